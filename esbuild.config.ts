@@ -34,7 +34,9 @@ export const options = {
 
 /** Folders of the packages whose code is in the program, by what esbuild read. */
 export function listBundled(inputs: readonly string[]): string[] {
-  const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  const folders = inputs.flatMap(
+    (path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [],
+  );
   return [...new Set(folders)].toSorted();
 }
 
@@ -60,9 +62,11 @@ function keep(folder: string, files: ReadonlyMap<string, Uint8Array | string>): 
   mkdirSync(folder, {recursive: true});
   for (const [name, contents] of files) {
     const path = join(folder, name);
-    if (!existsSync(path) || !readFileSync(path).equals(Buffer.from(contents))) writeFileSync(path, contents);
+    if (!existsSync(path) || !readFileSync(path).equals(Buffer.from(contents)))
+      writeFileSync(path, contents);
   }
-  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name), {recursive: true});
+  for (const name of readdirSync(folder))
+    if (!files.has(name)) rmSync(join(folder, name), {recursive: true});
 }
 
 if (import.meta.main) {

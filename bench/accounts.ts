@@ -14,7 +14,13 @@ import {type AccountServer, serveAccounts} from '../test/jobs/account-server.ts'
 import {type Running, startCommand} from '../test/support/command.ts';
 import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
-import {addAccounts, beginSweeps, nameAccount, waitForSweeps, whileAtWork} from './hosts/many-accounts.ts';
+import {
+  addAccounts,
+  beginSweeps,
+  nameAccount,
+  waitForSweeps,
+  whileAtWork,
+} from './hosts/many-accounts.ts';
 
 /** One whole pass over all accounts. */
 interface Pass {

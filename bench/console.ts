@@ -21,7 +21,10 @@ import {SetUp} from '../test/support/set-up.ts';
 import {fillLarge} from './load/large-warehouse.ts';
 
 const {values} = parseArgs({
-  options: {rows: {type: 'string', default: '1000000'}, changes: {type: 'string', default: '100000'}},
+  options: {
+    rows: {type: 'string', default: '1000000'},
+    changes: {type: 'string', default: '100000'},
+  },
 });
 const [rowCount, changeCount] = [Number(values.rows), Number(values.changes)];
 const timesEach = 40;
@@ -36,7 +39,8 @@ const pages: Readonly<Record<string, (at: number) => string>> = {
   changes: (at) => `/changes?n=${at}`,
   'changes of a state': (at) => `/changes?state=done&n=${at}`,
   'one change': (at) => `/changes/${1 + ((at * 7919) % changeCount)}`,
-  'one record': (at) => `/records/jobs/${1 + ((at * 104_729) % Math.max(1, Math.floor(rowCount / 2)))}`,
+  'one record': (at) =>
+    `/records/jobs/${1 + ((at * 104_729) % Math.max(1, Math.floor(rowCount / 2)))}`,
   'search by number': (at) => `/records?q=${1 + at}`,
   'search by name': (at) => `/records?q=Wren+Marlow+${at}`,
   fields: (at) => `/fields?n=${at}`,
@@ -98,13 +102,18 @@ async function signIn(db: pg.Pool): Promise<string> {
   return `fieldmirror=${(await openSession(db, {...session, address: '127.0.0.1'})).reveal()}`;
 }
 
-async function measure(url: string, cookie: string, addressOf: (at: number) => string): Promise<number[]> {
+async function measure(
+  url: string,
+  cookie: string,
+  addressOf: (at: number) => string,
+): Promise<number[]> {
   const [times, sizes]: [number[], number[]] = [[], []];
   for (let at = 0; at < timesEach; at++) {
     const began = performance.now();
     const answer = await fetch(url + addressOf(at), {headers: {cookie}});
     const body = await answer.arrayBuffer();
-    if (answer.status >= 400) throw new Error(`${addressOf(at)}: expected a page, got ${answer.status}`);
+    if (answer.status >= 400)
+      throw new Error(`${addressOf(at)}: expected a page, got ${answer.status}`);
     times.push(performance.now() - began);
     sizes.push(body.byteLength);
   }

@@ -59,7 +59,12 @@ async function measureAll(network: Network): Promise<void> {
     for (const workers of [1, 2, 4]) {
       const {seconds} = await measure(machines, {name: `workers_${workers}`, workers});
       if (workers === 1) alone = seconds;
-      rows.push([workers, seconds, (sweepCount / seconds).toFixed(1), (alone / seconds).toFixed(2)]);
+      rows.push([
+        workers,
+        seconds,
+        (sweepCount / seconds).toFixed(1),
+        (alone / seconds).toFixed(2),
+      ]);
     }
     say(drawTable(['workers', 'seconds', 'sweeps a second', 'times one worker'], rows));
     const cut = await measure(machines, {name: 'cut', workers: 4, cutsOff: true});
@@ -67,7 +72,9 @@ async function measureAll(network: Network): Promise<void> {
       `one of four cut off after a quarter: the others swept all in ${cut.seconds.toFixed(1)} s; joined again, it was seen after ${cut.backSeconds.toFixed(1)} s`,
     );
     const heldSeconds = await measureLock(machines, 'cut');
-    say(`a session cut off in the middle of a COPY: its locks were free after ${heldSeconds.toFixed(1)} s`);
+    say(
+      `a session cut off in the middle of a COPY: its locks were free after ${heldSeconds.toFixed(1)} s`,
+    );
   } finally {
     await setUp.end();
   }
@@ -122,13 +129,17 @@ async function expectAllRows(pool: pg.Pool): Promise<void> {
 async function joinAgain(pool: pg.Pool, host: Host | undefined): Promise<number> {
   const before = await readSeenAt(pool, host);
   host?.joinAgain();
-  return await waitUntil('the worker is seen again', async () => (await readSeenAt(pool, host)) !== before);
+  return await waitUntil(
+    'the worker is seen again',
+    async () => (await readSeenAt(pool, host)) !== before,
+  );
 }
 
 async function readSeenAt(pool: pg.Pool, host: Host | undefined): Promise<string> {
-  const {rows} = await pool.query('SELECT max(seen_at)::text AS at FROM sync.workers WHERE host = $1', [
-    host?.name,
-  ]);
+  const {rows} = await pool.query(
+    'SELECT max(seen_at)::text AS at FROM sync.workers WHERE host = $1',
+    [host?.name],
+  );
   return rows[0].at;
 }
 
@@ -141,7 +152,11 @@ async function measureLock({postgresUrl, workers}: Machines, name: string): Prom
   const databaseUrl = urlOf(postgresUrl, name);
   const host = workers[0];
   if (host === undefined) throw new Error('no host');
-  const program = [process.execPath, join(import.meta.dirname, 'hosts', 'copying-host.ts'), databaseUrl];
+  const program = [
+    process.execPath,
+    join(import.meta.dirname, 'hosts', 'copying-host.ts'),
+    databaseUrl,
+  ];
   const copying = startProgram(host.command(program), {});
   const pool = openPool(databaseUrl, {max: 1, applicationName: 'bench'});
   const isThere = async (query: string) => (await pool.query(query)).rowCount === 1;

@@ -16,7 +16,13 @@ import {serveAccounts} from '../test/jobs/account-server.ts';
 import {startCommand} from '../test/support/command.ts';
 import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
-import {addAccounts, beginSweeps, requestSweeps, waitForSweeps, whileAtWork} from './hosts/many-accounts.ts';
+import {
+  addAccounts,
+  beginSweeps,
+  requestSweeps,
+  waitForSweeps,
+  whileAtWork,
+} from './hosts/many-accounts.ts';
 
 /** Totals since the start of a worker and of its database. */
 interface Totals {

@@ -78,7 +78,10 @@ try {
     );
   const {written, bytes, peakMb, seconds} = await exportParquet();
   const loaded = Math.max(fewestLoaded, Math.round(Number(values.jobs) * loadedShare));
-  const {firstLoad, unchanged} = await measureStarCost(postgres, {jobs: loaded, turns: Number(values.turns)});
+  const {firstLoad, unchanged} = await measureStarCost(postgres, {
+    jobs: loaded,
+    turns: Number(values.turns),
+  });
   process.stdout.write(
     `${formatNumber(Number(values.jobs))} jobs and all that belongs to them\n${draw('refresh', refreshes)}\n${draw('answer', answers)}\n${draw('one fact and its dimensions, LIMIT 6', naive)}\n${formatNumber(written)} rows of fct_job as Parquet: ${seconds.toFixed(1)} s, ${formatNumber(bytes / 1e6)} MB, at a peak of ${peakMb} MB of memory\n${formatNumber(loaded)} jobs with the star, against without: a first load ${drawSpread(firstLoad)} of the time, an unchanged sweep ${drawSpread(unchanged)}\n`,
   );
@@ -117,11 +120,20 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
 }
 
 /** In a process of its own, with the flag of the program, whose memory is that of the export alone. */
-async function exportParquet(): Promise<{written: number; bytes: number; peakMb: number; seconds: number}> {
+async function exportParquet(): Promise<{
+  written: number;
+  bytes: number;
+  peakMb: number;
+  seconds: number;
+}> {
   const startedAt = performance.now();
-  const child = fork(join(import.meta.dirname, 'load', 'parquet-process.ts'), [databaseUrl, values.rows], {
-    execArgv: nodeFlags,
-  });
+  const child = fork(
+    join(import.meta.dirname, 'load', 'parquet-process.ts'),
+    [databaseUrl, values.rows],
+    {
+      execArgv: nodeFlags,
+    },
+  );
   const [told] = await once(child, 'message');
   return {...told, seconds: (performance.now() - startedAt) / 1000};
 }

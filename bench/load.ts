@@ -67,8 +67,13 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
   process.stdout.write(`\n${formatNumber(count)} jobs with embedded children; preparing pages\n`);
   const folder = await preparePages(count, await postgres.url(`service_${count}`));
   const files = await listPages(folder);
-  const start = async (...how: string[]) => await serve({file: 'page-server.ts', args: [folder, ...how]});
-  const servers = {plain: await start(), packed: await start('packed'), streamed: await start('streaming')};
+  const start = async (...how: string[]) =>
+    await serve({file: 'page-server.ts', args: [folder, ...how]});
+  const servers = {
+    plain: await start(),
+    packed: await start('packed'),
+    streamed: await start('streaming'),
+  };
   // One load to warm up: a new Postgres makes its log files with its first load, a used one has them.
   await inNewWarehouse(postgres, (url) => sweep(url, servers.plain.url));
   const turns: Turn[] = [];
@@ -99,7 +104,9 @@ async function inNewWarehouse<T>(
 ): Promise<T> {
   const name = `warehouse_${warehouseCount++}`;
   const result = await work(await migratedDatabase(postgres, name));
-  await withClient(await postgres.url('postgres'), (client) => client.query(`DROP DATABASE ${name}`));
+  await withClient(await postgres.url('postgres'), (client) =>
+    client.query(`DROP DATABASE ${name}`),
+  );
   return result;
 }
 
@@ -131,7 +138,8 @@ function report(count: number, turns: readonly Turn[]): void {
   };
   const spread = (ratio: (turn: Turn) => number, digits: number) => {
     const [least, most] = [Math.min(...turns.map(ratio)), Math.max(...turns.map(ratio))];
-    const range = turns.length === 1 ? '' : ` (${least.toFixed(digits)} to ${most.toFixed(digits)})`;
+    const range =
+      turns.length === 1 ? '' : ` (${least.toFixed(digits)} to ${most.toFixed(digits)})`;
     return `${middle(ratio).toFixed(digits)}${range}`;
   };
   const times = (seconds: (turn: Turn) => number) =>

@@ -56,7 +56,9 @@ const pool = await setUp.step(
 );
 const pageReader = new PageReader();
 try {
-  const {url: near, token: given = token} = JSON.parse(await service.prints(/\{[^}]*"url"[^}]*\}/)) as {
+  const {url: near, token: given = token} = JSON.parse(
+    await service.prints(/\{[^}]*"url"[^}]*\}/),
+  ) as {
     url: string;
     token?: string;
   };
@@ -119,7 +121,9 @@ try {
     ]);
   }
   const head = ['turn', 'bare updates', 'a second', 'changes', 'a second', 'ratio'];
-  process.stdout.write(`${drawTable(head, rows)}\nall turns: ${(sum(rates) / sum(bareRates)).toFixed(2)}\n`);
+  process.stdout.write(
+    `${drawTable(head, rows)}\nall turns: ${(sum(rates) / sum(bareRates)).toFixed(2)}\n`,
+  );
 
   const carryOne = async () => {
     await pushAccount(deps, accountId, signal);
@@ -147,7 +151,8 @@ async function startOwnService(): Promise<Running> {
 
 /** @returns the address of the same service, each request to which takes so much longer */
 async function moveAway(near: string): Promise<string> {
-  const open = async () => await openFaultyLine(Number(new URL(near).port), () => ({kind: 'delay', ms}));
+  const open = async () =>
+    await openFaultyLine(Number(new URL(near).port), () => ({kind: 'delay', ms}));
   const {port} = await setUp.step('moving the service away', open, (line) => line.close());
   return `http://127.0.0.1:${port}`;
 }
@@ -198,7 +203,9 @@ async function latencyOf(
   const times: number[] = [];
   for (const number of numbers) {
     const startedAt = performance.now();
-    await pool.query(`UPDATE warehouse.jobs SET name = name || ' again' WHERE job_number = $1`, [number]);
+    await pool.query(`UPDATE warehouse.jobs SET name = name || ' again' WHERE job_number = $1`, [
+      number,
+    ]);
     times.push((await carry()) - startedAt);
   }
   return percentile(times, 0.5);

@@ -2,7 +2,12 @@
 // worker that hangs, or cannot reach the queue, falls silent.
 
 import type pg from 'pg';
-import {noteWorker, removeWorker, type WorkerIdentity, type WorkerReach} from '../src/accounts/workers.ts';
+import {
+  noteWorker,
+  removeWorker,
+  type WorkerIdentity,
+  type WorkerReach,
+} from '../src/accounts/workers.ts';
 
 /** The worker that beats, and its reach at the moment beside the accounts that it serves. */
 export interface Heart extends WorkerIdentity {

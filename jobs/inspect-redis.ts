@@ -114,7 +114,9 @@ async function readSetting(redis: Redis, name: string): Promise<string | null> {
   try {
     const answer = await redis.config('GET', name);
     if (Array.isArray(answer)) return String(answer[1] ?? '');
-    return typeof answer === 'object' && answer !== null ? String(Object.values(answer)[0] ?? '') : null;
+    return typeof answer === 'object' && answer !== null
+      ? String(Object.values(answer)[0] ?? '')
+      : null;
   } catch {
     return null;
   }

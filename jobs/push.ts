@@ -14,7 +14,11 @@ const wakeAgainMs = 250;
  * Carries the due changes of one account. Running it twice, or in two places, sends nothing twice.
  * @returns the counts, which are the result of the queue's job, too
  */
-export async function run(deps: PushDeps, accountId: string, signal: AbortSignal): Promise<PushCounts> {
+export async function run(
+  deps: PushDeps,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<PushCounts> {
   let account = accountId;
   const onCarried = (carried: Carried) => {
     account = carried.change.accountName;
@@ -37,7 +41,10 @@ export async function wake(queue: WakeQueue, accounts: readonly DueAccount[]): P
     accounts.map(({accountId, name}) => ({
       name: queueNames.pushes,
       data: {accountId, account: name},
-      opts: {...wakeOptions, deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true}},
+      opts: {
+        ...wakeOptions,
+        deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true},
+      },
     })),
   );
 }

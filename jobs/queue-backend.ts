@@ -30,7 +30,11 @@ export interface QueueBackend {
   /** Logs when the backend goes and when it is back; its users report each failure and success. */
   readonly outage: Outage;
   makeQueue(name: string): WakeQueue;
-  makeWorker(name: string, processor: Processor, options: {readonly concurrency: number}): WakeWorker;
+  makeWorker(
+    name: string,
+    processor: Processor,
+    options: {readonly concurrency: number},
+  ): WakeWorker;
 }
 
 const connectTimeoutMs = 5_000;
@@ -64,7 +68,12 @@ async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
     },
     makeWorker: (name, processor, options) => {
       const {connection, close} = connect(address, 'worker');
-      const worker = new Worker(name, processor, {connection, prefix, ...workerOptions, ...options});
+      const worker = new Worker(name, processor, {
+        connection,
+        prefix,
+        ...workerOptions,
+        ...options,
+      });
       return endWith(listen(worker, outage), close);
     },
   };

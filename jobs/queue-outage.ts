@@ -39,7 +39,12 @@ export class Outage {
       this.#failing.wellAgainAt = null;
       return;
     }
-    this.#failing = {since: now, lastAt: now, wellAgainAt: null, told: new Set([withoutNumbers(reason)])};
+    this.#failing = {
+      since: now,
+      lastAt: now,
+      wellAgainAt: null,
+      told: new Set([withoutNumbers(reason)]),
+    };
     this.#log.warn(
       {event: 'outage.began', reason},
       'the queue or the warehouse is out of reach; nothing is lost, trying again',
@@ -52,7 +57,10 @@ export class Outage {
     const told = this.#failing?.told;
     if (told === undefined || told.has(withoutNumbers(reason))) return;
     told.add(withoutNumbers(reason));
-    this.#log.warn({event: 'outage.lasts', reason}, 'the queue or the warehouse is still out of reach');
+    this.#log.warn(
+      {event: 'outage.lasts', reason},
+      'the queue or the warehouse is still out of reach',
+    );
   }
 
   succeeded(): void {

@@ -80,7 +80,8 @@ async function isReady(client: pg.ClientBase): Promise<boolean> {
 
 /** BullMQ makes the sequence of a queue with its first job; a worker may not make it. */
 async function makeSequences(client: pg.ClientBase): Promise<void> {
-  for (const queue of Object.values(queueNames)) await client.query('SELECT next_job_id($1)', [queue]);
+  for (const queue of Object.values(queueNames))
+    await client.query('SELECT next_job_id($1)', [queue]);
 }
 
 function isError(error: unknown, code: string): boolean {

@@ -18,7 +18,9 @@ const kinds = [
 ];
 
 /** The functions that stand in for those of Postgres, with their parameters. */
-export const standIns = kinds.flatMap(({name}) => forms.map(({parameters}) => `${name}(${parameters})`));
+export const standIns = kinds.flatMap(({name}) =>
+  forms.map(({parameters}) => `${name}(${parameters})`),
+);
 
 /** Makes the table and the functions; BullMQ's own may be there or not. */
 export async function makeTurns(client: pg.ClientBase, schema: string): Promise<void> {
@@ -45,5 +47,6 @@ export async function useTurns(client: pg.ClientBase, schema: string): Promise<v
       WHERE pronamespace = $1::regnamespace AND prokind = 'f' AND proconfig @> ARRAY['search_path=' || $1]`,
     [schema],
   );
-  for (const {name} of rows) await client.query(`ALTER FUNCTION ${name} SET search_path = ${pathOf(schema)}`);
+  for (const {name} of rows)
+    await client.query(`ALTER FUNCTION ${name} SET search_path = ${pathOf(schema)}`);
 }

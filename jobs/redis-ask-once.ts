@@ -24,7 +24,10 @@ export interface Target {
  * Asks one server over a connection of its own, without retries.
  * @throws {FatalError} it cannot be reached, is silent, or refuses us
  */
-export async function askOnce<T>(target: Target, question: (redis: Redis) => Promise<T>): Promise<T> {
+export async function askOnce<T>(
+  target: Target,
+  question: (redis: Redis) => Promise<T>,
+): Promise<T> {
   const {server, place, mends} = target;
   const once = {
     lazyConnect: true,
@@ -33,7 +36,8 @@ export async function askOnce<T>(target: Target, question: (redis: Redis) => Pro
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   };
-  const redis = typeof server === 'string' ? new Redis(server, once) : new Redis({...server, ...once});
+  const redis =
+    typeof server === 'string' ? new Redis(server, once) : new Redis({...server, ...once});
   let broken: Error | undefined;
   // The cause of a broken connection comes as an event; the waiting call learns only that it is closed.
   redis.on('error', (error: Error) => (broken ??= error));

@@ -14,7 +14,10 @@ const mends: Mends = [
   [/^LOADING/, 'it is reading its data: start again when it is ready'],
   [/^(CROSSSLOT|MOVED)/, 'it is a server of a cluster: begin REDIS_URL with redis-cluster://'],
   [/cluster support disabled/, 'it is no cluster: begin REDIS_URL with redis://'],
-  [/^CLUSTERDOWN/, 'a part of the cluster has no primary: see redis-cli --cluster check, and bring it back'],
+  [
+    /^CLUSTERDOWN/,
+    'a part of the cluster has no primary: see redis-cli --cluster check, and bring it back',
+  ],
   [
     /unknown command ['`](select|exists|cluster)/i,
     'it is a sentinel: begin REDIS_URL with redis-sentinel://, and end it with the name of the primary',
@@ -43,7 +46,8 @@ const mends: Mends = [
 export function explainRedisError(cause: unknown, place: string, first: Mends = []): FatalError {
   const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
   const mend =
-    [...first, ...mends].find(([pattern]) => pattern.test(reason))?.[1] ?? 'start it, mend REDIS_URL';
+    [...first, ...mends].find(([pattern]) => pattern.test(reason))?.[1] ??
+    'start it, mend REDIS_URL';
   return new FatalError(
     `redis ${place}: expected an answer, got "${reason}"; ${mend}, or unset REDIS_URL to keep the queue in Postgres`,
     {cause: withoutCommand(cause), kind: 'queue'},

@@ -34,7 +34,11 @@ export async function findClusterPrimaries(address: ClusterAddress): Promise<Clu
 }
 
 /** @param askedHost - the host for servers that do not know their own address */
-function sortPrimaries(ranges: readonly SlotRange[], ourSlot: number, askedHost: string): ClusterPrimaries {
+function sortPrimaries(
+  ranges: readonly SlotRange[],
+  ourSlot: number,
+  askedHost: string,
+): ClusterPrimaries {
   const primaries = new Map<string, RedisServer>();
   let ours: RedisServer | undefined;
   for (const [first, last, server] of ranges) {
@@ -74,7 +78,10 @@ const sentinelMends = [
     /^(NOAUTH|WRONGPASS|ERR AUTH)/,
     'give the login of the sentinels at the end of REDIS_URL: ?sentinel_user=…&sentinel_password=…',
   ],
-  [/^no primary named/, 'mend the name behind the hosts in REDIS_URL, as in the sentinels: SENTINEL MASTERS'],
+  [
+    /^no primary named/,
+    'mend the name behind the hosts in REDIS_URL, as in the sentinels: SENTINEL MASTERS',
+  ],
 ] as const;
 
 /** @throws what the last one threw, when all have failed */

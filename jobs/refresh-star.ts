@@ -48,7 +48,9 @@ export async function refreshNow({pool, log}: RefreshDeps): Promise<void> {
 
 function isUnderWay(pool: pg.Pool): boolean {
   const now = performance.now();
-  return [...underWay.values()].some((each) => each.pool === pool && now - each.begunAt < longestMs);
+  return [...underWay.values()].some(
+    (each) => each.pool === pool && now - each.begunAt < longestMs,
+  );
 }
 
 function report(log: RefreshDeps['log'], error: unknown): void {

@@ -63,7 +63,10 @@ function describeEnded({sweep, state, reasons, counts, durationMs}: Outcome<'end
 function describeFailed({sweep, error, durationMs}: Outcome<'failed'>): Line {
   const {name, message} = error;
   const facts = {state: 'failed', durationMs, kind: name, reason: message};
-  return [{event: 'sweep.ended', ...factsOf(sweep), ...facts}, `${nameSweep(sweep)} failed: ${message}`];
+  return [
+    {event: 'sweep.ended', ...factsOf(sweep), ...facts},
+    `${nameSweep(sweep)} failed: ${message}`,
+  ];
 }
 
 function factsOf({accountName, stream, sweepId, mode, windowName, recordNumber}: ClaimedSweep) {

@@ -22,7 +22,8 @@ export class ServedAccounts {
   /** Reads the accounts to serve now. For each account that is served no longer, one line says why. */
   async look(): Promise<readonly string[]> {
     return await this.#oneByOne.add(async () => {
-      const accountIds = typeof this.#accountIds === 'function' ? await this.#accountIds() : this.#accountIds;
+      const accountIds =
+        typeof this.#accountIds === 'function' ? await this.#accountIds() : this.#accountIds;
       const left = new Set(this.#served).difference(new Set(accountIds));
       if (left.size > 0) await this.#tell(left);
       this.#served.clear();
@@ -52,8 +53,12 @@ export class ServedAccounts {
       if (!left.has(accountId)) continue;
       const facts = {account: name, reason: stateReason};
       if (state === 'stopped')
-        log.error({event: 'account.stopped', ...facts}, `account ${name} is stopped; the others go on`);
-      else if (state === 'paused') log.info({event: 'account.paused', ...facts}, `account ${name} is paused`);
+        log.error(
+          {event: 'account.stopped', ...facts},
+          `account ${name} is stopped; the others go on`,
+        );
+      else if (state === 'paused')
+        log.info({event: 'account.paused', ...facts}, `account ${name} is paused`);
       // Neither stopped nor paused: a person sealed its token with another key.
       else
         log.warn(

@@ -125,7 +125,11 @@ export async function startWorkers(
   if (options.keepsSchedules) addParts(background, context, options);
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
-    const closing = Promise.all([heartbeat?.stop(), background.stop(), ...parts.map((part) => part.close())]);
+    const closing = Promise.all([
+      heartbeat?.stop(),
+      background.stop(),
+      ...parts.map((part) => part.close()),
+    ]);
     // A worker whose Redis is away never closes; its rows are given back already.
     await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
   };
@@ -195,7 +199,8 @@ function listenForChanges(
   const isServed = (accountId: string) => context.accounts.knows(accountId);
   const look = (accountIds: readonly string[]) => wakeForChanges(context, accountIds);
   const onNotice = handleNotices({isServed, look, signal});
-  const onFailure = (error: unknown) => outage.failed(explainDatabaseError(error, url, setting).message);
+  const onFailure = (error: unknown) =>
+    outage.failed(explainDatabaseError(error, url, setting).message);
   void listen(url, 'fieldmirror_due', {onNotice, onFailure, signal});
 }
 
@@ -227,18 +232,27 @@ async function handleSweep(context: WorkerContext, payload: unknown): Promise<ob
   const {deps, accounts, signal} = context;
   const {sweepId, accountId} = sweep.payloadSchema.parse(payload);
   // Another process has the key of the account's token, and the poller wakes it.
-  if (signal.aborted || context.copies.holds || !(await accounts.serves(accountId))) return notServed;
+  if (signal.aborted || context.copies.holds || !(await accounts.serves(accountId)))
+    return notServed;
   const result = await sweep.run(deps, sweepId, {signal});
   if (!signal.aborted && result.outcome !== 'not-due') await wakeNext(context, accountId, result);
   return sweep.resultOf(result);
 }
 
 /** The end of one sweep wakes the next of its account. */
-async function wakeNext(context: WorkerContext, accountId: string, result: SweepResult): Promise<void> {
+async function wakeNext(
+  context: WorkerContext,
+  accountId: string,
+  result: SweepResult,
+): Promise<void> {
   const {deps, accounts} = context;
   try {
     if (result.outcome === 'failed' && result.error instanceof AccessError) await accounts.look();
-    else await sweep.wake(context.sweeps, await listDueSweeps(deps.pool, [accountId], sweepsPerAccount));
+    else
+      await sweep.wake(
+        context.sweeps,
+        await listDueSweeps(deps.pool, [accountId], sweepsPerAccount),
+      );
   } catch (error) {
     deps.log.debug(
       {event: 'sweep.not_woken', reason: String(error)},

@@ -15,7 +15,10 @@ try {
   // Without the reader of the command line nothing else of the program can be loaded.
   const missing = describeMissingPackage(error);
   if (missing === null) throw error;
-  const [{tellAside}, {seeKind}] = [await import('./core/terminal.ts'), await import('./core/errors.ts')];
+  const [{tellAside}, {seeKind}] = [
+    await import('./core/terminal.ts'),
+    await import('./core/errors.ts'),
+  ];
   tellAside(`${missing}\n${seeKind('package')}\n`);
   process.exitCode = 2;
 }

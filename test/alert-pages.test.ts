@@ -14,7 +14,9 @@ const pages = readdirSync(join(docs, 'alerts')).map((file) => {
 
 test('each cause has one page, and each page has its cause', () => {
   const told = pages.map(({number, cause}) => `${number} ${cause}`);
-  expect(told.toSorted()).toEqual(causes.map((cause) => `${causeNumbers[cause]} ${cause}`).toSorted());
+  expect(told.toSorted()).toEqual(
+    causes.map((cause) => `${causeNumbers[cause]} ${cause}`).toSorted(),
+  );
   expect(new Set(Object.values(causeNumbers)).size).toBe(causes.length);
 });
 
@@ -38,5 +40,7 @@ test('docs/watching.md leads to each page, beside the words of its cause', () =>
       ([, number], at) => `${number} ${words[at]}`,
     );
   });
-  expect(led.toSorted()).toEqual(causes.map((cause) => `${causeNumbers[cause]} ${cause}`).toSorted());
+  expect(led.toSorted()).toEqual(
+    causes.map((cause) => `${causeNumbers[cause]} ${cause}`).toSorted(),
+  );
 });

@@ -12,7 +12,8 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const tracked = execFileSync('git', ['ls-files'], {cwd: root, encoding: 'utf8'}).split('\n');
 const code = tracked.filter(
   (path) =>
-    /^(src|jobs|test|bench|migrations|docs)\/.*\.(ts|sql)$/.test(path) && existsSync(join(root, path)),
+    /^(src|jobs|test|bench|migrations|docs)\/.*\.(ts|sql)$/.test(path) &&
+    existsSync(join(root, path)),
 );
 const documents = tracked.filter((path) => path.endsWith('.md') && existsSync(join(root, path)));
 
@@ -33,7 +34,9 @@ describe('what a comment cites is in the repository', () => {
 
   test('and nothing that only its author has read', () => {
     const elsewhere = /@see (?!docs\/|https:|decision)|\b(?:wire-facts|hazards) \d/;
-    expect(code.filter((path) => path !== 'test/docs.test.ts' && elsewhere.test(read(path)))).toEqual([]);
+    expect(
+      code.filter((path) => path !== 'test/docs.test.ts' && elsewhere.test(read(path))),
+    ).toEqual([]);
   });
 });
 
@@ -42,17 +45,24 @@ test('the README is read at one sitting: at most 170 lines', () => {
 });
 
 test.each(documents)('every file of ours that %s names is there', (document) => {
-  const paths = [...read(document).matchAll(/`((?:src|jobs|test|bench|migrations|docs)\/[\w./-]+\.\w+)`/g)];
-  expect(paths.map(([, path = '']) => path).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  const paths = [
+    ...read(document).matchAll(/`((?:src|jobs|test|bench|migrations|docs)\/[\w./-]+\.\w+)`/g),
+  ];
+  expect(
+    paths.map(([, path = '']) => path).filter((path) => !existsSync(join(root, path))),
+  ).toEqual([]);
 });
 
 test.each(documents)('every link of %s leads to a file', (document) => {
-  const links = [...read(document).matchAll(/\]\((?!https?:)([^)#\s]+)\)/g)].map(([, path = '']) => path);
+  const links = [...read(document).matchAll(/\]\((?!https?:)([^)#\s]+)\)/g)].map(
+    ([, path = '']) => path,
+  );
   expect(links.filter((path) => !existsSync(join(root, dirname(document), path)))).toEqual([]);
 });
 
 test('docs/write-back.md names what may be written of each table, as its definition says', () => {
-  const [, section = ''] = /\n## What may be written\n([^#]*)/.exec(read('docs/write-back.md')) ?? [];
+  const [, section = ''] =
+    /\n## What may be written\n([^#]*)/.exec(read('docs/write-back.md')) ?? [];
   const shown = section.match(/^- .*(?:\n {2}.*)*/gm)?.map((item) => item.replace(/\s+/g, ' '));
   expect(shown?.sort()).toEqual(allWrites.map(describeWrites).sort());
 });
@@ -71,7 +81,8 @@ test('decision 1 names every package that package.json asks for, at the version 
   const asked = Object.entries({...dependencies, ...devDependencies});
   const wrong = asked.filter(([name, version]) => {
     const word = name.replace(/^@\w+\//, '').replaceAll('-', '\\-');
-    const [named, major] = new RegExp(`(?<![\\w-])${word}(?![\\w-])(?: (\\d+))?`).exec(decision) ?? [];
+    const [named, major] =
+      new RegExp(`(?<![\\w-])${word}(?![\\w-])(?: (\\d+))?`).exec(decision) ?? [];
     return (
       !name.startsWith('@types/') &&
       (named === undefined || (major ?? version).split('.')[0] !== version.split('.')[0])

@@ -8,7 +8,14 @@ import {pageOfChange} from '../src/changes/change-page.ts';
 import {reportError} from '../src/cli/exit.ts';
 import {explainPage} from '../src/cli/explain-page.ts';
 import {causeNumbers} from '../src/core/alert-causes.ts';
-import {AccessError, errorNumbers, FatalError, NoRoomError, seePage, UsageError} from '../src/core/errors.ts';
+import {
+  AccessError,
+  errorNumbers,
+  FatalError,
+  NoRoomError,
+  seePage,
+  UsageError,
+} from '../src/core/errors.ts';
 import {createLogger, eventPages} from '../src/core/log.ts';
 import {pageOfStatus} from '../src/http/answer-pages.ts';
 import {Problem, problemSchema} from '../src/http/problem.ts';
@@ -32,7 +39,10 @@ test('each kind has one page, and each page has its kind', () => {
 });
 
 test('each kind is that of an error somewhere', () => {
-  const files = execFileSync('git', ['ls-files', 'src', 'jobs'], {cwd: root, encoding: 'utf8'}).split('\n');
+  const files = execFileSync('git', ['ls-files', 'src', 'jobs'], {
+    cwd: root,
+    encoding: 'utf8',
+  }).split('\n');
   const code = files.filter((path) => path.endsWith('.ts')).map(read);
   const unused = kinds.filter(([kind]) => {
     const thrown = `\\bkind(?:: ErrorKind)?(?: =|:) [^\\n]*'${kind}'`;
@@ -60,7 +70,9 @@ test('an error leads to the page of its kind, else of its cause, else to none', 
   );
   expect(seePage(new AccessError('no'))).toBe('see: fieldmirror explain E05');
   expect(seePage(new UsageError('no'))).toBe('see: fieldmirror explain E17');
-  expect(seePage(new UsageError('no', {cause: new AccessError('no')}))).toBe('see: fieldmirror explain E05');
+  expect(seePage(new UsageError('no', {cause: new AccessError('no')}))).toBe(
+    'see: fieldmirror explain E05',
+  );
   expect(seePage(new FatalError('no'))).toBeNull();
   expect(seePage('no')).toBeNull();
 });
@@ -75,7 +87,11 @@ test('each page is told by its number, in any case, on a machine that has nothin
     [...Object.values(errorNumbers), ...Object.values(causeNumbers)].toSorted(),
   );
   const told = await runCommand(['explain', 'e07'], {DATABASE_URL: 'postgres://a:b@127.0.0.1:1/c'});
-  expect(told).toMatchObject({code: 0, stderr: '', stdout: expect.stringMatching(/^# E07 `service`:/)});
+  expect(told).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^# E07 `service`:/),
+  });
   expect(told.stdout).not.toContain('](');
   expect(await runCommand(['explain', 'E99'], {})).toMatchObject({
     code: 2,
@@ -101,16 +117,22 @@ test('a command ends with the number of the page, in the last line', async () =>
   const mistyped = await runCommand(['status', '--acount', 'x'], {});
   expect(mistyped).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/unknown option '--acount'(?:.|\n)*\nsee: fieldmirror explain E17\n$/),
+    stderr: expect.stringMatching(
+      /unknown option '--acount'(?:.|\n)*\nsee: fieldmirror explain E17\n$/,
+    ),
   });
 });
 
 test('a bug and a package that is missing have their page, too', async () => {
   const said: string[] = [];
-  const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  const write = vi
+    .spyOn(process.stderr, 'write')
+    .mockImplementation((text) => said.push(String(text)) > 0);
   expect(reportError(new TypeError('no'))).toBe(70);
   expect(
-    reportError(Object.assign(new Error("Cannot find package 'pg'"), {code: 'ERR_MODULE_NOT_FOUND'})),
+    reportError(
+      Object.assign(new Error("Cannot find package 'pg'"), {code: 'ERR_MODULE_NOT_FOUND'}),
+    ),
   ).toBe(2);
   write.mockRestore();
   expect(said.map((text) => text.trimEnd().split('\n').at(-1))).toEqual([
@@ -123,16 +145,20 @@ test('a problem of the HTTP API bears the number of its type, a refusal of the c
   expect(new Problem(422, 'refused').body).toMatchObject({docs: 'E24'});
   expect(new Problem(422, 'key-reused').body).toMatchObject({docs: 'E25'});
   expect(new Problem(503, 'locked').body).toMatchObject({docs: 'E28'});
-  expect(problemSchema.safeParse({...new Problem(401, 'unauthorized').body, docs: undefined}).success).toBe(
-    false,
-  );
+  expect(
+    problemSchema.safeParse({...new Problem(401, 'unauthorized').body, docs: undefined}).success,
+  ).toBe(false);
   const statuses = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503];
-  expect(statuses.map(pageOfStatus).join(' ')).toBe('E20 E21 E22 E23 E31 E20 E20 E30 E20 E27 E19 E29');
+  expect(statuses.map(pageOfStatus).join(' ')).toBe(
+    'E20 E21 E22 E23 E31 E20 E20 E30 E20 E27 E19 E29',
+  );
 });
 
 test('each event that docs/watching.md has at warn or error leads to a page that is there, and no other event does', () => {
   const rows = [...read('docs/watching.md').matchAll(/^\| `([a-z_]+\.[a-z_]+)` +\| ([^|]+) \|/gm)];
-  const loud = rows.flatMap(([, event = '', level = '']) => (/warn|error/.test(level) ? [event] : []));
+  const loud = rows.flatMap(([, event = '', level = '']) =>
+    /warn|error/.test(level) ? [event] : [],
+  );
   expect(Object.keys(eventPages).toSorted()).toEqual(loud.toSorted());
   const there = [...pages.map(({number}) => number), ...Object.values<string>(causeNumbers)];
   expect(Object.entries(eventPages).filter(([, page]) => !there.includes(page))).toEqual([]);
@@ -168,7 +194,9 @@ test('a change, a sweep that stand still lead to the page of the alert that woul
 });
 
 test('docs/operating.md leads to each page', () => {
-  const led = [...read('docs/operating.md').matchAll(/^\| \[(E\d\d)\]\(errors\/\1\.md\) +\| ([^|]+) \|$/gm)];
+  const led = [
+    ...read('docs/operating.md').matchAll(/^\| \[(E\d\d)\]\(errors\/\1\.md\) +\| ([^|]+) \|$/gm),
+  ];
   expect(led.map(([, number, title = '']) => `${number} ${title.trim()}`)).toEqual(
     pages.map(({text, number}) => `${number} ${/^# .*?: (.*)/.exec(text)?.[1]}`),
   );

@@ -34,13 +34,19 @@ const rows: readonly Row[] = read('docs/faults.md')
 
 /** Titles from the source: a test of many cases bears the placeholders of its title. */
 function titlesIn(source: string): Set<string> {
-  const calls = source.matchAll(/\b(?:test|describe)\b[^'"`]{0,4000}?(['"`])((?:\\.|(?!\1).)+)\1/gs);
+  const calls = source.matchAll(
+    /\b(?:test|describe)\b[^'"`]{0,4000}?(['"`])((?:\\.|(?!\1).)+)\1/gs,
+  );
   const literals = source.matchAll(/(['"`])((?:\\.|(?!\1)[^\n])+)\1/g);
-  return new Set([...calls, ...literals].map(([, , title = '']) => title.replaceAll(/\\(['"`])/g, '$1')));
+  return new Set(
+    [...calls, ...literals].map(([, , title = '']) => title.replaceAll(/\\(['"`])/g, '$1')),
+  );
 }
 
 test('each fault has its row, in order', () => {
-  expect(rows.map(({number}) => number)).toEqual(Array.from({length: faultCount}, (_, at) => at + 1));
+  expect(rows.map(({number}) => number)).toEqual(
+    Array.from({length: faultCount}, (_, at) => at + 1),
+  );
 });
 
 test('each fault has a test, but where the product has nothing yet that could meet it, and says so', () => {
@@ -49,6 +55,9 @@ test('each fault has a test, but where the product has nothing yet that could me
   for (const {number, how} of untested) expect(how, `${number}`).toMatch(/^there is no .* yet$/);
 });
 
-test.each(rows.filter(({tests}) => tests.length > 0))('the tests of fault $number exist', ({tests}) => {
-  for (const [path, title] of tests) expect([...titlesIn(read(path))], path).toContain(title);
-});
+test.each(rows.filter(({tests}) => tests.length > 0))(
+  'the tests of fault $number exist',
+  ({tests}) => {
+    for (const [path, title] of tests) expect([...titlesIn(read(path))], path).toContain(title);
+  },
+);

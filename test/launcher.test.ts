@@ -43,7 +43,9 @@ test('a Node that cannot read the source is named, with the one that can, before
     );
   expect(begin('20.20.2')).toMatchObject({
     status: 2,
-    stderr: expect.stringMatching(/^fieldmirror: expected Node 24 or newer, got v\S+; install it.*\n$/),
+    stderr: expect.stringMatching(
+      /^fieldmirror: expected Node 24 or newer, got v\S+; install it.*\n$/,
+    ),
   });
   expect(begin('24.0.0')).toMatchObject({status: 0, stderr: ''});
 });

@@ -14,9 +14,11 @@ const code = execFileSync('git', ['ls-files', 'src', 'jobs'], {cwd: root, encodi
 
 /** Every call of a logger, up to the end of its facts. */
 const calls = code.flatMap((path) =>
-  [...read(path).matchAll(/\blog\??(?:\[[^\]]+\]|\.(?:debug|info|warn|error))\(\s*([^;]*?\}|[^;]*)/g)].map(
-    ([, facts = '']) => ({path, facts}),
-  ),
+  [
+    ...read(path).matchAll(
+      /\blog\??(?:\[[^\]]+\]|\.(?:debug|info|warn|error))\(\s*([^;]*?\}|[^;]*)/g,
+    ),
+  ].map(([, facts = '']) => ({path, facts})),
 );
 
 /** Events as the code writes them: beside `event:`, or as a name that a function chooses. */

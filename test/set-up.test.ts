@@ -55,7 +55,9 @@ test('what never ends is named after a while, and keeps nothing else running', a
     async () => {},
     () => new Promise(() => {}),
   );
-  await expect(setUp.end()).rejects.toThrow('starting b: its end was waited for in vain for 0.02 s');
+  await expect(setUp.end()).rejects.toThrow(
+    'starting b: its end was waited for in vain for 0.02 s',
+  );
   expect(happened.slice(1)).toEqual(['a ends']);
 });
 

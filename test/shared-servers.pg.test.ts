@@ -22,7 +22,11 @@ async function refuse(url: string): Promise<never> {
   throw new Error('expected Postgres to refuse the statement');
 }
 
-const quiet: Makers = {warehouse: async () => {}, business: async () => {}, redis: async () => null};
+const quiet: Makers = {
+  warehouse: async () => {},
+  business: async () => {},
+  redis: async () => null,
+};
 
 /** Starts servers of which one cannot be made. @returns the error's words, and the place of the Postgres */
 async function fail(change: (see: (url: string) => Promise<void>) => Partial<Makers>) {
@@ -43,7 +47,13 @@ async function fail(change: (see: (url: string) => Promise<void>) => Partial<Mak
   return {said, url, home};
 }
 
-async function expectGone({url, home}: {readonly url: string; readonly home: string}): Promise<void> {
+async function expectGone({
+  url,
+  home,
+}: {
+  readonly url: string;
+  readonly home: string;
+}): Promise<void> {
   await expect(new pg.Client(url).connect()).rejects.toMatchObject({code: 'ECONNREFUSED'});
   expect(home).not.toBe('');
   expect(existsSync(home)).toBe(false);
@@ -72,12 +82,15 @@ test('a Redis that does not start is named, and no Postgres and no folder stay',
   await expectGone(failed);
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)('after %s no Postgres and no folder stay', async (signal) => {
-  const script = fileURLToPath(new URL('support/held-postgres.ts', import.meta.url));
-  const holder = spawn(process.execPath, [script], {stdio: ['ignore', 'pipe', 'inherit']});
-  const [line] = await once(createInterface(holder.stdout), 'line');
-  holder.kill(signal);
-  const [code] = await once(holder, 'exit');
-  expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
-  await expectGone(JSON.parse(line));
-});
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'after %s no Postgres and no folder stay',
+  async (signal) => {
+    const script = fileURLToPath(new URL('support/held-postgres.ts', import.meta.url));
+    const holder = spawn(process.execPath, [script], {stdio: ['ignore', 'pipe', 'inherit']});
+    const [line] = await once(createInterface(holder.stdout), 'line');
+    holder.kill(signal);
+    const [code] = await once(holder, 'exit');
+    expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
+    await expectGone(JSON.parse(line));
+  },
+);

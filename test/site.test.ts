@@ -60,7 +60,9 @@ interface End {
 
 /** Where the links and pictures of a page lead; addresses of other machines are left out. */
 function listEnds(address: string): End[] {
-  const links = [...read(address).matchAll(/ (?:href|src|srcset)="([^"]*)"/g)].map(([, link = '']) => link);
+  const links = [...read(address).matchAll(/ (?:href|src|srcset)="([^"]*)"/g)].map(
+    ([, link = '']) => link,
+  );
   return links
     .filter((link) => !/^https?:/.test(link))
     .map((link) => {
@@ -86,7 +88,8 @@ async function openPage(
   });
   context.on('weberror', (error) => complaints.push(String(error.error())));
   context.on('request', (request) => {
-    if (!request.url().startsWith(pathToFileURL(folder).href)) complaints.push(`asked for ${request.url()}`);
+    if (!request.url().startsWith(pathToFileURL(folder).href))
+      complaints.push(`asked for ${request.url()}`);
   });
   const page = await context.newPage();
   await page.goto(pathToFileURL(join(folder, address)).href);

@@ -38,7 +38,14 @@ export * from './d.ts';
 const e = await import('../e.ts');
 type F = import('./f.ts').F;
 import {g} from 'node:path';`;
-  expect(listSpecifiers(text)).toEqual(['../a/a.ts', './b.ts', './c.ts', './d.ts', '../e.ts', './f.ts']);
+  expect(listSpecifiers(text)).toEqual([
+    '../a/a.ts',
+    './b.ts',
+    './c.ts',
+    './d.ts',
+    '../e.ts',
+    './f.ts',
+  ]);
   expect(imports.length).toBeGreaterThan(1000);
 });
 

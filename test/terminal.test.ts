@@ -46,7 +46,9 @@ test('JSON stays what it was', () => {
 
 test('all that the program prints goes through one place', () => {
   const files = ['src', 'jobs'].flatMap((folder) =>
-    readdirSync(join(root, folder), {recursive: true, encoding: 'utf8'}).map((name) => join(folder, name)),
+    readdirSync(join(root, folder), {recursive: true, encoding: 'utf8'}).map((name) =>
+      join(folder, name),
+    ),
   );
   const writers = files
     .filter((name) => name.endsWith('.ts'))
@@ -69,7 +71,8 @@ test.each([false, true])('the log escapes it, for a person: %s', async (isPretty
   expect(line).not.toMatch(commandsOfTerminal);
   const read = JSON.parse(line);
   // A pretty printer of JSON prints the texts in it as they are.
-  if (isPretty) expect(read).toMatchObject({reason: toPrintable(all), msg: `refused: ${toPrintable(all)}`});
+  if (isPretty)
+    expect(read).toMatchObject({reason: toPrintable(all), msg: `refused: ${toPrintable(all)}`});
   else expect(read).toMatchObject({reason: all, msg: `refused: ${all}`});
 });
 

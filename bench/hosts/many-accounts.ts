@@ -46,7 +46,10 @@ export async function requestSweeps(pool: pg.Pool, accountId: string): Promise<v
 }
 
 /** Does some work while workers are at work, and kills them. */
-export async function whileAtWork<T>(workers: readonly Running[], work: () => Promise<T>): Promise<T> {
+export async function whileAtWork<T>(
+  workers: readonly Running[],
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     for (const worker of workers) await expectAtWork(worker);
     return await work();
@@ -70,7 +73,8 @@ async function expectAtWork(worker: Running): Promise<void> {
 export async function waitUntil(awaited: string, look: () => Promise<boolean>): Promise<number> {
   const startedAt = performance.now();
   while (!(await look())) {
-    if (performance.now() - startedAt > standstillMs) throw new Error(`waited in vain until ${awaited}`);
+    if (performance.now() - startedAt > standstillMs)
+      throw new Error(`waited in vain until ${awaited}`);
     await wait(lookEveryMs);
   }
   return (performance.now() - startedAt) / 1000;
@@ -90,7 +94,11 @@ export async function waitForSweeps(
   pool: pg.Pool,
   {left = 0, except = []}: {readonly left?: number; readonly except?: readonly string[]} = {},
 ): Promise<void> {
-  for (let endedAt = performance.now(), leftBefore = Number.POSITIVE_INFINITY; ; await wait(lookEveryMs)) {
+  for (
+    let endedAt = performance.now(), leftBefore = Number.POSITIVE_INFINITY;
+    ;
+    await wait(lookEveryMs)
+  ) {
     const {rows} = await pool.query(
       `SELECT count(*)::int AS left, count(*) FILTER (WHERE sweeps.state = 'failed')::int AS failed,
               min(concat_ws(' ', name, stream, sweeps.state, stage, error)) AS one

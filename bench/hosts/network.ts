@@ -32,10 +32,14 @@ export async function enterNetwork(): Promise<Network | null> {
     process.stdout.write(`skipped: hosts are network namespaces, and ${lacks}\n`);
     return null;
   }
-  const child: ChildProcess = spawn('unshare', [...ownNetwork, process.execPath, ...process.argv.slice(1)], {
-    env: {...process.env, [inside]: '1'},
-    stdio: 'inherit',
-  });
+  const child: ChildProcess = spawn(
+    'unshare',
+    [...ownNetwork, process.execPath, ...process.argv.slice(1)],
+    {
+      env: {...process.env, [inside]: '1'},
+      stdio: 'inherit',
+    },
+  );
   const [code] = await once(child, 'exit');
   process.exitCode = code ?? 1;
   return null;
@@ -88,7 +92,18 @@ export class Network {
       name,
       address,
       command: (program) => [
-        ...['ip', 'netns', 'exec', name, 'unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', name],
+        ...[
+          'ip',
+          'netns',
+          'exec',
+          name,
+          'unshare',
+          '--uts',
+          'sh',
+          '-c',
+          'hostname "$0" && exec "$@"',
+          name,
+        ],
         ...program,
       ],
       cutOff: () => ip(`link set ${port} down`),

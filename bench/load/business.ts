@@ -13,6 +13,11 @@ export async function startBusiness(business: {
   readonly compress: boolean;
 }): Promise<RunningService> {
   const {databaseUrl, jobs, compress} = business;
-  await seedBusiness(databaseUrl, {seed: 1, customers: Math.ceil(jobs / jobsPerCustomer), jobs, timeZone});
+  await seedBusiness(databaseUrl, {
+    seed: 1,
+    customers: Math.ceil(jobs / jobsPerCustomer),
+    jobs,
+    timeZone,
+  });
   return await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', compress});
 }

@@ -54,7 +54,9 @@ export async function copyIn(
   await client.query('SET session_replication_role = replica');
   const startedAt = performance.now();
   for (const table of tables) {
-    const into = client.query(copyFrom(`COPY warehouse."${table.name}" (${columnsOf(table)}) FROM STDIN`));
+    const into = client.query(
+      copyFrom(`COPY warehouse."${table.name}" (${columnsOf(table)}) FROM STDIN`),
+    );
     const finished = once(into, 'finish');
     await pipeline(createReadStream(join(folder, table.name)), into);
     await finished.catch(() => {});

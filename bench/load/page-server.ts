@@ -1,7 +1,15 @@
 // Serves prepared pages, and pages of their keys, in a process of its own: its cost is kept out of the
 // measurement. The numbers between those of its pages are gaps.
 
-import {closeSync, createReadStream, fstatSync, openSync, readFileSync, readSync, statSync} from 'node:fs';
+import {
+  closeSync,
+  createReadStream,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from 'node:fs';
 import type {ServerResponse} from 'node:http';
 import {join} from 'node:path';
 import {gzipSync} from 'node:zlib';

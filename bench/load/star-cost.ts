@@ -44,7 +44,9 @@ export async function measureStarCost(
     server.process.kill();
   }
   const spreadOf = (sweep: keyof Pair): Spread => {
-    const ratios = pairs.slice(1).map((pair) => pair.with[sweep].seconds / pair.without[sweep].seconds);
+    const ratios = pairs
+      .slice(1)
+      .map((pair) => pair.with[sweep].seconds / pair.without[sweep].seconds);
     return {least: Math.min(...ratios), median: percentile(ratios, 0.5), most: Math.max(...ratios)};
   };
   return {firstLoad: spreadOf('first'), unchanged: spreadOf('unchanged')};

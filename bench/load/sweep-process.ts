@@ -64,7 +64,8 @@ async function carryWithStar(): Promise<typeof runSweep> {
 async function countWritten(transaction: string): Promise<{warehouse: number; history: number}> {
   const count = async (schema: string, prefix: string) => {
     const counts = allTables.map(
-      ({name}) => `SELECT count(*) FROM ${schema}."${prefix}${name}" WHERE xmin::text::bigint >= $1`,
+      ({name}) =>
+        `SELECT count(*) FROM ${schema}."${prefix}${name}" WHERE xmin::text::bigint >= $1`,
     );
     const {rows} = await pool.query(
       `SELECT sum(count) AS sum FROM (${counts.join(' UNION ALL ')}) AS counts`,

@@ -72,23 +72,38 @@ async function vacuum(databaseUrl: string): Promise<void> {
 }
 
 /** @throws {Error} a sweep did not end */
-export async function sweep(databaseUrl: string, apiUrl: string, ...how: How[]): Promise<SweepFigures> {
+export async function sweep(
+  databaseUrl: string,
+  apiUrl: string,
+  ...how: How[]
+): Promise<SweepFigures> {
   // As `npm start` runs it.
   const child = fork(join(import.meta.dirname, 'sweep-process.ts'), [databaseUrl, apiUrl, ...how], {
     execArgv: nodeFlags,
-    env: {...process.env, ...allocatorLimits, NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache')},
+    env: {
+      ...process.env,
+      ...allocatorLimits,
+      NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+    },
   });
   const figures: SweepFigures = await Promise.race([
     once(child, 'message').then(([told]) => told),
-    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the sweep's process ended with ${code}`))),
+    once(child, 'exit').then(([code]) =>
+      Promise.reject(new Error(`the sweep's process ended with ${code}`)),
+    ),
   ]);
   for (const {result} of [figures, figures.again ?? figures])
-    if (result.outcome !== 'ended') throw new Error(`the sweep did not end: ${JSON.stringify(result)}`);
+    if (result.outcome !== 'ended')
+      throw new Error(`the sweep did not end: ${JSON.stringify(result)}`);
   return figures;
 }
 
 /** A first load of a new warehouse, and a sweep of what has not changed since. @param how - of `again`, that sweep alone */
-export async function sweepTwice(databaseUrl: string, apiUrl: string, ...how: How[]): Promise<Pair> {
+export async function sweepTwice(
+  databaseUrl: string,
+  apiUrl: string,
+  ...how: How[]
+): Promise<Pair> {
   const first = await sweep(databaseUrl, apiUrl, ...how.filter((one) => one !== 'again'));
   await vacuum(databaseUrl);
   return {first, unchanged: await sweep(databaseUrl, apiUrl, ...how)};

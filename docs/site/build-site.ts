@@ -31,7 +31,9 @@ export async function buildSite(to: string): Promise<readonly string[]> {
   const rendered = documents.map((document) => ({...document, ...renderDocument(document, site)}));
   const titles = new Map(rendered.map(({path, title}) => [path, title]));
   const folders = await Promise.all(
-    ['docs/alerts', 'docs/errors', 'docs/decisions', 'ops'].map((folder) => drawFolder(folder, titles, site)),
+    ['docs/alerts', 'docs/errors', 'docs/decisions', 'ops'].map((folder) =>
+      drawFolder(folder, titles, site),
+    ),
   );
   const pages: Page[] = [...rendered, ...folders];
   const menu = listMenu(documents, titles);
@@ -39,10 +41,15 @@ export async function buildSite(to: string): Promise<readonly string[]> {
   await rm(to, {recursive: true, force: true});
   for (const page of pages) await writePage(to, page, drawPage({...page, menu}));
   for (const folder of copied)
-    await cp(join(repository, folder), join(to, dirname(addressOf(`${folder}/`, site))), {recursive: true});
+    await cp(join(repository, folder), join(to, dirname(addressOf(`${folder}/`, site))), {
+      recursive: true,
+    });
   await writeAssets(to);
   const index = makeIndex(pages.flatMap(({passages}) => passages));
-  await writeFile(join(to, 'search-index.js'), `globalThis.fieldmirrorIndex = ${JSON.stringify(index)};\n`);
+  await writeFile(
+    join(to, 'search-index.js'),
+    `globalThis.fieldmirrorIndex = ${JSON.stringify(index)};\n`,
+  );
   return pages.map(({address}) => address);
 }
 
@@ -68,6 +75,11 @@ async function writeAssets(to: string): Promise<void> {
     banner: {js: '/*! MiniSearch is in it; its licence: minisearch-licence.txt */'},
     logLevel: 'warning',
   });
-  const licence = join(dirname(fileURLToPath(import.meta.resolve('minisearch'))), '..', '..', 'LICENSE.txt');
+  const licence = join(
+    dirname(fileURLToPath(import.meta.resolve('minisearch'))),
+    '..',
+    '..',
+    'LICENSE.txt',
+  );
   await cp(licence, join(to, 'minisearch-licence.txt'));
 }

@@ -17,7 +17,9 @@ export async function drawFolder(
   });
   const name = posix.basename(folder);
   const title =
-    name === 'ops' ? 'Files for Prometheus and Grafana' : `${name[0]?.toUpperCase()}${name.slice(1)}`;
+    name === 'ops'
+      ? 'Files for Prometheus and Grafana'
+      : `${name[0]?.toUpperCase()}${name.slice(1)}`;
   const address = addressOf(folder, site);
   const body = `<ul>\n${items.join('\n')}\n</ul>\n`;
   const passages = [

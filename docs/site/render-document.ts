@@ -41,11 +41,13 @@ export function renderDocument({path, markdown}: Document, site: Site): Rendered
 /** Lets every link, picture and address in markup lead into the site. */
 function leadIntoSite(tokens: Token[], path: string, site: Site): void {
   new Marked().walkTokens(tokens, (token) => {
-    if (token.type === 'link' || token.type === 'image') token.href = resolveLink(path, token.href, site);
+    if (token.type === 'link' || token.type === 'image')
+      token.href = resolveLink(path, token.href, site);
     if (token.type === 'html')
       token.text = token.text.replace(
         /\b(src|srcset|href)="([^"]+)"/g,
-        (_match: string, name: string, href: string) => `${name}="${resolveLink(path, href, site)}"`,
+        (_match: string, name: string, href: string) =>
+          `${name}="${resolveLink(path, href, site)}"`,
       );
   });
 }
@@ -65,7 +67,9 @@ function makeMarked(headings: ReadonlyMap<Token, Heading>): Marked {
         return `<div class="scroll" role="group" aria-label="Table" tabindex="0">${table}</div>\n`;
       },
       code(token) {
-        return marked.Renderer.prototype.code.call(this, token).replace('<pre>', '<pre tabindex="0">');
+        return marked.Renderer.prototype.code
+          .call(this, token)
+          .replace('<pre>', '<pre tabindex="0">');
       },
     },
   });
@@ -108,7 +112,9 @@ function readToken(token: Token): string {
       .join('');
   }
   if (token.type === 'list')
-    return (token as Tokens.List).items.map((item) => `${item.tokens.map(readToken).join(' ')} `).join('');
+    return (token as Tokens.List).items
+      .map((item) => `${item.tokens.map(readToken).join(' ')} `)
+      .join('');
   const inner = 'tokens' in token ? token.tokens : undefined;
   if (inner !== undefined) return inner.map(readToken).join('');
   return 'text' in token ? token.text : ' ';

@@ -28,18 +28,22 @@ export const apiKeys = sync.table(
   ],
 );
 
-export const apiKeysTable = commentTable(apiKeys, 'Keys of systems and people that come in over HTTP.', {
-  api_key_id: 'Number of the key.',
-  name: 'What the key is called here: changes that come with it name it.',
-  account_id: 'The account it opens; null: the console for all of them.',
-  key_hash: 'SHA-256 of the key, which itself is nowhere.',
-  role: 'viewer (reads), operator (makes changes and decides) or admin (looks after accounts and keys as well).',
-  masks: 'Whether the console hides names, phones, addresses and notes from it.',
-  created_at: 'When it was made.',
-  created_by: 'Database user who made it.',
-  last_used_at: 'When it was last used, to the minute.',
-  revoked_at: 'When it was revoked; null while it opens.',
-});
+export const apiKeysTable = commentTable(
+  apiKeys,
+  'Keys of systems and people that come in over HTTP.',
+  {
+    api_key_id: 'Number of the key.',
+    name: 'What the key is called here: changes that come with it name it.',
+    account_id: 'The account it opens; null: the console for all of them.',
+    key_hash: 'SHA-256 of the key, which itself is nowhere.',
+    role: 'viewer (reads), operator (makes changes and decides) or admin (looks after accounts and keys as well).',
+    masks: 'Whether the console hides names, phones, addresses and notes from it.',
+    created_at: 'When it was made.',
+    created_by: 'Database user who made it.',
+    last_used_at: 'When it was last used, to the minute.',
+    revoked_at: 'When it was revoked; null while it opens.',
+  },
+);
 
 const apiRequests = sync.table(
   'api_requests',
@@ -80,7 +84,9 @@ const authorAccounts = sync.table(
     granted_at: instant().notNull().defaultNow(),
     granted_by: text().notNull().default(sql`session_user`),
   },
-  (table) => [primaryKey({name: 'author_accounts_pkey', columns: [table.role_name, table.account_id]})],
+  (table) => [
+    primaryKey({name: 'author_accounts_pkey', columns: [table.role_name, table.account_id]}),
+  ],
 );
 
 export const authorAccountsTable = commentTable(

@@ -30,23 +30,30 @@ export const accounts = sync.table(
       'accounts_state_reason_check',
       sql`${table.state} <> 'stopped' OR ${table.state_reason} IS NOT NULL`,
     ),
-    check('accounts_sealed_token_check', sql`(${table.sealed_token} IS NULL) = (${table.key_id} IS NULL)`),
+    check(
+      'accounts_sealed_token_check',
+      sql`(${table.sealed_token} IS NULL) = (${table.key_id} IS NULL)`,
+    ),
   ],
 );
 
-export const accountsTable = commentTable(accounts, 'Accounts at the field service that are mirrored here.', {
-  account_id: 'Number of the account in this warehouse; every warehouse row bears it.',
-  name: 'Short name of the account, as commands and schedules call it.',
-  api_url: 'Base address of the account at the service.',
-  time_zone: 'IANA zone in which the account writes times without an offset.',
-  created_at: 'When the account was added here.',
-  sealed_token:
-    'The API token, sealed with a key that is not in this database; null where the environment gives it.',
-  key_id: 'Which key sealed the token.',
-  employee_id:
-    'Whose token is in use: employees.id, learned from the first record made with it; null before.',
-  state: 'active, paused (by a person) or stopped (the service refuses its token).',
-  state_reason: 'Why it is paused or stopped, and the next step.',
-  state_since: 'When it came into this state.',
-  page_key: 'Key of the digests of its pages, by which a page that comes again is known.',
-});
+export const accountsTable = commentTable(
+  accounts,
+  'Accounts at the field service that are mirrored here.',
+  {
+    account_id: 'Number of the account in this warehouse; every warehouse row bears it.',
+    name: 'Short name of the account, as commands and schedules call it.',
+    api_url: 'Base address of the account at the service.',
+    time_zone: 'IANA zone in which the account writes times without an offset.',
+    created_at: 'When the account was added here.',
+    sealed_token:
+      'The API token, sealed with a key that is not in this database; null where the environment gives it.',
+    key_id: 'Which key sealed the token.',
+    employee_id:
+      'Whose token is in use: employees.id, learned from the first record made with it; null before.',
+    state: 'active, paused (by a person) or stopped (the service refuses its token).',
+    state_reason: 'Why it is paused or stopped, and the next step.',
+    state_since: 'When it came into this state.',
+    page_key: 'Key of the digests of its pages, by which a page that comes again is known.',
+  },
+);

@@ -143,7 +143,11 @@ export async function keepSealedToken(
 }
 
 /** Pauses an account for a person: nothing more of it is begun; due work waits. */
-export async function pauseAccount(db: Queryable, accountId: string, reason: string | null): Promise<void> {
+export async function pauseAccount(
+  db: Queryable,
+  accountId: string,
+  reason: string | null,
+): Promise<void> {
   await setAccountState(db, accountId, {state: 'paused', reason});
 }
 
@@ -174,7 +178,11 @@ export async function resumeAccount(db: Queryable, accountId: string): Promise<b
  * @param reason - the failure met, and the next step
  * @returns false when it was stopped already: its first reason stays
  */
-export async function stopAccount(db: Queryable, accountId: string, reason: string): Promise<boolean> {
+export async function stopAccount(
+  db: Queryable,
+  accountId: string,
+  reason: string,
+): Promise<boolean> {
   const {rows} = await db.query<{stopped: boolean}>(
     `WITH stopped AS (
        UPDATE sync.accounts SET state = 'stopped', state_reason = $2, state_since = now()
@@ -203,7 +211,11 @@ async function setAccountState(
 }
 
 /** Learns whose token is in use, from a record that was created with it. */
-export async function learnEmployee(db: Queryable, accountId: string, employeeId: string): Promise<void> {
+export async function learnEmployee(
+  db: Queryable,
+  accountId: string,
+  employeeId: string,
+): Promise<void> {
   await db.query(
     'UPDATE sync.accounts SET employee_id = $2 WHERE account_id = $1 AND employee_id IS DISTINCT FROM $2',
     [accountId, employeeId],

@@ -22,7 +22,10 @@ const columns = [
 export type AuditEntry = ReadRow<Row, (typeof columns)[number]>;
 
 /** Notes an action, in the transaction that does it. */
-export async function writeAudit(db: Queryable, entry: Omit<AuditEntry, 'auditId' | 'at'>): Promise<void> {
+export async function writeAudit(
+  db: Queryable,
+  entry: Omit<AuditEntry, 'auditId' | 'at'>,
+): Promise<void> {
   const {sessionId, name, role, address, action, accountId, subject, before, after} = entry;
   await db.query(
     `INSERT INTO sync.audit (session_id, name, role, address, action, account_id, subject, before, after)

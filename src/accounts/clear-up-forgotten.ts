@@ -27,7 +27,10 @@ export async function clearUpForgotten(
 }
 
 /** A page names customers as HTML: a file that holds one of the names goes as a whole. */
-async function removeReports(files: readonly string[], names: readonly string[]): Promise<ClearedFiles> {
+async function removeReports(
+  files: readonly string[],
+  names: readonly string[],
+): Promise<ClearedFiles> {
   const removed: string[] = [];
   const unseen: string[] = [];
   const escaped = names.flatMap((name) => [name, escapeXml(name)]);

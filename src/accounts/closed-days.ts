@@ -19,7 +19,10 @@ export async function listClosedDays(db: Queryable): Promise<ClosedDay[]> {
 }
 
 /** Writes a closed day, in place of the name that it had. */
-export async function writeClosedDay(db: Queryable, {account, date, name}: ClosedDay): Promise<void> {
+export async function writeClosedDay(
+  db: Queryable,
+  {account, date, name}: ClosedDay,
+): Promise<void> {
   await db.query(
     `INSERT INTO mart.closed_days (account_key, date, name)
      SELECT account_id, $2::date, $3::text FROM sync.accounts WHERE name = $1

@@ -38,7 +38,9 @@ export async function compareBusiness(
   const compared: ComparedStream[] = [];
   for (const stream of streams) {
     const rows = await sampleIdentities(db, account.accountId, {stream, most: perStream});
-    const findings = await Promise.all(rows.map((row) => compareOne(api, stream, row, account.timeZone)));
+    const findings = await Promise.all(
+      rows.map((row) => compareOne(api, stream, row, account.timeZone)),
+    );
     compared.push({
       stream,
       equal: findings.filter(({verdict}) => verdict === 'equal').length,
@@ -53,7 +55,10 @@ export async function compareBusiness(
     sum((each) => each.gone.length),
     sum((each) => each.differing.length),
   ];
-  return {streams: compared, isSame: equal > 0 && differing === 0 && gone * oneGoneIn <= equal + gone};
+  return {
+    streams: compared,
+    isSame: equal > 0 && differing === 0 && gone * oneGoneIn <= equal + gone,
+  };
 }
 
 interface Finding {

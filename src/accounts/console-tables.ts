@@ -27,27 +27,34 @@ export const sessions = sync.table(
   (table) => [
     unique('sessions_token_hash_key').on(table.token_hash),
     check('sessions_way_in_check', sql`${table.way_in} IN (${listed(waysIn)})`),
-    check('sessions_api_key_id_check', sql`(${table.api_key_id} IS NOT NULL) = (${table.way_in} = 'key')`),
+    check(
+      'sessions_api_key_id_check',
+      sql`(${table.api_key_id} IS NOT NULL) = (${table.way_in} = 'key')`,
+    ),
     check('sessions_role_check', sql`${table.role} IN (${listed(roles)})`),
     check('sessions_token_hash_check', sql`length(${table.token_hash}) = 32`),
     index('sessions_expires_at_idx').on(table.expires_at),
   ],
 );
 
-export const sessionsTable = commentTable(sessions, 'People who are signed in to the console, or were.', {
-  session_id: 'Number of the session.',
-  token_hash: 'SHA-256 of the cookie, which itself is nowhere.',
-  way_in: 'key, link (printed by a terminal), or proxy (which signs people in).',
-  api_key_id: 'The key that opened it: a session ends with its key.',
-  name: 'Who it is: the name of the key, of the database user, or as the proxy says.',
-  role: 'viewer (reads), operator (decides as well) or admin (looks after accounts and keys as well).',
-  account_id: 'The only account it sees; null: all.',
-  masks: 'Whether names, phones, addresses and notes are hidden.',
-  address: 'Where it came from.',
-  created_at: 'When it was signed in.',
-  expires_at: 'When it ends by itself.',
-  ended_at: 'When it was signed out.',
-});
+export const sessionsTable = commentTable(
+  sessions,
+  'People who are signed in to the console, or were.',
+  {
+    session_id: 'Number of the session.',
+    token_hash: 'SHA-256 of the cookie, which itself is nowhere.',
+    way_in: 'key, link (printed by a terminal), or proxy (which signs people in).',
+    api_key_id: 'The key that opened it: a session ends with its key.',
+    name: 'Who it is: the name of the key, of the database user, or as the proxy says.',
+    role: 'viewer (reads), operator (decides as well) or admin (looks after accounts and keys as well).',
+    account_id: 'The only account it sees; null: all.',
+    masks: 'Whether names, phones, addresses and notes are hidden.',
+    address: 'Where it came from.',
+    created_at: 'When it was signed in.',
+    expires_at: 'When it ends by itself.',
+    ended_at: 'When it was signed out.',
+  },
+);
 
 const signInCodes = sync.table(
   'sign_in_codes',

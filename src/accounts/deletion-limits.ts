@@ -47,7 +47,12 @@ export async function writeDeletionLimit(
      SELECT account_id, $2::text, $3::integer, $4::numeric FROM sync.accounts WHERE name = $1
          ON CONFLICT (account_id, stream) DO UPDATE
         SET most_rows = EXCLUDED.most_rows, most_percent = EXCLUDED.most_percent`,
-    [account, stream, 'rows' in limit ? limit.rows : null, 'percent' in limit ? limit.percent : null],
+    [
+      account,
+      stream,
+      'rows' in limit ? limit.rows : null,
+      'percent' in limit ? limit.percent : null,
+    ],
   );
 }
 

@@ -22,7 +22,10 @@ export async function lockFileSettings(db: Queryable): Promise<void> {
 }
 
 /** Notes the values that a file gives; one that the same file gave before stays as it is. */
-export async function noteFileSettings(db: Queryable, settings: readonly FileSetting[]): Promise<void> {
+export async function noteFileSettings(
+  db: Queryable,
+  settings: readonly FileSetting[],
+): Promise<void> {
   await db.query(
     `INSERT INTO sync.file_settings AS held (section, path, value, file)
      SELECT given.section, ARRAY(SELECT jsonb_array_elements_text(given.path)), given.value, given.file

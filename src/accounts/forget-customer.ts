@@ -55,12 +55,15 @@ export async function findCustomer(
  * The texts by which a customer and its contacts are found in messages and files.
  * @throws {FatalError} the login is not the owner's
  */
-export async function listNames(db: Queryable, {accountId, number}: CustomerKey): Promise<readonly string[]> {
+export async function listNames(
+  db: Queryable,
+  {accountId, number}: CustomerKey,
+): Promise<readonly string[]> {
   try {
-    const {rows} = await db.query<{names: string[]}>('SELECT sync.names_of_customer($1, $2) AS names', [
-      accountId,
-      number,
-    ]);
+    const {rows} = await db.query<{names: string[]}>(
+      'SELECT sync.names_of_customer($1, $2) AS names',
+      [accountId, number],
+    );
     return rows[0]?.names ?? [];
   } catch (error) {
     throw explain(error, number);
@@ -68,7 +71,10 @@ export async function listNames(db: Queryable, {accountId, number}: CustomerKey)
 }
 
 /** Counts what forgetting a customer would remove: it is done, and taken back. */
-export async function countForgotten(pool: pg.Pool, customer: CustomerKey): Promise<readonly Removed[]> {
+export async function countForgotten(
+  pool: pg.Pool,
+  customer: CustomerKey,
+): Promise<readonly Removed[]> {
   const client = await pool.connect();
   try {
     await client.query('BEGIN');
@@ -84,7 +90,10 @@ export async function countForgotten(pool: pg.Pool, customer: CustomerKey): Prom
  * @throws {FatalError} changes of the customer are not over, or the login is not the owner's
  * @throws {RetryableError} somebody else held a table for too long
  */
-export async function forgetCustomer(client: pg.ClientBase, customer: CustomerKey): Promise<Receipt> {
+export async function forgetCustomer(
+  client: pg.ClientBase,
+  customer: CustomerKey,
+): Promise<Receipt> {
   await run(client, customer);
   const [receipt] = await listReceipts(client, customer);
   if (receipt === undefined) throw new TypeError('what was forgotten has a receipt');
@@ -106,7 +115,10 @@ export async function listReceipts(
 }
 
 /** All versions and all messages are looked through: that takes longer than a statement may elsewhere. */
-async function run(client: pg.ClientBase, {accountId, number}: CustomerKey): Promise<readonly Removed[]> {
+async function run(
+  client: pg.ClientBase,
+  {accountId, number}: CustomerKey,
+): Promise<readonly Removed[]> {
   try {
     await client.query('SET LOCAL statement_timeout = 0');
     const {rows} = await client.query<Removed>(
@@ -122,7 +134,9 @@ async function run(client: pg.ClientBase, {accountId, number}: CustomerKey): Pro
 function explain(error: unknown, number: string): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (error.code === objectInUse)
-    return new FatalError(`customer ${number}: ${error.message}. ${error.hint ?? ''}`, {cause: error});
+    return new FatalError(`customer ${number}: ${error.message}. ${error.hint ?? ''}`, {
+      cause: error,
+    });
   if (error.code === insufficientPrivilege)
     return new FatalError(
       `customer ${number}: expected the login of the warehouse's owner, got one that may not change history; call fieldmirror forget customers ${number} as the owner`,
@@ -150,7 +164,10 @@ export async function vacuumAll(pool: pg.Pool): Promise<void> {
 }
 
 /** Files of weekly reports that were written for an account. */
-export async function listReportFiles(db: Queryable, accountId: string): Promise<readonly string[]> {
+export async function listReportFiles(
+  db: Queryable,
+  accountId: string,
+): Promise<readonly string[]> {
   const {rows} = await db.query<{file: string}>(
     'SELECT file FROM sync.weekly_reports WHERE account_id = $1 ORDER BY week',
     [accountId],

@@ -40,7 +40,8 @@ export async function readForgetting(
   if (held === null) return null;
   const {name, isLive} = held;
   const receipts = await listReceipts(pool, customer);
-  const counted = receipts.length === 0 ? await count(pool, customer) : {removed: [], refusal: null};
+  const counted =
+    receipts.length === 0 ? await count(pool, customer) : {removed: [], refusal: null};
   return {number, account, name, isLive, receipts, ...counted};
 }
 
@@ -58,7 +59,10 @@ async function count(
 }
 
 /** A sentence or two each on the data that go, those that stay, and those that are not reached. */
-export function describeEnd(label: string, {name, isLive}: Pick<HeldCustomer, 'name' | 'isLive'>): string[] {
+export function describeEnd(
+  label: string,
+  {name, isLive}: Pick<HeldCustomer, 'name' | 'isLive'>,
+): string[] {
   return [
     `The personal data of ${label}${name === null ? '' : `, ${name},`} go for good, from every version. Numbers, amounts and times stay.`,
     isLive
@@ -78,6 +82,8 @@ export function sumRemoved(removed: readonly Removed[]): string {
 export function describeFiles({removed, unseen}: ClearedFiles): string[] {
   return [
     ...(removed.length === 0 ? [] : [`removed weekly reports ${removed.join(', ')}`]),
-    ...(unseen.length === 0 ? [] : [`weekly reports that cannot be read from here: ${unseen.join(', ')}`]),
+    ...(unseen.length === 0
+      ? []
+      : [`weekly reports that cannot be read from here: ${unseen.join(', ')}`]),
   ];
 }

@@ -47,14 +47,19 @@ export async function keepLoginKey(db: Queryable, key: LoginKey): Promise<void> 
 export async function forgetLoginKey(pool: pg.Pool, loginKeyId: string): Promise<void> {
   await inTransaction(pool, async (client) => {
     // Locked first: nothing more is sealed with it meanwhile.
-    await client.query('SELECT FROM sync.login_keys WHERE login_key_id = $1 FOR UPDATE', [loginKeyId]);
+    await client.query('SELECT FROM sync.login_keys WHERE login_key_id = $1 FOR UPDATE', [
+      loginKeyId,
+    ]);
     await client.query('SELECT sync.drop_logins($1)', [loginKeyId]);
     await client.query('DELETE FROM sync.login_keys WHERE login_key_id = $1', [loginKeyId]);
   });
 }
 
 /** The password of a change, under seal; null when there is none any more. */
-export async function readSealedLogin(db: Queryable, changeId: string): Promise<SealedLogin | null> {
+export async function readSealedLogin(
+  db: Queryable,
+  changeId: string,
+): Promise<SealedLogin | null> {
   const {rows} = await db.query<KeyRow & Pick<SealedLogin, 'loginKeyId' | 'sealed'>>(
     `SELECT login_key_id AS "loginKeyId", sealed, sealed_by AS "sealedBy", sealed_private_key AS "sealedPrivateKey"
        FROM sync.employee_logins JOIN sync.login_keys USING (login_key_id)
@@ -85,5 +90,7 @@ export async function isTokenOwner(
 }
 
 function sealOf({sealedBy, sealedPrivateKey}: KeyRow): SealedToken | null {
-  return sealedBy === null || sealedPrivateKey === null ? null : {keyId: sealedBy, bytes: sealedPrivateKey};
+  return sealedBy === null || sealedPrivateKey === null
+    ? null
+    : {keyId: sealedBy, bytes: sealedPrivateKey};
 }

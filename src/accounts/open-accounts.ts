@@ -83,7 +83,9 @@ export class Accounts {
     return {
       keyIds: this.known.keyIds,
       given:
-        given === undefined ? null : {accountId: given[0], tokenMark: markToken(given[1].token, workerId)},
+        given === undefined
+          ? null
+          : {accountId: given[0], tokenMark: markToken(given[1].token, workerId)},
     };
   }
 
@@ -113,7 +115,14 @@ export class Accounts {
     const {allowHttp, allowLinkLocal, transport: options} = this.#options;
     const token = this.#chooseToken(row);
     const observer = this.#observerOf(row.name);
-    const transport = createTransport({...options, baseUrl, token, allowHttp, allowLinkLocal, observer});
+    const transport = createTransport({
+      ...options,
+      baseUrl,
+      token,
+      allowHttp,
+      allowLinkLocal,
+      observer,
+    });
     if (held !== undefined) this.#replaced.push(held.transport);
     const account = {api: createClient(transport), timeZone, token: this.#watch(row, token)};
     this.#open.set(accountId, {by, transport, account});

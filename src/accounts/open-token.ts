@@ -8,7 +8,11 @@ import type {Account, SealedToken} from './accounts.ts';
  * @throws {FatalError} there is no seal, or the keys do not open it; the message names the account and the step
  */
 export function openToken(
-  {accountId, name, sealed}: Pick<Account, 'accountId' | 'name'> & {readonly sealed: SealedToken | null},
+  {
+    accountId,
+    name,
+    sealed,
+  }: Pick<Account, 'accountId' | 'name'> & {readonly sealed: SealedToken | null},
   keys: readonly SealingKey[],
 ): Secret {
   if (sealed === null) {

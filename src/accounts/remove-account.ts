@@ -47,7 +47,8 @@ export async function findWorkUnderWay(db: Queryable, accountId: string): Promis
   if (found.state === 'active') return 'it is active';
   const {sweeps, changes} = found;
   if (sweeps.length > 0) return `sweep ${sweeps.join(', ')} is under way, for 15 seconds at most`;
-  if (changes.length > 0) return `change ${changes.join(', ')} is under way, for 30 seconds at most`;
+  if (changes.length > 0)
+    return `change ${changes.join(', ')} is under way, for 30 seconds at most`;
   return null;
 }
 
@@ -64,8 +65,11 @@ export async function removeAccount(
           AND row_id IN (SELECT row_id FROM ${table} WHERE account_id = $1 UNION ALL SELECT row_id FROM ${currentOf(table)} WHERE account_id = $1)`,
       [accountId, table.replace('history.past_', '')],
     );
-  for (const table of tables) await db.query(`DELETE FROM ${table} WHERE account_id = $1`, [accountId]);
-  await db.query(`DELETE FROM sync.file_settings WHERE section <> 'write_rules' AND path[1] = $1`, [name]);
+  for (const table of tables)
+    await db.query(`DELETE FROM ${table} WHERE account_id = $1`, [accountId]);
+  await db.query(`DELETE FROM sync.file_settings WHERE section <> 'write_rules' AND path[1] = $1`, [
+    name,
+  ]);
   await db.query('DELETE FROM sync.accounts WHERE account_id = $1', [accountId]);
 }
 

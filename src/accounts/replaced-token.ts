@@ -9,9 +9,12 @@ import type {AccountApi} from './account-api.ts';
 export async function judgeAccess(error: unknown, {token}: AccountApi): Promise<unknown> {
   if (!(error instanceof AccessError) || token === undefined) return error;
   if (await token.isReplaced())
-    return new RetryableError(`${error.message}; the account has another token by now, which is tried next`, {
-      cause: error,
-      retryAfterMs: 0,
-    });
+    return new RetryableError(
+      `${error.message}; the account has another token by now, which is tried next`,
+      {
+        cause: error,
+        retryAfterMs: 0,
+      },
+    );
   return new AccessError(`${error.message}; ${token.mend}`, {cause: error});
 }

@@ -57,7 +57,8 @@ export async function lockSeals(db: Queryable): Promise<HeldSeal[]> {
 /** The keys with which something in the warehouse is sealed, by their fingerprints. */
 export async function listSealingKeys(db: Queryable): Promise<string[]> {
   const each = Object.entries(places).map(
-    ([table, {bytes, keyId}]) => `SELECT ${keyId} AS "keyId" FROM sync.${table} WHERE ${isSealed(bytes)}`,
+    ([table, {bytes, keyId}]) =>
+      `SELECT ${keyId} AS "keyId" FROM sync.${table} WHERE ${isSealed(bytes)}`,
   );
   const {rows} = await db.query<{keyId: string}>(`${each.join(' UNION ')} ORDER BY 1`);
   return rows.map(({keyId}) => keyId);

@@ -23,7 +23,10 @@ const columns = [
 
 /** A person who is signed in: a row of sync.sessions, whose definition says what each column means. */
 export type Session = ReadRow<Row, (typeof columns)[number]>;
-type NewSession = Pick<Session, 'wayIn' | 'apiKeyId' | 'name' | 'role' | 'accountId' | 'masks' | 'address'>;
+type NewSession = Pick<
+  Session,
+  'wayIn' | 'apiKeyId' | 'name' | 'role' | 'accountId' | 'masks' | 'address'
+>;
 
 const prefix = 'fms_';
 const lasts = '12 hours';
@@ -54,7 +57,9 @@ export async function readSessions(
   tokens: readonly string[],
 ): Promise<ReadonlyMap<string, Session>> {
   const tokenOf = new Map(
-    tokens.filter((token) => isToken(token, prefix)).map((token) => [hashOf(token).toString('hex'), token]),
+    tokens
+      .filter((token) => isToken(token, prefix))
+      .map((token) => [hashOf(token).toString('hex'), token]),
   );
   if (tokenOf.size === 0) return new Map();
   const {rows} = await db.query<Session & {readonly hash: string}>(
@@ -69,7 +74,8 @@ export async function readSessions(
 
 /** Signs a session out. */
 export async function endSession(db: Queryable, sessionId: string): Promise<void> {
-  await db.query('UPDATE sync.sessions SET ended_at = now() WHERE session_id = $1 AND ended_at IS NULL', [
-    sessionId,
-  ]);
+  await db.query(
+    'UPDATE sync.sessions SET ended_at = now() WHERE session_id = $1 AND ended_at IS NULL',
+    [sessionId],
+  );
 }

@@ -21,7 +21,8 @@ export const fileSettingsTable = commentTable(
   {
     section: 'Section of the file.',
     path: 'Where in the section the value stands: the keys on the way to it.',
-    value: 'The value, as the file has it. The rows of the setting itself may have been changed since.',
+    value:
+      'The value, as the file has it. The rows of the setting itself may have been changed since.',
     file: 'Name of the file.',
     applied_at: 'When the value was applied, or confirmed after it had been another.',
     applied_by: 'The role that applied it.',
@@ -39,7 +40,10 @@ export const capacityToComeTable = commentTable(
       working_hours: numeric().array().notNull(),
     },
     (table) => [
-      primaryKey({name: 'capacity_to_come_pkey', columns: [table.account_id, table.employee_number]}),
+      primaryKey({
+        name: 'capacity_to_come_pkey',
+        columns: [table.account_id, table.employee_number],
+      }),
       check(
         'capacity_to_come_working_hours_check',
         sql`cardinality(${table.working_hours}) = 7 AND 0 <= ALL (${table.working_hours}) AND 24 >= ALL (${table.working_hours})`,
@@ -82,6 +86,7 @@ export const deletionLimitsTable = commentTable(
     account_id: 'The account.',
     stream: 'The kind of object.',
     most_rows: 'At most so many rows; null where the limit is a share.',
-    most_percent: 'At most so many percent of the live rows; null where the limit is a number of rows.',
+    most_percent:
+      'At most so many percent of the live rows; null where the limit is a number of rows.',
   },
 );

@@ -11,7 +11,11 @@ const identityColumns = [
   'version',
   'console_url',
 ] as const satisfies readonly (keyof Row)[];
-const columns = [...identityColumns, 'started_at', 'seen_at'] as const satisfies readonly (keyof Row)[];
+const columns = [
+  ...identityColumns,
+  'started_at',
+  'seen_at',
+] as const satisfies readonly (keyof Row)[];
 
 /** The identity of a worker; it stays as it is while the worker runs. */
 export type WorkerIdentity = ReadRow<Row, (typeof identityColumns)[number]>;
@@ -37,7 +41,10 @@ export interface Worker extends ReadRow<Row, (typeof columns)[number]>, WorkerRe
 const pruned = `DELETE FROM sync.workers WHERE seen_at < now() - interval '1 day'`;
 
 /** Notes that a worker is alive, and forgets those that are long gone. */
-export async function noteWorker(db: Queryable, worker: WorkerIdentity & WorkerReach): Promise<void> {
+export async function noteWorker(
+  db: Queryable,
+  worker: WorkerIdentity & WorkerReach,
+): Promise<void> {
   await db.query(
     `WITH pruned AS (${pruned})
      INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, given_account_id, given_token_mark, console_url, sends_mail)

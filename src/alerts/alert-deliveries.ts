@@ -60,7 +60,9 @@ export async function claimDeliveries(
   {keyIds, hasSmtp}: Means,
   limit: number,
 ): Promise<Delivery[]> {
-  const {rows} = await db.query<Omit<Delivery, 'sealed'> & {keyId: string | null; bytes: Buffer | null}>(
+  const {rows} = await db.query<
+    Omit<Delivery, 'sealed'> & {keyId: string | null; bytes: Buffer | null}
+  >(
     `UPDATE sync.alert_deliveries AS claimed
         SET state = 'sending', attempts = attempts + 1, fence = fence + 1, lease_until = now() + ${lease}
        FROM sync.alert_rules AS rule

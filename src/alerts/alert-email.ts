@@ -69,7 +69,8 @@ function openSocketBy(lookup: LookupFunction) {
       socket.destroy();
       callback(error);
     };
-    const expire = () => fail(Object.assign(new Error('no connection in time'), {code: 'ETIMEDOUT'}));
+    const expire = () =>
+      fail(Object.assign(new Error('no connection in time'), {code: 'ETIMEDOUT'}));
     socket.setTimeout(timeoutMs, expire).once('error', fail);
     socket.once('connect', () => {
       socket.setTimeout(0).off('timeout', expire).off('error', fail);

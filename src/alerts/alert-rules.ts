@@ -36,7 +36,10 @@ export type Receiver = AlertRule['receiver'];
 
 /** A rule as it is asked for. */
 export interface RulePlan
-  extends Pick<AlertRule, 'name' | 'receiver' | 'target' | 'accountId' | 'causes' | 'quietMs' | 'everyMs'> {
+  extends Pick<
+    AlertRule,
+    'name' | 'receiver' | 'target' | 'accountId' | 'causes' | 'quietMs' | 'everyMs'
+  > {
   readonly sealed: Sealed | null;
 }
 

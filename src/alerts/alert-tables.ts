@@ -67,7 +67,8 @@ export const alertRulesTable = commentTable(alertRules, 'Who is told what is wro
   key_id: 'Which key sealed it; empty while the rule waits for its address.',
   account_id: 'The only account that is told of; null for everything.',
   causes: 'What is told; null for everything.',
-  quiet_ms: 'For so long after a thing was told it is not told again, should it be mended and break anew.',
+  quiet_ms:
+    'For so long after a thing was told it is not told again, should it be mended and break anew.',
   every_ms: 'How often a ping comes.',
   created_at: 'When it was made.',
   created_by: 'Database user who made it.',
@@ -126,7 +127,9 @@ export const alertDeliveries = sync.table(
       .references(() => alertRules.rule_id, {onDelete: 'cascade'}),
     alert_id: bigNumber().references(() => alerts.alert_id, {onDelete: 'cascade'}),
     kind: text({enum: deliveryKinds}).notNull(),
-    digest_id: bigNumber().references((): AnyPgColumn => alertDeliveries.delivery_id, {onDelete: 'cascade'}),
+    digest_id: bigNumber().references((): AnyPgColumn => alertDeliveries.delivery_id, {
+      onDelete: 'cascade',
+    }),
     message_id: uuid().notNull().defaultRandom(),
     state: text({enum: deliveryStates}).notNull().default('due'),
     attempts: integer().notNull().default(0),
@@ -169,7 +172,9 @@ export const alertDeliveries = sync.table(
       sql`${table.state} <> 'failed' OR ${table.last_error} IS NOT NULL`,
     ),
     index('alert_deliveries_due_at_idx').on(table.due_at).where(sql`state IN ('due', 'sending')`),
-    index('alert_deliveries_open_idx').on(table.rule_id).where(sql`state IN ('due', 'sending', 'failed')`),
+    index('alert_deliveries_open_idx')
+      .on(table.rule_id)
+      .where(sql`state IN ('due', 'sending', 'failed')`),
     index('alert_deliveries_sent_at_idx').on(table.rule_id, table.sent_at),
     index('alert_deliveries_alert_id_idx').on(table.alert_id),
     index('alert_deliveries_digest_id_idx').on(table.digest_id),

@@ -20,7 +20,9 @@ export async function sendWebhook(
       rule: message.rule,
       title: titleOf(message),
       count: message.news.length,
-      alerts: message.news.slice(0, mostNews).map((each) => ({...each, docs: causeNumbers[each.cause]})),
+      alerts: message.news
+        .slice(0, mostNews)
+        .map((each) => ({...each, docs: causeNumbers[each.cause]})),
     },
   });
   return await sendSigned({url, secret}, {messageId: message.messageId, body}, way);

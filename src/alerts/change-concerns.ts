@@ -13,12 +13,23 @@ interface Matter {
 }
 
 /** Describes changes that do not come to their end by themselves, one text for each reason, each batch or each change. */
-export function describeLateChanges(late: readonly (LateChanges | LateChange)[], now: string): Matter[] {
+export function describeLateChanges(
+  late: readonly (LateChanges | LateChange)[],
+  now: string,
+): Matter[] {
   return late.map((changes) => ({
     kind: `change-${changes.lateness}`,
-    subject: 'subject' in changes ? changes.subject : changes.batch === null ? '' : `batch ${changes.batch}`,
+    subject:
+      'subject' in changes
+        ? changes.subject
+        : changes.batch === null
+          ? ''
+          : `batch ${changes.batch}`,
     since: changes.since,
-    text: describe(changes, formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since)))),
+    text: describe(
+      changes,
+      formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since))),
+    ),
     next: nextOf(changes),
   }));
 }
@@ -48,10 +59,12 @@ function describe({lateness, count, changeId, reason, batch}: LateChanges, age: 
 }
 
 function nextOf({lateness, count, changeId, batch}: LateChanges): string {
-  if (lateness === 'untaken') return 'is a worker running? fieldmirror start, or by hand: fieldmirror push';
+  if (lateness === 'untaken')
+    return 'is a worker running? fieldmirror start, or by hand: fieldmirror push';
   if (count === 1 || (lateness === 'failing' && batch === null))
     return `fieldmirror changes show ${changeId}`;
-  const state = lateness === 'failing' ? 'pending' : lateness === 'in-doubt' ? 'in_doubt' : lateness;
+  const state =
+    lateness === 'failing' ? 'pending' : lateness === 'in-doubt' ? 'in_doubt' : lateness;
   const of = batch === null ? '' : ` --batch ${quoteWord(batch)}`;
   return `fieldmirror changes list --state ${state}${of}, then fieldmirror changes show ${changeId}`;
 }

@@ -71,7 +71,11 @@ function concernsOfAccount({account}: AccountFacts): Concern[] {
 }
 
 function concernsOfChanges({account, late}: AccountFacts, now: string): Concern[] {
-  return describeLateChanges(late, now).map((matter) => ({account: account.name, stream: null, ...matter}));
+  return describeLateChanges(late, now).map((matter) => ({
+    account: account.name,
+    stream: null,
+    ...matter,
+  }));
 }
 
 function concernsOfStream(status: AccountFacts, stream: StreamFacts, now: string): Concern[] {
@@ -119,7 +123,12 @@ function describeNoRoom({sweeps}: StreamFacts): Matter | null {
     ({state, error, failures}) => state === 'due' && error !== null && failures === 0,
   );
   if (waiting === undefined) return null;
-  return {kind: 'no-room', since: null, text: `sweep ${waiting.sweepId} waits: ${waiting.error}`, next: null};
+  return {
+    kind: 'no-room',
+    since: null,
+    text: `sweep ${waiting.sweepId} waits: ${waiting.error}`,
+    next: null,
+  };
 }
 
 function describeUnproven(
@@ -132,7 +141,8 @@ function describeUnproven(
   const ageMs = Date.parse(now) - Date.parse(provenAt ?? account.createdAt);
   if (ageMs <= Math.max(staleAfterMs, 2 * schedule.everyMs)) return null;
   const since = formatDuration(ageMs);
-  const text = provenAt === null ? `never proven complete, in ${since}` : `not proven complete for ${since}`;
+  const text =
+    provenAt === null ? `never proven complete, in ${since}` : `not proven complete for ${since}`;
   const [reason] = lastEnded?.state === 'uncertified' ? lastEnded.reasons : [];
   const why = reason === undefined ? null : `the last full sweep is uncertified, because ${reason}`;
   return {kind: 'unproven', since: provenAt ?? account.createdAt, text, next: why};
@@ -160,11 +170,16 @@ function describeOverdue(accounts: readonly AccountFacts[], now: string): Concer
   const overdue = accounts.flatMap((status) => status.overdue);
   const [oldest] = overdue.toSorted((one, other) => (one.waitsSince < other.waitsSince ? -1 : 1));
   if (oldest === undefined) return null;
-  const names = overdue.slice(0, namedSchedules).map(({accountName, name}) => `${accountName}: ${name}`);
+  const names = overdue
+    .slice(0, namedSchedules)
+    .map(({accountName, name}) => `${accountName}: ${name}`);
   const more =
-    overdue.length > names.length ? `, and ${formatNumber(overdue.length - names.length)} more` : '';
+    overdue.length > names.length
+      ? `, and ${formatNumber(overdue.length - names.length)} more`
+      : '';
   const waits = formatDuration(Date.parse(now) - Date.parse(oldest.waitsSince));
-  const what = overdue.length === 1 ? '1 schedule has' : `${formatNumber(overdue.length)} schedules have`;
+  const what =
+    overdue.length === 1 ? '1 schedule has' : `${formatNumber(overdue.length)} schedules have`;
   return {
     account: null,
     stream: null,

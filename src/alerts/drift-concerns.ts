@@ -14,7 +14,9 @@ const words = {
  */
 export function findDrift(accounts: readonly AccountFacts[]): Concern[] {
   return accounts.flatMap(({account, events}) => {
-    const latest = new Map(events.toReversed().map((event) => [`${event.table}.${event.field}`, event]));
+    const latest = new Map(
+      events.toReversed().map((event) => [`${event.table}.${event.field}`, event]),
+    );
     return [...latest]
       .filter(([, {kind}]) => kind !== 'returned')
       .map(([field, {kind, detail, at}]) => ({

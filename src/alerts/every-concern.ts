@@ -92,5 +92,13 @@ export function findEveryConcern(
 }
 
 function tellCopy(text: string): Concern {
-  return {account: null, stream: null, kind: 'copy', subject: '', since: null, text, next: mendOfCopy};
+  return {
+    account: null,
+    stream: null,
+    kind: 'copy',
+    subject: '',
+    since: null,
+    text,
+    next: mendOfCopy,
+  };
 }

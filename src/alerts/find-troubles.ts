@@ -40,6 +40,9 @@ async function findEveryTrouble(db: Queryable, looker: Looker): Promise<Trouble[
   );
 }
 
-function toTrouble({kind, stream, subject, since, text, next}: Concern, accountId: string | null): Trouble {
+function toTrouble(
+  {kind, stream, subject, since, text, next}: Concern,
+  accountId: string | null,
+): Trouble {
   return {cause: kind, accountId, stream, subject, since, text, next};
 }

@@ -33,7 +33,17 @@ export function findGrowth(bounds: readonly Bound[], sizes: readonly Size[]): Co
     const text = size === undefined ? null : describe(name, size.bytes, bytes);
     if (text === null) return [];
     const next = 'make room, or give another bound in FIELDMIRROR_BOUNDS';
-    return [{account: null, stream: null, kind: 'growth' as const, subject: name, since: null, text, next}];
+    return [
+      {
+        account: null,
+        stream: null,
+        kind: 'growth' as const,
+        subject: name,
+        since: null,
+        text,
+        next,
+      },
+    ];
   });
 }
 
@@ -45,7 +55,9 @@ function describe(name: string, size: number | null, bound: number): string | nu
       : `the disk of the embedded Postgres has ${formatBytes(size)} left, less than ${formatBytes(bound)}`;
   if (size === null) return `FIELDMIRROR_BOUNDS names ${name}, and there is no such table`;
   const what = name === 'database' ? 'the database' : `table ${name}`;
-  return size <= bound ? null : `${what} takes ${formatBytes(size)}, more than ${formatBytes(bound)}`;
+  return size <= bound
+    ? null
+    : `${what} takes ${formatBytes(size)}, more than ${formatBytes(bound)}`;
 }
 
 /** `2.4 GB` */

@@ -1,6 +1,11 @@
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
-import {type ChangeCount, countChanges, type LateChanges, listLateChanges} from '../changes/change-health.ts';
+import {
+  type ChangeCount,
+  countChanges,
+  type LateChanges,
+  listLateChanges,
+} from '../changes/change-health.ts';
 import {
   countFieldEvents,
   countOpenQuarantine,

@@ -59,14 +59,15 @@ export async function readOverview(
   looker: Looker,
 ): Promise<OverviewStory> {
   const ids = accounts.map(({accountId}) => accountId);
-  const [{now, accounts: facts}, installation, underWay, changes, hours, nights] = await Promise.all([
-    readAccountFacts(pool, accounts),
-    readInstallation(pool, looker),
-    readUnderWay(pool, accounts),
-    countChanges(pool, ids),
-    listHours(pool, ids),
-    listNights(pool, ids),
-  ]);
+  const [{now, accounts: facts}, installation, underWay, changes, hours, nights] =
+    await Promise.all([
+      readAccountFacts(pool, accounts),
+      readInstallation(pool, looker),
+      readUnderWay(pool, accounts),
+      countChanges(pool, ids),
+      listHours(pool, ids),
+      listNights(pool, ids),
+    ]);
   const concerns = findEveryConcern(facts, installation, now);
   const streams = facts.flatMap((each) => tellFreshness(each, now));
   return {
@@ -82,7 +83,10 @@ export async function readOverview(
   };
 }
 
-function tellFreshness({account, streams, schedules, promises}: AccountFacts, now: string): Freshness[] {
+function tellFreshness(
+  {account, streams, schedules, promises}: AccountFacts,
+  now: string,
+): Freshness[] {
   return allStreams.flatMap(({name}) => {
     const held = streams.find(({stream}) => stream === name);
     const schedule = schedules.find(({stream, mode}) => stream === name && mode === 'full');
@@ -130,7 +134,9 @@ function tellStreams(streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[]):
 function listNext(facts: readonly AccountFacts[]): OverviewStory['next'] {
   return facts
     .filter(({account}) => account.state === 'active')
-    .flatMap(({account, schedules}) => schedules.map((schedule) => ({...schedule, account: account.name})))
+    .flatMap(({account, schedules}) =>
+      schedules.map((schedule) => ({...schedule, account: account.name})),
+    )
     .toSorted((one, other) => (one.nextDueAt < other.nextDueAt ? -1 : 1))
     .slice(0, shownNext);
 }

@@ -14,7 +14,8 @@ const columns = [
 ] as const satisfies readonly (keyof typeof alertDeliveries.$inferSelect)[];
 
 /** A message to a receiver, as a person looks back on it: a row of sync.alert_deliveries, whose definition says what each column means. */
-export interface PastDelivery extends ReadRow<typeof alertDeliveries.$inferSelect, (typeof columns)[number]> {
+export interface PastDelivery
+  extends ReadRow<typeof alertDeliveries.$inferSelect, (typeof columns)[number]> {
   readonly rule: string;
   /** The alert that it tells of, in words; null of a digest and a ping. */
   readonly text: string | null;

@@ -11,7 +11,11 @@ import {describeMissingKey, type Workforce} from './worker-concerns.ts';
  * Finds the rules whose messages do not arrive, or would not: nobody hears of anything else that is wrong.
  * @param now - ISO 8601, by the database's clock
  */
-export function findFailingRules(rules: readonly RuleHealth[], workforce: Workforce, now: string): Concern[] {
+export function findFailingRules(
+  rules: readonly RuleHealth[],
+  workforce: Workforce,
+  now: string,
+): Concern[] {
   return rules.flatMap((each) => {
     const {rule, receiver, failingSince, lastError, givenUp, hasAddress} = each;
     const place = {account: null, stream: null, kind: 'alerts-failing' as const, subject: rule};
@@ -34,7 +38,8 @@ export function findFailingRules(rules: readonly RuleHealth[], workforce: Workfo
         },
       ];
     const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
-    const why = lastError ?? 'no worker has what it takes to send them, a key or FIELDMIRROR_SMTP_URL';
+    const why =
+      lastError ?? 'no worker has what it takes to send them, a key or FIELDMIRROR_SMTP_URL';
     const lost = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
     return [
       {
@@ -71,9 +76,14 @@ const failingAfterTries = 3;
  * Finds the subscribers of the feed that are stopped, take nothing, or have no worker that can send to them.
  * @param now - ISO 8601, by the database's clock
  */
-export function findFailingHooks(hooks: readonly FeedHook[], workforce: Workforce, now: string): Concern[] {
+export function findFailingHooks(
+  hooks: readonly FeedHook[],
+  workforce: Workforce,
+  now: string,
+): Concern[] {
   return hooks.flatMap((hook): Concern[] => {
-    const {name, account, attempts, failingSince, lastError, stoppedAt, hasAddress, isUntaken} = hook;
+    const {name, account, attempts, failingSince, lastError, stoppedAt, hasAddress, isUntaken} =
+      hook;
     const place = {account, stream: null, kind: 'hook-failing' as const, subject: name};
     if (!hasAddress && isUntaken)
       return [
@@ -83,7 +93,8 @@ export function findFailingHooks(hooks: readonly FeedHook[], workforce: Workforc
           next: `fieldmirror hooks add ${name} --url URL`,
         },
       ];
-    const lack = hasAddress && stoppedAt === null ? describeMissingKey(hook.keyId, workforce) : null;
+    const lack =
+      hasAddress && stoppedAt === null ? describeMissingKey(hook.keyId, workforce) : null;
     if (lack !== null)
       return [
         {
@@ -103,7 +114,8 @@ export function findFailingHooks(hooks: readonly FeedHook[], workforce: Workforc
     if (failingSince === null || (stoppedAt === null && attempts < failingAfterTries)) return [];
     const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
     const state = stoppedAt === null ? 'takes nothing' : 'is stopped, and took nothing';
-    const skip = stoppedAt === null ? '' : `, or fieldmirror hooks skip ${name} passes its batch over`;
+    const skip =
+      stoppedAt === null ? '' : `, or fieldmirror hooks skip ${name} passes its batch over`;
     return [
       {
         ...{...place, since: failingSince},

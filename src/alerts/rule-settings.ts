@@ -10,7 +10,10 @@ export const usualQuietMs = 14_400_000;
 
 /** The settings of a rule. */
 export interface RuleSetting
-  extends Pick<AlertRule, 'name' | 'receiver' | 'target' | 'account' | 'causes' | 'quietMs' | 'everyMs'> {
+  extends Pick<
+    AlertRule,
+    'name' | 'receiver' | 'target' | 'account' | 'causes' | 'quietMs' | 'everyMs'
+  > {
   /** Whether a rule of e-mail brings the server that sends it; the environment gives that of others. */
   readonly hasServer: boolean;
 }

@@ -36,7 +36,11 @@ export interface Route {
  * @throws {RetryableError} the receiver does not take it
  * @throws {UsageError | FatalError} this process cannot reach it: no key, no server of e-mail, an address that may not be used
  */
-export async function send(deps: SendDeps, route: Route, message: AlertMessage | null): Promise<string> {
+export async function send(
+  deps: SendDeps,
+  route: Route,
+  message: AlertMessage | null,
+): Promise<string> {
   const {allowsHttp, allowsLinkLocal, signal} = deps;
   const way = {allowsLinkLocal, signal};
   const {address, secret = ''} = findAccess(deps, route);
@@ -61,6 +65,7 @@ function findAccess({keys, smtpUrl, onSecret}: SendDeps, {rule, sealed}: Route) 
     );
   }
   const access = openAccess(sealed, keys, {kind: 'alert_rules', name: rule});
-  for (const text of [access.address, access.secret]) if (text !== undefined) onSecret(new Secret(text));
+  for (const text of [access.address, access.secret])
+    if (text !== undefined) onSecret(new Secret(text));
   return access;
 }

@@ -53,12 +53,21 @@ async function readMessage(pool: pg.Pool, delivery: Delivery): Promise<AlertMess
   return kind === 'ping' ? null : {kind, messageId, rule, news: await listNews(pool, deliveryId)};
 }
 
-async function postpone({pool, log}: SendDueDeps, delivery: Delivery, cause: unknown): Promise<void> {
+async function postpone(
+  {pool, log}: SendDueDeps,
+  delivery: Delivery,
+  cause: unknown,
+): Promise<void> {
   const error = cause instanceof Error ? cause.message : String(cause);
   const asked = cause instanceof RetryableError ? (cause.retryAfterMs ?? 0) : 0;
   const afterMs = Math.max(asked, backOffMs(delivery.attempts));
   const state = await noteFailed(pool, delivery, {error, afterMs});
-  const facts = {rule: delivery.rule, kind: delivery.kind, attempt: delivery.attempts, reason: error};
+  const facts = {
+    rule: delivery.rule,
+    kind: delivery.kind,
+    attempt: delivery.attempts,
+    reason: error,
+  };
   if (state === 'failed') log.error({event: 'alert.given_up', ...facts}, 'an alert was given up');
   else if (state === 'due')
     log.warn({event: 'alert.postponed', ...facts}, 'an alert was not taken; it is tried again');

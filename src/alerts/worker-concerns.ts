@@ -45,12 +45,15 @@ export function findWorkerConcerns(
 export function drawWorkers(workers: readonly Worker[], now: string): string {
   const alive = workers.filter(({isAlive}) => isAlive);
   const lines = alive.slice(0, shownWorkers).map(({host, pid, version, startedAt, accountIds}) => {
-    const count = accountIds.length === 1 ? '1 account' : `${formatNumber(accountIds.length)} accounts`;
+    const count =
+      accountIds.length === 1 ? '1 account' : `${formatNumber(accountIds.length)} accounts`;
     const since = formatDuration(Math.max(0, Date.parse(now) - Date.parse(startedAt)));
     return `worker    ${host}, pid ${pid}, version ${version}, for ${since}: ${count}`;
   });
   if (alive.length > lines.length) lines.push(`          and ${alive.length - lines.length} more`);
-  return lines.length === 0 ? 'worker    none is alive; fieldmirror start is one' : lines.join('\n');
+  return lines.length === 0
+    ? 'worker    none is alive; fieldmirror start is one'
+    : lines.join('\n');
 }
 
 /**
@@ -71,7 +74,9 @@ function describeAbsence(
   lost: Worker | undefined,
   now: string,
 ): Concern | null {
-  const dueAts = active.flatMap(({schedules}) => schedules.map(({nextDueAt}) => nextDueAt)).toSorted();
+  const dueAts = active
+    .flatMap(({schedules}) => schedules.map(({nextDueAt}) => nextDueAt))
+    .toSorted();
   const due = dueAts.filter((dueAt) => Date.parse(now) - Date.parse(dueAt) > lateMs);
   const isTold = active.some(({overdue}) => overdue.length > 0);
   if (lost === undefined && (due.length === 0 || isTold)) return null;

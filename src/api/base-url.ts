@@ -9,7 +9,10 @@ const HINT = 'give it as https://HOST/ACCOUNT';
  *   which may hold a password
  * @see docs/traps.md "Addresses"; docs/service.md "Errors and headers"
  */
-export function parseBaseUrl(text: string, {allowHttp = false}: {readonly allowHttp?: boolean} = {}): URL {
+export function parseBaseUrl(
+  text: string,
+  {allowHttp = false}: {readonly allowHttp?: boolean} = {},
+): URL {
   if (!URL.canParse(text)) throw refuse('a URL', 'something else');
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
@@ -18,7 +21,8 @@ export function parseBaseUrl(text: string, {allowHttp = false}: {readonly allowH
   if (text.includes('#')) throw refuse('no fragment', 'one after "#"');
   if (text.includes('?')) throw refuse('no query', 'one after "?"');
   if (url.protocol === 'http:' && (allowHttp || isLoopback(url.hostname))) return url;
-  if (url.protocol !== 'https:') throw refuse('https', `${url.protocol.slice(0, 20)}// to ${url.hostname}`);
+  if (url.protocol !== 'https:')
+    throw refuse('https', `${url.protocol.slice(0, 20)}// to ${url.hostname}`);
   return url;
 }
 
@@ -28,7 +32,11 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /** The path of a request: the base's own path, the resource's after it, the query encoded. */
-export function joinPath(base: URL, path: string, query: Readonly<Record<string, string>> = {}): string {
+export function joinPath(
+  base: URL,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): string {
   const search = new URLSearchParams(query).toString();
   return `${base.pathname.replace(/\/+$/, '')}${path}${search === '' ? '' : `?${search}`}`;
 }

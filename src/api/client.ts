@@ -4,7 +4,14 @@
 
 import {inSpan} from '../core/span.ts';
 import {queryOf} from './list-query.ts';
-import {type List, listAll, listRecords, refuseMissing, showRecord, toPathPart} from './operations.ts';
+import {
+  type List,
+  listAll,
+  listRecords,
+  refuseMissing,
+  showRecord,
+  toPathPart,
+} from './operations.ts';
 import type {Asking, ReadRequest, Transport} from './transport.ts';
 import {type Gone, isGone} from './verdict.ts';
 import type {ElementNames, FieldRecord} from './xml-record.ts';
@@ -104,7 +111,11 @@ export function createClient(transport: Transport) {
     customers: createCustomers(transport),
     jobs: createJobs(transport),
     employees: createEmployees(transport),
-    timeEntries: createNested(transport, {parent: 'jobs', list: 'time_entries', item: 'time_entry'}),
+    timeEntries: createNested(transport, {
+      parent: 'jobs',
+      list: 'time_entries',
+      item: 'time_entry',
+    }),
     tasks: createTasks(transport),
     customerNotes: createNested(transport, {parent: 'customers', list: 'notes', item: 'note'}),
     jobNotes: createNested(transport, {parent: 'jobs', list: 'notes', item: 'note'}),
@@ -114,7 +125,8 @@ export function createClient(transport: Transport) {
 function createCustomers(transport: Transport) {
   return {
     show: showOf(transport, CUSTOMERS),
-    list: (call: ListCall<CustomerFilters, CustomerInclude> = {}) => listPage(transport, CUSTOMERS, call),
+    list: (call: ListCall<CustomerFilters, CustomerInclude> = {}) =>
+      listPage(transport, CUSTOMERS, call),
   };
 }
 
@@ -124,7 +136,11 @@ function createJobs(transport: Transport) {
     list: (call: ListCall<JobFilters, JobInclude> = {}) => listPage(transport, JOBS, call),
     listOfCustomer: async (
       customerNumber: string,
-      {page, include, ...call}: Call & Pick<ListCall<JobFilters, JobInclude>, 'page' | 'include'> = {},
+      {
+        page,
+        include,
+        ...call
+      }: Call & Pick<ListCall<JobFilters, JobInclude>, 'page' | 'include'> = {},
     ): Promise<List | Gone> =>
       await listRecords(transport, {
         ...call,
@@ -171,7 +187,11 @@ function createNested(
     list: async (parentNumber: string, call: Call = {}): Promise<List | Gone> =>
       await listRecords(transport, {...call, path: `${under(parentNumber)}.xml`, names}),
     show: async (parentNumber: string, id: string, call: Call = {}): Promise<FieldRecord | Gone> =>
-      await showRecord(transport, {...call, path: `${under(parentNumber)}/${toPathPart(id)}.xml`, names}),
+      await showRecord(transport, {
+        ...call,
+        path: `${under(parentNumber)}/${toPathPart(id)}.xml`,
+        names,
+      }),
   };
 }
 

@@ -51,7 +51,9 @@ function decodeSingleByte(label: string, body: Buffer): string {
   if (label === 'iso-8859-1' || label === 'latin1') return body.toString('latin1');
   if (label === 'us-ascii' || label === 'ascii') return decodeAscii(body);
   if (/^(?:iso-8859-(?:[2-9]|1[0-6])|windows-125[0-8])$/.test(label)) return decodeBy(label, body);
-  throw new UnknownEncoding(`the encoding "${shorten(label, 40)}", which this client does not read`);
+  throw new UnknownEncoding(
+    `the encoding "${shorten(label, 40)}", which this client does not read`,
+  );
 }
 
 function decodeAscii(body: Buffer): string {

@@ -25,7 +25,9 @@ const EMPTY_ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?\/>$/;
 export function readErrorWords(body: Buffer, contentType: string | null, hide: Hide): ErrorWords {
   const text = toText(body, contentType);
   const isHtml = /^<(?:!doctype\s+html|html)/i.test(text) || /text\/html/i.test(contentType ?? '');
-  const inner = isHtml ? undefined : (ERRORS.exec(text)?.[1] ?? (EMPTY_ERRORS.test(text) ? '' : undefined));
+  const inner = isHtml
+    ? undefined
+    : (ERRORS.exec(text)?.[1] ?? (EMPTY_ERRORS.test(text) ? '' : undefined));
   if (inner !== undefined)
     return {text: clean(readErrors(inner), hide) || 'no words', isReadable: true, isHtml};
   if (isHtml) return {text: 'an HTML page', isReadable: false, isHtml};
@@ -57,7 +59,10 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ]);
 
 function unescapeXml(text: string): string {
-  return text.replaceAll(/&(?:lt|gt|quot|apos|#39|amp);/g, (entity) => ENTITIES.get(entity) ?? entity);
+  return text.replaceAll(
+    /&(?:lt|gt|quot|apos|#39|amp);/g,
+    (entity) => ENTITIES.get(entity) ?? entity,
+  );
 }
 
 // Secrets are hidden before the cut, lest half of one is left at the end.

@@ -167,7 +167,11 @@ class Collector implements Dispatcher.DispatchHandler {
     this.#isSent = true;
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Headers,
+  ): void {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;

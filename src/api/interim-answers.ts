@@ -7,7 +7,8 @@ import type {buildConnector} from 'undici';
 
 const endOfHead = '\r\n\r\n';
 /** Bytes that may become an interim answer with more of them. */
-const beginnings = /^(?:|H|HT|HTT|HTTP|HTTP\/|HTTP\/1|HTTP\/1\.|HTTP\/1\.[01] ?|HTTP\/1\.[01] 1\d{0,2})$/;
+const beginnings =
+  /^(?:|H|HT|HTT|HTTP|HTTP\/|HTTP\/1|HTTP\/1\.|HTTP\/1\.[01] ?|HTTP\/1\.[01] 1\d{0,2})$/;
 const interim = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
 /** So many bytes tell for certain how an answer begins. */
 const certainBytes = 'HTTP/1.1 100 '.length;

@@ -41,7 +41,8 @@ interface KnownElement {
 }
 
 /** A tag without attributes that other readers would have to look at; white space as the service may indent it. */
-const TAG = /^[ \t\r\n]*<(?!xml)([a-z_][a-z0-9_.-]{0,199})((?: (?:type|nil)="[a-z]{0,40}")*) ?(\/?)>/i;
+const TAG =
+  /^[ \t\r\n]*<(?!xml)([a-z_][a-z0-9_.-]{0,199})((?: (?:type|nil)="[a-z]{0,40}")*) ?(\/?)>/i;
 /** More tags at one place are no order of fields: the one not met for longest is forgotten. */
 const mostAtPlace = 16;
 const mostTags = 20_000;

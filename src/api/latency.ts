@@ -52,13 +52,21 @@ export class Latency {
 /**
  * The kind of a request: its method, its path without numbers, and its query's names. Values do not matter.
  */
-export function kindOf(method: string, path: string, query: Readonly<Record<string, string>> = {}): string {
+export function kindOf(
+  method: string,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): string {
   return `${method} ${path.replace(/\d+/g, 'N')}?${Object.keys(query).sort().join('&')}`;
 }
 
 function keepBest(
   known: Known,
-  {median, running, isSlow}: {readonly median: number; readonly running: number; readonly isSlow: boolean},
+  {
+    median,
+    running,
+    isSlow,
+  }: {readonly median: number; readonly running: number; readonly isSlow: boolean},
 ): void {
   if (isSlow || median * SAME_FACTOR < known.bestMs) {
     known.bestMs = median;

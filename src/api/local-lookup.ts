@@ -15,7 +15,8 @@ export function onlyThisMachine(lookup: LookupFunction = ofSystem): LookupFuncti
       const found = Array.isArray(address) ? address.map((one) => one.address) : [address];
       const stranger = found.find((one) => !isThisMachine(one));
       if (error !== null || stranger === undefined) callback(error, address, family);
-      else callback(Object.assign(new Error(`${hostname} is ${stranger}`), {code}), address, family);
+      else
+        callback(Object.assign(new Error(`${hostname} is ${stranger}`), {code}), address, family);
     });
   };
 }

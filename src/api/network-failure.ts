@@ -32,7 +32,8 @@ export function describeFailure({kind, code}: ExchangeFailure): string {
   if (kind === 'aborted') return 'aborted by us';
   if (kind === 'withheld') return 'withheld by us before its first byte';
   const words =
-    WORDS[code] ?? (isCertificate(code) ? 'certificate not trusted' : TLS.test(code) ? 'TLS failed' : null);
+    WORDS[code] ??
+    (isCertificate(code) ? 'certificate not trusted' : TLS.test(code) ? 'TLS failed' : null);
   if (words !== null) return `${words} [${code}]`;
   return code.startsWith('HPE_')
     ? `an answer that is not HTTP [${code}]`
@@ -63,9 +64,13 @@ const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
 export function toFailureError(thing: string, failure: ExchangeFailure, isProven = true): Error {
   const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;
   if (failure.kind === 'too-large')
-    return new FatalError(`${message}; raise the limit if such an answer is right`, {kind: 'service'});
+    return new FatalError(`${message}; raise the limit if such an answer is right`, {
+      kind: 'service',
+    });
   if (failure.code === 'ELOOPBACK')
-    return new FatalError(`${message}; nothing was sent: give the address with https`, {kind: 'address'});
+    return new FatalError(`${message}; nothing was sent: give the address with https`, {
+      kind: 'address',
+    });
   if (failure.code === 'ELINKLOCAL')
     return new FatalError(
       `${message}; nothing was sent: check the address, and what its name resolves to; FIELDMIRROR_ALLOW_LINK_LOCAL=1 allows it`,
@@ -76,7 +81,8 @@ export function toFailureError(thing: string, failure: ExchangeFailure, isProven
       kind: 'address',
     });
   const check = OF_ADDRESS.find(([code]) => code.test(failure.code))?.[1];
-  if (check !== undefined && !isProven) return new FatalError(`${message}; ${check}`, {kind: 'address'});
+  if (check !== undefined && !isProven)
+    return new FatalError(`${message}; ${check}`, {kind: 'address'});
   const or = check === undefined ? '' : `, or ${check}`;
   return new RetryableError(`${message}; try again later${or}`, {kind: 'service'});
 }
@@ -88,7 +94,8 @@ function isCertificate(code: string): boolean {
 /** The error for an answer whose body cannot be unpacked. */
 export function toCodingError(thing: string, error: BadCoding): Error {
   const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
-  if (error.isTooLarge) return new FatalError(`${message}; raise the limits if such an answer is right`);
+  if (error.isTooLarge)
+    return new FatalError(`${message}; raise the limits if such an answer is right`);
   if (error.isUnknown)
     return new FatalError(
       `${message}; gzip alone was asked for: a proxy before the service must leave that as it is`,

@@ -57,10 +57,15 @@ export async function listAll(transport: Transport, target: Target): Promise<Lis
 }
 
 /** Shows one record. @throws {RecordError} it came, but one of its values cannot be taken */
-export async function showRecord(transport: Transport, target: Target): Promise<FieldRecord | Gone> {
+export async function showRecord(
+  transport: Transport,
+  target: Target,
+): Promise<FieldRecord | Gone> {
   const answer = await transport.read(target);
   if (isGone(answer)) return answer;
-  return reading(transport, () => readRecord(answer.body, target.names, metaOf(transport, target, answer)));
+  return reading(transport, () =>
+    readRecord(answer.body, target.names, metaOf(transport, target, answer)),
+  );
 }
 
 /** Reads what came; an error shows pieces of it, in which the token may be repeated. */
@@ -73,7 +78,11 @@ function reading<T>(transport: Transport, read: () => T): T {
 }
 
 /** The error for a list that cannot be missing. */
-export function refuseMissing(transport: Transport, path: string, {status, words}: Gone): FatalError {
+export function refuseMissing(
+  transport: Transport,
+  path: string,
+  {status, words}: Gone,
+): FatalError {
   return new FatalError(
     `GET ${path} at ${transport.place}: expected a list, got ${status} (${words}); check the base address of the account`,
     {kind: 'address'},
@@ -91,7 +100,9 @@ export async function sendWrite(
   names: ElementNames,
 ): Promise<WriteResult> {
   const result = await transport.write(request);
-  return result.outcome === 'done' ? readWritten(result.answer, {...request, names}, transport) : result;
+  return result.outcome === 'done'
+    ? readWritten(result.answer, {...request, names}, transport)
+    : result;
 }
 
 type Written = Pick<WriteRequest, 'method' | 'path' | 'hidden'> & {readonly names: ElementNames};
@@ -114,7 +125,11 @@ function readWritten(answer: Answer, write: Written, transport: Transport): Writ
 }
 
 // A delete may answer with the record, a message or nothing, and only an error says that it failed.
-function readWrittenRecord(answer: Answer, write: Written, transport: Transport): FieldRecord | null {
+function readWrittenRecord(
+  answer: Answer,
+  write: Written,
+  transport: Transport,
+): FieldRecord | null {
   const thing = `${write.method} ${write.path} at ${transport.place}`;
   if (/^\s*$/.test(answer.body.toString('latin1', 0, 64))) return null;
   const words = transport.readWords(answer, write.hidden);

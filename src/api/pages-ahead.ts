@@ -40,7 +40,15 @@ const shareInVain = 0.5;
  */
 export async function* fetchPages(
   client: Pick<Client, 'fetchPage'>,
-  {path, query, fromPage, knownPages, recogniserOf, clock = () => performance.now(), ...call}: PagesOptions,
+  {
+    path,
+    query,
+    fromPage,
+    knownPages,
+    recogniserOf,
+    clock = () => performance.now(),
+    ...call
+  }: PagesOptions,
   signal?: AbortSignal,
 ): AsyncGenerator<Page, never, undefined> {
   const stop = new AbortController();
@@ -49,7 +57,10 @@ export async function* fetchPages(
   const ask = async (page: number): Promise<Page> => {
     const recognise = await recogniserOf?.(page);
     const pageQuery = {...query, page: String(page)};
-    return {page, ...(await client.fetchPage(path, pageQuery, {...call, recognise, signal: either}))};
+    return {
+      page,
+      ...(await client.fetchPage(path, pageQuery, {...call, recognise, signal: either})),
+    };
   };
   const lastAhead = knownPages ?? Number.POSITIVE_INFINITY;
   const need = new Need(knownPages == null);

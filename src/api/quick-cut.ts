@@ -79,7 +79,9 @@ function cutRecords(
     at = skipBlank(body, end);
   }
   const close = Buffer.from(`</${listName}>`);
-  return isAt(body, close, at) && skipBlank(body, at + close.length) === body.length ? slices : null;
+  return isAt(body, close, at) && skipBlank(body, at + close.length) === body.length
+    ? slices
+    : null;
 }
 
 // Searching the bare name finds its closing tag and every tag that could nest; `<job-type>` and words in texts go by.
@@ -114,7 +116,11 @@ function isAt(body: Buffer, bytes: Buffer, at: number): boolean {
 
 function skipBlank(body: Buffer, from: number): number {
   let at = from;
-  for (let byte = body[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; byte = body[at])
+  for (
+    let byte = body[at];
+    byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+    byte = body[at]
+  )
     at++;
   return at;
 }

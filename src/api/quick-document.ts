@@ -174,7 +174,8 @@ export class QuickDocument {
     const names = namesOf(place.shape);
     const isArray = type === ARRAY;
     const below = depth - recordDepth;
-    if (below <= maxSeenDepth) this.#seen?.note(isArray ? null : names, types, {depth: below, name});
+    if (below <= maxSeenDepth)
+      this.#seen?.note(isArray ? null : names, types, {depth: below, name});
     return {names, values, isArray};
   }
 
@@ -182,7 +183,9 @@ export class QuickDocument {
     const {type, isNil} = tag;
     if (isNil) return start === end ? null : stepAside();
     if (type === ARRAY)
-      return (meaning & (NO_BLANK | FORBIDDEN)) === 0 ? {names: [], values: [], isArray: true} : stepAside();
+      return (meaning & (NO_BLANK | FORBIDDEN)) === 0
+        ? {names: [], values: [], isArray: true}
+        : stepAside();
     const text = meaning < SPECIAL ? this.#cut(start, end) : this.#decode(start, end, meaning);
     if (text.length > this.#limits.valueLength) stepAside();
     const isNumber = type.name === 'integer' && (meaning & NO_DIGIT) === 0 && start !== end;
@@ -205,7 +208,8 @@ export class QuickDocument {
 
   #decode(start: number, end: number, meaning: number): string {
     if ((meaning & FORBIDDEN) !== 0) stepAside();
-    const text = (meaning & HIGH) === 0 ? this.#cut(start, end) : this.#body.toString('utf8', start, end);
+    const text =
+      (meaning & HIGH) === 0 ? this.#cut(start, end) : this.#body.toString('utf8', start, end);
     if ((meaning & HIGH) !== 0 && findForbidden(text) !== null) stepAside();
     return (meaning & SPECIAL) === 0 ? text : this.#resolve(text);
   }

@@ -62,7 +62,9 @@ export function refusingConnector(connect: buildConnector.connector): buildConne
 }
 
 export function toRefusal(host: string): Error {
-  return Object.assign(new Error(`${host} is an address of the link or of a cloud's metadata`), {code});
+  return Object.assign(new Error(`${host} is an address of the link or of a cloud's metadata`), {
+    code,
+  });
 }
 
 /** The address of IPv4 in one of IPv6, whose 32 bits begin at a bit. */

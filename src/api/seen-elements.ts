@@ -95,13 +95,18 @@ export class SeenElements {
   *[Symbol.iterator](): Generator<SeenElement> {
     for (const [names, first] of this.#entries) {
       for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next) {
-        const path = [entry.parent, entry.name].slice(maxSeenDepth - entry.depth).map(toUnderscored);
+        const path = [entry.parent, entry.name]
+          .slice(maxSeenDepth - entry.depth)
+          .map(toUnderscored);
         yield {path, names, types: entry.types};
       }
     }
   }
 }
 
-function isAt(entry: Entry, {depth, parent, name}: Pick<Entry, 'depth' | 'parent' | 'name'>): boolean {
+function isAt(
+  entry: Entry,
+  {depth, parent, name}: Pick<Entry, 'depth' | 'parent' | 'name'>,
+): boolean {
   return entry.depth === depth && (depth === 0 || (entry.name === name && entry.parent === parent));
 }

@@ -110,7 +110,11 @@ async function unpack(body: CodedBody, status: number, limits: BodyLimits): Prom
     return await decodeBody(body, limits);
   } catch (error) {
     const saysAll =
-      status === 401 || status === 403 || status === 429 || status >= 500 || (status >= 300 && status < 400);
+      status === 401 ||
+      status === 403 ||
+      status === 429 ||
+      status >= 500 ||
+      (status >= 300 && status < 400);
     if (error instanceof BadCoding && saysAll) return Buffer.alloc(0);
     throw error;
   }

@@ -31,7 +31,8 @@ export function parseTime(text: string, timeZone: string): ParsedTime {
   if (isIsoInstant(text)) return {instant: text, isAmbiguous: false};
   const local = readLocal(text);
   const {earlier, later, isOne} = findMoments(local, timeZone);
-  if (isOne || earlier.toPlainDateTime().equals(local)) return {instant: toIso(earlier), isAmbiguous: !isOne};
+  if (isOne || earlier.toPlainDateTime().equals(local))
+    return {instant: toIso(earlier), isAmbiguous: !isOne};
   throw new RecordError(
     `time: expected a time that exists in ${timeZone}, got one that the clock skips, from ${earlier.offset} to ${later.offset}`,
   );
@@ -50,10 +51,18 @@ export function formatTime(
   if (!isIsoInstant(instant)) throw refuse('an instant like 2031-07-04T09:00:00-04:00');
   const local = Temporal.Instant.from(instant).toZonedDateTimeISO(timeZone);
   if (shape === 'iso') return {text: toIso(local), isAmbiguous: false};
-  if (local.second !== 0 || local.millisecond !== 0 || local.microsecond !== 0 || local.nanosecond !== 0) {
+  if (
+    local.second !== 0 ||
+    local.millisecond !== 0 ||
+    local.microsecond !== 0 ||
+    local.nanosecond !== 0
+  ) {
     throw new RecordError('time: expected whole minutes, got seconds: the service takes none');
   }
-  return {text: `${formatDate(local, shape)} ${formatClock(local)}`, isAmbiguous: isShownTwice(local)};
+  return {
+    text: `${formatDate(local, shape)} ${formatClock(local)}`,
+    isAmbiguous: isShownTwice(local),
+  };
 }
 
 function readLocal(text: string): Temporal.PlainDateTime {
@@ -109,7 +118,9 @@ function formatDate(local: Temporal.ZonedDateTime, shape: Exclude<TimeShape, 'is
   if (shape === 'MM/DD/YYYY hh:mmam') return `${pad(month, 2)}/${pad(day, 2)}/${pad(year, 4)}`;
   if (shape === 'M/D/YYYY hh:mmam') return `${month}/${day}/${pad(year, 4)}`;
   if (year < 2000 || year > 2099)
-    throw new RecordError(`time: expected a year from 2000 to 2099, got ${year}: the shape has two digits`);
+    throw new RecordError(
+      `time: expected a year from 2000 to 2099, got ${year}: the shape has two digits`,
+    );
   return `${month}/${day}/${pad(year % 100, 2)}`;
 }
 

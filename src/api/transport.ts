@@ -10,7 +10,11 @@ import {type ErrorWords, readErrorWords} from './error-words.ts';
 import {ExchangeError} from './exchange.ts';
 import {readDate} from './http-date.ts';
 import {kindOf} from './latency.ts';
-import {type ConcurrencyBounds, DEFAULT_CONCURRENCY, LearnedConcurrency} from './learned-concurrency.ts';
+import {
+  type ConcurrencyBounds,
+  DEFAULT_CONCURRENCY,
+  LearnedConcurrency,
+} from './learned-concurrency.ts';
 import {Limiter, type Urgency} from './limiter.ts';
 import {onlyThisMachine} from './local-lookup.ts';
 import {toCodingError, toFailureError} from './network-failure.ts';
@@ -148,7 +152,9 @@ class HttpTransport implements Transport {
     this.#retry = {...DEFAULT_RETRY, ...options.retry};
     this.#now = options.now ?? Date.now;
     const isLocal = this.#base.protocol === 'http:' && options.allowHttp !== true;
-    this.#agents = createAgents(isLocal ? {...options, lookup: onlyThisMachine(options.lookup)} : options);
+    this.#agents = createAgents(
+      isLocal ? {...options, lookup: onlyThisMachine(options.lookup)} : options,
+    );
     this.place = `${this.#base.host}${joinPath(this.#base, '')}`;
     const limits = {...DEFAULT_TRANSPORT_LIMITS, ...options.limits};
     const learned = new LearnedConcurrency({...DEFAULT_CONCURRENCY, ...options.concurrency});
@@ -156,7 +162,14 @@ class HttpTransport implements Transport {
     const now = options.clock ?? (() => performance.now());
     this.limiter = new Limiter({concurrency, now, sleep: this.#retry.sleep});
     const {observer} = options;
-    this.#shared = {host: this.#base.hostname, limits, learned, limiter: this.limiter, now, observer};
+    this.#shared = {
+      host: this.#base.hostname,
+      limits,
+      learned,
+      limiter: this.limiter,
+      now,
+      observer,
+    };
   }
 
   async read(request: ReadRequest): Promise<Answer | Gone> {
@@ -182,7 +195,10 @@ class HttpTransport implements Transport {
       return await this.#writeOnce(request, thing);
     };
     try {
-      const outcome = await this.limiter.run(run, {urgency: 'write-back', signal: leave ?? request.signal});
+      const outcome = await this.limiter.run(run, {
+        urgency: 'write-back',
+        signal: leave ?? request.signal,
+      });
       this.#shared.observer?.written(outcome.outcome);
       return outcome;
     } catch (error) {
@@ -205,21 +221,30 @@ class HttpTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.limiter.stop(new RetryableError(`${this.place}: the way to it was closed by us; open it again`));
+    this.limiter.stop(
+      new RetryableError(`${this.place}: the way to it was closed by us; open it again`),
+    );
     await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
   }
 
   // A read that pauses before its next try waits, too: a stop reaches it at once.
   readonly #pause: Sleep = async (ms, signal) => {
     const {stopped} = this.limiter;
-    await this.#retry.sleep(ms, signal === undefined ? stopped : AbortSignal.any([signal, stopped]));
+    await this.#retry.sleep(
+      ms,
+      signal === undefined ? stopped : AbortSignal.any([signal, stopped]),
+    );
   };
 
   async #readOnce(request: ReadRequest, thing: string): Promise<Answer | Gone> {
     const options = this.#compose('GET', request.path, {query: request.query ?? {}});
     const kind = kindOf('GET', request.path, request.query);
     try {
-      const answer = await sendOnce(this.#shared, options, {...request, agent: this.#agents.reads, kind});
+      const answer = await sendOnce(this.#shared, options, {
+        ...request,
+        agent: this.#agents.reads,
+        kind,
+      });
       if (answer.status === 200 && !isHtml(answer, this.#isProven)) {
         this.#isProven = true;
         return answer;
@@ -235,7 +260,8 @@ class HttpTransport implements Transport {
 
   #judge(refusal: Refusal): Gone {
     this.#heed(refusal);
-    if (isUnknownRecord(refusal)) return {gone: true, status: refusal.status, words: refusal.words.text};
+    if (isUnknownRecord(refusal))
+      return {gone: true, status: refusal.status, words: refusal.words.text};
     throw this.#latch(toReadError(refusal, this.#isProven), refusal);
   }
 
@@ -279,7 +305,10 @@ class HttpTransport implements Transport {
   #compose(
     method: 'GET' | WriteRequest['method'],
     path: string,
-    {query, body}: {readonly query?: Readonly<Record<string, string>>; readonly body?: string | undefined},
+    {
+      query,
+      body,
+    }: {readonly query?: Readonly<Record<string, string>>; readonly body?: string | undefined},
   ): Dispatcher.DispatchOptions {
     const headers = {
       authorization: this.#authorization.reveal(),
@@ -312,6 +341,8 @@ class HttpTransport implements Transport {
 function isHtml({contentType, body, coding}: Answer, isProven: boolean): boolean {
   if (/^text\/html/i.test(contentType ?? '')) return true;
   return (
-    !isProven && coding === '' && /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(body.toString('latin1', 0, 64))
+    !isProven &&
+    coding === '' &&
+    /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(body.toString('latin1', 0, 64))
   );
 }

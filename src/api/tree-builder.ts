@@ -2,7 +2,14 @@ import {maxSeenDepth, type SeenElements} from './seen-elements.ts';
 import {ARRAY, isOfType, readValueType, TEXT, type ValueType} from './value-type.ts';
 import {type Limits, TooMuch} from './xml-limits.ts';
 import type {Element, Value} from './xml-record.ts';
-import {extendShape, MAX_NAME_LENGTH, namesOf, type Shape, startShape, toUnderscored} from './xml-shape.ts';
+import {
+  extendShape,
+  MAX_NAME_LENGTH,
+  namesOf,
+  type Shape,
+  startShape,
+  toUnderscored,
+} from './xml-shape.ts';
 
 /** `xsi:nil` of XML Schema, under whatever prefix a serialiser gives it: .NET writes `i:nil`. */
 const XSI_NIL = ':nil';
@@ -58,7 +65,11 @@ export class TreeBuilder {
   readonly #childTypes: number[][] = [];
 
   /** @param sink.seen - notes the fields of records and of the records embedded in them */
-  constructor(recordDepth: 1 | 2, limits: Limits, sink: Sink & {readonly seen?: SeenElements | undefined}) {
+  constructor(
+    recordDepth: 1 | 2,
+    limits: Limits,
+    sink: Sink & {readonly seen?: SeenElements | undefined},
+  ) {
     this.#recordDepth = recordDepth;
     this.#limits = limits;
     this.#sink = sink;
@@ -81,7 +92,8 @@ export class TreeBuilder {
     const depth = this.#depth + 1;
     if (depth > this.#limits.depth)
       throw new RefusedDocument(`elements nested deeper than ${this.#limits.depth}`);
-    if (++this.#elements > this.#limits.elements) throw new TooMuch(this.#limits.elements, 'elements');
+    if (++this.#elements > this.#limits.elements)
+      throw new TooMuch(this.#limits.elements, 'elements');
     if (depth > 1) this.#checkBlank();
     if (depth === 1) this.#sink.root(name, this.#type === ARRAY);
     if (depth === this.#recordDepth) this.#startRecord(name);
@@ -183,11 +195,16 @@ export class TreeBuilder {
     const nil = this.#nils[depth] ?? null;
     this.#checkBlank();
     if (nil !== null && nil !== 'false') this.#spoilByNil(nil);
-    if (type !== TEXT && type !== ARRAY) this.spoil(`elements inside an element of type ${type.name}`);
+    if (type !== TEXT && type !== ARRAY)
+      this.spoil(`elements inside an element of type ${type.name}`);
     const shape = this.#shapes[depth] ?? null;
     const names = shape === null ? (this.#names[depth] ?? []) : namesOf(shape);
     if (this.#seen !== null)
-      this.#noteSeen(this.#seen, {depth, name, names: shape === null || type === ARRAY ? null : names});
+      this.#noteSeen(this.#seen, {
+        depth,
+        name,
+        names: shape === null || type === ARRAY ? null : names,
+      });
     return {names, values, isArray: type === ARRAY};
   }
 
@@ -196,7 +213,8 @@ export class TreeBuilder {
     {depth, name, names}: {depth: number; name: string; names: readonly string[] | null},
   ): void {
     const below = depth - this.#recordDepth;
-    if (below <= maxSeenDepth) seen.note(names, this.#childTypes[depth] ?? [], {depth: below, name});
+    if (below <= maxSeenDepth)
+      seen.note(names, this.#childTypes[depth] ?? [], {depth: below, name});
   }
 
   #finishNil(nil: string): null {
@@ -211,7 +229,9 @@ export class TreeBuilder {
 
   #spoilByNil(nil: string): void {
     this.spoil(
-      nil === 'true' ? 'content inside an element that says nil="true"' : 'nil is neither true nor false',
+      nil === 'true'
+        ? 'content inside an element that says nil="true"'
+        : 'nil is neither true nor false',
     );
   }
 

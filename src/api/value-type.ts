@@ -1,6 +1,14 @@
 import {isIsoInstant} from './iso-instant.ts';
 
-export type TypeName = 'array' | 'integer' | 'decimal' | 'float' | 'boolean' | 'dateTime' | 'date' | 'text';
+export type TypeName =
+  | 'array'
+  | 'integer'
+  | 'decimal'
+  | 'float'
+  | 'boolean'
+  | 'dateTime'
+  | 'date'
+  | 'text';
 
 /** The promise of a `type` attribute about the text; `text` promises nothing. */
 export interface ValueType {

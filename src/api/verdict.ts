@@ -45,7 +45,8 @@ export interface Refusal {
 
 const TIME_OUT = /^(?:ETIMEDOUT|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)$/;
 
-const UNKNOWN_RECORD = /^Invalid (?:customer|job|employee|task|(?:customer |job )?note|time[ _-]entry)\.$/i;
+const UNKNOWN_RECORD =
+  /^Invalid (?:customer|job|employee|task|(?:customer |job )?note|time[ _-]entry)\.$/i;
 
 /**
  * True when the service says that there is no such record: 400 with its `Invalid job.`, or 404 or 410. A page of HTML
@@ -84,11 +85,16 @@ export function toReadError(refusal: Refusal, isProven = true): Error {
 /** A gateway, a firewall or a sign-in page answers for the service; or the address was never the API's. */
 function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean): Error {
   const isMissing = status === 404 || status === 410;
-  const what = isMissing ? 'there is no such path at this host' : 'a web page is in the place of the API';
+  const what = isMissing
+    ? 'there is no such path at this host'
+    : 'a web page is in the place of the API';
   const message = `${thing}: expected 200 and XML, got ${status} and an HTML page: ${what}`;
   const check = `check the base address (the API's host, and the path of the account) and whether a proxy or a sign-in page is in between`;
   if (isProven)
-    return new RetryableError(`${message}; try again later, or ${check}`, {retryAfterMs, kind: 'service'});
+    return new RetryableError(`${message}; try again later, or ${check}`, {
+      retryAfterMs,
+      kind: 'service',
+    });
   return new FatalError(`${message}; ${check}`, {kind: 'address'});
 }
 
@@ -104,7 +110,9 @@ export function toWriteError(refusal: Refusal): Error | null {
   if (!isUnknownRecord(refusal) && !isReadable) return null;
   const got = `expected success, got ${status} (${words.text})`;
   if (status === 429 || status === 503)
-    return new RetryableError(`${thing}: ${got}; nothing was written: send it later`, {retryAfterMs});
+    return new RetryableError(`${thing}: ${got}; nothing was written: send it later`, {
+      retryAfterMs,
+    });
   return new RecordError(`${thing}: ${got}; the service refused it and nothing was written`);
 }
 

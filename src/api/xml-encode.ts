@@ -3,7 +3,14 @@ import {RecordError} from '../core/errors.ts';
 import {findForbidden} from './xml-character.ts';
 
 /** The subject of a request: the root element of its document. */
-export type Resource = 'customer' | 'job' | 'job_charge' | 'employee' | 'time_entry' | 'task' | 'note';
+export type Resource =
+  | 'customer'
+  | 'job'
+  | 'job_charge'
+  | 'employee'
+  | 'time_entry'
+  | 'task'
+  | 'note';
 
 /** How a field's text is checked before it is written. */
 export type FieldKind = 'text' | 'decimal' | 'integer' | 'boolean' | 'ids';
@@ -32,7 +39,9 @@ export function encodeDocument(root: Resource, writable: WritableFields, fields:
   for (const [name, value] of Object.entries(fields)) {
     const kind = writable.get(name);
     if (kind === undefined)
-      throw new RecordError(`${root}.${printName(name)}: expected a field that can be written, got another`);
+      throw new RecordError(
+        `${root}.${printName(name)}: expected a field that can be written, got another`,
+      );
     children[name] = encodeValue(value, {kind, name, field: `${root}.${name}`});
   }
   return `<?xml version="1.0" encoding="UTF-8"?>\n${buildXml({[root]: children})}\n`;

@@ -94,7 +94,8 @@ function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): Fie
     },
     checkRecord: () => {},
     take: (value, reason) => {
-      if (reason !== null) throw new RecordError(`${meta.thing ?? 'the answer'}: <${item}>: ${reason}`);
+      if (reason !== null)
+        throw new RecordError(`${meta.thing ?? 'the answer'}: <${item}>: ${reason}`);
       if (isElement(value)) found.push(value);
     },
   });
@@ -104,7 +105,9 @@ function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): Fie
 // The documented dialect has no type="array": there a list shows itself by holding records under the plural.
 function checkSingle(record: FieldRecord | undefined, {list, item}: ElementNames): FieldRecord {
   if (record === undefined) throw new BadDocument('an element without fields');
-  const isList = record.names.every((name, at) => name === item && isElement(record.values[at] ?? null));
+  const isList = record.names.every(
+    (name, at) => name === item && isElement(record.values[at] ?? null),
+  );
   if (isList) throw new BadDocument(`a list <${list}>`);
   return record;
 }
@@ -123,7 +126,11 @@ function parse(text: string, plan: Plan): void {
   refuseDoctype(text);
   checkReferences(text, plan.limits.references);
   // Errors stand without line and column; version 1.0 is forced so that no declaration lets control characters in.
-  const parser = new SaxesParser({position: false, forceXMLVersion: true, defaultXMLVersion: '1.0'});
+  const parser = new SaxesParser({
+    position: false,
+    forceXMLVersion: true,
+    defaultXMLVersion: '1.0',
+  });
   let openedAt = 0;
   const builder = new TreeBuilder(plan.recordDepth, plan.limits, {
     seen: plan.seen,
@@ -132,14 +139,16 @@ function parse(text: string, plan: Plan): void {
       plan.checkRecord(name);
       openedAt = parser.position;
     },
-    record: (value, reason) => plan.take(value, reason, () => sliceRecord(text, openedAt, parser.position)),
+    record: (value, reason) =>
+      plan.take(value, reason, () => sliceRecord(text, openedAt, parser.position)),
   });
   const judge = judgeFlaws(text);
   let flaws = 0;
   parser.on('error', ({message}) => {
     const reason = builder.isInRecord ? judge(message) : null;
     if (reason === null) throw new BadDocument(`broken XML: ${shorten(message, 120)}`);
-    if (++flaws > plan.limits.flaws) throw new RefusedDocument(`more than ${plan.limits.flaws} flaws`);
+    if (++flaws > plan.limits.flaws)
+      throw new RefusedDocument(`more than ${plan.limits.flaws} flaws`);
     builder.spoil(reason);
   });
   parser.on('attribute', (attribute) => builder.attribute(attribute.name, attribute.value));
@@ -197,7 +206,9 @@ function skipPast(text: string, end: string, from: number): number {
 
 function expectName(name: string, expected: readonly string[]): void {
   if (expected.includes(toUnderscored(name))) return;
-  throw new BadDocument(name.toLowerCase() === 'html' ? 'an HTML page' : `an element <${shorten(name, 60)}>`);
+  throw new BadDocument(
+    name.toLowerCase() === 'html' ? 'an HTML page' : `an element <${shorten(name, 60)}>`,
+  );
 }
 
 // A tag holds no "<" (saxes refuses it in attributes), so the last one before its end begins it.
@@ -218,9 +229,12 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
     return read(decodeText(body, meta.contentType ?? null));
   } catch (error) {
     if (error instanceof TooMuch)
-      throw new FatalError(`${thing}: expected ${expected}, got ${error.message}; nothing of it was taken`, {
-        kind: 'service',
-      });
+      throw new FatalError(
+        `${thing}: expected ${expected}, got ${error.message}; nothing of it was taken`,
+        {
+          kind: 'service',
+        },
+      );
     if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
     const got = `${error.message} (${body.length} bytes)`;
     // The same answer would come again: rounds of tries only keep the reason from whoever can mend it.
@@ -229,8 +243,11 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
         `${thing}: expected ${expected}, got ${got}; nothing of it was taken: whoever runs the service, or a proxy before it, must mend that`,
         {kind: 'service'},
       );
-    throw new RetryableError(`${thing}: expected ${expected}, got ${got}; nothing of it was taken`, {
-      kind: 'service',
-    });
+    throw new RetryableError(
+      `${thing}: expected ${expected}, got ${got}; nothing of it was taken`,
+      {
+        kind: 'service',
+      },
+    );
   }
 }

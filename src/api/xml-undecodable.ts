@@ -53,7 +53,10 @@ export function readListInto(
 ): BadRecord[] {
   const {limits, seen} = meta;
   const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
-  if (saysUtf8(meta.contentType ?? null) && takeQuickly(body, names, (record) => sink.take(record), terms))
+  if (
+    saysUtf8(meta.contentType ?? null) &&
+    takeQuickly(body, names, (record) => sink.take(record), terms)
+  )
     return [];
   sink.restart();
   const {records, bad} = readStrictly(body, names, meta);
@@ -61,18 +64,30 @@ export function readListInto(
   return bad;
 }
 
-function readStrictly(body: Buffer, names: ElementNames, meta: ReadMeta): ReturnType<typeof readList> {
+function readStrictly(
+  body: Buffer,
+  names: ElementNames,
+  meta: ReadMeta,
+): ReturnType<typeof readList> {
   try {
     return readList(body, names, meta);
   } catch (error) {
     const apart =
-      error instanceof RetryableError && saysUtf8(meta.contentType ?? null) ? setApart(body, names) : null;
+      error instanceof RetryableError && saysUtf8(meta.contentType ?? null)
+        ? setApart(body, names)
+        : null;
     if (apart === null) throw error;
     const {records, bad} = readList(apart.rest, names, meta);
     // The parser must have seen the very records that the cut did.
     if (records.length + bad.length !== apart.places.length) throw error;
-    const others = bad.map((record) => ({...record, index: apart.places[record.index] ?? record.index}));
-    return {records, bad: [...others, ...apart.broken].sort((one, other) => one.index - other.index)};
+    const others = bad.map((record) => ({
+      ...record,
+      index: apart.places[record.index] ?? record.index,
+    }));
+    return {
+      records,
+      bad: [...others, ...apart.broken].sort((one, other) => one.index - other.index),
+    };
   }
 }
 

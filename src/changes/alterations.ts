@@ -11,7 +11,10 @@ import {groupByChange} from './group-by-change.ts';
 type Row = typeof alterations.$inferSelect;
 
 /** One field of a change that the service altered. */
-export type Alteration = ReadRow<Row, 'change_id' | 'account_id' | 'field' | 'kind' | 'sent' | 'got'>;
+export type Alteration = ReadRow<
+  Row,
+  'change_id' | 'account_id' | 'field' | 'kind' | 'sent' | 'got'
+>;
 
 const keptColumns = ['field', 'kind', 'sent', 'got', 'is_stop', 'looked_at', 'looked_by'] as const;
 

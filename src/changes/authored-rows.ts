@@ -27,17 +27,22 @@ export async function lockRows(
 export async function giveNumber(
   client: pg.ClientBase,
   table: MirrorTable,
-  row: {readonly accountId: string; readonly rowId: string; readonly key: string; readonly number: string},
+  row: {
+    readonly accountId: string;
+    readonly rowId: string;
+    readonly key: string;
+    readonly number: string;
+  },
 ): Promise<void> {
   const key = pg.escapeIdentifier(row.key);
   await client.query(
     `DELETE FROM ${nameTable(table)} WHERE account_id = $1 AND ${key} = $2 AND row_id <> $3`,
     [row.accountId, row.number, row.rowId],
   );
-  await client.query(`UPDATE ${nameTable(table)} SET ${key} = $1, _pending = true WHERE row_id = $2`, [
-    row.number,
-    row.rowId,
-  ]);
+  await client.query(
+    `UPDATE ${nameTable(table)} SET ${key} = $1, _pending = true WHERE row_id = $2`,
+    [row.number, row.rowId],
+  );
 }
 
 /** A job whose employees have reached the service. */
@@ -51,7 +56,10 @@ export interface AssignedJob {
 }
 
 /** Lets the rows of jobs' assignments be written over: the changes of them have reached the service. */
-export async function settleAssignments(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
+export async function settleAssignments(
+  client: pg.ClientBase,
+  jobs: readonly AssignedJob[],
+): Promise<void> {
   const [job] = jobs;
   if (job === undefined) return;
   const created = jobs.filter(({isNew}) => isNew);
@@ -69,13 +77,17 @@ export async function settleAssignments(client: pg.ClientBase, jobs: readonly As
  * one at this moment must find it. Rows of the same assignments from a sweep make room, and so do rows
  * assigned twice.
  */
-async function numberAssignments(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
+async function numberAssignments(
+  client: pg.ClientBase,
+  jobs: readonly AssignedJob[],
+): Promise<void> {
   const values = [
     jobs.map(({accountId}) => accountId),
     jobs.map(({rowId}) => rowId),
     jobs.map(({number}) => number),
   ];
-  const created = 'unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS job (account_id, row_id, number)';
+  const created =
+    'unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS job (account_id, row_id, number)';
   await client.query(
     `DELETE FROM warehouse.job_employees AS other USING ${created}, warehouse.job_employees AS own
       WHERE own.account_id = job.account_id AND own.job_number IS NULL AND own.parent_row_id = job.row_id
@@ -95,7 +107,10 @@ async function numberAssignments(client: pg.ClientBase, jobs: readonly AssignedJ
  * Notes which change took employees off their jobs, once the service's record is loaded: a record that was
  * read before does not bring them back.
  */
-export async function stampUnassigned(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
+export async function stampUnassigned(
+  client: pg.ClientBase,
+  jobs: readonly AssignedJob[],
+): Promise<void> {
   const [job] = jobs;
   if (job === undefined) return;
   await client.query(
@@ -120,7 +135,10 @@ export async function markDeleted(
   },
 ): Promise<void> {
   const gone = `_deleted_at = coalesce(_deleted_at, now()), _change_id = $1, _sweep_id = NULL, _page = NULL`;
-  await client.query(`UPDATE ${nameTable(table)} SET ${gone} WHERE row_id = $2`, [row.changeId, row.rowId]);
+  await client.query(`UPDATE ${nameTable(table)} SET ${gone} WHERE row_id = $2`, [
+    row.changeId,
+    row.rowId,
+  ]);
   for (const owned of row.owned)
     await client.query(
       `UPDATE ${nameTable(owned.table)} SET ${gone}
@@ -179,7 +197,8 @@ export async function placeInTime(
       asked.records.map(({shownAt}) => shownAt),
     ],
   );
-  const pick = (is: 'isKnown' | 'isOlder') => new Set(rows.flatMap((row) => (row[is] ? [row.number] : [])));
+  const pick = (is: 'isKnown' | 'isOlder') =>
+    new Set(rows.flatMap((row) => (row[is] ? [row.number] : [])));
   return {known: pick('isKnown'), older: pick('isOlder')};
 }
 

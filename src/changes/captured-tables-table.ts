@@ -36,7 +36,8 @@ export const capturedTablesTable = commentTable(
     key_column: 'The column with the number that the service gives.',
     operations:
       'What the service can do to its records, of create, update and delete; empty when it only shows them.',
-    parent_table: 'The table of the records that its records hang on; null where they hang on none.',
+    parent_table:
+      'The table of the records that its records hang on; null where they hang on none.',
     parent_number_column: 'The column with the number of the parent, in both tables.',
     hint: 'The next step of an author whose statement is refused.',
     personal_columns:

@@ -13,7 +13,14 @@ export interface ChangeCount {
 }
 
 /** Why changes do not come to their end by themselves. */
-export type Lateness = 'untaken' | 'failing' | 'in-doubt' | 'conflict' | 'altered' | 'rejected' | 'held';
+export type Lateness =
+  | 'untaken'
+  | 'failing'
+  | 'in-doubt'
+  | 'conflict'
+  | 'altered'
+  | 'rejected'
+  | 'held';
 
 /** Changes of one account that need a person, for one reason; those of a batch together where they are many. */
 export interface LateChanges {
@@ -63,7 +70,8 @@ const waitsRightly = `
   EXISTS (SELECT FROM sync.changes AS blocker
            WHERE blocker.change_id = change.waits_for AND blocker.state NOT IN ('done', 'cancelled'))`;
 
-const isWaitedFor = 'EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = change.change_id)';
+const isWaitedFor =
+  'EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = change.change_id)';
 
 const isOvertaken = `
   EXISTS (SELECT FROM sync.changes AS later
@@ -117,7 +125,10 @@ const hasAlert = `EXISTS (
      AND alert.subject = 'batch ' || named.batch AND alert.mended_at IS NULL)`;
 
 /** Counts the changes that are not over, by account and state. */
-export async function countChanges(db: Queryable, accountIds: readonly string[]): Promise<ChangeCount[]> {
+export async function countChanges(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<ChangeCount[]> {
   const {rows} = await db.query<ChangeCount>(
     `SELECT account_id AS "accountId", state, count(*)::integer AS count, min(requested_at) AS "oldestAt"
        FROM sync.changes
@@ -144,7 +155,10 @@ export async function countChanges(db: Queryable, accountIds: readonly string[])
  * not taken up: that is a matter of the account.
  * Many changes of one batch are one entry, which names it.
  */
-export async function listLateChanges(db: Queryable, accountIds: readonly string[]): Promise<LateChanges[]> {
+export async function listLateChanges(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<LateChanges[]> {
   const {rows} = await db.query<LateChanges>(
     `WITH ${tellBatches('false')}
      SELECT DISTINCT ON (account_id, lateness, batch) account_id AS "accountId", lateness,
@@ -154,7 +168,9 @@ export async function listLateChanges(db: Queryable, accountIds: readonly string
       ORDER BY account_id, lateness, batch, since, change_id`,
     [accountIds],
   );
-  return rows.toSorted((one, other) => latenesses.indexOf(one.lateness) - latenesses.indexOf(other.lateness));
+  return rows.toSorted(
+    (one, other) => latenesses.indexOf(one.lateness) - latenesses.indexOf(other.lateness),
+  );
 }
 
 /** One late change; or many of one batch; or all that are left, where there are very many. */

@@ -44,7 +44,8 @@ export async function readChangeInFull(
     verbs: verbs
       .filter((verb) => verb !== 'resolve')
       .filter((verb) => judgeDecision(decidable, {verb}) === null),
-    decisions: decidable.state === 'conflict' && !decidable.isTaken ? listDecisions(change, conflicts) : [],
+    decisions:
+      decidable.state === 'conflict' && !decidable.isTaken ? listDecisions(change, conflicts) : [],
     fought: groupFought(story),
   };
 }

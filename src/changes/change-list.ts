@@ -22,7 +22,14 @@ const mostSettled = 1_000;
 export interface ChangeLine
   extends Pick<
     Change,
-    'changeId' | 'accountId' | 'state' | 'requestedAt' | 'requestedBy' | 'application' | 'batch' | 'waitsFor'
+    | 'changeId'
+    | 'accountId'
+    | 'state'
+    | 'requestedAt'
+    | 'requestedBy'
+    | 'application'
+    | 'batch'
+    | 'waitsFor'
   > {
   /** `update customers 12` */
   readonly what: string;
@@ -102,7 +109,17 @@ function sum(counts: readonly {readonly count: number}[]): number {
 }
 
 function tellLine(change: Change, next: string | null): ChangeLine {
-  const {changeId, accountId, state, requestedAt, requestedBy, application, batch, waitsFor, fields} = change;
+  const {
+    changeId,
+    accountId,
+    state,
+    requestedAt,
+    requestedBy,
+    application,
+    batch,
+    waitsFor,
+    fields,
+  } = change;
   return {
     ...{changeId, accountId, state, requestedAt, requestedBy, application, batch, waitsFor},
     what: nameChange(change),

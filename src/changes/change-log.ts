@@ -37,7 +37,10 @@ const conflictColumns = [
 ] as const;
 
 /** A field that was changed on both sides. */
-export type FieldConflict = ReadRow<typeof conflicts.$inferSelect, (typeof conflictColumns)[number]>;
+export type FieldConflict = ReadRow<
+  typeof conflicts.$inferSelect,
+  (typeof conflictColumns)[number]
+>;
 
 /**
  * Lists changes: first those that are not over, a conflict before the rest and the oldest first; then the others, the
@@ -59,9 +62,10 @@ export async function listChanges(db: Queryable, wanted: Wanted, limit: number):
 
 /** @returns null when there is none of that number */
 export async function readChange(db: Queryable, changeId: string): Promise<Change | null> {
-  const {rows} = await db.query<Change>(`SELECT ${changeColumns} FROM sync.changes WHERE change_id = $1`, [
-    changeId,
-  ]);
+  const {rows} = await db.query<Change>(
+    `SELECT ${changeColumns} FROM sync.changes WHERE change_id = $1`,
+    [changeId],
+  );
   return rows[0] ?? null;
 }
 
@@ -111,7 +115,11 @@ export async function countLatestSettled(
 /** Changes to be sent and held ones, in the order of their making. @param after - number of a change */
 export async function listUnsent(
   db: Queryable,
-  {accountIds, after, limit}: {readonly accountIds: readonly string[]; after: string; limit: number},
+  {
+    accountIds,
+    after,
+    limit,
+  }: {readonly accountIds: readonly string[]; after: string; limit: number},
 ): Promise<Change[]> {
   const {rows} = await db.query<Change>(
     `SELECT ${changeColumns} FROM sync.changes

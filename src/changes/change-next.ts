@@ -61,7 +61,10 @@ export function tellNext(change: Change, around: Circumstances): NextStep | null
 export type Decision = 'take service' | 'take warehouse' | 'adopt NUMBER' | 'resend';
 
 /** The decisions that are open, the safest first. */
-export function listDecisions({operation}: Change, conflicts: readonly FieldConflict[]): Decision[] {
+export function listDecisions(
+  {operation}: Change,
+  conflicts: readonly FieldConflict[],
+): Decision[] {
   if (conflicts.some(({winner}) => winner === null)) return ['take service', 'take warehouse'];
   if (operation === 'create') return ['adopt NUMBER', 'resend', 'take service'];
   return operation === 'delete' ? ['take service', 'resend'] : ['take service'];
@@ -106,10 +109,10 @@ function tellPending(change: Change, {account, blocker, now}: Circumstances): Ne
 function tellBlocked(changeId: string, blocker: Change): NextStep {
   const show = [`changes show ${blocker.changeId}`, 'tells what that one needs'] as const;
   if (blocker.state === 'rejected')
-    return step(`change ${blocker.changeId} was refused: it is sent once that one is mended and done`, [
-      show,
-      giveUp(changeId),
-    ]);
+    return step(
+      `change ${blocker.changeId} was refused: it is sent once that one is mended and done`,
+      [show, giveUp(changeId)],
+    );
   return step(
     `it is sent once change ${blocker.changeId} is done, which is ${nameState(blocker.state)} now`,
     [show, giveUp(changeId)],
@@ -128,16 +131,18 @@ function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): Ne
     return step('a worker reads whether it arrived, as soon as one takes it up', [
       ['push', 'looks here and now'],
     ]);
-  return step(`somebody looks whether it arrived at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`, [
-    [`changes retry ${changeId}`, 'has it looked at at once'],
-  ]);
+  return step(
+    `somebody looks whether it arrived at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`,
+    [[`changes retry ${changeId}`, 'has it looked at at once']],
+  );
 }
 
 function tellDone({changeId, table}: Change, {alterations}: Circumstances): NextStep | null {
   const open = alterations.filter(({lookedAt}) => lookedAt === null);
   if (open.length === 0) return null;
   const stopped = open.flatMap(({kind, isStop}) => (isStop ? [kind] : []));
-  const held = stopped.length === 0 ? '' : `; further changes of ${stopped.join(', ')} are held until then`;
+  const held =
+    stopped.length === 0 ? '' : `; further changes of ${stopped.join(', ')} are held until then`;
   return step(
     `somebody looks whether the service understood it${held}. To put it right: UPDATE warehouse.${table} again`,
     [[`changes accept ${changeId}`, 'says that somebody has looked']],
@@ -151,8 +156,12 @@ function tellStopped({changeId, heldFor}: Change): NextStep {
   ]);
 }
 
-function tellRejected({changeId, table, operation}: Change, {isOvertaken}: Circumstances): NextStep {
-  if (isOvertaken) return step('nothing: a later change of the record came after it', [giveUp(changeId)]);
+function tellRejected(
+  {changeId, table, operation}: Change,
+  {isOvertaken}: Circumstances,
+): NextStep {
+  if (isOvertaken)
+    return step('nothing: a later change of the record came after it', [giveUp(changeId)]);
   const mend =
     operation === 'create'
       ? `UPDATE the row in warehouse.${table}: it is created as it stands then`

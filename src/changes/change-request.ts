@@ -25,7 +25,9 @@ export interface Unplannable {
 
 /** The tables whose records hang on those of others. */
 export const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) =>
-  parent === null ? [] : [{table: table.name, parent: parent.table, numberColumn: parent.numberColumn}],
+  parent === null
+    ? []
+    : [{table: table.name, parent: parent.table, numberColumn: parent.numberColumn}],
 );
 
 /**

@@ -75,7 +75,9 @@ export function tellService(
 }
 
 function describeAlteration(lookedBy: string | null): string {
-  return lookedBy === null ? 'altered by the service' : `altered by the service, accepted by ${lookedBy}`;
+  return lookedBy === null
+    ? 'altered by the service'
+    : `altered by the service, accepted by ${lookedBy}`;
 }
 
 function describeConflict({rule, winner, decidedBy}: FieldConflict): string {

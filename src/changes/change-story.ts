@@ -4,7 +4,13 @@ import type {Queryable} from '../postgres/database.ts';
 import {tellPruned} from '../retention/retention-story.ts';
 import type {KeptAlteration} from './alterations.ts';
 import type {Change} from './change.ts';
-import {type Attempt, type FieldConflict, readAttempts, readChange, readWaiting} from './change-log.ts';
+import {
+  type Attempt,
+  type FieldConflict,
+  readAttempts,
+  readChange,
+  readWaiting,
+} from './change-log.ts';
 import {type NextStep, tellNext} from './change-next.ts';
 import {pageOfChange} from './change-page.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from './change-request.ts';

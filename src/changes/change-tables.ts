@@ -70,12 +70,18 @@ export const changes = sync.table(
       'changes_sent_at_check',
       sql`${table.state} NOT IN ('sending', 'in_doubt') OR (${table.sent_at} IS NOT NULL AND ${table.sends} > 0)`,
     ),
-    check('changes_lease_until_check', sql`${table.state} <> 'sending' OR ${table.lease_until} IS NOT NULL`),
+    check(
+      'changes_lease_until_check',
+      sql`${table.state} <> 'sending' OR ${table.lease_until} IS NOT NULL`,
+    ),
     check(
       'changes_waits_for_check',
       sql`${table.waits_for} IS NULL OR ${table.state} IN ('held', 'pending', 'conflict', 'rejected', 'cancelled')`,
     ),
-    check('changes_batch_check', sql`length(${table.batch}) BETWEEN 1 AND ${sql.raw(String(longestBatch))}`),
+    check(
+      'changes_batch_check',
+      sql`length(${table.batch}) BETWEEN 1 AND ${sql.raw(String(longestBatch))}`,
+    ),
     // A create is sent once, and once more at the most.
     check('changes_sends_check', sql`${table.operation} <> 'create' OR ${table.sends} <= 2`),
     check(
@@ -98,9 +104,13 @@ export const changes = sync.table(
       .on(table.account_id, table.due_at, table.change_id)
       .where(sql`state IN ('pending', 'in_doubt') AND waits_for IS NULL`),
     index('changes_sending_idx').on(table.lease_until).where(sql`state = 'sending'`),
-    index('changes_open_idx').on(table.row_id, table.table_name, table.change_id).where(sql`is_open`),
+    index('changes_open_idx')
+      .on(table.row_id, table.table_name, table.change_id)
+      .where(sql`is_open`),
     index('changes_open_number_idx').on(table.number, table.table_name).where(sql`is_open`),
-    index('changes_rejected_idx').on(table.account_id, table.settled_at).where(sql`state = 'rejected'`),
+    index('changes_rejected_idx')
+      .on(table.account_id, table.settled_at)
+      .where(sql`state = 'rejected'`),
     index('changes_settled_at_idx').on(table.settled_at),
     index('changes_waits_for_idx').on(table.waits_for).where(sql`waits_for IS NOT NULL`),
     index('changes_row_id_idx').on(table.row_id, table.table_name, table.change_id),

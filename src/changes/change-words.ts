@@ -21,7 +21,11 @@ export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): 
 }
 
 /** The reason for the state; of a change that the service altered, the fields. */
-export function tellReason({state, reason, result}: Pick<Change, 'state' | 'reason' | 'result'>): string {
+export function tellReason({
+  state,
+  reason,
+  result,
+}: Pick<Change, 'state' | 'reason' | 'result'>): string {
   const altered = Object.keys(result?.altered ?? {});
   if (state === 'done' && altered.length > 0) return `the service altered ${altered.join(', ')}`;
   return reason ?? '';
@@ -34,7 +38,8 @@ export function nameState(state: ChangeState): string {
 /** The reason for the state, or the change that it waits for. */
 export function tellWhy(change: Pick<Change, 'state' | 'reason' | 'result' | 'waitsFor'>): string {
   const {state, waitsFor} = change;
-  if (waitsFor !== null && (state === 'pending' || state === 'held')) return `waits for change ${waitsFor}`;
+  if (waitsFor !== null && (state === 'pending' || state === 'held'))
+    return `waits for change ${waitsFor}`;
   return tellReason(change);
 }
 

@@ -26,7 +26,8 @@ export async function readCircumstances(
   return new Map(
     changes.map(({changeId, accountId, waitsFor}) => {
       const account = accounts.find((known) => known.accountId === accountId);
-      if (account === undefined) throw new TypeError(`change ${changeId}: every change has its account`);
+      if (account === undefined)
+        throw new TypeError(`change ${changeId}: every change has its account`);
       const circumstances = {
         account,
         blocker: waitsFor === null ? null : (blockers.get(waitsFor) ?? null),

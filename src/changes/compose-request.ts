@@ -71,7 +71,10 @@ export function composeRequest(
 }
 
 /** The parent whose number the path of a request has beside the record's own; null where it has none. */
-export function parentInPath({parent, isNested}: Writes, operation: ChangeOperation): Writes['parent'] {
+export function parentInPath(
+  {parent, isNested}: Writes,
+  operation: ChangeOperation,
+): Writes['parent'] {
   return isNested || operation === 'create' ? parent : null;
 }
 
@@ -91,11 +94,14 @@ function encodeFields({table, timeShape}: Writes, fields: ChangeValues, timeZone
     const value = fields[name];
     if (value === undefined) continue;
     if (kind !== 'instant' || typeof value !== 'string') encoded[name] = value;
-    else if (timeShape !== null) encoded[name] = formatTime(value, {timeZone, shape: timeShape}).text;
+    else if (timeShape !== null)
+      encoded[name] = formatTime(value, {timeZone, shape: timeShape}).text;
   }
   const [other] = Object.keys(fields).filter((name) => !(name in encoded));
   if (other !== undefined)
-    throw new RecordError(`${table.name}.${other}: expected a field that can be written, got another`);
+    throw new RecordError(
+      `${table.name}.${other}: expected a field that can be written, got another`,
+    );
   return encoded;
 }
 

@@ -34,7 +34,9 @@ export const alterations = sync.table(
     index('alterations_change_id_idx').on(table.change_id),
     index('alterations_kind_idx').on(table.account_id, table.kind),
     index('alterations_stop_idx').on(table.account_id, table.kind).where(sql`is_stop`),
-    index('alterations_open_idx').on(table.account_id, table.found_at).where(sql`looked_at IS NULL`),
+    index('alterations_open_idx')
+      .on(table.account_id, table.found_at)
+      .where(sql`looked_at IS NULL`),
   ],
 );
 
@@ -80,7 +82,9 @@ export const conflicts = sync.table(
       'conflicts_decided_at_check',
       sql`(${table.winner} IS NULL) = (${table.decided_at} IS NULL) AND (${table.winner} IS NULL) = (${table.decided_by} IS NULL)`,
     ),
-    uniqueIndex('conflicts_undecided_key').on(table.change_id, table.field).where(sql`winner IS NULL`),
+    uniqueIndex('conflicts_undecided_key')
+      .on(table.change_id, table.field)
+      .where(sql`winner IS NULL`),
     index('conflicts_change_id_idx').on(table.change_id),
   ],
 );

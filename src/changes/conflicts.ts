@@ -18,7 +18,9 @@ export async function keepConflicts(
   found: readonly KeptConflict[],
 ): Promise<void> {
   if (found.length === 0) return;
-  await client.query('DELETE FROM sync.conflicts WHERE change_id = $1 AND winner IS NULL', [changeId]);
+  await client.query('DELETE FROM sync.conflicts WHERE change_id = $1 AND winner IS NULL', [
+    changeId,
+  ]);
   await client.query(
     `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule, winner, decided_at, decided_by)
      SELECT $1, conflict->>'field', conflict->'baseValue', conflict->'warehouseValue', conflict->'serviceValue', conflict->>'rule',

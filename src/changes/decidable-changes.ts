@@ -6,7 +6,10 @@ import {isWanted, needySql, valuesOf, type Wanted} from './wanted-changes.ts';
 
 /** What it takes to say whether a decision is open to a change. */
 export interface DecidableChange
-  extends Pick<Change, 'changeId' | 'accountId' | 'table' | 'operation' | 'state' | 'reason' | 'heldFor'> {
+  extends Pick<
+    Change,
+    'changeId' | 'accountId' | 'table' | 'operation' | 'state' | 'reason' | 'heldFor'
+  > {
   /** A worker has it. */
   readonly isTaken: boolean;
   /** A later change of the same record came after it. */
@@ -59,7 +62,11 @@ export async function listDecidable(
 }
 
 /** Numbers of the changes that are asked for and can have left something to take back; what takes others back is none of them. */
-export async function listUndoable(db: Queryable, wanted: Wanted, limit: number): Promise<string[]> {
+export async function listUndoable(
+  db: Queryable,
+  wanted: Wanted,
+  limit: number,
+): Promise<string[]> {
   const {rows} = await db.query<{changeId: string}>(
     `WITH ${needySql}
      SELECT change_id AS "changeId" FROM sync.changes

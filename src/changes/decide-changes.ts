@@ -71,7 +71,11 @@ export async function decideChanges(
   return rows;
 }
 
-async function readState(db: Queryable, call: string, values: readonly unknown[]): Promise<ChangeState> {
+async function readState(
+  db: Queryable,
+  call: string,
+  values: readonly unknown[],
+): Promise<ChangeState> {
   const {rows} = await db.query<{state: ChangeState}>(call, [...values]);
   if (rows[0] === undefined) throw new TypeError('a decision gives the state of its change');
   return rows[0].state;

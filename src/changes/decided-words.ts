@@ -7,16 +7,22 @@ import {type ChangeGroup, groupChanges} from './preview-decision.ts';
 import {listRefusals} from './refusals.ts';
 
 /** `9,990 changes are held.` and then `10 could not be decided so: expected pending to hold it, got done (change 3, 4, 5 and 7 more).` */
-export function tellMany(decided: readonly DecidedChange[]): {readonly done: string; readonly left: string} {
+export function tellMany(decided: readonly DecidedChange[]): {
+  readonly done: string;
+  readonly left: string;
+} {
   const done = groupChanges(
-    decided.flatMap(({changeId, state}) => (state === null ? [] : [{changeId, what: nameState(state)}])),
+    decided.flatMap(({changeId, state}) =>
+      state === null ? [] : [{changeId, what: nameState(state)}],
+    ),
   );
   const refused = groupChanges(listRefusals(decided));
   const count = refused.reduce((total, group) => total + group.count, 0);
   return {
     done: done
       .map(
-        ({what, count: some}) => `${formatNumber(some)} ${some === 1 ? 'change is' : 'changes are'} ${what}.`,
+        ({what, count: some}) =>
+          `${formatNumber(some)} ${some === 1 ? 'change is' : 'changes are'} ${what}.`,
       )
       .join(' '),
     left:

@@ -172,13 +172,24 @@ export async function doubtChange(
     `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, reason = $3, number = coalesce(number, $5),
             due_at = now() + $4 * interval '1 millisecond', looks = looks + $6::boolean::integer
       WHERE change_id = $1 AND fence = $2 AND state IN ('sending', 'in_doubt')`,
-    [claim.changeId, claim.fence, doubt.reason, doubt.delayMs, doubt.number ?? null, doubt.isLook === true],
+    [
+      claim.changeId,
+      claim.fence,
+      doubt.reason,
+      doubt.delayMs,
+      doubt.number ?? null,
+      doubt.isLook === true,
+    ],
   );
   if (rowCount !== 1) throw lost(claim);
 }
 
 /** Makes a change ready to be sent once more: a look has shown that its request never arrived. */
-export async function resendChange(db: Queryable, claim: ChangeClaim, reason: string): Promise<void> {
+export async function resendChange(
+  db: Queryable,
+  claim: ChangeClaim,
+  reason: string,
+): Promise<void> {
   const {rowCount} = await db.query(
     `UPDATE sync.changes SET state = 'pending', lease_until = NULL, reason = $3, due_at = now()
       WHERE change_id = $1 AND fence = $2 AND state = 'in_doubt'`,
@@ -277,7 +288,11 @@ export async function finishChanges(
 }
 
 /** Ends a change that the service refused, with its words; the row gets its earlier values back. */
-export async function rejectChange(client: pg.ClientBase, change: Change, words: string): Promise<void> {
+export async function rejectChange(
+  client: pg.ClientBase,
+  change: Change,
+  words: string,
+): Promise<void> {
   const {rowCount} = await client.query(
     `SELECT FROM sync.changes WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending') FOR UPDATE`,
     [change.changeId, change.fence],

@@ -16,7 +16,11 @@ interface Note {
 type Found = readonly Pick<DecidableChange, 'changeId' | 'state'>[];
 
 /** @param found - the changes as they were before */
-export function noteDecision(found: Found, decided: readonly DecidedChange[], deciding: Deciding): Note {
+export function noteDecision(
+  found: Found,
+  decided: readonly DecidedChange[],
+  deciding: Deciding,
+): Note {
   return {
     ...noteBefore(found),
     after: {
@@ -40,7 +44,9 @@ export function noteUndo(
     after: {
       batch,
       undone: listByWord(
-        changes.flatMap(({changeId, outcome}) => (outcome === null ? [] : [{changeId, what: outcome}])),
+        changes.flatMap(({changeId, outcome}) =>
+          outcome === null ? [] : [{changeId, what: outcome}],
+        ),
       ),
       made: writeNumbers(made.toSorted((one, other) => Number(BigInt(one) - BigInt(other)))),
       left: listByWord(listRefusals(changes)),
@@ -51,7 +57,9 @@ export function noteUndo(
 function noteBefore(found: Found): Pick<Note, 'subject' | 'before'> {
   return {
     subject:
-      found.length === 1 ? `change ${found[0]?.changeId}` : `${found.length.toLocaleString('en')} changes`,
+      found.length === 1
+        ? `change ${found[0]?.changeId}`
+        : `${found.length.toLocaleString('en')} changes`,
     before: listByWord(found.map(({changeId, state}) => ({changeId, what: state}))),
   };
 }

@@ -33,7 +33,10 @@ export interface DecisionPreview {
 }
 
 /** @param found - ascending; one more than `mostDecided` where there are more */
-export function previewDecision(found: readonly DecidableChange[], deciding: Deciding): DecisionPreview {
+export function previewDecision(
+  found: readonly DecidableChange[],
+  deciding: Deciding,
+): DecisionPreview {
   const judged = found
     .slice(0, mostDecided)
     .map((change) => ({change, refusal: judgeDecision(change, deciding)}));

@@ -10,7 +10,9 @@ interface Refusal {
 }
 
 /** Refusals without the number of the change before each, so that those that say the same are one group. */
-export function listRefusals(decided: readonly Pick<DecidedChange, 'changeId' | 'refusal'>[]): Refusal[] {
+export function listRefusals(
+  decided: readonly Pick<DecidedChange, 'changeId' | 'refusal'>[],
+): Refusal[] {
   const refusals = decided.flatMap(({changeId, refusal}) =>
     refusal === null ? [] : [{changeId, what: refusal.replace(`change ${changeId}: `, '')}],
   );

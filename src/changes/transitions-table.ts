@@ -9,7 +9,9 @@ const changeTransitions = sync.table(
     to_state: text().notNull(),
     why: text().notNull(),
   },
-  (table) => [primaryKey({name: 'change_transitions_pkey', columns: [table.from_state, table.to_state]})],
+  (table) => [
+    primaryKey({name: 'change_transitions_pkey', columns: [table.from_state, table.to_state]}),
+  ],
 );
 
 export const transitionsTable = commentTable(

@@ -49,5 +49,8 @@ export async function undoChanges(
 
 /** The name of what takes changes back, by the name of the batch or else by the moment: `undo of import 4711`. */
 export function nameUndo(batch: string | null, now: Date): string {
-  return `undo of ${batch ?? now.toISOString().slice(0, 19).replace('T', ' ')}`.slice(0, longestBatch);
+  return `undo of ${batch ?? now.toISOString().slice(0, 19).replace('T', ' ')}`.slice(
+    0,
+    longestBatch,
+  );
 }

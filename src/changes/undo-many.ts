@@ -41,7 +41,9 @@ export async function undoMany(
 ): Promise<Undo> {
   const changes = await undoChanges(client, changeIds, batch);
   const made = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
-  const held = [...(await readChanges(client, made)).values()].filter(({state}) => state === 'held');
+  const held = [...(await readChanges(client, made)).values()].filter(
+    ({state}) => state === 'held',
+  );
   return {
     batch,
     cancelledCount: changes.filter(({outcome}) => outcome === 'cancelled').length,

@@ -11,8 +11,13 @@ export interface FieldRule extends Pick<WriteRule, 'kind' | 'group'> {
 }
 
 /** Brings sync.write_rules in line with the code; the rule that a person set for a field stays. */
-export async function applyWriteRules(client: pg.ClientBase, tables: readonly MirrorTable[]): Promise<void> {
-  const rules = tables.flatMap((table) => table.writable.map((rule) => ({table_name: table.name, ...rule})));
+export async function applyWriteRules(
+  client: pg.ClientBase,
+  tables: readonly MirrorTable[],
+): Promise<void> {
+  const rules = tables.flatMap((table) =>
+    table.writable.map((rule) => ({table_name: table.name, ...rule})),
+  );
   await client.query(
     `WITH wanted AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS rule (

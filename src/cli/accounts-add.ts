@@ -113,7 +113,9 @@ export function checkName(name: string, verb = 'accounts add'): void {
     );
   }
   if (name === demoName)
-    throw new UsageError(`${verb}: "${demoName}" is the name of the made-up data; choose another one`);
+    throw new UsageError(
+      `${verb}: "${demoName}" is the name of the made-up data; choose another one`,
+    );
 }
 
 function completed(
@@ -151,7 +153,10 @@ async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'
 }
 
 /** The environment's token is for the environment's address; it is sent to no other. */
-async function findToken(config: Config, {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>): Promise<Secret> {
+async function findToken(
+  config: Config,
+  {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>,
+): Promise<Secret> {
   const isMeant = config.apiUrl === null || placeOf(config.apiUrl) === placeOf(apiUrl);
   if (config.token !== null && isMeant) return config.token;
   return await readSecret(

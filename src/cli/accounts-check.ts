@@ -43,14 +43,22 @@ const checksAtOnce = 8;
  * token that another key sealed is sealed anew with the first key given.
  * @returns the exit code: 3 when an account is not well
  */
-export async function check(config: Config, name: string | undefined, {json}: Output): Promise<number> {
+export async function check(
+  config: Config,
+  name: string | undefined,
+  {json}: Output,
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const chosen = name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
+    const chosen =
+      name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
     const asked = chosen.filter((account) => account.name !== demoName);
     const questions = asked.map((account) => () => checkOne(config, pool, account));
     const accounts = await new PQueue({concurrency: checksAtOnce}).addAll(questions);
     const lines = accounts.map(describeCheck);
-    print(json, {json: {accounts}, text: lines.length === 0 ? 'no account to check' : lines.join('\n')});
+    print(json, {
+      json: {accounts},
+      text: lines.length === 0 ? 'no account to check' : lines.join('\n'),
+    });
     return accounts.every(({verdict}) => verdict === 'good') ? 0 : 3;
   });
 }
@@ -94,9 +102,17 @@ async function checkOne(config: Config, pool: pg.Pool, account: Account): Promis
   const isTaken = token !== null && asked.verdict === 'good' && account.state === 'stopped';
   const finding = (isTaken ? await findOtherToken(pool, accountId, token) : null) ?? asked;
   const isResumed =
-    finding.verdict === 'good' && account.state === 'stopped' && (await resumeAccount(pool, accountId));
+    finding.verdict === 'good' &&
+    account.state === 'stopped' &&
+    (await resumeAccount(pool, accountId));
   const isSealedAnew = await sealAnew(config, pool, account);
-  return {account: name, state: isResumed ? 'active' : account.state, ...finding, isResumed, isSealedAnew};
+  return {
+    account: name,
+    state: isResumed ? 'active' : account.state,
+    ...finding,
+    isResumed,
+    isSealedAnew,
+  };
 }
 
 /** A worker that was started with another token would stop the account again at once. */
@@ -126,7 +142,10 @@ async function findToken(
   if (isEnvironments(config, account)) return {token: config.token, problem: ''};
   const access = await readAccountAccess(pool, account.accountId);
   try {
-    return {token: openToken({...account, sealed: access?.sealed ?? null}, config.keys), problem: ''};
+    return {
+      token: openToken({...account, sealed: access?.sealed ?? null}, config.keys),
+      problem: '',
+    };
   } catch (error) {
     if (!(error instanceof FatalError)) throw error;
     return {token: null, problem: error.message};

@@ -55,7 +55,10 @@ export async function move(config: Config, name: string, {url, json}: Options): 
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const account = await chooseAccount({pool}, name);
     await refuseAddress(pool, account, url);
-    refuseWork(name, await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)));
+    refuseWork(
+      name,
+      await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)),
+    );
     const found = await findToken(config, pool, {account, url});
     const compared = await compareThere(config, pool, {account, url, token: found.token});
     tellAside(`${drawCompared(compared)}\n`);
@@ -66,7 +69,9 @@ export async function move(config: Config, name: string, {url, json}: Options): 
         `to send ${countChanges(open)} on ${open === 1 ? 'its' : 'their'} way to ${placeOf(url)}`,
         name,
       );
-    await inTransaction(pool, (client) => keep(client, account, {url, compared, sealed: found.sealed}));
+    await inTransaction(pool, (client) =>
+      keep(client, account, {url, compared, sealed: found.sealed}),
+    );
     print(json, {
       json: {
         account: name,
@@ -83,10 +88,14 @@ export async function move(config: Config, name: string, {url, json}: Options): 
 
 async function refuseAddress(pool: pg.Pool, {name, apiUrl}: Account, url: string): Promise<void> {
   if (name === demoName)
-    throw new UsageError(`accounts move: "${demoName}" holds made-up data, whose service moves by itself`);
+    throw new UsageError(
+      `accounts move: "${demoName}" holds made-up data, whose service moves by itself`,
+    );
   const place = placeOf(url);
   if (place === placeOf(apiUrl))
-    throw new UsageError(`accounts move: expected a new address, got ${place}, which ${name} mirrors`);
+    throw new UsageError(
+      `accounts move: expected a new address, got ${place}, which ${name} mirrors`,
+    );
   const twin = (await listAccounts(pool)).find(
     (each) => each.name !== demoName && placeOf(each.apiUrl) === place,
   );
@@ -111,7 +120,8 @@ async function findToken(
   {account, url}: {readonly account: Account; readonly url: string},
 ): Promise<Found> {
   const {token, apiUrl, keys} = config;
-  const isTheirs = isEnvironments(config, account) || (apiUrl !== null && placeOf(apiUrl) === placeOf(url));
+  const isTheirs =
+    isEnvironments(config, account) || (apiUrl !== null && placeOf(apiUrl) === placeOf(url));
   if (token !== null && isTheirs) return {token, sealed: null};
   if (token !== null && apiUrl === null) {
     const [key] = keys;
@@ -174,7 +184,11 @@ interface Kept extends Pick<Found, 'sealed'> {
   readonly compared: ComparedBusiness;
 }
 
-async function keep(client: pg.ClientBase, account: Account, {url, compared, sealed}: Kept): Promise<void> {
+async function keep(
+  client: pg.ClientBase,
+  account: Account,
+  {url, compared, sealed}: Kept,
+): Promise<void> {
   const {accountId, name, apiUrl} = account;
   refuseWork(name, await findWorkUnderWay(client, accountId));
   if (!(await moveAccount(client, account, url)))

@@ -1,7 +1,12 @@
 // An account gets another name, or goes with all that it holds.
 
 import {listAccounts, placeOf, renameAccount} from '../accounts/accounts.ts';
-import {countHoldings, findWorkUnderWay, type Holding, removeAccount} from '../accounts/remove-account.ts';
+import {
+  countHoldings,
+  findWorkUnderWay,
+  type Holding,
+  removeAccount,
+} from '../accounts/remove-account.ts';
 import type {Config} from '../core/config.ts';
 import {demoName} from '../core/demo-name.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
@@ -23,12 +28,19 @@ interface Output {
  * Gives an account another name here. Its rows, history and changes go by its number and stay; settings of files follow.
  * @throws {UsageError} a name that cannot be, or that another account has; the made-up data keep theirs
  */
-export async function rename(config: Config, name: string, next: string, {json}: Output): Promise<number> {
+export async function rename(
+  config: Config,
+  name: string,
+  next: string,
+  {json}: Output,
+): Promise<number> {
   checkName(next, 'accounts rename');
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const account = await chooseAccount({pool}, name);
     if (name === demoName)
-      throw new UsageError(`accounts rename: "${demoName}" is the name by which the made-up data are known`);
+      throw new UsageError(
+        `accounts rename: "${demoName}" is the name by which the made-up data are known`,
+      );
     const twin = (await listAccounts(pool)).find((each) => each.name === next);
     if (twin !== undefined)
       throw new UsageError(
@@ -57,7 +69,10 @@ export async function remove(config: Config, name: string, {json}: Output): Prom
     });
     try {
       const account = await chooseAccount({pool}, name);
-      refuse(name, await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)));
+      refuse(
+        name,
+        await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)),
+      );
       const holdings = await countHoldings(pool, account.accountId);
       tellAside(`${drawHoldings(holdings)}\n${describeEnd(name, placeOf(account.apiUrl))}\n`);
       await typeBack(`to remove account ${name} from here`, name);

@@ -44,14 +44,21 @@ export async function pause(
     const {accountId} = await chooseAccount({pool}, name);
     await pauseAccount(pool, accountId, reason ?? null);
     const account = await chooseAccount({pool}, name);
-    print(json, {json: {account}, text: `account ${name} is paused; fieldmirror accounts resume ${name}`});
+    print(json, {
+      json: {account},
+      text: `account ${name} is paused; fieldmirror accounts resume ${name}`,
+    });
     return 0;
   });
 }
 
 /** Whether the account is that of the environment, which brings its token. */
 export function isEnvironments(config: Config, {apiUrl, name}: Account): boolean {
-  return config.account !== null && name !== demoName && placeOf(config.account.apiUrl) === placeOf(apiUrl);
+  return (
+    config.account !== null &&
+    name !== demoName &&
+    placeOf(config.account.apiUrl) === placeOf(apiUrl)
+  );
 }
 
 function sourceOfToken(config: Config, account: Account): string {

@@ -6,7 +6,9 @@ const loadLife = () => import('./accounts-rename-remove.ts');
 const loadCheck = () => import('./accounts-check.ts');
 
 export function addAccounts(program: Command, surroundings: Surroundings): void {
-  const accounts = program.command('accounts').description('look after the accounts that are mirrored');
+  const accounts = program
+    .command('accounts')
+    .description('look after the accounts that are mirrored');
   addList(accounts, surroundings);
   addAdd(accounts, surroundings);
   addCheck(accounts, surroundings);
@@ -25,7 +27,9 @@ function addList(accounts: Command, {json}: Surroundings): void {
 function addAdd(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('add')
-    .description('add an account, or give one a new token; the token is asked for, never an argument')
+    .description(
+      'add an account, or give one a new token; the token is asked for, never an argument',
+    )
     .argument('<name>', 'what the account is called here')
     .option('--url <address>', "the account's base address: https://app.example.com/acme")
     .option('--time-zone <zone>', "the account's IANA zone: America/New_York")
@@ -42,7 +46,9 @@ function addAdd(accounts: Command, {json}: Surroundings): void {
 function addCheck(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('check')
-    .description('ask each account, or one, a light question; what was stopped and is answered goes on')
+    .description(
+      'ask each account, or one, a light question; what was stopped and is answered goes on',
+    )
     .argument('[name]')
     .action((name) => finish(async () => (await loadCheck()).check(await config(), name, json())));
 }
@@ -88,7 +94,10 @@ function addMove(accounts: Command, {json}: Surroundings): void {
       'give a paused account a new address, where the same business is: its records there are compared first',
     )
     .argument('<name>')
-    .requiredOption('--url <address>', "the account's new base address: https://app.example.com/acme")
+    .requiredOption(
+      '--url <address>',
+      "the account's new base address: https://app.example.com/acme",
+    )
     .action((name, given) =>
       finish(async () =>
         (await import('./accounts-move.ts')).move(await config({isAdding: true}), name, {

@@ -43,7 +43,9 @@ function withChoice(command: Command): Command {
 function addList(changes: Command, {json}: Surroundings): void {
   withFilters(changes.command('list').description('what is under way, and what became of the rest'))
     .option('--limit <number>', 'how many', readCount, 20)
-    .action((given) => finish(async () => (await read()).list(await config(), {...given, ...json()})));
+    .action((given) =>
+      finish(async () => (await read()).list(await config(), {...given, ...json()})),
+    );
 }
 
 function addShow(changes: Command, {json}: Surroundings): void {
@@ -54,7 +56,11 @@ function addShow(changes: Command, {json}: Surroundings): void {
     .action((id) => finish(async () => (await read()).show(await config(), id, json())));
 }
 
-function addDecision(changes: Command, verb: (typeof decisions)[number], {json}: Surroundings): void {
+function addDecision(
+  changes: Command,
+  verb: (typeof decisions)[number],
+  {json}: Surroundings,
+): void {
   const command = withChoice(changes.command(verb).description(decisionsDo[verb]));
   if (verb === 'cancel') command.option('--reason <text>', 'why, for those who look at it later');
   command.action((ids, given) =>
@@ -64,7 +70,9 @@ function addDecision(changes: Command, verb: (typeof decisions)[number], {json}:
 
 function addResolve(changes: Command, {json}: Surroundings): void {
   withChoice(
-    changes.command('resolve').description('decide a conflict; changes show tells what can be decided'),
+    changes
+      .command('resolve')
+      .description('decide a conflict; changes show tells what can be decided'),
   )
     .addOption(new Option('--take <side>', 'whose value counts').choices(['service', 'warehouse']))
     .option('--adopt <number>', 'of a create: the record that it became')
@@ -78,7 +86,9 @@ function addUndo(changes: Command, {json}: Surroundings): void {
   withChoice(
     changes
       .command('undo')
-      .description('take back: give up what was not sent, and hold changes that write back what was before'),
+      .description(
+        'take back: give up what was not sent, and hold changes that write back what was before',
+      ),
   ).action((ids, given) =>
     finish(async () => (await takeBack()).undo(await config(), ids, {...given, ...json()})),
   );

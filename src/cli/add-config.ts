@@ -9,7 +9,9 @@ const usual = 'fieldmirror.yaml';
 export function addInit(program: Command, {json}: Surroundings): void {
   program
     .command('init')
-    .description('set up an account of yours: asks, tries each answer, and writes .env and fieldmirror.yaml')
+    .description(
+      'set up an account of yours: asks, tries each answer, and writes .env and fieldmirror.yaml',
+    )
     .option('--url <address>', "the account's base address: https://app.example.com/acme")
     .option('--name <name>', 'what the account is called here')
     .option('--time-zone <zone>', "the account's IANA zone (default: found out)")
@@ -28,7 +30,9 @@ export function addInit(program: Command, {json}: Surroundings): void {
 }
 
 export function addConfig(program: Command, surroundings: Surroundings): void {
-  const verbs = program.command('config').description('settings as a file: told, compared, applied');
+  const verbs = program
+    .command('config')
+    .description('settings as a file: told, compared, applied');
   addExport(verbs, surroundings);
   addPlan(verbs, surroundings);
   addApply(verbs, surroundings);

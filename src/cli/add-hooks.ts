@@ -5,7 +5,9 @@ import {config, finish, type Surroundings} from './verb.ts';
 const load = () => import('./hooks.ts');
 
 export function addHooks(program: Command, {json, signal}: Surroundings): void {
-  const hooks = program.command('hooks').description('subscribers that are sent the feed over HTTP, signed');
+  const hooks = program
+    .command('hooks')
+    .description('subscribers that are sent the feed over HTTP, signed');
   hooks
     .command('add')
     .description(
@@ -49,7 +51,9 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     );
   hooks
     .command('skip')
-    .description('put the batch that a subscriber does not take aside, and go on; or drop a dead letter')
+    .description(
+      'put the batch that a subscriber does not take aside, and go on; or drop a dead letter',
+    )
     .argument('<name>')
     .option('--letter <number>', 'drop this dead letter for good', readCount)
     .action((name, given) =>

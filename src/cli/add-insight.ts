@@ -44,13 +44,17 @@ function addCheck(program: Command, {json}: Surroundings): void {
     .description(
       'whether the figures tie out with the warehouse, and what in them a person may want to look at',
     )
-    .action(() => finish(async () => (await import('./insight-check.ts')).check(await config(), json())));
+    .action(() =>
+      finish(async () => (await import('./insight-check.ts')).check(await config(), json())),
+    );
 }
 
 function addReport(program: Command, {json}: Surroundings): void {
   program
     .command('report')
-    .description('the report of the last whole week: figures, what moved, lists, and what was restated')
+    .description(
+      'the report of the last whole week: figures, what moved, lists, and what was restated',
+    )
     .option('--week', 'the last whole week; there is no other report')
     .option('--account <name>', 'which account, where there are several')
     .option('--html', 'as a page: one file, with its charts')
@@ -61,7 +65,9 @@ function addReport(program: Command, {json}: Surroundings): void {
     )
     .option('--force', 'also where the jobs were not proven complete within a day')
     .action((given) =>
-      finish(async () => (await import('./insight-report.ts')).report(await config(), {...given, ...json()})),
+      finish(async () =>
+        (await import('./insight-report.ts')).report(await config(), {...given, ...json()}),
+      ),
     );
 }
 
@@ -95,14 +101,18 @@ function addExport(program: Command, {json}: Surroundings): void {
     .action(() => finish(async () => (await insight.export()).exportDbt(json())));
   verb
     .command('metabase')
-    .description('a script that brings every question, with its chart, and dashboards into Metabase')
+    .description(
+      'a script that brings every question, with its chart, and dashboards into Metabase',
+    )
     .action(() => finish(async () => (await insight.export()).exportMetabase(json())));
 }
 
 function addMcp(program: Command, {signal}: Surroundings): void {
   program
     .command('mcp')
-    .description('serves an assistant over standard input and output: it asks and reads, and changes nothing')
+    .description(
+      'serves an assistant over standard input and output: it asks and reads, and changes nothing',
+    )
     .option('--account <name>', 'which account, where there are several')
     .option('--personal', 'tell the names of people, too')
     .action((given) =>

@@ -17,7 +17,9 @@ export function addInstallation(program: Command, {json}: Surroundings): void {
     .command('claim')
     .description('let this database work for its accounts; its name is typed back')
     .option('--moved', 'nothing was sent by another one since: creates go on, too')
-    .action((given) => finish(async () => (await load()).claim(await config(), {...given, ...json()})));
+    .action((given) =>
+      finish(async () => (await load()).claim(await config(), {...given, ...json()})),
+    );
   installation
     .command('reseal')
     .description(

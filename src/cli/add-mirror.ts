@@ -20,7 +20,11 @@ function addStart(program: Command, {json, signal}: Surroundings): void {
       'where the console and the HTTP API listen (default: 8086, or a free one)',
       readPort,
     )
-    .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
+    .option(
+      '--host <address>',
+      'on which address; of another than this machine, behind TLS',
+      '127.0.0.1',
+    )
     .option('--no-http', 'no console and no HTTP API')
     .action((given) =>
       finish(async () =>
@@ -38,8 +42,16 @@ function addSync(program: Command, {json, signal}: Surroundings): void {
     .command('sync')
     .description('sweep now, here, with progress; all streams unless some are named')
     .argument('[stream...]', 'customers, jobs, employees, tasks')
-    .option('--window <name>', 'only what a filter lets through: today, in_progress, scheduled=next_week, …')
-    .option('--filter <name=value>', 'and of that only this: employee_number=3; may be repeated', addWord, [])
+    .option(
+      '--window <name>',
+      'only what a filter lets through: today, in_progress, scheduled=next_week, …',
+    )
+    .option(
+      '--filter <name=value>',
+      'and of that only this: employee_number=3; may be repeated',
+      addWord,
+      [],
+    )
     .option('--record <number>', 'only one record, by its number')
     .option('--account <name>', 'which account, where there are several')
     .action((streams, given) =>
@@ -60,6 +72,8 @@ function addPush(program: Command, {json, signal}: Surroundings): void {
     .option('--account <name>', 'only one account')
     .option('--dry-run', 'print every request that would be sent, and send nothing')
     .action((given) =>
-      finish(async () => (await import('./push.ts')).push(await config(), {...given, ...json()}, signal)),
+      finish(async () =>
+        (await import('./push.ts')).push(await config(), {...given, ...json()}, signal),
+      ),
     );
 }

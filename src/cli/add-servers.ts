@@ -15,7 +15,11 @@ function addServer(program: Command, {json, signal}: Surroundings): void {
     .command('http')
     .description('the console and the HTTP API, without working: start has both as well')
     .option('--port <number>', 'where to listen (default: 8086, or a free one)', readPort)
-    .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
+    .option(
+      '--host <address>',
+      'on which address; of another than this machine, behind TLS',
+      '127.0.0.1',
+    )
     .action((given) =>
       finish(async () =>
         (await import('./http-command.ts')).http(await config(), {...given, ...json()}, signal),
@@ -34,12 +38,16 @@ function addOpen(program: Command, {json}: Surroundings): void {
     )
     .option('--at <address>', 'where the console is (default: found out)')
     .action((given) =>
-      finish(async () => (await import('./open-command.ts')).open(await config(), {...given, ...json()})),
+      finish(async () =>
+        (await import('./open-command.ts')).open(await config(), {...given, ...json()}),
+      ),
     );
 }
 
 function addKeys(program: Command, {json}: Surroundings): void {
-  const keys = program.command('keys').description('look after the keys of the HTTP API and the console');
+  const keys = program
+    .command('keys')
+    .description('look after the keys of the HTTP API and the console');
   const load = () => import('./keys.ts');
   keys
     .command('add')
@@ -76,12 +84,18 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     .description('the reference service alone: a field-service account with made-up data')
     .option('--port <number>', 'where to listen on 127.0.0.1', readPort, 8085)
     .option('--seed <number>', 'which made-up business (default: 1)', readCount)
-    .option('--customers <number>', 'how large a business; six jobs a customer (default: 500)', readCount)
+    .option(
+      '--customers <number>',
+      'how large a business; six jobs a customer (default: 500)',
+      readCount,
+    )
     .option('--today <date>', 'the day it is looked at (default: one that follows from the seed)')
     .option('--live', 'the business goes on: calls, work, invoices, payments')
     .option('--speed <number>', 'so many times as fast as the clock', readCount)
     .addOption(
-      new Option('--dialect <name>', 'how to answer').choices(['observed', 'documented']).default('observed'),
+      new Option('--dialect <name>', 'how to answer')
+        .choices(['observed', 'documented'])
+        .default('observed'),
     )
     .option('--page-size <number>', 'records a page', readCount, 30)
     .addOption(
@@ -89,7 +103,12 @@ export function addService(program: Command, {json, signal}: Surroundings): void
         .choices(['number', 'reversed', 'changed'])
         .default('number'),
     )
-    .option('--base <path>', 'a path before every other, as real accounts have one: /acme', readBasePath, '')
+    .option(
+      '--base <path>',
+      'a path before every other, as real accounts have one: /acme',
+      readBasePath,
+      '',
+    )
     .option(
       '--plain-shows',
       'embed related data in lists alone, which is all that the specification promises',
@@ -97,7 +116,11 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     .option('--database <url>', 'a Postgres database of its own (default: the embedded Postgres)')
     .action((given) =>
       finish(async () =>
-        (await import('./service-command.ts')).service(await config(), {...given, ...json()}, signal),
+        (await import('./service-command.ts')).service(
+          await config(),
+          {...given, ...json()},
+          signal,
+        ),
       ),
     );
 }

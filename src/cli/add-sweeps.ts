@@ -35,7 +35,9 @@ function addPastSweeps(program: Command, {json}: Surroundings): void {
 }
 
 function addQuarantine(program: Command, {json, signal}: Surroundings): void {
-  const quarantine = program.command('quarantine').description('look after records that could not be read');
+  const quarantine = program
+    .command('quarantine')
+    .description('look after records that could not be read');
   const load = () => import('./quarantine.ts');
   quarantine
     .command('list')
@@ -53,7 +55,9 @@ function addQuarantine(program: Command, {json, signal}: Surroundings): void {
     .action((id) => finish(async () => (await load()).show(await config(), id, json())));
   quarantine
     .command('retry')
-    .description('ask the service for records once more, now; one that is gone leaves quarantine, too')
+    .description(
+      'ask the service for records once more, now; one that is gone leaves quarantine, too',
+    )
     .argument('<entry...>', 'their numbers in quarantine list')
     .action((ids) =>
       finish(async () =>
@@ -66,20 +70,27 @@ function addQuarantine(program: Command, {json, signal}: Surroundings): void {
 }
 
 function addSchedules(program: Command, {json}: Surroundings): void {
-  const schedules = program.command('schedules').description('the sweeps that come round by themselves');
+  const schedules = program
+    .command('schedules')
+    .description('the sweeps that come round by themselves');
   const load = () => import('./schedules.ts');
   schedules
     .command('list')
     .description('the schedules, and when each is due next')
     .option('--account <name>', 'of one account')
-    .action((given) => finish(async () => (await load()).list(await config(), {...given, ...json()})));
+    .action((given) =>
+      finish(async () => (await load()).list(await config(), {...given, ...json()})),
+    );
   schedules
     .command('set')
     .description('make a schedule, or change one; what is left out stays')
     .argument('<name>', 'of the schedule; with --fresh of the stream')
     .option('--account <name>', 'which account, where there are several')
     .addOption(
-      new Option('--fresh <span>', 'read the whole list of a stream so often; its cost is shown first')
+      new Option(
+        '--fresh <span>',
+        'read the whole list of a stream so often; its cost is shown first',
+      )
         .argParser(readSpan)
         .conflicts(['every', 'at', 'stream', 'window']),
     )
@@ -87,7 +98,10 @@ function addSchedules(program: Command, {json}: Surroundings): void {
     .option('--every <span>', 'how often: 30s, 5m, 1h, 1d', readSpan)
     .option('--at <time>', 'with whole days: time of day in UTC, HH:MM:SSZ')
     .option('--stream <name>', 'customers, jobs, employees, tasks')
-    .option('--window <name>', 'the part of its list that is read, as in sync --window; without it all')
+    .option(
+      '--window <name>',
+      'the part of its list that is read, as in sync --window; without it all',
+    )
     .action((name, {fresh, yes = false, every, ...given}) =>
       finish(async () =>
         fresh === undefined

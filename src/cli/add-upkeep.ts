@@ -19,10 +19,14 @@ export function addUpkeep(program: Command, surroundings: Surroundings): void {
 function addStatus(program: Command, {json}: Surroundings): void {
   program
     .command('status')
-    .description('health at a glance: how old what we know can be, and what needs a person (exit code 1)')
+    .description(
+      'health at a glance: how old what we know can be, and what needs a person (exit code 1)',
+    )
     .option('--account <name>', 'only one account')
     .action((given) =>
-      finish(async () => (await import('./status.ts')).status(await config(), {...given, ...json()})),
+      finish(async () =>
+        (await import('./status.ts')).status(await config(), {...given, ...json()}),
+      ),
     );
 }
 
@@ -54,7 +58,9 @@ function addExplain(program: Command, {json}: Surroundings): void {
 }
 
 function addAlerts(program: Command, surroundings: Surroundings): void {
-  const alerts = program.command('alerts').description('who is told what is wrong, and what is wrong now');
+  const alerts = program
+    .command('alerts')
+    .description('who is told what is wrong, and what is wrong now');
   addAlertRule(alerts, surroundings);
   const load = () => import('./alerts.ts');
   const {json, signal} = surroundings;
@@ -66,7 +72,9 @@ function addAlerts(program: Command, surroundings: Surroundings): void {
     .command('test')
     .description("send a made-up alert by a rule now, and tell the receiver's answer")
     .argument('<name>')
-    .action((name) => finish(async () => (await load()).test(await config(), name, {...json(), signal})));
+    .action((name) =>
+      finish(async () => (await load()).test(await config(), name, {...json(), signal})),
+    );
   alerts
     .command('remove')
     .description('tell nothing by a rule any more')
@@ -79,16 +87,34 @@ function addAlertRule(alerts: Command, {json}: Surroundings): void {
     .command('add')
     .description('make a rule: who is told, of what, and how')
     .argument('<name>', 'what the rule is called here')
-    .addHelpText('after', '\nAn address that is given as - is asked for, or read from standard input.')
+    .addHelpText(
+      'after',
+      '\nAn address that is given as - is asked for, or read from standard input.',
+    )
     .option('--webhook <url>', 'JSON to an address of yours, signed; the secret is shown this once')
     .option('--slack <url>', 'an incoming webhook of Slack')
     .option('--email <address>', 'plain text, through the server of FIELDMIRROR_SMTP_URL or --smtp')
-    .option('--ping <url>', 'a call that comes for as long as nothing is wrong, to a service that misses it')
-    .option('--smtp <url>', 'with --email: smtps://user:password@mail.example.com?from=alerts@example.com')
+    .option(
+      '--ping <url>',
+      'a call that comes for as long as nothing is wrong, to a service that misses it',
+    )
+    .option(
+      '--smtp <url>',
+      'with --email: smtps://user:password@mail.example.com?from=alerts@example.com',
+    )
     .option('--every <span>', 'with --ping: how often it comes (default: 5m)', readSpan)
-    .option('--cause <name>', 'only what is named, again for each (default: everything)', addWord, [])
+    .option(
+      '--cause <name>',
+      'only what is named, again for each (default: everything)',
+      addWord,
+      [],
+    )
     .option('--account <name>', 'only what is wrong with one account')
-    .option('--quiet <span>', 'how long a thing that was told is not told again (default: 4h)', readSpan)
+    .option(
+      '--quiet <span>',
+      'how long a thing that was told is not told again (default: 4h)',
+      readSpan,
+    )
     .action((name, {every, quiet, ...given}) =>
       finish(async () =>
         (await import('./alerts.ts')).add(await config(), name, {
@@ -117,7 +143,9 @@ function addPrune(program: Command, {json, signal}: Surroundings): void {
     .description('remove now what is no longer kept, as workers do each hour')
     .option('--dry-run', 'only count it')
     .action((given) =>
-      finish(async () => (await import('./prune.ts')).prune(await config(), {...given, ...json(), signal})),
+      finish(async () =>
+        (await import('./prune.ts')).prune(await config(), {...given, ...json(), signal}),
+      ),
     );
 }
 
@@ -130,7 +158,11 @@ function addForget(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'which account, where there are several')
     .action((stream, number, given) =>
       finish(async () =>
-        (await import('./forget.ts')).forget(await config(), {stream, number}, {...given, ...json()}),
+        (await import('./forget.ts')).forget(
+          await config(),
+          {stream, number},
+          {...given, ...json()},
+        ),
       ),
     );
 }
@@ -139,5 +171,7 @@ function addMigrate(program: Command, {json}: Surroundings): void {
   program
     .command('migrate')
     .description("bring the warehouse's schema up to date, and nothing else")
-    .action(() => finish(async () => (await import('./migrate.ts')).migrate(await config(), json())));
+    .action(() =>
+      finish(async () => (await import('./migrate.ts')).migrate(await config(), json())),
+    );
 }

@@ -18,9 +18,14 @@ export function addWarehouse(program: Command, {json, signal}: Surroundings): vo
     );
   program
     .command('psql')
-    .description("the system's psql on the warehouse; what follows goes to it as it is: psql -c 'SELECT 1'")
+    .description(
+      "the system's psql on the warehouse; what follows goes to it as it is: psql -c 'SELECT 1'",
+    )
     .argument('[args...]', 'for psql')
-    .option('--as <role>', 'as a user of yours, whose password psql asks for; without it, as the owner')
+    .option(
+      '--as <role>',
+      'as a user of yours, whose password psql asks for; without it, as the owner',
+    )
     .allowUnknownOption()
     .helpOption('--help', 'print this help')
     .action((args, given) =>
@@ -37,5 +42,7 @@ export function addWarehouse(program: Command, {json, signal}: Surroundings): vo
     .description(
       'remove the warehouse to begin anew: the embedded Postgres, or our schemas in yours; its name is typed back',
     )
-    .action(() => finish(async () => (await import('./postgres-reset.ts')).reset(await config(), json())));
+    .action(() =>
+      finish(async () => (await import('./postgres-reset.ts')).reset(await config(), json())),
+    );
 }

@@ -17,7 +17,14 @@ export interface AlertDeps {
   readonly log: Logger;
   readonly config: Pick<
     Config,
-    'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home' | 'smtpUrl' | 'allowsHttp' | 'allowsLinkLocal'
+    | 'keys'
+    | 'bounds'
+    | 'databaseUrl'
+    | 'directUrl'
+    | 'home'
+    | 'smtpUrl'
+    | 'allowsHttp'
+    | 'allowsLinkLocal'
   >;
   readonly onSecret: (secret: Secret) => void;
 }
@@ -53,10 +60,16 @@ export async function sendAlerts(
 }
 
 /** The two parts of a worker: what is not sent before it stops is due for the next worker. */
-export function makeAlertRounds(deps: AlertDeps, pulse: (part: 'alerts' | 'messages') => Pulse): Rounds[] {
+export function makeAlertRounds(
+  deps: AlertDeps,
+  pulse: (part: 'alerts' | 'messages') => Pulse,
+): Rounds[] {
   const messages = pulse('messages');
   const onFailure = (error: unknown) =>
-    deps.log.error({event: 'alert.unlooked', reason: String(error)}, 'alerts wait; it is tried again');
+    deps.log.error(
+      {event: 'alert.unlooked', reason: String(error)},
+      'alerts wait; it is tried again',
+    );
   return [
     new Rounds({everyMs, pulse: pulse('alerts'), work: () => lookForTroubles(deps), onFailure}),
     new Rounds({

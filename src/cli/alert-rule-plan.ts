@@ -49,12 +49,16 @@ export function planRule(
       "alerts add: expected a key to seal the receiver's address with, got none: openssl rand -base64 32 makes one; keep it, and give it to this command and to start as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE",
     );
   if (options.everyMs !== undefined && receiver !== 'ping')
-    throw new UsageError('alerts add: --every: expected it with --ping, which alone comes by the clock');
+    throw new UsageError(
+      'alerts add: --every: expected it with --ping, which alone comes by the clock',
+    );
   const plan = {
     ...{name, receiver},
     target: receiver === 'email' ? address : new URL(address).host,
     sealed:
-      access === null || key === undefined ? null : sealAccess(access, key, {kind: 'alert_rules', name}),
+      access === null || key === undefined
+        ? null
+        : sealAccess(access, key, {kind: 'alert_rules', name}),
     causes: readCauses(options.cause ?? []),
     quietMs: options.quietMs ?? usualQuietMs,
     everyMs: receiver === 'ping' ? (options.everyMs ?? usualEveryMs) : null,
@@ -62,7 +66,10 @@ export function planRule(
   return {plan, secret: access?.secret ?? null};
 }
 
-function chooseReceiver(options: RuleOptions): {readonly receiver: Receiver; readonly address: string} {
+function chooseReceiver(options: RuleOptions): {
+  readonly receiver: Receiver;
+  readonly address: string;
+} {
   const given = receivers.flatMap((receiver) => {
     const address = options[receiver];
     return address === undefined ? [] : [{receiver, address}];

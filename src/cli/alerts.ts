@@ -3,7 +3,13 @@
 import {randomUUID} from 'node:crypto';
 import {tellAddressStep} from '../alerts/address-step.ts';
 import {readAlertOverview} from '../alerts/alert-overview.ts';
-import {type AlertRule, deleteRule, insertRule, listRules, readSealedAccess} from '../alerts/alert-rules.ts';
+import {
+  type AlertRule,
+  deleteRule,
+  insertRule,
+  listRules,
+  readSealedAccess,
+} from '../alerts/alert-rules.ts';
 import {giveRuleAccess} from '../alerts/rule-settings.ts';
 import {send} from '../alerts/send-alert.ts';
 import type {Config} from '../core/config.ts';
@@ -40,7 +46,9 @@ export async function add(
         ? await giveRuleAccess(pool, completeRule(held, plan, {...options, account}))
         : await insertRule(pool, {...plan, accountId: chosen?.accountId ?? null});
     if (!isMade)
-      throw new UsageError(`alerts add: there is a rule ${name} already; fieldmirror alerts remove ${name}`);
+      throw new UsageError(
+        `alerts add: there is a rule ${name} already; fieldmirror alerts remove ${name}`,
+      );
     const {receiver, target} = plan;
     const lines = [
       `${name} tells ${target} by ${receiver}; to see whether it arrives: fieldmirror alerts test ${name}`,
@@ -151,5 +159,7 @@ async function findRule(db: Queryable, name: string, verb: string): Promise<Aler
   const rule = rules.find((each) => each.name === name);
   if (rule !== undefined) return rule;
   const names = rules.map((each) => each.name);
-  throw new UsageError(`alerts ${verb}: no rule "${name}"${nearest(name, names)}; fieldmirror alerts list`);
+  throw new UsageError(
+    `alerts ${verb}: no rule "${name}"${nearest(name, names)}; fieldmirror alerts list`,
+  );
 }

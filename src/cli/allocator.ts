@@ -20,7 +20,8 @@ const lasting: ReadonlySet<string | undefined> = new Set(['start', 'http', 'serv
 export function fixAllocator(args: readonly string[]): void {
   const verb = args.find((word) => !word.startsWith('-'));
   const isSet = Object.keys(allocatorLimits).some((name) => process.env[name] !== undefined);
-  if (process.platform !== 'linux' || isSet || !lasting.has(verb) || process.execve === undefined) return;
+  if (process.platform !== 'linux' || isSet || !lasting.has(verb) || process.execve === undefined)
+    return;
   const again = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   process.execve(process.execPath, again, {...process.env, ...allocatorLimits});
 }

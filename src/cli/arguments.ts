@@ -16,7 +16,9 @@ export function readPort(text: string): number {
 /** Segments that no router takes for a pattern, and no client writes in another way. */
 export function readBasePath(text: string): string {
   if (/^(\/[\w-]+)*\/?$/.test(text)) return text.replace(/\/$/, '');
-  throw new InvalidArgumentError('expected a path such as /acme: letters, digits, - and _ between slashes');
+  throw new InvalidArgumentError(
+    'expected a path such as /acme: letters, digits, - and _ between slashes',
+  );
 }
 
 export function readCount(text: string): number {

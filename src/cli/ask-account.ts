@@ -22,7 +22,14 @@ export interface AccountAddress {
  * serves it.
  */
 export interface AccountFinding {
-  readonly verdict: 'good' | 'refused' | 'address' | 'unreachable' | 'zone' | 'token unknown' | 'other token';
+  readonly verdict:
+    | 'good'
+    | 'refused'
+    | 'address'
+    | 'unreachable'
+    | 'zone'
+    | 'token unknown'
+    | 'other token';
   readonly found: string;
 }
 
@@ -75,7 +82,8 @@ export async function examineAccount(
   } catch (error) {
     if (error instanceof AccessError) return {verdict: 'refused', found: error.message};
     if (error instanceof RetryableError) return {verdict: 'unreachable', found: error.message};
-    const isTold = error instanceof FatalError || error instanceof RecordError || error instanceof UsageError;
+    const isTold =
+      error instanceof FatalError || error instanceof RecordError || error instanceof UsageError;
     if (isTold) return {verdict: 'address', found: error.message};
     throw error;
   }

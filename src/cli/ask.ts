@@ -77,14 +77,20 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
       });
       if (options.sql === true) print(false, {json: null, text: `${sqlOf(asked)};`});
       else if (options.parquet !== undefined) {
-        const rows = await writeFile(client, sqlOf(asked), {file: options.parquet, format: 'parquet'});
+        const rows = await writeFile(client, sqlOf(asked), {
+          file: options.parquet,
+          format: 'parquet',
+        });
         const {parquet: file} = options;
         print(options.json, {
           json: {file, rows},
           text: `${file}: ${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`,
         });
       } else if (options.csv === true || options.excel === true)
-        await writeCsv(client, sqlOf(asked), {out: toTerminal(), isForSpreadsheet: options.excel === true});
+        await writeCsv(client, sqlOf(asked), {
+          out: toTerminal(),
+          isForSpreadsheet: options.excel === true,
+        });
       else {
         const answered = await answerQuestion(client, asked, options.limit);
         print(options.json, {json: tellAnswered(answered, account.name), text: draw(answered)});
@@ -118,14 +124,25 @@ function draw({asked: {question, moment}, answer, broken, fresh}: Answered): str
         ? 'the jobs were never proven complete: run fieldmirror sync'
         : `proven complete ${formatAgo(fresh.freshAsOf)}`;
   const behind =
-    fresh.waitingSince === null ? '' : `without what changed since ${showSecond(fresh.waitingSince)}`;
+    fresh.waitingSince === null
+      ? ''
+      : `without what changed since ${showSecond(fresh.waitingSince)}`;
   const ties =
     question.tieOuts.length === 0 || fresh.waitingSince !== null
       ? ''
       : broken.length > 0
         ? broken.join('\n')
         : `ties out: ${question.tieOuts.join(', ')}`;
-  return [question.question, '', drawAnswer(answer), question.definition, question.caveats, age, behind, ties]
+  return [
+    question.question,
+    '',
+    drawAnswer(answer),
+    question.definition,
+    question.caveats,
+    age,
+    behind,
+    ties,
+  ]
     .filter((line, at) => at === 1 || line !== '')
     .join('\n');
 }

@@ -26,7 +26,11 @@ age of the data with a figure. Revenue is before tax, on the day of completion; 
  * @returns the exit code
  * @throws {FatalError} the warehouse is not of this version
  */
-export async function mcp(config: Config, options: McpOptions, signal: AbortSignal): Promise<number> {
+export async function mcp(
+  config: Config,
+  options: McpOptions,
+  signal: AbortSignal,
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});

@@ -90,7 +90,9 @@ function explainRefusal(error: unknown, {ms}: Limits): unknown {
       cause: error,
     });
   if (error.code === '55P03')
-    return new UsageError('a table of the star is being made anew: ask again in a minute', {cause: error});
+    return new UsageError('a table of the star is being made anew: ask again in a minute', {
+      cause: error,
+    });
   if (error.code === '42501')
     return new UsageError(
       `${said}: an assistant reads the star alone, by the names of its tables without a schema; the tool definitions lists them`,
@@ -100,5 +102,7 @@ function explainRefusal(error: unknown, {ms}: Limits): unknown {
     return new UsageError(`${said}: expected one SELECT or WITH … SELECT, and nothing after it`, {
       cause: error,
     });
-  return new UsageError(error.hint === undefined ? said : `${said} (${error.hint})`, {cause: error});
+  return new UsageError(error.hint === undefined ? said : `${said} (${error.hint})`, {
+    cause: error,
+  });
 }

@@ -32,7 +32,12 @@ export interface Served {
   readonly underWay: Set<Promise<unknown>>;
 }
 
-const reads = {readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false};
+const reads = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
 
 export function addTools(server: McpServer, served: Served): void {
   addQuestions(server, served);
@@ -84,7 +89,11 @@ function addAsk(server: McpServer, served: Served): void {
         const question = findQuestion(name);
         return await reading(pool, async (client) => {
           const {accountId: accountKey} = account;
-          const asked = await prepareQuestion(client, question, {accountKey, asOf, isMasked: !isPersonal});
+          const asked = await prepareQuestion(client, question, {
+            accountKey,
+            asOf,
+            isMasked: !isPersonal,
+          });
           return tellAnswered(await answerQuestion(client, asked, limit), account.name);
         });
       }),
@@ -113,7 +122,11 @@ function addDefinitions(server: McpServer, served: Served): void {
             )}`,
           );
         const {name, comment, columns} = found;
-        return {name, comment, columns: columns.map(([column, , text]) => ({column, comment: text}))};
+        return {
+          name,
+          comment,
+          columns: columns.map(([column, , text]) => ({column, comment: text})),
+        };
       }),
   );
 }
@@ -132,7 +145,8 @@ function addQuery(server: McpServer, served: Served): void {
     },
     ({sql}) =>
       give(served, () => {
-        const run = () => runStatement(pool, sql, {accountId: account.accountId, isPersonal}, limits);
+        const run = () =>
+          runStatement(pool, sql, {accountId: account.accountId, isPersonal}, limits);
         const mine = turn.then(run);
         turn = mine.catch(() => {});
         return mine;
@@ -192,7 +206,10 @@ async function reading<T>(pool: pg.Pool, read: (client: pg.ClientBase) => Promis
 }
 
 /** The findings of a tool, as text. */
-async function give({underWay}: Pick<Served, 'underWay'>, find: () => unknown): Promise<CallToolResult> {
+async function give(
+  {underWay}: Pick<Served, 'underWay'>,
+  find: () => unknown,
+): Promise<CallToolResult> {
   const answering = answer(find);
   underWay.add(answering);
   try {
@@ -206,7 +223,9 @@ async function give({underWay}: Pick<Served, 'underWay'>, find: () => unknown): 
 async function answer(find: () => unknown): Promise<CallToolResult> {
   try {
     const found = await find();
-    return {content: [{type: 'text', text: typeof found === 'string' ? found : JSON.stringify(found)}]};
+    return {
+      content: [{type: 'text', text: typeof found === 'string' ? found : JSON.stringify(found)}],
+    };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return {isError: true, content: [{type: 'text', text: error.message}]};

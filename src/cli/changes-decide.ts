@@ -29,7 +29,10 @@ export interface ResolveOptions extends Choosing {
   readonly json: boolean;
 }
 
-type Decided = {readonly changeId: string} & ({readonly state: ChangeState} | {readonly error: string});
+type Decided = {readonly changeId: string} & (
+  | {readonly state: ChangeState}
+  | {readonly error: string}
+);
 
 /** SQLSTATEs by which the functions refuse a wrong number, state or decision. */
 const noData = 'P0002';
@@ -52,7 +55,10 @@ export async function decide(
     const {pool} = warehouse;
     if (options.dryRun === true) return await previewFor(warehouse, deciding, {...options, ids});
     if (filtered) return await decideFiltered(warehouse, deciding, options);
-    return finish(await decideAll(pool, ids, async (id) => await decideOne(pool, id, deciding)), options);
+    return finish(
+      await decideAll(pool, ids, async (id) => await decideOne(pool, id, deciding)),
+      options,
+    );
   });
 }
 
@@ -97,19 +103,28 @@ function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOp
       `changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, --resend, got ${first === undefined ? 'none' : given.map(({typed}) => typed).join(' and ')}; fieldmirror changes show ${ids[0] ?? 'NUMBER'} tells which fits`,
     );
   if (adopt !== undefined && !/^[1-9]\d{0,17}$/.test(adopt))
-    throw new UsageError(`changes resolve: --adopt: expected the number of a record, got "${adopt}"`);
+    throw new UsageError(
+      `changes resolve: --adopt: expected the number of a record, got "${adopt}"`,
+    );
   if (adopt !== undefined && ids.length !== 1)
     throw new UsageError(
       `changes resolve: --adopt: expected one change, got ${ids.length === 0 ? 'a filter' : ids.length}`,
     );
   if (resend === true && ids.length === 0)
-    throw new UsageError('changes resolve: --resend: expected the numbers of changes, got a filter');
+    throw new UsageError(
+      'changes resolve: --resend: expected the numbers of changes, got a filter',
+    );
   return first;
 }
 
-async function tellDecisions(db: Queryable, {id, typed}: {readonly id: string; readonly typed: string}) {
+async function tellDecisions(
+  db: Queryable,
+  {id, typed}: {readonly id: string; readonly typed: string},
+) {
   const change = await findChange(db, id);
-  const open = listDecisions(change, await readConflicts(db, id)).map((each: Decision) => `--${each}`);
+  const open = listDecisions(change, await readConflicts(db, id)).map(
+    (each: Decision) => `--${each}`,
+  );
   return `change ${id}: expected ${open.join(' or ')}, got ${typed}`;
 }
 

@@ -32,7 +32,11 @@ export async function list(config: Config, options: ListOptions): Promise<number
 }
 
 /** One change: its story, line by line, and its next step. @returns the exit code */
-export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
+export async function show(
+  config: Config,
+  id: string,
+  options: {readonly json: boolean},
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const story = await readStory(pool, id);
     print(options.json, {json: story, text: drawChange(story)});

@@ -16,11 +16,16 @@ export async function chooseAccount(
   const accounts = await listAccounts(pool);
   const names = accounts.map((account) => account.name);
   const wanted = name ?? own?.name;
-  const chosen = wanted === undefined ? accounts[0] : accounts.find((account) => account.name === wanted);
+  const chosen =
+    wanted === undefined ? accounts[0] : accounts.find((account) => account.name === wanted);
   if (chosen === undefined && wanted !== undefined && names.length > 0)
-    throw new UsageError(`no account "${wanted}"${nearest(wanted, names)}; there are ${names.join(', ')}`);
+    throw new UsageError(
+      `no account "${wanted}"${nearest(wanted, names)}; there are ${names.join(', ')}`,
+    );
   if (chosen === undefined)
-    throw new UsageError('no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE');
+    throw new UsageError(
+      'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE',
+    );
   if (wanted === undefined && accounts.length > 1)
     throw new UsageError(`which account? --account NAME; there are ${names.join(', ')}`);
   return chosen;

@@ -47,7 +47,9 @@ export async function readFilters(warehouse: Warehouse, filters: ChangeFilters):
  * @throws {UsageError} neither was typed, or both
  */
 export function isFiltered(verb: string, ids: readonly string[], choosing: Choosing): boolean {
-  const typed = filterNames.filter((name) => choosing[name] !== undefined).map((name) => `--${name}`);
+  const typed = filterNames
+    .filter((name) => choosing[name] !== undefined)
+    .map((name) => `--${name}`);
   if (choosing.all === true) typed.push('--all');
   if (ids.length === 0 && typed.length === 0)
     throw new UsageError(

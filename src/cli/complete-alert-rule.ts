@@ -22,7 +22,11 @@ export function completeRule(
   {cause, everyMs, quietMs, account}: RuleOptions & {readonly account: string | undefined},
 ): Completed {
   const {sealed} = plan;
-  if (plan.receiver !== receiver || sealed === null || (receiver === 'email' && plan.target !== target))
+  if (
+    plan.receiver !== receiver ||
+    sealed === null ||
+    (receiver === 'email' && plan.target !== target)
+  )
     throw new UsageError(
       `alerts add: expected what ${name} waits for, ${receiver === 'email' ? 'a server of e-mail for the address that it has' : `an address for ${receiver}`}, got something else: ${tellAddressStep(name, receiver)}`,
     );

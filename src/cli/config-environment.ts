@@ -3,6 +3,9 @@ import {demoName} from '../core/demo-name.ts';
 import type {Environment} from '../settings/section.ts';
 
 /** What goes before a file of settings. */
-export function environmentOf({account, timeZone}: Pick<Config, 'account' | 'timeZone'>): Environment {
+export function environmentOf({
+  account,
+  timeZone,
+}: Pick<Config, 'account' | 'timeZone'>): Environment {
   return {account: account === null ? null : {apiUrl: account.apiUrl, timeZone}, demo: demoName};
 }

@@ -26,7 +26,9 @@ export function describeIssue(issue: Issue, given: unknown): Problem[] {
   if (issue.code === 'invalid_key')
     return [{path, text: `${issue.issues[0]?.message}, got ${show(path.at(-1))}`}];
   const tellsAll = issue.code === 'custom' && issue.params?.isPrivate === true;
-  const expected = issue.message.startsWith('expected') ? issue.message : 'expected keys with values';
+  const expected = issue.message.startsWith('expected')
+    ? issue.message
+    : 'expected keys with values';
   return [{path, text: tellsAll ? expected : `${expected}, got ${show(valueAt(given, path))}`}];
 }
 
@@ -51,7 +53,8 @@ function listKeys(path: readonly string[]): string[] {
 /** What may also be null is one of two shapes. */
 function ofObject(shape: Shape): Shape {
   return (
-    shape.anyOf?.find(({properties, additionalProperties}) => properties ?? additionalProperties) ?? shape
+    shape.anyOf?.find(({properties, additionalProperties}) => properties ?? additionalProperties) ??
+    shape
   );
 }
 
@@ -67,6 +70,7 @@ function valueAt(given: unknown, path: readonly string[]): unknown {
 
 function show(value: unknown): string {
   if (value === undefined) return 'nothing';
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return 'keys with values';
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return 'keys with values';
   return shorten(JSON.stringify(value), longest);
 }

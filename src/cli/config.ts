@@ -58,7 +58,10 @@ export async function plan(
     refuse(planned.problems);
     const told = {...tellPlan(planned), costs: await tellCosts(warehouse.pool, planned)};
     const isSame = told.differences.length === 0;
-    print(json, {json: told, text: drawPlan(told, isSame ? 'nothing would change' : 'would change:')});
+    print(json, {
+      json: told,
+      text: drawPlan(told, isSame ? 'nothing would change' : 'would change:'),
+    });
     return check === true && !isSame ? 1 : 0;
   });
 }

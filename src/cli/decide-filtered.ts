@@ -46,7 +46,11 @@ export async function decideFiltered(
 export async function previewFor(
   warehouse: Warehouse,
   deciding: Deciding,
-  {ids, json, ...filters}: ChangeFilters & {readonly ids: readonly string[]; readonly json: boolean},
+  {
+    ids,
+    json,
+    ...filters
+  }: ChangeFilters & {readonly ids: readonly string[]; readonly json: boolean},
 ): Promise<number> {
   const preview = previewDecision(await find(warehouse, ids, filters), deciding);
   print(json, {json: preview, text: drawPreview(preview)});

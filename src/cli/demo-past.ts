@@ -58,7 +58,10 @@ export interface Past {
 
 /** Lives through the nights, up to the last; what was seen until then is kept where it is cut off. */
 export async function livePast(deps: PastDeps, past: Past): Promise<void> {
-  const counter = countSteps(`living through ${past.nights} days, with a sweep each night`, past.nights);
+  const counter = countSteps(
+    `living through ${past.nights} days, with a sweep each night`,
+    past.nights,
+  );
   const world = await openPast(deps, past);
   try {
     await liveNights(deps, past, {...world, counter});
@@ -142,7 +145,11 @@ function nightOf(day: Temporal.PlainDate, timeZone: string): string {
   return day.toZonedDateTime({timeZone, plainTime: sweptAt}).toInstant().toString();
 }
 
-async function sweep(deps: SweepDeps, {accountId}: Account, targets: readonly Target[]): Promise<void> {
+async function sweep(
+  deps: SweepDeps,
+  {accountId}: Account,
+  targets: readonly Target[],
+): Promise<void> {
   for (const [stream, windowName] of targets) {
     const {sweepId} = await requestSweep(deps.pool, {
       ...{accountId, stream, windowName},
@@ -158,7 +165,11 @@ function isReportRead({begin, nights}: Past, night: number): boolean {
   return begin.add({days: night}).dayOfWeek === 1 && Math.floor((nights - night) / 7) === 1;
 }
 
-async function readReport(pool: pg.Pool, {account: {accountId}, begin}: Past, night: number): Promise<void> {
+async function readReport(
+  pool: pg.Pool,
+  {account: {accountId}, begin}: Past,
+  night: number,
+): Promise<void> {
   const day = begin.add({days: night}).toString();
   await refreshStar(pool);
   await inTransaction(pool, async (client) => {

@@ -19,10 +19,10 @@ export async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<
   await inTransaction(pool, async (client) => {
     await client.query(`SET LOCAL session_replication_role = replica; SET LOCAL statement_timeout = 0;
       CREATE TEMPORARY TABLE nights (begun timestamptz PRIMARY KEY, moment timestamptz NOT NULL) ON COMMIT DROP`);
-    await client.query('INSERT INTO nights SELECT * FROM unnest($1::timestamptz[], $2::timestamptz[])', [
-      nights.map(({begun}) => begun),
-      nights.map(({moment}) => moment),
-    ]);
+    await client.query(
+      'INSERT INTO nights SELECT * FROM unnest($1::timestamptz[], $2::timestamptz[])',
+      [nights.map(({begun}) => begun), nights.map(({moment}) => moment)],
+    );
     await client.query(`CREATE FUNCTION pg_temp.set_back(noted timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
         SELECT coalesce((SELECT noted - begun + moment FROM nights WHERE begun <= noted ORDER BY begun DESC LIMIT 1),
                         (SELECT noted - begun + moment FROM nights ORDER BY begun LIMIT 1)) WHERE noted IS NOT NULL $$`);

@@ -28,7 +28,10 @@ export interface Demo {
 }
 
 /** Opens the reference service; at the first time a business is made up, and its past is lived through. */
-export async function openDemo({config, closers, embedded}: Opening, deps: PastDeps): Promise<Demo> {
+export async function openDemo(
+  {config, closers, embedded}: Opening,
+  deps: PastDeps,
+): Promise<Demo> {
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
   const today = latestNight(Temporal.Now.zonedDateTimeISO(timeZone));
@@ -44,7 +47,13 @@ export async function openDemo({config, closers, embedded}: Opening, deps: PastD
     today: begin.toString(),
     onMaking: tellMaking,
   });
-  const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', log: deps.log});
+  const service = await startService({
+    databaseUrl,
+    port: 0,
+    timeZone,
+    dialect: 'observed',
+    log: deps.log,
+  });
   closers.add(() => service.close());
   const access = {apiUrl: service.url, token: new Secret(service.token)};
   const account = await openAccount(deps.pool, access, timeZone);
@@ -62,7 +71,11 @@ export async function openDemo({config, closers, embedded}: Opening, deps: PastD
 }
 
 /** Its address changes with each start, but stays that of a process which is still running: ours may end before that one. */
-async function openAccount(pool: pg.Pool, {apiUrl, token}: GivenAccess, timeZone: string): Promise<Account> {
+async function openAccount(
+  pool: pg.Pool,
+  {apiUrl, token}: GivenAccess,
+  timeZone: string,
+): Promise<Account> {
   const held = await readAccount(pool, demoName);
   const isRunning = held !== null && (await answers({apiUrl: held.apiUrl, token}));
   const kept = isRunning ? held.apiUrl : apiUrl;
@@ -86,6 +99,14 @@ async function answers({apiUrl, token}: GivenAccess): Promise<boolean> {
 }
 
 /** Says that a business is being made up, which takes seconds. */
-export function tellMaking({customers, jobs}: {readonly customers: number; readonly jobs: number}): void {
-  tellStep(`making a business of ${formatNumber(customers)} customers and ${formatNumber(jobs)} jobs`);
+export function tellMaking({
+  customers,
+  jobs,
+}: {
+  readonly customers: number;
+  readonly jobs: number;
+}): void {
+  tellStep(
+    `making a business of ${formatNumber(customers)} customers and ${formatNumber(jobs)} jobs`,
+  );
 }

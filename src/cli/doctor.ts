@@ -77,10 +77,16 @@ export async function doctor(
 ): Promise<number> {
   const settings: SettingInForce[] = [];
   const findings = await examine(config, (inForce) => settings.push(...inForce));
-  const lines = findings.map(({what, state, found}) => wrap(`${state.padEnd(8)} ${what}: ${found}`, 9));
+  const lines = findings.map(({what, state, found}) =>
+    wrap(`${state.padEnd(8)} ${what}: ${found}`, 9),
+  );
   print(options.json, {
     json: {findings, settings: [...config.settings, ...settings]},
-    text: [drawSettings({settings: config.settings, inForce: settings}, options), '', ...lines].join('\n'),
+    text: [
+      drawSettings({settings: config.settings, inForce: settings}, options),
+      '',
+      ...lines,
+    ].join('\n'),
   });
   if (findings.some(({state}) => state === 'bad')) return 3;
   return findings.some(({state}) => state === 'warning') ? 1 : 0;
@@ -94,7 +100,11 @@ export async function examine(
   config: Config,
   tell: (settings: readonly SettingInForce[]) => void = () => {},
 ): Promise<readonly Finding[]> {
-  return [...(await checkPostgres(config, tell)), ...(await checkRedis(config)), ...(await checkApi(config))];
+  return [
+    ...(await checkPostgres(config, tell)),
+    ...(await checkRedis(config)),
+    ...(await checkApi(config)),
+  ];
 }
 
 /** Turns the error of a check into a finding, with a hint where to look. */
@@ -119,7 +129,9 @@ async function checkPostgres(
     try {
       const sessions = directUrl === null ? [] : await checkSessions(pool, directUrl);
       const schema = await unlocked('migrations', pool, async () => [await checkSchema(pool)]);
-      const inside = schema.every(({state}) => state === 'good') ? await checkInside(config, pool, tell) : [];
+      const inside = schema.every(({state}) => state === 'good')
+        ? await checkInside(config, pool, tell)
+        : [];
       const [version, clock] = [await checkVersion(pool), await checkDatabaseClock(pool)];
       return [version, ...sessions, ...schema, clock, ...(await checkLocks(pool)), ...inside];
     } catch (error) {
@@ -149,7 +161,9 @@ async function checkInside(
     roles: async () => [await checkGrants(pool)],
     'every login': () => checkEveryLogin(pool),
     sequences: () => checkNumbers(pool),
-    retention: async () => [good('retention', tellRetention(await readRetention(pool), await readNow(pool)))],
+    retention: async () => [
+      good('retention', tellRetention(await readRetention(pool), await readNow(pool))),
+    ],
     worker: () => checkWorkers(config, pool),
     accounts: () => checkSealed(config, pool),
     background: () => checkParts(pool),
@@ -161,12 +175,17 @@ async function checkInside(
     },
   };
   const findings: Finding[] = [];
-  for (const [what, check] of Object.entries(checks)) findings.push(...(await unlocked(what, pool, check)));
+  for (const [what, check] of Object.entries(checks))
+    findings.push(...(await unlocked(what, pool, check)));
   return findings;
 }
 
 /** Turns what is locked into a finding that names who has the lock. */
-async function unlocked(what: string, pool: pg.Pool, check: () => Promise<Finding[]>): Promise<Finding[]> {
+async function unlocked(
+  what: string,
+  pool: pg.Pool,
+  check: () => Promise<Finding[]>,
+): Promise<Finding[]> {
   const reader = new UnlockedReader(pool.options.connectionString ?? '');
   const found = await reader.read(what, check);
   return found ?? reader.unread.map(({reason}) => bad(what, reason));
@@ -187,7 +206,10 @@ async function checkSessions(pool: pg.Pool, directUrl: string): Promise<Finding[
     return await look('direct Postgres', async () => {
       await checkDirect(pool, direct);
       return [
-        good('direct Postgres', 'the same database, in sessions of our own; LISTEN and the queue use them'),
+        good(
+          'direct Postgres',
+          'the same database, in sessions of our own; LISTEN and the queue use them',
+        ),
       ];
     });
   } finally {
@@ -219,7 +241,9 @@ async function checkInstallation(config: Config, pool: pg.Pool): Promise<Finding
 /** Whether the roles are there, and have their rights. */
 async function checkGrants(pool: pg.Pool): Promise<Finding> {
   const lack = describeRoles(await checkRoles(pool));
-  return lack === null ? good('roles', 'all four are there, with their rights') : warning('roles', lack);
+  return lack === null
+    ? good('roles', 'all four are there, with their rights')
+    : warning('roles', lack);
 }
 
 /** Whether rights that Postgres gives to every login are taken back. */
@@ -257,7 +281,8 @@ async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
   return await look('Redis', async () => {
     const {reached, problems} = await inspectRedis(redisUrl);
     const kept = good('Redis', 'append-only file on, nothing is evicted');
-    const found = problems.length === 0 ? [kept] : problems.map((problem) => warning('Redis', problem));
+    const found =
+      problems.length === 0 ? [kept] : problems.map((problem) => warning('Redis', problem));
     return [good('queue', `on ${reached}`), ...found];
   });
 }
@@ -276,11 +301,17 @@ async function checkWorkers(config: Config, pool: pg.Pool): Promise<Finding[]> {
 async function checkParts(pool: pg.Pool): Promise<Finding[]> {
   const facts = await readParts(pool);
   const now = await readNow(pool);
-  const concerns = [...findLateParts(facts, now), ...findStarConcerns(await readWaitingSince(pool), now)];
+  const concerns = [
+    ...findLateParts(facts, now),
+    ...findStarConcerns(await readWaitingSince(pool), now),
+  ];
   if (concerns.length > 0) return concerns.map((concern) => warnOf('background', concern));
   const names = [...new Set(facts.parts.map(({part}) => part))];
   return [
-    good('background', names.length === 0 ? 'no worker has noted its parts' : `at work: ${names.join(', ')}`),
+    good(
+      'background',
+      names.length === 0 ? 'no worker has noted its parts' : `at work: ${names.join(', ')}`,
+    ),
   ];
 }
 
@@ -289,7 +320,9 @@ async function checkHooks(config: Config, pool: pg.Pool): Promise<Finding[]> {
   const hooks = await listHooks(pool);
   const concerns = findFailingHooks(hooks, await readWorkforce(config, pool), await readNow(pool));
   if (concerns.length > 0) return concerns.map((concern) => warnOf('subscribers', concern));
-  return hooks.length === 0 ? [] : [good('subscribers', `${hooks.length} of the feed, none is held up`)];
+  return hooks.length === 0
+    ? []
+    : [good('subscribers', `${hooks.length} of the feed, none is held up`)];
 }
 
 async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> {
@@ -297,7 +330,10 @@ async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> 
 }
 
 function warnOf(what: string, {account, text, next}: Concern): Finding {
-  const words = [account === null ? text : `account ${account}: ${text}`, ...(next === null ? [] : [next])];
+  const words = [
+    account === null ? text : `account ${account}: ${text}`,
+    ...(next === null ? [] : [next]),
+  ];
   return {...warning(what, words.join('; ')), ...(account === null ? {} : {account})};
 }
 
@@ -315,22 +351,30 @@ async function checkAlerts(config: Config, pool: pg.Pool): Promise<Finding[]> {
   const flawed = [...failing, ...waiting];
   if (flawed.length > 0) return flawed.map(({text, next}) => warning('alerts', `${text}; ${next}`));
   if (rules.length === 0) {
-    const text = 'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS';
+    const text =
+      'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS';
     const isReal = (await listAccounts(pool)).some(({name}) => name !== demoName);
     return [isReal ? warning('alerts', text) : good('alerts', text)];
   }
   return [
-    good('alerts', `${rules.length === 1 ? '1 rule' : `${rules.length} rules`}, no message is held up`),
+    good(
+      'alerts',
+      `${rules.length === 1 ? '1 rule' : `${rules.length} rules`}, no message is held up`,
+    ),
   ];
 }
 
 /** Every account whose token is sealed in the warehouse, each asked a light question. */
 async function checkSealed(config: Config, pool: pg.Pool): Promise<Finding[]> {
   const sealed = (await listAccounts(pool)).filter(
-    ({keyId, apiUrl}) => keyId !== null && placeOf(config.account?.apiUrl ?? '') !== placeOf(apiUrl),
+    ({keyId, apiUrl}) =>
+      keyId !== null && placeOf(config.account?.apiUrl ?? '') !== placeOf(apiUrl),
   );
   return await Promise.all(
-    sealed.map(async (account) => ({...(await checkAccount(config, pool, account)), account: account.name})),
+    sealed.map(async (account) => ({
+      ...(await checkAccount(config, pool, account)),
+      account: account.name,
+    })),
   );
 }
 
@@ -360,9 +404,12 @@ async function checkAccount(config: Config, pool: pg.Pool, account: Account): Pr
 
 async function checkApi(config: Config): Promise<Finding[]> {
   const {account, allowsHttp, allowsLinkLocal, keys, timeZone} = config;
-  if (account === null && keys.length > 0) return [good('API', 'no account in the environment, but a key')];
+  if (account === null && keys.length > 0)
+    return [good('API', 'no account in the environment, but a key')];
   if (account === null)
-    return [good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)')];
+    return [
+      good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)'),
+    ];
   return await look(
     'API',
     () => askApi({...account, allowsHttp, allowsLinkLocal}, timeZone),
@@ -383,5 +430,8 @@ async function askApi(address: AccountAddress, timeZone: string): Promise<Findin
   ];
   if (answer.dateHeader === null) return answers;
   // A Date header has whole seconds, cut off.
-  return [...answers, compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500)];
+  return [
+    ...answers,
+    compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500),
+  ];
 }

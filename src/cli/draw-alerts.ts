@@ -14,15 +14,32 @@ export function drawAlerts({rules, open}: AlertOverview): string {
   const failing = rules.flatMap(({name, hasAddress, failingSince, lastError}) =>
     failingSince === null || !hasAddress
       ? []
-      : [wrap(`${name} does not arrive, ${formatAgo(failingSince)}: ${lastError ?? 'no worker sends it'}`)],
+      : [
+          wrap(
+            `${name} does not arrive, ${formatAgo(failingSince)}: ${lastError ?? 'no worker sends it'}`,
+          ),
+        ],
   );
   const waiting = rules.flatMap(({name, receiver, hasAddress}) =>
     hasAddress ? [] : [wrap(`${name} waits for its address: ${tellAddressStep(name, receiver)}`)],
   );
-  return [drawTable(head, rules.map(describeRule)), ...failing, ...waiting, '', drawOpen(open)].join('\n');
+  return [
+    drawTable(head, rules.map(describeRule)),
+    ...failing,
+    ...waiting,
+    '',
+    drawOpen(open),
+  ].join('\n');
 }
 
-function describeRule({name, target, receiver, account, causes, ...rule}: RuleStatus): (string | number)[] {
+function describeRule({
+  name,
+  target,
+  receiver,
+  account,
+  causes,
+  ...rule
+}: RuleStatus): (string | number)[] {
   const of = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
   return [
     name,
@@ -40,7 +57,9 @@ function drawOpen(open: readonly Alert[]): string {
   const lines = open.flatMap(({cause, account, stream, text, nextStep, openedAt}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [
-      wrap(`  ${place === '' ? '' : `${place}: `}${text} (found ${formatAgo(openedAt)}; ${seeDocs(cause)})`),
+      wrap(
+        `  ${place === '' ? '' : `${place}: `}${text} (found ${formatAgo(openedAt)}; ${seeDocs(cause)})`,
+      ),
       ...(nextStep === null ? [] : [wrap(`    ${nextStep}`)]),
     ];
   });

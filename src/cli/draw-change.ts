@@ -5,7 +5,13 @@ import type {Attempt, FieldConflict} from '../changes/change-log.ts';
 import type {PlannedRequest, Unplannable} from '../changes/change-request.ts';
 import {tellService} from '../changes/change-sides.ts';
 import type {ChangeStory} from '../changes/change-story.ts';
-import {nameChange, nameOutcome, nameState, showWanted, tellReason} from '../changes/change-words.ts';
+import {
+  nameChange,
+  nameOutcome,
+  nameState,
+  showWanted,
+  tellReason,
+} from '../changes/change-words.ts';
 import {seeNumber} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
@@ -21,7 +27,9 @@ export function drawChange(story: ChangeStory): string {
   return [
     `change ${changeId} of account ${account}: ${nameChange(change)}`,
     ...part('state', [describeState(change, now)]),
-    ...part('made', [`${showSecond(requestedAt)} (${formatAgo(requestedAt, now)}) by ${requestedBy}${from}`]),
+    ...part('made', [
+      `${showSecond(requestedAt)} (${formatAgo(requestedAt, now)}) by ${requestedBy}${from}`,
+    ]),
     ...part('within', drawBatch(change)),
     ...part('takes back', change.undoes === null ? [] : [`change ${change.undoes.join(', ')}`]),
     ...part('row', [`row ${change.rowId} of warehouse.${change.table}${key}`]),
@@ -53,7 +61,9 @@ export function drawChange(story: ChangeStory): string {
 /** The transaction that made it, by name and number. */
 function drawBatch({batch, transactionId}: Change): string[] {
   if (transactionId === null) return [];
-  return [batch === null ? `transaction ${transactionId}` : `${batch}, transaction ${transactionId}`];
+  return [
+    batch === null ? `transaction ${transactionId}` : `${batch}, transaction ${transactionId}`,
+  ];
 }
 
 /** The request that would be sent, to the byte: none of its lines is broken. */
@@ -86,7 +96,8 @@ function part(label: string, lines: readonly string[]): string[] {
 function describeState(change: Change, now: string): string {
   const {settledAt} = change;
   const reason = tellReason(change);
-  const since = settledAt === null ? '' : ` ${showSecond(settledAt)} (${formatAgo(settledAt, now)})`;
+  const since =
+    settledAt === null ? '' : ` ${showSecond(settledAt)} (${formatAgo(settledAt, now)})`;
   return `${nameOutcome(change)}${since}${reason === '' ? '' : `: ${reason}`}`;
 }
 
@@ -138,7 +149,8 @@ function drawLooks({looks, state}: Change): string[] {
 function drawConflict(conflict: FieldConflict, story: ChangeStory): string[] {
   const now = tellService(conflict.field, story).service ?? conflict.serviceValue;
   const isPast = JSON.stringify(now) !== JSON.stringify(conflict.serviceValue);
-  const {field, baseValue, warehouseValue, serviceValue, rule, winner, decidedAt, decidedBy} = conflict;
+  const {field, baseValue, warehouseValue, serviceValue, rule, winner, decidedAt, decidedBy} =
+    conflict;
   const decided =
     winner === null || decidedAt === null
       ? 'nobody has decided yet'
@@ -159,7 +171,9 @@ function drawResult({result}: Change): string[] {
   return [
     ...Object.entries(altered).map(draw),
     ...Object.entries(tidied).map((entry) => `${draw(entry)}, which says the same`),
-    ...(unsent.length === 0 ? [] : [`not sent, for the service held it already: ${unsent.join(', ')}`]),
+    ...(unsent.length === 0
+      ? []
+      : [`not sent, for the service held it already: ${unsent.join(', ')}`]),
   ];
 }
 
@@ -168,7 +182,9 @@ function drawCandidates({table, result}: Change): string[] {
   return candidates.length === 0 ? [] : [`${table} ${candidates.join(', ')}`];
 }
 
-function drawCommands(commands: readonly {readonly command: string; readonly does: string}[]): string[] {
+function drawCommands(
+  commands: readonly {readonly command: string; readonly does: string}[],
+): string[] {
   const width = Math.max(0, ...commands.map(({command}) => command.length));
   return commands.map(({command, does}) => `  ${command.padEnd(width)}  ${does}`);
 }

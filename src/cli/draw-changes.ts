@@ -14,7 +14,8 @@ const longestFields = 28;
 const shortestReason = 24;
 
 export function drawChanges(changes: readonly Change[], accounts: readonly Account[]): string {
-  if (changes.length === 0) return 'no change: who writes to the tables of schema warehouse makes one';
+  if (changes.length === 0)
+    return 'no change: who writes to the tables of schema warehouse makes one';
   const isNamed = changes.some(({batch}) => batch !== null);
   const columns = isNamed ? head.toSpliced(2, 0, 'batch') : head;
   const names = new Map(accounts.map(({accountId, name}) => [accountId, name]));
@@ -22,7 +23,10 @@ export function drawChanges(changes: readonly Change[], accounts: readonly Accou
     change.changeId,
     `${formatRoughly(Date.now() - Date.parse(change.requestedAt))} ago`,
     ...(isNamed ? [cut(change.batch ?? '', widestBatch)] : []),
-    cut(`${accounts.length > 1 ? `${names.get(change.accountId)}: ` : ''}${nameChange(change)}`, longestName),
+    cut(
+      `${accounts.length > 1 ? `${names.get(change.accountId)}: ` : ''}${nameChange(change)}`,
+      longestName,
+    ),
     nameFields(Object.keys(change.fields)),
     nameOutcome(change),
     tellWhy(change),

@@ -32,7 +32,9 @@ export function drawFile(held: readonly Held[], schema: string | null): string {
 
 function drawAbout({contents}: Document, {name, about}: Section): void {
   if (!isMap(contents)) return;
-  const key = contents.items.map((item) => item.key).find((each) => isScalar(each) && each.value === name);
+  const key = contents.items
+    .map((item) => item.key)
+    .find((each) => isScalar(each) && each.value === name);
   if (!isNode(key)) return;
   key.spaceBefore = key !== contents.items[0]?.key;
   key.commentBefore = comment(about);

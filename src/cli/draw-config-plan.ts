@@ -10,7 +10,12 @@ const fewPlaces = 20;
 export function tellPlan({sections}: SettingsPlan) {
   return {
     differences: sections.flatMap(({section, differences}) =>
-      differences.map(({path, from, to}) => ({section: section.name, key: path.join(' / '), from, to})),
+      differences.map(({path, from, to}) => ({
+        section: section.name,
+        key: path.join(' / '),
+        from,
+        to,
+      })),
     ),
     overridden: sections.flatMap(({section, overridden}) =>
       overridden.map(({path, inFile, inEnvironment}) => ({
@@ -20,7 +25,9 @@ export function tellPlan({sections}: SettingsPlan) {
         inEnvironment,
       })),
     ),
-    unnamed: sections.flatMap(({section, unnamed}) => unnamed.map((path) => place([section.name, ...path]))),
+    unnamed: sections.flatMap(({section, unnamed}) =>
+      unnamed.map((path) => place([section.name, ...path])),
+    ),
   };
 }
 
@@ -38,15 +45,21 @@ export function drawPlan({differences, overridden, unnamed, costs}: Told, done: 
     ({section, key, inFile, inEnvironment}) =>
       `${section} / ${key}: the environment goes before the file: ${show(inEnvironment)}, not ${show(inFile)}`,
   );
-  return [done, ...changes, ...costs.map((cost) => wrap(cost)), ...stronger, ...drawUnnamed(unnamed)].join(
-    '\n',
-  );
+  return [
+    done,
+    ...changes,
+    ...costs.map((cost) => wrap(cost)),
+    ...stronger,
+    ...drawUnnamed(unnamed),
+  ].join('\n');
 }
 
 function drawUnnamed(unnamed: readonly string[]): string[] {
   if (unnamed.length === 0) return [];
   const rest = unnamed.length > fewPlaces ? ` and ${unnamed.length - fewPlaces} more` : '';
-  return [`left alone, for the file does not name it: ${unnamed.slice(0, fewPlaces).join(', ')}${rest}`];
+  return [
+    `left alone, for the file does not name it: ${unnamed.slice(0, fewPlaces).join(', ')}${rest}`,
+  ];
 }
 
 function place(path: Path): string {

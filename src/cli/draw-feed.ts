@@ -7,7 +7,9 @@ const shownFields = 4;
 
 export function drawFeed({entries, cursor}: FeedPage): string {
   const end = `go on with: fieldmirror feed --after ${cursor}`;
-  return entries.length === 0 ? `nothing changed\n${end}` : [...entries.map(drawEntry), end].join('\n');
+  return entries.length === 0
+    ? `nothing changed\n${end}`
+    : [...entries.map(drawEntry), end].join('\n');
 }
 
 /** `2027-03-15T09:30:00Z  customers 12 changed by erp: phone_number 555-0100 → 555-0199` */
@@ -33,7 +35,10 @@ function drawFields(
   const shown = names
     .slice(0, shownFields)
     .map((name) => `${name} ${drawValue(before[name])} → ${drawValue(after[name])}`);
-  return [...shown, ...(names.length > shownFields ? [`${names.length - shownFields} more`] : [])].join(', ');
+  return [
+    ...shown,
+    ...(names.length > shownFields ? [`${names.length - shownFields} more`] : []),
+  ].join(', ');
 }
 
 function drawValue(value: unknown): string {

@@ -6,13 +6,18 @@ import {wrap} from './wrap-text.ts';
 
 /** How `hooks list` looks: a table of subscribers, what is wrong with them, then the dead letters. */
 export function drawHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[]): string {
-  if (hooks.length === 0) return 'no subscriber is sent the feed: fieldmirror hooks add NAME --url URL';
+  if (hooks.length === 0)
+    return 'no subscriber is sent the feed: fieldmirror hooks add NAME --url URL';
   const head = ['subscriber', 'at', 'of', 'last taken', 'behind', 'state'];
   const failing = hooks.flatMap(({name, failingSince, lastError}) =>
-    failingSince === null ? [] : [wrap(`${name} takes nothing, ${formatAgo(failingSince)}: ${lastError}`)],
+    failingSince === null
+      ? []
+      : [wrap(`${name} takes nothing, ${formatAgo(failingSince)}: ${lastError}`)],
   );
   const waiting = hooks.flatMap(({name, hasAddress}) =>
-    hasAddress ? [] : [wrap(`${name} waits for its address: fieldmirror hooks add ${name} --url URL`)],
+    hasAddress
+      ? []
+      : [wrap(`${name} waits for its address: fieldmirror hooks add ${name} --url URL`)],
   );
   const letters = deadLetters.map(({letterId, hook, skippedAt, reason}) =>
     wrap(`dead letter ${letterId} of ${hook}, skipped ${formatAgo(skippedAt)}: ${reason}`),
@@ -38,6 +43,10 @@ function describeHook({
     of === '' ? 'everything' : of,
     sentAt === null ? 'never' : formatAgo(sentAt),
     behind === null ? '?' : formatNumber(behind),
-    hook.stoppedAt !== null ? 'stopped' : hook.failingSince !== null ? `failing (${hook.attempts})` : state,
+    hook.stoppedAt !== null
+      ? 'stopped'
+      : hook.failingSince !== null
+        ? `failing (${hook.attempts})`
+        : state,
   ];
 }

@@ -25,7 +25,8 @@ const freshness: Saved = {
   key: 'freshness',
   name: 'How old are these figures?',
   description: 'When the jobs were last proven complete, and what the figures do not hold yet.',
-  select: 'SELECT name, jobs_fresh_as_of, waiting, since FROM mart.dim_account CROSS JOIN mart.freshness',
+  select:
+    'SELECT name, jobs_fresh_as_of, waiting, since FROM mart.dim_account CROSS JOIN mart.freshness',
   order: 'name',
   display: 'table',
   settings: {},
@@ -47,7 +48,10 @@ export function drawMetabase(): string {
     })),
   };
   // A function in place of the text: `$` in a question means itself.
-  return script.replace(placeholder, () => `const catalogue = ${JSON.stringify(catalogue, null, 2)};`);
+  return script.replace(
+    placeholder,
+    () => `const catalogue = ${JSON.stringify(catalogue, null, 2)};`,
+  );
 }
 
 function saveQuestion(question: Question): Saved {
@@ -70,7 +74,11 @@ function saveQuestion(question: Question): Saved {
       ...(['place', 'name'].includes(along) ? {'graph.x_axis.scale': 'ordinal'} : {}),
       ...(isStacked ? {'stackable.stack_type': 'stacked'} : {}),
       ...(isMixed
-        ? {series_settings: Object.fromEntries(kinds.map(([column, display]) => [column, {display}]))}
+        ? {
+            series_settings: Object.fromEntries(
+              kinds.map(([column, display]) => [column, {display}]),
+            ),
+          }
         : {}),
     },
   };

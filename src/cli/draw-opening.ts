@@ -6,7 +6,11 @@ import type {World} from './world.ts';
 const fewAccounts = 3;
 
 /** The first lines of `start`: from where and to where it mirrors, and the accounts that it leaves alone. */
-export function drawOpening(world: World, {known, unopened}: Served, queue: 'redis' | 'postgres'): string {
+export function drawOpening(
+  world: World,
+  {known, unopened}: Served,
+  queue: 'redis' | 'postgres',
+): string {
   const others = known.filter(({accountId}) => accountId !== world.own?.accountId);
   const sources = [
     ...(world.source === null ? [] : [world.source]),

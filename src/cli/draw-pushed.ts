@@ -32,7 +32,9 @@ export function hasPushed({accounts, needy}: Pushed): boolean {
 export function drawPushed({accounts, needy}: Pushed): string {
   if (accounts.length === 0) return 'no account is active: fieldmirror accounts list';
   const width = Math.max(...accounts.map(({account}) => account.length));
-  const lines = accounts.map((pushed) => wrap(`${pushed.account.padEnd(width)}  ${tellCounts(pushed)}`));
+  const lines = accounts.map((pushed) =>
+    wrap(`${pushed.account.padEnd(width)}  ${tellCounts(pushed)}`),
+  );
   if (needy.length === 0) return lines.join('\n');
   const more = needy.length - shownNeedy;
   return [
@@ -60,7 +62,9 @@ function tellCounts({
     [inDoubt, 'in doubt'],
     [postponed, 'to be tried again'],
   ];
-  const did = parts.filter(([count]) => count > 0).map(([count, what]) => `${formatNumber(count)} ${what}`);
+  const did = parts
+    .filter(([count]) => count > 0)
+    .map(([count, what]) => `${formatNumber(count)} ${what}`);
   const left = open.map(({state, count}) => `${formatNumber(count)} ${nameState(state)}`);
   return [
     did.length === 0 ? nothing : did.join(', '),
@@ -76,7 +80,9 @@ function tellCounts({
 function drawNeedy(change: Change): string[] {
   const {changeId} = change;
   return [
-    wrap(`  change ${changeId}, ${nameChange(change)}, ${nameOutcome(change)}: ${tellReason(change)}`),
+    wrap(
+      `  change ${changeId}, ${nameChange(change)}, ${nameOutcome(change)}: ${tellReason(change)}`,
+    ),
     `    fieldmirror changes show ${changeId}`,
   ];
 }

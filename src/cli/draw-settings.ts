@@ -29,7 +29,8 @@ export function drawSettings({settings, inForce}: Shown, {all}: {readonly all: b
   const set = all ? told : told.filter(({isDefault}) => !isDefault);
   const shown = all ? set : set.slice(0, mostRows);
   const rows = shown.map(({name, value, source, file}) => [name, value, file ?? source]);
-  const table = set.length === 0 ? 'no setting was set' : drawTable(['setting', 'value', 'from'], rows);
+  const table =
+    set.length === 0 ? 'no setting was set' : drawTable(['setting', 'value', 'from'], rows);
   const given = told.filter(({source, isDefault}) => isDefault && source !== 'default');
   const notes = [
     ...(set.length > shown.length ? [`${set.length - shown.length} more are set`] : []),

@@ -79,7 +79,15 @@ function drawOverview(accounts: readonly ShownAccount[], now: string): string {
 
 function drawAccount(status: ShownAccount, now: string): string {
   const {account, streams, schedules} = status;
-  const head = ['stream', 'rows', 'last full sweep', 'proven as of', 'last window', 'quarantine', 'next due'];
+  const head = [
+    'stream',
+    'rows',
+    'last full sweep',
+    'proven as of',
+    'last window',
+    'quarantine',
+    'next due',
+  ];
   const rows = streams.map((stream) => [
     stream.stream,
     stream.rows ?? '?',
@@ -92,7 +100,9 @@ function drawAccount(status: ShownAccount, now: string): string {
       : '',
   ]);
   const reasons = streams.flatMap(({stream, lastEnded}) =>
-    (lastEnded?.reasons ?? []).map((reason) => wrap(`${stream}: ${lastEnded?.state}, because ${reason}`)),
+    (lastEnded?.reasons ?? []).map((reason) =>
+      wrap(`${stream}: ${lastEnded?.state}, because ${reason}`),
+    ),
   );
   const promises = status.promises.map((promise) => wrap(tellFreshness(promise, now)));
   return [
@@ -128,7 +138,9 @@ function describeLastFull({sweeps, lastEnded}: StreamFacts, now: string): string
 }
 
 function lastWindow({sweeps}: StreamFacts): string | undefined {
-  const ends = sweeps.filter((sweep) => sweep.mode === 'window').flatMap((sweep) => sweep.endedAt ?? []);
+  const ends = sweeps
+    .filter((sweep) => sweep.mode === 'window')
+    .flatMap((sweep) => sweep.endedAt ?? []);
   return ends.toSorted().at(-1);
 }
 
@@ -140,7 +152,9 @@ function drawUnderWay(underWay: readonly UnderWay[]): string[] {
 }
 
 function drawEvents(accounts: readonly ShownAccount[]): string[] {
-  const events = accounts.flatMap(({account, events: own}) => own.map((event) => ({account, event})));
+  const events = accounts.flatMap(({account, events: own}) =>
+    own.map((event) => ({account, event})),
+  );
   if (events.length === 0) return [];
   const newest = events
     .toSorted((one, other) => (one.event.at < other.event.at ? 1 : -1))

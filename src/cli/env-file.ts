@@ -46,7 +46,10 @@ export function withEnvFile(
   const added = Object.entries(held).filter(
     ([name]) => isOurs(name) && !isGiven(name) && ![...leftOut, ...meantElsewhere].includes(name),
   );
-  return {env: {...env, ...Object.fromEntries(added)}, fromFile: new Set(added.map(([name]) => name))};
+  return {
+    env: {...env, ...Object.fromEntries(added)},
+    fromFile: new Set(added.map(([name]) => name)),
+  };
 }
 
 function isOurs(name: string): boolean {
@@ -74,7 +77,8 @@ export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
     return held;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    const told = cause instanceof UsageError ? reason : `expected a file that can be read, got ${reason}`;
+    const told =
+      cause instanceof UsageError ? reason : `expected a file that can be read, got ${reason}`;
     throw new UsageError(`${file}: ${told}`, {cause});
   }
 }
@@ -108,7 +112,9 @@ export function writeEnvFile(file: string, given: Readonly<Record<string, string
     chmodSync(part, 0o600);
     renameSync(part, file);
   } catch (cause) {
-    throw new UsageError(`${file}: expected a file that can be written, got ${String(cause)}`, {cause});
+    throw new UsageError(`${file}: expected a file that can be written, got ${String(cause)}`, {
+      cause,
+    });
   }
 }
 

@@ -2,7 +2,14 @@
 // process ends.
 
 import {CommanderError} from 'commander';
-import {FatalError, RecordError, RetryableError, seeKind, seePage, UsageError} from '../core/errors.ts';
+import {
+  FatalError,
+  RecordError,
+  RetryableError,
+  seeKind,
+  seePage,
+  UsageError,
+} from '../core/errors.ts';
 import {tellAside} from '../core/terminal.ts';
 import {describeMissingPackage} from './missing-package.ts';
 

@@ -26,6 +26,8 @@ function listNumbers(): string {
 function toPlain(markdown: string): string {
   return markdown.replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, (_, text: string, href: string) => {
     const name = /([\w-]+\.md)/.exec(href)?.[1];
-    return name === undefined || text === name || `${text}.md` === name ? text : `${text} (docs: ${name})`;
+    return name === undefined || text === name || `${text}.md` === name
+      ? text
+      : `${text} (docs: ${name})`;
   });
 }

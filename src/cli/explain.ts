@@ -56,7 +56,8 @@ async function readStory(
 ): Promise<{readonly json: unknown; readonly text: string}> {
   const {number} = question;
   const found = await findRecord(pool, stream, {account, number});
-  if (found === null) throw new UsageError(`explain: ${await tellAbsence(pool, {stream, account, number})}`);
+  if (found === null)
+    throw new UsageError(`explain: ${await tellAbsence(pool, {stream, account, number})}`);
   const place = {accountId: account.accountId, stream: stream.name, number};
   const head = {account: account.name, stream: stream.name, number: question.number};
   if (question.field !== undefined) {
@@ -64,7 +65,10 @@ async function readStory(
     return {json: {...head, ...story}, text: `${title(head)}, ${story.field}\n${drawField(story)}`};
   }
   const events = tellRow(found.versions, await readDeletions(pool, place));
-  const wishes = await listOpenWishes(pool, {table: stream.table.name, rowId: found.versions[0].rowId});
+  const wishes = await listOpenWishes(pool, {
+    table: stream.table.name,
+    rowId: found.versions[0].rowId,
+  });
   const drawn = [title(head), drawRow(events), ...wishes.map(drawWish)];
   return {json: {...head, events, wanted: wishes}, text: drawn.join('\n')};
 }
@@ -73,11 +77,23 @@ async function readStory(
  * Explains to an assistant, which has one account.
  * @throws {UsageError} no such stream, row or field
  */
-export async function explainTo(pool: Queryable, account: Account, question: Question): Promise<string> {
+export async function explainTo(
+  pool: Queryable,
+  account: Account,
+  question: Question,
+): Promise<string> {
   return (await readStory(pool, {question, stream: checkQuestion(question), account})).text;
 }
 
-function title({account, stream, number}: {account: string; stream: string; number: string}): string {
+function title({
+  account,
+  stream,
+  number,
+}: {
+  account: string;
+  stream: string;
+  number: string;
+}): string {
   return `${stream} ${number} of account ${account}`;
 }
 
@@ -91,7 +107,8 @@ function checkQuestion({stream, number}: Question): Stream {
 /** The account that is named, else the one of the settings, else the only one. */
 function chooseAccount(accounts: readonly Account[], name: string | null, config: Config): Account {
   const names = accounts.map((account) => account.name);
-  if (names.length === 0) throw new UsageError('explain: no account yet; fieldmirror start begins with one');
+  if (names.length === 0)
+    throw new UsageError('explain: no account yet; fieldmirror start begins with one');
   if (name !== null) {
     const named = accounts.find((account) => account.name === name);
     if (named !== undefined) return named;
@@ -99,7 +116,8 @@ function chooseAccount(accounts: readonly Account[], name: string | null, config
       `explain: no account "${name}"${nearest(name, names)}; there are ${names.join(', ')}`,
     );
   }
-  const chosen = accounts.find((account) => account.apiUrl === config.account?.apiUrl) ?? accounts[0];
+  const chosen =
+    accounts.find((account) => account.apiUrl === config.account?.apiUrl) ?? accounts[0];
   if (chosen !== undefined && (accounts.length === 1 || chosen.apiUrl === config.account?.apiUrl))
     return chosen;
   throw new UsageError(

@@ -5,7 +5,13 @@ import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/nearest.ts';
 import {tell, tellAside} from '../core/terminal.ts';
 import {FeedWatch} from '../feed/feed-watch.ts';
-import {CursorError, type FeedPage, type FeedQuery, readFeed, sequenceFeed} from '../feed/read-feed.ts';
+import {
+  CursorError,
+  type FeedPage,
+  type FeedQuery,
+  readFeed,
+  sequenceFeed,
+} from '../feed/read-feed.ts';
 import {allTables} from '../streams/all-tables.ts';
 import {chooseAccount} from './choose-account.ts';
 import {drawEntry, drawFeed} from './draw-feed.ts';
@@ -30,10 +36,15 @@ const waitMs = 60_000;
  * @returns the exit code
  * @throws {UsageError} no such table or account; no cursor, or one that cannot be read from
  */
-export async function feed(config: Config, options: FeedOptions, signal: AbortSignal): Promise<number> {
+export async function feed(
+  config: Config,
+  options: FeedOptions,
+  signal: AbortSignal,
+): Promise<number> {
   for (const table of options.table) checkTable(table);
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
-    const account = options.account === undefined ? null : await chooseAccount(warehouse, options.account);
+    const account =
+      options.account === undefined ? null : await chooseAccount(warehouse, options.account);
     const query: FeedQuery = {
       after: options.after ?? null,
       limit: options.limit,
@@ -56,7 +67,11 @@ interface Following {
   readonly isJson: boolean;
 }
 
-async function follow(warehouse: Warehouse, {query, isJson}: Following, signal: AbortSignal): Promise<void> {
+async function follow(
+  warehouse: Warehouse,
+  {query, isJson}: Following,
+  signal: AbortSignal,
+): Promise<void> {
   const {pool, directUrl} = warehouse;
   const watch = new FeedWatch({directUrl, pool, onTrouble: (text) => tellAside(`feed: ${text}\n`)});
   try {
@@ -64,7 +79,8 @@ async function follow(warehouse: Warehouse, {query, isJson}: Following, signal: 
       const waitOn = watch.watch();
       await watch.sequence();
       const page = await read(warehouse, {...query, after});
-      for (const entry of page.entries) tell(`${isJson ? JSON.stringify(entry) : drawEntry(entry)}\n`);
+      for (const entry of page.entries)
+        tell(`${isJson ? JSON.stringify(entry) : drawEntry(entry)}\n`);
       after = page.cursor;
       if (page.entries.length < query.limit) await waitOn(waitMs, signal);
     }
@@ -88,5 +104,7 @@ async function read({pool}: Warehouse, query: FeedQuery): Promise<FeedPage> {
 
 function checkTable(typed: string): void {
   if (tables.includes(typed)) return;
-  throw new UsageError(`feed: no table "${typed}"${nearest(typed, tables)}; there are ${tables.join(', ')}`);
+  throw new UsageError(
+    `feed: no table "${typed}"${nearest(typed, tables)}; there are ${tables.join(', ')}`,
+  );
 }

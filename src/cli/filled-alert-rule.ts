@@ -7,7 +7,10 @@ import {interval, intervalMs} from '../settings/interval.ts';
 import {type PlannedRule, planRule} from './alert-rule-plan.ts';
 
 /** @throws {UsageError} as `planRule`, and where a span is none */
-export function planFilledRule(config: Pick<Config, 'keys' | 'allowsHttp'>, given: GivenRule): PlannedRule {
+export function planFilledRule(
+  config: Pick<Config, 'keys' | 'allowsHttp'>,
+  given: GivenRule,
+): PlannedRule {
   const {name, receiver, address, smtp, every, quiet, causes} = given;
   return planRule(config, name, {
     [receiver]: address,
@@ -21,5 +24,7 @@ export function planFilledRule(config: Pick<Config, 'keys' | 'allowsHttp'>, give
 function readSpan(what: string, text: string): number {
   const read = interval.safeParse(text);
   if (read.success) return intervalMs(read.data);
-  throw new UsageError(`${what}: expected a span such as 30s, 5m, 4h or 2d, got ${JSON.stringify(text)}`);
+  throw new UsageError(
+    `${what}: expected a span such as 30s, 5m, 4h or 2d, got ${JSON.stringify(text)}`,
+  );
 }

@@ -75,7 +75,9 @@ export async function clearUp(
   const pool = openPatient(directUrl);
   try {
     const told = describeFiles(await clearUpForgotten(pool, forgotten)).join('; ');
-    return told === '' ? 'No weekly report named it.' : `${told.slice(0, 1).toUpperCase()}${told.slice(1)}.`;
+    return told === ''
+      ? 'No weekly report named it.'
+      : `${told.slice(0, 1).toUpperCase()}${told.slice(1)}.`;
   } finally {
     await pool.end();
   }
@@ -91,7 +93,9 @@ function openPatient(directUrl: string): ReturnType<typeof openPool> {
 
 function checkArguments(stream: string, number: string): void {
   if (stream !== 'customers')
-    throw new UsageError(`forget: expected customers, got "${stream}"; nobody else can be forgotten`);
+    throw new UsageError(
+      `forget: expected customers, got "${stream}"; nobody else can be forgotten`,
+    );
   if (!/^[1-9]\d{0,17}$/.test(number))
     throw new UsageError(`forget customers: expected the number of a customer, got "${number}"`);
 }

@@ -58,7 +58,10 @@ export async function add(
     await sequenceFeed(pool);
     const making =
       held?.hasAddress === false
-        ? giveAddress(pool, {...plan, after: options.after === 'end' ? await readEnd(pool) : plan.after})
+        ? giveAddress(pool, {
+            ...plan,
+            after: options.after === 'end' ? await readEnd(pool) : plan.after,
+          })
         : insertHook(pool, {...plan, accountId: chosen?.accountId ?? null});
     const cursor = await making.catch(refuseCursor);
     if (cursor === null)
@@ -70,7 +73,13 @@ export async function add(
       ...['', secret, '', 'It signs each message (Standard Webhooks), and is shown this once.'],
     ];
     print(json, {
-      json: {name, target: plan.target, account: chosen?.name ?? held?.account ?? null, cursor, secret},
+      json: {
+        name,
+        target: plan.target,
+        account: chosen?.name ?? held?.account ?? null,
+        cursor,
+        secret,
+      },
       text: lines.join('\n'),
     });
     return 0;
@@ -142,11 +151,15 @@ export async function retry(config: Config, name: string, options: RetryOptions)
     const {pool} = warehouse;
     const hook = await findHook(pool, name, 'retry');
     refuseWaiting(hook);
-    if (letter !== undefined) return await sendLetter(config, warehouse, {...options, hook, letter});
+    if (letter !== undefined)
+      return await sendLetter(config, warehouse, {...options, hook, letter});
     const cursor = after === 'end' ? await readEnd(pool) : (after ?? null);
     await retryHook(pool, name, cursor).catch(refuseCursor);
     const from = cursor ?? hook.cursor;
-    print(json, {json: {name, cursor: from}, text: `${name} is sent the feed again, from cursor ${from} on`});
+    print(json, {
+      json: {name, cursor: from},
+      text: `${name} is sent the feed again, from cursor ${from} on`,
+    });
     return 0;
   });
 }
@@ -154,7 +167,12 @@ export async function retry(config: Config, name: string, options: RetryOptions)
 async function sendLetter(
   config: Config,
   {pool}: Warehouse,
-  {hook: {name}, letter, json, signal}: RetryOptions & {readonly hook: FeedHook; readonly letter: number},
+  {
+    hook: {name},
+    letter,
+    json,
+    signal,
+  }: RetryOptions & {readonly hook: FeedHook; readonly letter: number},
 ): Promise<number> {
   const letterId = String(letter);
   const {target, answer, entries} = await sendDeadLetter(config, pool, {name, letterId, signal});
@@ -182,7 +200,11 @@ export interface SentLetter {
 export async function sendDeadLetter(
   config: Config,
   pool: pg.Pool,
-  {name, letterId, signal}: {readonly name: string; readonly letterId: string; readonly signal?: AbortSignal},
+  {
+    name,
+    letterId,
+    signal,
+  }: {readonly name: string; readonly letterId: string; readonly signal?: AbortSignal},
 ): Promise<SentLetter> {
   await refuseCopy(pool, await namePlace(config));
   const {target} = await findHook(pool, name, 'retry');
@@ -217,12 +239,17 @@ export async function skip(
       if ((await readDeadLetter(pool, {name, letterId: String(letter)})) === null)
         throw noLetter('skip', name, String(letter));
       await deleteDeadLetter(pool, String(letter));
-      print(json, {json: {name, dropped: letter}, text: `dead letter ${letter} of ${name} is dropped`});
+      print(json, {
+        json: {name, dropped: letter},
+        text: `dead letter ${letter} of ${name} is dropped`,
+      });
       return 0;
     }
     const made = await skipBatch(pool, name);
     if (made === null)
-      throw new UsageError(`hooks skip: expected a batch that ${name} does not take, got none; hooks list`);
+      throw new UsageError(
+        `hooks skip: expected a batch that ${name} does not take, got none; hooks list`,
+      );
     print(json, {
       json: {name, letter: Number(made)},
       text: `${name} goes on behind the batch, which is dead letter ${made}: fieldmirror hooks retry ${name} --letter ${made} sends it late`,
@@ -242,12 +269,16 @@ async function findHook(db: Queryable, name: string, verb: string): Promise<Feed
 }
 
 function noLetter(verb: string, name: string, letter: string): UsageError {
-  return new UsageError(`hooks ${verb}: ${name} has no dead letter ${letter}; fieldmirror hooks list`);
+  return new UsageError(
+    `hooks ${verb}: ${name} has no dead letter ${letter}; fieldmirror hooks list`,
+  );
 }
 
 async function readEnd(db: pg.Pool): Promise<string> {
   await sequenceFeed(db);
-  return (await db.query<{cursor: string}>('SELECT sync.feed_end() AS cursor')).rows[0]?.cursor ?? '';
+  return (
+    (await db.query<{cursor: string}>('SELECT sync.feed_end() AS cursor')).rows[0]?.cursor ?? ''
+  );
 }
 
 function refuseCursor(cause: unknown): never {
@@ -256,5 +287,7 @@ function refuseCursor(cause: unknown): never {
     (cause.name === 'CursorError' ||
       (cause instanceof pg.DatabaseError && (cause.code === 'FM410' || cause.code === '22023')));
   if (!isOfCursor) throw cause;
-  throw new UsageError(`hooks: ${cause.message}; --after end begins with what comes from now on`, {cause});
+  throw new UsageError(`hooks: ${cause.message}; --after end begins with what comes from now on`, {
+    cause,
+  });
 }

@@ -18,7 +18,9 @@ export class Asker {
     });
     this.#lines = createInterface({input: process.stdin, output, terminal: true});
     this.#closed = new Promise((_, failed) => {
-      this.#lines.once('close', () => failed(new UsageError('\ninit: it was ended; no file was written')));
+      this.#lines.once('close', () =>
+        failed(new UsageError('\ninit: it was ended; no file was written')),
+      );
     });
     this.#closed.catch(() => {});
   }
@@ -63,7 +65,10 @@ export class Asker {
     if (isHidden) tellAside(prompt);
     this.#isHidden = isHidden;
     try {
-      const typed = await Promise.race([this.#lines.question(isHidden ? '' : prompt), this.#closed]);
+      const typed = await Promise.race([
+        this.#lines.question(isHidden ? '' : prompt),
+        this.#closed,
+      ]);
       return typed.trim();
     } finally {
       this.#isHidden = false;

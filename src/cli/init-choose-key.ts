@@ -22,7 +22,8 @@ export interface KeyChoice {
 export function chooseKey(given: readonly SealingKey[], sealedWith: readonly string[]): KeyChoice {
   const missing = sealedWith.filter((id) => !given.some((key) => key.id === id));
   const [first] = given;
-  if (first !== undefined || missing.length > 0) return {id: first?.id ?? null, made: null, missing};
+  if (first !== undefined || missing.length > 0)
+    return {id: first?.id ?? null, made: null, missing};
   const made = makeKey();
   return {id: parseKeys(made.reveal())[0]?.id ?? null, made, missing};
 }
@@ -38,7 +39,9 @@ export function describeKey({id, made, missing}: KeyChoice, envFile: string): st
     ];
   }
   if (made === null)
-    return [`The sealing key is the one that was given: key ${id ?? ''}. FIELDMIRROR_KEY stays as it is.`];
+    return [
+      `The sealing key is the one that was given: key ${id ?? ''}. FIELDMIRROR_KEY stays as it is.`,
+    ];
   return [
     `  FIELDMIRROR_KEY in ${envFile} is a new sealing key, key ${id ?? ''}:`,
     '  it seals tokens of further accounts, addresses of alerts and of subscribers, and passwords on their way.',

@@ -26,7 +26,11 @@ interface Given {
 }
 
 /** @throws the errors of `init` */
-export async function findAccount(asker: Asker | null, config: Config, given: Given): Promise<FoundAccount> {
+export async function findAccount(
+  asker: Asker | null,
+  config: Config,
+  given: Given,
+): Promise<FoundAccount> {
   let apiUrl = await findAddress(asker, config, given.url);
   let name = await findName(asker, apiUrl, given.name);
   for (;;) {
@@ -48,7 +52,8 @@ export async function findAccount(asker: Asker | null, config: Config, given: Gi
       const wrong = apiUrl;
       apiUrl = await asker.ask("The account's base address", wrong, checkAddress(config));
       // A name that a wrong address gave is asked for again, too.
-      if (apiUrl !== wrong && name === usualName(wrong)) name = await findName(asker, apiUrl, given.name);
+      if (apiUrl !== wrong && name === usualName(wrong))
+        name = await findName(asker, apiUrl, given.name);
     }
   }
 }
@@ -63,7 +68,8 @@ export async function findZone(
   given: string | undefined,
 ): Promise<string> {
   const take = (zone: string) => {
-    if (!isTimeZone(zone)) throw new UsageError(`init: --time-zone: ${expectTimeZone(zone)}, got "${zone}"`);
+    if (!isTimeZone(zone))
+      throw new UsageError(`init: --time-zone: ${expectTimeZone(zone)}, got "${zone}"`);
     const mismatch = findZoneMismatch(page, zone);
     if (mismatch !== null) throw new UsageError(`init: --time-zone: ${mismatch}`);
     return zone;
@@ -95,12 +101,20 @@ function checkAddress({allowsHttp}: Config): (address: string) => string {
   };
 }
 
-async function findAddress(asker: Asker | null, config: Config, given: string | undefined): Promise<string> {
+async function findAddress(
+  asker: Asker | null,
+  config: Config,
+  given: string | undefined,
+): Promise<string> {
   const take = checkAddress(config);
   const known = given ?? config.apiUrl ?? undefined;
   if (known !== undefined) return take(known);
   if (asker !== null)
-    return await asker.ask("The account's base address, such as https://app.example.com/acme", null, take);
+    return await asker.ask(
+      "The account's base address, such as https://app.example.com/acme",
+      null,
+      take,
+    );
   throw new UsageError(
     "init: --url: expected the account's base address, such as https://app.example.com/acme, got nothing; without a terminal the answers are options: init --url URL [--name NAME] [--time-zone ZONE], the token on standard input",
   );
@@ -112,7 +126,11 @@ function usualName(apiUrl: string): string {
   return pathname.split('/').findLast((word) => /^[A-Za-z0-9][\w.-]*$/.test(word)) ?? hostname;
 }
 
-async function findName(asker: Asker | null, apiUrl: string, given: string | undefined): Promise<string> {
+async function findName(
+  asker: Asker | null,
+  apiUrl: string,
+  given: string | undefined,
+): Promise<string> {
   const take = (name: string) => {
     checkName(name, 'init: --name');
     return name;
@@ -143,5 +161,7 @@ async function findToken(
 }
 
 function isTold(error: unknown): error is Error {
-  return [FatalError, RetryableError, RecordError, UsageError].some((kind) => error instanceof kind);
+  return [FatalError, RetryableError, RecordError, UsageError].some(
+    (kind) => error instanceof kind,
+  );
 }

@@ -59,7 +59,9 @@ export async function keepAccount(
 
 function checkDatabase(address: string): string {
   if (URL.canParse(address) && /^postgres(ql)?:\/\//.test(address)) return address;
-  throw new UsageError('init: expected an address that begins with postgres://, got something else');
+  throw new UsageError(
+    'init: expected an address that begins with postgres://, got something else',
+  );
 }
 
 async function keep(config: Config, account: Account): Promise<Kept> {

@@ -20,6 +20,10 @@ export function refuseMadeUp(names: readonly string[]): void {
 export async function refuseMadeUpHome(config: Config, embedded: boolean): Promise<void> {
   if ((config.databaseUrl !== null && !embedded) || !hasEmbedded(config.home)) return;
   const here = {...config, databaseUrl: null, directUrl: null};
-  const {accounts} = await withWarehouse(here, {migrates: false}, async ({pool}) => await readHeld(pool));
+  const {accounts} = await withWarehouse(
+    here,
+    {migrates: false},
+    async ({pool}) => await readHeld(pool),
+  );
   refuseMadeUp(accounts);
 }

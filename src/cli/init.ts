@@ -39,7 +39,11 @@ export async function init(config: Config, options: InitOptions): Promise<number
     const found = await findAccount(asker, config, options);
     const timeZone = await findZone(asker, found.page, options.timeZone);
     const account = {...found, timeZone};
-    const kept = await keepAccount(asker, {...config, settings: []}, {account, embedded: options.embedded});
+    const kept = await keepAccount(
+      asker,
+      {...config, settings: []},
+      {account, embedded: options.embedded},
+    );
     const key = chooseKey(config.keys, kept.sealedWith);
     writeEnvFile(envFile, {
       FIELDMIRROR_API_URL: account.apiUrl,
@@ -70,7 +74,10 @@ export async function init(config: Config, options: InitOptions): Promise<number
 async function refuseFiles(asker: Asker | null, envFile: string, force: boolean): Promise<void> {
   expectFile(envFile);
   const hasSettings = Object.keys(readEnvFile(process.env, {isAnew: true})).length > 0;
-  const there = [...(hasSettings ? [envFile] : []), ...(existsSync(settingsFile) ? [settingsFile] : [])];
+  const there = [
+    ...(hasSettings ? [envFile] : []),
+    ...(existsSync(settingsFile) ? [settingsFile] : []),
+  ];
   if (there.length === 0 || force) return;
   const names = there.join(' and ');
   const kept = `in ${envFile} the account and the warehouse are replaced, other lines stay; ${settingsFile} is written anew`;

@@ -26,7 +26,8 @@ export async function check(config: Config, options: {readonly json: boolean}): 
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
-    if (!options.json) tellStep(`checking ${tieOuts.length} tie-outs and ${findings.length} findings`);
+    if (!options.json)
+      tellStep(`checking ${tieOuts.length} tie-outs and ${findings.length} findings`);
     const client = await pool.connect();
     try {
       const waiting = await beginUpToDate(pool, client);
@@ -60,7 +61,9 @@ async function beginUpToDate(pool: pg.Pool, client: pg.ClientBase): Promise<numb
     await client.query(
       'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 0',
     );
-    const {rows} = await client.query<{waiting: number}>('SELECT waiting::integer FROM mart.freshness');
+    const {rows} = await client.query<{waiting: number}>(
+      'SELECT waiting::integer FROM mart.freshness',
+    );
     const waiting = rows[0]?.waiting ?? 0;
     if (waiting === 0 || refreshes === mostRefreshes || !mayRefresh) return waiting;
     await client.query('ROLLBACK');

@@ -52,12 +52,14 @@ const exported = [...shared, ...members.map(({name}) => name)];
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function exportTables(config: Config, options: ExportOptions): Promise<number> {
-  const tables = options.tables.length === 0 ? exported : [...new Set(options.tables.map(findTable))];
+  const tables =
+    options.tables.length === 0 ? exported : [...new Set(options.tables.map(findTable))];
   checkPath('export', options.folder);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
-    const account = options.account === undefined ? null : await chooseAccount({pool}, options.account);
+    const account =
+      options.account === undefined ? null : await chooseAccount({pool}, options.account);
     const client = await pool.connect();
     try {
       await beginReading(client);
@@ -73,7 +75,11 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
           }
         },
       );
-      const written = files.map(({table, name, rows}) => ({table, file: join(options.folder, name), rows}));
+      const written = files.map(({table, name, rows}) => ({
+        table,
+        file: join(options.folder, name),
+        rows,
+      }));
       const drawn = drawTable(
         ['file', 'rows'],
         written.map(({file, rows}) => [file, formatNumber(rows)]),
@@ -98,5 +104,7 @@ function whereOf(table: string, accountId: string): string {
 function findTable(name: string): string {
   const known = [...exported, ...questions.map((question) => question.name)];
   if (known.includes(name)) return name;
-  throw new UsageError(`export: no table "${name}"${nearest(name, known)}; docs/insight.md lists them`);
+  throw new UsageError(
+    `export: no table "${name}"${nearest(name, known)}; docs/insight.md lists them`,
+  );
 }

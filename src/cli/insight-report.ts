@@ -69,7 +69,11 @@ async function give(options: ReportOptions, made: Report, warning: string | null
 }
 
 /** A file is HTML, unless its name says otherwise. */
-async function draw({html, to, json}: ReportOptions, made: Report, warning: string | null): Promise<string> {
+async function draw(
+  {html, to, json}: ReportOptions,
+  made: Report,
+  warning: string | null,
+): Promise<string> {
   if (html === true || (to !== undefined && !json && !to.endsWith('.txt'))) {
     const {drawPage} = await import('../star/weekly-report-page.ts');
     return drawPage(made, warning);

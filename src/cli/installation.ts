@@ -59,7 +59,8 @@ export async function claim(
 }
 
 function describe({names, claimedAt, claimedBy}: Installation): string {
-  if (names === null) return 'No worker has begun here yet: the first one makes it the one that works.';
+  if (names === null)
+    return 'No worker has begun here yet: the first one makes it the one that works.';
   return `It is the one that works for its accounts, since ${claimedAt}, by ${claimedBy}.`;
 }
 

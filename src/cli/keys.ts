@@ -45,14 +45,20 @@ export async function add(config: Config, name: string, options: AddOptions): Pr
         `keys add: there is a key ${name} already, in use or revoked; choose another name`,
       );
     const text = [key.reveal(), '', tellUse(role, chosen?.name ?? null)].join('\n');
-    print(json, {json: {name, account: chosen?.name ?? null, role, masks, key: key.reveal()}, text});
+    print(json, {
+      json: {name, account: chosen?.name ?? null, role, masks, key: key.reveal()},
+      text,
+    });
     return 0;
   });
 }
 
 function tellUse(role: Role, account: string | null): string {
-  const may = {viewer: ', to read only', operator: '', admin: ', its accounts and keys as well'}[role];
-  if (account === null) return `It opens the console for all accounts${may}, and is shown this once.`;
+  const may = {viewer: ', to read only', operator: '', admin: ', its accounts and keys as well'}[
+    role
+  ];
+  if (account === null)
+    return `It opens the console for all accounts${may}, and is shown this once.`;
   return `It opens account ${account}${may}, and is shown this once. The console takes it as it is; the API as\n  Authorization: Bearer …`;
 }
 
@@ -62,7 +68,9 @@ export async function list(config: Config, {json}: Output): Promise<number> {
     const keys = await listApiKeys(pool);
     const head = ['key', 'account', 'role', 'made by', 'last used', 'revoked'];
     const text =
-      keys.length === 0 ? 'no key yet: fieldmirror keys add NAME' : drawTable(head, keys.map(describe));
+      keys.length === 0
+        ? 'no key yet: fieldmirror keys add NAME'
+        : drawTable(head, keys.map(describe));
     print(json, {json: {keys}, text});
     return 0;
   });
@@ -84,7 +92,22 @@ export async function revoke(config: Config, name: string, {json}: Output): Prom
   });
 }
 
-function describe({name, account, role, masks, createdBy, lastUsedAt, revokedAt}: ApiKey): string[] {
+function describe({
+  name,
+  account,
+  role,
+  masks,
+  createdBy,
+  lastUsedAt,
+  revokedAt,
+}: ApiKey): string[] {
   const used = lastUsedAt === null ? 'never' : formatAgo(lastUsedAt);
-  return [name, account ?? 'all', masks ? `${role}, masked` : role, createdBy, used, revokedAt ?? ''];
+  return [
+    name,
+    account ?? 'all',
+    masks ? `${role}, masked` : role,
+    createdBy,
+    used,
+    revokedAt ?? '',
+  ];
 }

@@ -34,7 +34,9 @@ async function run() {
 }
 
 function readSettings(env) {
-  const missing = ['METABASE_URL', 'METABASE_API_KEY', 'WAREHOUSE_URL'].filter((name) => !env[name]);
+  const missing = ['METABASE_URL', 'METABASE_API_KEY', 'WAREHOUSE_URL'].filter(
+    (name) => !env[name],
+  );
   if (missing.length > 0)
     throw new Error(
       `expected ${missing.join(', ')} in the environment; the first lines of this file say what each is`,
@@ -108,7 +110,9 @@ async function connect(settings) {
   }
   // Settings that a person added, such as a tunnel, stay; Metabase hides secrets and takes the hidden form as unchanged.
   const {details} = await request(settings, 'GET', `/api/database/${found.id}`);
-  await request(settings, 'PUT', `/api/database/${found.id}`, {details: {...details, ...settings.details}});
+  await request(settings, 'PUT', `/api/database/${found.id}`, {
+    details: {...details, ...settings.details},
+  });
   await checkReader(settings, found.id);
   await request(settings, 'POST', `/api/database/${found.id}/sync_schema`);
   console.log(`connection "${settings.name}": was there`);
@@ -152,7 +156,11 @@ async function ask(settings, databaseId, query) {
 async function waitForSync(settings, databaseId) {
   const deadline = Date.now() + syncTimeoutMs;
   for (;;) {
-    const {initial_sync_status: status} = await request(settings, 'GET', `/api/database/${databaseId}`);
+    const {initial_sync_status: status} = await request(
+      settings,
+      'GET',
+      `/api/database/${databaseId}`,
+    );
     if (status === 'complete') return;
     if (status === 'aborted' || Date.now() > deadline)
       throw new Error(
@@ -184,7 +192,15 @@ async function saveQuestions(settings, {databaseId, collectionId}) {
   const held = await readItems(settings, collectionId, 'card');
   const cardIds = new Map();
   let added = 0;
-  for (const {key, name, description, select, order, display, settings: form} of catalogue.questions) {
+  for (const {
+    key,
+    name,
+    description,
+    select,
+    order,
+    display,
+    settings: form,
+  } of catalogue.questions) {
     const card = {
       name,
       description: marked(description, key),
@@ -201,7 +217,10 @@ async function saveQuestions(settings, {databaseId, collectionId}) {
       await request(settings, 'PUT', `/api/card/${found.id}`, card);
       cardIds.set(key, found.id);
     } else {
-      const {id} = await request(settings, 'POST', '/api/card', {...card, collection_id: collectionId});
+      const {id} = await request(settings, 'POST', '/api/card', {
+        ...card,
+        collection_id: collectionId,
+      });
       cardIds.set(key, id);
       added += 1;
     }
@@ -221,9 +240,12 @@ async function saveDashboards(settings, {collectionId, cardIds}) {
     const about = {name, description: marked(description, key)};
     const found = findMarked(held, key);
     const {id} =
-      found ?? (await request(settings, 'POST', '/api/dashboard', {...about, collection_id: collectionId}));
+      found ??
+      (await request(settings, 'POST', '/api/dashboard', {...about, collection_id: collectionId}));
     const {dashcards, tabs} = await request(settings, 'GET', `/api/dashboard/${id}`);
-    const missing = questions.filter((each) => !dashcards.some(({card_id}) => card_id === cardIds.get(each)));
+    const missing = questions.filter(
+      (each) => !dashcards.some(({card_id}) => card_id === cardIds.get(each)),
+    );
     await request(settings, 'PUT', `/api/dashboard/${id}`, {
       ...about,
       // Metabase takes the whole list or none: where nothing is missing, the places that people gave stay as they are.
@@ -246,7 +268,12 @@ function placeMissing({dashcards, tabs, missing, cardIds}) {
     const place =
       index < 0
         ? {row: 0, col: 0, size_x: columns, size_y: 3}
-        : {row: bottom + top + Math.floor(index / 2) * 7, col: (index % 2) * width, size_x: width, size_y: 7};
+        : {
+            row: bottom + top + Math.floor(index / 2) * 7,
+            col: (index % 2) * width,
+            size_x: width,
+            size_y: 7,
+          };
     // A number below zero tells Metabase that the card is new.
     return {
       id: -1 - at,
@@ -260,10 +287,22 @@ function placeMissing({dashcards, tabs, missing, cardIds}) {
 
 /** A card of a dashboard with what Metabase takes back of it. */
 function keepCard(card) {
-  const names = ['id', 'card_id', 'action_id', 'dashboard_tab_id', 'row', 'col', 'size_x', 'size_y'];
-  const kept = [...names, 'parameter_mappings', 'visualization_settings', 'inline_parameters'].filter(
-    (name) => card[name] !== undefined,
-  );
+  const names = [
+    'id',
+    'card_id',
+    'action_id',
+    'dashboard_tab_id',
+    'row',
+    'col',
+    'size_x',
+    'size_y',
+  ];
+  const kept = [
+    ...names,
+    'parameter_mappings',
+    'visualization_settings',
+    'inline_parameters',
+  ].filter((name) => card[name] !== undefined);
   return {
     ...Object.fromEntries(kept.map((name) => [name, card[name]])),
     series: (card.series ?? []).map(({id}) => ({id})),
@@ -275,7 +314,11 @@ function tabsOf(tabs) {
 }
 
 async function readItems(settings, collectionId, model) {
-  const {data} = await request(settings, 'GET', `/api/collection/${collectionId}/items?models=${model}`);
+  const {data} = await request(
+    settings,
+    'GET',
+    `/api/collection/${collectionId}/items?models=${model}`,
+  );
   return data;
 }
 
@@ -295,7 +338,10 @@ function findMarked(items, key) {
 async function request({url, key}, method, path, body) {
   const response = await fetch(`${url}${path}`, {
     method,
-    headers: {'x-api-key': key, ...(body === undefined ? {} : {'content-type': 'application/json'})},
+    headers: {
+      'x-api-key': key,
+      ...(body === undefined ? {} : {'content-type': 'application/json'}),
+    },
     ...(body === undefined ? {} : {body: JSON.stringify(body)}),
     signal: AbortSignal.timeout(requestTimeoutMs),
   }).catch((error) => {
@@ -308,7 +354,9 @@ async function request({url, key}, method, path, body) {
     const hint = [401, 403].includes(response.status)
       ? '; METABASE_API_KEY: make a key of the group Administrators'
       : '';
-    throw new Error(`${method} ${path}: expected 200, got ${response.status}: ${text.slice(0, 500)}${hint}`);
+    throw new Error(
+      `${method} ${path}: expected 200, got ${response.status}: ${text.slice(0, 500)}${hint}`,
+    );
   }
   return text === '' ? null : JSON.parse(text);
 }

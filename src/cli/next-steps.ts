@@ -28,5 +28,7 @@ export function drawNextSteps(account: string | null, env: Environment = process
       : [call('ask'), 'the questions of an owner that have an answer'],
   ];
   const width = Math.max(...steps.map(([line]) => line.length));
-  return ['What next:', ...steps.map(([line, told]) => `  ${line.padEnd(width)}  # ${told}`)].join('\n');
+  return ['What next:', ...steps.map(([line, told]) => `  ${line.padEnd(width)}  # ${told}`)].join(
+    '\n',
+  );
 }

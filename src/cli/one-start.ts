@@ -79,8 +79,12 @@ function describeRunning(home: string, {pid, console}: Running): FatalError {
 }
 
 /** A way to the folder that is short enough for a socket; null where there is none. */
-async function reachFolder(folder: string): Promise<{path: string; close: () => Promise<void>} | null> {
-  const short = [folder, relative(process.cwd(), folder) || '.'].toSorted((a, b) => a.length - b.length)[0];
+async function reachFolder(
+  folder: string,
+): Promise<{path: string; close: () => Promise<void>} | null> {
+  const short = [folder, relative(process.cwd(), folder) || '.'].toSorted(
+    (a, b) => a.length - b.length,
+  )[0];
   if (short !== undefined && Buffer.byteLength(join(short, fileName)) <= mostBytes)
     return {path: short, close: async () => {}};
   if (process.platform !== 'linux') return null;

@@ -20,9 +20,15 @@ export interface OpenOptions {
 /** Prints a link that signs in once, within ten minutes. @throws {UsageError} no console is known */
 export async function open(config: Config, {role, at, json}: OpenOptions): Promise<number> {
   return await withWarehouse(config, {migrates: true}, async (warehouse) => {
-    const url = (at ?? config.consoleUrl?.href ?? (await findConsole(warehouse))).replace(/\/$/, '');
+    const url = (at ?? config.consoleUrl?.href ?? (await findConsole(warehouse))).replace(
+      /\/$/,
+      '',
+    );
     const link = linkOf(url, await makeSignInCode(warehouse.pool, role));
-    print(json, {json: {link}, text: `${link}\n\nIt signs in once, as ${role}, within ten minutes.`});
+    print(json, {
+      json: {link},
+      text: `${link}\n\nIt signs in once, as ${role}, within ten minutes.`,
+    });
     return 0;
   });
 }

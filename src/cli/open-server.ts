@@ -66,12 +66,16 @@ export function linkOf(url: string, code: Secret): string {
   return `${url}/sign-in?code=${code.reveal()}`;
 }
 
-function makeDoings(config: Config, {pool, directUrl}: Pick<Warehouse, 'pool' | 'directUrl'>): Doings {
+function makeDoings(
+  config: Config,
+  {pool, directUrl}: Pick<Warehouse, 'pool' | 'directUrl'>,
+): Doings {
   return {
     looker: toLooker(config),
     examine: async () => (await import('./doctor.ts')).examine(config),
     listSettings: async () => (await import('./list-settings.ts')).listSettings(config, pool),
-    checkAccount: async (name) => (await import('./accounts-check.ts')).checkAccount(config, pool, name),
+    checkAccount: async (name) =>
+      (await import('./accounts-check.ts')).checkAccount(config, pool, name),
     tryAccount: async ({name, url, timeZone, token}) => {
       const {tryAccount} = await import('./accounts-add.ts');
       return await tryAccount(config, pool, {
@@ -92,7 +96,8 @@ function makeDoings(config: Config, {pool, directUrl}: Pick<Warehouse, 'pool' | 
       const {target, answer} = await sendDeadLetter(config, pool, {name, letterId});
       return `${target} took dead letter ${letterId}: ${answer}.`;
     },
-    clearUpForgotten: async (forgotten) => (await import('./forget.ts')).clearUp(directUrl, forgotten),
+    clearUpForgotten: async (forgotten) =>
+      (await import('./forget.ts')).clearUp(directUrl, forgotten),
   };
 }
 

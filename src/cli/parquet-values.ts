@@ -28,7 +28,8 @@ export function holdWhole(rows: number, read: (text: string) => bigint): HeldVal
       isNull[row] = text === null ? 1 : 0;
       if (text !== null) held[row] = read(text);
     },
-    take: (count) => Array.from({length: count}, (_, row) => (isNull[row] === 1 ? null : held[row])),
+    take: (count) =>
+      Array.from({length: count}, (_, row) => (isNull[row] === 1 ? null : held[row])),
   };
 }
 

@@ -31,7 +31,11 @@ interface Column {
  * @returns how many rows
  * @throws {UsageError} a number has more digits than the file can hold exactly
  */
-export async function writeParquet(client: pg.ClientBase, sql: string, sink: Sink): Promise<number> {
+export async function writeParquet(
+  client: pg.ClientBase,
+  sql: string,
+  sink: Sink,
+): Promise<number> {
   const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
   const decimals = await measureDecimals(client, sql, fields);
   const groupRows = Math.max(fetchedRows, Math.floor(groupValues / fields.length));
@@ -44,12 +48,17 @@ export async function writeParquet(client: pg.ClientBase, sql: string, sink: Sin
     createdBy: 'fieldmirror',
   });
   const list = columns.map((column) => column.sql).join(', ');
-  await client.query(`DECLARE exported NO SCROLL CURSOR FOR SELECT ${list} FROM (${sql}) AS exported`);
+  await client.query(
+    `DECLARE exported NO SCROLL CURSOR FOR SELECT ${list} FROM (${sql}) AS exported`,
+  );
   let written = 0;
   for (let count = groupRows; count === groupRows; written += count) {
     count = await readGroup(client, columns, groupRows);
     if (count > 0)
-      await file.write({columnData: columns.map((column) => sourceOf(column, count)), rowGroupSize: count});
+      await file.write({
+        columnData: columns.map((column) => sourceOf(column, count)),
+        rowGroupSize: count,
+      });
   }
   await client.query('CLOSE exported');
   await file.finish();
@@ -68,7 +77,11 @@ function sourceOf({name, values}: Column, count: number) {
 }
 
 /** @returns how many rows were left, up to so many */
-async function readGroup(client: pg.ClientBase, columns: readonly Column[], most: number): Promise<number> {
+async function readGroup(
+  client: pg.ClientBase,
+  columns: readonly Column[],
+  most: number,
+): Promise<number> {
   let count = 0;
   while (count < most) {
     const wanted = Math.min(fetchedRows, most - count);
@@ -135,7 +148,12 @@ function columnOf(
     case INT4:
       return {name, sql: own, element: {...optional, type: 'INT32'}, values: holdSmall(Number)};
     case INT8:
-      return {name, sql: own, element: {...optional, type: 'INT64'}, values: holdWhole(rows, BigInt)};
+      return {
+        name,
+        sql: own,
+        element: {...optional, type: 'INT64'},
+        values: holdWhole(rows, BigInt),
+      };
     case NUMERIC: {
       const read = (text: string) => readDecimal(text, name, decimal);
       const {places: scale, digits: precision} = decimal;

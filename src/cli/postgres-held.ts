@@ -26,13 +26,21 @@ export async function readHeld(db: Queryable): Promise<Held> {
     ? (await db.query<{name: string}>('SELECT name FROM sync.accounts ORDER BY name')).rows
     : [];
   const changes = isThere.changes
-    ? (await db.query<{open: number}>('SELECT count(*)::int AS open FROM sync.changes WHERE is_open')).rows
+    ? (
+        await db.query<{open: number}>(
+          'SELECT count(*)::int AS open FROM sync.changes WHERE is_open',
+        )
+      ).rows
     : [];
   return {schemas, accounts: accounts.map(({name}) => name), openChanges: changes[0]?.open ?? 0};
 }
 
 export function drawHeld({schemas, accounts, openChanges}: Held): string {
-  const rows = schemas.map(({schema, tables, bytes}) => [schema, tables, Math.ceil(bytes / megabyte)]);
+  const rows = schemas.map(({schema, tables, bytes}) => [
+    schema,
+    tables,
+    Math.ceil(bytes / megabyte),
+  ]);
   return [
     ...(rows.length === 0 ? [] : [drawTable(['schema', 'tables', 'MB'], rows)]),
     `accounts: ${accounts.length === 0 ? 'none' : accounts.join(', ')}`,

@@ -44,7 +44,11 @@ async function resetEmbedded({home}: Config, json: boolean): Promise<number> {
     held = await withPool(await embedded.url('warehouse'), async (pool) => {
       await refuseWorkers(pool, shown);
       refuseSessions(shown, await listSessions(pool, openedAt));
-      return await askFor(pool, shown, 'the data folder with every database in it, and its password');
+      return await askFor(
+        pool,
+        shown,
+        'the data folder with every database in it, and its password',
+      );
     });
   } finally {
     // The server stops, unless another process has joined meanwhile: then its folder is not removed.
@@ -64,13 +68,20 @@ async function resetSchemas({redisUrl}: Config, address: string, json: boolean):
     await refuseWorkers(pool, place);
     refuseDependents(place, await listDependents(pool));
     const database = decodeURIComponent(pathname.slice(1));
-    const held = await askFor(pool, database, `these schemas of ${place}, with all that stands in them`);
+    const held = await askFor(
+      pool,
+      database,
+      `these schemas of ${place}, with all that stands in them`,
+    );
     await inTransaction(pool, async (client) => {
       refuseDependents(place, await listDependents(client));
       await dropOwnSchemas(client, held.schemas);
     });
     const wakeUps = redisUrl === null ? '' : '; wake-ups that Redis holds still find nothing to do';
-    print(json, {json: {removed: place, ...held}, text: `the schemas are removed${wakeUps}; ${next()}`});
+    print(json, {
+      json: {removed: place, ...held},
+      text: `the schemas are removed${wakeUps}; ${next()}`,
+    });
     return 0;
   });
 }
@@ -135,7 +146,12 @@ function refuseSessions(place: string, names: readonly string[]): void {
 
 async function withPool<T>(address: string, use: (pool: pg.Pool) => Promise<T>): Promise<T> {
   // A large history takes longer to remove than a statement of a worker may take.
-  const pool = openPool(address, {max: 1, applicationName, statementTimeoutMs: 0, onWait: tellWait});
+  const pool = openPool(address, {
+    max: 1,
+    applicationName,
+    statementTimeoutMs: 0,
+    onWait: tellWait,
+  });
   try {
     return await use(pool);
   } catch (error) {

@@ -26,7 +26,8 @@ export async function url(config: Config, {password, json}: UrlOptions): Promise
   const bare = withoutPassword(whole);
   const shown = password ? whole : bare;
   print(json, {json: {url: shown}, text: shown});
-  if (!json && shown !== whole) tellAside(`its password is left out: ${describePassword(config)}\n`);
+  if (!json && shown !== whole)
+    tellAside(`its password is left out: ${describePassword(config)}\n`);
   return 0;
 }
 

@@ -37,7 +37,9 @@ const groups = [
 /** @param signal - ends the verb that runs, when a person stops it */
 export function buildProgram(signal: AbortSignal): Command {
   const program = new Command('fieldmirror')
-    .description('Mirrors field-service accounts into a Postgres warehouse, and proves what it says.')
+    .description(
+      'Mirrors field-service accounts into a Postgres warehouse, and proves what it says.',
+    )
     .version(readVersion(), '--version', 'print the version')
     .option('--json', 'print one JSON document instead of text')
     .showSuggestionAfterError()

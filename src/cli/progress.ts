@@ -38,13 +38,20 @@ const machineClock: Clock = () => performance.now();
 
 /** @param isQuiet - prints nothing at all: the caller prints JSON */
 export function watchProgress(isQuiet: boolean): Progress {
-  if (isQuiet) return {begin: () => {}, advance: () => {}, end: () => {}, note: tellStep, close: () => {}};
+  if (isQuiet)
+    return {begin: () => {}, advance: () => {}, end: () => {}, note: tellStep, close: () => {}};
   return process.stdout.isTTY ? drawBars(process.stdout) : printLines();
 }
 
 /** Results go to standard output, steps to standard error. */
-export function printLines(clock = machineClock, aside: (line: string) => void = tellStep): Progress {
-  const begun = new Map<string, {readonly beganAt: number; readonly expected: number; toldAt: number}>();
+export function printLines(
+  clock = machineClock,
+  aside: (line: string) => void = tellStep,
+): Progress {
+  const begun = new Map<
+    string,
+    {readonly beganAt: number; readonly expected: number; toldAt: number}
+  >();
   return {
     begin: (stream, expected) => {
       const beganAt = clock();
@@ -93,7 +100,9 @@ export function drawBars(terminal: NodeJS.WritableStream, clock = machineClock):
 
 /** A total that was passed was no total. */
 function tellRecords(done: number, expected: number, elapsedMs: number): string {
-  return tellPace(paceOf({done, total: expected === 0 ? null : expected, elapsedMs}), {things: 'records'});
+  return tellPace(paceOf({done, total: expected === 0 ? null : expected, elapsedMs}), {
+    things: 'records',
+  });
 }
 
 /** Shows how far a push is: a bar on a terminal, elsewhere a line each ten seconds. */
@@ -118,7 +127,8 @@ export function drawPushBar(terminal: NodeJS.WritableStream, clock = machineCloc
     begin: (account, due) => {
       state = {done: 0, total: due, beganAt: clock()};
       const far = tellChanges(state, 0);
-      if (due > 0) bar = bars.create(due, 0, {name: account, far, expected: due, end: null} satisfies Facts);
+      if (due > 0)
+        bar = bars.create(due, 0, {name: account, far, expected: due, end: null} satisfies Facts);
     },
     advance: () => {
       state.done++;
@@ -150,7 +160,8 @@ export function printPushLines(
     begin: (account, due) => {
       end();
       state = {done: 0, total: due, beganAt: clock()};
-      const line = () => aside(`pushing ${account}: ${tellChanges(state, clock() - state.beganAt)} …\n`);
+      const line = () =>
+        aside(`pushing ${account}: ${tellChanges(state, clock() - state.beganAt)} …\n`);
       if (due > 0) end = tick(line, lineEveryMs);
     },
     advance: () => void state.done++,

@@ -66,7 +66,12 @@ function draw(rows: readonly Row[], isDry: boolean): string {
   const total = rows.reduce((sum, {count}) => sum + count, 0);
   const table = drawTable(
     ['what', 'kept', isDry ? 'would go' : 'removed', 'gone from before'],
-    rows.map(({kind, days, count, prunedTo}) => [wordsOf(kind), tellDays(days), count, prunedTo ?? '']),
+    rows.map(({kind, days, count, prunedTo}) => [
+      wordsOf(kind),
+      tellDays(days),
+      count,
+      prunedTo ?? '',
+    ]),
   );
   const end = isDry ? 'would be removed; nothing was' : 'removed';
   return `${table}\n${formatNumber(total)} ${end}`;

@@ -81,7 +81,9 @@ async function run(
   signal.addEventListener('abort', () => child.kill());
   try {
     const [code, killedBy] = await once(child, 'close');
-    return typeof code === 'number' ? code : 128 + (constants.signals[killedBy as NodeJS.Signals] ?? 0);
+    return typeof code === 'number'
+      ? code
+      : 128 + (constants.signals[killedBy as NodeJS.Signals] ?? 0);
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')) throw cause;
     throw new UsageError(

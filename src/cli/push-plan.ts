@@ -14,10 +14,17 @@ import {print} from './report.ts';
 /** How many changes are read in one go: there may be a hundred thousand. */
 const batchSize = 500;
 
-type Plan = Pick<Change, 'state' | 'waitsFor'> & {readonly change: string} & (PlannedRequest | Unplannable);
+type Plan = Pick<Change, 'state' | 'waitsFor'> & {readonly change: string} & (
+    | PlannedRequest
+    | Unplannable
+  );
 
 /** Prints the requests of all pending and held changes, in the order in which the changes were made. */
-export async function printPlan(db: Queryable, accounts: readonly Account[], isJson: boolean): Promise<void> {
+export async function printPlan(
+  db: Queryable,
+  accounts: readonly Account[],
+  isJson: boolean,
+): Promise<void> {
   const plans: Plan[] = [];
   let count = 0;
   for await (const batch of readPlans(db, accounts)) {
@@ -41,7 +48,9 @@ async function* readPlans(db: Queryable, accounts: readonly Account[]): AsyncGen
     yield changes.flatMap((change, at) => {
       const request = requests[at];
       const {state, waitsFor} = change;
-      return request === undefined ? [] : [{change: nameChange(change), state, waitsFor, ...request}];
+      return request === undefined
+        ? []
+        : [{change: nameChange(change), state, waitsFor, ...request}];
     });
     after = last.changeId;
   }

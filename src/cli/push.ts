@@ -31,12 +31,17 @@ export interface PushOptions {
  * @returns the exit code: 1 when the service refused or altered a change, or a change needs a decision; 3
  *   when an account could not be served
  */
-export async function push(config: Config, options: PushOptions, signal: AbortSignal): Promise<number> {
+export async function push(
+  config: Config,
+  options: PushOptions,
+  signal: AbortSignal,
+): Promise<number> {
   const {account: name, json} = options;
   if (options.dryRun === true)
     return await withWarehouse(config, {migrates: false}, async (warehouse) => {
       const {pool} = warehouse;
-      const accounts = name === undefined ? await listAccounts(pool) : [await chooseAccount(warehouse, name)];
+      const accounts =
+        name === undefined ? await listAccounts(pool) : [await chooseAccount(warehouse, name)];
       await printPlan(pool, accounts, json);
       return 0;
     });
@@ -45,7 +50,9 @@ export async function push(config: Config, options: PushOptions, signal: AbortSi
     async (world) => {
       const {active, unopened} = await listPushed(world, name);
       const progress = watchPush(json);
-      const pushed = await pushAll(world, active, {signal, progress}).finally(() => progress.close());
+      const pushed = await pushAll(world, active, {signal, progress}).finally(() =>
+        progress.close(),
+      );
       // A key that ends with this process would seal passwords that no other process opens.
       if (world.passwords.isKept) await world.passwords.makeReady();
       const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
@@ -87,7 +94,12 @@ export async function pushAll(
     const counts = await pushAccount({...world, onCarried}, accountId, signal);
     const open = await countChanges(pool, [accountId]);
     const held = await readHeldChanges(pool, accountId);
-    counted.push({account: name, ...counts, open: open.map(({state, count}) => ({state, count})), held});
+    counted.push({
+      account: name,
+      ...counts,
+      open: open.map(({state, count}) => ({state, count})),
+      held,
+    });
   }
   const accountIds = accounts.map(({accountId}) => accountId);
   const needy = await listNeedy(pool, {accountIds, since: clock?.now ?? ''});

@@ -68,7 +68,11 @@ function tellRetried(entry: Entry, sweep: Sweep | undefined): Retried {
   if (resolvedAt !== null) {
     const absent = sweep?.evidence.absent;
     if (absent === undefined) return {quarantineId, outcome: 'read', reason: null};
-    return {quarantineId, outcome: 'gone', reason: `the service said ${absent.status} "${absent.words}"`};
+    return {
+      quarantineId,
+      outcome: 'gone',
+      reason: `the service said ${absent.status} "${absent.words}"`,
+    };
   }
   if (sweepId === sweep?.sweepId) return {quarantineId, outcome: 'still-bad', reason};
   return {quarantineId, outcome: 'not-answered', reason: sweep?.error ?? null};
@@ -82,5 +86,7 @@ const outcomes: Readonly<Record<Retried['outcome'], string>> = {
 };
 
 function drawRetried({quarantineId, outcome, reason}: Retried): string {
-  return wrap(`quarantine ${quarantineId}: ${outcomes[outcome]}${reason === null ? '' : `: ${reason}`}`);
+  return wrap(
+    `quarantine ${quarantineId}: ${outcomes[outcome]}${reason === null ? '' : `: ${reason}`}`,
+  );
 }

@@ -28,7 +28,8 @@ export async function list(config: Config, options: ListOptions): Promise<number
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
     const stream = options.stream === undefined ? null : findStream(options.stream).name;
-    const account = options.account === undefined ? null : await chooseAccount(warehouse, options.account);
+    const account =
+      options.account === undefined ? null : await chooseAccount(warehouse, options.account);
     const {limit} = options;
     const entries = await listQuarantine(pool, {
       accountIds: account === null ? null : [account.accountId],
@@ -45,7 +46,11 @@ export async function list(config: Config, options: ListOptions): Promise<number
 }
 
 /** One record: its flaw, and the XML that the service sent, without secrets. @returns the exit code */
-export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
+export async function show(
+  config: Config,
+  id: string,
+  options: {readonly json: boolean},
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const entry = await findEntry(pool, id);
     print(options.json, {
@@ -81,12 +86,15 @@ function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): 
 
 function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral: boolean): string {
   const record =
-    number === null ? `${stream}, no number${page === null ? '' : `, page ${page}`}` : `${stream} ${number}`;
+    number === null
+      ? `${stream}, no number${page === null ? '' : `, page ${page}`}`
+      : `${stream} ${number}`;
   return hasSeveral ? `${account}: ${record}` : record;
 }
 
 function drawEntry(entry: Entry): string {
-  const {quarantineId, number, reason, sweepId, firstSeenAt, lastSeenAt, resolvedAt, stream} = entry;
+  const {quarantineId, number, reason, sweepId, firstSeenAt, lastSeenAt, resolvedAt, stream} =
+    entry;
   const next =
     number === null
       ? `fieldmirror sync ${stream} reads the list anew`
@@ -95,7 +103,9 @@ function drawEntry(entry: Entry): string {
     `quarantine ${quarantineId}: ${nameRecord(entry, true)}`,
     wrap(`  because ${reason}`),
     `first met ${firstSeenAt}, last met ${lastSeenAt}${sweepId === null ? '' : ` by sweep ${sweepId}`}`,
-    resolvedAt === null ? `${next}; ${seeNumber(quarantinePage)}` : `it has left quarantine ${resolvedAt}`,
+    resolvedAt === null
+      ? `${next}; ${seeNumber(quarantinePage)}`
+      : `it has left quarantine ${resolvedAt}`,
     '',
     entry.xml,
   ].join('\n');

@@ -53,7 +53,8 @@ export function parseSettings(source: string, name: string): SettingsFile {
   const lines = new LineCounter();
   const document = parseDocument(source, {lineCounter: lines, prettyErrors: false});
   refuseFlaws(document, {name, lines});
-  const refuse = (problems: readonly Problem[]) => refuseProblems(problems, document, {name, lines});
+  const refuse = (problems: readonly Problem[]) =>
+    refuseProblems(problems, document, {name, lines});
   const odd = findOddKeys(document);
   if (!isMap(document.contents))
     throw new UsageError(
@@ -128,10 +129,16 @@ function describeNothing(path: Path): string {
 }
 
 function describeContents({contents}: Parsed): string {
-  return contents === null || (isScalar(contents) && contents.value === null) ? 'nothing' : 'something else';
+  return contents === null || (isScalar(contents) && contents.value === null)
+    ? 'nothing'
+    : 'something else';
 }
 
-function refuseProblems(problems: readonly Problem[], document: Parsed, {name, lines}: Place): void {
+function refuseProblems(
+  problems: readonly Problem[],
+  document: Parsed,
+  {name, lines}: Place,
+): void {
   if (problems.length === 0) return;
   const placed = problems.map(({path, text}) => {
     const {line, col} = lines.linePos(findOffset(document, path));

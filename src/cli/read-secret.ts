@@ -12,7 +12,9 @@ import {tellAside} from '../core/terminal.ts';
  * @throws {UsageError} nothing came
  */
 export async function readSecret(question: string, missing: string): Promise<Secret> {
-  const typed = (process.stdin.isTTY ? await askHidden(question) : await text(process.stdin)).trim();
+  const typed = (
+    process.stdin.isTTY ? await askHidden(question) : await text(process.stdin)
+  ).trim();
   if (typed !== '') return new Secret(typed);
   throw new UsageError(missing);
 }

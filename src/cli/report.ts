@@ -12,7 +12,8 @@ export function drawTable(
   numbers: readonly number[] = [],
 ): string {
   const isNumber = (column: number) =>
-    numbers.includes(column) || (rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
+    numbers.includes(column) ||
+    (rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
   const table = new Table({
     head: [...head],
     style: {head: [], border: [], compact: true},
@@ -24,6 +25,9 @@ export function drawTable(
 }
 
 /** Prints for a person, or one JSON document for a program. */
-export function print(isJson: boolean, output: {readonly json: unknown; readonly text: string}): void {
+export function print(
+  isJson: boolean,
+  output: {readonly json: unknown; readonly text: string},
+): void {
   tell(isJson ? `${JSON.stringify(output.json, null, 2)}\n` : `${output.text}\n`);
 }

@@ -36,7 +36,9 @@ async function refuseWithout(db: Queryable, keyId: string): Promise<void> {
     ({isAlive, keyIds}) => isAlive && keyIds.length > 0 && !keyIds.includes(keyId),
   );
   if (without.length === 0) return;
-  const names = without.map(({host, pid, keyIds}) => `${host}, pid ${pid}, has ${keyIds.join(', ')}`);
+  const names = without.map(
+    ({host, pid, keyIds}) => `${host}, pid ${pid}, has ${keyIds.join(', ')}`,
+  );
   throw new FatalError(
     `installation reseal: expected every worker to have key ${keyId}: ${names.join('; ')}; start each anew with both keys, FIELDMIRROR_KEY=NEW,OLD, then reseal; nothing was changed`,
     {kind: 'key'},

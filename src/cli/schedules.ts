@@ -46,7 +46,8 @@ export interface Wanted {
 /** Lists the schedules, the next due first. */
 export async function list(config: Config, {json, account: name}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const accounts = name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
+    const accounts =
+      name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
     const costs = await listUsualCosts(
       pool,
       accounts.map(({accountId}) => accountId),
@@ -67,8 +68,17 @@ export async function list(config: Config, {json, account: name}: Output): Promi
       each.lastRequestedAt === null ? 'never' : formatAgo(each.lastRequestedAt, now),
       each.requestsADay === null ? 'not known' : formatNumber(each.requestsADay),
     ]);
-    const head = ['account', 'schedule', 'sweeps', 'every', 'next due', 'last asked for', 'requests a day'];
-    const text = rows.length === 0 ? 'no schedule' : `${drawTable(head, rows)}\n${tellAll(schedules)}`;
+    const head = [
+      'account',
+      'schedule',
+      'sweeps',
+      'every',
+      'next due',
+      'last asked for',
+      'requests a day',
+    ];
+    const text =
+      rows.length === 0 ? 'no schedule' : `${drawTable(head, rows)}\n${tellAll(schedules)}`;
     print(json, {json: {schedules}, text});
     return 0;
   });
@@ -100,7 +110,11 @@ export async function set(
 }
 
 /** Takes a schedule away. @throws {UsageError} there is none of that name */
-export async function remove(config: Config, name: string, {account, json}: Output): Promise<number> {
+export async function remove(
+  config: Config,
+  name: string,
+  {account, json}: Output,
+): Promise<number> {
   return await change(config, {name, account, json}, null);
 }
 
@@ -109,19 +123,32 @@ export async function remove(config: Config, name: string, {account, json}: Outp
  * @throws {UsageError} there is none of that name
  * @throws {FatalError} its account is not active
  */
-export async function run(config: Config, name: string, {account: given, json}: Output): Promise<number> {
+export async function run(
+  config: Config,
+  name: string,
+  {account: given, json}: Output,
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const account = requireActive(await chooseAccount({pool}, given));
     const {stream, mode, windowName} = await findSchedule(pool, account, name);
     const {accountId} = account;
-    const sweep = await requestSweep(pool, {accountId, stream, mode, windowName, requestedBy: 'command'});
+    const sweep = await requestSweep(pool, {
+      accountId,
+      stream,
+      mode,
+      windowName,
+      requestedBy: 'command',
+    });
     const isServed = (await listWorkers(pool)).some(
       ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
     );
     const next = isServed
       ? `a worker takes it up within seconds: fieldmirror sweeps show ${sweep.sweepId}`
       : 'no worker serves the account now: fieldmirror start takes it up';
-    print(json, {json: {sweep, isServed}, text: `sweep ${sweep.sweepId} of ${stream} is due; ${next}`});
+    print(json, {
+      json: {sweep, isServed},
+      text: `sweep ${sweep.sweepId} of ${stream} is due; ${next}`,
+    });
     return 0;
   });
 }
@@ -150,7 +177,9 @@ async function change(
         : {schedules: readPatch(account.name, name, values)};
     const {problems} = await applySettings(pool, {patch, file: null}, environmentOf(config));
     if (problems.length > 0) throw refuse(problems.map(({path, text}) => [path.slice(3), text]));
-    const [schedule = null] = (await listSchedules(pool, account)).filter((each) => each.name === name);
+    const [schedule = null] = (await listSchedules(pool, account)).filter(
+      (each) => each.name === name,
+    );
     const text =
       schedule === null
         ? `schedule ${name} of ${account.name} is taken away; a sweep that it made goes on`
@@ -183,7 +212,9 @@ async function findSchedule(db: Queryable, account: Account, name: string): Prom
   const found = held.find((each) => each.name === name);
   if (found !== undefined) return found;
   const there = names.length === 0 ? 'it has none' : `there are ${names.join(', ')}`;
-  throw new UsageError(`account ${account.name} has no schedule "${name}"${nearest(name, names)}; ${there}`);
+  throw new UsageError(
+    `account ${account.name} has no schedule "${name}"${nearest(name, names)}; ${there}`,
+  );
 }
 
 async function readNow(db: Queryable): Promise<string> {

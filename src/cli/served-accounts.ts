@@ -16,7 +16,9 @@ export interface Served {
 }
 
 /** @throws {UsageError} there are active accounts, and the token of none can be had here */
-export async function listServed(world: Pick<World, 'listKnown' | 'listUnopened'>): Promise<Served> {
+export async function listServed(
+  world: Pick<World, 'listKnown' | 'listUnopened'>,
+): Promise<Served> {
   const known = await world.listKnown();
   const unopened = await world.listUnopened();
   const closed = new Set(unopened.map(({accountId}) => accountId));
@@ -26,7 +28,10 @@ export async function listServed(world: Pick<World, 'listKnown' | 'listUnopened'
 }
 
 /** @throws {UsageError} the token of this account cannot be had here */
-export async function requireOpened(world: Pick<World, 'listUnopened'>, {accountId}: Account): Promise<void> {
+export async function requireOpened(
+  world: Pick<World, 'listUnopened'>,
+  {accountId}: Account,
+): Promise<void> {
   refuse((await world.listUnopened()).filter((each) => each.accountId === accountId));
 }
 

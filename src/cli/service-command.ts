@@ -34,10 +34,15 @@ export interface ServiceOptions {
 }
 
 /** Runs the reference service alone, until told to stop. */
-export async function service(config: Config, options: ServiceOptions, signal: AbortSignal): Promise<number> {
+export async function service(
+  config: Config,
+  options: ServiceOptions,
+  signal: AbortSignal,
+): Promise<number> {
   if (options.speed !== undefined && options.live !== true)
     throw new UsageError('service: --speed is for a business that goes on: give --live as well');
-  const embedded = options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
+  const embedded =
+    options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
   embedded?.keepUp();
   try {
     const databaseUrl = options.database ?? (await embedded?.url('service')) ?? '';

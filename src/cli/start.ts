@@ -68,8 +68,13 @@ const plainLines: Progress = {
  * @param signal - aborts when a person or a supervisor asks to stop
  * @returns the exit code
  */
-export async function start(config: Config, options: StartOptions, signal: AbortSignal): Promise<number> {
-  const place = options.once || config.databaseUrl !== null ? null : await takeStartPlace(config.home);
+export async function start(
+  config: Config,
+  options: StartOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  const place =
+    options.once || config.databaseUrl !== null ? null : await takeStartPlace(config.home);
   const supervisor = takeSupervisor(process.env);
   const run = async (world: World) => {
     const {directUrl, log} = world;
@@ -78,20 +83,28 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     if (copy !== null && !options.json) tell(`${copy}; ${mendOfCopy}\n\n`);
     const served = await listServed(world);
     const {known, active, unopened} = served;
-    const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl: directUrl, log});
+    const backend = await openQueueBackend({
+      redisUrl: config.redisUrl,
+      databaseUrl: directUrl,
+      log,
+    });
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
     const ends = new EventEmitter<{ended: []}>();
     const doing = {...options, ...served, progress, ends, signal};
     if (!options.json) tell(`${drawOpening(world, served, backend.kind)}\n\n`);
     if (options.once && active.length === 0) throw new FatalError(describeNone(known));
-    if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
-    const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
+    if (!options.once)
+      for (const account of active) await beginAccount(world.pool, account, streamNames);
+    const accountIds = async () =>
+      (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const onSweepStep = async (step: SweepStep) => {
       if (step === 'end-committed') ends.emit('ended');
     };
     const deps = {...world, onProgress: progress.advance, onSweepStep};
     const server =
-      options.once || !options.http ? null : await openConsole(config, world, {...options, ...backend});
+      options.once || !options.http
+        ? null
+        : await openConsole(config, world, {...options, ...backend});
     place?.setConsole(server?.url ?? null);
     const kept = options.once
       ? {keepsSchedules: false}
@@ -125,7 +138,8 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     return await withWorld(config, run, {staysInCopy: !options.once, signal});
   } catch (error) {
     // A supervisor that stops a start which is not yet at work gets a clean end, as it does later.
-    const isStopped = error === signal.reason && error instanceof StoppedError && error.signal === 'SIGTERM';
+    const isStopped =
+      error === signal.reason && error instanceof StoppedError && error.signal === 'SIGTERM';
     if (isStopped && !options.once) return 0;
     throw error;
   } finally {
@@ -149,7 +163,8 @@ async function openConsole(
 }
 
 function checksQueue(outage: QueueBackend['outage']): QueueCheck {
-  return async () => (outage.isUnderWay ? 'it is out of reach, or was a moment ago; nothing is lost' : 'ok');
+  return async () =>
+    outage.isUnderWay ? 'it is out of reach, or was a moment ago; nothing is lost' : 'ok';
 }
 
 /** A supervisor is told what `/readyz` tells, with the server and without. */
@@ -161,7 +176,11 @@ async function watch(
   if (supervisor === null) return;
   const {ReadinessProbe} = await import('../http/readiness.ts');
   const probe = new ReadinessProbe({pool, log, queue: checksQueue(outage)});
-  await tellSupervisor(supervisor, {isReady: async () => (await probe.look()).isReady, signal, log});
+  await tellSupervisor(supervisor, {
+    isReady: async () => (await probe.look()).isReady,
+    signal,
+    log,
+  });
 }
 
 function makeHeart({reach}: World, {smtpUrl}: Config, server: OpenedServer | null): Heart {
@@ -194,13 +213,19 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
   const summaries = [];
   for (const {account, sweeps} of ended)
     summaries.push({account: account.name, lines: await summarise(world, sweeps)});
-  const streams = summaries.flatMap(({account, lines}) => lines.map((line) => ({account, ...line})));
+  const streams = summaries.flatMap(({account, lines}) =>
+    lines.map((line) => ({account, ...line})),
+  );
   const drawn = summaries.map(({account, lines}) =>
-    summaries.length > 1 ? `\naccount ${account}\n${drawSummary(lines)}` : `\n${drawSummary(lines)}`,
+    summaries.length > 1
+      ? `\naccount ${account}\n${drawSummary(lines)}`
+      : `\n${drawSummary(lines)}`,
   );
   // The push comes last, so that changes are compared with the service's present values.
   const progress = watchPush(run.json);
-  const pushed = await pushAll(world, run.active, {...run, progress}).finally(() => progress.close());
+  const pushed = await pushAll(world, run.active, {...run, progress}).finally(() =>
+    progress.close(),
+  );
   const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
   print(run.json, {
     json: {streams, pushed, unopened: run.unopened},
@@ -232,7 +257,9 @@ async function stay(
   const plans: AccountPlan[] = [];
   for (const {name, accountId} of run.active)
     plans.push({account: name, schedules: await listSchedules(world.pool, {accountId})});
-  const schedules = plans.flatMap((plan) => plan.schedules.map((row) => ({account: plan.account, ...row})));
+  const schedules = plans.flatMap((plan) =>
+    plan.schedules.map((row) => ({account: plan.account, ...row})),
+  );
   const text = [
     drawPlans(plans),
     '',
@@ -245,14 +272,16 @@ async function stay(
     text: text.join('\n'),
   });
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
-  if (!run.json) tell('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
+  if (!run.json)
+    tell('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
   return 0;
 }
 
 /** A link signs in whoever has it, so that it is printed for a person alone, never into a log. */
 async function describeConsole(server: OpenedServer | null): Promise<string[]> {
   if (server === null) return [];
-  if (!process.stdout.isTTY) return [`Console: ${server.url} (fieldmirror open prints a link that signs in)`];
+  if (!process.stdout.isTTY)
+    return [`Console: ${server.url} (fieldmirror open prints a link that signs in)`];
   return [`Console: ${await server.makeLink()}`];
 }
 

@@ -35,7 +35,10 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
   return await withWarehouse(config, opening, async (warehouse) => {
     const {place} = warehouse;
     const story = await readStatusStory(warehouse, config, options.account);
-    const numbered = story.concerns.map((concern) => ({...concern, docs: causeNumbers[concern.kind]}));
+    const numbered = story.concerns.map((concern) => ({
+      ...concern,
+      docs: causeNumbers[concern.kind],
+    }));
     print(options.json, {
       json: {warehouse: place, ...story, concerns: numbered},
       text: drawStatus(story.accounts, {place, ...story}),
@@ -66,7 +69,13 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   const now = await readNow(pool);
   const shown = accounts ?? [];
   return {
-    ...{now, accounts: shown, workers: installation?.workers ?? null, underWay: underWay ?? [], retention},
+    ...{
+      now,
+      accounts: shown,
+      workers: installation?.workers ?? null,
+      underWay: underWay ?? [],
+      retention,
+    },
     concerns:
       installation === null
         ? [...findHeldUp(await listHeldUp(pool), now), ...findConcerns(shown, now)]

@@ -31,7 +31,11 @@ const tellMs = 6_000;
  * @returns null where nothing waits to be told
  */
 export function takeSupervisor(env: NodeJS.ProcessEnv): Supervisor | null {
-  const {NOTIFY_SOCKET: socket, WATCHDOG_USEC: patience, WATCHDOG_PID: pid = String(process.pid)} = env;
+  const {
+    NOTIFY_SOCKET: socket,
+    WATCHDOG_USEC: patience,
+    WATCHDOG_PID: pid = String(process.pid),
+  } = env;
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
   if (socket === undefined || socket === '') return null;
   const patienceMs = Number(patience) / 1_000;
@@ -42,7 +46,10 @@ export function takeSupervisor(env: NodeJS.ProcessEnv): Supervisor | null {
  * Tells a supervisor that the work can begin, then that the event loop runs, three times in its patience, and in the end that
  * the process stops. Returns after the last word; it never fails, for the work does not hang on who watches.
  */
-export async function tellSupervisor({socket, patienceMs}: Supervisor, watched: Watched): Promise<void> {
+export async function tellSupervisor(
+  {socket, patienceMs}: Supervisor,
+  watched: Watched,
+): Promise<void> {
   const {signal, isReady, log} = watched;
   const tell = async (...words: string[]) => {
     try {

@@ -81,7 +81,14 @@ export async function summarise(
 }
 
 export function drawSummary(summaries: readonly StreamSummary[]): string {
-  const head = ['stream', 'state', 'records read', 'rows in the warehouse', 'seconds', 'records a second'];
+  const head = [
+    'stream',
+    'state',
+    'records read',
+    'rows in the warehouse',
+    'seconds',
+    'records a second',
+  ];
   const rows = summaries.map((line) => [
     line.stream,
     line.state,
@@ -93,7 +100,9 @@ export function drawSummary(summaries: readonly StreamSummary[]): string {
   const remarks = summaries.flatMap((line) =>
     [...line.reasons, line.absent ?? [], line.error ?? []]
       .flat()
-      .map((why) => `${line.stream}: ${why}${line.docs === null ? '' : ` (${seeNumber(line.docs)})`}`),
+      .map(
+        (why) => `${line.stream}: ${why}${line.docs === null ? '' : ` (${seeNumber(line.docs)})`}`,
+      ),
   );
   return [drawTable(head, rows), ...remarks].join('\n');
 }

@@ -12,7 +12,12 @@ import {listSweeps} from '../sweeps/past-sweeps.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
 import {readSweepStory, type SweepStory} from '../sweeps/sweep-story.ts';
 import {tellSteps} from '../sweeps/sweep-timeline.ts';
-import {describeTarget, describeTombstone, tellCounts, tellEvidence} from '../sweeps/sweep-words.ts';
+import {
+  describeTarget,
+  describeTombstone,
+  tellCounts,
+  tellEvidence,
+} from '../sweeps/sweep-words.ts';
 import {readSweep} from '../sweeps/sweeps.ts';
 import type {Tombstone} from '../sweeps/tombstones.ts';
 import {chooseAccount} from './choose-account.ts';
@@ -31,7 +36,8 @@ export async function list(config: Config, options: ListOptions): Promise<number
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
     const stream = options.stream === undefined ? null : findStream(options.stream).name;
-    const account = options.account === undefined ? null : await chooseAccount(warehouse, options.account);
+    const account =
+      options.account === undefined ? null : await chooseAccount(warehouse, options.account);
     const sweeps = await listSweeps(pool, {
       accountIds: account === null ? null : [account.accountId],
       stream,
@@ -43,7 +49,11 @@ export async function list(config: Config, options: ListOptions): Promise<number
 }
 
 /** One sweep: its counts and evidence, why it is not certified, and its tombstones. @returns the exit code */
-export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
+export async function show(
+  config: Config,
+  id: string,
+  options: {readonly json: boolean},
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const story = await readSweepStory(warehouse.pool, id);
     if (story === null) throw await noSuchSweep(warehouse.pool, id);

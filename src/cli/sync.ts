@@ -53,7 +53,9 @@ export async function sync(
       for (const stream of streams) {
         const asked = {...kindOf(stream, run), accountId, stream: stream.name};
         const sweepId = await askForSweep(world, asked, progress);
-        sweeps.push(...(await watchSweeps(world, [sweepId], {progress, signal: run.signal, run: runOne})));
+        sweeps.push(
+          ...(await watchSweeps(world, [sweepId], {progress, signal: run.signal, run: runOne})),
+        );
       }
       progress.close();
       const summaries = await summarise(world, sweeps);
@@ -83,7 +85,9 @@ function checkRecord(names: readonly string[], {record, ...run}: SyncOptions): v
   if (termsOf(run).length > 0)
     throw new UsageError('sync: expected --window and --filter, or --record, got both');
   if (names.length !== 1)
-    throw new UsageError(`sync: --record needs one stream, got ${names.length}: sync jobs --record 4711`);
+    throw new UsageError(
+      `sync: --record needs one stream, got ${names.length}: sync jobs --record 4711`,
+    );
   if (!/^[1-9]\d{0,17}$/.test(record))
     throw new UsageError(`sync: --record: expected a number, got "${record}"`);
 }
@@ -101,6 +105,7 @@ function kindOf(
 
 function termsOf({window, filter = []}: Pick<SyncOptions, 'window' | 'filter'>): readonly string[] {
   const bare = filter.find((term) => !term.includes('='));
-  if (bare !== undefined) throw new UsageError(`sync: --filter: expected name=value, got "${bare}"`);
+  if (bare !== undefined)
+    throw new UsageError(`sync: --filter: expected name=value, got "${bare}"`);
   return [...(window === undefined ? [] : [window]), ...filter];
 }

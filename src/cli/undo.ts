@@ -27,7 +27,11 @@ export interface UndoOptions extends Choosing {
  * @returns the exit code: 1 where something was left
  * @throws {UsageError} neither numbers nor filters, or more than can be taken back at once
  */
-export async function undo(config: Config, ids: readonly string[], options: UndoOptions): Promise<number> {
+export async function undo(
+  config: Config,
+  ids: readonly string[],
+  options: UndoOptions,
+): Promise<number> {
   isFiltered('undo', ids, options);
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
@@ -43,7 +47,11 @@ export async function undo(config: Config, ids: readonly string[], options: Undo
   });
 }
 
-async function choose(warehouse: Warehouse, ids: readonly string[], options: UndoOptions): Promise<string[]> {
+async function choose(
+  warehouse: Warehouse,
+  ids: readonly string[],
+  options: UndoOptions,
+): Promise<string[]> {
   const wrong = ids.find((id) => !/^[1-9]\d{0,17}$/.test(id));
   if (wrong !== undefined)
     throw new UsageError(`no change "${wrong}"; fieldmirror changes list shows what there is`);

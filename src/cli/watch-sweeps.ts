@@ -74,7 +74,8 @@ export async function watchSweeps(
         );
     } catch (cause) {
       const error = explainDatabaseError(cause, world.databaseUrl);
-      if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs) throw error;
+      if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs)
+        throw error;
     }
     if (ended.size < sweepIds.length) await pause(watch);
   }

@@ -170,7 +170,9 @@ async function openOwn(opening: Opening, deps: PastDeps, isCopy: boolean): Promi
     const demo = await openDemo(opening, deps);
     return {...demo, account: await resumeStopped(deps.pool, demo.account)};
   }
-  throw new UsageError(`config: ${expectAccess(held)}; without it made-up data would be mixed with theirs`);
+  throw new UsageError(
+    `config: ${expectAccess(held)}; without it made-up data would be mixed with theirs`,
+  );
 }
 
 /** The missing settings, where accounts are mirrored and no access to them is in the environment. */
@@ -221,7 +223,11 @@ async function openReal(
 }
 
 /** A worker that serves the account has a token that works: ours may be no more than mistyped. */
-async function stopUnserved(pool: pg.Pool, {accountId}: Account, {message}: AccessError): Promise<void> {
+async function stopUnserved(
+  pool: pg.Pool,
+  {accountId}: Account,
+  {message}: AccessError,
+): Promise<void> {
   const isServed = (await listWorkers(pool)).some(
     ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
   );

@@ -47,7 +47,8 @@ export const check = defineAction({
   name: 'accounts.check',
   role: 'operator',
   form: z.object({}),
-  prepare: async ({seen, params, doings}) => await doings.checkAccount(findSeen(seen, params.account).name),
+  prepare: async ({seen, params, doings}) =>
+    await doings.checkAccount(findSeen(seen, params.account).name),
   act: async (_db, {seen, params}, found) => {
     const {name, accountId} = findSeen(seen, params.account);
     return {subject: `account ${name}`, accountId, after: {found}, said: found};

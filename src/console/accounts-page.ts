@@ -32,7 +32,9 @@ export const accountsPage = definePage<Story>({
     return {
       accounts,
       workers: (await listWorkers(db)).filter(({isAlive}) => isAlive),
-      keys: seesAll ? keys : keys.filter(({accountId}) => accountId !== null && ids.includes(accountId)),
+      keys: seesAll
+        ? keys
+        : keys.filter(({accountId}) => accountId !== null && ids.includes(accountId)),
       audit: await listAudit(db, {accountIds: seesAll ? null : ids, limit: shownEntries}),
     };
   },

@@ -47,7 +47,9 @@ export const alertsPage = definePage<Story>({
     ${drawLetters(story.letters, look)}`,
   hide: (story) => ({
     ...story,
-    rules: story.rules.map((rule) => (rule.receiver === 'email' ? {...rule, target: hidden} : rule)),
+    rules: story.rules.map((rule) =>
+      rule.receiver === 'email' ? {...rule, target: hidden} : rule,
+    ),
   }),
   elsewhere: () => ({
     command: 'fieldmirror alerts list && fieldmirror hooks list',
@@ -136,7 +138,15 @@ const words: Readonly<Record<PastDelivery['state'], string>> = {
 function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHtml {
   return drawTable({
     caption: 'Messages to receivers, the newest first',
-    columns: ['state', 'rule', 'tells', {head: 'tries', kind: 'number'}, 'made', 'taken', 'next try'],
+    columns: [
+      'state',
+      'rule',
+      'tells',
+      {head: 'tries', kind: 'number'},
+      'made',
+      'taken',
+      'next try',
+    ],
     rows: deliveries.map((delivery) => [
       html`${drawDeliveryState(delivery)}${delivery.state === 'sent' || delivery.lastError === null ? '' : html`<small>${delivery.lastError}</small>`}`,
       delivery.rule,

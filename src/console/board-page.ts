@@ -27,10 +27,18 @@ export const boardPage = definePage<Story>({
   keptMs: 60_000,
   read: async ({db, accounts, params, query, masks}) => {
     const board = boards.find(({name}) => name === params.board);
-    if (board === undefined) throw notThere(`page ${JSON.stringify(params.board)}`, boards.map(wayTo));
+    if (board === undefined)
+      throw notThere(`page ${JSON.stringify(params.board)}`, boards.map(wayTo));
     const account: Account = chooseOne(accounts);
-    const wanted = {accountKey: account.accountId, asOf: query['as-of'], isMasked: masks, limit: mostDrawn};
-    const asked = board.questions.flatMap((name) => questions.filter((question) => question.name === name));
+    const wanted = {
+      accountKey: account.accountId,
+      asOf: query['as-of'],
+      isMasked: masks,
+      limit: mostDrawn,
+    };
+    const asked = board.questions.flatMap((name) =>
+      questions.filter((question) => question.name === name),
+    );
     return {board, account: account.name, told: await readAnswers(db, asked, wanted)};
   },
   title: ({board}) => board.title,

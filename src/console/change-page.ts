@@ -58,7 +58,8 @@ function tellEnd({change}: ChangeInFull): string {
 
 function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
   const {change, account, record, blocker} = story;
-  const {requestedBy, application, requestedAt, settledAt, sentAt, externalKey, table, rowId} = change;
+  const {requestedBy, application, requestedAt, settledAt, sentAt, externalKey, table, rowId} =
+    change;
   return drawFacts([
     ['made by', application === null ? requestedBy : `${requestedBy}, from ${application}`],
     ['requested', drawTime(requestedAt, look)],
@@ -76,7 +77,9 @@ function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
     ['batch', change.batch === null ? null : drawFiltered('batch', change.batch, look)],
     [
       'transaction',
-      change.transactionId === null ? null : drawFiltered('transaction', change.transactionId, look),
+      change.transactionId === null
+        ? null
+        : drawFiltered('transaction', change.transactionId, look),
     ],
     [
       'takes back',

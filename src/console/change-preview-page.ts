@@ -89,7 +89,11 @@ function tellCounts(can: number, cannot: number): string {
   return cannot === 0 ? `${done}.` : `${done}, ${formatNumber(cannot)} cannot.`;
 }
 
-function drawConfirmation({canCount, numbers}: Preview, {name, label, isGrave}: Choice, look: Look) {
+function drawConfirmation(
+  {canCount, numbers}: Preview,
+  {name, label, isGrave}: Choice,
+  look: Look,
+) {
   return drawForm(look, {
     to: '/changes/decide',
     role: 'operator',

@@ -10,7 +10,9 @@ export function tellListElsewhere(asked: Omit<Asked, 'db' | 'doings'>): Elsewher
   const wanted = readWanted(asked);
   const isNeedy = wanted.state === 'needy';
   return {
-    command: isNeedy ? 'fieldmirror status --check' : `fieldmirror changes list${writeOptions(asked)}`,
+    command: isNeedy
+      ? 'fieldmirror status --check'
+      : `fieldmirror changes list${writeOptions(asked)}`,
     sql: `SELECT * FROM sync.changes\n WHERE ${conditionsOf(wanted).join('\n   AND ')}\n ORDER BY change_id DESC LIMIT 50;`,
   };
 }

@@ -1,6 +1,11 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {isPlace} from '../changes/browse-changes.ts';
-import {type ChangeCounts, type ChangeLine, type ChangeList, readChangeList} from '../changes/change-list.ts';
+import {
+  type ChangeCounts,
+  type ChangeLine,
+  type ChangeList,
+  readChangeList,
+} from '../changes/change-list.ts';
 import {formatNumber} from '../core/format.ts';
 import {choices} from './change-choices.ts';
 import {tellListElsewhere} from './changes-elsewhere.ts';
@@ -90,7 +95,18 @@ function drawLines(
 }
 
 function drawLine(
-  {what, fields, outcome, why, requestedBy, application, batch, requestedAt, waitsFor, next}: ChangeLine,
+  {
+    what,
+    fields,
+    outcome,
+    why,
+    requestedBy,
+    application,
+    batch,
+    requestedAt,
+    waitsFor,
+    next,
+  }: ChangeLine,
   look: Look,
 ): Cell[] {
   const more = fields.length > mostFields ? ` and ${fields.length - mostFields} more` : '';

@@ -27,7 +27,10 @@ const mostShown = 50;
 interface Preview extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' | 'left'> {
   readonly madeCount: number;
   /** The first changes that would be made, each with its request. */
-  readonly made: readonly {readonly change: Change; readonly request: PlannedRequest | Unplannable}[];
+  readonly made: readonly {
+    readonly change: Change;
+    readonly request: PlannedRequest | Unplannable;
+  }[];
   /** Those that can be taken back, wholly or in part, as `readNumbers` reads them. */
   readonly numbers: string;
 }
@@ -72,7 +75,9 @@ async function readPreview(asked: Asked): Promise<Preview> {
       const change = made[at];
       return change === undefined ? [] : [{change: maskChange(change), request}];
     }),
-    numbers: writeNumbers(changes.flatMap(({changeId, outcome}) => (outcome === null ? [] : [changeId]))),
+    numbers: writeNumbers(
+      changes.flatMap(({changeId, outcome}) => (outcome === null ? [] : [changeId])),
+    ),
   };
 }
 
@@ -147,7 +152,8 @@ function drawField(field: string, {base, fields}: Change): SafeHtml {
 }
 
 function drawRequest(request: PlannedRequest | Unplannable): SafeHtml {
-  if ('problem' in request) return html`<span class="why">Nothing can be sent: ${request.problem}</span>`;
+  if ('problem' in request)
+    return html`<span class="why">Nothing can be sent: ${request.problem}</span>`;
   const {method, path, body} = request;
   return html`<code>${method} ${path}</code>${
     body === null

@@ -46,7 +46,8 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
     const live = new Live(deps.directUrl, {
       log: deps.log,
       onMoved: () => readings.forgetRecent(),
-      findSignedIn: async (tokens) => new Set((await readSessions(deps.pools.reads, tokens)).keys()),
+      findSignedIn: async (tokens) =>
+        new Set((await readSessions(deps.pools.reads, tokens)).keys()),
     });
     await app.register(cookie);
     await app.register(form, {bodyLimit: 1_000_000});
@@ -66,7 +67,9 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
       // A form without a field comes without a body.
       if (request.method === 'POST') request.body ??= {};
     });
-    app.setErrorHandler((error: FastifyError, request, reply) => sendError(reply, {error, request, deps}));
+    app.setErrorHandler((error: FastifyError, request, reply) =>
+      sendError(reply, {error, request, deps}),
+    );
     app.setNotFoundHandler(() => {
       throw new Refused(404, {
         title: 'Not found',

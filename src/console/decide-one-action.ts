@@ -5,7 +5,13 @@ import {z} from 'zod';
 import type {ChangeState} from '../changes/change-states.ts';
 import {tellDecided} from '../changes/change-words.ts';
 import {readDecidable} from '../changes/decidable-changes.ts';
-import {decideChange, resolveFields, type Side, type Verb, verbs} from '../changes/decide-changes.ts';
+import {
+  decideChange,
+  resolveFields,
+  type Side,
+  type Verb,
+  verbs,
+} from '../changes/decide-changes.ts';
 import {UsageError} from '../core/errors.ts';
 import {type Action, defineAction, type Order, type Outcome} from './action.ts';
 import {choices} from './change-choices.ts';
@@ -69,7 +75,9 @@ async function decide(
 ): Promise<Outcome> {
   const {changeId = ''} = params;
   const accountIds = seen.map(({accountId}) => accountId);
-  const [change] = /^[1-9]\d{0,17}$/.test(changeId) ? await readDecidable(db, [changeId], accountIds) : [];
+  const [change] = /^[1-9]\d{0,17}$/.test(changeId)
+    ? await readDecidable(db, [changeId], accountIds)
+    : [];
   if (change === undefined) throw notThere(`change ${JSON.stringify(changeId)}`);
   const state = await run(changeId);
   const told = tellDecided(changeId, state);

@@ -11,7 +11,10 @@ interface Drawn {
 }
 
 /** Changes that have something in common, with the way to the first of them. */
-export function drawGroups(groups: readonly ChangeGroup[], {look, head, caption, none}: Drawn): SafeHtml {
+export function drawGroups(
+  groups: readonly ChangeGroup[],
+  {look, head, caption, none}: Drawn,
+): SafeHtml {
   return drawTable({
     caption,
     columns: [head, {head: 'changes', kind: 'number'}, 'the first'],

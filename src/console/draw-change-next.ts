@@ -19,11 +19,14 @@ export function drawNext(story: ChangeInFull, look: Look): SafeHtml {
   const told = next?.commands ?? [];
   const others = verbs.filter(
     (verb) =>
-      alwaysOffered.includes(verb) && !told.some(({command}) => command === commandOf(verb, change.changeId)),
+      alwaysOffered.includes(verb) &&
+      !told.some(({command}) => command === commandOf(verb, change.changeId)),
   );
   const moves = [
     ...told.map((command) => drawMove(command, story, look)),
-    ...(may(look, 'operator') ? others.map((verb) => drawVerb(verb, decisionsDo[verb], {story, look})) : []),
+    ...(may(look, 'operator')
+      ? others.map((verb) => drawVerb(verb, decisionsDo[verb], {story, look}))
+      : []),
     ...(may(look, 'operator') && isUndoable(change) ? [drawUndo(change, look)] : []),
   ];
   return html`<h2>What happens next</h2>
@@ -50,8 +53,11 @@ function drawMove({command, does}: Command, story: ChangeInFull, look: Look): Sa
   const {verbs, decisions, change} = story;
   const verb = verbs.find((open) => command === commandOf(open, change.changeId));
   if (verb !== undefined && may(look, 'operator')) return drawVerb(verb, does, {story, look});
-  const decision = decisions.find((open) => command === `${commandOf('resolve', change.changeId)} --${open}`);
-  if (decision !== undefined && may(look, 'operator')) return drawDecision(decision, does, {story, look});
+  const decision = decisions.find(
+    (open) => command === `${commandOf('resolve', change.changeId)} --${open}`,
+  );
+  if (decision !== undefined && may(look, 'operator'))
+    return drawDecision(decision, does, {story, look});
   const [, shown] = /^fieldmirror changes show (\d+)$/.exec(command) ?? [];
   if (shown !== undefined)
     return html`<a href="${linkTo(look, `/changes/${shown}`)}">Change ${shown}</a> ${does}`;
@@ -66,7 +72,11 @@ interface Drawn {
   readonly look: Look;
 }
 
-function drawVerb(verb: Exclude<Verb, 'resolve'>, does: string, {story: {change}, look}: Drawn): SafeHtml {
+function drawVerb(
+  verb: Exclude<Verb, 'resolve'>,
+  does: string,
+  {story: {change}, look}: Drawn,
+): SafeHtml {
   const form = drawForm(look, {
     to: `/changes/${change.changeId}/${verb}`,
     role: 'operator',

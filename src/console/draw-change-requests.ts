@@ -28,7 +28,8 @@ function drawPlanned(
   request: NonNullable<ChangeInFull['request']>,
   {operation}: ChangeInFull['change'],
 ): SafeHtml {
-  if ('problem' in request) return html`<h2>Would be sent</h2><p>Nothing can be sent: ${request.problem}</p>`;
+  if ('problem' in request)
+    return html`<h2>Would be sent</h2><p>Nothing can be sent: ${request.problem}</p>`;
   const {method, path, body} = request;
   return html`<h2>Would be sent</h2>
   <pre tabindex="0">${`${method} ${path}`}${body === null ? '' : `\n${body.trimEnd()}`}</pre>

@@ -17,7 +17,9 @@ export function drawSides({change, sides: fields}: ChangeInFull): SafeHtml {
     rows: fields.map((field) => [
       html`<code>${field.field}</code>`,
       ...sides.map((side) => drawValue(field, side)),
-      field.isFought ? html`${drawMark('bad', 'conflict')} <small>${field.note}</small>` : (field.note ?? ''),
+      field.isFought
+        ? html`${drawMark('bad', 'conflict')} <small>${field.note}</small>`
+        : (field.note ?? ''),
     ]),
     none:
       change.operation === 'delete'

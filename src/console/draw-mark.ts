@@ -3,7 +3,13 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 /** How a thing stands: well, under way, to be looked at, wrong, or over. */
 export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet';
 
-const signs: Readonly<Record<Tone, string>> = {good: '✓', busy: '…', warning: '!', bad: '✕', quiet: '·'};
+const signs: Readonly<Record<Tone, string>> = {
+  good: '✓',
+  busy: '…',
+  warning: '!',
+  bad: '✕',
+  quiet: '·',
+};
 
 /** A word with its sign: colour alone tells nothing. */
 export function drawMark(tone: Tone, word: string): SafeHtml {

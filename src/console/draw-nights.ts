@@ -6,7 +6,12 @@ import {type Look, linkTo} from './look.ts';
 
 const shownDays = 30;
 const dayMs = 86_400_000;
-const signs: Readonly<Record<string, string>> = {certified: '✓', uncertified: '!', stopped: '✕', failed: '✕'};
+const signs: Readonly<Record<string, string>> = {
+  certified: '✓',
+  uncertified: '!',
+  stopped: '✕',
+  failed: '✕',
+};
 
 /** A strip of days for each stream: the verdict of the last full sweep that ended on each. */
 export function drawNights({nights, streams, now}: OverviewStory, look: Look): SafeHtml {

@@ -4,7 +4,10 @@ import {drawForm} from './draw-form.ts';
 import {type Look, linkTo} from './look.ts';
 
 /** The record by its number, which leads to its row, or where it stood. */
-export function nameRecord({stream, number, page, account}: QuarantineEntry, look: Look): SafeHtml | string {
+export function nameRecord(
+  {stream, number, page, account}: QuarantineEntry,
+  look: Look,
+): SafeHtml | string {
   if (number === null) return `${stream}, no number${page === null ? '' : `, page ${page}`}`;
   const of = look.seen.length > 1 ? account : undefined;
   return html`<a href="${linkTo(look, `/records/${stream}/${number}`, {account: of})}">${stream} ${number}</a>`;
@@ -23,5 +26,9 @@ export function drawRetry(
         label: 'Read the whole list again',
         fixed: {stream},
       })
-    : drawForm(look, {to: `/quarantine/${quarantineId}/retry`, role: 'operator', label: 'Try again'});
+    : drawForm(look, {
+        to: `/quarantine/${quarantineId}/retry`,
+        role: 'operator',
+        label: 'Try again',
+      });
 }

@@ -41,16 +41,23 @@ function drawWanted({wanted}: FieldStory, look: Look): SafeHtml | null {
   const {changeId, operation, state, lastSaid} = wanted;
   const what = operation === 'delete' ? 'to be deleted by' : 'wanted by';
   return html`${what} <a href="/changes/${changeId}">change ${changeId}</a> ${drawState(state)}${
-    lastSaid === undefined ? '' : html` <small>the service last said ${drawValue(lastSaid, look)}</small>`
+    lastSaid === undefined
+      ? ''
+      : html` <small>the service last said ${drawValue(lastSaid, look)}</small>`
   }`;
 }
 
-function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory, look: Look): SafeHtml | string {
+function drawLastKnown(
+  {lastKnownTrue, removedAt, wanted}: FieldStory,
+  look: Look,
+): SafeHtml | string {
   if (removedAt !== null) return 'not known: the row is no longer here';
   if (wanted !== null) return 'not yet: the change is not over';
-  if (lastKnownTrue === null) return 'never: the service has not said so; the next sweep brings what it says';
+  if (lastKnownTrue === null)
+    return 'never: the service has not said so; the next sweep brings what it says';
   const {at, by} = lastKnownTrue;
-  if ('kind' in by) return html`${drawTime(at, look)} when it was read${by.kind === 'sweep' ? '' : ' back'}`;
+  if ('kind' in by)
+    return html`${drawTime(at, look)} when it was read${by.kind === 'sweep' ? '' : ' back'}`;
   return html`${drawTime(at, look)} when <a href="/sweeps/${by.sweepId}">sweep ${by.sweepId}</a> (${by.mode}, certified) began`;
 }
 

@@ -16,12 +16,16 @@ ${drawTable({
   caption: title(parts),
   columns: [...parts.columns, 'where it came from'],
   rows: parts.rows.map((part) => [
-    ...parts.columns.map((column, at) => drawCell(parts, part, {story, look, column, isFirst: at === 0})),
+    ...parts.columns.map((column, at) =>
+      drawCell(parts, part, {story, look, column, isFirst: at === 0}),
+    ),
     drawOrigin(part, look),
   ]),
   none: 'There was none.',
 })}${parts.hasMore ? html`<p class="quiet">There are more in warehouse.${parts.table}.</p>` : ''}${
-  parts.laterCount === 0 ? '' : html`<p>${drawMark('warning', `${parts.laterCount} came later`)}</p>`
+  parts.laterCount === 0
+    ? ''
+    : html`<p>${drawMark('warning', `${parts.laterCount} came later`)}</p>`
 }`,
   )}`;
 }
@@ -34,7 +38,11 @@ interface Place {
 }
 
 /** The first cell leads to the part's own page, where it has one. */
-function drawCell({stream, key}: ToldParts, part: ToldPart, {story, look, column, isFirst}: Place): Cell {
+function drawCell(
+  {stream, key}: ToldParts,
+  part: ToldPart,
+  {story, look, column, isFirst}: Place,
+): Cell {
   const value = part.fields[column];
   const number = part.fields[key];
   if (!isFirst || stream === null || (typeof number !== 'string' && number !== null))

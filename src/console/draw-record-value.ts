@@ -10,7 +10,8 @@ const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/;
 
 /** A value as a person reads it: instants by the clock of the page, nested ones as JSON. */
 export function drawValue(value: unknown, look: Pick<Look, 'timeZone'>): SafeHtml | string {
-  if (value === null || value === undefined || value === '') return html`<span class="quiet">empty</span>`;
+  if (value === null || value === undefined || value === '')
+    return html`<span class="quiet">empty</span>`;
   if (typeof value === 'string' && instant.test(value))
     return html`<time datetime="${value}">${showMinute(value, look.timeZone)}</time>`;
   if (typeof value === 'string') return cut(value);

@@ -84,7 +84,8 @@ export function drawAddingRule(look: Look): SafeHtml | string {
           ({name}) => html`<option>${name}</option>`,
         )}</select></label>
         <fieldset><legend>Tells of these alone; of everything where none is ticked</legend>${causes.map(
-          (cause) => html`<label><input type="checkbox" name="causes" value="${cause}"> ${cause}</label>`,
+          (cause) =>
+            html`<label><input type="checkbox" name="causes" value="${cause}"> ${cause}</label>`,
         )}</fieldset>`,
     })}</details>`;
 }

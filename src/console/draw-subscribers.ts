@@ -41,9 +41,13 @@ function tellScope({account, tables}: FeedHook): string {
   return of === '' ? 'everything' : of;
 }
 
-function drawState({stoppedAt, failingSince, lastError, attempts, ...hook}: FeedHook, look: Look): SafeHtml {
+function drawState(
+  {stoppedAt, failingSince, lastError, attempts, ...hook}: FeedHook,
+  look: Look,
+): SafeHtml {
   const why = lastError === null ? '' : html`<small>${lastError}</small>`;
-  if (stoppedAt !== null) return html`${drawMark('bad', 'stopped')} since ${drawTime(stoppedAt, look)}${why}`;
+  if (stoppedAt !== null)
+    return html`${drawMark('bad', 'stopped')} since ${drawTime(stoppedAt, look)}${why}`;
   if (failingSince !== null) {
     const tries = attempts === 1 ? 'once' : `${formatNumber(attempts)} times`;
     return html`${drawMark('bad', 'takes nothing')} since ${drawTime(failingSince, look)}, tried ${tries}${why}`;
@@ -59,12 +63,15 @@ function drawState({stoppedAt, failingSince, lastError, attempts, ...hook}: Feed
 function drawSteps({name, stoppedAt, failingSince}: FeedHook, look: Look): SafeHtml | string {
   if (stoppedAt === null && failingSince === null) return '';
   const to = (step: string) => `/alerts/hooks/${encodeURIComponent(name)}/${step}`;
-  return html`${drawForm(look, {to: to('retry'), role: 'admin', label: 'Send again'})}${drawForm(look, {
-    to: to('skip'),
-    role: 'admin',
-    label: 'Pass over',
-    isGrave: true,
-  })}`;
+  return html`${drawForm(look, {to: to('retry'), role: 'admin', label: 'Send again'})}${drawForm(
+    look,
+    {
+      to: to('skip'),
+      role: 'admin',
+      label: 'Pass over',
+      isGrave: true,
+    },
+  )}`;
 }
 
 /** Messages that were passed over; nothing where there is none. */
@@ -93,11 +100,15 @@ export function drawLetters(letters: readonly DeadLetter[], look: Look): SafeHtm
 }
 
 function drawLetterSteps(hook: string, letterId: string, look: Look): SafeHtml {
-  const to = (step: string) => `/alerts/hooks/${encodeURIComponent(hook)}/letters/${letterId}/${step}`;
-  return html`${drawForm(look, {to: to('retry'), role: 'admin', label: 'Send now'})}${drawForm(look, {
-    to: to('skip'),
-    role: 'admin',
-    label: 'Drop',
-    isGrave: true,
-  })}`;
+  const to = (step: string) =>
+    `/alerts/hooks/${encodeURIComponent(hook)}/letters/${letterId}/${step}`;
+  return html`${drawForm(look, {to: to('retry'), role: 'admin', label: 'Send now'})}${drawForm(
+    look,
+    {
+      to: to('skip'),
+      role: 'admin',
+      label: 'Drop',
+      isGrave: true,
+    },
+  )}`;
 }

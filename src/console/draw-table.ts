@@ -21,7 +21,9 @@ interface Table {
 /** A table stays a table on a phone: it moves sideways in its own frame. */
 export function drawTable({caption, columns, rows, none}: Table): SafeHtml {
   if (rows.length === 0) return html`<p class="none">${none}</p>`;
-  const heads = columns.map((column): Column => (typeof column === 'string' ? {head: column} : column));
+  const heads = columns.map(
+    (column): Column => (typeof column === 'string' ? {head: column} : column),
+  );
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table>
 <caption class="unseen">${caption}</caption>
 <thead><tr>${heads.map(({head, kind}) => html`<th scope="col"${classOf(kind)}>${head}</th>`)}</tr></thead>

@@ -44,7 +44,11 @@ function drawBeginning(
 ): SafeHtml | string {
   const {from} = step;
   if (from === null) return html`<span class="quiet">not kept</span>`;
-  if (startedAt === null || Date.parse(from) <= Date.parse(startedAt) || isAfterWait(step, approvedAt))
+  if (
+    startedAt === null ||
+    Date.parse(from) <= Date.parse(startedAt) ||
+    isAfterWait(step, approvedAt)
+  )
     return drawTime(from, look);
   return `${formatElapsed(Date.parse(from) - Date.parse(startedAt))} later`;
 }
@@ -77,7 +81,8 @@ function drawBar(step: Step, {fromMs, ms}: Scale, look: Look): SafeHtml | string
   const percent = (part: number) => Math.round((1_000 * Math.max(0, part)) / ms) / 10;
   const at = Math.min(percent(Date.parse(step.from ?? '') - fromMs), 99);
   const width = Math.min(Math.max(percent(lengthOf(step, look.now) ?? 0), 0.5), 100 - at);
-  const usual = step.usualSeconds === null ? 0 : Math.min(percent(step.usualSeconds * 1_000), 100 - at);
+  const usual =
+    step.usualSeconds === null ? 0 : Math.min(percent(step.usualSeconds * 1_000), 100 - at);
   return html`<svg class="bar" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true"><rect class="ground" width="100" height="12"/><rect class="span" x="${at}" y="1" width="${width}" height="6"/>${
     usual === 0 ? '' : html`<rect class="usual" x="${at}" y="8" width="${usual}" height="3"/>`
   }</svg>`;

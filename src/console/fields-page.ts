@@ -13,7 +13,10 @@ export const fieldsPage: Page = definePage({
   section: '/fields',
   moving: ['sweeps'],
   read: async ({db, accounts, query}) => {
-    const story = await readFields(db, accounts, {table: query.table ?? null, field: query.field ?? null});
+    const story = await readFields(db, accounts, {
+      table: query.table ?? null,
+      field: query.field ?? null,
+    });
     if (story.unknown === null) return story;
     const what =
       query.field === undefined ? `table ${story.table}` : `field ${query.field} of ${story.table}`;
@@ -84,7 +87,10 @@ ${drawEvents(story, look)}`;
 }
 
 /** A field without a column is given a name, under which it becomes a column of mart, or loses it. */
-function drawNaming({account, tableName, field, columnName, types, promotedAs}: ToldField, look: Look) {
+function drawNaming(
+  {account, tableName, field, columnName, types, promotedAs}: ToldField,
+  look: Look,
+) {
   if (columnName !== null || types.includes('secret')) return '';
   const to = `/fields/${tableName}/${encodeURIComponent(field)}/name`;
   const fixed = {account, was: promotedAs ?? ''};

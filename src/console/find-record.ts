@@ -19,7 +19,9 @@ type Address = Pick<Asked, 'params' | 'query'>;
 export async function findAsked(asked: Asked): Promise<FoundRecord> {
   const {db, accounts, params} = asked;
   const {stream, ...place} = readAddress(params);
-  const tried = await Promise.all(accounts.map((account) => findRecord(db, stream, {account, ...place})));
+  const tried = await Promise.all(
+    accounts.map((account) => findRecord(db, stream, {account, ...place})),
+  );
   const [found, ...others] = tried.filter((one) => one !== null);
   if (found === undefined) throw await explainAbsence(asked, stream);
   if (others.length === 0) return found;
@@ -37,7 +39,10 @@ export async function findAsked(asked: Asked): Promise<FoundRecord> {
 export function readAddress({
   stream: name,
   number = '',
-}: Address['params']): {readonly stream: Stream} & ({readonly number: string} | {readonly rowId: string}) {
+}: Address['params']): {readonly stream: Stream} & (
+  | {readonly number: string}
+  | {readonly rowId: string}
+) {
   const stream = allStreams.find((candidate) => candidate.name === name);
   if (stream === undefined)
     throw notThere(
@@ -56,7 +61,9 @@ export function readAddress({
 async function explainAbsence({db, accounts, params}: Asked, stream: Stream): Promise<Refused> {
   const {number = ''} = params;
   if (number.startsWith('row-')) return notThere(`row ${number.slice(4)} of ${stream.name}`);
-  const told = await Promise.all(accounts.map((account) => tellAbsence(db, {stream, account, number})));
+  const told = await Promise.all(
+    accounts.map((account) => tellAbsence(db, {stream, account, number})),
+  );
   const accountIds = accounts.map(({accountId}) => accountId);
   const near = await findNeighbours(db, {accountIds, stream: stream.name, number});
   const ways = near.map((one): Way => {
@@ -74,11 +81,16 @@ async function explainAbsence({db, accounts, params}: Asked, stream: Stream): Pr
  * @returns ISO 8601 in UTC; null: now
  * @throws {Refused} it is none
  */
-export function readMoment({at, version}: Address['query'], {versions, account}: FoundRecord): string | null {
-  if (version !== undefined && /^\d{1,9}$/.test(version)) return momentOf(versions, Number(version));
+export function readMoment(
+  {at, version}: Address['query'],
+  {versions, account}: FoundRecord,
+): string | null {
+  if (version !== undefined && /^\d{1,9}$/.test(version))
+    return momentOf(versions, Number(version));
   if (at === undefined) return null;
   try {
-    if (!timePattern.test(at)) throw new RecordError(`expected a day and a time, got ${JSON.stringify(at)}`);
+    if (!timePattern.test(at))
+      throw new RecordError(`expected a day and a time, got ${JSON.stringify(at)}`);
     const instant = readTime(at, account.timeZone);
     return instant.endsWith('Z') ? instant : new Date(instant).toISOString();
   } catch (error) {
@@ -97,7 +109,8 @@ export function sayElsewhere({params, query, seen}: Omit<Asked, 'db' | 'doings'>
       sql: `SELECT valid_from, valid_to, written_by, * FROM ${table} WHERE row_id = ${place.rowId} ORDER BY valid_from;`,
     };
   const field = query.field === undefined ? '' : ` ${query.field.replaceAll(/[^\w-]/g, '')}`;
-  const account = seen.length > 1 && query.account !== undefined ? ` --account ${query.account}` : '';
+  const account =
+    seen.length > 1 && query.account !== undefined ? ` --account ${query.account}` : '';
   return {
     command: `fieldmirror explain ${stream.name} ${place.number}${field}${account}`,
     sql: `SELECT valid_from, valid_to, written_by, * FROM ${table} WHERE ${stream.key} = ${place.number} ORDER BY valid_from;`,

@@ -26,7 +26,9 @@ export const forgetCustomer = defineAction({
     const label = `customer ${number} of ${name}`;
     if (!/^[1-9]\d{0,17}$/.test(number)) throw notThere(label);
     if (given.typed !== number)
-      throw new UsageError(`expected the number ${number}, typed back to forget ${label}, got another one`);
+      throw new UsageError(
+        `expected the number ${number}, typed back to forget ${label}, got another one`,
+      );
     const customer = {accountId, number};
     if ((await findCustomer(db, customer)) === null) throw notThere(label);
     const to = `/records/customers/${number}?${new URLSearchParams({account: name})}`;

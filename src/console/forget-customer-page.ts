@@ -26,9 +26,14 @@ export const forgetPage = definePage<ForgettingStory>({
 });
 
 async function readStory(asked: Asked): Promise<ForgettingStory> {
-  const {account, number} = await findAsked({...asked, params: {...asked.params, stream: 'customers'}});
+  const {account, number} = await findAsked({
+    ...asked,
+    params: {...asked.params, stream: 'customers'},
+  });
   if (number === null)
-    throw notThere(`number of this customer: the service does not know it yet, and nothing can be kept out`);
+    throw notThere(
+      `number of this customer: the service does not know it yet, and nothing can be kept out`,
+    );
   const story = await readForgetting(asked.db, account, number);
   if (story === null) throw notThere(`customer ${number}`);
   return story;
@@ -42,7 +47,10 @@ function draw(story: ForgettingStory, look: Look): SafeHtml {
 ${receipts.length > 0 ? drawReceipts(receipts, look) : refusal === null ? drawChoice(story, look) : drawRefusal(refusal)}`;
 }
 
-function drawChoice({number, account, name, isLive, removed}: ForgettingStory, look: Look): SafeHtml {
+function drawChoice(
+  {number, account, name, isLive, removed}: ForgettingStory,
+  look: Look,
+): SafeHtml {
   const told = describeEnd(`customer ${number} of ${account}`, {name, isLive});
   return html`<ul>${told.map((sentence) => html`<li>${sentence}</li>`)}</ul>
 <p>This cannot be taken back. Nothing is done yet.</p>

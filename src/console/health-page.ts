@@ -13,7 +13,11 @@ interface Story {
   readonly settings: readonly SettingTold[] | null;
 }
 
-const tones: Readonly<Record<Check['state'], Tone>> = {good: 'good', warning: 'warning', bad: 'bad'};
+const tones: Readonly<Record<Check['state'], Tone>> = {
+  good: 'good',
+  warning: 'warning',
+  bad: 'bad',
+};
 
 export const health: Page = definePage<Story>({
   path: '/health',
@@ -34,7 +38,8 @@ export const health: Page = definePage<Story>({
   hide: ({checks, settings}) => ({
     checks,
     settings:
-      settings?.map((setting) => (isMailbox(setting) ? {...setting, value: hidden} : setting)) ?? null,
+      settings?.map((setting) => (isMailbox(setting) ? {...setting, value: hidden} : setting)) ??
+      null,
   }),
   elsewhere: () => ({
     command: 'fieldmirror doctor',

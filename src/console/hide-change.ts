@@ -10,7 +10,8 @@ import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
 import {hidden} from './page.ts';
 
 /** Words of our own; every other reason may quote the service, or be typed by a person. */
-const ownWords = /^(waits for change \d+|the service altered [\w, ]+|changed on both sides: [\w, ]+)$/;
+const ownWords =
+  /^(waits for change \d+|the service altered [\w, ]+|changed on both sides: [\w, ]+)$/;
 
 export function hideLine(line: ChangeLine): ChangeLine {
   const {what, why, batch, next} = line;

@@ -2,7 +2,13 @@
 
 import {z} from 'zod';
 import {UsageError} from '../core/errors.ts';
-import {deleteDeadLetter, readDeadLetter, refuseWaiting, retryHook, skipBatch} from '../feed/dead-letters.ts';
+import {
+  deleteDeadLetter,
+  readDeadLetter,
+  refuseWaiting,
+  retryHook,
+  skipBatch,
+} from '../feed/dead-letters.ts';
 import {type FeedHook, listHooks} from '../feed/feed-hooks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {defineAction, type Order} from './action.ts';
@@ -53,7 +59,8 @@ export const sendLetter = defineAction({
   name: 'hooks.retry-letter',
   role: 'admin',
   form: nothing,
-  prepare: async ({params, doings}) => await doings.sendLetter(params.hook ?? '', numberOfLetter(params)),
+  prepare: async ({params, doings}) =>
+    await doings.sendLetter(params.hook ?? '', numberOfLetter(params)),
   act: async (db, {params}, answer) => {
     const hook = await findHook(db, params);
     const letterId = numberOfLetter(params);

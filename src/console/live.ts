@@ -73,7 +73,8 @@ export class Live {
     const stream: Stream = {reply, moving, token, waiting: null};
     this.#streams.add(stream);
     this.#listen();
-    if (this.#hearsSince < Number.POSITIVE_INFINITY && this.#hasMissed(moving, drawnAt)) tell(stream);
+    if (this.#hearsSince < Number.POSITIVE_INFINITY && this.#hasMissed(moving, drawnAt))
+      tell(stream);
     const beat = setInterval(() => raw.write(': still here\n\n'), keepAliveMs);
     await once(raw, 'close');
     clearInterval(beat);
@@ -97,7 +98,10 @@ export class Live {
       onNotice: (table) => this.#tell(table),
       onListening: () => this.#catchUp(),
       onFailure: (error) =>
-        this.#log.warn({reason: String(error), docs: errorNumbers.feed}, 'pages are not told of what moves'),
+        this.#log.warn(
+          {reason: String(error), docs: errorNumbers.feed},
+          'pages are not told of what moves',
+        ),
     });
   }
 
@@ -129,7 +133,8 @@ export class Live {
 
   #hasMissed(moving: ReadonlySet<string>, drawnAt: number): boolean {
     return (
-      drawnAt < this.#hearsSince || [...moving].some((table) => (this.#toldAt.get(table) ?? 0) >= drawnAt)
+      drawnAt < this.#hearsSince ||
+      [...moving].some((table) => (this.#toldAt.get(table) ?? 0) >= drawnAt)
     );
   }
 

@@ -36,6 +36,8 @@ function moved(table: string, field: string): Refused {
   return new Refused(409, {
     title: 'It came too late',
     text: `${field} of ${table} is not known, or somebody has given it another name meanwhile. Nothing was overwritten.`,
-    ways: [{href: `/fields?${new URLSearchParams({table, field})}`, label: 'Look at it as it is now'}],
+    ways: [
+      {href: `/fields?${new URLSearchParams({table, field})}`, label: 'Look at it as it is now'},
+    ],
   });
 }

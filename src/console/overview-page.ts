@@ -40,7 +40,9 @@ function drawConcerns({concerns}: OverviewStory, look: Look): SafeHtml | string 
   if (concerns.length === 0) return '';
   return html`<h2>Needs you</h2><ul class="list">${concerns.map((concern) => {
     const {kind, account, stream, text, next} = concern;
-    const place = [look.seen.length > 1 ? account : null, stream].filter((name) => name !== null).join(', ');
+    const place = [look.seen.length > 1 ? account : null, stream]
+      .filter((name) => name !== null)
+      .join(', ');
     const link = linkOfConcern(concern, look);
     return html`<li>${drawMark('bad', place === '' ? 'look' : place)} ${text}${
       link === null ? '' : html` <a href="${link}">Look</a>`

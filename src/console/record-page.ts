@@ -62,7 +62,11 @@ async function readStory(asked: Asked): Promise<Story> {
   if (query.field === undefined) return {record: story, field: null, receipts};
   const field = await readFieldStory(db, found, query.field).catch((error: unknown) => {
     const ways = [{href: pathOfRecord(story), label: 'The whole record'}];
-    throw new Refused(404, {title: 'No such field', text: (error as Error).message, ways}, {cause: error});
+    throw new Refused(
+      404,
+      {title: 'No such field', text: (error as Error).message, ways},
+      {cause: error},
+    );
   });
   return {record: story, field, receipts};
 }
@@ -95,7 +99,10 @@ function drawWayToForget(story: RecordStory, look: Look): SafeHtml | string {
   return html` <a href="${linkTo(look, `${pathOfRecord(story)}/forget`, account)}">Forget this customer</a>`;
 }
 
-function drawStanding({deletedSince, evidence, removedAt}: RecordStory, look: Look): SafeHtml | string {
+function drawStanding(
+  {deletedSince, evidence, removedAt}: RecordStory,
+  look: Look,
+): SafeHtml | string {
   if (removedAt !== null)
     return html`<p>${drawMark('bad', 'removed')} Its row left the warehouse ${drawTime(removedAt, look)}.</p>`;
   if (deletedSince === null) return '';

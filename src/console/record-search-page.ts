@@ -51,7 +51,14 @@ function drawRecords(caption: string, records: readonly ToldRecord[], look: Look
   const hasAccounts = look.seen.length > 1;
   return drawTable({
     caption,
-    columns: ['record', 'name', 'key', 'how it stands', ...(hasAccounts ? ['account'] : []), 'changed'],
+    columns: [
+      'record',
+      'name',
+      'key',
+      'how it stands',
+      ...(hasAccounts ? ['account'] : []),
+      'changed',
+    ],
     rows: records.map((record) => [
       html`<a href="${linkToRecord(look, record)}">${record.stream} ${record.number ?? `(row ${record.rowId})`}</a>`,
       record.name,

@@ -29,6 +29,7 @@ export class Refused extends Error {
 
 /** @param nearest - what may have been meant */
 export function notThere(what: string, nearest: readonly Way[] = []): Refused {
-  const text = nearest.length === 0 ? `There is no ${what}.` : `There is no ${what}. Nearest to it:`;
+  const text =
+    nearest.length === 0 ? `There is no ${what}.` : `There is no ${what}. Nearest to it:`;
   return new Refused(404, {title: 'Not found', text, ways: nearest});
 }

@@ -23,7 +23,9 @@ export const retryQuarantine = defineAction({
         `entry ${quarantineId}: its number could not be read, so that it cannot be asked for; sweep ${stream} as a whole`,
       );
     if (state !== 'active')
-      throw new UsageError(`account ${account} is ${state}, so nothing is asked for; resume it first`);
+      throw new UsageError(
+        `account ${account} is ${state}, so nothing is asked for; resume it first`,
+      );
     const {sweepId} = await requestSweep(db, {
       ...{accountId, stream, mode: 'record', recordNumber: number, requestedBy: 'command'},
     });

@@ -34,7 +34,11 @@ interface ActionDeps extends ConsoleDeps {
 export function addAction(app: FastifyInstance, action: Action, deps: ActionDeps): void {
   app.post(action.path, async (request, reply) => {
     const viewer = viewerOf(request);
-    const {form: formToken, back, ...fields} = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+    const {
+      form: formToken,
+      back,
+      ...fields
+    } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
     checkForm(request, {viewer, formToken, known: deps.known});
     const from = ownPath(typeof back === 'string' ? back : undefined);
     checkRole(viewer, action.role, from);
@@ -50,7 +54,11 @@ export function addAction(app: FastifyInstance, action: Action, deps: ActionDeps
 }
 
 /** A secret is in this answer alone: never in a cookie, and no page shows it again. */
-async function sendOnce(reply: FastifyReply, {said, to = '/'}: Outcome, secret: string): Promise<void> {
+async function sendOnce(
+  reply: FastifyReply,
+  {said, to = '/'}: Outcome,
+  secret: string,
+): Promise<void> {
   const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre><p>It is shown this once. <a href="${to}">Go on</a></p>`;
   await reply.type('text/html; charset=utf-8').send(drawPlain('Shown this once', body));
 }
@@ -62,9 +70,13 @@ interface Carried {
   readonly deps: ConsoleDeps;
 }
 
-async function carryOut(action: Action, {request, viewer, fields, deps}: Carried): Promise<Outcome> {
+async function carryOut(
+  action: Action,
+  {request, viewer, fields, deps}: Carried,
+): Promise<Outcome> {
   const given = action.form.safeParse(fields);
-  if (!given.success) throw new UsageError(given.error.issues.map(({message}) => message).join('; '));
+  if (!given.success)
+    throw new UsageError(given.error.issues.map(({message}) => message).join('; '));
   const seen = await readSeen(viewer, deps);
   const params = request.params as Readonly<Record<string, string>>;
   const order = {viewer, seen, params, given: given.data, doings: deps.doings};
@@ -115,7 +127,8 @@ function explain(error: unknown, from: string): unknown {
       text: `${error.message}. Nothing was done.`,
       ways,
     });
-  const cause = error instanceof Error && !(error instanceof pg.DatabaseError) ? error.cause : error;
+  const cause =
+    error instanceof Error && !(error instanceof pg.DatabaseError) ? error.cause : error;
   const refusal = error instanceof pg.DatabaseError ? error : cause;
   if (!(refusal instanceof pg.DatabaseError) || !refusals.has(refusal.code)) return error;
   const hint = refusal.hint === undefined ? '' : ` ${refusal.hint}`;

@@ -42,7 +42,10 @@ export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
 }
 
 /** A connection whose answer was cut off is of no use to others. */
-async function end(client: {query: (text: string) => Promise<unknown>; release: (error?: Error) => void}) {
+async function end(client: {
+  query: (text: string) => Promise<unknown>;
+  release: (error?: Error) => void;
+}) {
   await client.query('ROLLBACK').then(
     () => client.release(),
     (error: Error) => client.release(error),

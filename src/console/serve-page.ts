@@ -34,9 +34,19 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
     const params = request.params as Readonly<Record<string, string>>;
     const seesAll = viewer.accountId === null;
     const {masks} = viewer;
-    const asked = {db: deps.pools.reads, doings: deps.doings, seen, seesAll, accounts, params, query, masks};
+    const asked = {
+      db: deps.pools.reads,
+      doings: deps.doings,
+      seen,
+      seesAll,
+      accounts,
+      params,
+      query,
+      masks,
+    };
     const story = await readStory(page, asked, {viewer, deps, isFresh});
-    if (as === 'json') return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
+    if (as === 'json')
+      return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
     const path = pathOf(request);
     const look: Look = {viewer, seen, accounts, path, query, ...readClock(request, accounts)};
     return await send(reply, {page, story, look, asked, said});
@@ -55,13 +65,19 @@ function chooseSeen(
   {accountId}: Pick<Viewer, 'accountId'>,
   accounts: readonly Account[],
 ): readonly Account[] {
-  return accountId === null ? accounts : accounts.filter((account) => account.accountId === accountId);
+  return accountId === null
+    ? accounts
+    : accounts.filter((account) => account.accountId === accountId);
 }
 
 async function readStory(
   page: Page,
   asked: Asked,
-  {viewer, deps, isFresh}: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
+  {
+    viewer,
+    deps,
+    isFresh,
+  }: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
 ): Promise<unknown> {
   const {seen, seesAll, params, query, masks} = asked;
   const key = JSON.stringify([
@@ -72,7 +88,10 @@ async function readStory(
     masks,
     seen.map(({accountId}) => accountId),
   ]);
-  const story = await deps.readings.read(key, () => page.read(asked), {isFresh, keptMs: page.keptMs});
+  const story = await deps.readings.read(key, () => page.read(asked), {
+    isFresh,
+    keptMs: page.keptMs,
+  });
   return viewer.masks && page.hide !== undefined ? page.hide(story) : story;
 }
 
@@ -92,19 +111,28 @@ async function send(reply: FastifyReply, {page, story, look, asked, said}: Drawn
     look,
     said,
     elsewhere: page.elsewhere(asked, story),
-    live: page.moving.length === 0 ? null : `/live?of=${page.moving.join(',')}&since=${Date.parse(look.now)}`,
+    live:
+      page.moving.length === 0
+        ? null
+        : `/live?of=${page.moving.join(',')}&since=${Date.parse(look.now)}`,
   });
   return await reply.type('text/html; charset=utf-8').send(drawn);
 }
 
 /** The accounts that an address is about. @throws {Refused} there is none of that name */
-export function chooseAccounts(seen: readonly Account[], name: string | undefined): readonly Account[] {
+export function chooseAccounts(
+  seen: readonly Account[],
+  name: string | undefined,
+): readonly Account[] {
   if (name === undefined) return seen;
   const chosen = seen.filter((account) => account.name === name);
   if (chosen.length === 1) return chosen;
   throw notThere(
     `account ${JSON.stringify(name)}`,
-    seen.map((account) => ({href: `/?account=${encodeURIComponent(account.name)}`, label: account.name})),
+    seen.map((account) => ({
+      href: `/?account=${encodeURIComponent(account.name)}`,
+      label: account.name,
+    })),
   );
 }
 

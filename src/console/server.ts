@@ -59,7 +59,10 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     const reason = isTaken(cause)
       ? 'it is in use: stop what listens there, or give another port'
       : String(cause);
-    throw new FatalError(`http: cannot listen on port ${port} of ${host}: ${reason}`, {cause, kind: 'port'});
+    throw new FatalError(`http: cannot listen on port ${port} of ${host}: ${reason}`, {
+      cause,
+      kind: 'port',
+    });
   }
 }
 

@@ -64,7 +64,10 @@ export class SharedReads {
   }
 
   /** Whoever asks meanwhile gets the story that is held; where it cannot be read anew, the next one asks again. */
-  #refresh(key: string, {read, held}: {readonly read: () => Promise<unknown>; readonly held: Reading}): void {
+  #refresh(
+    key: string,
+    {read, held}: {readonly read: () => Promise<unknown>; readonly held: Reading},
+  ): void {
     held.isRefreshing = true;
     const at = this.#now();
     read().then(

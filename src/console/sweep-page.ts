@@ -27,7 +27,8 @@ export const sweepPage = definePage({
   moving: ['sweeps'],
   read: async (asked) => {
     const story = await readSweepStory(asked.db, asked.params.sweepId ?? '');
-    if (story !== null && asked.seen.some(({accountId}) => accountId === story.sweep.accountId)) return story;
+    if (story !== null && asked.seen.some(({accountId}) => accountId === story.sweep.accountId))
+      return story;
     throw notThere(`sweep ${JSON.stringify(asked.params.sweepId)}`, await listNearest(asked));
   },
   title: ({sweep}) => `Sweep ${sweep.sweepId} of ${describeTarget(sweep)}`,
@@ -77,7 +78,8 @@ function drawApproval({sweep, tombstones}: SweepStory, look: Look): SafeHtml | s
 
 function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
   const ms = tookMs(sweep, look.now);
-  const than = (text: string | null) => (text === null ? '' : html` <small>usually ${text}</small>`);
+  const than = (text: string | null) =>
+    text === null ? '' : html` <small>usually ${text}</small>`;
   const {counts} = sweep;
   const changed = counts.inserted + counts.updated + counts.revived + counts.tombstoned;
   return drawFacts([
@@ -87,11 +89,22 @@ function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
     ['asked for by', sweep.requestedBy],
     [
       'took',
-      ms === null ? '' : html`${formatDuration(ms)}${than(usual && formatDuration(usual.seconds * 1000))}`,
+      ms === null
+        ? ''
+        : html`${formatDuration(ms)}${than(usual && formatDuration(usual.seconds * 1000))}`,
     ],
-    ['records read', html`${formatNumber(counts.records)}${than(usual && formatNumber(usual.records))}`],
-    ['rows that changed', html`${formatNumber(changed)}${than(usual && formatNumber(usual.changed))}`],
-    ['requests', html`${formatNumber(counts.requests)}${than(usual && formatNumber(usual.requests))}`],
+    [
+      'records read',
+      html`${formatNumber(counts.records)}${than(usual && formatNumber(usual.records))}`,
+    ],
+    [
+      'rows that changed',
+      html`${formatNumber(changed)}${than(usual && formatNumber(usual.changed))}`,
+    ],
+    [
+      'requests',
+      html`${formatNumber(counts.requests)}${than(usual && formatNumber(usual.requests))}`,
+    ],
     ['tries that failed', sweep.failures === 0 ? '' : sweep.failures],
     ['let through', drawTime(sweep.approvedAt, look)],
     [

@@ -49,7 +49,9 @@ export const sweepList = definePage({
 function filterOf({accounts, seen, query}: Pick<Asked, 'accounts' | 'seen' | 'query'>) {
   const isAll = accounts.length === seen.length && seen.length !== 1;
   return {
-    accountIds: isAll ? seen.map(({accountId}) => accountId) : accounts.map(({accountId}) => accountId),
+    accountIds: isAll
+      ? seen.map(({accountId}) => accountId)
+      : accounts.map(({accountId}) => accountId),
     stream: streams.find((known) => known === query.stream) ?? null,
     mode: modes.find((known) => known === query.mode) ?? null,
     state: sweepStates.find((known) => known === query.state) ?? null,
@@ -98,7 +100,10 @@ function drawRow(sweep: Sweep, look: Look, hasSeveral: boolean): Cell[] {
   ];
 }
 
-function drawSweepNow(look: Look, {name, stream}: {readonly name: string; readonly stream: string}) {
+function drawSweepNow(
+  look: Look,
+  {name, stream}: {readonly name: string; readonly stream: string},
+) {
   const label = look.accounts.length > 1 ? `${stream} of ${name}` : stream;
   return drawForm(look, {
     to: `/accounts/${encodeURIComponent(name)}/sweep`,

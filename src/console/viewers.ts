@@ -25,7 +25,8 @@ export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     if (request.routeOptions.config.isOpen === true) return;
     const viewer =
-      (await findViewer(request, {sessions, proxy: deps.proxy})) ?? (await admit(request, reply, deps));
+      (await findViewer(request, {sessions, proxy: deps.proxy})) ??
+      (await admit(request, reply, deps));
     if (viewer !== null) {
       viewers.set(request, viewer);
       return;
@@ -109,7 +110,8 @@ function readProxy({socket, headers}: FastifyRequest, proxy: SignInProxy | null)
   if (proxy === null || !proxy.addresses.includes(plainAddress(socket.remoteAddress))) return null;
   const name = headers[proxy.nameHeader];
   const role = roles.find((known) => known === headers[proxy.roleHeader]);
-  if (typeof name !== 'string' || name === '' || name.length > longestName || role === undefined) return null;
+  if (typeof name !== 'string' || name === '' || name.length > longestName || role === undefined)
+    return null;
   return {name, role};
 }
 

@@ -97,20 +97,28 @@ const checks = {
   FIELDMIRROR_REPORTS: anything,
   FIELDMIRROR_SMTP_URL: (value) => checkAddress(value, ['smtp:', 'smtps:']),
   FIELDMIRROR_BOUNDS: (value) =>
-    /^([\w.]+=\d+[MGT]B(,|$))+$/.test(value) ? null : 'expected bounds such as database=50GB,disk=5GB',
+    /^([\w.]+=\d+[MGT]B(,|$))+$/.test(value)
+      ? null
+      : 'expected bounds such as database=50GB,disk=5GB',
   FIELDMIRROR_DEMO_NIGHTS: (value) =>
-    /^([0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-5])$/.test(value) ? null : 'expected 0 to 365',
+    /^([0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-5])$/.test(value)
+      ? null
+      : 'expected 0 to 365',
   FIELDMIRROR_ALLOW_HTTP: checkSwitch,
   FIELDMIRROR_ALLOW_LINK_LOCAL: checkSwitch,
   FIELDMIRROR_CONSOLE_URL: (value) => checkAddress(value, ['https:', 'http:']),
   FIELDMIRROR_PROXY: (value) =>
-    list(value).every((address) => isIP(address) !== 0) ? null : 'expected addresses such as 10.0.0.5',
+    list(value).every((address) => isIP(address) !== 0)
+      ? null
+      : 'expected addresses such as 10.0.0.5',
   FIELDMIRROR_PROXY_HEADERS: (value) =>
     /^[A-Za-z0-9-]+ *, *[A-Za-z0-9-]+$/.test(value)
       ? null
       : 'expected two names of headers, for the name and for the role',
   FIELDMIRROR_LOG_LEVEL: (value) =>
-    /^(debug|info|warn|error|silent)$/.test(value) ? null : 'expected debug, info, warn, error or silent',
+    /^(debug|info|warn|error|silent)$/.test(value)
+      ? null
+      : 'expected debug, info, warn, error or silent',
 } as const satisfies Record<string, Check>;
 
 const defaults = {
@@ -154,7 +162,8 @@ export function loadConfig(
   return Object.freeze({
     account: accountOf(values),
     keys,
-    token: values.FIELDMIRROR_API_TOKEN === undefined ? null : new Secret(values.FIELDMIRROR_API_TOKEN),
+    token:
+      values.FIELDMIRROR_API_TOKEN === undefined ? null : new Secret(values.FIELDMIRROR_API_TOKEN),
     apiUrl: values.FIELDMIRROR_API_URL ?? null,
     timeZone: values.FIELDMIRROR_TIME_ZONE ?? demoTimeZone,
     databaseUrl: values.DATABASE_URL ?? null,
@@ -162,13 +171,15 @@ export function loadConfig(
     redisUrl: values.REDIS_URL ?? null,
     home: values.FIELDMIRROR_HOME,
     reports: values.FIELDMIRROR_REPORTS ?? null,
-    smtpUrl: values.FIELDMIRROR_SMTP_URL === undefined ? null : new Secret(values.FIELDMIRROR_SMTP_URL),
+    smtpUrl:
+      values.FIELDMIRROR_SMTP_URL === undefined ? null : new Secret(values.FIELDMIRROR_SMTP_URL),
     bounds: values.FIELDMIRROR_BOUNDS ?? null,
     demoNights: Number(values.FIELDMIRROR_DEMO_NIGHTS),
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
     allowsLinkLocal: values.FIELDMIRROR_ALLOW_LINK_LOCAL === '1',
     logLevel: values.FIELDMIRROR_LOG_LEVEL,
-    consoleUrl: values.FIELDMIRROR_CONSOLE_URL === undefined ? null : new URL(values.FIELDMIRROR_CONSOLE_URL),
+    consoleUrl:
+      values.FIELDMIRROR_CONSOLE_URL === undefined ? null : new URL(values.FIELDMIRROR_CONSOLE_URL),
     proxy: proxyOf(values),
     settings: settingsOf(values, given),
   });
@@ -181,7 +192,8 @@ function readGiven(env: Readonly<Record<string, string | undefined>>): Given {
 
 function checkAddress(value: string, protocols: readonly string[]): string | null {
   const beginnings = protocols.map((protocol) => `${protocol}//`);
-  const isAddress = URL.canParse(value) && beginnings.some((beginning) => value.startsWith(beginning));
+  const isAddress =
+    URL.canParse(value) && beginnings.some((beginning) => value.startsWith(beginning));
   return isAddress ? null : `expected an address that begins with ${beginnings.join(' or ')}`;
 }
 
@@ -226,7 +238,9 @@ function unknownNames(env: Readonly<Record<string, string | undefined>>): string
 
 /** Compares names without the common beginning, which would make any two of them alike. */
 function nearestSetting(name: string, known: readonly string[]): string {
-  const ours = known.filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length));
+  const ours = known
+    .filter((each) => each.startsWith(prefix))
+    .map((each) => each.slice(prefix.length));
   const typed = name.slice(prefix.length);
   const meant = ours.find((each) => each.endsWith(`_${typed}`)) ?? typed;
   return (
@@ -245,7 +259,8 @@ function loneDirect({DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl}: Given):
 
 /** A real account is named by three variables together; half of them is a mistake, not a demo. */
 function missing(given: Given): string[] {
-  if (given.FIELDMIRROR_API_URL === undefined && given.FIELDMIRROR_API_TOKEN === undefined) return [];
+  if (given.FIELDMIRROR_API_URL === undefined && given.FIELDMIRROR_API_TOKEN === undefined)
+    return [];
   const needed = {
     FIELDMIRROR_API_URL: "the account's base address, such as https://app.example.com/acme",
     FIELDMIRROR_API_TOKEN: "an employee's API token, from the employee management of the account",
@@ -253,12 +268,17 @@ function missing(given: Given): string[] {
   } as const;
   return Object.entries(needed)
     .filter(([name]) => given[name as keyof typeof needed] === undefined)
-    .map(([name, what]) => `config: ${name}: expected ${what}, got nothing; a real account needs all three`);
+    .map(
+      ([name, what]) =>
+        `config: ${name}: expected ${what}, got nothing; a real account needs all three`,
+    );
 }
 
 function describe(name: Name, value: string | undefined): string[] {
   const expected = value === undefined ? null : checks[name](value);
-  return expected === null ? [] : [`config: ${name}: ${expected}, got "${mask(name, value ?? '')}"`];
+  return expected === null
+    ? []
+    : [`config: ${name}: ${expected}, got "${mask(name, value ?? '')}"`];
 }
 
 /** @returns no key where none is given; the problem never repeats one */
@@ -268,18 +288,25 @@ function readKeys(given: Given): {
 } {
   const {FIELDMIRROR_KEY: text, FIELDMIRROR_KEY_FILE: path} = given;
   if (text !== undefined && path !== undefined)
-    return {keys: [], problem: 'config: FIELDMIRROR_KEY: expected it or FIELDMIRROR_KEY_FILE, got both'};
+    return {
+      keys: [],
+      problem: 'config: FIELDMIRROR_KEY: expected it or FIELDMIRROR_KEY_FILE, got both',
+    };
   const name = path === undefined ? 'FIELDMIRROR_KEY' : 'FIELDMIRROR_KEY_FILE';
   try {
     const keys = path === undefined ? text : readPrivateFile(path);
     return {keys: keys === undefined ? [] : parseKeys(keys), problem: null};
   } catch (error) {
-    const expected = error instanceof UsageError ? error.message : `expected a file, got ${String(error)}`;
+    const expected =
+      error instanceof UsageError ? error.message : `expected a file, got ${String(error)}`;
     return {keys: [], problem: `config: ${name}: ${expected}`};
   }
 }
 
-function settingsOf(values: Values, given: Readonly<Record<string, string | undefined>>): Setting[] {
+function settingsOf(
+  values: Values,
+  given: Readonly<Record<string, string | undefined>>,
+): Setting[] {
   const whenUnset: Record<string, string> = {
     FIELDMIRROR_API_URL: '(the reference service, made-up data)',
     FIELDMIRROR_API_TOKEN: '(its own)',
@@ -294,7 +321,11 @@ function settingsOf(values: Values, given: Readonly<Record<string, string | unde
   };
   return Object.entries({...whenUnset, ...values}).map(([name, value = '']) => {
     const isGiven = given[name] !== undefined;
-    return {name, value: isGiven ? mask(name, value) : value, source: isGiven ? 'environment' : 'default'};
+    return {
+      name,
+      value: isGiven ? mask(name, value) : value,
+      source: isGiven ? 'environment' : 'default',
+    };
   });
 }
 

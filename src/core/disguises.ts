@@ -68,7 +68,8 @@ export function readPercents(view: View): View {
   );
 }
 
-const backslash = /\\(?:u\{([0-9a-f]{1,6})\}|u(000[01][0-9a-f]{4}|[0-9a-f]{4})|x([0-9a-f]{2})|(.))/gisu;
+const backslash =
+  /\\(?:u\{([0-9a-f]{1,6})\}|u(000[01][0-9a-f]{4}|[0-9a-f]{4})|x([0-9a-f]{2})|(.))/gisu;
 
 /** Reads the backslash escapes of JSON, JavaScript, C and Python; those of blanks and controls are dropped. */
 export function readBackslashes(view: View): View {
@@ -84,7 +85,8 @@ export function readBackslashes(view: View): View {
 export function readHex(view: View, fewest: number): View[] {
   return findRuns(view, '0-9A-Fa-f:-', 2 * fewest).flatMap(({0: digits, index}) => {
     const places: number[] = [];
-    for (let at = 0; at < digits.length; at++) if (/[^:-]/.test(digits[at] ?? '')) places.push(index + at);
+    for (let at = 0; at < digits.length; at++)
+      if (/[^:-]/.test(digits[at] ?? '')) places.push(index + at);
     return [0, 1].flatMap((first) => {
       const used = places.slice(first);
       const bytes = Buffer.from(used.map((at) => view.text[at]).join(''), 'hex');
@@ -96,16 +98,17 @@ export function readHex(view: View, fewest: number): View[] {
 
 /** The texts that a run of base64 can be, of either alphabet: it may begin at any of four characters. */
 export function readBase64(view: View, fewest: number): View[] {
-  return findRuns(view, 'A-Za-z0-9+/_-', Math.ceil((4 * fewest) / 3)).flatMap(({0: characters, index}) =>
-    [0, 1, 2, 3].flatMap((first) => {
-      const bytes = Buffer.from(characters.slice(first), 'base64');
-      const placeOf = (byte: number) => {
-        const from = index + first + Math.floor((4 * byte) / 3);
-        const isLast = byte === bytes.length - 1;
-        return [from, isLast ? index + characters.length - 1 : from + 1] as const;
-      };
-      return readBytes(view, {bytes, placeOf, fewest});
-    }),
+  return findRuns(view, 'A-Za-z0-9+/_-', Math.ceil((4 * fewest) / 3)).flatMap(
+    ({0: characters, index}) =>
+      [0, 1, 2, 3].flatMap((first) => {
+        const bytes = Buffer.from(characters.slice(first), 'base64');
+        const placeOf = (byte: number) => {
+          const from = index + first + Math.floor((4 * byte) / 3);
+          const isLast = byte === bytes.length - 1;
+          return [from, isLast ? index + characters.length - 1 : from + 1] as const;
+        };
+        return readBytes(view, {bytes, placeOf, fewest});
+      }),
   );
 }
 
@@ -188,7 +191,11 @@ function readEach(view: View, pattern: RegExp, read: (match: RegExpExecArray) =>
   return mergeUtf8(replaceEach(view, pattern, read));
 }
 
-function replaceEach(view: View, pattern: RegExp, replace: (match: RegExpExecArray) => string): View {
+function replaceEach(
+  view: View,
+  pattern: RegExp,
+  replace: (match: RegExpExecArray) => string,
+): View {
   const made = new Making(view);
   let from = 0;
   for (const match of view.text.matchAll(pattern)) {
@@ -232,7 +239,11 @@ class Making {
 
   end(): View {
     const text = this.#pieces.join('');
-    return {text, starts: this.#starts.subarray(0, this.#length), ends: this.#ends.subarray(0, this.#length)};
+    return {
+      text,
+      starts: this.#starts.subarray(0, this.#length),
+      ends: this.#ends.subarray(0, this.#length),
+    };
   }
 
   #grow(text: string): number {

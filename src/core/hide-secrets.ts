@@ -93,7 +93,10 @@ function needlesOf(secret: string): Needle[] {
   const length = Math.min(folded.length, secret.length, fewestInRun);
   if (folded.length < fewestAnywhere) return [{text: folded, word: toWord(secret), length}];
   // Base64 in another case can be read by nobody, but by one who tries each case of each letter.
-  const spelled = [secret.includes(' ') ? secret.replaceAll(' ', '+') : secret, ...listBase64(secret)];
+  const spelled = [
+    secret.includes(' ') ? secret.replaceAll(' ', '+') : secret,
+    ...listBase64(secret),
+  ];
   const texts = new Set([folded, ...spelled.map(foldText)]);
   return [...texts].map((text) => ({text, word: null, length}));
 }
@@ -174,7 +177,9 @@ class Search {
   #match(view: View, folded: View): void {
     for (const {text, word} of this.#needles.all) {
       if (word === null) this.#matchFolded(folded, text);
-      else for (const {index, 0: found} of view.text.matchAll(word)) this.#add(view, index, found.length);
+      else
+        for (const {index, 0: found} of view.text.matchAll(word))
+          this.#add(view, index, found.length);
     }
   }
 
@@ -183,7 +188,8 @@ class Search {
     for (let at = folded.text.indexOf(begin); at !== -1; at = folded.text.indexOf(begin, at + 1)) {
       let length = begin.length;
       while (length < needle.length && folded.text[at + length] === needle[length]) length++;
-      if (length === needle.length || isCut(folded.text, at + length)) this.#add(folded, at, length);
+      if (length === needle.length || isCut(folded.text, at + length))
+        this.#add(folded, at, length);
     }
   }
 

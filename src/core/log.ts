@@ -90,7 +90,12 @@ function chooseDestination(isPretty: boolean): DestinationStream {
   if (!isPretty) return pino.destination({dest: 2, sync: true});
   // Loaded for a person alone: it brings thirty files along.
   const pretty: typeof pinoPretty = createRequire(import.meta.url)('pino-pretty');
-  return pretty({destination: 2, sync: true, translateTime: 'HH:MM:ss', colorize: process.stderr.isTTY});
+  return pretty({
+    destination: 2,
+    sync: true,
+    translateTime: 'HH:MM:ss',
+    colorize: process.stderr.isTTY,
+  });
 }
 
 /** Makes the texts in a line of JSON printable, for the reader who prints them. */

@@ -9,7 +9,9 @@ export function writeNumbers(numbers: readonly string[]): string {
     if (range !== undefined && number === range.last + 1n) range.last = number;
     else ranges.push({first: number, last: number});
   }
-  return ranges.map(({first, last}) => (first === last ? `${first}` : `${first}-${last}`)).join(',');
+  return ranges
+    .map(({first, last}) => (first === last ? `${first}` : `${first}-${last}`))
+    .join(',');
 }
 
 /** Reads them back. @returns null where the text is no such list, or holds more than so many numbers */

@@ -52,12 +52,14 @@ export class NumberSet implements Iterable<string> {
   /** The numbers that the other does not have. */
   difference(other: NumberSet): NumberSet {
     const rest = new NumberSet();
-    for (const [high, chunk] of this.#chunks) rest.#put(high, subtract(chunk, other.#chunks.get(high) ?? []));
+    for (const [high, chunk] of this.#chunks)
+      rest.#put(high, subtract(chunk, other.#chunks.get(high) ?? []));
     return rest;
   }
 
   *[Symbol.iterator](): Generator<string> {
-    for (const [high, chunk] of this.#inOrder()) for (const low of lowsOf(chunk)) yield join(high, low);
+    for (const [high, chunk] of this.#inOrder())
+      for (const low of lowsOf(chunk)) yield join(high, low);
   }
 
   /** The same as numbers: exact up to 2^53, beyond it the nearest that there is. */

@@ -9,7 +9,9 @@ export const packageRoot = findRoot(import.meta.dirname);
 
 /** Our version, as in `0.1.0`. */
 export function readVersion(): string {
-  const {version} = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as {version: string};
+  const {version} = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as {
+    version: string;
+  };
   return version;
 }
 

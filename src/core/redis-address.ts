@@ -38,7 +38,10 @@ export interface SentinelAddress {
 }
 
 /** A client reads the address of one server itself. */
-export type RedisAddress = {readonly kind: 'single'; readonly url: string} | ClusterAddress | SentinelAddress;
+export type RedisAddress =
+  | {readonly kind: 'single'; readonly url: string}
+  | ClusterAddress
+  | SentinelAddress;
 
 /** The parts of the address of several servers, as text. */
 interface Parts {
@@ -107,7 +110,9 @@ function readSentinel(text: string): SentinelAddress {
 
 /** Not by `URL`, which knows no list of hosts. */
 function readParts(text: string, kind: keyof typeof forms): Parts {
-  const parts = /^(rediss?)-\w+:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(text);
+  const parts = /^(rediss?)-\w+:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(
+    text,
+  );
   if (parts === null) throw expected(kind);
   const [, scheme, user = '', servers = '', path = '', query = ''] = parts;
   return {isTls: scheme === 'rediss', user, servers, path, query};
@@ -115,7 +120,8 @@ function readParts(text: string, kind: keyof typeof forms): Parts {
 
 function readServers(list: string, kind: keyof typeof defaultPorts): RedisServer[] {
   return list.split(',').map((text) => {
-    const [, bracketed, plain, port] = /^(?:\[([\da-f:.]+)\]|([^:[\]\s]+))(?::(\d+))?$/i.exec(text) ?? [];
+    const [, bracketed, plain, port] =
+      /^(?:\[([\da-f:.]+)\]|([^:[\]\s]+))(?::(\d+))?$/i.exec(text) ?? [];
     const host = bracketed ?? plain;
     const server = {host: host ?? '', port: port === undefined ? defaultPorts[kind] : Number(port)};
     if (host === undefined || server.port < 1 || server.port > 65_535) throw expected(kind);

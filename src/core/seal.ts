@@ -90,7 +90,9 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
     const nonce = bytes.subarray(1, 1 + nonceBytes);
     const opening = createDecipheriv(cipher, used.key, nonce, {authTagLength: tagBytes});
     opening.setAAD(boundTo(accountId)).setAuthTag(tag);
-    return new Secret(Buffer.concat([opening.update(bytes.subarray(headBytes)), opening.final()]).toString());
+    return new Secret(
+      Buffer.concat([opening.update(bytes.subarray(headBytes)), opening.final()]).toString(),
+    );
   } catch (cause) {
     throw new FatalError(
       `the seal of its token is damaged, or was made for another account (key ${used.id} is right); seal the token anew with fieldmirror accounts add`,

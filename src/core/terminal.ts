@@ -11,7 +11,10 @@ const unsafe = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 export function toPrintable(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
-    .replaceAll(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    .replaceAll(
+      unsafe,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
 }
 
 /** Writes the text that was asked for, to standard output. */

@@ -54,7 +54,9 @@ export function isTimeZone(name: string): boolean {
  */
 export function suggestTimeZone(name: string): string | null {
   const word = name.trim().toLowerCase();
-  const abbreviation = word.replace(/[-+ ]?\d.*$/, '').replace(/ (?:standard |daylight )?time$/, '');
+  const abbreviation = word
+    .replace(/[-+ ]?\d.*$/, '')
+    .replace(/ (?:standard |daylight )?time$/, '');
   const zones = Intl.supportedValuesOf('timeZone');
   return common.get(abbreviation) ?? findByCity(word, zones) ?? findNearest(word, zones);
 }

@@ -5,7 +5,13 @@ import type {ChangeValue} from '../rows/change-values.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
 import {describeLook, describeWriter, since} from './explain-words.ts';
 import type {Proof} from './record-proofs.ts';
-import type {ChangeWriter, PrunedChangeWriter, SweepWriter, Version, Writer} from './record-versions.ts';
+import type {
+  ChangeWriter,
+  PrunedChangeWriter,
+  SweepWriter,
+  Version,
+  Writer,
+} from './record-versions.ts';
 
 /** A time during which a field did not change, and the row was neither marked deleted nor came back. */
 export interface Run {
@@ -120,9 +126,15 @@ function saidAt({writer, validFrom}: Version): string {
  * written here does not count, whatever was certified of the rest; but for a field that an edit left alone an
  * older version counts.
  */
-export function findSaid(versions: readonly [Version, ...Version[]], field: string): Version | null {
+export function findSaid(
+  versions: readonly [Version, ...Version[]],
+  field: string,
+): Version | null {
   const [run] = runsOf(versions, field);
-  const inRun = versions.slice(0, versions.findIndex((version) => version.validFrom === run.from) + 1);
+  const inRun = versions.slice(
+    0,
+    versions.findIndex((version) => version.validFrom === run.from) + 1,
+  );
   return inRun.find(({writer}) => isSaid(writer)) ?? null;
 }
 
@@ -134,7 +146,10 @@ function isSaid(writer: Writer): writer is SweepWriter | ChangeWriter | PrunedCh
   );
 }
 
-function runsOf([newest, ...older]: readonly [Version, ...Version[]], field: string): [Run, ...Run[]] {
+function runsOf(
+  [newest, ...older]: readonly [Version, ...Version[]],
+  field: string,
+): [Run, ...Run[]] {
   const runs: [Run, ...Run[]] = [runOf(newest, field)];
   for (const version of older) {
     const one = runOf(version, field);
@@ -162,7 +177,9 @@ function runOf({fields, isDeleted, validFrom, validTo, writer}: Version, field: 
 }
 
 function isSame(one: Run, other: Run): boolean {
-  return one.isDeleted === other.isDeleted && JSON.stringify(one.value) === JSON.stringify(other.value);
+  return (
+    one.isDeleted === other.isDeleted && JSON.stringify(one.value) === JSON.stringify(other.value)
+  );
 }
 
 /** The story for a person. */
@@ -181,7 +198,8 @@ export function drawField(story: FieldStory): string {
       (look, at) => `  ${(at === 0 ? 'next look' : '').padEnd(12)} ${look}`,
     ),
   ];
-  if (earlier.length === 0) return [...lines, '  before       nothing else was ever here'].join('\n');
+  if (earlier.length === 0)
+    return [...lines, '  before       nothing else was ever here'].join('\n');
   return [
     ...lines,
     'earlier values, the newest first',
@@ -193,7 +211,8 @@ function drawWanted({wanted, field}: FieldStory): string[] {
   if (wanted === null) return [];
   const {changeId, operation, state, requestedAt, lastSaid} = wanted;
   const what = operation === 'delete' ? 'deletion wanted by' : 'wanted by';
-  const said = lastSaid === undefined ? '' : `; the service last said ${showWanted(field, lastSaid)}`;
+  const said =
+    lastSaid === undefined ? '' : `; the service last said ${showWanted(field, lastSaid)}`;
   return [
     `  on its way   ${what} change ${changeId} since ${since(requestedAt)}, ${nameState(state)}${said}`,
   ];
@@ -202,7 +221,8 @@ function drawWanted({wanted, field}: FieldStory): string[] {
 function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
   if (removedAt !== null) return 'not known: the row is no longer here';
   if (wanted !== null) return `not yet: fieldmirror changes show ${wanted.changeId}`;
-  if (lastKnownTrue === null) return 'never: the service has not said so; the next sweep brings what it says';
+  if (lastKnownTrue === null)
+    return 'never: the service has not said so; the next sweep brings what it says';
   const {at, by} = lastKnownTrue;
   if ('kind' in by) return `${since(at)}, when it was read${by.kind === 'sweep' ? '' : ' back'}`;
   return `${since(at)}, when sweep ${by.sweepId} (${by.mode}, certified) began`;

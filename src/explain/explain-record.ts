@@ -25,19 +25,31 @@ export interface FoundRecord {
 export async function findRecord(
   db: Queryable,
   stream: Stream,
-  {account, ...record}: {readonly account: Account} & ({readonly number: string} | {readonly rowId: string}),
+  {
+    account,
+    ...record
+  }: {readonly account: Account} & ({readonly number: string} | {readonly rowId: string}),
 ): Promise<FoundRecord | null> {
   const place = {accountId: account.accountId, ...record};
   const [newest, ...older] = await readVersions(db, stream.table, place);
   if (newest === undefined) return null;
   const number = newest.fields.get(stream.key);
-  return {stream, account, number: typeof number === 'string' ? number : null, versions: [newest, ...older]};
+  return {
+    stream,
+    account,
+    number: typeof number === 'string' ? number : null,
+    versions: [newest, ...older],
+  };
 }
 
 /** The words for a record that is not here: what the service said of it, and how to ask. */
 export async function tellAbsence(
   db: Queryable,
-  {stream, account, number}: {readonly stream: Stream; readonly account: Account; readonly number: string},
+  {
+    stream,
+    account,
+    number,
+  }: {readonly stream: Stream; readonly account: Account; readonly number: string},
 ): Promise<string> {
   const place = {accountId: account.accountId, stream: stream.name, number};
   const absence = await readAbsence(db, place);
@@ -53,7 +65,11 @@ export async function tellAbsence(
  * @param typed - its name, with hyphens or underscores
  * @throws {UsageError} no such field was ever seen
  */
-export async function readFieldStory(db: Queryable, found: FoundRecord, typed: string): Promise<FieldStory> {
+export async function readFieldStory(
+  db: Queryable,
+  found: FoundRecord,
+  typed: string,
+): Promise<FieldStory> {
   const {versions, stream, account, number} = found;
   const {accountId} = account;
   const field = await findField(db, found, typed);

@@ -13,7 +13,11 @@ export interface RowEvent {
   readonly what: 'appeared' | 'changed' | 'deleted' | 'returned' | 'removed';
   readonly writer: Writer;
   /** For a row that appeared every field that is not empty. */
-  readonly changes: readonly {readonly field: string; readonly from: unknown; readonly to: unknown}[];
+  readonly changes: readonly {
+    readonly field: string;
+    readonly from: unknown;
+    readonly to: unknown;
+  }[];
   /** The service's answer when it was asked for the record, of a row that was marked deleted for it. */
   readonly evidence: NumberAnswer | null;
 }
@@ -26,7 +30,10 @@ const nothing: Version['fields'] = new Map();
  * @param versions - the newest first
  * @param deletions - every answer that the row was marked deleted for
  */
-export function tellRow(versions: readonly Version[], deletions: readonly NumberAnswer[]): RowEvent[] {
+export function tellRow(
+  versions: readonly Version[],
+  deletions: readonly NumberAnswer[],
+): RowEvent[] {
   const events: RowEvent[] = [];
   let before: Version | null = null;
   for (const version of versions.toReversed()) {
@@ -42,14 +49,26 @@ export function tellRow(versions: readonly Version[], deletions: readonly Number
 }
 
 function removalOf({validTo, remover}: Version, nextFrom: string): RowEvent {
-  return {at: validTo ?? nextFrom, what: 'removed', writer: remover ?? unknown, changes: [], evidence: null};
+  return {
+    at: validTo ?? nextFrom,
+    what: 'removed',
+    writer: remover ?? unknown,
+    changes: [],
+    evidence: null,
+  };
 }
 
-function eventOf(version: Version, before: Version | null, deletions: readonly NumberAnswer[]): RowEvent {
+function eventOf(
+  version: Version,
+  before: Version | null,
+  deletions: readonly NumberAnswer[],
+): RowEvent {
   const {validFrom: at, writer, isDeleted} = version;
   const what = whatHappened(version, before);
   const sweepId = writer.kind === 'sweep' ? writer.sweepId : null;
-  const evidence = isDeleted ? (deletions.find((answer) => answer.sweepId === sweepId) ?? null) : null;
+  const evidence = isDeleted
+    ? (deletions.find((answer) => answer.sweepId === sweepId) ?? null)
+    : null;
   return {at, what, writer, changes: compare(before?.fields ?? nothing, version.fields), evidence};
 }
 
@@ -72,7 +91,14 @@ export function drawRow(events: readonly RowEvent[]): string {
 }
 
 /** A change of the row that is on its way. */
-export function drawWish({changeId, operation, fields, base, state, requestedAt}: OpenWish): string {
+export function drawWish({
+  changeId,
+  operation,
+  fields,
+  base,
+  state,
+  requestedAt,
+}: OpenWish): string {
   const head = `${requestedAt}  ${operation} wanted by change ${changeId}, ${nameState(state)}`;
   const names = operation === 'update' ? Object.keys(fields) : [];
   const lines = names.map(
@@ -86,7 +112,9 @@ function drawEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
   const said =
     evidence === null
       ? []
-      : [`    asked for at ${evidence.askedAt}, the service said ${evidence.status}: ${evidence.words}`];
+      : [
+          `    asked for at ${evidence.askedAt}, the service said ${evidence.status}: ${evidence.words}`,
+        ];
   if (what === 'appeared') return [head, ...said];
   return [
     head,
@@ -99,5 +127,7 @@ function drawEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
 export function nameEvent(what: RowEvent['what'], count: number): string {
   if (what === 'appeared') return `appeared, with ${count} ${count === 1 ? 'field' : 'fields'}`;
   if (what === 'changed') return count === 0 ? 'written again, with nothing changed' : 'changed';
-  return {deleted: 'marked deleted', returned: 'came back', removed: 'removed from the warehouse'}[what];
+  return {deleted: 'marked deleted', returned: 'came back', removed: 'removed from the warehouse'}[
+    what
+  ];
 }

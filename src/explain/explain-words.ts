@@ -32,7 +32,8 @@ export function describeLook({mode, windowName}: Pick<Schedule, 'mode' | 'window
 }
 
 function describeChange(writer: ChangeWriter, field: string | undefined): string {
-  const {changeId, operation, table, state, isReadBack, requestedBy, sentAt, status, fields} = writer;
+  const {changeId, operation, table, state, isReadBack, requestedBy, sentAt, status, fields} =
+    writer;
   const unsent = state === 'done' ? 'nothing to send' : 'never sent';
   const sent = sentAt === null ? unsent : `sent ${sentAt}`;
   const answered = status === null ? '' : `, answered ${status}`;

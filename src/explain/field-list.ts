@@ -21,7 +21,11 @@ export interface ToldField extends Omit<Field, 'accountId'> {
 }
 
 export interface FieldsStory {
-  readonly tables: readonly {readonly table: string; readonly count: number; readonly promoted: number}[];
+  readonly tables: readonly {
+    readonly table: string;
+    readonly count: number;
+    readonly promoted: number;
+  }[];
   readonly table: string;
   /** The one field that is looked at; null: all of the table. */
   readonly field: string | null;
@@ -67,7 +71,8 @@ export async function readFields(
     fields: await Promise.all(fields),
     hasMore: listed.length > most.fields,
     events: events.map(({accountId, ...event}) => ({...event, account: nameOf(accountId)})),
-    unknown: listed.length > 0 || (asked.table ?? field) === null ? null : nearest(field ?? table, names),
+    unknown:
+      listed.length > 0 || (asked.table ?? field) === null ? null : nearest(field ?? table, names),
   };
 }
 
@@ -83,7 +88,10 @@ export function hideFields(story: FieldsStory, hidden: string): FieldsStory {
   };
 }
 
-async function readExamplesOf(db: Queryable, {accountId, tableName, field, types, columnName}: Field) {
+async function readExamplesOf(
+  db: Queryable,
+  {accountId, tableName, field, types, columnName}: Field,
+) {
   const table = allTables.find(({name}) => name === tableName);
   if (table === undefined || types.includes('secret')) return [];
   return await readExamples(db, table, {accountId, field, column: columnName});

@@ -19,7 +19,10 @@ export function hideRecord(story: RecordStory, hidden: string): RecordStory {
     values: story.values.map(hideValue),
     attributes: story.attributes.map(hideValue),
     wanted: story.wanted.map((wish) => hideWish(wish, hide)),
-    pointedAt: story.pointedAt.map((record) => ({...record, name: record.name === null ? null : hidden})),
+    pointedAt: story.pointedAt.map((record) => ({
+      ...record,
+      name: record.name === null ? null : hidden,
+    })),
     parts: story.parts.map((parts) => {
       const hidePart = hider(parts.table, hidden);
       const rows = parts.rows.map((row) => ({...row, fields: hideAll(row.fields, hidePart)}));
@@ -55,7 +58,9 @@ type Hide = <Value>(field: string, value: Value) => Value | string;
 
 function hider(table: string, hidden: string): Hide {
   return (field, value) =>
-    value === null || value === undefined || value === '' || !isPersonal(table, field) ? value : hidden;
+    value === null || value === undefined || value === '' || !isPersonal(table, field)
+      ? value
+      : hidden;
 }
 
 function hideWish(wish: OpenWish, hide: Hide): OpenWish {
@@ -66,5 +71,7 @@ function hideAll<Value>(
   fields: Readonly<Record<string, Value>>,
   hide: Hide,
 ): Readonly<Record<string, Value | string>> {
-  return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, hide(field, value)]));
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, value]) => [field, hide(field, value)]),
+  );
 }

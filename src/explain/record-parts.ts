@@ -69,22 +69,27 @@ const pointing: Readonly<Record<StreamName, readonly (readonly [StreamName, stri
   tasks: [],
 };
 
-const pointedAt: Readonly<Record<StreamName, readonly (readonly [StreamName, string, string])[]>> = {
-  customers: [['customers', 'id', 'parent_id']],
-  jobs: [['customers', 'customer_number', 'customer_number']],
-  employees: [],
-  tasks: [
-    ['jobs', 'id', 'job_id'],
-    ['customers', 'id', 'customer_id'],
-    ['employees', 'id', 'employee_id'],
-  ],
-};
+const pointedAt: Readonly<Record<StreamName, readonly (readonly [StreamName, string, string])[]>> =
+  {
+    customers: [['customers', 'id', 'parent_id']],
+    jobs: [['customers', 'customer_number', 'customer_number']],
+    employees: [],
+    tasks: [
+      ['jobs', 'id', 'job_id'],
+      ['customers', 'id', 'customer_id'],
+      ['employees', 'id', 'employee_id'],
+    ],
+  };
 
 /** Everything that hangs on a record, kind by kind; kinds of which there is nothing are left out. */
 export async function readRecordParts(
   db: Queryable,
   stream: Stream,
-  record: {readonly accountId: string; readonly fields: Version['fields']; readonly at: string | null},
+  record: {
+    readonly accountId: string;
+    readonly fields: Version['fields'];
+    readonly at: string | null;
+  },
 ): Promise<ToldParts[]> {
   const kinds = kindsOf(stream).flatMap((kind) => {
     const value = record.fields.get(kind.field);
@@ -111,7 +116,9 @@ async function readKind(
     stream: stream?.name ?? null,
     key: stream?.key ?? '',
     columns,
-    rows: then.slice(0, most).map((part) => ({...part, differs: compare(part, nowOf.get(part.rowId))})),
+    rows: then
+      .slice(0, most)
+      .map((part) => ({...part, differs: compare(part, nowOf.get(part.rowId))})),
     laterCount: now.filter(({rowId, isDeleted}) => !known.has(rowId) && !isDeleted).length,
     hasMore: now.length > most,
   };

@@ -114,7 +114,10 @@ function tellDeletion(
 ): Pick<RecordStory, 'deletedSince' | 'evidence'> {
   if (versions?.[0].isDeleted !== true) return {deletedSince: null, evidence: null};
   const deletion = tellRow(versions, deletions).findLast(({what}) => what === 'deleted');
-  return {deletedSince: deletion?.at ?? versions[0].validFrom, evidence: deletion?.evidence ?? null};
+  return {
+    deletedSince: deletion?.at ?? versions[0].validFrom,
+    evidence: deletion?.evidence ?? null,
+  };
 }
 
 function tellValues(
@@ -140,7 +143,8 @@ function tellValues(
     return {field, value, type, promotedAs, since: from, writer, ...(differs ? {now} : {})};
   };
   const named = [...columns, ...promoted.keys()].map(tell);
-  const isEmpty = (told: ToldValue) => (told.value === null || told.value === '') && !('now' in told);
+  const isEmpty = (told: ToldValue) =>
+    (told.value === null || told.value === '') && !('now' in told);
   const rest = [...new Set([...fields.keys(), ...newest.fields.keys()])].filter(
     (field) => !columns.includes(field) && !promoted.has(field),
   );
@@ -151,7 +155,10 @@ function tellValues(
   };
 }
 
-function cutEvents(events: readonly RowEvent[], skipped: number): Pick<RecordStory, 'events' | 'olderFrom'> {
+function cutEvents(
+  events: readonly RowEvent[],
+  skipped: number,
+): Pick<RecordStory, 'events' | 'olderFrom'> {
   const told = events.map((event, at) => ({...event, event: at + 1})).toReversed();
   const next = skipped + eventsAtOnce;
   return {events: told.slice(skipped, next), olderFrom: next < told.length ? next : null};

@@ -89,8 +89,13 @@ export async function readVersions(
   table: MirrorTable,
   record: {readonly accountId: string} & ({readonly number: string} | {readonly rowId: string}),
 ): Promise<Version[]> {
-  const [column, value] = 'number' in record ? [keyOf(table), record.number] : ['row_id', record.rowId];
-  const {rows} = await db.query<Found>(versionsSql(table, column), [record.accountId, value, table.name]);
+  const [column, value] =
+    'number' in record ? [keyOf(table), record.number] : ['row_id', record.rowId];
+  const {rows} = await db.query<Found>(versionsSql(table, column), [
+    record.accountId,
+    value,
+    table.name,
+  ]);
   const names = fieldColumns(table);
   return rows.map((row) => ({
     rowId: row._row_id,
@@ -99,7 +104,10 @@ export async function readVersions(
     isDeleted: row._is_deleted,
     writer: row._sweep ?? row._change ?? row._edit,
     remover: row._removal,
-    fields: new Map([...names.map((name) => [name, row[name]] as const), ...Object.entries(row._attributes)]),
+    fields: new Map([
+      ...names.map((name) => [name, row[name]] as const),
+      ...Object.entries(row._attributes),
+    ]),
   }));
 }
 

@@ -36,7 +36,11 @@ export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAd
  * @returns false where there is none of that name
  * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
  */
-export async function retryHook(db: Queryable, name: string, after: string | null): Promise<boolean> {
+export async function retryHook(
+  db: Queryable,
+  name: string,
+  after: string | null,
+): Promise<boolean> {
   if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
   const {rowCount} = await db.query(
     `UPDATE sync.feed_hooks
@@ -100,6 +104,8 @@ export async function readDeadLetter(
 
 /** Forgets a dead letter: it was taken, or a person drops it. @returns false where there is none */
 export async function deleteDeadLetter(db: Queryable, letterId: string): Promise<boolean> {
-  const {rowCount} = await db.query('DELETE FROM sync.feed_dead_letters WHERE letter_id = $1', [letterId]);
+  const {rowCount} = await db.query('DELETE FROM sync.feed_dead_letters WHERE letter_id = $1', [
+    letterId,
+  ]);
   return rowCount === 1;
 }

@@ -40,7 +40,10 @@ export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
 
 /** A subscriber as it is asked for. */
 export interface HookPlan
-  extends Pick<FeedHook, 'name' | 'target' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'> {
+  extends Pick<
+    FeedHook,
+    'name' | 'target' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'
+  > {
   readonly sealed: {readonly keyId: string; readonly bytes: Buffer};
   /** The cursor to begin at; null: the end of the feed as it is now. */
   readonly after: string | null;

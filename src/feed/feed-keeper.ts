@@ -54,7 +54,10 @@ export class FeedKeeper {
       onNotice: () => this.wake(),
       onListening: () => this.wake(),
       onFailure: (error) =>
-        log.warn({event: 'feed.unheard', reason: String(error)}, 'the feed is looked at every two seconds'),
+        log.warn(
+          {event: 'feed.unheard', reason: String(error)},
+          'the feed is looked at every two seconds',
+        ),
     });
   }
 
@@ -81,7 +84,10 @@ export class FeedKeeper {
     while (this.#isWanted && !signal.aborted) {
       this.#isWanted = false;
       await this.#lookOnce().catch((error: unknown) =>
-        this.#deps.log.warn({event: 'feed.late', reason: String(error)}, 'the feed waits for the next round'),
+        this.#deps.log.warn(
+          {event: 'feed.late', reason: String(error)},
+          'the feed waits for the next round',
+        ),
       );
       await wait(pauseMs, undefined, {signal}).catch(() => {});
     }
@@ -100,7 +106,8 @@ export class FeedKeeper {
     // A subscriber whose key no worker has is a concern by itself.
     if (means.keys.length === 0 || holds()) return;
     const keyIds = means.keys.map(({id}) => id);
-    for (const hook of await claimHooks(pool, keyIds, atOnce - this.#sending.size)) this.#send(hook);
+    for (const hook of await claimHooks(pool, keyIds, atOnce - this.#sending.size))
+      this.#send(hook);
   }
 
   #send(hook: Parameters<typeof sendHook>[1]): void {

@@ -23,7 +23,10 @@ const feedEntries = sync.table(
   (table) => [
     unique('feed_entries_position_key').on(table.position),
     check('feed_entries_operation_check', sql`${table.operation} IN (${listed(entryOperations)})`),
-    check('feed_entries_row_id_check', sql`(${table.row_id} IS NULL) = (${table.operation} = 'loaded')`),
+    check(
+      'feed_entries_row_id_check',
+      sql`(${table.row_id} IS NULL) = (${table.operation} = 'loaded')`,
+    ),
     index('feed_entries_waiting_idx').on(table.entry_id).where(sql`position IS NULL`),
   ],
 );
@@ -69,7 +72,8 @@ const feedState = sync.table(
 
 export const feedStateTable = commentTable(feedState, 'One row: how far the feed has come.', {
   is_only: 'True: there is one row.',
-  feed_id: 'Name of this feed: each cursor begins with it, so that one of another warehouse is refused.',
+  feed_id:
+    'Name of this feed: each cursor begins with it, so that one of another warehouse is refused.',
   last_position: 'The last position that was given.',
   removed_to: 'The last position whose entry is no longer kept.',
   keep_days: 'For how many days entries are kept.',

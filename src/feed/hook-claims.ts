@@ -6,7 +6,10 @@ import type {FeedHook} from './feed-hooks.ts';
 
 /** A subscriber that was claimed, and all that it takes to send to it. */
 export interface ClaimedHook
-  extends Pick<FeedHook, 'hookId' | 'name' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'> {
+  extends Pick<
+    FeedHook,
+    'hookId' | 'name' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'
+  > {
   readonly fence: number;
   readonly cursor: string;
   /** The batch that was under way; null: none. */
@@ -60,7 +63,11 @@ export async function beginBatch(
 }
 
 /** Goes on behind entries that are not sent. @returns whether the subscriber is still ours */
-export async function moveOn(db: Queryable, {hookId, fence}: Claimed, cursor: string): Promise<boolean> {
+export async function moveOn(
+  db: Queryable,
+  {hookId, fence}: Claimed,
+  cursor: string,
+): Promise<boolean> {
   const {rowCount} = await db.query(
     `UPDATE sync.feed_hooks SET cursor = $3, lease_until = now() + ${lease} WHERE ${isOurs}`,
     [hookId, fence, cursor],
@@ -84,7 +91,11 @@ export async function noteTaken(db: Queryable, {hookId, fence}: Claimed): Promis
 export async function noteRefused(
   db: Queryable,
   {hookId, fence}: Claimed,
-  {error, afterMs, stops}: {readonly error: string; readonly afterMs: number; readonly stops: boolean},
+  {
+    error,
+    afterMs,
+    stops,
+  }: {readonly error: string; readonly afterMs: number; readonly stops: boolean},
 ): Promise<void> {
   await db.query(
     `UPDATE sync.feed_hooks

@@ -41,7 +41,10 @@ export const feedHooks = sync.table(
     unique('feed_hooks_name_key').on(table.name),
     check('feed_hooks_tables_check', sql`${table.tables} <> '{}'`),
     check('feed_hooks_leaves_out_check', sql`${table.leaves_out} <> '{}'`),
-    check('feed_hooks_most_check', sql`${table.most} BETWEEN 1 AND ${sql.raw(String(mostEntries))}`),
+    check(
+      'feed_hooks_most_check',
+      sql`${table.most} BETWEEN 1 AND ${sql.raw(String(mostEntries))}`,
+    ),
     check('feed_hooks_batch_check', sql`(${table.batch_id} IS NULL) = (${table.batch_to} IS NULL)`),
     check('feed_hooks_attempts_check', sql`${table.attempts} >= 0`),
     check(

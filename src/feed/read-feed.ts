@@ -53,7 +53,10 @@ export class CursorError extends Error {
   /** Whether the reader has to begin again: its cursor is too old, or of another warehouse. */
   readonly isGone: boolean;
 
-  constructor(message: string, {isGone, cause}: {readonly isGone: boolean; readonly cause: unknown}) {
+  constructor(
+    message: string,
+    {isGone, cause}: {readonly isGone: boolean; readonly cause: unknown},
+  ) {
     super(message, {cause});
     this.isGone = isGone;
   }
@@ -87,7 +90,9 @@ export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPag
 function toCursorError(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   const isGone = error.code === 'FM410';
-  return isGone || error.code === '22023' ? new CursorError(error.message, {isGone, cause: error}) : error;
+  return isGone || error.code === '22023'
+    ? new CursorError(error.message, {isGone, cause: error})
+    : error;
 }
 
 /** The channel of Postgres that tells of new entries: sync.tell_feed names it. */

@@ -30,7 +30,11 @@ export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner)
  * @throws {UsageError} no key opens it
  * @throws {FatalError} it is damaged
  */
-export function openAccess(sealed: Sealed, keys: readonly SealingKey[], {kind, name}: Owner): Access {
+export function openAccess(
+  sealed: Sealed,
+  keys: readonly SealingKey[],
+  {kind, name}: Owner,
+): Access {
   const owner = boundOf[kind](name);
   if (!keys.some(({id}) => id === sealed.keyId))
     throw new UsageError(
@@ -41,6 +45,9 @@ export function openAccess(sealed: Sealed, keys: readonly SealingKey[], {kind, n
     return JSON.parse(unseal(sealed, keys, owner).reveal()) as Access;
   } catch (cause) {
     const mend = `fieldmirror ${verbs[kind]} remove ${name}, then fieldmirror ${verbs[kind]} add ${name}`;
-    throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {cause, kind: 'key'});
+    throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {
+      cause,
+      kind: 'key',
+    });
   }
 }

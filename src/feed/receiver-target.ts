@@ -9,7 +9,8 @@ import {UsageError} from '../core/errors.ts';
 export function parseTarget(text: string, allowsHttp: boolean): URL {
   if (!URL.canParse(text)) throw refuse('a URL', 'something else');
   const url = new URL(text);
-  if (url.username !== '' || url.password !== '') throw refuse('no user name or password in it', 'one');
+  if (url.username !== '' || url.password !== '')
+    throw refuse('no user name or password in it', 'one');
   if (url.protocol === 'https:') return url;
   if (url.protocol === 'http:' && (allowsHttp || isLoopback(url.hostname))) return url;
   throw refuse('https', `${url.protocol.slice(0, 20)}// to ${url.hostname}`);
@@ -39,7 +40,9 @@ export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
   const isSecure = url.protocol === 'smtps:';
   const strange = [...url.searchParams.keys()].find((name) => name !== 'from');
   if (strange !== undefined || url.hostname === '')
-    throw new UsageError(`the server of e-mail: expected ${expected}, got a part that is not of it`);
+    throw new UsageError(
+      `the server of e-mail: expected ${expected}, got a part that is not of it`,
+    );
   const user = decodeURIComponent(url.username);
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),

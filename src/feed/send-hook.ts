@@ -4,7 +4,14 @@ import type {Logger} from '../core/log.ts';
 import type {SealingKey} from '../core/seal.ts';
 import {Secret} from '../core/secret.ts';
 import {sendSigned} from './deliver.ts';
-import {beginBatch, type ClaimedHook, moveOn, noteRefused, noteTaken, release} from './hook-claims.ts';
+import {
+  beginBatch,
+  type ClaimedHook,
+  moveOn,
+  noteRefused,
+  noteTaken,
+  release,
+} from './hook-claims.ts';
 import {CursorError} from './read-feed.ts';
 import {type Batch, messageType, readBatch} from './read-feed-batch.ts';
 import {openAccess} from './receiver-access.ts';
@@ -51,7 +58,10 @@ export async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void>
         if (batchId === null) return;
         await sendBatch(deps, hook, {...batch, batchId});
         if (!(await noteTaken(pool, hook))) return;
-        log.debug({event: 'hook.taken', hook: hook.name, entries: batch.entries.length}, 'a batch was taken');
+        log.debug(
+          {event: 'hook.taken', hook: hook.name, entries: batch.entries.length},
+          'a batch was taken',
+        );
       }
       onMoved?.();
       cursor = batch.to;
@@ -85,11 +95,17 @@ export async function sendBatch(
     timestamp: entries.at(-1)?.at ?? new Date().toISOString(),
     data: {hook: name, entries, cursor: to},
   });
-  return await sendSigned({url, secret: new Secret(secret)}, {messageId: batchId, body}, {...means, signal});
+  return await sendSigned(
+    {url, secret: new Secret(secret)},
+    {messageId: batchId, body},
+    {...means, signal},
+  );
 }
 
 function isOfHook(error: unknown): boolean {
-  return [RetryableError, UsageError, FatalError, CursorError].some((kind) => error instanceof kind);
+  return [RetryableError, UsageError, FatalError, CursorError].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 async function postpone({pool, log}: HookDeps, hook: ClaimedHook, cause: unknown): Promise<void> {
@@ -103,7 +119,11 @@ async function postpone({pool, log}: HookDeps, hook: ClaimedHook, cause: unknown
   await noteRefused(pool, hook, {error, afterMs: Math.max(asked, backOffMs(hook.attempts)), stops});
   const facts = {hook: hook.name, attempt: hook.attempts + 1, reason: error};
   if (stops) log.error({event: 'hook.stopped', ...facts}, 'a subscriber of the feed is stopped');
-  else log.warn({event: 'hook.postponed', ...facts}, 'a batch of the feed was not taken; it is sent again');
+  else
+    log.warn(
+      {event: 'hook.postponed', ...facts},
+      'a batch of the feed was not taken; it is sent again',
+    );
 }
 
 /** Twice as long after each try, and never in step with others. */

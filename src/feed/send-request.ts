@@ -51,8 +51,13 @@ export async function sendRequest({url, body, headers = {}, ...way}: Sending): P
     const {status, headers: got} = await exchange(writes, request, {...limits, signal});
     if (status >= 200 && status < 300) return String(status);
     const retryAfter = got['retry-after'];
-    const retryAfterMs = parseRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, Date.now());
-    throw new RetryableError(`${url.host}: expected an answer of 2xx, got ${status}`, {retryAfterMs});
+    const retryAfterMs = parseRetryAfter(
+      typeof retryAfter === 'string' ? retryAfter : undefined,
+      Date.now(),
+    );
+    throw new RetryableError(`${url.host}: expected an answer of 2xx, got ${status}`, {
+      retryAfterMs,
+    });
   } catch (error) {
     if (!(error instanceof ExchangeError)) throw error;
     throw new RetryableError(`${url.host}: expected an answer, got ${describeFailure(error)}`);

@@ -42,7 +42,8 @@ export function boundsOf(part: PartName): PartBounds {
 const columns = ['worker_id', 'part', 'good_at', 'begun_at', 'last_error'] as const;
 
 /** How a part of a live worker fares: a row of sync.heartbeats. */
-export interface PartHealth extends ReadRow<typeof heartbeats.$inferSelect, (typeof columns)[number]> {
+export interface PartHealth
+  extends ReadRow<typeof heartbeats.$inferSelect, (typeof columns)[number]> {
   /** The worker's machine and process; null where it has not yet looked for work. */
   readonly host: string | null;
   readonly pid: number | null;

@@ -36,7 +36,8 @@ export async function readInstallationRow(db: Queryable): Promise<Installation> 
        FROM (SELECT) AS here LEFT JOIN sync.installation AS held ON true`,
   );
   const [installation] = rows;
-  if (installation === undefined) throw new TypeError('a query without a condition returns its row');
+  if (installation === undefined)
+    throw new TypeError('a query without a condition returns its row');
   return installation;
 }
 
@@ -64,7 +65,8 @@ export async function findCopy(db: Queryable, name: string): Promise<string | nu
   const found = await readInstallationRow(db);
   const reason = describeCopy(found, name);
   const {names, isSameServer, isStandby} = found;
-  if (reason !== null || isStandby || (isSameServer && names?.includes(name) === true)) return reason;
+  if (reason !== null || isStandby || (isSameServer && names?.includes(name) === true))
+    return reason;
   await noteServer(db, name);
   return null;
 }

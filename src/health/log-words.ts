@@ -12,7 +12,13 @@ type NamedSweep = Pick<Sweep, 'sweepId' | 'stream' | 'windowName' | 'recordNumbe
 };
 
 /** `sweep 12 of jobs (acme)`; of a window `sweep 13 of jobs, scheduled=today (acme)`, of a record `sweep 14 of jobs 4711 (acme)`. */
-export function nameSweep({sweepId, stream, windowName, recordNumber, accountName}: NamedSweep): string {
+export function nameSweep({
+  sweepId,
+  stream,
+  windowName,
+  recordNumber,
+  accountName,
+}: NamedSweep): string {
   const record = recordNumber === null ? '' : ` ${recordNumber}`;
   const window = windowName === null ? '' : `, ${windowName}`;
   return `sweep ${sweepId} of ${stream}${record}${window} (${accountName})`;
@@ -39,7 +45,9 @@ function tellCounts(counts: SweepCounts): string {
     [tombstoned, 'gone'],
     [quarantined, 'in quarantine'],
   ] as const;
-  const told = changes.flatMap(([count, word]) => (count === 0 ? [] : [`${formatNumber(count)} ${word}`]));
+  const told = changes.flatMap(([count, word]) =>
+    count === 0 ? [] : [`${formatNumber(count)} ${word}`],
+  );
   const read = `${formatNumber(records)} ${records === 1 ? 'record' : 'records'}`;
   return [read, ...(told.length === 0 ? ['nothing changed'] : told)].join(', ');
 }

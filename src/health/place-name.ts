@@ -21,7 +21,8 @@ const ownMachine = /^(localhost|127\..*|\[::1\]|)$/;
  */
 export async function namePlace({databaseUrl, directUrl, home}: WarehouseAddress): Promise<string> {
   const address = directUrl ?? databaseUrl;
-  if (address === null) return `${await realpath(home).catch(() => resolve(home))}${await nameMachine()}`;
+  if (address === null)
+    return `${await realpath(home).catch(() => resolve(home))}${await nameMachine()}`;
   const {hostname, port, pathname, searchParams} = new URL(address);
   const socket = searchParams.get('host') ?? '';
   const place = `${hostname === '' ? socket : hostname}:${port === '' ? 5432 : port}${pathname}`;

@@ -25,7 +25,10 @@ export interface FullSweepFigures {
 }
 
 /** Reads every account's figures of the streams named, also of streams that were never swept. */
-export async function listStreamFigures(db: Queryable, streams: readonly string[]): Promise<StreamFigures[]> {
+export async function listStreamFigures(
+  db: Queryable,
+  streams: readonly string[],
+): Promise<StreamFigures[]> {
   const {rows} = await db.query<StreamFigures>(
     `SELECT account_id AS "accountId", asked.stream,
             extract(epoch FROM now() - proven.started_at)::float8 AS "provenAge", ended.figures AS "lastFull"

@@ -12,7 +12,9 @@ const databaseSize = 'pg_database_size(current_database())';
 
 /** How many bytes the whole database takes on disk. */
 export async function readDatabaseBytes(db: Queryable): Promise<number> {
-  const {rows} = await db.query<{bytes: number}>(`SELECT ${databaseSize}::double precision AS bytes`);
+  const {rows} = await db.query<{bytes: number}>(
+    `SELECT ${databaseSize}::double precision AS bytes`,
+  );
   return rows[0]?.bytes ?? 0;
 }
 

@@ -37,6 +37,8 @@ export function describeSweep(sweep: RunningSweep & Named): UnderWay {
       ? paceOf({done: records, total: lastRecords, elapsedMs})
       : {done: records, total: null, perSecond: null, leftMs: null};
   const far =
-    stage === 'read' ? tellPace(pace, {things: 'records'}) : `${formatNumber(records)} records read`;
+    stage === 'read'
+      ? tellPace(pace, {things: 'records'})
+      : `${formatNumber(records)} records read`;
   return {account, pace, text: `${nameSweep(sweep)}: ${far}${stages[stage]}`};
 }

@@ -25,7 +25,9 @@ export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps)
     app.get('/livez', async () => ({status: 'ok'}));
     app.get('/readyz', async (_request, reply) => {
       const {isReady, checks} = await probe.look();
-      return reply.code(isReady ? 200 : 503).send({status: isReady ? 'ready' : 'not-ready', checks});
+      return reply
+        .code(isReady ? 200 : 503)
+        .send({status: isReady ? 'ready' : 'not-ready', checks});
     });
     app.get('/metrics', async (_request, reply) => {
       const text = await exporter.expose();

@@ -2,7 +2,12 @@
 
 import {z} from 'zod';
 import {attemptOutcomes, changeStates} from '../changes/change-states.ts';
-import {type Column, changeOperations, type MirrorTable, ownColumns} from '../streams/mirror-table.ts';
+import {
+  type Column,
+  changeOperations,
+  type MirrorTable,
+  ownColumns,
+} from '../streams/mirror-table.ts';
 
 /** Numbers are text: no digit is lost. */
 const number = z.string();
@@ -12,9 +17,13 @@ const values = z.record(z.string(), z.union([z.string(), z.null(), z.array(z.str
 const changeShape = {
   change_id: number,
   table: z.string(),
-  row_id: number.describe('row_id of the row in its table; it has one before the service gives a number.'),
+  row_id: number.describe(
+    'row_id of the row in its table; it has one before the service gives a number.',
+  ),
   operation: z.enum(changeOperations),
-  number: number.nullable().describe('Number of the record at the service; null until it has given one.'),
+  number: number
+    .nullable()
+    .describe('Number of the record at the service; null until it has given one.'),
   parent_row_id: number.nullable(),
   external_key: z.string().nullable(),
   fields: values.describe('The values wanted, as text; instants in UTC.'),
@@ -40,7 +49,9 @@ const changeShape = {
     .describe('What the service made of it, where that is not what was asked for.'),
 };
 
-export const changeSchema = z.object(changeShape).describe('A change on its way to the service, or settled.');
+export const changeSchema = z
+  .object(changeShape)
+  .describe('A change on its way to the service, or settled.');
 
 export const unchangedSchema = z
   .object({
@@ -145,13 +156,18 @@ function shapeOf({columns}: MirrorTable): Record<string, z.ZodType> {
   const {row_id, external_key, parent_row_id, ...rest} = own;
   return {
     ...describeOwn({row_id, external_key, parent_row_id}),
-    ...Object.fromEntries(columns.map(({name, type, comment}) => [name, types[type].describe(comment)])),
+    ...Object.fromEntries(
+      columns.map(({name, type, comment}) => [name, types[type].describe(comment)]),
+    ),
     ...describeOwn(rest),
   };
 }
 
 function describeOwn(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   return Object.fromEntries(
-    Object.entries(shape).map(([name, schema]) => [name, schema.describe(ownColumns[name] ?? name)]),
+    Object.entries(shape).map(([name, schema]) => [
+      name,
+      schema.describe(ownColumns[name] ?? name),
+    ]),
   );
 }

@@ -37,7 +37,8 @@ export async function addApi(
   app: FastifyInstance,
   {pools, log, known, directUrl}: ApiOptions,
 ): Promise<void> {
-  const onTrouble = (reason: string) => log.warn({reason, docs: errorNumbers.feed}, 'the feed is late');
+  const onTrouble = (reason: string) =>
+    log.warn({reason, docs: errorNumbers.feed}, 'the feed is late');
   const watches = {
     feed: new FeedWatch({directUrl, pool: pools.writes, onTrouble}),
     changes: new NoticeWatch({
@@ -84,15 +85,19 @@ function checkWith(schema: z.ZodType, place: Flaw['in']) {
     const errors = findFlaws(read.error.issues, {place, value});
     const [worst] = errors;
     const detail =
-      worst && `${worst.at === '' ? place : worst.at}: expected ${worst.expected}, got ${worst.got}`;
-    return {error: new Problem(400, 'invalid', {errors, ...(detail === undefined ? {} : {detail})})};
+      worst &&
+      `${worst.at === '' ? place : worst.at}: expected ${worst.expected}, got ${worst.got}`;
+    return {
+      error: new Problem(400, 'invalid', {errors, ...(detail === undefined ? {} : {detail})}),
+    };
   };
 }
 
 /** Answers with a problem, and says when to come again. */
 export function sendProblem(reply: FastifyReply, {body}: Problem): void {
   if (body.status === 401) reply.header('www-authenticate', 'Bearer');
-  if (body.status === 503 || body.status === 429) reply.header('retry-after', String(retryAfterSeconds));
+  if (body.status === 503 || body.status === 429)
+    reply.header('retry-after', String(retryAfterSeconds));
   void reply
     .code(body.status)
     .type('application/problem+json')

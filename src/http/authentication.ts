@@ -25,7 +25,10 @@ export interface AccountKey extends ApiKey {
 }
 
 /** The key that a request came with. @throws {Problem} it is of no one account, or may only read, and a writer is asked for */
-export function keyOf(request: FastifyRequest, options: {readonly mustWrite?: boolean} = {}): AccountKey {
+export function keyOf(
+  request: FastifyRequest,
+  options: {readonly mustWrite?: boolean} = {},
+): AccountKey {
   const key = keys.get(request);
   if (key === undefined) throw new Problem(401, 'unauthorized');
   if (options.mustWrite === true && key.role === 'viewer') {

@@ -38,7 +38,9 @@ export class CachedReading<T> {
     const answered = new AbortController();
     const {patienceMs} = this.#options;
     const tooLate = wait(patienceMs, undefined, {signal: answered.signal, ref: false}).then(() => {
-      throw new RetryableError(`expected an answer within ${patienceMs / 1000} s, got none; it may be busy`);
+      throw new RetryableError(
+        `expected an answer within ${patienceMs / 1000} s, got none; it may be busy`,
+      );
     });
     tooLate.catch(() => {});
     try {

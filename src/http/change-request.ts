@@ -35,7 +35,9 @@ const noisyDecimals = 4;
 
 const isText = (text: string) => text.isWellFormed() && !text.includes('\0');
 
-const text = z.string().refine(isText, {error: 'expected text without U+0000 and without half a character'});
+const text = z
+  .string()
+  .refine(isText, {error: 'expected text without U+0000 and without half a character'});
 
 const digits = z
   .union([z.string().regex(/^[1-9]\d{0,17}$/), z.int().min(1)], {
@@ -46,7 +48,10 @@ const digits = z
 const expectDecimal = `expected a decimal number; one of more than ${certainDigits} digits as text`;
 const decimal = z
   .union(
-    [z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/), z.number().refine(isCertain, {error: expectDecimal})],
+    [
+      z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/),
+      z.number().refine(isCertain, {error: expectDecimal}),
+    ],
     {error: expectDecimal},
   )
   .transform(String);
@@ -54,7 +59,8 @@ const decimal = z
 const instant = z
   .string()
   .regex(timePattern, {
-    error: "expected 2027-03-14 09:30 by the clock of the account's zone, or 2027-03-14T09:30:00-04:00",
+    error:
+      "expected 2027-03-14 09:30 by the clock of the account's zone, or 2027-03-14T09:30:00-04:00",
   })
   .describe(
     "2027-03-14 09:30 by the clock of the account's zone, or ISO 8601 with an offset. Seconds are cut off.",
@@ -74,7 +80,10 @@ const externalKey = text
   .max(200)
   .describe('Key of the row in your own system; unique among the rows of a table.');
 const rowId = digits.describe('row_id of the row.');
-const hold = z.boolean().optional().describe('True keeps the change here until a person releases it.');
+const hold = z
+  .boolean()
+  .optional()
+  .describe('True keeps the change here until a person releases it.');
 
 const isOne = (reference: object) =>
   Object.values(reference).filter((value) => value !== undefined).length === 1;
@@ -118,9 +127,15 @@ function buildTable(writes: Writes) {
     fields: fields(rules.filter(({onCreate}) => onCreate)).optional(),
   };
   const {parent} = writes;
-  const create = parent === null ? closed(alone) : closed({...alone, parent: buildParent(parent.table)});
+  const create =
+    parent === null ? closed(alone) : closed({...alone, parent: buildParent(parent.table)});
   // A row that the service does not have yet takes the fields of a create: the triggers know.
-  const update = closed({...named, operation: z.literal('update'), ...target, fields: fields(rules)})
+  const update = closed({
+    ...named,
+    operation: z.literal('update'),
+    ...target,
+    fields: fields(rules),
+  })
     .describe('Named by one of number, row_id, external_key.')
     .refine(...namesOne)
     .refine(({fields: given}) => Object.keys(given).length > 0, {

@@ -30,5 +30,9 @@ export function listUnknown(asked: readonly string[], known: readonly string[]) 
   const found = new Set(known);
   return [...new Set(asked)]
     .filter((id) => !found.has(id))
-    .map((id) => ({change_id: id, state: null, refusal: `change ${id}: there is none of that number`}));
+    .map((id) => ({
+      change_id: id,
+      state: null,
+      refusal: `change ${id}: there is none of that number`,
+    }));
 }

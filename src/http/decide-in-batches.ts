@@ -22,7 +22,9 @@ const decidedEndSchema = z
       left: z.int().describe('Were not come to, because of the problem.'),
     }),
     is_cut: isCutSchema,
-    problem: problemSchema.nullable().describe('Why it ended early; what was decided before stays decided.'),
+    problem: problemSchema
+      .nullable()
+      .describe('Why it ended early; what was decided before stays decided.'),
   })
   .describe('The last line. An answer without it was cut off.');
 
@@ -55,7 +57,9 @@ export async function* decideInBatches(
     const batch = {...asked, ids: ids.slice(at, at + batchSize)};
     try {
       if (stop.aborted) throw stopped();
-      const lines = await turns.take(key.apiKeyId, () => decideBatch(pool, key, batch), {isPart: true});
+      const lines = await turns.take(key.apiKeyId, () => decideBatch(pool, key, batch), {
+        isPart: true,
+      });
       const decided = lines.filter(({state}) => state !== null).length;
       totals.decided += decided;
       totals.refused += lines.length - decided;
@@ -77,7 +81,9 @@ async function choose(
 ): Promise<{readonly ids: readonly string[]; readonly isCut: boolean}> {
   const found =
     given ??
-    (await listDecidable(pool, toWanted(accountId, filter), mostDecided + 1)).map(({changeId}) => changeId);
+    (await listDecidable(pool, toWanted(accountId, filter), mostDecided + 1)).map(
+      ({changeId}) => changeId,
+    );
   const ids = [...new Set(found.slice(0, mostDecided))].sort((one, other) =>
     Number(BigInt(one) - BigInt(other)),
   );

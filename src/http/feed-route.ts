@@ -38,7 +38,10 @@ const feedQuery = z.strictObject({
     })
     .optional()
     .describe('Only entries of these, as in jobs,customers.'),
-  own: z.enum(['true', 'false']).default('true').describe('false leaves out what this key wrote itself.'),
+  own: z
+    .enum(['true', 'false'])
+    .default('true')
+    .describe('false leaves out what this key wrote itself.'),
 });
 
 const number = z.string().nullable();
@@ -61,7 +64,10 @@ export const entrySchema = z
     before: values.describe('The changed fields before; of a removed row all that had a value.'),
     after: values.describe('The changed fields after; of a created row all that have a value.'),
     at: z.string().meta({format: 'date-time'}),
-    written_by: z.string().nullable().describe('Database user; null where it came from the service.'),
+    written_by: z
+      .string()
+      .nullable()
+      .describe('Database user; null where it came from the service.'),
     application: z.string().nullable().describe('Of a key http: and its name.'),
     change_id: number.describe('The change that caused the entry; null where none did.'),
     own: z.boolean().describe('Whether this key wrote it.'),
@@ -107,7 +113,13 @@ export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDe
     handler: async (request, reply) => {
       const {after = null, wait, limit, tables, own} = request.query;
       const {apiKeyId, accountId, name, masks} = keyOf(request);
-      const query = {after, limit, accountId, tables: tables?.split(',') ?? null, reader: `http: ${name}`};
+      const query = {
+        after,
+        limit,
+        accountId,
+        tables: tables?.split(',') ?? null,
+        reader: `http: ${name}`,
+      };
       return await places.take(apiKeyId, reply, async (signal) => {
         const {entries, cursor} = await followFeed(
           {watch, take: (read) => turns.take(apiKeyId, () => read(reads))},

@@ -25,7 +25,10 @@ interface FollowDeps {
  * The entries after a cursor: at once where there are some, else as soon as there are, and none when the time is over.
  * @throws {Problem} 410: the reader has to begin again; 400: it is no cursor
  */
-export async function followFeed({watch, take}: FollowDeps, following: Following): Promise<FeedPage> {
+export async function followFeed(
+  {watch, take}: FollowDeps,
+  following: Following,
+): Promise<FeedPage> {
   const {query, showsOwn, masks, waitMs, signal} = following;
   const until = performance.now() + waitMs;
   const ended = AbortSignal.any([signal, watch.signal]);

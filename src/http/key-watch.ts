@@ -32,7 +32,8 @@ export class KeyWatch {
   async #look(): Promise<void> {
     try {
       const revoked = new Set(await listRevoked(this.#pool, [...new Set(this.#waiting.values())]));
-      for (const [controller, apiKeyId] of this.#waiting) if (revoked.has(apiKeyId)) controller.abort();
+      for (const [controller, apiKeyId] of this.#waiting)
+        if (revoked.has(apiKeyId)) controller.abort();
     } catch {
       // The database is away: the request itself fails with it, or the next look finds the key.
     }

@@ -56,12 +56,19 @@ function addListing(instance: FastifyInstance, {reads}: Ways): void {
         listApiChanges(reads.pool, wanted, {externalKey, after, limit: limit + 1}),
       );
       const page = changes.slice(0, limit);
-      return {changes: page, next_after: changes.length > limit ? (page.at(-1)?.change_id ?? null) : null};
+      return {
+        changes: page,
+        next_after: changes.length > limit ? (page.at(-1)?.change_id ?? null) : null,
+      };
     },
   });
 }
 
-function addDeciding(instance: FastifyInstance, {writes: {pool, turns}}: Ways, explain: Explain): void {
+function addDeciding(
+  instance: FastifyInstance,
+  {writes: {pool, turns}}: Ways,
+  explain: Explain,
+): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const places = new WaitingPlaces('decisions line by line', 'Make them one after the other.');
   const stopping = new AbortController();
@@ -71,7 +78,8 @@ function addDeciding(instance: FastifyInstance, {writes: {pool, turns}}: Ways, e
     url: '/changes/decide',
     schema: {
       operationId: 'decideChanges',
-      summary: 'Decides up to 10,000 changes alike: what can be decided is done, and the rest says why not.',
+      summary:
+        'Decides up to 10,000 changes alike: what can be decided is done, and the rest says why not.',
       tags: ['changes'],
       body: decideRequestSchema,
       response: {200: jsonOrLines(decidedSchema, decidedLineSchema), ...problems},
@@ -103,7 +111,11 @@ function jsonOrLines(whole: z.ZodType, line: z.ZodType) {
   };
 }
 
-function addUndoing(instance: FastifyInstance, {writes: {pool, turns}}: Ways, explain: Explain): void {
+function addUndoing(
+  instance: FastifyInstance,
+  {writes: {pool, turns}}: Ways,
+  explain: Explain,
+): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const places = new WaitingPlaces(
     'undos line by line',

@@ -19,7 +19,8 @@ export class Absence {
   }
 
   noteAway(reason: string): void {
-    if (!this.#isAway) this.#log.warn({reason, docs: errorNumbers.outage}, `${this.#thing} does not answer`);
+    if (!this.#isAway)
+      this.#log.warn({reason, docs: errorNumbers.outage}, `${this.#thing} does not answer`);
     this.#isAway = true;
   }
 }

@@ -33,7 +33,12 @@ const latenesses = wordsOf<Lateness>({
     held: true,
   },
 });
-const eventKinds = wordsOf<FieldEvent['kind']>({new: true, vanished: true, returned: true, retyped: true});
+const eventKinds = wordsOf<FieldEvent['kind']>({
+  new: true,
+  vanished: true,
+  returned: true,
+  retyped: true,
+});
 const unfinishedStates = ['due', 'running'] as const;
 
 /**
@@ -46,7 +51,11 @@ export function toSamples(figures: HealthFigures): Sample[] {
     ...samplesOfTables(figures),
     ...samplesOfRetention(figures),
     sample('workersAlive', {}, figures.workersAlive),
-    sample('starWait', {}, figures.starWaitsSince === null ? 0 : ageOf(figures.starWaitsSince, figures)),
+    sample(
+      'starWait',
+      {},
+      figures.starWaitsSince === null ? 0 : ageOf(figures.starWaitsSince, figures),
+    ),
   ];
 }
 
@@ -58,7 +67,9 @@ function samplesOfAccount(
   const own = ownFigures(figures, accountId);
   const labels = {account: name};
   return [
-    ...accountStates.map((word) => sample('accountState', {...labels, state: word}, Number(word === state))),
+    ...accountStates.map((word) =>
+      sample('accountState', {...labels, state: word}, Number(word === state)),
+    ),
     ...own.streams.flatMap((stream) => samplesOfStream(stream, own, labels)),
     ...samplesOfSchedules(own, labels),
     ...samplesOfChanges(own, labels),
@@ -71,7 +82,8 @@ function samplesOfAccount(
 
 function ownFigures(figures: HealthFigures, accountId: string): HealthFigures {
   const isOwn = (row: {readonly accountId: string}) => row.accountId === accountId;
-  const {streams, promises, unfinished, nextDue, overdue, quarantine, changes, late, events} = figures;
+  const {streams, promises, unfinished, nextDue, overdue, quarantine, changes, late, events} =
+    figures;
   return {
     ...figures,
     streams: streams.filter(isOwn),
@@ -122,7 +134,11 @@ function samplesOfStream(figures: StreamFigures, own: HealthFigures, ofAccount: 
   ];
 }
 
-function samplesOfPromise(promises: HealthFigures['promises'], own: HealthFigures, labels: Labels): Sample[] {
+function samplesOfPromise(
+  promises: HealthFigures['promises'],
+  own: HealthFigures,
+  labels: Labels,
+): Sample[] {
   const promise = closestPromise(promises);
   if (promise === undefined) return [];
   const since = countsSince(promise);

@@ -1,6 +1,9 @@
 import swagger from '@fastify/swagger';
 import type {FastifyInstance} from 'fastify';
-import {createJsonSchemaTransform, createJsonSchemaTransformObject} from 'fastify-type-provider-zod';
+import {
+  createJsonSchemaTransform,
+  createJsonSchemaTransformObject,
+} from 'fastify-type-provider-zod';
 import {z} from 'zod';
 import {changeSchema, storySchema, unchangedSchema} from './answers.ts';
 import {changeRequestSchema} from './change-request.ts';
@@ -34,7 +37,8 @@ const options = {
       jsonSchema: z.core.JSONSchema.BaseSchema;
     }) => {
       const {def} = zodSchema._zod;
-      if (def.type === 'object' && def.catchall === undefined) delete jsonSchema.additionalProperties;
+      if (def.type === 'object' && def.catchall === undefined)
+        delete jsonSchema.additionalProperties;
     },
   },
 };
@@ -65,13 +69,17 @@ function dropUnused<Document extends object>(document: Document): Document {
   const components = componentsSchema.parse(document.components);
   const used = new Set<string>();
   const mark = (value: unknown): void => {
-    for (const [, id = ''] of JSON.stringify(value ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    for (const [, id = ''] of JSON.stringify(value ?? null).matchAll(
+      /"#\/components\/schemas\/([^"]+)"/g,
+    )) {
       if (used.has(id)) continue;
       used.add(id);
       mark(components.schemas[id]);
     }
   };
   mark(document.paths);
-  const schemas = Object.fromEntries(Object.entries(components.schemas).filter(([id]) => used.has(id)));
+  const schemas = Object.fromEntries(
+    Object.entries(components.schemas).filter(([id]) => used.has(id)),
+  );
   return {...document, components: {...components, schemas}};
 }

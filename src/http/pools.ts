@@ -21,8 +21,16 @@ export function openPools(
   given: Pick<PoolOptions, 'lockTimeoutMs' | 'sharesSessions'> = {},
 ): ApiPools {
   const shared = {statementTimeoutMs, lockTimeoutMs, ...given};
-  const reads = openPool(databaseUrl, {...shared, max: connections.reads, applicationName: 'http reads'});
-  const writes = openPool(databaseUrl, {...shared, max: connections.writes, applicationName: 'http writes'});
+  const reads = openPool(databaseUrl, {
+    ...shared,
+    max: connections.reads,
+    applicationName: 'http reads',
+  });
+  const writes = openPool(databaseUrl, {
+    ...shared,
+    max: connections.writes,
+    applicationName: 'http writes',
+  });
   const close = async () => {
     await Promise.all([reads.end(), writes.end()]);
   };

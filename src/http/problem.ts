@@ -23,7 +23,9 @@ export const problemSchema = z
     detail: z.string().optional().describe('What went wrong, this time.'),
     hint: z.string().optional().describe('What to do next.'),
     errors: z.array(flaw).optional().describe('Where it is wrong.'),
-    docs: z.string().describe('The number of the page with cause and mend: E24 is docs/errors/E24.md.'),
+    docs: z
+      .string()
+      .describe('The number of the page with cause and mend: E24 is docs/errors/E24.md.'),
   })
   .describe('What went wrong: RFC 9457.');
 
@@ -65,14 +67,23 @@ const column = /^warehouse\.\w+\.(\w+): (?:expected )?(.*)$/s;
  * @param at - JSON pointer to the change in the body
  */
 export function explainRefusal(error: unknown, at: string): unknown {
-  if (!(error instanceof pg.DatabaseError) || !/^(?:22|23|55000|P0)/.test(error.code ?? '')) return error;
+  if (!(error instanceof pg.DatabaseError) || !/^(?:22|23|55000|P0)/.test(error.code ?? ''))
+    return error;
   if (error.code === '23505' && error.constraint?.endsWith('_external_key')) {
     const detail = 'external_key: another row of the table has it';
-    const errors = [{in: 'body' as const, at: `${at}/external_key`, expected: 'a key that no other row has'}];
-    return new Problem(422, 'refused', {detail, hint: 'Update that row instead.', errors, cause: error});
+    const errors = [
+      {in: 'body' as const, at: `${at}/external_key`, expected: 'a key that no other row has'},
+    ];
+    return new Problem(422, 'refused', {
+      detail,
+      hint: 'Update that row instead.',
+      errors,
+      cause: error,
+    });
   }
   const [, name, expected] = column.exec(error.message) ?? [];
-  const place = name === undefined ? at : `${at}/${name.endsWith('_number') ? 'parent' : `fields/${name}`}`;
+  const place =
+    name === undefined ? at : `${at}/${name.endsWith('_number') ? 'parent' : `fields/${name}`}`;
   return new Problem(422, 'refused', {
     detail: error.message,
     hint: error.hint,

@@ -24,7 +24,11 @@ export async function readChanges(
 }
 
 /** One change with its attempts and conflicts; null when the account has none of that number. */
-export async function readStory(db: Queryable, accountId: string, changeId: string): Promise<Story | null> {
+export async function readStory(
+  db: Queryable,
+  accountId: string,
+  changeId: string,
+): Promise<Story | null> {
   const change = (await readChanges(db, accountId, [changeId])).get(changeId);
   if (change === undefined) return null;
   const attempts = await db.query<Story['attempts'][number]>(
@@ -37,7 +41,12 @@ export async function readStory(db: Queryable, accountId: string, changeId: stri
        FROM sync.conflicts WHERE change_id = $1 ORDER BY conflict_id`,
     [changeId],
   );
-  return {...change, docs: pageOfChange(change), attempts: attempts.rows, conflicts: conflicts.rows};
+  return {
+    ...change,
+    docs: pageOfChange(change),
+    attempts: attempts.rows,
+    conflicts: conflicts.rows,
+  };
 }
 
 /** The change that a statement of this transaction made or went into, since it was last forgotten. */

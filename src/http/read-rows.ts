@@ -17,7 +17,11 @@ export type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
  * The next rows of a table, in order of row_id, which never changes: a row that stands throughout is read
  * once, though others come and go meanwhile.
  */
-export async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Promise<Row[]> {
+export async function readRows(
+  pool: pg.Pool,
+  table: MirrorTable,
+  query: RowsQuery,
+): Promise<Row[]> {
   const {accountId, afterRowId, limit, showsDeleted, changedSince} = query;
   const {rows} = await pool.query<Row>(
     `SELECT ${columnsOf(table).map(pg.escapeIdentifier).join(', ')} FROM warehouse.${pg.escapeIdentifier(table.name)}

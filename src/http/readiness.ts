@@ -49,13 +49,17 @@ export class ReadinessProbe {
     const options = {...defaults, ...reading};
     this.#databaseUrl = pool.options.connectionString ?? '';
     this.#ofWarehouse = new CachedReading(() => checkWarehouse(pool), options);
-    this.#ofQueue = queue === undefined ? null : new CachedReading(() => checkQueue(queue), options);
+    this.#ofQueue =
+      queue === undefined ? null : new CachedReading(() => checkQueue(queue), options);
     this.#warehouseAbsence = new Absence(log, 'readyz: the warehouse');
     this.#queueAbsence = new Absence(log, 'readyz: the queue');
   }
 
   async look(): Promise<Readiness> {
-    const [ofWarehouse, ofQueue] = await Promise.all([this.#lookAtWarehouse(), this.#lookAtQueue()]);
+    const [ofWarehouse, ofQueue] = await Promise.all([
+      this.#lookAtWarehouse(),
+      this.#lookAtQueue(),
+    ]);
     const checks = [...ofWarehouse, ...ofQueue];
     return {isReady: checks.every(({verdict}) => verdict === 'ok'), checks};
   }

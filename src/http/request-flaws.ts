@@ -30,12 +30,15 @@ export function findFlaws(
 
 /** JSON pointer, RFC 6901. */
 export function toPointer(path: readonly Part[]): string {
-  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  return path
+    .map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
 }
 
 /** One change or an array of them: the issues of the form that was meant. */
 function openUnion(issue: Issue): Issue[] {
-  if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0) return [issue];
+  if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0)
+    return [issue];
   const isMeant = (branch: readonly Issue[]) =>
     !branch.some(({code, path}) => code === 'invalid_type' && path.length === 0);
   return [...(issue.errors.find(isMeant) ?? [{...issue, message: 'expected an object'}])];

@@ -67,7 +67,10 @@ const listQuery = z.strictObject({
     .describe(
       'Only rows that changed in the warehouse since: by _changed_at, the beginning of the transaction that wrote the row. Ask with some minutes to spare; a row read twice does no harm.',
     ),
-  deleted: z.enum(['true', 'false']).optional().describe('Whether rows that are gone are listed, too.'),
+  deleted: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('Whether rows that are gone are listed, too.'),
 });
 
 const idempotencyKey = z
@@ -110,7 +113,9 @@ function addChanges(app: App, {pool, turns}: Ways['writes']): void {
       tags: ['changes'],
       headers: z.object({'idempotency-key': idempotencyKey}),
       querystring: z.strictObject({
-        batch: batchName.optional().describe('A name for the transaction, by which its changes are found.'),
+        batch: batchName
+          .optional()
+          .describe('A name for the transaction, by which its changes are found.'),
       }),
       body: changesRequestSchema,
       response: {200: resultsSchema, 202: resultsSchema, ...problems},
@@ -167,7 +172,8 @@ function findPlace(table: MirrorTable, query: z.infer<typeof listQuery>): Place 
     const filters = {showsDeleted: deleted === 'true', changedSince: changedSince ?? null};
     return {table: table.name, afterRowId: '0', ...filters};
   }
-  if (begun?.table !== table.name) throw refuse('page', `next_page of an earlier answer for ${table.name}`);
+  if (begun?.table !== table.name)
+    throw refuse('page', `next_page of an earlier answer for ${table.name}`);
   if (deleted !== undefined && (deleted === 'true') !== begun.showsDeleted)
     throw refuse('deleted', 'the same as for the first page, or nothing: page has it');
   if (changedSince !== undefined && changedSince !== begun.changedSince)

@@ -15,7 +15,9 @@ const usualPatienceMs = 30_000;
 
 /** Whether a request asks for lines, by its Accept. */
 export function wantsLines({headers}: FastifyRequest): boolean {
-  const accepted = (headers.accept ?? '').split(',').map((range) => range.toLowerCase().replace(/\s/g, ''));
+  const accepted = (headers.accept ?? '')
+    .split(',')
+    .map((range) => range.toLowerCase().replace(/\s/g, ''));
   return accepted.some(
     (range) => range.split(';', 1)[0] === linesType && !/;q=0(?:\.0*)?(?:;|$)/.test(range),
   );
@@ -51,7 +53,8 @@ export async function sendLines(
   try {
     for (let batch = first; batch !== undefined && !gone.aborted; ) {
       const text = batch.map((item) => `${JSON.stringify(item)}\n`).join('');
-      if (!lines.write(text) && !(await isTaken((options) => once(lines, 'drain', options)))) return;
+      if (!lines.write(text) && !(await isTaken((options) => once(lines, 'drain', options))))
+        return;
       batch = gone.aborted ? undefined : ((await batches.next()).value ?? undefined);
     }
     lines.end();

@@ -94,7 +94,10 @@ interface Following {
   readonly gone: AbortSignal;
 }
 
-async function followChange(watch: NoticeWatch, {changeId, read, waitMs, gone}: Following): Promise<Story> {
+async function followChange(
+  watch: NoticeWatch,
+  {changeId, read, waitMs, gone}: Following,
+): Promise<Story> {
   const until = performance.now() + waitMs;
   const ended = AbortSignal.any([gone, watch.signal]);
   for (;;) {

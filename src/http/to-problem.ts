@@ -33,7 +33,8 @@ const refusals: Readonly<Record<number, readonly [kind: ProblemKind, detail: str
 export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context): Problem {
   if (thrown instanceof Problem) return thrown;
   const error = explainDatabaseError(thrown, databaseUrl);
-  const status = 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
+  const status =
+    'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
   if (status < 500) {
     const [kind, detail] = refusals[status] ?? ['invalid', 'the request cannot be read'];
     return new Problem(status, kind, {detail});

@@ -50,7 +50,8 @@ export async function undoOverHttp(
   const {accountId} = key;
   return await inTransaction(pool, async (client) => {
     await decideAs(client, key);
-    const wanted = ids ?? (await listUndoable(client, toWanted(accountId, filters), mostDecided + 1));
+    const wanted =
+      ids ?? (await listUndoable(client, toWanted(accountId, filters), mostDecided + 1));
     if (wanted.length > mostDecided)
       throw new Problem(422, 'too-many', {
         detail: `expected at most ${mostDecided} changes at once, and more match`,

@@ -6,7 +6,12 @@ import {z} from 'zod';
 import type {AccountKey} from './authentication.ts';
 import type {Turns} from './key-turns.ts';
 import {type Problem, problemSchema} from './problem.ts';
-import {type UndoAsked, type UndoProgress, undoneChangeSchema, undoOverHttp} from './undo-changes.ts';
+import {
+  type UndoAsked,
+  type UndoProgress,
+  undoneChangeSchema,
+  undoOverHttp,
+} from './undo-changes.ts';
 
 const linesAtOnce = 500;
 
@@ -16,7 +21,10 @@ const progressSchema = z
 
 const undoneEndSchema = z
   .object({
-    batch: z.string().nullable().describe('The name of the changes that were made: release them by it.'),
+    batch: z
+      .string()
+      .nullable()
+      .describe('The name of the changes that were made: release them by it.'),
     totals: z.object({
       cancelled: z.int(),
       held: z.int(),
@@ -58,10 +66,14 @@ export async function* undoInLines(
   const {undone, error} = await work;
   if (undone === null && !isTold) throw error;
   const changes = undone?.changes ?? [];
-  for (let at = 0; at < changes.length; at += linesAtOnce) yield changes.slice(at, at + linesAtOnce);
-  const count = (outcome: string | null) => changes.filter((change) => change.outcome === outcome).length;
+  for (let at = 0; at < changes.length; at += linesAtOnce)
+    yield changes.slice(at, at + linesAtOnce);
+  const count = (outcome: string | null) =>
+    changes.filter((change) => change.outcome === outcome).length;
   const totals = {cancelled: count('cancelled'), held: count('held'), refused: count(null)};
-  yield [{batch: undone?.batch ?? null, totals, problem: undone === null ? explain(error).body : null}];
+  yield [
+    {batch: undone?.batch ?? null, totals, problem: undone === null ? explain(error).body : null},
+  ];
 }
 
 /** Progress for a reader who may be slow: the latest alone is kept. */

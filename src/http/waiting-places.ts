@@ -28,7 +28,11 @@ export class WaitingPlaces {
    * @param work - gets a signal that aborts when the client is gone, or the key is revoked
    * @throws {Problem} 429: every place of the key is taken; 401: the key was revoked meanwhile
    */
-  async take<T>(apiKeyId: string, reply: FastifyReply, work: (gone: AbortSignal) => Promise<T>): Promise<T> {
+  async take<T>(
+    apiKeyId: string,
+    reply: FastifyReply,
+    work: (gone: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const gone = new AbortController();
     reply.raw.on('close', () => gone.abort());
     // It may have gone while its key was looked up.

@@ -27,10 +27,14 @@ export const batchName = lineOf(longestBatch).min(1);
 export const filterShape = {
   state: z.enum([...changeStates, 'altered', 'needy']).optional(),
   table: z.enum([firstTable, ...otherTables]).optional(),
-  by: lineOf(200).optional().describe('The database user, the person or the application that made it.'),
+  by: lineOf(200)
+    .optional()
+    .describe('The database user, the person or the application that made it.'),
   since: z
     .string()
-    .refine(isStorableInstant, {error: 'expected ISO 8601 with an offset, such as 2027-03-14T09:30:00Z'})
+    .refine(isStorableInstant, {
+      error: 'expected ISO 8601 with an offset, such as 2027-03-14T09:30:00Z',
+    })
     .optional()
     .describe('Made at this instant or later.'),
   batch: batchName.optional().describe('The name of the transaction.'),
@@ -43,6 +47,13 @@ export const filterShape = {
 type Filters = z.infer<z.ZodObject<typeof filterShape>>;
 
 export function toWanted(accountId: string, filters: Filters): Wanted {
-  const {state = null, table = null, by = null, since = null, batch = null, transaction = null} = filters;
+  const {
+    state = null,
+    table = null,
+    by = null,
+    since = null,
+    batch = null,
+    transaction = null,
+  } = filters;
   return {...everyChange([accountId]), state, table, by, since, batch, transaction};
 }

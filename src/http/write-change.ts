@@ -51,7 +51,9 @@ export async function writeChange(
   );
   try {
     const row =
-      operation === 'create' ? await create(client, request, scope) : await change(client, request, scope);
+      operation === 'create'
+        ? await create(client, request, scope)
+        : await change(client, request, scope);
     const changeId =
       (await readLastChange(client)) ??
       // The row is deleted before it was sent: its create is cancelled, and nothing is left to send.
@@ -68,7 +70,11 @@ export async function writeChange(
   }
 }
 
-async function create(client: pg.ClientBase, request: ChangeRequest, scope: Scope): Promise<FoundRow> {
+async function create(
+  client: pg.ClientBase,
+  request: ChangeRequest,
+  scope: Scope,
+): Promise<FoundRow> {
   const writes = findWrites(request.table);
   const {accountId} = scope.key;
   const {values, employeeIds} = readWishes(request, scope);
@@ -84,7 +90,11 @@ async function create(client: pg.ClientBase, request: ChangeRequest, scope: Scop
   return made;
 }
 
-async function change(client: pg.ClientBase, request: ChangeRequest, scope: Scope): Promise<FoundRow> {
+async function change(
+  client: pg.ClientBase,
+  request: ChangeRequest,
+  scope: Scope,
+): Promise<FoundRow> {
   const writes = findWrites(request.table);
   const {accountId} = scope.key;
   const row = await findRow(client, writes, {accountId, reference: request, lock: 'UPDATE'});
@@ -144,14 +154,18 @@ async function findParent(
   const {index, ...named} = request.parent;
   const place = `${scope.at}/parent`;
   const reference: Reference =
-    index === undefined ? named : {row_id: findMade(scope.earlier, {index, table: parent.table, place})};
+    index === undefined
+      ? named
+      : {row_id: findMade(scope.earlier, {index, table: parent.table, place})};
   const found = await findRow(client, findWrites(parent.table), {
     accountId: scope.key.accountId,
     reference,
     lock: 'SHARE',
   });
   if (found !== null) {
-    return found.number === null ? {parent_row_id: found.rowId} : {[parent.numberColumn]: found.number};
+    return found.number === null
+      ? {parent_row_id: found.rowId}
+      : {[parent.numberColumn]: found.number};
   }
   throw new Problem(422, 'refused', {
     detail: `parent: none of the ${parent.table} of this account is meant by it`,

@@ -1,6 +1,11 @@
 import {createHash} from 'node:crypto';
 import type pg from 'pg';
-import {type ApiRequest, type ApiResult, claimApiRequest, keepApiResults} from '../accounts/api-requests.ts';
+import {
+  type ApiRequest,
+  type ApiResult,
+  claimApiRequest,
+  keepApiResults,
+} from '../accounts/api-requests.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type Result, unchangedSchema} from './answers.ts';
 import type {AccountKey} from './authentication.ts';
@@ -38,7 +43,8 @@ export async function writeChanges(
       [`http: ${key.name}`, batch ?? ''],
     );
     const {accountId} = key;
-    const request = idempotencyKey === null ? null : {accountId, idempotencyKey, bodyHash: hashBody(body)};
+    const request =
+      idempotencyKey === null ? null : {accountId, idempotencyKey, bodyHash: hashBody(body)};
     const before = request === null ? null : await findBefore(client, request);
     const results = before ?? (await writeAll(client, {key, body}));
     if (request !== null && before === null) await keepApiResults(client, request, results);
@@ -46,13 +52,18 @@ export async function writeChanges(
   });
 }
 
-async function findBefore(client: pg.ClientBase, request: ApiRequest): Promise<readonly ApiResult[] | null> {
+async function findBefore(
+  client: pg.ClientBase,
+  request: ApiRequest,
+): Promise<readonly ApiResult[] | null> {
   const before = await claimApiRequest(client, request);
   if (before === null || before.isSameBody) return before?.results ?? null;
   throw new Problem(422, 'key-reused', {
     detail: 'Idempotency-Key: it was used for another request',
     hint: 'Give each request a key of its own; repeat a request with the key and the body that it had.',
-    errors: [{in: 'header', at: 'Idempotency-Key', expected: 'a new key, or the same body as before'}],
+    errors: [
+      {in: 'header', at: 'Idempotency-Key', expected: 'a new key, or the same body as before'},
+    ],
   });
 }
 
@@ -63,7 +74,9 @@ async function writeAll(
   const earlier: Made[] = [];
   const requests = isArray(body) ? body : [body];
   for (const [index, request] of requests.entries())
-    earlier.push(await writeChange(client, request, {key, at: isArray(body) ? `/${index}` : '', earlier}));
+    earlier.push(
+      await writeChange(client, request, {key, at: isArray(body) ? `/${index}` : '', earlier}),
+    );
   return earlier.map(({result}) => result);
 }
 

@@ -38,7 +38,11 @@ export async function updateRow(
   );
 }
 
-export async function deleteRow(client: pg.ClientBase, {table}: Writes, rowId: string): Promise<void> {
+export async function deleteRow(
+  client: pg.ClientBase,
+  {table}: Writes,
+  rowId: string,
+): Promise<void> {
   await client.query(`DELETE FROM ${nameOf(table.name)} WHERE row_id = $1`, [rowId]);
 }
 

@@ -14,11 +14,18 @@ export function encodeCopyRow(fields: readonly (string | null)[]): string {
 
 const special = /[\\\n\r\t]/;
 const specials = /[\\\n\r\t]/g;
-const escapes: Readonly<Record<string, string>> = {'\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t'};
+const escapes: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
 
 function escapeField(field: string): string {
   // Nearly every field needs nothing, and a test is cheaper than a replacement that finds nothing.
-  return special.test(field) ? field.replaceAll(specials, (found) => escapes[found] ?? found) : field;
+  return special.test(field)
+    ? field.replaceAll(specials, (found) => escapes[found] ?? found)
+    : field;
 }
 
 const escaped = /\\(.)/g;

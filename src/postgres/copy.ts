@@ -7,7 +7,11 @@ import {from} from 'pg-copy-streams';
  * @param lines - in UTF-8
  * @throws what Postgres says; the connection stays usable, its transaction does not
  */
-export async function copyInto(client: pg.ClientBase, statement: string, lines: Buffer): Promise<void> {
+export async function copyInto(
+  client: pg.ClientBase,
+  statement: string,
+  lines: Buffer,
+): Promise<void> {
   const stream = client.query(from(statement));
   await new Promise<void>((resolve, reject) => {
     stream.once('finish', resolve).once('error', reject);

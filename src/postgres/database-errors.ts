@@ -31,7 +31,9 @@ const ended = retryable(
 );
 const refused = fatal('the user name or password was refused; mend them in DATABASE_URL');
 const unmigrated = fatal('its schema is not the one expected; run `fieldmirror migrate`');
-const certificate = fatal('its TLS certificate is not trusted; give its CA with sslrootcert in DATABASE_URL');
+const certificate = fatal(
+  'its TLS certificate is not trusted; give its CA with sslrootcert in DATABASE_URL',
+);
 const broken = retryable('the connection broke; see whether the server runs and the network holds');
 
 const unreadable = 'Postgres at an address that cannot be read';
@@ -43,13 +45,19 @@ const lockTimeout = '55P03';
 
 /** SQLSTATE or system error code to its meaning for the caller that waits. */
 const advices: Readonly<Record<string, Advice>> = {
-  ECONNREFUSED: retryable('nothing listens there; start Postgres, or mend the host and port in DATABASE_URL'),
+  ECONNREFUSED: retryable(
+    'nothing listens there; start Postgres, or mend the host and port in DATABASE_URL',
+  ),
   ENOENT: retryable('no such socket; start Postgres, or mend the host in DATABASE_URL'),
   ENOTFOUND: retryable('no such host; mend the host in DATABASE_URL'),
-  EAI_AGAIN: retryable('the name of the host could not be looked up; see whether the network holds'),
+  EAI_AGAIN: retryable(
+    'the name of the host could not be looked up; see whether the network holds',
+  ),
   EHOSTUNREACH: retryable('the host cannot be reached; see whether the network holds'),
   ENETUNREACH: retryable('the network cannot be reached; see whether it holds'),
-  ETIMEDOUT: retryable('no answer in time; see whether the host runs and a firewall lets us through'),
+  ETIMEDOUT: retryable(
+    'no answer in time; see whether the host runs and a firewall lets us through',
+  ),
   ECONNRESET: broken,
   EPIPE: broken,
   DEPTH_ZERO_SELF_SIGNED_CERT: certificate,
@@ -91,7 +99,10 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
     /timeout exceeded when trying to connect/,
     retryable('no connection came free in time; it is busy or slow'),
   ],
-  [/timeout/i, retryable('no answer in time; see whether the host runs and a firewall lets us through')],
+  [
+    /timeout/i,
+    retryable('no answer in time; see whether the host runs and a firewall lets us through'),
+  ],
   [/terminated|Connection ended|not queryable/i, broken],
   [
     /does not support SSL/,
@@ -145,7 +156,9 @@ function loginOf(url: string): Login {
 }
 
 function isOurs(error: Error): boolean {
-  return [RetryableError, RecordError, FatalError, UsageError].some((kind) => error instanceof kind);
+  return [RetryableError, RecordError, FatalError, UsageError].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 function adviceFor(error: Error, url: string): Advice | undefined {
@@ -164,7 +177,9 @@ function adviceFor(error: Error, url: string): Advice | undefined {
   if (code?.startsWith('08')) return broken;
   // A name with several addresses fails with one error for each of them.
   if (error instanceof AggregateError)
-    return error.errors.filter((each) => each instanceof Error).map((each) => adviceFor(each, url))[0];
+    return error.errors
+      .filter((each) => each instanceof Error)
+      .map((each) => adviceFor(each, url))[0];
   return spoken.find(([pattern]) => pattern.test(error.message))?.[1];
 }
 

@@ -45,7 +45,9 @@ const typeParsers: pg.CustomTypesConfig = {
     if (id === timestamptz && format !== 'binary')
       return (text: string) => text.replace(/^(\S+) (\S+)\+00$/, '$1T$2Z');
     if (keptAsText.has(id) && format !== 'binary') return (text: string) => text;
-    return format === 'binary' ? pg.types.getTypeParser(id, 'binary') : pg.types.getTypeParser(id, 'text');
+    return format === 'binary'
+      ? pg.types.getTypeParser(id, 'binary')
+      : pg.types.getTypeParser(id, 'text');
   },
 };
 
@@ -104,7 +106,11 @@ export async function inSweepTransaction<T>(
   {isFirstLoad = false}: {readonly isFirstLoad?: boolean} = {},
 ): Promise<T> {
   const feed = isFirstLoad ? "; SET LOCAL fieldmirror.feed = 'off'" : '';
-  return await runWhole(pool, `${beginningOf(pool)}; SET LOCAL fieldmirror.writer = 'sweep'${feed}`, work);
+  return await runWhole(
+    pool,
+    `${beginningOf(pool)}; SET LOCAL fieldmirror.writer = 'sweep'${feed}`,
+    work,
+  );
 }
 
 async function runWhole<T>(

@@ -99,6 +99,7 @@ async function removeAbandoned(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith('postgres-new-')) continue;
     const {mtimeMs} = await stat(join(folder, name));
-    if (Date.now() - mtimeMs > abandonedAfterMs) await rm(join(folder, name), {recursive: true, force: true});
+    if (Date.now() - mtimeMs > abandonedAfterMs)
+      await rm(join(folder, name), {recursive: true, force: true});
   }
 }

@@ -55,7 +55,8 @@ export function explainStartFailure(place: Place, said: string, cause: unknown):
 /** The error itself, with its detail where there is one, but without time, process and speaker. */
 function quote(said: string): string {
   const lines = said.split('\n').filter((line) => /\S/.test(line));
-  const told = (word: string) => lines.find((line) => line.includes(`${word}:  `))?.replace(/^.*?: {2}/, '');
+  const told = (word: string) =>
+    lines.find((line) => line.includes(`${word}:  `))?.replace(/^.*?: {2}/, '');
   const fatal = told('FATAL') ?? lines.at(-1)?.trim() ?? 'nothing';
   const detail = told('DETAIL');
   return detail === undefined ? fatal : `${fatal}: ${detail}`;

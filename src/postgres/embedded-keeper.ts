@@ -35,7 +35,8 @@ export class EmbeddedKeeper {
     const {signal} = this.#stopping;
     while (!signal.aborted) {
       await this.#holdSession();
-      if (!signal.aborted && !(await this.#isBackByItself()) && !signal.aborted) await this.#startAnew();
+      if (!signal.aborted && !(await this.#isBackByItself()) && !signal.aborted)
+        await this.#startAnew();
     }
   }
 
@@ -43,7 +44,10 @@ export class EmbeddedKeeper {
   async #holdSession(): Promise<void> {
     const {signal} = this.#stopping;
     const connectionString = addressOf(this.#server, 'postgres');
-    const client = new pg.Client({connectionString, application_name: 'fieldmirror keeps the server'});
+    const client = new pg.Client({
+      connectionString,
+      application_name: 'fieldmirror keeps the server',
+    });
     const ended = Promise.withResolvers<void>();
     const end = () => ended.resolve();
     client.on('error', end);

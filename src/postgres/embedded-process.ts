@@ -90,7 +90,11 @@ async function execute(
   input = '',
 ): Promise<void> {
   try {
-    const running = run(program, args, {...user, cwd: '/', env: {...process.env, LC_MESSAGES: 'C'}});
+    const running = run(program, args, {
+      ...user,
+      cwd: '/',
+      env: {...process.env, LC_MESSAGES: 'C'},
+    });
     // A program that ends without reading breaks the pipe; its exit code tells more.
     running.child.stdin?.on('error', () => {}).end(input);
     await running;

@@ -54,7 +54,10 @@ export async function startOrJoin(
  * Starts a server.
  * @throws {FatalError} with all that Postgres' programs said
  */
-export async function start({dataFolder, programs, runner}: EmbeddedPlace, port: number): Promise<void> {
+export async function start(
+  {dataFolder, programs, runner}: EmbeddedPlace,
+  port: number,
+): Promise<void> {
   const log = join(dataFolder, 'postgres.log');
   const before = await sizeOf(log);
   try {
@@ -76,7 +79,15 @@ async function expectAnswer(
   throw new FatalError(refusal, {kind: 'embedded-postgres'});
 }
 
-function startArguments({dataFolder, log, port}: {dataFolder: string; log: string; port: number}): string[] {
+function startArguments({
+  dataFolder,
+  log,
+  port,
+}: {
+  dataFolder: string;
+  log: string;
+  port: number;
+}): string[] {
   const settings = [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
@@ -115,10 +126,13 @@ export async function findRefusal(server: EmbeddedServer): Promise<string | null
 
 async function freePort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((done, failed) => server.once('error', failed).listen(0, '127.0.0.1', done));
+  await new Promise<void>((done, failed) =>
+    server.once('error', failed).listen(0, '127.0.0.1', done),
+  );
   const address = server.address();
   await new Promise((done) => server.close(done));
-  if (address === null || typeof address === 'string') throw new FatalError('no free port on 127.0.0.1');
+  if (address === null || typeof address === 'string')
+    throw new FatalError('no free port on 127.0.0.1');
   return address.port;
 }
 

@@ -11,7 +11,13 @@ import {UsageError} from '../core/errors.ts';
 import {type EmbeddedPlace, initialise, readPassword} from './embedded-data.ts';
 import {EmbeddedKeeper} from './embedded-keeper.ts';
 import {findPrograms, programRunner} from './embedded-process.ts';
-import {addressOf, type EmbeddedServer, findRefusal, startOrJoin, withClient} from './embedded-server.ts';
+import {
+  addressOf,
+  type EmbeddedServer,
+  findRefusal,
+  startOrJoin,
+  withClient,
+} from './embedded-server.ts';
 
 /** A running Postgres of our own. */
 export interface EmbeddedPostgres {
@@ -94,7 +100,8 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
       await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
     } catch (cause) {
       // 42P04, 23505: another process made it between the question and the answer.
-      if (!(cause instanceof pg.DatabaseError && ['42P04', '23505'].includes(cause.code ?? ''))) throw cause;
+      if (!(cause instanceof pg.DatabaseError && ['42P04', '23505'].includes(cause.code ?? '')))
+        throw cause;
     }
   });
 }
@@ -129,7 +136,10 @@ async function isInUse(server: EmbeddedServer, openedAt: Date): Promise<boolean>
 }
 
 /** Stops the server; another process that leaves at the same moment may do it first. */
-async function stop({dataFolder, programs, runner}: EmbeddedPlace, server: EmbeddedServer): Promise<void> {
+async function stop(
+  {dataFolder, programs, runner}: EmbeddedPlace,
+  server: EmbeddedServer,
+): Promise<void> {
   try {
     await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);
   } catch (error) {

@@ -129,7 +129,9 @@ export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]>
   );
   // Of those that wait for each other, the first one is in the way.
   const isFree = rows.some(({isWaiting}) => !isWaiting);
-  return rows.filter(({isWaiting}) => !isFree || !isWaiting).map((row) => ({...row, pid: row.pid ?? 0}));
+  return rows
+    .filter(({isWaiting}) => !isFree || !isWaiting)
+    .map((row) => ({...row, pid: row.pid ?? 0}));
 }
 
 /** The process of Postgres behind a session of our own. */
@@ -141,7 +143,15 @@ export async function readProcessId(client: Db): Promise<number> {
 const namedTables = 3;
 
 /** A session in words: `erp (DBeaver, pid 4711), in a transaction since 2031-01-04T14:00:00Z, which has locked warehouse.customers`. */
-export function nameHolder({login, application, pid, since, isHidden, holds, isWaiting}: LockHolder): string {
+export function nameHolder({
+  login,
+  application,
+  pid,
+  since,
+  isHidden,
+  holds,
+  isWaiting,
+}: LockHolder): string {
   if (pid === 0) return 'a prepared transaction (SELECT * FROM pg_prepared_xacts)';
   const program = application === '' ? '' : `${application}, `;
   const begun = since === null ? '' : `, in a transaction since ${since}`;
@@ -188,7 +198,11 @@ export function isLockTimeout(error: unknown): boolean {
  */
 export async function tellWaits<T>(
   db: Db,
-  {pids, what, words}: {readonly pids: readonly number[]; readonly what: string; readonly words: WaitWords},
+  {
+    pids,
+    what,
+    words,
+  }: {readonly pids: readonly number[]; readonly what: string; readonly words: WaitWords},
   work: () => Promise<T>,
 ): Promise<T> {
   const ending = new AbortController();

@@ -18,7 +18,12 @@ const ledger = `
   ALTER SEQUENCE ${sequence} OWNED BY sync.migrations.id`;
 
 /** duplicate_object, duplicate_schema, duplicate_table, unique_violation: another one made it in the same moment. */
-const madeMeanwhile: ReadonlySet<string | undefined> = new Set(['42710', '42P06', '42P07', '23505']);
+const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
+  '42710',
+  '42P06',
+  '42P07',
+  '23505',
+]);
 const attempts = 5;
 
 /** Makes what the lock is on, in a database that has nothing yet. The login may make the schema. */
@@ -34,9 +39,10 @@ export async function prepareTurn(client: pg.ClientBase): Promise<void> {
 }
 
 async function hasSequence(db: Queryable): Promise<boolean> {
-  const {rows} = await db.query<{isThere: boolean}>(`SELECT to_regclass($1) IS NOT NULL AS "isThere"`, [
-    sequence,
-  ]);
+  const {rows} = await db.query<{isThere: boolean}>(
+    `SELECT to_regclass($1) IS NOT NULL AS "isThere"`,
+    [sequence],
+  );
   return rows[0]?.isThere === true;
 }
 

@@ -20,7 +20,8 @@ export function grantCreate(login: Login): string {
  */
 export function describeMissingRight(message: string, login: Login): string {
   const {user} = login;
-  const [, kind = '', name = ''] = /^permission denied for ([a-z ]+?) "?([^"]+)"?$/.exec(message) ?? [];
+  const [, kind = '', name = ''] =
+    /^permission denied for ([a-z ]+?) "?([^"]+)"?$/.exec(message) ?? [];
   if (kind === 'database') {
     // At the beginning of a session the server quotes the name, and then it is another right.
     const right = message.endsWith('"') ? 'CONNECT' : 'CREATE';

@@ -15,11 +15,16 @@ const probeTimeoutMs = 10_000;
  * @param url - the pool's address
  * @returns rejects with a FatalError where the sessions behind the address are shared; then no session has our settings
  */
-export function makeOwnSession(url: string, limits: SessionLimits): (client: pg.ClientBase) => Promise<void> {
+export function makeOwnSession(
+  url: string,
+  limits: SessionLimits,
+): (client: pg.ClientBase) => Promise<void> {
   const settings = setForSession(limits);
   let check: Promise<void> | null = null;
   return async (client) => {
-    const {rowCount} = await client.query(`${settings} WHERE pg_backend_pid() = ${processIdOf(client)}`);
+    const {rowCount} = await client.query(
+      `${settings} WHERE pg_backend_pid() = ${processIdOf(client)}`,
+    );
     if (rowCount === 1) return;
     check ??= refuseSharedSessions(url).catch((error: unknown) => {
       // A probe that failed has shown nothing: the next connection asks again.
@@ -51,7 +56,8 @@ async function areSessionsShared(url: string): Promise<boolean> {
     await Promise.all([one.connect(), other.connect()]);
     const first = await readProcessId(one);
     for (let look = 0; look < looks; look++) {
-      if ((await readProcessId(other)) === first || (await readProcessId(one)) !== first) return true;
+      if ((await readProcessId(other)) === first || (await readProcessId(one)) !== first)
+        return true;
     }
     return false;
   } finally {

@@ -64,5 +64,6 @@ export function describeSpent({sequence, table, column, last, highest}: SpentSeq
 /** @throws {FatalError} a sequence is behind its table */
 export async function checkSequences(pool: pg.Pool): Promise<void> {
   const spent = await findSpentSequences(pool);
-  if (spent.length > 0) throw new FatalError(spent.map(describeSpent).join('\n'), {kind: 'sequences'});
+  if (spent.length > 0)
+    throw new FatalError(spent.map(describeSpent).join('\n'), {kind: 'sequences'});
 }

@@ -34,7 +34,9 @@ const marksOfAuthors = {'fieldmirror.writer': "''", 'fieldmirror.mode': "''"} as
  */
 export function setForSession(limits: SessionLimits): string {
   const wanted = {...settings, ...inServerWords(limits), ...goneClient};
-  const calls = Object.entries(wanted).map(([name, value]) => `set_config('${name}', '${value}', false)`);
+  const calls = Object.entries(wanted).map(
+    ([name, value]) => `set_config('${name}', '${value}', false)`,
+  );
   return `SELECT ${calls.join(', ')}`;
 }
 

@@ -12,7 +12,10 @@ import {atStep, type ChangeContext} from './change-context.ts';
  */
 export type Beginning = Begun | 'twin' | 'lost';
 
-export type Beginnings = Batcher<{readonly run: ChangeContext; readonly sending: Sending}, Beginning>;
+export type Beginnings = Batcher<
+  {readonly run: ChangeContext; readonly sending: Sending},
+  Beginning
+>;
 
 export function beginBatch(pool: pg.Pool): Beginnings {
   return new Batcher(async (items) => {

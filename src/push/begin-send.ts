@@ -43,12 +43,16 @@ export async function begin(run: PushRun, plan: SendPlan): Promise<Sendable | De
     composeRequest(writes, plan.subject, {fields: given, timeZone: account.timeZone});
   const request = compose(fields);
   const kinds = kindsOf(run, fields);
-  const begun = await note(run, plan, {kinds, shown: password === null ? request : compose(unmasked.shown)});
+  const begun = await note(run, plan, {
+    kinds,
+    shown: password === null ? request : compose(unmasked.shown),
+  });
   if (begun === 'lost')
     throw new RetryableError(
       `change ${change.changeId}: another worker has taken it over, its account is paused, or the service has just altered such a value`,
     );
-  if (begun === 'twin') return postpone('another create with the same content is on its way', twinDelayMs);
+  if (begun === 'twin')
+    return postpone('another create with the same content is on its way', twinDelayMs);
   await atStep(run, 'sending-committed');
   return {what: 'begun', plan, begun, request, password, kinds};
 }

@@ -70,7 +70,10 @@ async function readTogether(
 }
 
 /** All pages, until one is empty or brings nothing new. */
-async function readPages(run: PushRun, readPage: (page: number) => Promise<List>): Promise<ShownRow[]> {
+async function readPages(
+  run: PushRun,
+  readPage: (page: number) => Promise<List>,
+): Promise<ShownRow[]> {
   const rows = new Map<string, ShownRow>();
   for (let page = 1; ; page++) {
     const before = rows.size;

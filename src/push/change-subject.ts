@@ -1,4 +1,9 @@
-import {type KnownSubject, type Parent, parentInPath, type Subject} from '../changes/compose-request.ts';
+import {
+  type KnownSubject,
+  type Parent,
+  parentInPath,
+  type Subject,
+} from '../changes/compose-request.ts';
 import {readParentNumbers} from '../rows/parent-numbers.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';
 import type {Writes} from '../streams/writes.ts';
@@ -40,7 +45,9 @@ export async function readMadeAgo(
   const {accountId} = change;
   const table = subject.parent?.table ?? writes.table.name;
   const number = remoteNumberOf(subject);
-  return (await readMadeAgoMs(deps.pool, {accountId, table, numbers: [number]})).get(number) ?? null;
+  return (
+    (await readMadeAgoMs(deps.pool, {accountId, table, numbers: [number]})).get(number) ?? null
+  );
 }
 
 /** The number of the record that shows what a create has made; null where the number of its parent is unknown. */

@@ -47,7 +47,9 @@ export class Claims {
       clocks: this.#clocks,
       renew: async (changes) => await renewClaims(deps.pool, changes, this.#leaseMs),
       toLoss: ({changeId}) =>
-        new RetryableError(`change ${changeId}: its lease was lost: another worker has it, or a person`),
+        new RetryableError(
+          `change ${changeId}: its lease was lost: another worker has it, or a person`,
+        ),
     });
   }
 
@@ -82,7 +84,9 @@ export class Claims {
     this.#leases.close();
     const left = this.#ready.splice(0);
     const delay = {delayMs: 0, isFailure: false, reason: null};
-    await Promise.allSettled(left.map(({change}) => giveBackChange(this.#deps.pool, change, delay)));
+    await Promise.allSettled(
+      left.map(({change}) => giveBackChange(this.#deps.pool, change, delay)),
+    );
   }
 
   async #claim(): Promise<void> {
@@ -90,7 +94,10 @@ export class Claims {
     const since = this.#clocks();
     const claimedMs = performance.now();
     try {
-      const claimed = await claimChanges(this.#deps.pool, this.#accountId, {limit: this.#inHand, leaseMs});
+      const claimed = await claimChanges(this.#deps.pool, this.#accountId, {
+        limit: this.#inHand,
+        leaseMs,
+      });
       const heldMs = performance.now();
       for (const change of claimed)
         this.#ready.push({change, claimedMs, heldMs, lease: this.#leases.hold(change, since)});

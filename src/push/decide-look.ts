@@ -5,7 +5,14 @@ import {type Gone, isGone} from '../api/verdict.ts';
 import type {KnownSubject} from '../changes/compose-request.ts';
 import {isEchoOf, isSameValue} from '../rows/same-value.ts';
 import {findRow, sendUpdate} from './decide-update.ts';
-import {conflict, type Decision, type LeftToPerson, leaveGone, type Plan, sendUnread} from './decision.ts';
+import {
+  conflict,
+  type Decision,
+  type LeftToPerson,
+  leaveGone,
+  type Plan,
+  sendUnread,
+} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {finish} from './finish.ts';
 import {kindsOf} from './kinds.ts';
@@ -20,7 +27,8 @@ const fewestLooks = 3;
 
 /** Leaves to a person a change whose fate no reading can tell; null where one can. */
 export function decideUnseen({change}: ChangeFacts): LeftToPerson | null {
-  if (change.operation !== 'update' || !('password' in change.fields) || change.isWritten) return null;
+  if (change.operation !== 'update' || !('password' in change.fields) || change.isWritten)
+    return null;
   const step = `give it up (fieldmirror changes resolve ${change.changeId} service) and set it again`;
   return conflict(`no reading tells whether the password was set: ${step}; ${change.reason ?? ''}`);
 }
@@ -33,7 +41,9 @@ export function decideCreated(
 ): Decision {
   const [found, ...others] = ours;
   if (others.length > 0)
-    return conflict(`several records could be it: ${ours.join(', ')}`, {result: {candidates: ours}});
+    return conflict(`several records could be it: ${ours.join(', ')}`, {
+      result: {candidates: ours},
+    });
   const number = found ?? facts.change.number;
   if (number === null) return lookAgainOrGiveUp(facts, {lookalikes: older});
   if (reading === null || isGone(reading) || findRemoteRow(facts, reading, number) === null)
@@ -43,13 +53,19 @@ export function decideCreated(
 }
 
 /** An update without effect so far is sent again at once. */
-export function decideUpdated(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
+export function decideUpdated(
+  facts: ChangeFacts,
+  subject: KnownSubject,
+  reading: Remote | Gone,
+): Plan {
   const {change} = facts;
   const found = findRow(facts, subject, reading);
   const confirmed = change.isWritten ? change.fields : {};
-  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row, confirmed)) return lookAgain(facts);
+  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row, confirmed))
+    return lookAgain(facts);
   if (typeof found === 'string') return leaveGone(found);
-  if (change.isWritten && !isPastLag(facts) && showsTheOld(facts, change, found.row)) return lookAgain(facts);
+  if (change.isWritten && !isPastLag(facts) && showsTheOld(facts, change, found.row))
+    return lookAgain(facts);
   const names = Object.keys(change.fields);
   const {claimedAt: since, fields: sent} = change;
   if (change.isWritten || names.every((name) => hasArrived(facts, found.row, name)))
@@ -72,7 +88,11 @@ function isStopped(facts: ChangeFacts, plan: Plan): boolean {
 }
 
 /** A delete without effect so far is sent again at once. */
-export function decideDeleted(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
+export function decideDeleted(
+  facts: ChangeFacts,
+  subject: KnownSubject,
+  reading: Remote | Gone,
+): Plan {
   const {number} = subject;
   const {claimedAt: since} = facts.change;
   const row = isGone(reading) ? null : findRemoteRow(facts, reading, number);
@@ -111,7 +131,9 @@ interface Traces {
 
 /** Whether no request can still arrive: what this look does not find counts as never made. */
 export function isLastLook({change, settle}: Pick<ChangeFacts, 'change' | 'settle'>): boolean {
-  return (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.looks + 1 >= fewestLooks;
+  return (
+    (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.looks + 1 >= fewestLooks
+  );
 }
 
 function lookAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
@@ -123,7 +145,14 @@ export function lookAgain({change, settle}: ChangeFacts, traces: Traces = {}): D
   const {lookDelaysMs} = settle;
   const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
   const reason = change.reason ?? 'in doubt';
-  return {what: 'doubt', reason, delayMs, number: traces.created ?? null, isLook: true, attempt: null};
+  return {
+    what: 'doubt',
+    reason,
+    delayMs,
+    number: traces.created ?? null,
+    isLook: true,
+    attempt: null,
+  };
 }
 
 /** So much time has passed that no request can still arrive. */

@@ -33,7 +33,11 @@ export function findRow(
  * Merges the change's fields with the reading, and sends the difference; a gone record is left to a person. A reading that may
  * be older than an earlier change of the record is taken again.
  */
-export function decideUpdate(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
+export function decideUpdate(
+  facts: ChangeFacts,
+  subject: KnownSubject,
+  reading: Remote | Gone,
+): Plan {
   const found = findRow(facts, subject, reading);
   if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row))
     return waitForNewer(facts.change.recentWrites.at(-1)?.agoMs ?? 0);
@@ -41,7 +45,11 @@ export function decideUpdate(facts: ChangeFacts, subject: KnownSubject, reading:
 }
 
 /** Merges the change's fields with the reading, and sends those that differ. */
-export function sendUpdate(facts: ChangeFacts, subject: KnownSubject, {remote, row}: ReadRow): Plan {
+export function sendUpdate(
+  facts: ChangeFacts,
+  subject: KnownSubject,
+  {remote, row}: ReadRow,
+): Plan {
   const merge = mergeFields(sidesOf(facts, remote, row));
   const {send: fields, unsent, conflicts} = merge;
   const undecided = conflicts.filter(({winner}) => winner === null);
@@ -78,7 +86,10 @@ function sidesOf(
  */
 function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
   return new Map(
-    [...rules].map(([field, each]) => [field, {...each, rule: each.rule === 'service' ? 'service' : 'ask'}]),
+    [...rules].map(([field, each]) => [
+      field,
+      {...each, rule: each.rule === 'service' ? 'service' : 'ask'},
+    ]),
   );
 }
 
@@ -94,7 +105,8 @@ function isServiceNewer(
 ): boolean | null {
   const shownMs = readDate(dateHeader);
   if (typeof at !== 'string' || shownMs === null) return null;
-  const wishedAgoMs = Date.parse(change.claimedAt) - Date.parse(change.requestedAt) + askedAt - claimedMs;
+  const wishedAgoMs =
+    Date.parse(change.claimedAt) - Date.parse(change.requestedAt) + askedAt - claimedMs;
   return Date.parse(at) > shownMs - wishedAgoMs;
 }
 
@@ -106,6 +118,8 @@ function narrow(
 ): Narrowed | null {
   if (conflicts.length === 0) return null;
   const kept = Object.entries(change.fields).filter(([name]) => !lost.includes(name));
-  const base = Object.fromEntries(conflicts.map(({field}) => [field, values[field] ?? null] as const));
+  const base = Object.fromEntries(
+    conflicts.map(({field}) => [field, values[field] ?? null] as const),
+  );
   return {fields: {...Object.fromEntries(kept), ...sent}, base};
 }

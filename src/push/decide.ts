@@ -55,15 +55,21 @@ function decideWritten(facts: ChangeFacts, outcome: Outcome, {status}: Written):
   const {plan, begun, created, after, isTokenSpent} = outcome;
   const {subject, fields: sent, unsent} = plan;
   const attempt = attemptOf(begun, {outcome: 'done', status, answer: null});
-  const unread = (reason: string, number: string | null = null) => doubt(facts, {reason, number, attempt});
-  if (isTokenSpent) return unread('the password is set, and is read back when the account has its new token');
+  const unread = (reason: string, number: string | null = null) =>
+    doubt(facts, {reason, number, attempt});
+  if (isTokenSpent)
+    return unread('the password is set, and is read back when the account has its new token');
   const done = {since: begun.startedAt, sent, unsent, attempt};
-  if (subject.operation === 'delete') return finish(facts, {...done, number: subject.number, remote: null});
+  if (subject.operation === 'delete')
+    return finish(facts, {...done, number: subject.number, remote: null});
   if (subject.operation === 'update') {
     if (after === null) return unread('it was written, and could not be read back');
     const row = findRemoteRow(facts, after, subject.number);
     const base = {...facts.change.base, ...plan.narrowed?.base};
-    if (isBeforeOthers(facts, row, sent) || (row !== null && showsTheOld(facts, {fields: sent, base}, row)))
+    if (
+      isBeforeOthers(facts, row, sent) ||
+      (row !== null && showsTheOld(facts, {fields: sent, base}, row))
+    )
       return unread('it was written, and the record still showed the old value');
     return finish(facts, {...done, number: subject.number, remote: after});
   }
@@ -77,7 +83,14 @@ function decideRefused(facts: ChangeFacts, {plan, begun}: Outcome, refused: Refu
   const {error, words, status, isGone} = refused;
   const attempt = attemptOf(begun, {outcome: 'refused', status, answer: words});
   if (error instanceof AccessError)
-    return {what: 'postpone', reason: error.message, delayMs: 0, isFailure: false, attempt, refusal: error};
+    return {
+      what: 'postpone',
+      reason: error.message,
+      delayMs: 0,
+      isFailure: false,
+      attempt,
+      refusal: error,
+    };
   if (error instanceof RetryableError)
     return tryLater(facts, {reason: error.message, retryAfterMs: error.retryAfterMs, attempt});
   if (!isGone) return {what: 'reject', words: `${status}: ${words}`, remote: plan.before, attempt};
@@ -89,7 +102,13 @@ function decideRefused(facts: ChangeFacts, {plan, begun}: Outcome, refused: Refu
       return leaveGone(words, attempt);
     case 'delete':
       // The record is gone already, as the delete wanted.
-      return finish(facts, {number: subject.number, remote: null, since: begun.startedAt, sent: {}, attempt});
+      return finish(facts, {
+        number: subject.number,
+        remote: null,
+        since: begun.startedAt,
+        sent: {},
+        attempt,
+      });
   }
 }
 

@@ -45,7 +45,10 @@ export function endBatch(pool: pg.Pool, stops: StoppedKinds): Ends {
 }
 
 /** @returns the kinds of values that are stopped by the endings */
-async function writeEndings(client: pg.ClientBase, endings: readonly FinishedChange[]): Promise<string[]> {
+async function writeEndings(
+  client: pg.ClientBase,
+  endings: readonly FinishedChange[],
+): Promise<string[]> {
   const byTable = [...Map.groupBy(endings, ({run}) => run.writes.table)].sort(([one], [other]) =>
     one.name < other.name ? -1 : 1,
   );

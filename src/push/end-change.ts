@@ -62,7 +62,10 @@ async function endDone(run: PushRun, done: Done): Promise<PushEnd> {
   } catch (error) {
     if (violatedConstraint(error) !== oneCreate) throw error;
     const {number, attempt} = done;
-    return await endConflict(run, conflict(`record ${number} is what another change created`, {attempt}));
+    return await endConflict(
+      run,
+      conflict(`record ${number} is what another change created`, {attempt}),
+    );
   }
   await atStep(run, 'end-committed');
   return 'done';

@@ -29,7 +29,17 @@ export function finish(
   const row = remote === null ? null : findRemoteRow(facts, remote, number);
   const values = row?.values ?? {};
   const result = resultOf(facts, {sent, unsent}, values);
-  return {what: 'done', number, remote, values, isGone: row === null, since, result, conflicts, attempt};
+  return {
+    what: 'done',
+    number,
+    remote,
+    values,
+    isGone: row === null,
+    since,
+    result,
+    conflicts,
+    attempt,
+  };
 }
 
 function resultOf(
@@ -41,7 +51,9 @@ function resultOf(
     const kind = rules.get(field)?.kind ?? 'text';
     const came = got[field];
     if (came === undefined || isSameValue(kind, value, came)) return [];
-    return [{field, isTidied: saysTheSame({field, kind}, value, came), values: {sent: value, got: came}}];
+    return [
+      {field, isTidied: saysTheSame({field, kind}, value, came), values: {sent: value, got: came}},
+    ];
   });
   const pick = (isTidied: boolean) =>
     Object.fromEntries(

@@ -23,7 +23,11 @@ export async function giveBackFailed(
   const delayMs = isFailure ? failureDelayMs(backOffMs(change.failures), retryAfterMs) : 0;
   try {
     if (error instanceof AccessError) await stopAccount(deps.pool, change.accountId, error.message);
-    const state = await giveBackChange(deps.pool, change, {delayMs, isFailure, reason: error.message});
+    const state = await giveBackChange(deps.pool, change, {
+      delayMs,
+      isFailure,
+      reason: error.message,
+    });
     return state === 'in_doubt' ? 'in_doubt' : 'postponed';
   } catch (unsettled) {
     // The error could not be written, or another worker has the change by now: our lease expires.

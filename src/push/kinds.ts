@@ -5,11 +5,17 @@
 import type {ChangeValues} from '../rows/change-values.ts';
 import type {ChangeFacts} from './facts.ts';
 
-export function kindOf({writes, rules}: Pick<ChangeFacts, 'writes' | 'rules'>, field: string): string {
+export function kindOf(
+  {writes, rules}: Pick<ChangeFacts, 'writes' | 'rules'>,
+  field: string,
+): string {
   const kind = rules.get(field)?.kind ?? 'text';
   return kind === 'text' || kind === 'secret' ? `${writes.table.name}.${field}` : kind;
 }
 
-export function kindsOf(run: Pick<ChangeFacts, 'writes' | 'rules'>, fields: ChangeValues): string[] {
+export function kindsOf(
+  run: Pick<ChangeFacts, 'writes' | 'rules'>,
+  fields: ChangeValues,
+): string[] {
   return [...new Set(Object.keys(fields).map((field) => kindOf(run, field)))];
 }

@@ -72,10 +72,13 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
   const toSend = moving.filter((name) => name in fields);
   const unsent = names.filter((name) => name in fields && !moving.includes(name));
   const isTheirs = names.some(
-    (name) => name in base && name in remote && !isSame(name, valueIn(base, name), valueIn(remote, name)),
+    (name) =>
+      name in base && name in remote && !isSame(name, valueIn(base, name), valueIn(remote, name)),
   );
-  const pick = (chosen: readonly string[]) => Object.fromEntries(chosen.map((name) => [name, wanted(name)]));
-  if (toSend.length === 0 || !isTheirs) return {send: pick(toSend), unsent, lost: [], conflicts: []};
+  const pick = (chosen: readonly string[]) =>
+    Object.fromEntries(chosen.map((name) => [name, wanted(name)]));
+  if (toSend.length === 0 || !isTheirs)
+    return {send: pick(toSend), unsent, lost: [], conflicts: []};
   const rule = ruleOf(names, rules);
   const winner = decide(rule, sides);
   const conflicts = differing.map((field) => ({

@@ -27,7 +27,9 @@ export function showsTheOld(
   row: RemoteRow,
 ): boolean {
   const isApart = (name: string) => rules.get(name)?.kind === 'ids';
-  return [true, false].some((apart) => showsOld(rules, confirmed, row, (name) => isApart(name) === apart));
+  return [true, false].some((apart) =>
+    showsOld(rules, confirmed, row, (name) => isApart(name) === apart),
+  );
 }
 
 function showsOld(
@@ -72,7 +74,10 @@ export function isBeforeOthers(
 /** Waits for a reading that is no older than the last change of the record: for longer, the longer it has been done. */
 export function waitForNewer(agoMs: number): Postponed {
   const delayMs = Math.max(shortestPauseMs, Math.round(agoMs));
-  return postpone('the service still shows its record as it was before the last change of it', delayMs);
+  return postpone(
+    'the service still shows its record as it was before the last change of it',
+    delayMs,
+  );
 }
 
 /** Whether the change's request ended so long ago that every reading shows its effect. */

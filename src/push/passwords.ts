@@ -5,7 +5,12 @@
 
 import type {PrivateKey} from 'openpgp';
 import type pg from 'pg';
-import {forgetLoginKey, keepLoginKey, readLatestLoginKey, readSealedLogin} from '../accounts/login-keys.ts';
+import {
+  forgetLoginKey,
+  keepLoginKey,
+  readLatestLoginKey,
+  readSealedLogin,
+} from '../accounts/login-keys.ts';
 import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../core/seal.ts';
 import {Secret} from '../core/secret.ts';
 
@@ -40,7 +45,10 @@ export class Passwords {
   /** Has passwords sealed with a key that this process has. A new key takes about a second to make. */
   async makeReady(): Promise<void> {
     const latest = await readLatestLoginKey(this.#options.pool);
-    if (latest !== null && (this.#opened.has(latest.loginKeyId) || this.#canOpen(latest.sealedPrivateKey)))
+    if (
+      latest !== null &&
+      (this.#opened.has(latest.loginKeyId) || this.#canOpen(latest.sealedPrivateKey))
+    )
       return;
     this.#making = this.#make();
     await this.#making;

@@ -4,7 +4,13 @@ import {isGone} from '../api/verdict.ts';
 import {findCandidates} from './candidates.ts';
 import {atStep} from './change-context.ts';
 import {readMadeAgo, readSubject, remoteNumberOf, remoteNumberOfCreated} from './change-subject.ts';
-import {decideCreated, decideDeleted, decideUnseen, decideUpdated, lookAgain} from './decide-look.ts';
+import {
+  decideCreated,
+  decideDeleted,
+  decideUnseen,
+  decideUpdated,
+  lookAgain,
+} from './decide-look.ts';
 import type {Decision, Plan} from './decision.ts';
 import {lackNumber} from './postponements.ts';
 import type {PushRun} from './push-run.ts';

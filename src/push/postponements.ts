@@ -19,7 +19,10 @@ export function decideWait(facts: ChangeFacts): Decision | null {
   const calmMs = settle.arrivalLimitMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
   if (calmMs <= 0) return null;
   // A lost request of an earlier change may still arrive, and would undo a request sent before it.
-  return postpone('a request of an earlier change of this record was lost, and may still arrive', calmMs);
+  return postpone(
+    'a request of an earlier change of this record was lost, and may still arrive',
+    calmMs,
+  );
 }
 
 /** The service altered such a value, and no person has looked yet: another one might be altered, too. */
@@ -32,7 +35,8 @@ function holdStopped(kind: string): Decision {
 export function lackNumber(facts: ChangeFacts): Decision {
   const {change, writes} = facts;
   const parent = `its ${writes.parent?.table ?? 'parent'}`;
-  if (change.operation !== 'create') return conflict('nobody knows the number of its record any more');
+  if (change.operation !== 'create')
+    return conflict('nobody knows the number of its record any more');
   if (change.state === 'in_doubt') return conflict(`nobody knows the number of ${parent} any more`);
   return tryLater(facts, {reason: `${parent} has no number yet`});
 }

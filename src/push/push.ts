@@ -37,7 +37,10 @@ export async function pushAccount(
       const end = await inSpan('change', attributesOf(change), async (note) => {
         const reached = await pushChange(deps, held, together).catch(async (error: unknown) => {
           if (error instanceof AccessError) stopping.abort();
-          return await giveBackFailed(deps, change, {error, isShutdown: signal.aborted || paused.aborted});
+          return await giveBackFailed(deps, change, {
+            error,
+            isShutdown: signal.aborted || paused.aborted,
+          });
         });
         note({'fieldmirror.outcome': reached});
         return reached;

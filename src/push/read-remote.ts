@@ -39,7 +39,13 @@ export async function readRemote(run: ChangeContext, number: string): Promise<Re
     throw new RetryableError(
       `${thing}: expected its ${hanging}, got the record without, and no list told them`,
     );
-  return {...remote, record, unsaid: listUnsaid(stream, record), askedAt, dateHeader: answer.dateHeader};
+  return {
+    ...remote,
+    record,
+    unsaid: listUnsaid(stream, record),
+    askedAt,
+    dateHeader: answer.dateHeader,
+  };
 }
 
 /** Reads the record that was just written; null when it cannot be read now. */

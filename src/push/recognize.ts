@@ -33,7 +33,9 @@ export function isMatch({rules}: Rules, fields: ChangeValues, {values}: RemoteRo
   return Object.entries(fields).every(([name, value]) => {
     const kind = rules.get(name)?.kind ?? 'text';
     // A list may leave out the assigned employees.
-    return kind === 'secret' || values[name] === undefined || isEchoOf(kind, value, values[name] ?? null);
+    return (
+      kind === 'secret' || values[name] === undefined || isEchoOf(kind, value, values[name] ?? null)
+    );
   });
 }
 
@@ -81,7 +83,10 @@ const FILTERS: readonly (keyof CustomerFilters)[] = ['name'];
  * doubled blanks, line ends, letters with more than one Unicode form) filters nothing, as its stored form is not known. Nor does
  * anything filter the last look: after it the create may be sent again, and no filter may have hidden its record.
  */
-export function filtersOf(fields: ChangeValues, {isLast}: {readonly isLast: boolean}): CustomerFilters {
+export function filtersOf(
+  fields: ChangeValues,
+  {isLast}: {readonly isLast: boolean},
+): CustomerFilters {
   if (isLast) return {};
   return Object.fromEntries(
     FILTERS.flatMap((name) => {

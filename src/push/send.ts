@@ -15,7 +15,10 @@ import {stopForNewToken} from './send-password.ts';
 type Written = Extract<WriteResult, {outcome: 'done'}>;
 
 /** Sends a request, once, when its turn has come. */
-export async function send(run: PushRun, {request, password, kinds}: Sendable): Promise<WriteResult> {
+export async function send(
+  run: PushRun,
+  {request, password, kinds}: Sendable,
+): Promise<WriteResult> {
   const {writes, account, signal, paused} = run;
   const names = {list: writes.list, item: writes.resource};
   // The request may wait long for its turn, behind others or while the process sleeps. By then another worker
@@ -26,7 +29,11 @@ export async function send(run: PushRun, {request, password, kinds}: Sendable): 
     leave: AbortSignal.any([signal, paused]),
   };
   const hidden = password === null ? [] : [password];
-  const result = await sendWrite(account.api.transport, {...request, ...guard, signal, hidden}, names);
+  const result = await sendWrite(
+    account.api.transport,
+    {...request, ...guard, signal, hidden},
+    names,
+  );
   await atStep(run, 'answered');
   return result;
 }
@@ -40,7 +47,11 @@ export async function judge(run: PushRun, sent: Sendable, result: WriteResult): 
   const {subject} = plan;
   const created = subject.operation === 'create' ? numberIn(run, result) : null;
   const remoteNumber = numberToRead(run, subject, created);
-  return {...outcome, created, after: remoteNumber === null ? null : await readBack(run, remoteNumber)};
+  return {
+    ...outcome,
+    created,
+    after: remoteNumber === null ? null : await readBack(run, remoteNumber),
+  };
 }
 
 /**

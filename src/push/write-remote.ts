@@ -23,7 +23,11 @@ export async function writeRemote(client: pg.ClientBase, reads: readonly Read[])
 }
 
 /** @param reads - of different records */
-async function writeLot(client: pg.ClientBase, stream: Stream, reads: readonly Read[]): Promise<void> {
+async function writeLot(
+  client: pg.ClientBase,
+  stream: Stream,
+  reads: readonly Read[],
+): Promise<void> {
   const readBackOf = new Map<EncodedRow, ReadBack>();
   const rowSets = reads.map(({run, remote, since}): EncodedRowSet => {
     const rowSet = encodeShown(stream, remote, remote.record);
@@ -50,7 +54,9 @@ function lotsOf(reads: readonly Read[]): Read[][] {
  * change that asked for them: an earlier reading counts for the children that no later one tells.
  */
 function leaveOutRepeats(reads: readonly Read[]): Read[] {
-  const [latest, ...earlier] = reads.toSorted((one, other) => other.remote.askedAt - one.remote.askedAt);
+  const [latest, ...earlier] = reads.toSorted(
+    (one, other) => other.remote.askedAt - one.remote.askedAt,
+  );
   if (latest === undefined) return [];
   const told = new Set(latest.remote.children.map(({element}) => element));
   const untold = earlier.flatMap((read) => {

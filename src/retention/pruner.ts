@@ -19,7 +19,10 @@ export function makePruner(
     if (removed === null || removed.length === 0) return;
     const counts = Object.fromEntries(removed.map(({kind, count}) => [kind, count]));
     const durationMs = Math.round(performance.now() - begunAt);
-    log.info({event: 'warehouse.pruned', ...counts, durationMs}, 'what is no longer kept was removed');
+    log.info(
+      {event: 'warehouse.pruned', ...counts, durationMs},
+      'what is no longer kept was removed',
+    );
   };
   const onFailure = (error: unknown) =>
     log.warn(

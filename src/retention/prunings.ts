@@ -43,7 +43,11 @@ export async function readPruningLeaseMs(db: Queryable): Promise<number> {
 export async function pruneBatch(
   db: Queryable,
   {fence}: Pruning,
-  {kind, most, at}: {readonly kind: RetentionName; readonly most: number; readonly at: string | null},
+  {
+    kind,
+    most,
+    at,
+  }: {readonly kind: RetentionName; readonly most: number; readonly at: string | null},
 ): Promise<number | null> {
   const {rows} = await db.query<{gone: number}>(
     `WITH ours AS (
@@ -64,7 +68,11 @@ const namedFrom = `(SELECT at - interval '1 day' FROM sync.feed_entries ORDER BY
  * Joins one batch of versions of write-backs, and keeps the pruning ours for longer. When nothing is left to join, that is noted.
  * @returns as `pruneBatch`
  */
-export async function joinBatch(db: Queryable, {fence}: Pruning, most: number): Promise<number | null> {
+export async function joinBatch(
+  db: Queryable,
+  {fence}: Pruning,
+  most: number,
+): Promise<number | null> {
   const {rows} = await db.query<{joined: number}>(
     `WITH ours AS (
        SELECT joined_to, least(now() - ${joinedAfter}, ${namedFrom}) AS until FROM sync.prunings WHERE fence = $1 AND lease_until IS NOT NULL FOR UPDATE
@@ -93,6 +101,9 @@ export async function giveBackPruning(db: Queryable, {fence}: Pruning): Promise<
 
 /** How many things of a kind are no longer kept, and are still here. */
 export async function countPrunable(db: Queryable, kind: RetentionName): Promise<number> {
-  const {rows} = await db.query<{count: number}>('SELECT sync.count_prunable($1)::float8 AS count', [kind]);
+  const {rows} = await db.query<{count: number}>(
+    'SELECT sync.count_prunable($1)::float8 AS count',
+    [kind],
+  );
   return rows[0]?.count ?? 0;
 }

@@ -24,9 +24,12 @@ export function wordsOf(kind: RetentionName): string {
 
 /** A sentence for somebody who asked for a thing that is not there; empty where none of its kind was ever removed. */
 export async function tellPruned(db: Queryable, kind: RetentionName): Promise<string> {
-  const {prunedTo = null} = (await readRetention(db)).kinds.find((each) => each.kind === kind) ?? {};
+  const {prunedTo = null} =
+    (await readRetention(db)).kinds.find((each) => each.kind === kind) ?? {};
   const left = kind === 'quiet_sweeps' ? '; sync.sweep_days has their days' : '';
-  return prunedTo === null ? '' : `; ${wordsOf(kind)} from before ${prunedTo} are no longer kept${left}`;
+  return prunedTo === null
+    ? ''
+    : `; ${wordsOf(kind)} from before ${prunedTo} are no longer kept${left}`;
 }
 
 function findKind(kind: RetentionName): RetentionKind | undefined {

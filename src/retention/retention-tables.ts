@@ -5,7 +5,9 @@ import {instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 import {retentionNames, rowKinds} from './retention-kinds.ts';
 
-const least = rowKinds.map(({name, leastDays}) => `WHEN '${name}' THEN interval '${leastDays} days'`);
+const least = rowKinds.map(
+  ({name, leastDays}) => `WHEN '${name}' THEN interval '${leastDays} days'`,
+);
 
 const retention = sync.table(
   'retention',

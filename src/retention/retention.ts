@@ -50,7 +50,11 @@ export async function readRetention(db: Queryable): Promise<RetentionStory> {
 }
 
 /** Sets how long a kind is kept. @param days - null: for ever, where the kind may be */
-export async function setRetention(db: Queryable, kind: RetentionName, days: number | null): Promise<void> {
+export async function setRetention(
+  db: Queryable,
+  kind: RetentionName,
+  days: number | null,
+): Promise<void> {
   if (kind === 'feed') {
     await db.query('UPDATE sync.feed_state SET keep_days = $1', [days]);
     return;

@@ -5,9 +5,13 @@ export type ChangeValues = Readonly<Record<string, ChangeValue>>;
 /** The result of a change at the service, where it is not the one asked for. */
 export interface ChangeResult {
   /** Fields that came back with another meaning than they were sent with. */
-  readonly altered?: Readonly<Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>>;
+  readonly altered?: Readonly<
+    Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>
+  >;
   /** Fields that came back in another writing: trimmed, or their signs in another order. */
-  readonly tidied?: Readonly<Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>>;
+  readonly tidied?: Readonly<
+    Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>
+  >;
   /** Fields that were not sent, for the service held them already. */
   readonly unsent?: readonly string[];
   /** Records that a create in doubt may have become. */

@@ -10,7 +10,11 @@ const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
  * Turns Postgres' refusal of one value in a COPY (class 22: not a number, out of range, no such time) into a
  * RecordError that names table, key and column. Its cause is left out: it quotes the value. Other errors come back.
  */
-export function explainRefusal(error: unknown, table: MirrorTable, rows: readonly EncodedRow[]): unknown {
+export function explainRefusal(
+  error: unknown,
+  table: MirrorTable,
+  rows: readonly EncodedRow[],
+): unknown {
   if (!(error instanceof pg.DatabaseError) || !error.code?.startsWith('22')) return error;
   const [, line, column] = place.exec(error.where ?? '') ?? [];
   const row = rows[Number(line) - 1];

@@ -30,7 +30,8 @@ export function encodeLine(
   const {values, attributes, hash} = row;
   const key = table.key.map((name) => {
     const value = values[findColumn(table, name).at] ?? null;
-    if (value === null) throw new TypeError(`${table.name}.${name}: a row from the service needs its key`);
+    if (value === null)
+      throw new TypeError(`${table.name}.${name}: a row from the service needs its key`);
     // `007` and `7` are two texts and one bigint.
     return integer.test(value) ? BigInt(value).toString() : value;
   });

@@ -67,11 +67,10 @@ export async function findSimilarRows(
         ],
   );
   if (similar.length === 0) return [];
-  const {rows} = await db.query<FoundRow>(`SELECT * FROM (${similar.join(' UNION ALL ')}) AS hit LIMIT $3`, [
-    accountIds,
-    words,
-    limit,
-  ]);
+  const {rows} = await db.query<FoundRow>(
+    `SELECT * FROM (${similar.join(' UNION ALL ')}) AS hit LIMIT $3`,
+    [accountIds, words, limit],
+  );
   return rows;
 }
 

@@ -35,7 +35,12 @@ export async function readHeldNumbers(
      GROUP BY part, "isLive"`;
   return await inTransaction(pool, async (client) => {
     const held = {live: new NumberSet(), deleted: new NumberSet()};
-    const parts = readByCursor<{numbers: string; isLive: boolean}>(client, query, [accountId], rowsAtOnce);
+    const parts = readByCursor<{numbers: string; isLive: boolean}>(
+      client,
+      query,
+      [accountId],
+      rowsAtOnce,
+    );
     for await (const rows of parts)
       for (const {numbers, isLive} of rows)
         for (const number of numbers.split(',')) (isLive ? held.live : held.deleted).add(number);
@@ -60,7 +65,9 @@ export async function readNamed(
                           WHERE own.account_id = $1 AND own.${key} = naming.${key})`,
   );
   await inTransaction(pool, async (client) => {
-    for await (const rows of readByCursor<{number: string}>(client, looks.join(' UNION '), [accountId]))
+    for await (const rows of readByCursor<{number: string}>(client, looks.join(' UNION '), [
+      accountId,
+    ]))
       for (const {number} of rows) named.add(number);
   });
   return named;

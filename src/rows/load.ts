@@ -114,7 +114,8 @@ export async function loadProbed(client: pg.ClientBase, probed: ProbedRows): Pro
   const {table, insertsOnly} = probed;
   const {given, held, batch} = recallRows(probed);
   const fresh = given.filter((_, at) => !held.has(at));
-  const stale = insertsOnly === true ? [] : given.filter((row, at) => needsWrite(row, held.get(at), batch));
+  const stale =
+    insertsOnly === true ? [] : given.filter((row, at) => needsWrite(row, held.get(at), batch));
   const isInserted = await insertRows(client, table, {rows: fresh, batch});
   await mergeRows(client, table, {rows: isInserted ? stale : [...fresh, ...stale], batch});
   const revived = [...held.values()].filter((row) => row.isDeleted && !row.isFresher).length;
@@ -151,7 +152,11 @@ function recallRows({rows, batch, found}: ProbedRows): {
 }
 
 // The row may hold the values of a settled change though the hash is unchanged.
-function needsWrite(row: EncodedRow, held: Held | undefined, {readBackOf, altered}: Batch): boolean {
+function needsWrite(
+  row: EncodedRow,
+  held: Held | undefined,
+  {readBackOf, altered}: Batch,
+): boolean {
   if (held === undefined || held.isFresher) return false;
   return (
     held.isDeleted ||
@@ -175,7 +180,15 @@ export async function markVanished(
   const {accountId, sweepId, since = null, readBacks = []} = family;
   const parents = toArrayText(family.parents);
   const changeIds = readBacks.map(({changeId}) => changeId);
-  const values = [accountId, sweepId, since, parents, kept, changeIds, readBacks.map((read) => read.since)];
+  const values = [
+    accountId,
+    sweepId,
+    since,
+    parents,
+    kept,
+    changeIds,
+    readBacks.map((read) => read.since),
+  ];
   const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
 }
@@ -210,14 +223,20 @@ export async function probeRows(
   const looks = asked.map(({table, rows}, part) => {
     const first = values.length + 1;
     const hashes = Buffer.from(rows.map(({hash}) => hash).join(''), 'hex');
-    const sinces = readBackOf === undefined ? [] : rows.map((row) => readBackOf.get(row)?.since ?? null);
+    const sinces =
+      readBackOf === undefined ? [] : rows.map((row) => readBackOf.get(row)?.since ?? null);
     values.push(hashes, sinces, ...keysOf(table, rows));
-    return tableSql(table).probe({part, first, isRecalling: rows.some(({recall}) => recall !== undefined)});
+    return tableSql(table).probe({
+      part,
+      first,
+      isRecalling: rows.some(({recall}) => recall !== undefined),
+    });
   });
   const held =
     looks.length === 0
       ? []
-      : (await client.query<Held & {readonly part: number}>(looks.join(' UNION ALL '), values)).rows;
+      : (await client.query<Held & {readonly part: number}>(looks.join(' UNION ALL '), values))
+          .rows;
   const found = Map.groupBy(held, ({part}) => asked[part]);
   return parts.map((part) => ({...part, found: found.get(part) ?? []}));
 }
@@ -248,7 +267,11 @@ async function insertRows(
 }
 
 /** Inserts or updates rows by way of a stage, because COPY cannot update. */
-async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch}: Writing): Promise<void> {
+async function mergeRows(
+  client: pg.ClientBase,
+  table: MirrorTable,
+  {rows, batch}: Writing,
+): Promise<void> {
   if (rows.length === 0) return;
   const {copyToStage, merge} = tableSql(table);
   try {
@@ -257,13 +280,16 @@ async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch
     throw explainRefusal(error, table, rows);
   }
   const {since = null, readBackOf} = batch;
-  const sinceOf = new Map<string | null, string | null>(readBackOf === undefined ? [[null, since]] : []);
+  const sinceOf = new Map<string | null, string | null>(
+    readBackOf === undefined ? [[null, since]] : [],
+  );
   for (const {changeId, since} of readBackOf?.values() ?? []) sinceOf.set(changeId, since);
   await client.query(merge, [[...sinceOf.keys()], [...sinceOf.values()]]);
 }
 
 function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, readBackOf}: Batch): Buffer {
-  const ownerOf = (changeId = '\\N') => Buffer.from(`${accountId}\t${sweepId ?? '\\N'}\t${changeId}\t`);
+  const ownerOf = (changeId = '\\N') =>
+    Buffer.from(`${accountId}\t${sweepId ?? '\\N'}\t${changeId}\t`);
   const owner = ownerOf();
   return Buffer.concat(
     rows.flatMap((row) => {

@@ -24,7 +24,9 @@ export async function readParentNumbers(
        FROM sync.changes AS change WHERE change_id = ANY ($1)`,
     [changeIds],
   );
-  return new Map(rows.flatMap(({changeId, number}) => (number === null ? [] : [[changeId, number]])));
+  return new Map(
+    rows.flatMap(({changeId, number}) => (number === null ? [] : [[changeId, number]])),
+  );
 }
 
 function numberSql({table, parent, numberColumn}: Nesting): string {

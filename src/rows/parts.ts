@@ -40,7 +40,12 @@ export async function readParts(
 ): Promise<Part[]> {
   const {accountId, column, value, columns, at, limit} = asked;
   for (const name of [column, ...columns]) findColumn(table, name);
-  const {rows} = await db.query<Read>(partsSql(table, column, columns), [accountId, value, at, limit]);
+  const {rows} = await db.query<Read>(partsSql(table, column, columns), [
+    accountId,
+    value,
+    at,
+    limit,
+  ]);
   return rows.map(({rowId, since, isDeleted, sweepId, changeId, writtenBy, ...row}) => ({
     ...{rowId, since, isDeleted, sweepId, changeId, writtenBy},
     fields: Object.fromEntries(columns.map((name) => [name, row[`field_${name}`]])),
@@ -70,7 +75,12 @@ function partsSql(table: MirrorTable, column: string, columns: readonly string[]
 export async function readNamed(
   db: Queryable,
   table: MirrorTable,
-  asked: {readonly accountId: string; readonly column: string; readonly value: string; readonly key: string},
+  asked: {
+    readonly accountId: string;
+    readonly column: string;
+    readonly value: string;
+    readonly key: string;
+  },
 ): Promise<{readonly number: string | null; readonly name: string | null} | null> {
   const {accountId, column, value, key} = asked;
   for (const name of [column, key]) findColumn(table, name);

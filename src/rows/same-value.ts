@@ -6,7 +6,11 @@ import type {ChangeValue} from './change-values.ts';
  * Whether two values of a field mean the same: `275.10` and `275.1`, one moment under two offsets, the same employees in
  * any order. Null and an empty text differ.
  */
-export function isSameValue(kind: WriteRule['kind'], one: ChangeValue, other: ChangeValue): boolean {
+export function isSameValue(
+  kind: WriteRule['kind'],
+  one: ChangeValue,
+  other: ChangeValue,
+): boolean {
   if (typeof one === 'string' && typeof other === 'string')
     return meaning(kind, one) === meaning(kind, other);
   if (one === null || other === null) return one === other;
@@ -37,7 +41,8 @@ export function saysTheSame(
 }
 
 function plain(field: string, value: ChangeValue): string {
-  const text = typeof value === 'string' ? value.normalize('NFC').trim().replaceAll(/\s+/g, ' ') : '';
+  const text =
+    typeof value === 'string' ? value.normalize('NFC').trim().replaceAll(/\s+/g, ' ') : '';
   if (field === 'email_address') return text.toLowerCase();
   if (field !== 'phone_number' && field !== 'fax') return text;
   return text.replaceAll(/\D/g, '') || text;

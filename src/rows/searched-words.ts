@@ -20,7 +20,9 @@ export function splitWords(text: string): string {
 }
 
 function join(columns: readonly string[], between: string): string {
-  const texts = columns.map((name) => `COALESCE("left"(${pg.escapeIdentifier(name)}, ${longest}), ''::text)`);
+  const texts = columns.map(
+    (name) => `COALESCE("left"(${pg.escapeIdentifier(name)}, ${longest}), ''::text)`,
+  );
   return texts.join(` || '${between}' || `);
 }
 

@@ -18,7 +18,9 @@ export function showsReplaced(
     const left = last.made[name]?.got ?? last.fields[name] ?? null;
     return (
       !isSameValue(kind, left, held) &&
-      ofField.some(({base: {[name]: before}}) => before !== undefined && isSameValue(kind, before, held))
+      ofField.some(
+        ({base: {[name]: before}}) => before !== undefined && isSameValue(kind, before, held),
+      )
     );
   });
 }

@@ -159,7 +159,9 @@ function nameStage({name, columns}: MirrorTable): string {
  */
 function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): string {
   const names = table.key.map((_, at) => `key_${at}`);
-  const arrays = table.key.map((column, at) => `$${first + 2 + at}::${findColumn(table, column).sqlType}[]`);
+  const arrays = table.key.map(
+    (column, at) => `$${first + 2 + at}::${findColumn(table, column).sqlType}[]`,
+  );
   const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
   const [values, hash] = isRecalling ? recalled(table) : ['NULL::text[]', 'NULL::text'];
   return `

@@ -49,7 +49,9 @@ export async function applyMigrations(
 ): Promise<void> {
   await client.query('BEGIN');
   try {
-    const missing = readMigrationFiles({migrationsFolder}).filter(({hash}) => !applied.includes(hash));
+    const missing = readMigrationFiles({migrationsFolder}).filter(
+      ({hash}) => !applied.includes(hash),
+    );
     for (const {sql, hash, folderMillis} of missing) {
       for (const statement of sql) await client.query(statement);
       await client.query('INSERT INTO sync.migrations (hash, created_at) VALUES ($1, $2)', [
@@ -84,7 +86,10 @@ export async function applyDefinitions(
 }
 
 /** Brings comments, the views of mart and the grants in line with the code; a comment that agrees is not touched. */
-export async function applyComments(client: pg.ClientBase, {tables, star}: Definitions): Promise<void> {
+export async function applyComments(
+  client: pg.ClientBase,
+  {tables, star}: Definitions,
+): Promise<void> {
   const commented = [...tables.map(commentsOf), ...syncTables, ...martTables, migrationsTable];
   await writeComments(client, commented, [...historyComments(tables), ...starComments(star)]);
   // The views of mart show every column there is, each with its comment.

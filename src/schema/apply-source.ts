@@ -74,7 +74,8 @@ async function runFile(client: pg.ClientBase, name: string, text: string): Promi
     await client.query(text);
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
-    const line = error.position === undefined ? '' : `, line ${lineAt(text, Number(error.position))}`;
+    const line =
+      error.position === undefined ? '' : `, line ${lineAt(text, Number(error.position))}`;
     throw new FatalError(`migrations/functions/${name}${line}: ${error.message}`, {cause: error});
   }
 }
@@ -85,7 +86,11 @@ function lineAt(text: string, position: number): number {
 
 async function tellTable(client: pg.ClientBase, table: WarehouseTable): Promise<void> {
   const {name, origin} = table;
-  await client.query('SELECT history.keep($1, $2, $3)', [name, origin.embeddedIn, origin.parentColumn]);
+  await client.query('SELECT history.keep($1, $2, $3)', [
+    name,
+    origin.embeddedIn,
+    origin.parentColumn,
+  ]);
   await client.query('SELECT sync.capture($1)', [name]);
 }
 

@@ -12,7 +12,8 @@ const schemas: Readonly<Record<string, string>> = {
   history:
     'Every version of every warehouse row: a view of each table with all its versions, and a function that gives the table as it was at a moment.',
   mart: 'For BI tools: the star (dim_, fct_) and its answers (ask_), each also as of any moment; the live records of each warehouse table, without our bookkeeping and with the promoted fields as columns; and what is wanted but not agreed.',
-  masked: 'The star of one account, with the keys of people in place of their names: for assistants.',
+  masked:
+    'The star of one account, with the keys of people in place of their names: for assistants.',
   sync: 'What the mirror must remember for its work: accounts, sweeps, schedules, quarantine.',
 };
 
@@ -33,7 +34,9 @@ export async function writeComments(
   tables: readonly CommentedTable[],
   more: readonly Comment[] = [],
 ): Promise<number> {
-  const held = new Map((await readComments(client)).map((comment) => [place(comment), comment.text]));
+  const held = new Map(
+    (await readComments(client)).map((comment) => [place(comment), comment.text]),
+  );
   const wanted = [...schemaComments(), ...tables.flatMap(tableComments), ...more];
   const different = wanted.filter((comment) => held.get(place(comment)) !== comment.text);
   if (different.length > 0) await client.query(different.map(statement).join(';\n'));

@@ -67,7 +67,10 @@ function buildColumns(columns: readonly Column[]): Record<string, PgColumnBuilde
   };
 }
 
-function pickColumns(table: Record<string, PgColumn>, names: readonly string[]): [PgColumn, ...PgColumn[]] {
+function pickColumns(
+  table: Record<string, PgColumn>,
+  names: readonly string[],
+): [PgColumn, ...PgColumn[]] {
   const [first, ...rest] = names.map((name) => {
     const column = table[name];
     if (column === undefined) throw new TypeError(`no column "${name}"`);

@@ -27,7 +27,10 @@ export function historyComments(tables: readonly MirrorTable[]): Comment[] {
 }
 
 function tableComments({name, comment, columns}: MirrorTable): Comment[] {
-  const held = {...ownColumns, ...Object.fromEntries(columns.map((column) => [column.name, column.comment]))};
+  const held = {
+    ...ownColumns,
+    ...Object.fromEntries(columns.map((column) => [column.name, column.comment])),
+  };
   return [
     ...describe('TABLE', `past_${name}`, {
       text: `Superseded versions of the rows of warehouse.${name}; history.${name} shows all.`,
@@ -38,7 +41,8 @@ function tableComments({name, comment, columns}: MirrorTable): Comment[] {
       columns: {
         valid_from: 'When the version began: when the transaction that wrote it began.',
         valid_to: `${validTo} Null while it holds.`,
-        written_by: 'Database user who wrote the version, where no sweep did: see also history.edits.',
+        written_by:
+          'Database user who wrote the version, where no sweep did: see also history.edits.',
         ...held,
       },
     }),
@@ -60,7 +64,11 @@ function describe(
   return [
     {kind, name: ['history', name], text},
     ...Object.entries(columns).map(
-      ([column, sentence]): Comment => ({kind: 'COLUMN', name: ['history', name, column], text: sentence}),
+      ([column, sentence]): Comment => ({
+        kind: 'COLUMN',
+        name: ['history', name, column],
+        text: sentence,
+      }),
     ),
   ];
 }

@@ -67,7 +67,11 @@ async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number
 }
 
 /** @returns whether nothing is to be done by this login. @throws {FatalError} something is, and it must not */
-async function isUpToDate(own: pg.Pool, client: pg.PoolClient, migrating: Migrating): Promise<boolean> {
+async function isUpToDate(
+  own: pg.Pool,
+  client: pg.PoolClient,
+  migrating: Migrating,
+): Promise<boolean> {
   await checkServer(client);
   const look = await lookAround(client, migrating);
   if (look.isSame && !migrating.isThorough && !(await mayGrant(client))) return true;
@@ -94,7 +98,11 @@ async function inTurn(own: pg.Pool, client: pg.PoolClient, migrating: Migrating)
 }
 
 /** @returns whether all is as this version has it, after whoever migrates now has ended */
-async function outwaitOwner(own: pg.Pool, client: pg.PoolClient, migrating: Migrating): Promise<boolean> {
+async function outwaitOwner(
+  own: pg.Pool,
+  client: pg.PoolClient,
+  migrating: Migrating,
+): Promise<boolean> {
   const begunAt = performance.now();
   let toldAt = begunAt;
   const patienceMs = migrating.words.patienceMs ?? 5_000;
@@ -104,7 +112,9 @@ async function outwaitOwner(own: pg.Pool, client: pg.PoolClient, migrating: Migr
     if (performance.now() - toldAt >= patienceMs) {
       toldAt = performance.now();
       const seconds = Math.round((toldAt - begunAt) / 1000);
-      migrating.words.tell(`migrations: waiting for the owner, who migrates (pid ${pid}), for ${seconds} s`);
+      migrating.words.tell(
+        `migrations: waiting for the owner, who migrates (pid ${pid}), for ${seconds} s`,
+      );
     }
     await wait(lookEveryMs);
   }
@@ -138,7 +148,8 @@ async function migrateAlone(client: pg.PoolClient, migrating: Migrating): Promis
   }
   await applyMigrations(client, {definitions, source, applied});
   const {problem} = await checkMigrations(client);
-  if (problem !== null) throw new FatalError(`migrations: after applying them: ${problem}`, {kind: 'schema'});
+  if (problem !== null)
+    throw new FatalError(`migrations: after applying them: ${problem}`, {kind: 'schema'});
   return missing;
 }
 

@@ -28,12 +28,20 @@ export interface MigrationCheck {
  * everything.
  * @throws {FatalError} the journal itself is out of order
  */
-export async function checkMigrations(db: Queryable, folder = migrationsFolder): Promise<MigrationCheck> {
+export async function checkMigrations(
+  db: Queryable,
+  folder = migrationsFolder,
+): Promise<MigrationCheck> {
   const brought = readJournal(folder);
   const applied = await readApplied(db);
   const missing = brought.flatMap((hash, at) => (applied.includes(hash) ? [] : at + 1));
   const unknown = applied.filter((hash) => !brought.includes(hash));
-  return {missing, unknown, applied, problem: describeProblem(missing, unknown, applied.length === 0)};
+  return {
+    missing,
+    unknown,
+    applied,
+    problem: describeProblem(missing, unknown, applied.length === 0),
+  };
 }
 
 /** An entry of the journal that drizzle-kit keeps; `tag` names the file of SQL. */
@@ -45,7 +53,9 @@ interface Entry {
 
 /** @returns the hash of every migration as drizzle notes it when it applies one, in order */
 function readJournal(folder: string): string[] {
-  const {entries} = JSON.parse(read(folder, 'meta/_journal.json')) as {readonly entries: readonly Entry[]};
+  const {entries} = JSON.parse(read(folder, 'meta/_journal.json')) as {
+    readonly entries: readonly Entry[];
+  };
   for (const [at, {when}] of entries.entries()) {
     const previous = entries[at - 1]?.when ?? 0;
     if (when > previous) continue;
@@ -67,7 +77,9 @@ function read(folder: string, name: string): string {
 /** @returns hashes; none when the table is not there */
 async function readApplied(db: Queryable): Promise<string[]> {
   try {
-    const {rows} = await db.query<{hash: string}>('SELECT hash FROM sync.migrations ORDER BY created_at');
+    const {rows} = await db.query<{hash: string}>(
+      'SELECT hash FROM sync.migrations ORDER BY created_at',
+    );
     return rows.map((row) => row.hash);
   } catch (error) {
     if (error instanceof pg.DatabaseError && error.code === '42P01') return [];

@@ -35,7 +35,12 @@ export async function checkPublic(db: Queryable): Promise<PublicRights | null> {
 }
 
 /** That every login may make temporary tables, and the next step; null where only those may who need them. */
-export function describeTemporary({database, owner, isOwners, temporary}: PublicRights): string | null {
+export function describeTemporary({
+  database,
+  owner,
+  isOwners,
+  temporary,
+}: PublicRights): string | null {
   if (!temporary) return null;
   if (isOwners)
     return `temporary tables are not the workers' and the owner's alone, and any login can fill the disk with them; run \`fieldmirror migrate\` as ${owner}`;

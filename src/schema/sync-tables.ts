@@ -8,9 +8,18 @@ import {
 import {accountsTable, sync} from '../accounts/accounts-table.ts';
 import {auditTable, sessionsTable, signInCodesTable} from '../accounts/console-tables.ts';
 import {forgottenTable} from '../accounts/forgotten-table.ts';
-import {capacityToComeTable, deletionLimitsTable, fileSettingsTable} from '../accounts/settings-tables.ts';
+import {
+  capacityToComeTable,
+  deletionLimitsTable,
+  fileSettingsTable,
+} from '../accounts/settings-tables.ts';
 import {workersTable} from '../accounts/workers-table.ts';
-import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
+import {
+  alertDeliveriesTable,
+  alertLooksTable,
+  alertRulesTable,
+  alertsTable,
+} from '../alerts/alert-tables.ts';
 import {capturedTablesTable} from '../changes/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/change-tables.ts';
 import {alterationsTable, conflictsTable} from '../changes/conflict-tables.ts';
@@ -47,7 +56,10 @@ const knownRecords = sync.table(
   (table) => [
     // Number and hash come first, for they tell records apart. With the account first, a planner without
     // statistics would take either index for the other's question, and read a whole account to find one hash.
-    primaryKey({name: 'known_records_pkey', columns: [table.number, table.account_id, table.stream]}),
+    primaryKey({
+      name: 'known_records_pkey',
+      columns: [table.number, table.account_id, table.stream],
+    }),
     index('known_records_bytes_hash_idx').on(table.bytes_hash),
   ],
 );
@@ -74,7 +86,9 @@ const knownPages = sync.table(
     digest: bytea().notNull(),
     hashes: bytea().notNull(),
   },
-  (table) => [primaryKey({name: 'known_pages_pkey', columns: [table.account_id, table.stream, table.page]})],
+  (table) => [
+    primaryKey({name: 'known_pages_pkey', columns: [table.account_id, table.stream, table.page]}),
+  ],
 );
 
 const knownPagesTable = commentTable(

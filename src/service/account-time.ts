@@ -15,7 +15,8 @@ export interface Span {
 
 const QUARTER_HOUR_MS = 900_000;
 const MAX_REMEMBERED = 100_000;
-const textualTime = /^(\d{1,2})\/(\d{1,2})\/(\d{2}|\d{4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(am|pm)?$/i;
+const textualTime =
+  /^(\d{1,2})\/(\d{1,2})\/(\d{2}|\d{4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(am|pm)?$/i;
 const isoTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
 type Day = Temporal.PlainDate;
@@ -48,9 +49,12 @@ export class AccountTime {
     try {
       Temporal.Now.zonedDateTimeISO(timeZone);
     } catch (cause) {
-      throw new UsageError(`time zone: expected an IANA zone such as America/New_York, got "${timeZone}"`, {
-        cause,
-      });
+      throw new UsageError(
+        `time zone: expected an IANA zone such as America/New_York, got "${timeZone}"`,
+        {
+          cause,
+        },
+      );
     }
     this.timeZone = timeZone;
     this.#nowMs = () => {
@@ -109,7 +113,9 @@ export class AccountTime {
       if (iso === null) return null;
       const [, date = '', clock = '', offset] = iso;
       if (offset === undefined)
-        return this.#toInstant(Temporal.PlainDateTime.from(`${date}T${clock}`, {overflow: 'reject'}));
+        return this.#toInstant(
+          Temporal.PlainDateTime.from(`${date}T${clock}`, {overflow: 'reject'}),
+        );
       return toUtc(Temporal.Instant.from(`${date}T${clock}${offset}`).epochMilliseconds);
     } catch (problem) {
       // Temporal's error for a date or hour that does not exist: 2/30, 13:00pm.
@@ -144,7 +150,10 @@ export class AccountTime {
 
   /** In most zones an hour of UTC is an hour of local time: then only its name has to be known. */
   #learnHour(hour: string): LocalHour | null {
-    const [first, last] = [this.#writeSlowly(`${hour}:00:00Z`), this.#writeSlowly(`${hour}:59:59Z`)];
+    const [first, last] = [
+      this.#writeSlowly(`${hour}:00:00Z`),
+      this.#writeSlowly(`${hour}:59:59Z`),
+    ];
     const isWhole = first.slice(0, 13) === last.slice(0, 13) && first.slice(19) === last.slice(19);
     const local = isWhole ? {hour: first.slice(0, 13), offset: first.slice(19)} : null;
     if (this.#hours.size >= MAX_REMEMBERED) this.#hours.clear();

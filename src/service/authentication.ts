@@ -5,10 +5,14 @@ import type {Queryable} from './database.ts';
  * The internal id of the employee whose token stands as user name and as password of the Basic credentials, or null:
  * no credentials, other ones, or an employee who is inactive.
  */
-export async function authenticate(db: Queryable, authorization: string | undefined): Promise<string | null> {
+export async function authenticate(
+  db: Queryable,
+  authorization: string | undefined,
+): Promise<string | null> {
   const token = readToken(authorization);
   if (token === null) return null;
-  const text = 'SELECT id FROM service.employees WHERE token = $1 AND active AND deleted_at IS NULL';
+  const text =
+    'SELECT id FROM service.employees WHERE token = $1 AND active AND deleted_at IS NULL';
   const {rows} = await db.query<{id: string}>({name: 'employee by token', text, values: [token]});
   return rows[0]?.id ?? null;
 }

@@ -24,7 +24,9 @@ function encodingOf(body: Buffer, charset: string | null): string {
   if (head === 'efbbbf') return 'utf-8';
   if (head.startsWith('fffe') || head.startsWith('3c00')) return 'utf-16le';
   if (head.startsWith('feff') || head.startsWith('003c')) return 'utf-16be';
-  const declared = /^<\?xml[^>]*\sencoding\s*=\s*["']([^"']*)["']/.exec(body.toString('latin1', 0, 200));
+  const declared = /^<\?xml[^>]*\sencoding\s*=\s*["']([^"']*)["']/.exec(
+    body.toString('latin1', 0, 200),
+  );
   return (charset ?? declared?.[1] ?? 'utf-8').toLowerCase();
 }
 

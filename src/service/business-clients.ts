@@ -46,7 +46,8 @@ export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonl
     updated_at: lastEdit(plan, {arrival, createdAt, random}),
     tax_id: taxOf(plan, index),
     token: random.text(43, URL_SAFE),
-    special_instructions: random.isTrue(0.2) || index < instructionCount ? makeInstruction(index) : null,
+    special_instructions:
+      random.isTrue(0.2) || index < instructionCount ? makeInstruction(index) : null,
     created_by: plan.officeId(random),
     updated_by: plan.officeId(random),
   };
@@ -86,7 +87,11 @@ export function taxOf(plan: Plan, index: number): string | null {
 function identify(
   plan: Plan,
   index: number,
-  {random, person, isFirm}: {readonly random: Random; readonly person: Person; readonly isFirm: boolean},
+  {
+    random,
+    person,
+    isFirm,
+  }: {readonly random: Random; readonly person: Person; readonly isFirm: boolean},
 ): Fields {
   const name = isFirm ? makeFirm(random) : `${person.first} ${person.last}`;
   const phone = makePhone(random);
@@ -159,18 +164,29 @@ function keepBooks(random: Random, index: number): Fields {
 
 function makeAttached(
   plan: Plan,
-  {fields, random, isFirm}: {readonly fields: Fields; readonly random: Random; readonly isFirm: boolean},
+  {
+    fields,
+    random,
+    isFirm,
+  }: {readonly fields: Fields; readonly random: Random; readonly isFirm: boolean},
 ): readonly Row[] {
   const part = (place: number) => plan.partOf(fields.id ?? '', place);
   const contacts = Array.from(
     {length: isFirm ? random.integer(1, 2) : random.integer(0, 3) === 0 ? 1 : 0},
     (_, place) =>
-      makeContact({customer: fields, random, isPrimary: place === 0, id: part(idPlaces.contacts + place)}),
+      makeContact({
+        customer: fields,
+        random,
+        isPrimary: place === 0,
+        id: part(idPlaces.contacts + place),
+      }),
   );
   const notes = Array.from({length: random.integer(0, 2)}, (_, place) =>
     makeNote(plan, {owner: fields, kind: 'Customer', random, id: part(idPlaces.notes + place)}),
   );
-  const call = random.isTrue(0.1) ? [makeCall(plan, fields, {random, id: part(idPlaces.call)})] : [];
+  const call = random.isTrue(0.1)
+    ? [makeCall(plan, fields, {random, id: part(idPlaces.call)})]
+    : [];
   return [...contacts, ...notes, ...call];
 }
 
@@ -239,7 +255,9 @@ function makeCall(
   {random, id}: {readonly random: Random; readonly id: string},
 ): Row {
   const came = Math.ceil(Date.parse(customer.created_at ?? '') / 86_400_000);
-  const day = plan.calendar.workingDay(Math.max(came, plan.calendar.today + random.integer(-20, 10)));
+  const day = plan.calendar.workingDay(
+    Math.max(came, plan.calendar.today + random.integer(-20, 10)),
+  );
   const isDone = day < plan.calendar.today && random.isTrue(0.8);
   const at = plan.calendar.at(day, random.integer(8, 16) * 60);
   const fields: Fields = {

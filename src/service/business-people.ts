@@ -24,7 +24,10 @@ function makeEmployee(plan: Plan, index: number): Row {
   const token = makeToken(plan.random('token', index));
   const isTechnician = index >= plan.technician(0);
   const hasLeft = index === plan.employees - 1;
-  const hired = plan.calendar.at(plan.calendar.today - plan.calendar.days - random.integer(30, 2000), 480);
+  const hired = plan.calendar.at(
+    plan.calendar.today - plan.calendar.days - random.integer(30, 2000),
+    480,
+  );
   const person = makePerson(random);
   const fields: Fields = {
     ...makeUpCredentials(token),
@@ -34,7 +37,10 @@ function makeEmployee(plan: Plan, index: number): Row {
     employee_number: String(Number(owner.number) + index),
     hired_date: hired,
     created_at: hired,
-    updated_at: plan.calendar.at(plan.calendar.today - random.integer(1, 80), 480 + random.integer(0, 500)),
+    updated_at: plan.calendar.at(
+      plan.calendar.today - random.integer(1, 80),
+      480 + random.integer(0, 500),
+    ),
     name: `${person.first} ${person.last}`,
     username: `${person.first
       .normalize('NFD')

@@ -68,7 +68,9 @@ export class Plan {
 
   /** How many customers and jobs there are at the end of the horizon. */
   get lastCustomers(): number {
-    return Math.floor(this.customers * (FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.calendar.share));
+    return Math.floor(
+      this.customers * (FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.calendar.share),
+    );
   }
 
   get lastJobs(): number {
@@ -82,7 +84,10 @@ export class Plan {
 
   customer(index: number): Identity {
     if (index >= this.customers) return this.#identityOf('customer', index);
-    return {id: String(FIRST_ID + index * idsOf.customer), number: String(this.customerNumber(index))};
+    return {
+      id: String(FIRST_ID + index * idsOf.customer),
+      number: String(this.customerNumber(index)),
+    };
   }
 
   job(index: number): Identity {
@@ -102,7 +107,9 @@ export class Plan {
   }
 
   isBorn(kind: Kind, index: number): boolean {
-    return index < (kind === 'job' ? this.jobs : this.customers) || this.#born.has(`${kind} ${index}`);
+    return (
+      index < (kind === 'job' ? this.jobs : this.customers) || this.#born.has(`${kind} ${index}`)
+    );
   }
 
   #identityOf(kind: Kind, index: number): Identity {
@@ -167,7 +174,9 @@ export class Plan {
 
   /** Whether an employee works on a day: the last technician has left. */
   isThere(index: number, day: number): boolean {
-    return index < this.employees - 1 || day < this.calendar.today - Math.round(this.calendar.days / 4);
+    return (
+      index < this.employees - 1 || day < this.calendar.today - Math.round(this.calendar.days / 4)
+    );
   }
 
   /** Each technician can do four neighbouring kinds of work of eight; any four technicians can do all. */

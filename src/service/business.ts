@@ -51,7 +51,10 @@ const BATCH = 1000;
  * @throws {FatalError} the database cannot be used
  * @throws {UsageError} a count or a date that is none
  */
-export async function seedBusiness(database: string | pg.Pool, options: BusinessOptions): Promise<Business> {
+export async function seedBusiness(
+  database: string | pg.Pool,
+  options: BusinessOptions,
+): Promise<Business> {
   const scale = readScale(options);
   if (database instanceof pg.Pool) {
     await installSchema(database);
@@ -74,8 +77,15 @@ function readScale({
 }: BusinessOptions): Scale {
   if (!Number.isInteger(customers) || customers < 1)
     throw new UsageError(`customers: expected 1 or more, got ${customers}`);
-  if (!Number.isInteger(jobs) || jobs < 0) throw new UsageError(`jobs: expected 0 or more, got ${jobs}`);
-  return {seed: String(seed), customers, jobs, today: today ?? defaultToday(String(seed)), timeZone};
+  if (!Number.isInteger(jobs) || jobs < 0)
+    throw new UsageError(`jobs: expected 0 or more, got ${jobs}`);
+  return {
+    seed: String(seed),
+    customers,
+    jobs,
+    today: today ?? defaultToday(String(seed)),
+    timeZone,
+  };
 }
 
 async function seedOnce(
@@ -122,8 +132,14 @@ async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void>
   // Jobs first: their entries in the ledger go into the customers.
   const ledger = new Ledger();
   const roster = new Roster(plan, plan.jobs);
-  await copyBatches(client, {count: plan.jobs, make: (index) => makeJob(roster, index, plan.now, ledger)});
-  await copyBatches(client, {count: plan.customers, make: (index) => makeCustomer(plan, index, ledger)});
+  await copyBatches(client, {
+    count: plan.jobs,
+    make: (index) => makeJob(roster, index, plan.now, ledger),
+  });
+  await copyBatches(client, {
+    count: plan.customers,
+    make: (index) => makeCustomer(plan, index, ledger),
+  });
   await finish(client, {plan, scale});
 }
 
@@ -133,7 +149,8 @@ async function copyBatches(
 ): Promise<void> {
   for (let start = 0; start < count; start += BATCH) {
     const rows: Row[] = [];
-    for (let index = start; index < Math.min(count, start + BATCH); index++) rows.push(...make(index));
+    for (let index = start; index < Math.min(count, start + BATCH); index++)
+      rows.push(...make(index));
     await copyRows(client, rows);
   }
 }
@@ -153,5 +170,7 @@ async function finish(
     'INSERT INTO service.business (seed, customers, jobs, today, time_zone) VALUES ($1, $2, $3, $4, $5)',
     [scale.seed, scale.customers, scale.jobs, scale.today, scale.timeZone],
   );
-  await client.query('ANALYZE service.job_charges, service.time_entries, service.notes, service.contacts');
+  await client.query(
+    'ANALYZE service.job_charges, service.time_entries, service.notes, service.contacts',
+  );
 }

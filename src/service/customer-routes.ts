@@ -15,7 +15,13 @@ import {
 import {customers, tasks} from './resource.ts';
 import {idOf, type StoredRecord, selectByParents} from './store.ts';
 import type {Problems} from './store-changes.ts';
-import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from './store-effects.ts';
+import {
+  assignNumbers,
+  createRecord,
+  deleteRecord,
+  type Effects,
+  updateRecord,
+} from './store-effects.ts';
 
 const defaults: Fields = {
   origin: 'api',
@@ -42,7 +48,9 @@ export const customerRoutes: readonly Route[] = [
     method: 'GET',
     path: '/customers/:customer_number.xml',
     answer: async (service, {params, query}) => {
-      const record = await findRecord(service.database, customers, {number: params.customer_number});
+      const record = await findRecord(service.database, customers, {
+        number: params.customer_number,
+      });
       return await answerRecord(service, customers, {record, query});
     },
   },
@@ -85,7 +93,10 @@ export const customerRoutes: readonly Route[] = [
           if (changes.parent_id === idOf(record.fields))
             problems.add('parent_id', 'must be another customer');
           await check(client, {fields, changes, problems});
-          return await updateRecord(effects, customers, {record, changes: {...changes, ...derive(fields)}});
+          return await updateRecord(effects, customers, {
+            record,
+            changes: {...changes, ...derive(fields)},
+          });
         },
       });
     },
@@ -128,7 +139,10 @@ async function check(
   }: {readonly fields: Fields; readonly changes: Fields; readonly problems: Problems},
 ): Promise<void> {
   problems.requirePresence(fields, 'name');
-  await checkReferences(db, problems, {changes, to: {parent_id: 'customers', tax_id: 'tax_entities'}});
+  await checkReferences(db, problems, {
+    changes,
+    to: {parent_id: 'customers', tax_id: 'tax_entities'},
+  });
   problems.refuse();
 }
 

@@ -89,7 +89,9 @@ export async function installSchema(database: pg.Pool): Promise<void> {
 }
 
 async function makeTurn(database: pg.Pool): Promise<void> {
-  const {rows} = await database.query<{there: string | null}>('SELECT to_regclass($1) AS there', [TURN]);
+  const {rows} = await database.query<{there: string | null}>('SELECT to_regclass($1) AS there', [
+    TURN,
+  ]);
   if (typeof rows[0]?.there === 'string') return;
   for (let attempt = 1; ; attempt++) {
     try {

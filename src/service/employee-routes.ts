@@ -12,7 +12,13 @@ import {
 import {employees} from './resource.ts';
 import {idOf} from './store.ts';
 import type {Changes, Problems} from './store-changes.ts';
-import {assignNumbers, type Beside, createRecord, type Effects, updateRecord} from './store-effects.ts';
+import {
+  assignNumbers,
+  type Beside,
+  createRecord,
+  type Effects,
+  updateRecord,
+} from './store-effects.ts';
 import {hashPassword, isPassword, makeUpCredentials, newToken} from './store-secrets.ts';
 import type {RequestFields} from './xml-read.ts';
 
@@ -39,7 +45,9 @@ export const employeeRoutes: readonly Route[] = [
     method: 'GET',
     path: '/employees/:employee_number.xml',
     answer: async (service, {params}) => {
-      const record = await findRecord(service.database, employees, {number: params.employee_number});
+      const record = await findRecord(service.database, employees, {
+        number: params.employee_number,
+      });
       return await answerRecord(service, employees, {record});
     },
   },
@@ -61,7 +69,10 @@ async function createEmployee(service: Service, request: ServiceRequest) {
       const token = newToken();
       const full = {...fields, ...makeUpCredentials(token), ...assigned};
       const passwordHash = password === null ? {} : {passwordHash: await hashPassword(password)};
-      return await createRecord(effects, employees, {fields: full, beside: {token, ...passwordHash}});
+      return await createRecord(effects, employees, {
+        fields: full,
+        beside: {token, ...passwordHash},
+      });
     },
   });
   return {...answer, location: `/employees/${number}.xml`};
@@ -82,7 +93,11 @@ async function updateEmployee(service: Service, request: ServiceRequest) {
       await check(effects, {fields: {...record.fields, ...named}, hasPassword, problems});
       const beside = await renewCredentials(password, held);
       const credentials = beside.token === undefined ? {} : makeUpCredentials(beside.token);
-      return await updateRecord(effects, employees, {record, changes: {...named, ...credentials}, beside});
+      return await updateRecord(effects, employees, {
+        record,
+        changes: {...named, ...credentials},
+        beside,
+      });
     },
   });
 }
@@ -116,7 +131,8 @@ async function check(
     problems.requirePresence(fields, 'username');
     if (!hasPassword) problems.add('password', "can't be blank");
   }
-  const text = 'SELECT 1 FROM service.employees WHERE username = $1 AND id IS DISTINCT FROM $2::bigint';
+  const text =
+    'SELECT 1 FROM service.employees WHERE username = $1 AND id IS DISTINCT FROM $2::bigint';
   const taken = await client.query(text, [fields.username ?? null, fields.id ?? null]);
   if (taken.rows.length > 0) problems.add('username', 'has already been taken');
   problems.refuse();

@@ -42,7 +42,15 @@ export const routes: readonly Route[] = [
 
 const MAX_BODY_BYTES = 1_048_576;
 const MIN_GZIP_BYTES = 1024;
-const allMethods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const allMethods: readonly HTTPMethods[] = [
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+];
 
 /** As recorded in 2018: no ETag, no Last-Modified, nothing about pages or rates (docs/service.md "Errors and headers"). */
 const recordedHeaders = {
@@ -75,9 +83,12 @@ export function createHttp(service: Service, options: HttpOptions): FastifyInsta
   http.setNotFoundHandler((_request, reply) =>
     sendErrors(reply, new Refusal(404, 'There is no such address.')),
   );
-  http.setErrorHandler((error, _request, reply) => sendErrors(reply, toRefusal(error, options.log)));
+  http.setErrorHandler((error, _request, reply) =>
+    sendErrors(reply, toRefusal(error, options.log)),
+  );
   for (const route of routes) addRoute(http, {service, route, options});
-  for (const path of new Set(routes.map((route) => route.path))) refuseOtherMethods(http, path, options);
+  for (const path of new Set(routes.map((route) => route.path)))
+    refuseOtherMethods(http, path, options);
   return http;
 }
 
@@ -105,7 +116,8 @@ function addRoute(
         basePath: options.basePath,
       });
       const answer = await route.answer(service, asked);
-      if (answer.location !== undefined) reply.header('location', options.basePath + answer.location);
+      if (answer.location !== undefined)
+        reply.header('location', options.basePath + answer.location);
       return await send(request, reply, {body: answer.body, compress: options.compress});
     },
   });
@@ -149,7 +161,9 @@ function toServiceRequest(
 }
 
 function readParams(params: unknown): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(params ?? {}).map(([name, value]) => [name, String(value)]));
+  return Object.fromEntries(
+    Object.entries(params ?? {}).map(([name, value]) => [name, String(value)]),
+  );
 }
 
 /** The last of several parameters with one name counts, as in Rails. */
@@ -194,7 +208,8 @@ function toRefusal(error: unknown, log: Logger | undefined): Refusal {
   if (error instanceof Refusal) return error;
   const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
   if (status === 413) return new Refusal(413, 'The request body is larger than 1 MB.');
-  if (status >= 400 && status < 500) return new Refusal(status, 'The request cannot be understood.');
+  if (status >= 400 && status < 500)
+    return new Refusal(status, 'The request cannot be understood.');
   const message = error instanceof Error ? error.message : String(error);
   log?.error({event: 'service.failed', message}, 'reference service: a request failed');
   return new Refusal(500, "We're sorry, but something went wrong.");

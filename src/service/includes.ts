@@ -91,7 +91,9 @@ export async function embed(
   resource: Resource,
   {records, view}: {readonly records: readonly StoredRecord[]; readonly view: View},
 ): Promise<readonly Node[]> {
-  const found = await Promise.all(asked(resource, view).map((association) => load(db, association, records)));
+  const found = await Promise.all(
+    asked(resource, view).map((association) => load(db, association, records)),
+  );
   return records.map((record, index) => ({
     ...record,
     branches: found.flatMap((branches) => branches[index] ?? []),
@@ -101,7 +103,8 @@ export async function embed(
 function asked(resource: Resource, view: View): readonly Association[] {
   const wanted = (associations[resource.table] ?? []).filter(({name}) => view.include.has(name));
   // `only` is exactly the named columns: the sub-customers, too, come only when they are named.
-  const hasChildren = resource.table === 'customers' && (view.only === null || view.only.has('children'));
+  const hasChildren =
+    resource.table === 'customers' && (view.only === null || view.only.has('children'));
   return hasChildren ? [...wanted, children] : wanted;
 }
 
@@ -118,7 +121,9 @@ async function load(
     return ids.map((id) => branch(association, found.get(id) ?? []));
   }
   const idsOf = ({fields, employeeIds}: StoredRecord) =>
-    link.kind === 'assigned' ? employeeIds : [fields[link.field] ?? null].filter((id) => id !== null);
+    link.kind === 'assigned'
+      ? employeeIds
+      : [fields[link.field] ?? null].filter((id) => id !== null);
   const found = await selectByIds(db, resource.table, [...new Set(records.flatMap(idsOf))]);
   return records.map((record) => {
     const embedded = idsOf(record).flatMap((id) => found.get(id) ?? []);

@@ -57,7 +57,12 @@ const kinds: Readonly<Record<string, Kind>> = {
   '101': {
     season: winter,
     share: 1,
-    complaints: ['no heat upstairs', 'furnace short cycles', 'boiler leaks', 'pilot light goes out'],
+    complaints: [
+      'no heat upstairs',
+      'furnace short cycles',
+      'boiler leaks',
+      'pilot light goes out',
+    ],
     parts: [
       ['Igniter', 8450],
       ['Flame sensor', 4275],

@@ -17,7 +17,9 @@ export const jobChargeRoutes: readonly Route[] = [
         resource: jobCharges,
         work: async (effects) => {
           const job = await findRecord(effects.client, jobs, {number, lock: true});
-          const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null));
+          const given = Object.fromEntries(
+            Object.entries(changes).filter(([, value]) => value !== null),
+          );
           const priced = {quantity: '1.0', price_per_unit: '0.0', discount: '0.0', ...given};
           const total = await priceCharge(effects, priced);
           // Items have no endpoint, so that none could be looked up: any item_id is taken.
@@ -30,7 +32,9 @@ export const jobChargeRoutes: readonly Route[] = [
             tax_id: job.fields.tax_id ?? null,
           };
           const assigned = await assignNumbers(effects.client, jobCharges);
-          const charge = await createRecord(effects, jobCharges, {fields: {...fields, ...assigned}});
+          const charge = await createRecord(effects, jobCharges, {
+            fields: {...fields, ...assigned},
+          });
           await sumUp(effects, job, total);
           return charge;
         },
@@ -46,7 +50,10 @@ interface Priced {
 }
 
 /** Reckoned by Postgres: money has no place in floating point. */
-async function priceCharge({client}: Effects, {quantity, price_per_unit, discount}: Priced): Promise<string> {
+async function priceCharge(
+  {client}: Effects,
+  {quantity, price_per_unit, discount}: Priced,
+): Promise<string> {
   const text = `SELECT ${plain('$1::numeric * $2::numeric - $3::numeric')} AS total`;
   const {rows} = await client.query<{total: string}>(text, [quantity, price_per_unit, discount]);
   return rows[0]?.total ?? '0.0';

@@ -16,7 +16,13 @@ import {
 import {customers, jobs, tasks} from './resource.ts';
 import {idOf, isNumber, type StoredRecord, selectByIds, selectByParents} from './store.ts';
 import type {Changes, Problems} from './store-changes.ts';
-import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from './store-effects.ts';
+import {
+  assignNumbers,
+  createRecord,
+  deleteRecord,
+  type Effects,
+  updateRecord,
+} from './store-effects.ts';
 import type {Given} from './xml-read.ts';
 
 const statuses = new Set(['scheduled', 'in_progress', 'complete']);
@@ -49,7 +55,9 @@ export const jobRoutes: readonly Route[] = [
     method: 'GET',
     path: '/customers/:customer_number/jobs.xml',
     answer: async (service, {params, query}) => {
-      const customer = await findRecord(service.database, customers, {number: params.customer_number});
+      const customer = await findRecord(service.database, customers, {
+        number: params.customer_number,
+      });
       const own = {sql: 'customer_id = $', value: idOf(customer.fields)};
       return await answerPage(service, jobs, {
         query,
@@ -75,7 +83,10 @@ export const jobRoutes: readonly Route[] = [
         resource: jobs,
         work: async (effects) => {
           const number = request.params.job_number;
-          return await deleteJob(effects, await findRecord(effects.client, jobs, {number, lock: true}));
+          return await deleteJob(
+            effects,
+            await findRecord(effects.client, jobs, {number, lock: true}),
+          );
         },
       }),
   },
@@ -99,9 +110,13 @@ async function createJob(service: Service, request: ServiceRequest) {
     resource: jobs,
     work: async (effects) => {
       const customer = await findRecord(effects.client, customers, {number});
-      const inherited = {customer_id: idOf(customer.fields), tax_id: customer.fields.tax_id ?? null};
+      const inherited = {
+        customer_id: idOf(customer.fields),
+        tax_id: customer.fields.tax_id ?? null,
+      };
       const fields = {...defaults, name: '', ...inherited, ...changes};
-      const employeeIds = (await readEmployeeIds(effects.client, given.get('employee_ids'), problems)) ?? [];
+      const employeeIds =
+        (await readEmployeeIds(effects.client, given.get('employee_ids'), problems)) ?? [];
       await check(effects.client, {fields, changes, problems});
       const assigned = await assignNumbers(effects.client, jobs);
       jobNumber = assigned.job_number ?? '';
@@ -121,7 +136,11 @@ async function updateJob(service: Service, request: ServiceRequest) {
     work: async (effects) => {
       const record = await findRecord(effects.client, jobs, {number, lock: true});
       const fields = {...record.fields, ...changes};
-      const employeeIds = await readEmployeeIds(effects.client, given.get('employee_ids'), problems);
+      const employeeIds = await readEmployeeIds(
+        effects.client,
+        given.get('employee_ids'),
+        problems,
+      );
       await check(effects.client, {fields, changes, problems});
       const isSame = employeeIds === null || employeeIds.join() === record.employeeIds.join();
       return await updateRecord(effects, jobs, {
@@ -160,7 +179,8 @@ async function check(
   }: {readonly fields: Fields; readonly changes: Fields; readonly problems: Problems},
 ): Promise<void> {
   if (!statuses.has(fields.status ?? '')) problems.add('status', 'is not included in the list');
-  if (Number(fields.duration ?? 0) < 0) problems.add('duration', 'must be greater than or equal to 0');
+  if (Number(fields.duration ?? 0) < 0)
+    problems.add('duration', 'must be greater than or equal to 0');
   await checkReferences(db, problems, {
     changes,
     to: {job_type_id: 'job_types', job_status_id: 'job_statuses'},
@@ -169,7 +189,10 @@ async function check(
 }
 
 /** Fields that follow from those of a request: the end from start and duration, times from a new status. */
-function derive(fields: Fields, {changes, at}: {readonly changes: Fields; readonly at: string}): Changes {
+function derive(
+  fields: Fields,
+  {changes, at}: {readonly changes: Fields; readonly at: string},
+): Changes {
   return {...deriveEnd(fields, changes), ...deriveStatus(fields, {changes, at})};
 }
 

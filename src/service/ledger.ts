@@ -3,7 +3,10 @@ import {writeMoney} from './vocabulary.ts';
 
 /** The last job completed and the sum owed, for each customer. One entry a customer, no more. */
 export class Ledger {
-  readonly #last: ({readonly number: string; readonly at: string; readonly name: string} | undefined)[] = [];
+  readonly #last: (
+    | {readonly number: string; readonly at: string; readonly name: string}
+    | undefined
+  )[] = [];
   readonly #owedCents: (number | undefined)[] = [];
 
   complete(

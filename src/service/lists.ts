@@ -61,7 +61,8 @@ export class Lists {
   /** Forgets the lists that a write may have changed. A list that is being read right now is forgotten with them. */
   drop(table: string, change: Change): void {
     for (const [key, {query}] of this.#kept) {
-      const isConcerned = query.table === table && (change === 'members' || query.dependsOn === 'values');
+      const isConcerned =
+        query.table === table && (change === 'members' || query.dependsOn === 'values');
       if (isConcerned) this.#kept.delete(key);
     }
   }

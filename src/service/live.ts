@@ -23,7 +23,11 @@ const toInstant = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
  * Plays the business that is there up to a moment, once: of several that play at once, each waits for the one before.
  * @returns how many records were written; null where no business was made up here
  */
-export async function playUntil(database: pg.Pool, player: Player, to: string): Promise<number | null> {
+export async function playUntil(
+  database: pg.Pool,
+  player: Player,
+  to: string,
+): Promise<number | null> {
   return await inTransaction(database, async (client) => {
     const {rows} = await client.query<{from: string}>(
       `SELECT to_char(played_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "from" FROM service.business WHERE played_until IS NOT NULL FOR UPDATE`,
@@ -31,7 +35,9 @@ export async function playUntil(database: pg.Pool, player: Player, to: string): 
     const [held] = rows;
     if (held === undefined) return null;
     const written = await player.play(client, held.from, to);
-    await client.query('UPDATE service.business SET played_until = greatest(played_until, $1)', [to]);
+    await client.query('UPDATE service.business SET played_until = greatest(played_until, $1)', [
+      to,
+    ]);
     return written;
   });
 }

@@ -31,7 +31,11 @@ export const noteRoutes: readonly Route[] = [
 function routesUnder(owner: Owner): readonly Route[] {
   const base = `/${owner.resource.table}/:${owner.resource.key}/notes`;
   return [
-    {method: 'GET', path: `${base}.xml`, answer: (service, request) => listNotes(service, request, owner)},
+    {
+      method: 'GET',
+      path: `${base}.xml`,
+      answer: (service, request) => listNotes(service, request, owner),
+    },
     {
       method: 'GET',
       path: `${base}/:note_id.xml`,
@@ -40,7 +44,11 @@ function routesUnder(owner: Owner): readonly Route[] {
         return await answerRecord(service, notes, {record});
       },
     },
-    {method: 'POST', path: `${base}.xml`, answer: (service, request) => createNote(service, request, owner)},
+    {
+      method: 'POST',
+      path: `${base}.xml`,
+      answer: (service, request) => createNote(service, request, owner),
+    },
     {
       method: 'PUT',
       path: `${base}/:note_id.xml`,
@@ -53,7 +61,11 @@ function routesUnder(owner: Owner): readonly Route[] {
         answerEffects(service, request, {
           resource: notes,
           work: async (effects) =>
-            deleteRecord(effects, notes, await findNote(effects.client, request, {owner, lock: true})),
+            deleteRecord(
+              effects,
+              notes,
+              await findNote(effects.client, request, {owner, lock: true}),
+            ),
         }),
     },
   ];
@@ -103,7 +115,11 @@ function check(fields: Fields, problems: Problems): void {
   problems.refuse();
 }
 
-function findOwner(db: Queryable, {params}: ServiceRequest, {resource}: Owner): Promise<StoredRecord> {
+function findOwner(
+  db: Queryable,
+  {params}: ServiceRequest,
+  {resource}: Owner,
+): Promise<StoredRecord> {
   return findRecord(db, resource, {number: params[resource.key]});
 }
 

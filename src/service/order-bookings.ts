@@ -54,7 +54,9 @@ export class Bookings {
   #isFree(technician: number, visit: Parameters<typeof spanOf>[0]): boolean {
     const {from, to} = spanOf(visit);
     return daysOf({from, to}).every((day) =>
-      (this.#spans.get(`${technician} ${day}`) ?? []).every((held) => held.to <= from || held.from >= to),
+      (this.#spans.get(`${technician} ${day}`) ?? []).every(
+        (held) => held.to <= from || held.from >= to,
+      ),
     );
   }
 }

@@ -32,8 +32,22 @@ export interface Life {
 
 const day = 1_440;
 export const untouched: Life = {
-  ...{estimate: null, appointments: [], canceledAt: null, startedAt: null, endedAt: null, enteredAt: null},
-  ...{invoicedAt: null, sentAt: null, viewedAt: null, correctedAt: null, partPaidAt: null, paidAt: null},
+  ...{
+    estimate: null,
+    appointments: [],
+    canceledAt: null,
+    startedAt: null,
+    endedAt: null,
+    enteredAt: null,
+  },
+  ...{
+    invoicedAt: null,
+    sentAt: null,
+    viewedAt: null,
+    correctedAt: null,
+    partPaidAt: null,
+    paidAt: null,
+  },
   paidShare: 0,
 };
 
@@ -91,15 +105,28 @@ export function postpone(life: Life, minutes: number): Life {
   const later = (at: string | null) => (at === null ? null : AccountTime.addMinutes(at, minutes));
   return {
     ...life,
-    ...{startedAt: later(life.startedAt), endedAt: later(life.endedAt), enteredAt: later(life.enteredAt)},
-    ...{invoicedAt: later(life.invoicedAt), sentAt: later(life.sentAt), viewedAt: later(life.viewedAt)},
-    ...{correctedAt: later(life.correctedAt), partPaidAt: later(life.partPaidAt), paidAt: later(life.paidAt)},
+    ...{
+      startedAt: later(life.startedAt),
+      endedAt: later(life.endedAt),
+      enteredAt: later(life.enteredAt),
+    },
+    ...{
+      invoicedAt: later(life.invoicedAt),
+      sentAt: later(life.sentAt),
+      viewedAt: later(life.viewedAt),
+    },
+    ...{
+      correctedAt: later(life.correctedAt),
+      partPaidAt: later(life.partPaidAt),
+      paidAt: later(life.paidAt),
+    },
   };
 }
 
 /** A number around 1 that is never negative: the half lie below, and now and then one is large. */
 function around(random: Random, spread: number): number {
-  const normal = Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+  const normal =
+    Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
   return Math.exp(spread * normal);
 }
 
@@ -124,12 +151,18 @@ export function drawEstimate(random: Random, calledAt: string): Life['estimate']
   const sent = random.integer(60, 2 * day);
   const end = random.weighted([55, 30, 15]);
   const decided = after(sent + Math.round(6 * day * around(random, 0.7)));
-  return {sentAt: after(sent), wonAt: end === 0 ? decided : null, lostAt: end === 1 ? decided : null};
+  return {
+    sentAt: after(sent),
+    wonAt: end === 0 ? decided : null,
+    lostAt: end === 1 ? decided : null,
+  };
 }
 
 /** Days from the work to its invoice; null where it is forgotten. */
 function drawInvoice(random: Random): number | null {
-  return [0, random.integer(1, 5), random.integer(6, 40), null][random.weighted([60, 30, 9, 1])] ?? null;
+  return (
+    [0, random.integer(1, 5), random.integer(6, 40), null][random.weighted([60, 30, 9, 1])] ?? null
+  );
 }
 
 /** Days from the invoice to its payment in full; null where it is never paid. Firms take longer. */
@@ -148,7 +181,8 @@ export function drawVisit(
   const later = (from: string, by: number) => AccountTime.addMinutes(from, by);
   // Nobody came, and the office found out later; or never.
   const missed = random.weighted([98, 1.7, 0.3]);
-  if (missed > 0) return {canceledAt: missed === 1 ? later(start, random.integer(3, 50) * day) : null};
+  if (missed > 0)
+    return {canceledAt: missed === 1 ? later(start, random.integer(3, 50) * day) : null};
   const startedAt = later(start, drawDelay(random));
   // A button that was not pressed at the end is pressed by the office, or never.
   const forgotten = random.weighted([97.2, 2, 0.8]);

@@ -52,7 +52,11 @@ export function decideOrder(
   const created = 480 + random.integer(0, 500);
   const minutes = work.minutes + random.integer(-1, 2) * 15;
   const size = random.isTrue(0.25) ? random.integer(2, work.crew) : 1;
-  const lead = isEmergency ? 0 : random.integer(0, 3) === 0 ? random.integer(8, 40) : random.integer(0, 7);
+  const lead = isEmergency
+    ? 0
+    : random.integer(0, 3) === 0
+      ? random.integer(8, 40)
+      : random.integer(0, 7);
   const slot = work.minutes >= 480 ? random.integer(14, 18) * 30 : random.integer(14, 32) * 30;
   const customer = plan.customerOf(index, random);
   const taxId = taxOf(plan, customer);
@@ -107,7 +111,8 @@ function decideLife(
   const agreedAt = estimate?.wonAt ?? call.at;
   const waits = isEmergency ? 0 : chance.weighted([91.7, 8, 0.3]);
   if (waits === 2) return unplanned;
-  const madeAt = waits === 1 ? AccountTime.addMinutes(agreedAt, chance.integer(1, 40) * 1_440) : agreedAt;
+  const madeAt =
+    waits === 1 ? AccountTime.addMinutes(agreedAt, chance.integer(1, 40) * 1_440) : agreedAt;
   const visit = chooseVisit(plan, wish, {madeAt, bookings});
   const {crew} = visit;
   const first = {madeAt, start: plan.calendar.at(visit.day, visit.slot)};
@@ -180,7 +185,13 @@ function drawMove(
   const madeAt = between(first.madeAt, first.start, share);
   if (!isMoved || madeAt <= first.madeAt) return null;
   const {crew, slot} = visit;
-  const moved = bookings.find({days, slotsOf: () => [slot], minutes, able: crew, size: crew.length});
+  const moved = bookings.find({
+    days,
+    slotsOf: () => [slot],
+    minutes,
+    able: crew,
+    size: crew.length,
+  });
   if (moved === null) return null;
   return {visit: moved, appointment: {madeAt, start: plan.calendar.at(moved.day, moved.slot)}};
 }

@@ -65,12 +65,15 @@ export class Player {
     await copyRows(client, rows);
     let written = rows.length;
     const customers = new Set<number>();
-    for (const job of new Set(within(lives.happenings, from, to).map((happening) => happening.job))) {
+    for (const job of new Set(
+      within(lives.happenings, from, to).map((happening) => happening.job),
+    )) {
       customers.add(lives.roster.order(job).customer);
       const before = makeJob(lives.roster, job, from, new Ledger());
       written += await writeStep(client, before, makeJob(lives.roster, job, to, new Ledger()));
     }
-    for (const customer of customers) written += await writeSummary(client, lives, {customer, from, to});
+    for (const customer of customers)
+      written += await writeSummary(client, lives, {customer, from, to});
     return written;
   }
 
@@ -93,7 +96,8 @@ export class Player {
       jobsOf.set(customer, [...(jobsOf.get(customer) ?? []), job]);
     }
     births.sort(
-      (one, other) => compare(one.at, other.at) || compare(one.kind, other.kind) || one.index - other.index,
+      (one, other) =>
+        compare(one.at, other.at) || compare(one.kind, other.kind) || one.index - other.index,
     );
     happenings.sort((one, other) => compare(one.at, other.at) || one.job - other.job);
     // A call may come as late as the evening of its day.
@@ -113,7 +117,11 @@ export class Player {
 const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
 
 /** What lies from one moment on, before another. */
-function within<T extends {readonly at: string}>(list: readonly T[], from: string, to: string): readonly T[] {
+function within<T extends {readonly at: string}>(
+  list: readonly T[],
+  from: string,
+  to: string,
+): readonly T[] {
   return list.slice(firstFrom(list, from), firstFrom(list, to));
 }
 
@@ -163,7 +171,10 @@ async function writeChanges(client: pg.PoolClient, before: Row, after: Row): Pro
   if (Object.keys(changed).length === 0 && !isOtherCrew) return 0;
   await update(client, after.table, {id: after.fields.id ?? '', changed});
   if (isOtherCrew)
-    await client.query('UPDATE service.jobs SET employee_ids = $2 WHERE id = $1', [after.fields.id, crew]);
+    await client.query('UPDATE service.jobs SET employee_ids = $2 WHERE id = $1', [
+      after.fields.id,
+      crew,
+    ]);
   return 1;
 }
 

@@ -94,7 +94,11 @@ function byNumber(query: Query, name: string, sql: string): readonly Condition[]
 
 function bySpan(
   query: Query,
-  {name, column, time}: {readonly name: string; readonly column: string; readonly time: AccountTime},
+  {
+    name,
+    column,
+    time,
+  }: {readonly name: string; readonly column: string; readonly time: AccountTime},
 ): readonly Condition[] {
   const value = query.get(name);
   if (value === undefined) return [];

@@ -42,7 +42,9 @@ export class Random {
 
   /** Characters of an alphabet, for tokens and the like. */
   text(length: number, alphabet: string): string {
-    return Array.from({length}, () => alphabet.charAt(this.integer(0, alphabet.length - 1))).join('');
+    return Array.from({length}, () => alphabet.charAt(this.integer(0, alphabet.length - 1))).join(
+      '',
+    );
   }
 }
 

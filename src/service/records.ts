@@ -63,11 +63,18 @@ export async function answerPage(
 ): Promise<Answer> {
   const ids = await service.lists.ids(listOf(service, resource, conditions));
   const start = (readPage(query) - 1) * service.pageSize;
-  return await answerIds(service, resource, {ids: ids.slice(start, start + service.pageSize), query});
+  return await answerIds(service, resource, {
+    ids: ids.slice(start, start + service.pageSize),
+    query,
+  });
 }
 
 /** A list that the specification does not page: employees. */
-export async function answerWhole(service: Service, resource: Resource, query: Query): Promise<Answer> {
+export async function answerWhole(
+  service: Service,
+  resource: Resource,
+  query: Query,
+): Promise<Answer> {
   const ids = await service.lists.ids(listOf(service, resource, []));
   return await answerIds(service, resource, {ids, query});
 }
@@ -93,7 +100,10 @@ export async function answerRecord(
     ? await embed(service.database, resource, {records: [record], view})
     : [{...record, branches: []}];
   const [node] = nodes;
-  return {body: node === undefined ? Buffer.alloc(0) : service.writer.writeRecord(resource, node, view.only)};
+  return {
+    body:
+      node === undefined ? Buffer.alloc(0) : service.writer.writeRecord(resource, node, view.only),
+  };
 }
 
 /**
@@ -103,7 +113,10 @@ export async function answerRecord(
 export async function answerEffects(
   service: Service,
   request: ServiceRequest,
-  {resource, work}: {readonly resource: Resource; readonly work: (effects: Effects) => Promise<StoredRecord>},
+  {
+    resource,
+    work,
+  }: {readonly resource: Resource; readonly work: (effects: Effects) => Promise<StoredRecord>},
 ): Promise<Answer> {
   const touched = new Map<Table, Change>();
   const {method, path, actorId} = request;
@@ -167,7 +180,8 @@ export async function checkReferences(
 ): Promise<void> {
   for (const [field, table] of Object.entries(to)) {
     const id = changes[field] ?? null;
-    if (id !== null && !(await selectByIds(db, table, [id])).has(id)) problems.add(field, 'must exist');
+    if (id !== null && !(await selectByIds(db, table, [id])).has(id))
+      problems.add(field, 'must exist');
   }
 }
 
@@ -199,8 +213,13 @@ function viewOf(resource: Resource, query: Query) {
   return resource.table === 'customers' || resource.table === 'jobs' ? readView(query) : plainView;
 }
 
-function listOf({order}: Service, {table, key}: Resource, conditions: readonly Condition[]): ListQuery {
-  if (order === 'changed') return {table, conditions, order: 'updated_at DESC, id DESC', dependsOn: 'values'};
+function listOf(
+  {order}: Service,
+  {table, key}: Resource,
+  conditions: readonly Condition[],
+): ListQuery {
+  if (order === 'changed')
+    return {table, conditions, order: 'updated_at DESC, id DESC', dependsOn: 'values'};
   const dependsOn = conditions.length === 0 ? 'members' : 'values';
   return {table, conditions, order: order === 'reversed' ? `${key} DESC` : key, dependsOn};
 }

@@ -14,7 +14,10 @@ export interface Resource {
   /** The fields that a request may set; any other is ignored, as the service ignores customer_number. */
   readonly writable: ReadonlySet<string>;
   /** The only field that the documented dialect writes in one of the specification's textual shapes. */
-  readonly textualTime: {readonly name: string; readonly shape: 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY'} | null;
+  readonly textualTime: {
+    readonly name: string;
+    readonly shape: 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY';
+  } | null;
 }
 
 export type Table =
@@ -114,7 +117,8 @@ export const timeEntries = define({
   fields: `id:integer job_id:integer employee_id:integer started_on:dateTime ended_on:dateTime number_of_hours:decimal
     note mileage:decimal billable:boolean time_entry_type_id:integer created_by:integer updated_by:integer
     created_at:dateTime updated_at:dateTime`,
-  writable: 'employee_id started_on number_of_hours ended_on note mileage billable time_entry_type_id',
+  writable:
+    'employee_id started_on number_of_hours ended_on note mileage billable time_entry_type_id',
   textualTime: {name: 'started_on', shape: 'MM/DD/YYYY'},
 });
 

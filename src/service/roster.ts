@@ -24,7 +24,8 @@ export class Roster {
 
   order(index: number): Order {
     const order = this.#orders[index];
-    if (order === undefined) throw new RangeError(`order ${index}: expected one of ${this.#orders.length}`);
+    if (order === undefined)
+      throw new RangeError(`order ${index}: expected one of ${this.#orders.length}`);
     return order;
   }
 
@@ -43,8 +44,10 @@ export class Roster {
       const kept: Life = late > 0 && late <= longestDelay ? postpone(life, late) : life;
       const order = this.order(index);
       this.#orders[index] = {...order, life: kept};
-      const left = Date.parse(kept.startedAt ?? '') + (workedMinutes(kept, minutes) + travelMinutes) * 60_000;
-      for (const technician of crew) freeAt.set(technician, Math.max(left, freeAt.get(technician) ?? 0));
+      const left =
+        Date.parse(kept.startedAt ?? '') + (workedMinutes(kept, minutes) + travelMinutes) * 60_000;
+      for (const technician of crew)
+        freeAt.set(technician, Math.max(left, freeAt.get(technician) ?? 0));
     }
   }
 }

@@ -127,10 +127,13 @@ async function listen(
       code === 'EADDRINUSE'
         ? 'it is in use. Stop what listens there, or give another port (0 takes any)'
         : String(cause);
-    throw new FatalError(`reference service: cannot listen on port ${port} of ${host}: ${reason}.`, {
-      cause,
-      kind: 'port',
-    });
+    throw new FatalError(
+      `reference service: cannot listen on port ${port} of ${host}: ${reason}.`,
+      {
+        cause,
+        kind: 'port',
+      },
+    );
   }
 }
 

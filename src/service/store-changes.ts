@@ -17,7 +17,8 @@ export class Problems {
 
   /** The rule of Rails: neither nil nor nothing but white space. */
   requirePresence(fields: Fields, ...names: readonly string[]): void {
-    for (const name of names) if ((fields[name] ?? '').trim() === '') this.add(name, "can't be blank");
+    for (const name of names)
+      if ((fields[name] ?? '').trim() === '') this.add(name, "can't be blank");
   }
 
   /** @throws {Refusal} 422 with every text, if there is one */

@@ -61,15 +61,21 @@ export async function createRecord(
 ): Promise<StoredRecord> {
   const full = {
     ...fields,
-    ...stamps(resource, effects, ['created_at', 'created_on', 'updated_at', 'created_by', 'updated_by']),
+    ...stamps(resource, effects, [
+      'created_at',
+      'created_on',
+      'updated_at',
+      'created_by',
+      'updated_by',
+    ]),
   };
   const columns = besideEntries(beside);
   const names = ['fields', ...columns.map(([name]) => name)].join(', ');
   const places = ['$1', ...columns.map((_, index) => `$${index + 2}`)].join(', ');
-  await effects.client.query(`INSERT INTO service.${resource.table} (${names}) VALUES (${places})`, [
-    JSON.stringify(dropNil(full)),
-    ...columns.map(([, value]) => value),
-  ]);
+  await effects.client.query(
+    `INSERT INTO service.${resource.table} (${names}) VALUES (${places})`,
+    [JSON.stringify(dropNil(full)), ...columns.map(([, value]) => value)],
+  );
   await writeJournal(effects, resource, {
     fields: full,
     kind: 'create',
@@ -101,13 +107,19 @@ export async function updateRecord(
     ...changed,
     ...stamps(resource, effects, ['updated_at', 'updated_by']),
   });
-  const sets = ['fields = $2', ...columns.map(([name], index) => `${name} = $${index + 3}`)].join(', ');
+  const sets = ['fields = $2', ...columns.map(([name], index) => `${name} = $${index + 3}`)].join(
+    ', ',
+  );
   await effects.client.query(`UPDATE service.${resource.table} SET ${sets} WHERE id = $1`, [
     idOf(fields),
     JSON.stringify(fields),
     ...columns.map(([, value]) => value),
   ]);
-  await writeJournal(effects, resource, {fields, kind: 'update', changed: changedOf(changed, beside)});
+  await writeJournal(effects, resource, {
+    fields,
+    kind: 'update',
+    changed: changedOf(changed, beside),
+  });
   return {fields, employeeIds: beside.employeeIds ?? record.employeeIds};
 }
 
@@ -117,7 +129,11 @@ export async function deleteRecord(
   resource: Resource,
   record: StoredRecord,
 ): Promise<StoredRecord> {
-  const fields = {...record.fields, deleted_at: effects.at, ...stamps(resource, effects, ['updated_at'])};
+  const fields = {
+    ...record.fields,
+    deleted_at: effects.at,
+    ...stamps(resource, effects, ['updated_at']),
+  };
   await effects.client.query(`UPDATE service.${resource.table} SET fields = $2 WHERE id = $1`, [
     idOf(fields),
     JSON.stringify(fields),
@@ -133,7 +149,11 @@ async function writeJournal(
     fields,
     kind,
     changed,
-  }: {readonly fields: Fields; readonly kind: Kind; readonly changed: Readonly<Record<string, unknown>>},
+  }: {
+    readonly fields: Fields;
+    readonly kind: Kind;
+    readonly changed: Readonly<Record<string, unknown>>;
+  },
 ): Promise<void> {
   if (kind !== 'update' || !touched.has(resource.table))
     touched.set(resource.table, kind === 'update' ? 'values' : 'members');
@@ -149,7 +169,9 @@ async function writeJournal(
 
 /** The values for the journal: all but those that are secrets by their names. */
 function changedOf(fields: Fields, {employeeIds}: Beside): Readonly<Record<string, unknown>> {
-  const open = Object.fromEntries(Object.entries(fields).filter(([name]) => !secretName.test(name)));
+  const open = Object.fromEntries(
+    Object.entries(fields).filter(([name]) => !secretName.test(name)),
+  );
   return employeeIds === undefined ? open : {...open, employee_ids: employeeIds};
 }
 
@@ -157,7 +179,9 @@ function changedOf(fields: Fields, {employeeIds}: Beside): Readonly<Record<strin
 function stamps(resource: Resource, effects: Effects, names: readonly string[]): Fields {
   const own = new Set(resource.fields.map(({name}) => name));
   const value = (name: string) => (name.endsWith('_by') ? effects.actorId : effects.at);
-  return Object.fromEntries(names.filter((name) => own.has(name)).map((name) => [name, value(name)]));
+  return Object.fromEntries(
+    names.filter((name) => own.has(name)).map((name) => [name, value(name)]),
+  );
 }
 
 function besideEntries(beside: Beside): readonly (readonly [string, unknown])[] {

@@ -28,18 +28,23 @@ export const trades: readonly Trade[] = [
 ];
 
 /** The custom statuses of every account. */
-export const statuses: readonly {readonly id: string; readonly name: string; readonly color: string}[] = [
+export const statuses: readonly {
+  readonly id: string;
+  readonly name: string;
+  readonly color: string;
+}[] = [
   {id: '201', name: 'Waiting for parts', color: '#d98c00'},
   {id: '202', name: 'Customer to call back', color: '#3366cc'},
   {id: '203', name: 'Ready to invoice', color: '#2e8b57'},
 ];
 
 /** The tax entities of every account; rates in percent. */
-export const taxes: readonly {readonly id: string; readonly name: string; readonly rate: string}[] = [
-  {id: '301', name: 'County & City Sales Tax', rate: '7.25'},
-  {id: '302', name: 'State Sales Tax', rate: '5.75'},
-  {id: '303', name: 'Exempt', rate: '0.0'},
-];
+export const taxes: readonly {readonly id: string; readonly name: string; readonly rate: string}[] =
+  [
+    {id: '301', name: 'County & City Sales Tax', rate: '7.25'},
+    {id: '302', name: 'State Sales Tax', rate: '5.75'},
+    {id: '303', name: 'Exempt', rate: '0.0'},
+  ];
 
 /** Internal id and number of the owner: the first employee. */
 export const owner = {id: '1001', number: '1'} as const;
@@ -71,10 +76,12 @@ export async function layFoundation(db: Queryable, token: string): Promise<strin
   const fields = {...ownerFields(), ...makeUpCredentials(token)};
   const text = `INSERT INTO service.employees (fields, token) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
   const {rowCount} = await db.query(text, [JSON.stringify(fields), token]);
-  if (rowCount === 1) await db.query(`SELECT setval('service.employee_numbers', $1)`, [owner.number]);
-  const {rows} = await db.query<{token: string}>('SELECT token FROM service.employees WHERE id = $1', [
-    owner.id,
-  ]);
+  if (rowCount === 1)
+    await db.query(`SELECT setval('service.employee_numbers', $1)`, [owner.number]);
+  const {rows} = await db.query<{token: string}>(
+    'SELECT token FROM service.employees WHERE id = $1',
+    [owner.id],
+  );
   return rows[0]?.token ?? token;
 }
 
@@ -95,7 +102,11 @@ function ownerFields(): Fields {
   };
 }
 
-async function insertMissing(db: Queryable, {table}: Resource, records: readonly Fields[]): Promise<void> {
+async function insertMissing(
+  db: Queryable,
+  {table}: Resource,
+  records: readonly Fields[],
+): Promise<void> {
   const fields = records.map((record) => ({
     ...record,
     active: 'true',

@@ -16,7 +16,13 @@ import {
 import {jobs, tasks} from './resource.ts';
 import {idOf, selectByIds} from './store.ts';
 import type {Problems} from './store-changes.ts';
-import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from './store-effects.ts';
+import {
+  assignNumbers,
+  createRecord,
+  deleteRecord,
+  type Effects,
+  updateRecord,
+} from './store-effects.ts';
 
 export const taskRoutes: readonly Route[] = [
   {
@@ -42,7 +48,10 @@ export const taskRoutes: readonly Route[] = [
       answerEffects(service, request, {
         resource: tasks,
         work: async (effects) => {
-          const record = await findRecord(effects.client, tasks, {number: request.params.id, lock: true});
+          const record = await findRecord(effects.client, tasks, {
+            number: request.params.id,
+            lock: true,
+          });
           const deleted = await deleteRecord(effects, tasks, record);
           await countTasks(effects, record.fields.job_id);
           return deleted;
@@ -62,7 +71,12 @@ async function createTask(service: Service, request: ServiceRequest) {
       const assigned = await assignNumbers(effects.client, tasks);
       id = idOf(assigned);
       const belonging = await inheritCustomer(effects, fields);
-      const full = {...fields, ...belonging, ...derive(fields, {changes, at: effects.at}), ...assigned};
+      const full = {
+        ...fields,
+        ...belonging,
+        ...derive(fields, {changes, at: effects.at}),
+        ...assigned,
+      };
       const task = await createRecord(effects, tasks, {fields: full});
       await countTasks(effects, changes.job_id);
       return task;
@@ -83,9 +97,11 @@ async function updateTask(service: Service, request: ServiceRequest) {
       await check(effects.client, {fields, changes, problems});
       const derived = derive(fields, {changes, at: effects.at});
       const task = await updateRecord(effects, tasks, {record, changes: {...changes, ...derived}});
-      const isMoved = changes.job_id !== undefined && changes.job_id !== (record.fields.job_id ?? null);
+      const isMoved =
+        changes.job_id !== undefined && changes.job_id !== (record.fields.job_id ?? null);
       if (isMoved)
-        for (const jobId of [record.fields.job_id, changes.job_id]) await countTasks(effects, jobId);
+        for (const jobId of [record.fields.job_id, changes.job_id])
+          await countTasks(effects, jobId);
       return task;
     },
   });
@@ -117,10 +133,14 @@ async function inheritCustomer(
   return {customer_id: job?.fields.customer_id ?? null};
 }
 
-function derive(fields: Fields, {changes, at}: {readonly changes: Fields; readonly at: string}): Fields {
+function derive(
+  fields: Fields,
+  {changes, at}: {readonly changes: Fields; readonly at: string},
+): Fields {
   const {scheduled_at: start = null, duration = null} = fields;
   const isMoved = changes.scheduled_at !== undefined || changes.duration !== undefined;
-  const end = start === null || duration === null ? null : AccountTime.findEnd(start, Number(duration));
+  const end =
+    start === null || duration === null ? null : AccountTime.findEnd(start, Number(duration));
   const ends = isMoved && changes.ends_at === undefined ? {ends_at: end} : {};
   if (changes.completed === undefined) return ends;
   return {...ends, completed_at: changes.completed === 'true' ? (fields.completed_at ?? at) : null};

@@ -26,8 +26,13 @@ export const timeEntryRoutes: readonly Route[] = [
     method: 'GET',
     path: LIST,
     answer: async (service, {params}) => {
-      const id = idOf((await findRecord(service.database, jobs, {number: params.job_number})).fields);
-      const found = await selectByParents(service.database, 'time_entries', {column: 'job_id', ids: [id]});
+      const id = idOf(
+        (await findRecord(service.database, jobs, {number: params.job_number})).fields,
+      );
+      const found = await selectByParents(service.database, 'time_entries', {
+        column: 'job_id',
+        ids: [id],
+      });
       return answerRecords(service, timeEntries, found.get(id) ?? []);
     },
   },
@@ -117,7 +122,11 @@ function deriveEnd(
   return {ended_on: AccountTime.findEnd(start, Number(hours) * 60)};
 }
 
-async function findEntry(db: Queryable, {params}: ServiceRequest, lock: boolean): Promise<StoredRecord> {
+async function findEntry(
+  db: Queryable,
+  {params}: ServiceRequest,
+  lock: boolean,
+): Promise<StoredRecord> {
   const job = await findRecord(db, jobs, {number: params.job_number});
   return await findChild(db, timeEntries, {
     number: params.time_entry_id,

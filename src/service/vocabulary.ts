@@ -94,7 +94,14 @@ const streets: Words = [
   'Juniper Drive',
   'Kiln Road',
 ];
-const extras: Words = ['Unit 4', 'Rear entrance', 'Suite 210', '2nd floor', 'c/o front desk', 'Apt. B'];
+const extras: Words = [
+  'Unit 4',
+  'Rear entrance',
+  'Suite 210',
+  '2nd floor',
+  'c/o front desk',
+  'Apt. B',
+];
 const towns: Words = [
   'Marlow Falls',
   'Eastbrook',

@@ -20,7 +20,12 @@ const idPlaces = {entries: 6, task: 12, note: 13} as const;
  * A job with all that belongs to it, as it stands at a moment; nothing before its call.
  * @param ledger - gets the entry that the job leaves with its customer
  */
-export function makeJob(roster: Roster, index: number, now: string, ledger: Ledger): readonly Row[] {
+export function makeJob(
+  roster: Roster,
+  index: number,
+  now: string,
+  ledger: Ledger,
+): readonly Row[] {
   const {plan} = roster;
   const whole = roster.order(index);
   if (whole.createdAt >= now) return [];
@@ -50,7 +55,14 @@ export function makeJob(roster: Roster, index: number, now: string, ledger: Ledg
     ...makeEntries(plan, order),
     ...task,
     ...(note.isTrue(0.4)
-      ? [makeNote(plan, {owner: fields, kind: 'Job', random: note, id: plan.partOf(id, idPlaces.note)})]
+      ? [
+          makeNote(plan, {
+            owner: fields,
+            kind: 'Job',
+            random: note,
+            id: plan.partOf(id, idPlaces.note),
+          }),
+        ]
       : []),
   ];
 }
@@ -83,7 +95,11 @@ function describe(plan: Plan, order: Order): Fields {
     won_date: life.estimate?.wonAt ?? null,
     lost_date: life.estimate?.lostAt ?? null,
     recurring_interval: isYearly ? 'yearly' : random.isTrue(0.1) ? '' : null,
-    po_number: random.isTrue(0.15) ? `00${random.integer(100, 9999)}` : random.isTrue(0.2) ? '' : null,
+    po_number: random.isTrue(0.15)
+      ? `00${random.integer(100, 9999)}`
+      : random.isTrue(0.2)
+        ? ''
+        : null,
     custom_text1: random.isTrue(0.2) ? 'None' : null,
     custom_number1: random.isTrue(0.1) ? '275.10' : null,
     custom_datetime1: random.isTrue(0.1) ? order.createdAt : null,
@@ -99,7 +115,11 @@ function describe(plan: Plan, order: Order): Fields {
 }
 
 /** Sums, tax and the state of the invoice. */
-function makeBill(plan: Plan, order: Order, {subtotalCents, taxCents, expensesCents}: Charged): Fields {
+function makeBill(
+  plan: Plan,
+  order: Order,
+  {subtotalCents, taxCents, expensesCents}: Charged,
+): Fields {
   const totalCents = subtotalCents + taxCents;
   const {startedAt, endedAt, invoicedAt, sentAt, viewedAt, paidAt} = order.life;
   const terms = plan.random('bill', order.index).pick(['Net 30 ', 'Due on receipt', null]);
@@ -108,7 +128,8 @@ function makeBill(plan: Plan, order: Order, {subtotalCents, taxCents, expensesCe
     tax: writeMoney(taxCents),
     total: writeMoney(totalCents),
     total_expenses: endedAt === null ? '0.0' : writeMoney(expensesCents),
-    balance_remaining: paidAt === null ? writeMoney(totalCents - partPaid(order, totalCents)) : '0.0',
+    balance_remaining:
+      paidAt === null ? writeMoney(totalCents - partPaid(order, totalCents)) : '0.0',
     invoice_status: paidAt === null ? 'unpaid' : 'paid',
     started_on: startedAt,
     completed_on: endedAt,
@@ -180,7 +201,11 @@ function makeTask(plan: Plan, order: Order): readonly Row[] {
 
 function enter(
   ledger: Ledger,
-  {order, number, charged}: {readonly order: Order; readonly number: string; readonly charged: Charged},
+  {
+    order,
+    number,
+    charged,
+  }: {readonly order: Order; readonly number: string; readonly charged: Charged},
 ): void {
   const {endedAt: at, paidAt} = order.life;
   if (at === null) return;

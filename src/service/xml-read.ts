@@ -36,7 +36,13 @@ const parser = new XMLParser({
   cdataPropName: '#cdata',
 });
 
-const entities: Readonly<Record<string, string>> = {amp: '&', lt: '<', gt: '>', quot: '"', apos: "'"};
+const entities: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+};
 const forbiddenCharacter = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
 const MAX_DEPTH_PROBE = 64;
 
@@ -115,7 +121,8 @@ function isTooDeep(markup: string): boolean {
 }
 
 function readValue(element: ElementNode): Given {
-  if (element.attributes['@_nil'] === 'true') return element.attributes['@_type'] === 'array' ? [] : null;
+  if (element.attributes['@_nil'] === 'true')
+    return element.attributes['@_type'] === 'array' ? [] : null;
   const items = elementsOf(element);
   if (items.length > 0) return items.map((item) => textOf(item).trim());
   return element.attributes['@_type'] === 'array' ? [] : textOf(element);
@@ -158,7 +165,8 @@ function decodeEntities(text: string): string {
           : Number(code[1]);
     if (!(point <= 0x10ffff)) throw malformed(`no such entity: ${reference}`);
     const character = String.fromCodePoint(point);
-    if (forbiddenCharacter.test(character)) throw malformed(`XML 1.0 forbids the character ${reference}`);
+    if (forbiddenCharacter.test(character))
+      throw malformed(`XML 1.0 forbids the character ${reference}`);
     return character;
   });
 }

@@ -59,7 +59,10 @@ export class XmlWriter {
     const list = this.#dialect.tag(resource.table);
     const type = this.#dialect.type('array');
     if (nodes.length === 0) return Buffer.from(`${HEADER}<${list}${type}/>\n`);
-    const frame = this.#frame(resource.element, {depth: 1, columns: this.#columnsOf(resource, 2, only)});
+    const frame = this.#frame(resource.element, {
+      depth: 1,
+      columns: this.#columnsOf(resource, 2, only),
+    });
     return Buffer.concat([
       Buffer.from(`${HEADER}<${list}${type}>\n`),
       ...nodes.map((node) => Buffer.from(this.#writeElement(frame, node))),
@@ -122,7 +125,9 @@ export class XmlWriter {
 
   #columnsOf(resource: Resource, depth: number, only: ReadonlySet<string> | null): Columns {
     if (only !== null)
-      return arrange(this.#dialect.columnsOf(resource, depth).filter((column) => only.has(column.name)));
+      return arrange(
+        this.#dialect.columnsOf(resource, depth).filter((column) => only.has(column.name)),
+      );
     const key = `${resource.table}/${depth}`;
     const known = this.#columns.get(key);
     if (known !== undefined) return known;

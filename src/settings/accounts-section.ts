@@ -1,5 +1,11 @@
 import {z} from 'zod';
-import {listAccounts, pauseAccount, placeOf, resumeAccount, upsertAccount} from '../accounts/accounts.ts';
+import {
+  listAccounts,
+  pauseAccount,
+  placeOf,
+  resumeAccount,
+  upsertAccount,
+} from '../accounts/accounts.ts';
 import {parseBaseUrl} from '../api/base-url.ts';
 import {UsageError} from '../core/errors.ts';
 import {expectTimeZone, isTimeZone} from '../core/time-zone.ts';
@@ -22,7 +28,8 @@ const account = z.strictObject({
     .string('expected the base address of the account, such as https://app.example.com/acme')
     .superRefine((text, context) => {
       const problem = findAddressProblem(text);
-      if (problem !== null) context.addIssue({code: 'custom', message: problem, params: {isPrivate: true}});
+      if (problem !== null)
+        context.addIssue({code: 'custom', message: problem, params: {isPrivate: true}});
     })
     .exactOptional()
     .describe('Base address of the account at the service.'),
@@ -71,11 +78,15 @@ export const accountsSection: Section = {
       ]),
     );
   },
-  defaultsOf: (tree) => toTree(Object.keys(tree).map((name) => ({path: [name, 'paused'], value: false}))),
+  defaultsOf: (tree) =>
+    toTree(Object.keys(tree).map((name) => ({path: [name, 'paused'], value: false}))),
   fromEnvironment: ({before, merged}, {account: given, demo}) => {
     const own = Object.entries(merged as Accounts).filter(
       ([name, {url}]) =>
-        given !== null && name !== demo && url !== undefined && placeOf(url) === placeOf(given.apiUrl),
+        given !== null &&
+        name !== demo &&
+        url !== undefined &&
+        placeOf(url) === placeOf(given.apiUrl),
     );
     const made = (before as Accounts)[demo];
     return toTree([
@@ -95,7 +106,11 @@ export const accountsSection: Section = {
     for (const {path, before, after} of listChanged<Account>(change, 1)) {
       const [name = ''] = path;
       if (after === null) continue;
-      const {accountId} = await upsertAccount(db, {name, apiUrl: after.url, timeZone: after.time_zone});
+      const {accountId} = await upsertAccount(db, {
+        name,
+        apiUrl: after.url,
+        timeZone: after.time_zone,
+      });
       if (after.paused === true) await pauseAccount(db, accountId, after.paused_because ?? null);
       else if (before?.paused === true) await resumeAccount(db, accountId);
     }
@@ -119,7 +134,11 @@ function findAddressProblem(text: string): string | null {
   }
 }
 
-function findProblems({path, before, after}: ReturnType<typeof listChanged<Account>>[number]): Problem[] {
+function findProblems({
+  path,
+  before,
+  after,
+}: ReturnType<typeof listChanged<Account>>[number]): Problem[] {
   if (after === null) return [];
   const missing = (['url', 'time_zone'] as const).filter((key) => after[key] === undefined);
   const problems: Problem[] = missing.map((key) => ({
@@ -132,7 +151,10 @@ function findProblems({path, before, after}: ReturnType<typeof listChanged<Accou
       text: `expected ${placeOf(before.url)}, which it mirrors, got ${placeOf(after.url)}: the rows of two services would be mixed; give the other one a name of its own, or, where the same business has moved, first: fieldmirror accounts move ${path.join()} --url ${after.url}`,
     });
   if (after.paused !== true && after.paused_because !== undefined)
-    problems.push({path: [...path, 'paused_because'], text: 'expected it beside paused: true alone'});
+    problems.push({
+      path: [...path, 'paused_because'],
+      text: 'expected it beside paused: true alone',
+    });
   return problems;
 }
 

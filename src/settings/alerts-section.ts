@@ -35,7 +35,10 @@ const secret =
 const hostText = `expected the host of its address alone, such as hooks.example.com; ${secret}`;
 const toText = 'expected one address of e-mail, such as ops@example.com';
 const causeText = `expected one of ${causes.join(', ')}`;
-const span = intervalShape.refine((text) => !/^\d{1,3}ms$/.test(text), 'expected an interval of 1s or more');
+const span = intervalShape.refine(
+  (text) => !/^\d{1,3}ms$/.test(text),
+  'expected an interval of 1s or more',
+);
 
 const rule = z.strictObject({
   receiver: z
@@ -46,13 +49,18 @@ const rule = z.strictObject({
     .string(hostText)
     .superRefine((text, context) => {
       // A whole address would be repeated in the message.
-      if (!isHost(text)) context.addIssue({code: 'custom', message: hostText, params: {isPrivate: true}});
+      if (!isHost(text))
+        context.addIssue({code: 'custom', message: hostText, params: {isPrivate: true}});
     })
     .exactOptional()
     .describe(
       'The host of its address, for a reader of this file; alerts add gives the address itself. Not with email.',
     ),
-  to: z.string(toText).refine(isMailbox, toText).exactOptional().describe('With email: the address told.'),
+  to: z
+    .string(toText)
+    .refine(isMailbox, toText)
+    .exactOptional()
+    .describe('With email: the address told.'),
   own_server: z
     .boolean('expected true or false')
     .nullable()
@@ -64,7 +72,8 @@ const rule = z.strictObject({
   causes: z
     .array(
       z.enum(causes, {
-        error: ({input}) => `${causeText}${typeof input === 'string' ? nearest(input, causes) : ''}`,
+        error: ({input}) =>
+          `${causeText}${typeof input === 'string' ? nearest(input, causes) : ''}`,
       }),
       'expected a list of causes, such as [stopped-account, failed]',
     )
@@ -88,12 +97,22 @@ export const alertsSection: Section = {
   schema: z.record(z.string().regex(shortName, shortNameText), rule.nullable()),
   isByAccount: false,
   advice: {
-    ...{url: secret, address: secret, secret, smtp: secret, webhook: secret, slack: secret, ping: secret},
+    ...{
+      url: secret,
+      address: secret,
+      secret,
+      smtp: secret,
+      webhook: secret,
+      slack: secret,
+      ping: secret,
+    },
     email: 'receiver: email, and the address as to',
   },
   read: async (db) => toTree((await listRuleSettings(db)).flatMap(toLeaves)),
   defaultsOf: (tree) =>
-    toTree(Object.entries(tree).flatMap(([name, held]) => listDefaults(name, held as Partial<Rule>))),
+    toTree(
+      Object.entries(tree).flatMap(([name, held]) => listDefaults(name, held as Partial<Rule>)),
+    ),
   observed: ['host'],
   check: async (_db, {before, after, accounts}) =>
     listChanged<Rule>({before, after}, 1).flatMap((entry) => findProblems(entry, accounts)),
@@ -153,7 +172,10 @@ function findProblems({path, before, after}: Entry<Rule>, accounts: readonly str
   const {receiver, account}: Partial<Rule> = after;
   if (receiver === undefined)
     return [
-      {path, text: `expected receiver, one of ${receivers.join(', ')}, for the rule is new, got nothing`},
+      {
+        path,
+        text: `expected receiver, one of ${receivers.join(', ')}, for the rule is new, got nothing`,
+      },
     ];
   // The address that is sealed is one of the receiver before.
   if (before !== null && before.receiver !== receiver) {

@@ -45,7 +45,11 @@ async function refuseRest(db: Queryable, patch: Patch, environment: Environment)
 }
 
 /** Notes which values a file gave. A value that the environment gives is not one of them. */
-async function noteOrigins(db: Queryable, plans: readonly SectionPlan[], file: string): Promise<void> {
+async function noteOrigins(
+  db: Queryable,
+  plans: readonly SectionPlan[],
+  file: string,
+): Promise<void> {
   const given: FileSetting[] = [];
   const gone: Pick<FileSetting, 'section' | 'path'>[] = [];
   for (const {section, patch, overridden, differences} of plans) {

@@ -1,5 +1,10 @@
 import {z} from 'zod';
-import {deleteCapacity, listCapacity, listEmployeeNumbers, writeCapacity} from '../accounts/capacity.ts';
+import {
+  deleteCapacity,
+  listCapacity,
+  listEmployeeNumbers,
+  writeCapacity,
+} from '../accounts/capacity.ts';
 import {nearest} from '../core/nearest.ts';
 import type {Problem, Section} from './section.ts';
 import {type Entry, listChanged} from './setting-entries.ts';
@@ -43,6 +48,9 @@ function findProblem({path, after}: Entry<Hours>, known: ReadonlyMap<string, str
   if (after === null || numbers === undefined || numbers.includes(number)) return [];
   const expected = `expected the number of an employee of ${account}`;
   return [
-    {path, text: `${expected}, got ${number}${nearest(number, numbers)}; warehouse.employees has them`},
+    {
+      path,
+      text: `${expected}, got ${number}${nearest(number, numbers)}; warehouse.employees has them`,
+    },
   ];
 }

@@ -13,11 +13,18 @@ const day = z
 
 export const closedDaysSection: Section = {
   name: 'closed_days',
-  about: ['Days on which nobody of an account works, and why. A day of null is one like any other.'],
+  about: [
+    'Days on which nobody of an account works, and why. A day of null is one like any other.',
+  ],
   schema: z.record(accountName, z.record(day, label.nullable())),
   isByAccount: true,
   read: async (db) =>
-    toTree((await listClosedDays(db)).map(({account, date, name}) => ({path: [account, date], value: name}))),
+    toTree(
+      (await listClosedDays(db)).map(({account, date, name}) => ({
+        path: [account, date],
+        value: name,
+      })),
+    ),
   apply: async (db, change) => {
     for (const {path, after} of listChanged<string>(change, 2)) {
       const [account = '', date = ''] = path;

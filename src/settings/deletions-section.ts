@@ -35,7 +35,9 @@ export const deletionsSection: Section = {
             limit
               .nullable()
               .exactOptional()
-              .describe(`How many rows of ${name} one sweep may mark as deleted, such as 20 or 5%.`),
+              .describe(
+                `How many rows of ${name} one sweep may mark as deleted, such as 20 or 5%.`,
+              ),
           ]),
       ),
     ),

@@ -6,7 +6,10 @@ import type {Patch} from './settings-tree.ts';
 export const fileSchema: z.ZodType<Patch> = z
   .strictObject(
     Object.fromEntries(
-      allSections.map(({name, schema, about}) => [name, schema.describe(about.join(' ')).exactOptional()]),
+      allSections.map(({name, schema, about}) => [
+        name,
+        schema.describe(about.join(' ')).exactOptional(),
+      ]),
     ),
   )
   .describe('Settings of Fieldmirror: what is not named is left alone; null takes away.');

@@ -50,9 +50,10 @@ export const freshnessSection: Section = {
   isByAccount: true,
   read: async (db) =>
     toTree(
-      (await listScheduleSettings(db))
-        .filter(isOfFreshness)
-        .map(({account, stream, everyMs}) => ({path: [account, stream], value: formatInterval(everyMs)})),
+      (await listScheduleSettings(db)).filter(isOfFreshness).map(({account, stream, everyMs}) => ({
+        path: [account, stream],
+        value: formatInterval(everyMs),
+      })),
     ),
   check: async (db, prospect) => await findTooOften(db, prospect),
   apply: async (db, change) => {
@@ -67,7 +68,13 @@ export const freshnessSection: Section = {
 
 function toSetting(account: string, stream: string, every: string): Omit<ScheduleSetting, 'name'> {
   // The path has been checked: its second key is a stream.
-  return {account, stream: stream as StreamName, windowName: wholeList, everyMs: intervalMs(every), at: null};
+  return {
+    account,
+    stream: stream as StreamName,
+    windowName: wholeList,
+    everyMs: intervalMs(every),
+    at: null,
+  };
 }
 
 /** A pass that takes longer than half its interval hardly ends before the next: such a promise is not kept. */

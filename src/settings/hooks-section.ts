@@ -3,7 +3,12 @@ import {isHost} from '../core/host.ts';
 import {nearest} from '../core/nearest.ts';
 import {shortName, shortNameText} from '../core/short-name.ts';
 import {deleteHook, listWriters, spellWriter} from '../feed/feed-hooks.ts';
-import {type HookSetting, listAuthors, listHookSettings, writeHookSetting} from '../feed/hook-settings.ts';
+import {
+  type HookSetting,
+  listAuthors,
+  listHookSettings,
+  writeHookSetting,
+} from '../feed/hook-settings.ts';
 import {mostEntries, usualMost} from '../feed/hook-tables.ts';
 import {allTables} from '../streams/all-tables.ts';
 import type {Problem, Section} from './section.ts';
@@ -33,11 +38,17 @@ const hook = z.strictObject({
     .string(hostText)
     .superRefine((text, context) => {
       // A whole address would be repeated in the message.
-      if (!isHost(text)) context.addIssue({code: 'custom', message: hostText, params: {isPrivate: true}});
+      if (!isHost(text))
+        context.addIssue({code: 'custom', message: hostText, params: {isPrivate: true}});
     })
     .exactOptional()
-    .describe('The host of its address, for a reader of this file; hooks add gives the address itself.'),
-  account: accountName.nullable().exactOptional().describe('The only account whose entries are sent.'),
+    .describe(
+      'The host of its address, for a reader of this file; hooks add gives the address itself.',
+    ),
+  account: accountName
+    .nullable()
+    .exactOptional()
+    .describe('The only account whose entries are sent.'),
   tables: z
     .array(z.enum(names, tableText), 'expected a list of tables, such as [jobs, customers]')
     .min(1, 'expected one table or more; null sends those of all')
@@ -52,7 +63,9 @@ const hook = z.strictObject({
     .min(1, `${writerText}, in a list; null leaves out none`)
     .nullable()
     .exactOptional()
-    .describe('Logins, and keys of the HTTP API as http:NAME, whose entries are not sent: its own echo.'),
+    .describe(
+      'Logins, and keys of the HTTP API as http:NAME, whose entries are not sent: its own echo.',
+    ),
   limit: z
     .int(limitText)
     .min(1, limitText)
@@ -128,7 +141,10 @@ function findProblems({path, after}: Entry<Hook>, accounts: readonly string[]): 
   const {host, account}: Partial<Hook> = after;
   const problems: Problem[] = [];
   if (host === undefined)
-    problems.push({path, text: 'expected host, that of its address, for the subscriber is new, got nothing'});
+    problems.push({
+      path,
+      text: 'expected host, that of its address, for the subscriber is new, got nothing',
+    });
   if (account !== undefined && !accounts.includes(account))
     problems.push({
       path: [...path, 'account'],
@@ -150,8 +166,14 @@ function findStrangers(
   if (wanted === undefined || isSame(before?.leave_out, wanted)) return [];
   const place: Path = [...path, 'leave_out'];
   return wanted
-    .filter((writer) => !writers.includes(writer) && authors.some((each) => isKey(each) === isKey(writer)))
-    .map((writer) => ({path: place, text: `${writerText}, got ${writer}${nearest(writer, writers)}`}));
+    .filter(
+      (writer) =>
+        !writers.includes(writer) && authors.some((each) => isKey(each) === isKey(writer)),
+    )
+    .map((writer) => ({
+      path: place,
+      text: `${writerText}, got ${writer}${nearest(writer, writers)}`,
+    }));
 }
 
 function isKey(writer: string): boolean {

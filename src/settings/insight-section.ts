@@ -63,7 +63,8 @@ export const insightSection: Section = {
     for (const {path, after} of listChanged<Insight>(change, 1)) {
       const [account = ''] = path;
       // A row in which nothing is set says no more than none.
-      if (after === null || Object.keys(after).length === 0) await deleteInsightSettings(db, account);
+      if (after === null || Object.keys(after).length === 0)
+        await deleteInsightSettings(db, account);
       else
         await writeInsightSettings(db, account, {
           currency: after.currency ?? null,

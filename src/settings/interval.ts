@@ -2,7 +2,8 @@ import {z} from 'zod';
 
 const units = {ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000} as const;
 const shape = /^([1-9]\d{0,15})(ms|s|m|h|d)$/;
-const expected = 'expected an interval of whole days, hours, minutes or seconds, such as 1d, 1h, 5m or 30s';
+const expected =
+  'expected an interval of whole days, hours, minutes or seconds, such as 1d, 1h, 5m or 30s';
 
 /** An interval as a text, in its one spelling: 60m becomes 1h. */
 export const interval = z
@@ -13,7 +14,8 @@ export const interval = z
 
 /** In the largest unit that divides it: 300,000 becomes 5m. */
 export function formatInterval(ms: number): string {
-  const [unit = 'ms', size = 1] = Object.entries(units).findLast(([, each]) => ms % each === 0) ?? [];
+  const [unit = 'ms', size = 1] =
+    Object.entries(units).findLast(([, each]) => ms % each === 0) ?? [];
   return `${ms / size}${unit}`;
 }
 

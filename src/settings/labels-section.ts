@@ -16,7 +16,9 @@ const kinds = z.strictObject({
 
 export const labelsSection: Section = {
   name: 'labels',
-  about: ['Names for what the service sends as a number alone, by account and kind. A label of null goes.'],
+  about: [
+    'Names for what the service sends as a number alone, by account and kind. A label of null goes.',
+  ],
   schema: z.record(accountName, kinds),
   isByAccount: true,
   read: async (db) =>

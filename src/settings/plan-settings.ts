@@ -54,7 +54,12 @@ export async function planSettings(
     const given = file[section.name];
     const isNamed = isTree<Patch>(given);
     if (!isNamed && section.name !== 'accounts') continue;
-    const plan = await planSection(db, {section, given: isNamed ? given : {}, accounts, environment});
+    const plan = await planSection(db, {
+      section,
+      given: isNamed ? given : {},
+      accounts,
+      environment,
+    });
     if (section.name === 'accounts') accounts = Object.keys(plan.after);
     else if (section.isByAccount) problems.push(...findStrangers(plan, accounts));
     if (!isNamed) continue;
@@ -87,7 +92,8 @@ async function planSection(
   const after = withoutMoot(mergePatch(before, patch, defaults), patch, section);
   const differences = listDifferences(before, after);
   const unnamed = listUnnamed(before, patch, defaults).filter(
-    (path) => find(after, path) !== undefined && section.observed?.includes(path.at(-1) ?? '') !== true,
+    (path) =>
+      find(after, path) !== undefined && section.observed?.includes(path.at(-1) ?? '') !== true,
   );
   return {section, before, after, patch, accounts, differences, overridden, unnamed};
 }
@@ -98,8 +104,11 @@ function withoutObserved(patch: Patch, before: Tree, observed: readonly string[]
   return Object.fromEntries(
     Object.entries(patch).flatMap(([key, node]): [string, Patch[string]][] => {
       const held = find(before, [key]);
-      if (isTree<Patch>(node) && isTree<Tree>(held)) return [[key, withoutObserved(node, held, observed)]];
-      return observed.includes(key) && held !== undefined && !isTree<Tree>(held) ? [] : [[key, node]];
+      if (isTree<Patch>(node) && isTree<Tree>(held))
+        return [[key, withoutObserved(node, held, observed)]];
+      return observed.includes(key) && held !== undefined && !isTree<Tree>(held)
+        ? []
+        : [[key, node]];
     }),
   );
 }
@@ -116,7 +125,10 @@ function removing([key = '', ...rest]: Path): Patch {
 }
 
 /** The patch with the values of the environment in place of its own. */
-function giveWay(patch: Patch, fixed: Tree): {readonly patch: Patch; readonly overridden: Overridden[]} {
+function giveWay(
+  patch: Patch,
+  fixed: Tree,
+): {readonly patch: Patch; readonly overridden: Overridden[]} {
   const overridden = listPatches(patch).flatMap(({path, value}) => {
     const inEnvironment = find(fixed, path);
     if (inEnvironment === undefined || isTree<Tree>(inEnvironment) || value === null) return [];
@@ -154,7 +166,8 @@ function isAtDefault(held: Value | Tree, preset: Value | Tree | undefined): bool
 /** Settings of an account that there will not be. */
 function findStrangers({section, patch}: SectionPlan, accounts: readonly string[]): Problem[] {
   const strangers = Object.keys(patch).filter((name) => !accounts.includes(name));
-  const known = accounts.length === 0 ? 'there is none' : `there are ${accounts.slice(0, 20).join(', ')}`;
+  const known =
+    accounts.length === 0 ? 'there is none' : `there are ${accounts.slice(0, 20).join(', ')}`;
   return strangers.map((name) => ({
     path: [section.name, name],
     text: `expected the name of an account, got ${JSON.stringify(name)}${nearest(name, accounts)}; ${known}`,

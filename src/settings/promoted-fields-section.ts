@@ -15,7 +15,8 @@ interface Promotion extends Tree {
 
 type Fields = Readonly<Record<string, Promotion>>;
 
-const nameText = 'expected a name of at most 63 small letters, digits and underscores, a letter first';
+const nameText =
+  'expected a name of at most 63 small letters, digits and underscores, a letter first';
 
 const promotion = z.strictObject({
   name: z
@@ -40,7 +41,10 @@ export const promotedFieldsSection: Section = {
     'Custom fields that are columns of mart, by account, table and field. A field of null is no column any more.',
     'The types count only where no sweep has seen the field yet.',
   ],
-  schema: z.record(accountName, z.strictObject(Object.fromEntries(allTables.map(({name}) => [name, table])))),
+  schema: z.record(
+    accountName,
+    z.strictObject(Object.fromEntries(allTables.map(({name}) => [name, table]))),
+  ),
   isByAccount: true,
   read: async (db) =>
     toTree(
@@ -64,18 +68,30 @@ export const promotedFieldsSection: Section = {
       if (after === null) await demoteField(db, {account, table: place, field});
       else {
         const {name, types = []} = after;
-        await promoteField(db, {account, table: place, field, name, types, stream: findStreamOf(place)});
+        await promoteField(db, {
+          account,
+          table: place,
+          field,
+          name,
+          types,
+          stream: findStreamOf(place),
+        });
       }
     }
   },
 };
 
-function findUnknown({path, after}: Entry<Promotion>, seen: ReadonlyMap<string, string[]>): Problem[] {
+function findUnknown(
+  {path, after}: Entry<Promotion>,
+  seen: ReadonlyMap<string, string[]>,
+): Problem[] {
   const [account = '', place = '', field = ''] = path;
   const known = seen.get(`${account} ${place}`);
   if (after === null || known === undefined || known.includes(field)) return [];
   const expected = `expected a field of ${place} that sweeps of ${account} have seen and that has no column`;
-  return [{path, text: `${expected}, got ${field}${nearest(field, known)}; sync.fields lists them`}];
+  return [
+    {path, text: `${expected}, got ${field}${nearest(field, known)}; sync.fields lists them`},
+  ];
 }
 
 /** A name that is missing, or that something else has. */
@@ -87,18 +103,26 @@ function findTaken(
   const {name} = after;
   if (name === undefined) return [{path, text: 'expected name, that of its column, got nothing'}];
   const [account = '', place = '', field = ''] = path;
-  const own = allTables.find((each) => each.name === place)?.columns.some((column) => column.name === name);
+  const own = allTables
+    .find((each) => each.name === place)
+    ?.columns.some((column) => column.name === name);
   const twin = Object.entries(all[account]?.[place] ?? {}).find(
     ([other, each]) => other !== field && each.name === name,
   );
   if (own !== true && twin === undefined) return [];
   const holder = twin === undefined ? `a column of ${place}` : twin[0];
-  return [{path: [...path, 'name'], text: `expected a name that is free, got ${name}, which ${holder} has`}];
+  return [
+    {
+      path: [...path, 'name'],
+      text: `expected a name that is free, got ${name}, which ${holder} has`,
+    },
+  ];
 }
 
 function findStreamOf(name: string): string {
   const stream = allStreams.find(
-    ({table: own, children}) => own.name === name || children.some((child) => child.table.name === name),
+    ({table: own, children}) =>
+      own.name === name || children.some((child) => child.table.name === name),
   );
   return stream?.name ?? name;
 }

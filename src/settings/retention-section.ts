@@ -13,10 +13,14 @@ export const retentionSection: Section = {
     'How long what grows with time is kept, in whole days such as 90d, or forever. What is older is removed, and does not come back.',
     'A value of null is the default again.',
   ],
-  schema: z.strictObject(Object.fromEntries(retentionKinds.map((kind) => [kind.name, shapeOf(kind)]))),
+  schema: z.strictObject(
+    Object.fromEntries(retentionKinds.map((kind) => [kind.name, shapeOf(kind)])),
+  ),
   isByAccount: false,
   read: async (db) =>
-    toTree((await readRetention(db)).kinds.map(({kind, days}) => ({path: [kind], value: show(days)}))),
+    toTree(
+      (await readRetention(db)).kinds.map(({kind, days}) => ({path: [kind], value: show(days)})),
+    ),
   defaultsOf: () =>
     toTree(retentionKinds.map(({name, defaultDays}) => ({path: [name], value: show(defaultDays)}))),
   apply: async (db, change) => {

@@ -37,7 +37,9 @@ const schedule = z.strictObject({
     .string('expected the name of a window, such as today')
     .nullable()
     .exactOptional()
-    .describe('The part of its list that is read, as in sync --window. Without it the sweep is a full one.'),
+    .describe(
+      'The part of its list that is read, as in sync --window. Without it the sweep is a full one.',
+    ),
   every: intervalShape.exactOptional().describe('How often, such as 5m, 1h or 1d.'),
   at: z
     .string(time)
@@ -45,7 +47,9 @@ const schedule = z.strictObject({
     // It says its zone wherever it is told.
     .overwrite((text) => (text.endsWith('Z') ? text : `${text}Z`))
     .exactOptional()
-    .describe('Time of day in UTC, such as 03:00:00Z, of a schedule that comes round in whole days.'),
+    .describe(
+      'Time of day in UTC, such as 03:00:00Z, of a schedule that comes round in whole days.',
+    ),
 });
 
 export const schedulesSection: Section = {
@@ -58,7 +62,9 @@ export const schedulesSection: Section = {
   schema: z.record(accountName, z.record(label, schedule.nullable())),
   isByAccount: true,
   read: async (db) =>
-    toTree((await listScheduleSettings(db)).filter((each) => !isOfFreshness(each)).flatMap(toLeaves)),
+    toTree(
+      (await listScheduleSettings(db)).filter((each) => !isOfFreshness(each)).flatMap(toLeaves),
+    ),
   defaultsOf: (tree) => toTree(Object.keys(tree).flatMap(listDefaults)),
   listMoot: (tree) =>
     listPaths(tree, 2).flatMap((path) => {
@@ -90,7 +96,11 @@ function toLeaves({account, name, stream, windowName, everyMs, at}: ScheduleSett
   ];
 }
 
-function toSetting(account: string, name: string, {stream, window, every, at}: Schedule): ScheduleSetting {
+function toSetting(
+  account: string,
+  name: string,
+  {stream, window, every, at}: Schedule,
+): ScheduleSetting {
   const everyMs = intervalMs(every);
   const isDaily = isWholeDays(everyMs);
   return {
@@ -118,7 +128,10 @@ function findProblems(path: Path, wanted: Schedule): Problem[] {
   }
   const missing = (['stream', 'every'] as const).filter((key) => wanted[key] === undefined);
   if (missing.length > 0)
-    return missing.map((key) => ({path, text: `expected ${key}, for the schedule is new, got nothing`}));
+    return missing.map((key) => ({
+      path,
+      text: `expected ${key}, for the schedule is new, got nothing`,
+    }));
   const isDaily = isWholeDays(intervalMs(wanted.every));
   const problems: Problem[] = [];
   if (isDaily && wanted.at === undefined)

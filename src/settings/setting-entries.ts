@@ -19,7 +19,10 @@ export function listChanged<T extends Tree | Value>(
   depth: number,
 ): Entry<T>[] {
   const paths = new Map(
-    [...listPaths(before, depth), ...listPaths(after, depth)].map((path) => [JSON.stringify(path), path]),
+    [...listPaths(before, depth), ...listPaths(after, depth)].map((path) => [
+      JSON.stringify(path),
+      path,
+    ]),
   );
   const read = (tree: Tree, path: Path) => (find(tree, path) as T | undefined) ?? null;
   return [...paths.values()]

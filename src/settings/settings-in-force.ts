@@ -4,7 +4,15 @@ import {type FileSetting, listFileSettings} from '../accounts/file-settings.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allSections} from './all-sections.ts';
 import type {Environment, Section} from './section.ts';
-import {find, isSame, isTree, listLeaves, type Path, type Tree, type Value} from './settings-tree.ts';
+import {
+  find,
+  isSame,
+  isTree,
+  listLeaves,
+  type Path,
+  type Tree,
+  type Value,
+} from './settings-tree.ts';
 
 /** One value in force. */
 export interface SettingInForce {
@@ -27,7 +35,9 @@ export async function readSettingsInForce(
   db: Queryable,
   environment: Environment,
 ): Promise<SettingInForce[]> {
-  const given = new Map((await listFileSettings(db)).map((each) => [keyOf(each.section, each.path), each]));
+  const given = new Map(
+    (await listFileSettings(db)).map((each) => [keyOf(each.section, each.path), each]),
+  );
   const told: SettingInForce[] = [];
   for (const section of allSections) {
     const tree = await section.read(db);
@@ -49,12 +59,20 @@ interface Origins {
   readonly defaults: Tree;
 }
 
-function tellOrigin(path: Path, value: Value, {section, given, fixed, defaults}: Origins): SettingInForce {
+function tellOrigin(
+  path: Path,
+  value: Value,
+  {section, given, fixed, defaults}: Origins,
+): SettingInForce {
   const name = [section.name, ...path].join(' / ');
   const fromFile = given.get(keyOf(section.name, path));
   const fromEnvironment = find(fixed, path);
   const isDefault = isSame(find(defaults, path), value);
-  if (fromEnvironment !== undefined && !isTree<Tree>(fromEnvironment) && isSame(fromEnvironment, value))
+  if (
+    fromEnvironment !== undefined &&
+    !isTree<Tree>(fromEnvironment) &&
+    isSame(fromEnvironment, value)
+  )
     return {name, value, isDefault, source: 'environment', file: null};
   if (fromFile !== undefined && isSame(fromFile.value, value))
     return {name, value, isDefault, source: 'file', file: fromFile.file};

@@ -77,7 +77,10 @@ export function mergePatch(tree: Tree, patch: Patch, defaults: Tree): Tree {
       delete merged[key];
       if (preset !== undefined && !isTree<Tree>(preset)) merged[key] = preset;
     } else if (isTree<Patch>(node)) {
-      const inside = {held: isTree<Tree>(held) ? held : {}, preset: isTree<Tree>(preset) ? preset : {}};
+      const inside = {
+        held: isTree<Tree>(held) ? held : {},
+        preset: isTree<Tree>(preset) ? preset : {},
+      };
       merged[key] = mergePatch(inside.held, node, inside.preset);
     } else merged[key] = node;
   }

@@ -12,7 +12,9 @@ const rule = z
   .enum(rules, `expected one of ${rules.join(', ')}`)
   .nullable()
   .exactOptional()
-  .describe('Whose value counts: service, warehouse, newest, or ask (a person decides). Default: ask.');
+  .describe(
+    'Whose value counts: service, warehouse, newest, or ask (a person decides). Default: ask.',
+  );
 
 const tables = allTables.filter(({writable}) => writable.length > 0);
 const byTable = tables.map(({name, writable}) => {

@@ -18,8 +18,16 @@ export const account: Member = {
   columns: [
     ['account_key', 'account.account_id', 'Number of the account; every row of the star bears it.'],
     ['name', 'account.name', 'Short name of the account.'],
-    ['time_zone', 'account.time_zone', 'IANA zone of the account: every date of the star is a date there.'],
-    ['currency', 'settings.currency', 'Currency of every amount of the account; null until it is set.'],
+    [
+      'time_zone',
+      'account.time_zone',
+      'IANA zone of the account: every date of the star is a date there.',
+    ],
+    [
+      'currency',
+      'settings.currency',
+      'Currency of every amount of the account; null until it is set.',
+    ],
     [
       'working_hours',
       'settings.working_hours',
@@ -45,7 +53,11 @@ export const account: Member = {
       'known.since',
       'Since when the mirror knows the account: the first time that jobs, customers and employees were all proven complete. Earlier moments are not known, nor are those whose versions are no longer kept.',
     ],
-    ['jobs_fresh_as_of', 'fresh.as_of', 'When the latest sweep that proved the jobs complete began.'],
+    [
+      'jobs_fresh_as_of',
+      'fresh.as_of',
+      'When the latest sweep that proved the jobs complete began.',
+    ],
   ],
   from: `FROM sync.accounts AS account
     LEFT JOIN mart.settings AS settings ON settings.account_key = account.account_id

@@ -48,5 +48,7 @@ function isMoment(typed: string, isDay: boolean): boolean {
   const day = typed.slice(0, 10);
   const parsed = new Date(`${day}T00:00:00Z`);
   if (Number.isNaN(parsed.getTime()) || !parsed.toISOString().startsWith(day)) return false;
-  return isDay || (/(Z|[+-](?:0\d|1[0-4]):?[0-5]\d)$/.test(typed) && !Number.isNaN(Date.parse(typed)));
+  return (
+    isDay || (/(Z|[+-](?:0\d|1[0-4]):?[0-5]\d)$/.test(typed) && !Number.isNaN(Date.parse(typed)))
+  );
 }

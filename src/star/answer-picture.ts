@@ -13,7 +13,12 @@ interface Drawing {
   readonly isStacked?: boolean;
 }
 
-const ages = {up_to_7_days: 'area', up_to_30_days: 'area', up_to_60_days: 'area', older: 'area'} as const;
+const ages = {
+  up_to_7_days: 'area',
+  up_to_30_days: 'area',
+  up_to_60_days: 'area',
+  older: 'area',
+} as const;
 
 /** By question; a test holds each column against those of the answer. */
 export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
@@ -30,9 +35,17 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
   ask_load_ahead: {along: 'date', series: {planned_hours: 'bar', capacity_hours: 'line'}},
   ask_reschedules: {along: 'week', series: {moved: 'bar', on_short_notice: 'bar'}},
   ask_planned_lengths: {along: 'name', series: {planned_hours: 'bar', hours: 'bar'}},
-  ask_new_customers: {along: 'month', series: {revenue_new: 'bar', revenue_repeat: 'bar'}, isStacked: true},
+  ask_new_customers: {
+    along: 'month',
+    series: {revenue_new: 'bar', revenue_repeat: 'bar'},
+    isStacked: true,
+  },
   ask_largest_customers: {along: 'place', series: {revenue: 'bar'}},
-  ask_estimates: {along: 'quarter', series: {won: 'bar', lost: 'bar', undecided: 'bar'}, isStacked: true},
+  ask_estimates: {
+    along: 'quarter',
+    series: {won: 'bar', lost: 'bar', undecided: 'bar'},
+    isStacked: true,
+  },
 };
 
 /** More bars than these cannot be told apart. */
@@ -44,7 +57,9 @@ export function pictureOf({name, question, definition}: Question, {json}: Answer
   if (drawing === undefined || json.rows.length === 0) return null;
   const {along, series, isStacked = false} = drawing;
   // Answers begin with the newest; a chart goes from left to right.
-  const rows = json.rows.slice(0, mostDrawn).toSorted((one, other) => compare(one[along], other[along]));
+  const rows = json.rows
+    .slice(0, mostDrawn)
+    .toSorted((one, other) => compare(one[along], other[along]));
   return {
     form: 'columns',
     title: question,

@@ -10,7 +10,8 @@ import {knowsHours, type Question} from './question.ts';
 import {tieOuts} from './tie-outs.ts';
 
 /** The question's name on the command line: `debtors` for `mart.ask_debtors`. */
-export const wordOf = ({name}: Pick<Question, 'name'>) => name.replace('ask_', '').replaceAll('_', '-');
+export const wordOf = ({name}: Pick<Question, 'name'>) =>
+  name.replace('ask_', '').replaceAll('_', '-');
 
 /** @throws {UsageError} there is no question of that name */
 export function findQuestion(name: string): Question {
@@ -59,7 +60,11 @@ export interface Answered {
   readonly fresh: Freshness;
 }
 
-export async function answerQuestion(client: pg.ClientBase, asked: Asked, limit: number): Promise<Answered> {
+export async function answerQuestion(
+  client: pg.ClientBase,
+  asked: Asked,
+  limit: number,
+): Promise<Answered> {
   const fresh = await readFreshness(client, asked.accountKey);
   return {
     asked,
@@ -105,7 +110,9 @@ async function checkSettings(
 
 async function findBroken(client: pg.ClientBase, question: Question): Promise<string[]> {
   const broken: string[] = [];
-  for (const {name, claim, sql} of tieOuts.filter((tieOut) => question.tieOuts.includes(tieOut.name))) {
+  for (const {name, claim, sql} of tieOuts.filter((tieOut) =>
+    question.tieOuts.includes(tieOut.name),
+  )) {
     const {rows} = await client.query(`SELECT FROM (${sql}) AS broken LIMIT 1`);
     if (rows.length > 0) broken.push(`${name}: ${claim}`);
   }
@@ -128,5 +135,7 @@ export async function readFreshness(client: pg.ClientBase, accountKey: string): 
        FROM mart.dim_account, mart.freshness WHERE account_key = $1`,
     [accountKey],
   );
-  return rows[0] ?? {currency: null, freshAsOf: null, knownSince: null, waiting: 0, waitingSince: null};
+  return (
+    rows[0] ?? {currency: null, freshAsOf: null, knownSince: null, waiting: 0, waitingSince: null}
+  );
 }

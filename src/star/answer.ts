@@ -32,7 +32,9 @@ export interface Answer {
 export function sqlOf({question, accountKey, moment, isMasked}: Asked): string {
   const columns = columnsOf(question, isMasked).join(', ');
   const source =
-    moment === null ? `mart.${question.name}` : `mart.${question.name}_as_of(${pg.escapeLiteral(moment)})`;
+    moment === null
+      ? `mart.${question.name}`
+      : `mart.${question.name}_as_of(${pg.escapeLiteral(moment)})`;
   return `SELECT ${columns} FROM ${source} WHERE account_key = ${accountKey} ORDER BY ${question.order}`;
 }
 
@@ -44,7 +46,11 @@ function columnsOf({columns}: Question, isMasked: boolean): string[] {
 }
 
 /** Reads an answer, up to so many rows. */
-export async function readAnswer(client: pg.ClientBase, asked: Asked, limit: number): Promise<Answer> {
+export async function readAnswer(
+  client: pg.ClientBase,
+  asked: Asked,
+  limit: number,
+): Promise<Answer> {
   const {fields, rows} = await client.query<(string | null)[]>({
     text: `${sqlOf(asked)} LIMIT ${limit + 1}`,
     rowMode: 'array',

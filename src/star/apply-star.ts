@@ -52,7 +52,12 @@ function keptComments(name: string, columns: StarMember['columns']): Comment[] {
 
 function pastComment(name: string): Comment {
   const text = `mart.${name} as it was at a moment, by what the mirror knew then.`;
-  return {kind: 'FUNCTION', name: ['mart', `${name}_as_of`], argumentTypes: 'timestamp with time zone', text};
+  return {
+    kind: 'FUNCTION',
+    name: ['mart', `${name}_as_of`],
+    argumentTypes: 'timestamp with time zone',
+    text,
+  };
 }
 
 async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
@@ -60,7 +65,9 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
     if (kept === null) await client.query(`CREATE OR REPLACE VIEW mart.${name} AS ${present}`);
     else await makeKept(client, name, {present, ...kept});
     if (past !== null) await client.query(functionOf(name, past));
-    await client.query(`CREATE OR REPLACE VIEW masked.${name} WITH (security_barrier) AS ${masked}`);
+    await client.query(
+      `CREATE OR REPLACE VIEW masked.${name} WITH (security_barrier) AS ${masked}`,
+    );
   }
   // An empty warehouse has an empty star.
   await client.query(
@@ -88,7 +95,8 @@ async function makeKept(
   );
   const {isThere = false, isSame = false} = rows[0] ?? {};
   if (isThere && !isSame) throw new OtherShapeError(name);
-  if (!isThere) await client.query(`CREATE TABLE mart.${name} AS SELECT * FROM ${all} WITH NO DATA`);
+  if (!isThere)
+    await client.query(`CREATE TABLE mart.${name} AS SELECT * FROM ${all} WITH NO DATA`);
   await setKey(client, name, kept.key);
   for (const columns of kept.indexes)
     await client.query(
@@ -101,7 +109,11 @@ async function makeKept(
   );
 }
 
-async function setKey(client: pg.ClientBase, name: string, columns: readonly string[]): Promise<void> {
+async function setKey(
+  client: pg.ClientBase,
+  name: string,
+  columns: readonly string[],
+): Promise<void> {
   const wanted = `PRIMARY KEY (${columns.join(', ')})`;
   const {rows} = await client.query<{name: string; text: string}>(
     `SELECT quote_ident(conname) AS name, pg_get_constraintdef(oid) AS text FROM pg_constraint WHERE conrelid = to_regclass($1) AND contype = 'p'`,

@@ -20,7 +20,8 @@ export const backlog: readonly Question[] = [
   {
     name: 'ask_open_jobs',
     question: 'What is open, and how old?',
-    definition: 'The open jobs by state, with their subtotals and their age since they were booked, or won.',
+    definition:
+      'The open jobs by state, with their subtotals and their age since they were booked, or won.',
     caveats:
       'Estimates are not open. The price is often not known before the visit. What is on hold is open, too.',
     tieOuts: ['T7'],

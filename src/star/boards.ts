@@ -44,12 +44,23 @@ export const boards: readonly Board[] = [
     name: 'bookkeeper',
     title: 'Bookkeeper',
     sentence: 'The month: what was invoiced, what was paid, what is due.',
-    questions: ['ask_collected', 'ask_debtors', 'ask_days_to_money', 'ask_unbilled', 'ask_sales_tax'],
+    questions: [
+      'ask_collected',
+      'ask_debtors',
+      'ask_days_to_money',
+      'ask_unbilled',
+      'ask_sales_tax',
+    ],
   },
   {
     name: 'customers',
     title: 'Customers',
     sentence: 'Who is new, who comes back, who stayed away.',
-    questions: ['ask_new_customers', 'ask_largest_customers', 'ask_retention', 'ask_lapsed_customers'],
+    questions: [
+      'ask_new_customers',
+      'ask_largest_customers',
+      'ask_retention',
+      'ask_lapsed_customers',
+    ],
   },
 ];

@@ -7,7 +7,15 @@ import {type EChartsCoreOption, init, use} from 'echarts/core';
 import {SVGRenderer} from 'echarts/renderers';
 import {escapeXml} from '../core/escape-xml.ts';
 
-use([BarChart, LineChart, HeatmapChart, GridComponent, LegendComponent, VisualMapComponent, SVGRenderer]);
+use([
+  BarChart,
+  LineChart,
+  HeatmapChart,
+  GridComponent,
+  LegendComponent,
+  VisualMapComponent,
+  SVGRenderer,
+]);
 
 /** One row of values under the names of a chart's axis; in a heatmap the row itself. */
 export interface Series {
@@ -37,7 +45,10 @@ const text = {color: 'currentColor'};
 
 /** @returns an SVG text that takes its text's colour from the page */
 export function drawChart(chart: Chart): string {
-  const size = {width, height: chart.form === 'heatmap' ? 96 + rowHeight * chart.series.length : height};
+  const size = {
+    width,
+    height: chart.form === 'heatmap' ? 96 + rowHeight * chart.series.length : height,
+  };
   const drawn = init(null, null, {renderer: 'svg', ssr: true, ...size});
   try {
     drawn.setOption({

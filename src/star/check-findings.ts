@@ -22,7 +22,8 @@ export const findings: readonly Finding[] = [
   },
   {
     name: 'D3',
-    words: 'The price of a line is not its quantity times its price, less its discount, to the cent.',
+    words:
+      'The price of a line is not its quantity times its price, less its discount, to the cent.',
     sql: `SELECT line.account_key, 'job ' || job.job_number || ', ' || coalesce(line.description, 'a line') AS about
             FROM mart.fct_job_charge AS line JOIN mart.fct_job AS job USING (job_key) WHERE abs(line.difference) > 0.005`,
   },

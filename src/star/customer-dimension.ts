@@ -41,13 +41,21 @@ export const customerColumns: readonly MemberColumn[] = [
   ],
   ['origin', 'customer.origin', 'How the customer came into the service.'],
   ['is_active', 'customer.is_active', 'False once the customer was made inactive.'],
-  ['created_date', localDate('customer.created_at'), 'When the customer was created at the service.'],
+  [
+    'created_date',
+    localDate('customer.created_at'),
+    'When the customer was created at the service.',
+  ],
   [
     'books_balance',
     'customer.balance',
     'What the customer owes as QuickBooks says it; fct_job.receivable is what the jobs say.',
   ],
-  ['is_deleted', 'customer._deleted_at IS NOT NULL', 'True where the customer is gone at the service.'],
+  [
+    'is_deleted',
+    'customer._deleted_at IS NOT NULL',
+    'True where the customer is gone at the service.',
+  ],
 ];
 
 const parent = `LEFT JOIN {customers} AS parent ON parent.account_id = customer.account_id AND parent.id = customer.parent_id

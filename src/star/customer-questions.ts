@@ -110,7 +110,8 @@ export const customers: readonly Question[] = [
         quarters_after: 'Quarters after that one.',
         customers: 'How many of them were served in that quarter.',
         revenue: 'Subtotals of their jobs.',
-        worth: 'Revenue of the quarters up to that one, for each customer first served in the quarter.',
+        worth:
+          'Revenue of the quarters up to that one, for each customer first served in the quarter.',
       },
       {money: ['revenue']},
     ),
@@ -136,7 +137,8 @@ export const customers: readonly Question[] = [
     caveats: 'Somebody who moved away looks like somebody who stayed away.',
     tieOuts: ['T11'],
     order: 'revenue DESC, customer_key',
-    comment: 'One row for each customer with two jobs or more who stayed away for one to two years.',
+    comment:
+      'One row for each customer with two jobs or more who stayed away for one to two years.',
     key: ['account_key', 'customer_key'],
     columns: told(
       {

@@ -20,13 +20,18 @@ export const openSpans = `(
 
 export const openJobDay: Member = {
   name: 'fct_open_job_day',
-  comment: 'One row for each job and day on whose end it was open, restated from the times of the job.',
+  comment:
+    'One row for each job and day on whose end it was open, restated from the times of the job.',
   columns: [
     ['job_key', 'span.job_key', 'The job: fct_job.'],
     ['account_key', 'span.account_key', 'The account: dim_account.'],
     ['date', 'day.date', 'The day: dim_date.'],
     ['job_type_key', 'span.job_type_key', 'The kind of job: dim_job_type.'],
-    ['age_days', 'day.date - span.opened', 'Days since it was booked; of an estimate, since it was won.'],
+    [
+      'age_days',
+      'day.date - span.opened',
+      'Days since it was booked; of an estimate, since it was won.',
+    ],
     ['amount', 'coalesce(span.subtotal, 0)', 'Subtotal of the job, at the price of today.'],
     [
       'state_then',
@@ -155,7 +160,11 @@ export const repeatVisit: Member = {
   columns: [
     ['job_key', 'visit.job_key', 'The completed job: fct_job.'],
     ['account_key', 'visit.account_key', 'The account: dim_account.'],
-    ['repeat_job_key', 'visit.repeat_job_key', 'The job that followed: fct_job; null where none did.'],
+    [
+      'repeat_job_key',
+      'visit.repeat_job_key',
+      'The job that followed: fct_job; null where none did.',
+    ],
     ['completed_date', 'visit.completed_date', 'When the job was completed.'],
     ['repeat_booked_date', 'visit.repeat_booked_date', 'When the job that followed was booked.'],
     ['days_until', 'visit.repeat_booked_date - visit.completed_date', 'Days between the two.'],

@@ -10,19 +10,25 @@ const quote = (text: string) => JSON.stringify(text);
 /** The dimension that a column is the key of; null for any other column. */
 function targetOf(column: string, own: string): string | null {
   const target = members.find(
-    ({name, columns: [first]}) => /^dim_(?!.*_version$)|^fct_job$/.test(name) && first?.[0] === column,
+    ({name, columns: [first]}) =>
+      /^dim_(?!.*_version$)|^fct_job$/.test(name) && first?.[0] === column,
   );
   return target === undefined || target.name === own ? null : target.name;
 }
 
-function drawColumn({name, key, columns}: Member, [column, , comment]: Member['columns'][number]): string[] {
+function drawColumn(
+  {name, key, columns}: Member,
+  [column, , comment]: Member['columns'][number],
+): string[] {
   const isKey = (key ?? [columns[0]?.[0]]).length === 1 && (key?.[0] ?? columns[0]?.[0]) === column;
   const target = targetOf(column, name);
   const tests = [
     ...(isKey ? ['              - unique', '              - not_null'] : []),
     ...(target === null || target === 'fct_job'
       ? []
-      : [`              - relationships: {to: "source('fieldmirror', '${target}')", field: ${column}}`]),
+      : [
+          `              - relationships: {to: "source('fieldmirror', '${target}')", field: ${column}}`,
+        ]),
   ];
   return [
     `          - name: ${column}`,

@@ -8,7 +8,10 @@ import type {StarMember} from './star-member.ts';
  * else's, and stays. The caller has applied the source and the star in this transaction.
  * @throws {FatalError} others stand on what would go
  */
-export async function dropStarLeftovers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
+export async function dropStarLeftovers(
+  client: pg.ClientBase,
+  star: readonly StarMember[],
+): Promise<void> {
   await drop(client, oldFunctions);
   await drop(client, oldMembers, [star.map(({name}) => name)]);
 }
@@ -31,6 +34,8 @@ const oldMembers = `
 async function drop(client: pg.ClientBase, query: string, values: unknown[] = []): Promise<void> {
   const {rows} = await client.query<{leftover: string}>(query, values);
   for (const {leftover} of rows) {
-    await nameDependents(`${leftover}: this version has it no more`, () => client.query(`DROP ${leftover}`));
+    await nameDependents(`${leftover}: this version has it no more`, () =>
+      client.query(`DROP ${leftover}`),
+    );
   }
 }

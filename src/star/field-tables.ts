@@ -73,7 +73,10 @@ export const fieldEvents = sync.table(
     at: instant().notNull().defaultNow(),
   },
   (table) => [
-    check('field_events_kind_check', sql`${table.kind} IN ('new', 'vanished', 'returned', 'retyped')`),
+    check(
+      'field_events_kind_check',
+      sql`${table.kind} IN ('new', 'vanished', 'returned', 'retyped')`,
+    ),
     index('field_events_account_id_at_idx').on(table.account_id, table.at),
   ],
 );

@@ -16,9 +16,17 @@ const keys: readonly MemberColumn[] = [
 
 const states: readonly MemberColumn[] = [
   ['status', 'job.status', 'Status as the service sends it.'],
-  ['job_state', 'job.job_state', 'Where the job stands, from its status and its times: dim_job_state.'],
+  [
+    'job_state',
+    'job.job_state',
+    'Where the job stands, from its status and its times: dim_job_state.',
+  ],
   ['is_open', 'job.is_open', 'True while the job is unscheduled, scheduled or in progress.'],
-  ['is_on_hold', 'job.on_hold IS NOT NULL', 'True while the job is on hold, a flag beside its state.'],
+  [
+    'is_on_hold',
+    'job.on_hold IS NOT NULL',
+    'True while the job is on hold, a flag beside its state.',
+  ],
   ['was_estimate', 'job.was_estimate', 'True where the job is or began as an estimate.'],
   ['estimate_type', 'job.estimate_type', 'What the service says of the estimate, such as won.'],
   [
@@ -42,7 +50,11 @@ const times: readonly MemberColumn[] = [
   ['booked_date', keptDate('job.created_at'), 'Date of booked_at.'],
   ['scheduled_date', keptDate('job.scheduled_on'), 'Date of scheduled_at.'],
   ['started_date', keptDate('job.started_on'), 'Date of started_at.'],
-  ['completed_date', keptDate('job.completed_at'), 'Date of completed_at: the date that revenue counts on.'],
+  [
+    'completed_date',
+    keptDate('job.completed_at'),
+    'Date of completed_at: the date that revenue counts on.',
+  ],
   ['invoiced_date', keptDate('job.invoice_date'), 'Date of the invoice.'],
   ['invoice_sent_date', keptDate('job.invoice_sent_date'), 'When the invoice was sent.'],
   [
@@ -70,7 +82,11 @@ const amounts: readonly MemberColumn[] = [
   ['tax', 'job.tax', 'Sales tax.'],
   ['total', 'job.total', 'Price with tax.'],
   ['balance', 'job.balance_remaining', 'What is still to be paid of the total.'],
-  ['collected', 'coalesce(job.total, 0) - coalesce(job.balance_remaining, 0)', 'What was paid of the total.'],
+  [
+    'collected',
+    'coalesce(job.total, 0) - coalesce(job.balance_remaining, 0)',
+    'What was paid of the total.',
+  ],
   ['expenses', 'job.total_expenses', 'What the job cost the business, as entered at the service.'],
   [
     'booked_amount',

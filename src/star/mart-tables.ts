@@ -92,7 +92,10 @@ const settingsTable = mart.table(
       sql`cardinality(${table.working_hours}) = 7 AND 0 <= ALL (${table.working_hours}) AND 24 >= ALL (${table.working_hours})`,
     ),
     check('settings_repeat_visit_days_check', sql`${table.repeat_visit_days} BETWEEN 1 AND 365`),
-    check('settings_on_time_grace_minutes_check', sql`${table.on_time_grace_minutes} BETWEEN 0 AND 1440`),
+    check(
+      'settings_on_time_grace_minutes_check',
+      sql`${table.on_time_grace_minutes} BETWEEN 0 AND 1440`,
+    ),
   ],
 );
 
@@ -134,7 +137,11 @@ const capacity = commentTable(
 
 const closedDaysTable = mart.table(
   'closed_days',
-  {account_key: bigNumber().notNull(), date: date({mode: 'string'}).notNull(), name: text().notNull()},
+  {
+    account_key: bigNumber().notNull(),
+    date: date({mode: 'string'}).notNull(),
+    name: text().notNull(),
+  },
   (table) => [primaryKey({name: 'closed_days_pkey', columns: [table.account_key, table.date]})],
 );
 
@@ -144,7 +151,13 @@ const closedDays = commentTable(closedDaysTable, 'Days on which nobody of an acc
   name: 'Why, as in New Year.',
 });
 
-const labelKinds = ['customer_type', 'customer_source', 'job_charge_type', 'time_entry_type', 'task_type'];
+const labelKinds = [
+  'customer_type',
+  'customer_source',
+  'job_charge_type',
+  'time_entry_type',
+  'task_type',
+];
 
 const labelsTable = mart.table(
   'labels',

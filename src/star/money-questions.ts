@@ -40,7 +40,8 @@ export const money: readonly Question[] = [
   {
     name: 'ask_days_to_money',
     question: 'How long from call to done, to invoice, to money?',
-    definition: 'Median days between booking, completion, invoice and payment, by month of completion.',
+    definition:
+      'Median days between booking, completion, invoice and payment, by month of completion.',
     caveats:
       'Only what is paid has a date of payment, so recent months look fast: see the share that is paid within 30 days.',
     tieOuts: [],
@@ -101,7 +102,8 @@ export const money: readonly Question[] = [
       'A part payment has no date at the service: it counts on the day its fall of the balance was seen, and before the mirror on none.',
     tieOuts: ['T6'],
     order: 'week DESC',
-    comment: 'One row for each of the last thirteen whole weeks and the one that runs: what was collected.',
+    comment:
+      'One row for each of the last thirteen whole weeks and the one that runs: what was collected.',
     key: ['account_key', 'week'],
     columns: told(
       {
@@ -121,8 +123,10 @@ export const money: readonly Question[] = [
   {
     name: 'ask_sales_tax',
     question: 'Which sales tax is due?',
-    definition: 'Tax on the invoices of each month, by tax; beside it the tax of those that are paid.',
-    caveats: 'A pointer for the bookkeeper, and no return: which lines are taxed is not known here.',
+    definition:
+      'Tax on the invoices of each month, by tax; beside it the tax of those that are paid.',
+    caveats:
+      'A pointer for the bookkeeper, and no return: which lines are taxed is not known here.',
     tieOuts: ['T17'],
     order: 'month DESC, name, tax_entity_key',
     comment: 'One row for each month and tax: what was invoiced, and what of it is paid.',

@@ -27,7 +27,11 @@ export const statusChange: Member = {
       'The state before: dim_job_state, or deleted; null where the job was seen for the first time.',
     ],
     ['to_state', 'change.state', 'The state after: dim_job_state, or deleted.'],
-    ['is_first_seen', 'change.from_state IS NULL', 'True where the job was seen for the first time.'],
+    [
+      'is_first_seen',
+      'change.from_state IS NULL',
+      'True where the job was seen for the first time.',
+    ],
     [
       'stated_at',
       `least(change.valid_from, CASE change.state WHEN 'completed' THEN coalesce(change.completed_on, change.updated_at)

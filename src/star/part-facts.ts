@@ -113,7 +113,11 @@ export const assignment: Member = {
       shareOf('shared.subtotal', 2),
       'Even share of the subtotal; the shares of a job add up to it.',
     ],
-    ['job_share', shareOf('1::numeric', 6), 'Even share of the job; the shares of a job add up to 1.'],
+    [
+      'job_share',
+      shareOf('1::numeric', 6),
+      'Even share of the job; the shares of a job add up to 1.',
+    ],
   ],
   from: `FROM (
       SELECT job.account_id, job.row_id AS job_row_id, job.subtotal, held.row_id AS assignment_row_id, held.employee_id,

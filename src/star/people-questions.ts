@@ -12,7 +12,8 @@ export const people: readonly Question[] = [
     tieOuts: ['T9'],
     order: 'week DESC, name',
     needs: 'working_hours',
-    comment: 'One row for each technician and each of the last eight whole weeks: hours and capacity.',
+    comment:
+      'One row for each technician and each of the last eight whole weeks: hours and capacity.',
     key: ['account_key', 'employee_key', 'week'],
     columns: told(
       {
@@ -138,7 +139,8 @@ export const people: readonly Question[] = [
   {
     name: 'ask_late_tasks',
     question: 'Which to-dos are late?',
-    definition: 'Tasks by who is to do them: open, past their time, and done in the last seven days.',
+    definition:
+      'Tasks by who is to do them: open, past their time, and done in the last seven days.',
     caveats: 'A task without a time is never late.',
     tieOuts: ['T10', 'T11'],
     order: 'overdue DESC, employee_key',

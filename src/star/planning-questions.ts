@@ -71,7 +71,8 @@ export const planning: readonly Question[] = [
   {
     name: 'ask_estimates',
     question: 'How many estimates do we win?',
-    definition: 'Estimates by the quarter in which they were sent, or else booked, and how they ended.',
+    definition:
+      'Estimates by the quarter in which they were sent, or else booked, and how they ended.',
     caveats: 'What is undecided is not lost. Empty where the account works without estimates.',
     tieOuts: ['T1'],
     order: 'quarter DESC',
@@ -119,7 +120,8 @@ export const planning: readonly Question[] = [
   {
     name: 'ask_reschedules',
     question: 'How often do we move appointments?',
-    definition: 'Moves of appointments by week, and how many came within 24 hours of the appointment.',
+    definition:
+      'Moves of appointments by week, and how many came within 24 hours of the appointment.',
     caveats: 'Known since the mirror began. Two moves between two sweeps are seen as one.',
     tieOuts: ['T11'],
     order: 'week DESC',

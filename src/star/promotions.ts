@@ -74,15 +74,28 @@ export async function demoteField(
 }
 
 /** SQLSTATE of the refusals of sync.check_promotion and sync.build_mart_view: their words are for a person. */
-const refusals: ReadonlySet<string | undefined> = new Set(['42701', '42602', '42P01', '22023', '2BP01']);
+const refusals: ReadonlySet<string | undefined> = new Set([
+  '42701',
+  '42602',
+  '42P01',
+  '22023',
+  '2BP01',
+]);
 
-async function writePromotion(db: Queryable, sql: string, values: readonly unknown[]): Promise<void> {
+async function writePromotion(
+  db: Queryable,
+  sql: string,
+  values: readonly unknown[],
+): Promise<void> {
   try {
     await db.query(sql, [...values]);
   } catch (error) {
     if (!(error instanceof pg.DatabaseError) || !refusals.has(error.code)) throw error;
-    throw new UsageError([error.message, ...(error.hint === undefined ? [] : [error.hint])].join('; '), {
-      cause: error,
-    });
+    throw new UsageError(
+      [error.message, ...(error.hint === undefined ? [] : [error.hint])].join('; '),
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -25,7 +25,11 @@ export const knowsHours = `(account.working_hours IS NOT NULL
      OR EXISTS (SELECT FROM mart.capacity AS own JOIN mart.dim_employee AS person ON person.employee_key = own.employee_key WHERE person.account_key = account.account_key))`;
 
 /** Beside the answer of each account: the account, first. */
-export const accountColumn = ['account_key', 'answer.account_key', 'The account: dim_account.'] as const;
+export const accountColumn = [
+  'account_key',
+  'answer.account_key',
+  'The account: dim_account.',
+] as const;
 
 /** The settings, the zone and the date of the account of a fact. */
 export function ofAccount(alias: string): string {
@@ -52,7 +56,10 @@ export function told(
   {
     money = [],
     maskedBy = {},
-  }: {readonly money?: readonly string[]; readonly maskedBy?: Readonly<Record<string, string>>} = {},
+  }: {
+    readonly money?: readonly string[];
+    readonly maskedBy?: Readonly<Record<string, string>>;
+  } = {},
 ): MemberColumn[] {
   return [
     accountColumn,

@@ -31,8 +31,13 @@ const kinds: readonly Omit<Figure, 'weeks'>[] = [
 ];
 
 /** @returns every figure of the last 78 whole weeks of an account */
-export async function readFigures(client: pg.ClientBase, accountKey: string): Promise<readonly Figure[]> {
-  const columns = kinds.map(({metric}) => `trim_scale(${metric}::numeric)::text AS ${metric}`).join(', ');
+export async function readFigures(
+  client: pg.ClientBase,
+  accountKey: string,
+): Promise<readonly Figure[]> {
+  const columns = kinds
+    .map(({metric}) => `trim_scale(${metric}::numeric)::text AS ${metric}`)
+    .join(', ');
   const {rows} = await client.query<Readonly<Record<Metric | 'week', string>>>(
     `SELECT week::text AS week, ${columns} FROM mart.ask_weeks AS weeks WHERE account_key = $1 ORDER BY weeks.week`,
     [accountKey],
@@ -44,7 +49,9 @@ export async function readFigures(client: pg.ClientBase, accountKey: string): Pr
 }
 
 /** A figure of the last week, of the week before it, and of the same week a year ago; null where there is none. */
-export function compare({weeks}: Figure): Readonly<Record<'now' | 'before' | 'yearAgo', string | null>> {
+export function compare({
+  weeks,
+}: Figure): Readonly<Record<'now' | 'before' | 'yearAgo', string | null>> {
   const value = (back: number) => weeks.at(-1 - back)?.value ?? null;
   return {now: value(0), before: value(1), yearAgo: value(52)};
 }

@@ -82,7 +82,9 @@ export async function keepReported(
   );
 }
 
-function flatten(figures: readonly Figure[]): Readonly<Record<'metrics' | 'weeks' | 'values', string[]>> {
+function flatten(
+  figures: readonly Figure[],
+): Readonly<Record<'metrics' | 'weeks' | 'values', string[]>> {
   const cells = figures.flatMap(({metric, weeks}) => weeks.map((week) => ({metric, ...week})));
   return {
     metrics: cells.map(({metric}) => metric),

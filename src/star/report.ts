@@ -35,10 +35,17 @@ export interface Report {
   readonly restated: readonly Restated[];
   /** What the service does not tell, in words. */
   readonly unseen: readonly string[];
-  readonly findings: readonly {readonly name: string; readonly words: string; readonly count: number}[];
+  readonly findings: readonly {
+    readonly name: string;
+    readonly words: string;
+    readonly count: number;
+  }[];
 }
 
-type Head = Pick<Report, 'account' | 'currency' | 'from' | 'to' | 'freshAsOf' | 'ageMs' | 'knownSince'> & {
+type Head = Pick<
+  Report,
+  'account' | 'currency' | 'from' | 'to' | 'freshAsOf' | 'ageMs' | 'knownSince'
+> & {
   readonly hasHours: boolean;
 };
 
@@ -105,13 +112,20 @@ async function readHead(client: pg.ClientBase, accountKey: string): Promise<Head
 async function readLists(client: pg.ClientBase, accountKey: string): Promise<List[]> {
   const lists: List[] = [];
   for (const {text, ...list} of listQueries) {
-    const {rows} = await client.query<(string | null)[]>({text, values: [accountKey], rowMode: 'array'});
+    const {rows} = await client.query<(string | null)[]>({
+      text,
+      values: [accountKey],
+      rowMode: 'array',
+    });
     lists.push({...list, rows});
   }
   return lists;
 }
 
-async function countFindings(client: pg.ClientBase, accountKey: string): Promise<Report['findings']> {
+async function countFindings(
+  client: pg.ClientBase,
+  accountKey: string,
+): Promise<Report['findings']> {
   const counted: {name: string; words: string; count: number}[] = [];
   for (const {name, words, sql} of findings) {
     const {rows} = await client.query<{count: number}>(

@@ -58,7 +58,8 @@ export const revenue: readonly Question[] = [
     caveats: runningCaveat,
     tieOuts: ['T1', 'T14'],
     order: 'month DESC',
-    comment: 'One row for each month with completed jobs: revenue, and that of the same month a year before.',
+    comment:
+      'One row for each month with completed jobs: revenue, and that of the same month a year before.',
     key: ['account_key', 'month'],
     columns: told(
       {
@@ -116,10 +117,12 @@ export const revenue: readonly Question[] = [
     question: 'What kind of work brings the money, and how large is a ticket?',
     definition:
       'Revenue of the last 365 days by kind of job, with its share and the mean and median subtotal of a job.',
-    caveats: 'Jobs at 0, such as warranty work, count. The median leads: a few large jobs pull the mean.',
+    caveats:
+      'Jobs at 0, such as warranty work, count. The median leads: a few large jobs pull the mean.',
     tieOuts: ['T1'],
     order: 'revenue DESC, job_type_key',
-    comment: 'One row for each kind of job of the last 365 days: jobs, revenue, and the size of a ticket.',
+    comment:
+      'One row for each kind of job of the last 365 days: jobs, revenue, and the size of a ticket.',
     key: ['account_key', 'job_type_key'],
     columns: told(
       {
@@ -151,7 +154,8 @@ export const revenue: readonly Question[] = [
     caveats: 'At the price of today, not of that day. A job that was deleted is not counted.',
     tieOuts: ['T1'],
     order: 'week DESC',
-    comment: 'One row for each of the last thirteen whole weeks and the one that runs: jobs booked.',
+    comment:
+      'One row for each of the last thirteen whole weeks and the one that runs: jobs booked.',
     key: ['account_key', 'week'],
     columns: told(
       {
@@ -187,7 +191,8 @@ export const revenue: readonly Question[] = [
         week: 'The Monday of the week.',
         revenue: 'Subtotals of the jobs completed in it.',
         completed: 'Jobs completed in it.',
-        booked: 'Subtotals of the jobs booked in it, without what is cancelled, lost or an estimate.',
+        booked:
+          'Subtotals of the jobs booked in it, without what is cancelled, lost or an estimate.',
         owed_over_60_days: 'What was owed at its end for more than 60 days, with tax.',
         open_jobs: 'Jobs open at its end.',
       },

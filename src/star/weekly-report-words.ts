@@ -22,16 +22,21 @@ export function tellFreshness({freshAsOf, ageMs}: Pick<Report, 'freshAsOf' | 'ag
 export function tellRestated(report: Pick<Report, 'restated' | 'figures'>): readonly string[] {
   return report.restated.map((one) => {
     const label = report.figures.find(({metric}) => metric === one.metric)?.label ?? one.metric;
-    const jobs = one.jobs.length === 0 ? '' : ` (${one.jobs.map((job) => tellJob(one, job)).join('; ')})`;
+    const jobs =
+      one.jobs.length === 0 ? '' : ` (${one.jobs.map((job) => tellJob(one, job)).join('; ')})`;
     return `${label}, week of ${one.week}: reported as ${show(one.reported)}, is ${show(one.now)}${jobs}.`;
   });
 }
 
 function tellJob({metric}: Restated, {jobNumber, reported, now}: RestatedJob): string {
   if (reported === null)
-    return metric === 'completed' ? `job ${jobNumber} came` : `job ${jobNumber} came with ${show(now)}`;
+    return metric === 'completed'
+      ? `job ${jobNumber} came`
+      : `job ${jobNumber} came with ${show(now)}`;
   if (now === null)
-    return metric === 'completed' ? `job ${jobNumber} went` : `job ${jobNumber} went with ${show(reported)}`;
+    return metric === 'completed'
+      ? `job ${jobNumber} went`
+      : `job ${jobNumber} went with ${show(reported)}`;
   return `job ${jobNumber} from ${show(reported)} to ${show(now)}`;
 }
 

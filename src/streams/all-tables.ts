@@ -22,7 +22,9 @@ const unwritable: Capture = {
 
 /** Every warehouse table once: those of the streams and those of their children. */
 export const allTables: readonly WarehouseTable[] = [
-  ...new Set(allStreams.flatMap((stream) => [stream.table, ...stream.children.map((child) => child.table)])),
+  ...new Set(
+    allStreams.flatMap((stream) => [stream.table, ...stream.children.map((child) => child.table)]),
+  ),
 ].map((table) => ({
   ...table,
   origin: findOrigin(table),

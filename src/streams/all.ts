@@ -28,11 +28,24 @@ export function findStream(name: string): Stream {
  * The tables whose rows name records of a stream by their number, and come with other records: witnesses of what a list
  * leaves out. None where numbers are not the account's own.
  */
-export function tablesThatName({table, key, isCountedPerAccount, children}: Stream): readonly MirrorTable[] {
+export function tablesThatName({
+  table,
+  key,
+  isCountedPerAccount,
+  children,
+}: Stream): readonly MirrorTable[] {
   if (!isCountedPerAccount) return [];
-  const tables = allStreams.flatMap((each) => [each.table, ...each.children.map((child) => child.table)]);
-  const own = new Set([table, ...children.filter(({isOwned}) => isOwned).map((child) => child.table)]);
-  return [...new Set(tables)].filter((each) => !own.has(each) && each.columns.some(({name}) => name === key));
+  const tables = allStreams.flatMap((each) => [
+    each.table,
+    ...each.children.map((child) => child.table),
+  ]);
+  const own = new Set([
+    table,
+    ...children.filter(({isOwned}) => isOwned).map((child) => child.table),
+  ]);
+  return [...new Set(tables)].filter(
+    (each) => !own.has(each) && each.columns.some(({name}) => name === key),
+  );
 }
 
 /** The writes of every table that can be written back. */

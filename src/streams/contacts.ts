@@ -23,7 +23,11 @@ export const contacts = mirrorTable('contacts', {
     {name: 'email_address', type: 'text', comment: 'E-mail address.'},
     {name: 'primary', type: 'boolean', comment: 'True for the person to ask first.'},
     {name: 'created_at', type: 'instant', comment: 'When the contact was created at the service.'},
-    {name: 'updated_at', type: 'instant', comment: 'When the contact was last touched at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the contact was last touched at the service.',
+    },
     {name: 'deleted_at', type: 'instant', comment: 'When the service marked the contact deleted.'},
   ],
 });

@@ -13,7 +13,8 @@ const billingAddress = {group: 'billing address'};
 // No column: the 40 custom fields, and those that only QuickBooks understands (list ids, edit sequences, full
 // names of its references). They are in `extra`. See docs/service.md "Fields".
 const table = mirrorTable('customers', {
-  comment: 'Customers of the account: people and companies that jobs are done for, sub-customers among them.',
+  comment:
+    'Customers of the account: people and companies that jobs are done for, sub-customers among them.',
   key: ['customer_number'],
   indexes: [['id'], ['parent_id']],
   searched: {
@@ -21,7 +22,11 @@ const table = mirrorTable('customers', {
     phones: ['phone_number', 'alt_phone_number', 'mobile'],
   },
   columns: [
-    {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as customer_id.'},
+    {
+      name: 'id',
+      type: 'integer',
+      comment: 'Internal key; other records point at it as customer_id.',
+    },
     {name: 'customer_number', type: 'integer', comment: 'Number the service gave the customer.'},
     {name: 'name', type: 'text', writable: {isRequired: true}, comment: 'Display name.'},
     {name: 'company', type: 'boolean', comment: 'True for a company, false for a person.'},
@@ -30,13 +35,21 @@ const table = mirrorTable('customers', {
     {name: 'last_name', type: 'text', comment: 'Last name of the person.'},
     {name: 'full_name', type: 'text', comment: 'Full name as QuickBooks knows it.'},
     {name: 'is_active', type: 'boolean', comment: 'False once the customer was made inactive.'},
-    {name: 'parent_id', type: 'integer', comment: 'The customer this is a sub-customer of: customers.id.'},
+    {
+      name: 'parent_id',
+      type: 'integer',
+      comment: 'The customer this is a sub-customer of: customers.id.',
+    },
     {
       name: 'sublevel',
       type: 'integer',
       comment: 'Depth below the topmost customer: 0 for the top, 1 for a child.',
     },
-    {name: 'origin', type: 'text', comment: 'How the customer came into the service, such as manual.'},
+    {
+      name: 'origin',
+      type: 'text',
+      comment: 'How the customer came into the service, such as manual.',
+    },
     {name: 'phone_number', type: 'text', writable: true, comment: 'First phone number.'},
     {name: 'alt_phone_number', type: 'text', comment: 'Second phone number.'},
     {name: 'mobile', type: 'text', comment: 'Mobile phone number.'},
@@ -55,7 +68,12 @@ const table = mirrorTable('customers', {
       comment: 'Where the work is done: street; may have several lines.',
     },
     {name: 'service_address_2', type: 'text', comment: 'Where the work is done: second line.'},
-    {name: 'service_city', type: 'text', writable: serviceAddress, comment: 'Where the work is done: city.'},
+    {
+      name: 'service_city',
+      type: 'text',
+      writable: serviceAddress,
+      comment: 'Where the work is done: city.',
+    },
     {
       name: 'service_zip_code',
       type: 'text',
@@ -81,7 +99,12 @@ const table = mirrorTable('customers', {
       comment: 'Where the invoice goes: street; may have several lines.',
     },
     {name: 'billing_address_2', type: 'text', comment: 'Where the invoice goes: second line.'},
-    {name: 'billing_city', type: 'text', writable: billingAddress, comment: 'Where the invoice goes: city.'},
+    {
+      name: 'billing_city',
+      type: 'text',
+      writable: billingAddress,
+      comment: 'Where the invoice goes: city.',
+    },
     {
       name: 'billing_zip_code',
       type: 'text',
@@ -100,21 +123,41 @@ const table = mirrorTable('customers', {
       writable: billingAddress,
       comment: 'Where the invoice goes: country.',
     },
-    {name: 'which_billing_address', type: 'text', comment: 'Address to bill: service, billing or parent.'},
+    {
+      name: 'which_billing_address',
+      type: 'text',
+      comment: 'Address to bill: service, billing or parent.',
+    },
     {name: 'latitude', type: 'float', comment: 'Latitude of the service address, in degrees.'},
     {name: 'longitude', type: 'float', comment: 'Longitude of the service address, in degrees.'},
     {name: 'special_instructions', type: 'text', comment: 'What to know before going there.'},
     {name: 'balance', type: 'decimal', comment: 'What the customer owes.'},
-    {name: 'total_balance', type: 'decimal', comment: 'What the customer and its sub-customers owe.'},
+    {
+      name: 'total_balance',
+      type: 'decimal',
+      comment: 'What the customer and its sub-customers owe.',
+    },
     {name: 'credit_limit', type: 'decimal', comment: 'How much the customer may owe.'},
-    {name: 'account_number', type: 'text', comment: 'Number of the customer in the books of the account.'},
+    {
+      name: 'account_number',
+      type: 'text',
+      comment: 'Number of the customer in the books of the account.',
+    },
     {name: 'resale_number', type: 'text', comment: 'Resale number for sales tax.'},
     {name: 'tax_id', type: 'integer', comment: 'Tax that applies: tax_entities.id.'},
     {name: 'sales_tax_code_id', type: 'integer', comment: 'Sales tax code that applies.'},
     {name: 'customer_type_id', type: 'integer', comment: 'Kind of customer.'},
-    {name: 'customer_source_id', type: 'integer', comment: 'Where the customer heard of the business.'},
+    {
+      name: 'customer_source_id',
+      type: 'integer',
+      comment: 'Where the customer heard of the business.',
+    },
     {name: 'import_id', type: 'integer', comment: 'The import that brought the customer in.'},
-    {name: 'is_statement_with_parent', type: 'boolean', comment: 'True where the parent gets the statement.'},
+    {
+      name: 'is_statement_with_parent',
+      type: 'boolean',
+      comment: 'True where the parent gets the statement.',
+    },
     {name: 'delivery_method', type: 'text', comment: 'How invoices are delivered.'},
     {
       name: 'job_status',
@@ -122,28 +165,56 @@ const table = mirrorTable('customers', {
       comment: 'Status of the customer as a QuickBooks job; "None" is a value.',
     },
     {name: 'job_desc', type: 'text', comment: 'Description of the customer as a QuickBooks job.'},
-    {name: 'job_start_date', type: 'instant', comment: 'Start of the customer as a QuickBooks job.'},
+    {
+      name: 'job_start_date',
+      type: 'instant',
+      comment: 'Start of the customer as a QuickBooks job.',
+    },
     {
       name: 'job_projected_end_date',
       type: 'instant',
       comment: 'Planned end of the customer as a QuickBooks job.',
     },
     {name: 'job_end_date', type: 'instant', comment: 'End of the customer as a QuickBooks job.'},
-    {name: 'last_job_completed_number', type: 'integer', comment: 'Last job completed: jobs.job_number.'},
+    {
+      name: 'last_job_completed_number',
+      type: 'integer',
+      comment: 'Last job completed: jobs.job_number.',
+    },
     {name: 'last_job_completed_name', type: 'text', comment: 'Name of the last job completed.'},
     {name: 'last_job_completed_at', type: 'instant', comment: 'When the last job was completed.'},
-    {name: 'send_notifications', type: 'boolean', comment: 'True where the customer is notified at all.'},
+    {
+      name: 'send_notifications',
+      type: 'boolean',
+      comment: 'True where the customer is notified at all.',
+    },
     {name: 'send_reminders', type: 'boolean', comment: 'True where the customer gets reminders.'},
     {name: 'notify_via_email', type: 'boolean', comment: 'True where notifications go by e-mail.'},
-    {name: 'notify_via_sms', type: 'boolean', comment: 'True where notifications go by text message.'},
-    {name: 'notification_email', type: 'text', comment: 'Further e-mail address for notifications.'},
-    {name: 'notification_email_address', type: 'text', comment: 'E-mail address for notifications.'},
+    {
+      name: 'notify_via_sms',
+      type: 'boolean',
+      comment: 'True where notifications go by text message.',
+    },
+    {
+      name: 'notification_email',
+      type: 'text',
+      comment: 'Further e-mail address for notifications.',
+    },
+    {
+      name: 'notification_email_address',
+      type: 'text',
+      comment: 'E-mail address for notifications.',
+    },
     {name: 'notification_phone_number', type: 'text', comment: 'Phone number for notifications.'},
     {name: 'qb_error', type: 'text', comment: 'What QuickBooks said when it refused the customer.'},
     {name: 'created_by', type: 'integer', comment: 'Who created the customer: employees.id.'},
     {name: 'updated_by', type: 'integer', comment: 'Who last changed the customer: employees.id.'},
     {name: 'created_at', type: 'instant', comment: 'When the customer was created at the service.'},
-    {name: 'updated_at', type: 'instant', comment: 'When the customer was last touched at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the customer was last touched at the service.',
+    },
     {name: 'deleted_at', type: 'instant', comment: 'When the service marked the customer deleted.'},
   ],
 });
@@ -160,7 +231,10 @@ export const customers: Stream = {
   isCountedPerAccount: true,
   isDeletable: true,
   include: ['contacts', 'notes', 'tax_entity'],
-  listedAt: (customerNumber) => ({path: '/customers.xml', query: {customer_number: customerNumber}}),
+  listedAt: (customerNumber) => ({
+    path: '/customers.xml',
+    query: {customer_number: customerNumber},
+  }),
   table,
   children: [
     {
@@ -179,7 +253,14 @@ export const customers: Stream = {
       hasPath: true,
     },
     {element: 'tax_entity', item: null, table: taxEntities, parentColumns: {}, isOwned: false},
-    {element: 'children', item: 'child', table, parentColumns: {}, isOwned: false, isOfStream: true},
+    {
+      element: 'children',
+      item: 'child',
+      table,
+      parentColumns: {},
+      isOwned: false,
+      isOfStream: true,
+    },
   ],
   // Jobs and tasks have streams of their own.
   ignored: ['jobs', 'tasks'],
@@ -187,9 +268,14 @@ export const customers: Stream = {
   filters: {
     customer_number: 'number',
     ...Object.fromEntries(
-      ['name', 'phone_number', 'fax', 'email_address', ...addressOf('service'), ...addressOf('billing')].map(
-        (name) => [name, 'text' as const],
-      ),
+      [
+        'name',
+        'phone_number',
+        'fax',
+        'email_address',
+        ...addressOf('service'),
+        ...addressOf('billing'),
+      ].map((name) => [name, 'text' as const]),
     ),
   },
   windows: {},

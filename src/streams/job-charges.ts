@@ -14,7 +14,11 @@ export const jobCharges = mirrorTable('job_charges', {
     {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
     {name: 'item_id', type: 'integer', writable: once, comment: 'The item charged.'},
     {name: 'job_charge_type_id', type: 'integer', comment: 'Kind of charge.'},
-    {name: 'description', type: 'text', comment: 'What is charged; by default the full name of the item.'},
+    {
+      name: 'description',
+      type: 'text',
+      comment: 'What is charged; by default the full name of the item.',
+    },
     {name: 'details', type: 'text', writable: once, comment: 'Free text on the line.'},
     {name: 'quantity', type: 'decimal', writable: once, comment: 'How much of the item.'},
     {name: 'price_per_unit', type: 'decimal', writable: once, comment: 'Price of one unit.'},
@@ -23,10 +27,18 @@ export const jobCharges = mirrorTable('job_charges', {
     {name: 'tax_id', type: 'integer', comment: 'Tax that applies: tax_entities.id.'},
     {name: 'sales_tax_code_id', type: 'integer', comment: 'Sales tax code that applies.'},
     {name: 'sort_order', type: 'integer', comment: 'Place of the line on the invoice.'},
-    {name: 'recurring_item_parent_id', type: 'integer', comment: 'The line this one was repeated from.'},
+    {
+      name: 'recurring_item_parent_id',
+      type: 'integer',
+      comment: 'The line this one was repeated from.',
+    },
     {name: 'updated_by', type: 'integer', comment: 'Who last changed the line: employees.id.'},
     {name: 'created_on', type: 'instant', comment: 'When the line was created at the service.'},
-    {name: 'updated_at', type: 'instant', comment: 'When the line was last touched at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the line was last touched at the service.',
+    },
     {name: 'deleted_at', type: 'instant', comment: 'When the service marked the line deleted.'},
   ],
 });

@@ -11,7 +11,11 @@ export const jobStatuses = mirrorTable('job_statuses', {
     {name: 'color', type: 'text', comment: 'Colour the status is shown in.'},
     {name: 'active', type: 'boolean', comment: 'False once the status is out of use.'},
     {name: 'created_at', type: 'instant', comment: 'When the status was created at the service.'},
-    {name: 'updated_at', type: 'instant', comment: 'When the status was last touched at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the status was last touched at the service.',
+    },
     {name: 'deleted_at', type: 'instant', comment: 'When the service marked the status deleted.'},
   ],
 });

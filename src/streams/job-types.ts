@@ -11,7 +11,11 @@ export const jobTypes = mirrorTable('job_types', {
     {name: 'duration', type: 'decimal', comment: 'Usual length in minutes.'},
     {name: 'active', type: 'boolean', comment: 'False once the category is out of use.'},
     {name: 'created_at', type: 'instant', comment: 'When the category was created at the service.'},
-    {name: 'updated_at', type: 'instant', comment: 'When the category was last touched at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the category was last touched at the service.',
+    },
     {name: 'deleted_at', type: 'instant', comment: 'When the service marked the category deleted.'},
   ],
 });

@@ -1,5 +1,12 @@
 /** How a column is kept: `nested` is an element with others inside, as jsonb. */
-export type ColumnType = 'text' | 'integer' | 'decimal' | 'float' | 'boolean' | 'instant' | 'nested';
+export type ColumnType =
+  | 'text'
+  | 'integer'
+  | 'decimal'
+  | 'float'
+  | 'boolean'
+  | 'instant'
+  | 'nested';
 
 /** One column that holds what the service sent. */
 export interface Column {
@@ -90,14 +97,18 @@ export const ownColumns: Readonly<Record<string, string>> = {
     'The account at the service that the row belongs to: sync.accounts; where there is only one, it is the default.',
   external_key: 'Key of the same thing in your own system, such as an ERP; unique per account.',
   extra: 'Fields that the service sent and no column takes, under their own names.',
-  _hash: 'Hash of what the row means; equal hashes need no write. Null in a row the service has not sent.',
+  _hash:
+    'Hash of what the row means; equal hashes need no write. Null in a row the service has not sent.',
   _first_seen_at: 'When the row came into this warehouse.',
   _changed_at: 'When the row last changed in this warehouse.',
   _deleted_at: 'When the row was found to be gone at the service; null while it lives.',
   _sweep_id: 'The sweep that last wrote the row: sync.sweeps; null when somebody else wrote it.',
-  _page: 'The page of that sweep on which the record stood; null when it was asked for by its number.',
-  parent_row_id: 'Of a row written here: row_id of its customer or job, which need not have a number yet.',
-  _change_id: 'The change whose result last wrote the row: sync.changes; null when a sweep or somebody did.',
+  _page:
+    'The page of that sweep on which the record stood; null when it was asked for by its number.',
+  parent_row_id:
+    'Of a row written here: row_id of its customer or job, which need not have a number yet.',
+  _change_id:
+    'The change whose result last wrote the row: sync.changes; null when a sweep or somebody did.',
   _pending: 'True while a change made here is on its way to the service; null otherwise.',
 };
 
@@ -131,15 +142,24 @@ function ruleOf(table: string, {name, type, writable}: Column): WriteRule[] {
 }
 
 function toRule(field: Pick<WriteRule, 'name' | 'kind'>, terms: WriteTerms): WriteRule {
-  const {onCreate = true, onUpdate = true, group = null, isRequired = false, minimum = null} = terms;
+  const {
+    onCreate = true,
+    onUpdate = true,
+    group = null,
+    isRequired = false,
+    minimum = null,
+  } = terms;
   return {...field, onCreate, onUpdate, group, isRequired, minimum};
 }
 
 function checkDefinition(name: string, definition: Definition): void {
   const {key, columns, indexes = [], searched} = definition;
   const names = columns.map((column) => column.name);
-  const twice = names.find((column, at) => names.indexOf(column) !== at || Object.hasOwn(ownColumns, column));
-  if (twice !== undefined) throw new TypeError(`table ${name}: the name "${twice}" is taken already`);
+  const twice = names.find(
+    (column, at) => names.indexOf(column) !== at || Object.hasOwn(ownColumns, column),
+  );
+  if (twice !== undefined)
+    throw new TypeError(`table ${name}: the name "${twice}" is taken already`);
   const missing = [key, ...indexes].flat().find((column) => !names.includes(column));
   if (missing !== undefined)
     throw new TypeError(`table ${name}: no column "${missing}" for its key or index`);
@@ -151,5 +171,6 @@ function checkDefinition(name: string, definition: Definition): void {
     throw new TypeError(`table ${name}: "${strange}" is searched, and no text column`);
   if (key.length === 0) throw new TypeError(`table ${name}: it needs a key`);
   const text = columns.find((column) => key.includes(column.name) && column.type !== 'integer');
-  if (text !== undefined) throw new TypeError(`table ${name}: its key "${text.name}" is no whole number`);
+  if (text !== undefined)
+    throw new TypeError(`table ${name}: its key "${text.name}" is no whole number`);
 }

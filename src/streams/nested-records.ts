@@ -30,7 +30,11 @@ export function toJson(name: string, element: Element, reading: Reading): string
     return layout.sent.length === 0 ? null : arrayToJson(element, layout, reading);
   }
   if (layout.repeated !== null) {
-    throw refusal(reading, {field: `${name}.${layout.repeated}`, expected: 'it once', got: 'it twice'});
+    throw refusal(reading, {
+      field: `${name}.${layout.repeated}`,
+      expected: 'it once',
+      got: 'it twice',
+    });
   }
   const members = layout.sorted
     .map((at) => memberToJson(element.names[at] ?? '', element.values[at] ?? null, reading))
@@ -59,7 +63,8 @@ function arrayToJson(element: Element, layout: NestedLayout, reading: Reading): 
 
 function memberToJson(name: string, value: Value, reading: Reading): string | null {
   if (value === null) return null;
-  const json = typeof value === 'string' ? textToJson(name, value, reading) : toJson(name, value, reading);
+  const json =
+    typeof value === 'string' ? textToJson(name, value, reading) : toJson(name, value, reading);
   return json === null ? null : `${JSON.stringify(name)}:${json}`;
 }
 
@@ -75,10 +80,17 @@ function nestedLayoutOf(names: readonly string[]): NestedLayout {
 function makeNestedLayout(names: readonly string[]): NestedLayout {
   const sent = [...names.keys()].filter((at) => !isSecret(names[at] ?? ''));
   const sorted = sent.toSorted((one, other) => compareNames(names[one] ?? '', names[other] ?? ''));
-  const repeated = sorted.find((at, index) => index > 0 && names[at] === names[sorted[index - 1] ?? -1]);
+  const repeated = sorted.find(
+    (at, index) => index > 0 && names[at] === names[sorted[index - 1] ?? -1],
+  );
   const [first = null] = names;
   const onlyName = names.every((name) => name === first) ? first : null;
-  return {sent, sorted, onlyName, repeated: repeated === undefined ? null : (names[repeated] ?? null)};
+  return {
+    sent,
+    sorted,
+    onlyName,
+    repeated: repeated === undefined ? null : (names[repeated] ?? null),
+  };
 }
 
 /** By code units: the one order that no locale changes. */

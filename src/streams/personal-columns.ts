@@ -23,5 +23,8 @@ export function mayName(field: string, type: ColumnType | undefined): boolean {
 
 /** The columns of a table whose values may tell who somebody is; `extra` holds every field without a column. */
 export function personalColumnsOf(table: MirrorTable): readonly string[] {
-  return [...table.columns.filter(({name, type}) => mayName(name, type)).map(({name}) => name), 'extra'];
+  return [
+    ...table.columns.filter(({name, type}) => mayName(name, type)).map(({name}) => name),
+    'extra',
+  ];
 }

@@ -19,7 +19,9 @@ export function epochSeconds(text: string): number {
   const offset = readClock(text, 20, 14);
   if (!(readPair(text, 17) <= 59)) return Number.NaN;
   return (
-    daysSinceEpoch(year, month, day) * 86_400 + seconds - (text.charCodeAt(19) === 43 ? offset : -offset)
+    daysSinceEpoch(year, month, day) * 86_400 +
+    seconds -
+    (text.charCodeAt(19) === 43 ? offset : -offset)
   );
 }
 
@@ -53,6 +55,7 @@ function readClock(text: string, at: number, maxHours: number): number {
 function daysSinceEpoch(year: number, month: number, day: number): number {
   const marchYear = month > 2 ? year : year - 1;
   const marchMonth = month > 2 ? month - 3 : month + 9;
-  const leapDays = Math.floor(marchYear / 4) - Math.floor(marchYear / 100) + Math.floor(marchYear / 400);
+  const leapDays =
+    Math.floor(marchYear / 4) - Math.floor(marchYear / 100) + Math.floor(marchYear / 400);
   return marchYear * 365 + leapDays + Math.floor((marchMonth * 153 + 2) / 5) + day - 719_469;
 }

@@ -12,7 +12,11 @@ export interface Layout {
   /** For each of the part's `elements`. */
   readonly elements: readonly number[];
   /** The fields that no column takes and that are no secrets, sorted by name. */
-  readonly rest: readonly {readonly name: string; readonly label: string; readonly position: number}[];
+  readonly rest: readonly {
+    readonly name: string;
+    readonly label: string;
+    readonly position: number;
+  }[];
 }
 
 /** How one table's rows are read from their elements. */

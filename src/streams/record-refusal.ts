@@ -22,7 +22,9 @@ export function refusal(
   facts: {field: string; expected: string; got: string},
 ): RecordError {
   const {field, expected, got} = facts;
-  return new RecordError(`${describePlace(reading)}: field ${field}: expected ${expected}, got ${got}`);
+  return new RecordError(
+    `${describePlace(reading)}: field ${field}: expected ${expected}, got ${got}`,
+  );
 }
 
 /** A value as an error may show it: 40 characters of a text, and the kind of anything else. */

@@ -26,13 +26,26 @@ export interface RowSet {
  *   child without its key or with a parent of its own
  * @see docs/service.md "Envelopes"; docs/service.md "Fields"
  */
-export function readRows(stream: Stream, record: FieldRecord, options: {readonly timeZone: string}): RowSet {
-  const reading: Reading = {stream: stream.name, number: null, child: null, timeZone: options.timeZone};
+export function readRows(
+  stream: Stream,
+  record: FieldRecord,
+  options: {readonly timeZone: string},
+): RowSet {
+  const reading: Reading = {
+    stream: stream.name,
+    number: null,
+    child: null,
+    timeZone: options.timeZone,
+  };
   const plan = planOf(stream);
   const layout = layoutOf(plan.part, record.names, reading);
   const number = readNumber(plan, elementAt(record, layout.columns[plan.keyColumn]), reading);
   reading.number = number;
-  const row = readRow(plan.part, {record, layout, given: readDerived(plan, record, layout)}, reading);
+  const row = readRow(
+    plan.part,
+    {record, layout, given: readDerived(plan, record, layout)},
+    reading,
+  );
   const children: {element: string; rows: Row[]}[] = [];
   for (const [at, childPlan] of plan.children.entries()) {
     const rows = readKin(childPlan, elementAt(record, layout.elements[at]), {row, reading});
@@ -94,7 +107,8 @@ function readChildren(
     return item === null ? null : [];
   }
   const given = plan.parentColumns.map((column) => row.values[column] ?? null);
-  if (item === null) return value.names.length === 0 ? null : [readChild(plan, {value, given}, reading)];
+  if (item === null)
+    return value.names.length === 0 ? null : [readChild(plan, {value, given}, reading)];
   return readItems(plan, {list: value, given}, reading);
 }
 
@@ -108,10 +122,18 @@ function readItems(
   for (const [at, value] of list.values.entries()) {
     const name = list.names[at] ?? '';
     if (name !== item)
-      throw refusal(reading, {field: element, expected: `items named ${item}`, got: describe(name)});
+      throw refusal(reading, {
+        field: element,
+        expected: `items named ${item}`,
+        got: describe(name),
+      });
     const row = readChild(plan, {value, given}, reading);
     if (rows.has(row.key)) {
-      throw refusal(reading, {field: element, expected: `${item} ${row.key} once`, got: 'it twice'});
+      throw refusal(reading, {
+        field: element,
+        expected: `${item} ${row.key} once`,
+        got: 'it twice',
+      });
     }
     rows.set(row.key, row);
   }
@@ -124,10 +146,18 @@ function readChild(
   reading: Reading,
 ): Row {
   if (typeof value === 'string' || value === null) {
-    throw refusal(reading, {field: child.item ?? child.element, expected: 'elements', got: describe(value)});
+    throw refusal(reading, {
+      field: child.item ?? child.element,
+      expected: 'elements',
+      got: describe(value),
+    });
   }
   reading.child = {name: child.element, record: value};
-  const row = readRow(part, {record: value, layout: layoutOf(part, value.names, reading), given}, reading);
+  const row = readRow(
+    part,
+    {record: value, layout: layoutOf(part, value.names, reading), given},
+    reading,
+  );
   reading.child = null;
   return row;
 }

@@ -8,7 +8,15 @@ const RULES = 1;
 /** Fingerprint of a stream's definition and of the rules it is read by, as int4; comments do not matter. */
 export function makeShape(stream: Stream): number {
   const {name, key, table, children, ignored, derived} = stream;
-  const definition = [RULES, name, key, describeTable(table), children.map(describeChild), ignored, derived];
+  const definition = [
+    RULES,
+    name,
+    key,
+    describeTable(table),
+    children.map(describeChild),
+    ignored,
+    derived,
+  ];
   return hash('sha256', JSON.stringify(definition), 'buffer').readInt32BE(0);
 }
 
@@ -16,6 +24,22 @@ function describeTable({name, key, columns}: MirrorTable): unknown[] {
   return [name, key, columns.map((column) => [column.name, column.type])];
 }
 
-function describeChild({element, item, table, parentColumns, renamed, isLink, isOwned}: Child): unknown[] {
-  return [element, item, describeTable(table), parentColumns, renamed ?? {}, isLink ?? false, isOwned];
+function describeChild({
+  element,
+  item,
+  table,
+  parentColumns,
+  renamed,
+  isLink,
+  isOwned,
+}: Child): unknown[] {
+  return [
+    element,
+    item,
+    describeTable(table),
+    parentColumns,
+    renamed ?? {},
+    isLink ?? false,
+    isOwned,
+  ];
 }

@@ -83,7 +83,11 @@ function skipOpaque(xml: string, from: number): number {
   let at = from;
   for (;;) {
     const start = nextMarkup(xml, at);
-    const close = xml.startsWith('<![CDATA[', start) ? ']]>' : xml.startsWith('<!--', start) ? '-->' : null;
+    const close = xml.startsWith('<![CDATA[', start)
+      ? ']]>'
+      : xml.startsWith('<!--', start)
+        ? '-->'
+        : null;
     if (close === null) return start;
     const end = xml.indexOf(close, start);
     if (end === -1) return xml.length;

@@ -27,7 +27,9 @@ export interface Stream {
   /** Related data to ask for with every record. */
   readonly include: readonly string[];
   /** The shortest list, with its filter, that holds a record of a customer's number; null where lists embed no more than shows. */
-  readonly listedAt: ((customerNumber: string) => {readonly path: string; readonly query: Query}) | null;
+  readonly listedAt:
+    | ((customerNumber: string) => {readonly path: string; readonly query: Query})
+    | null;
   readonly table: MirrorTable;
   readonly children: readonly Child[];
   /** Elements that other records bring in full, so they are read there. */
@@ -68,7 +70,8 @@ export interface Child {
 /** The column of an owned child's table that names its parent. @throws {TypeError} none does */
 export function parentColumnOf({table, parentColumns}: Child): string {
   const [column] = Object.keys(parentColumns);
-  if (column === undefined) throw new TypeError(`${table.name}: owned by a parent, but no column names it`);
+  if (column === undefined)
+    throw new TypeError(`${table.name}: owned by a parent, but no column names it`);
   return column;
 }
 

@@ -74,7 +74,11 @@ function agree(
 ): string | null {
   const filled = readCell(column, given, reading);
   if (sent === null || filled === null || sent === filled) return sent ?? filled;
-  throw refusal(reading, {field: column.name, expected: `${filled} as around it`, got: describe(sent)});
+  throw refusal(reading, {
+    field: column.name,
+    expected: `${filled} as around it`,
+    got: describe(sent),
+  });
 }
 
 function readAttributes({record, layout}: Source, reading: Reading): string {
@@ -82,13 +86,18 @@ function readAttributes({record, layout}: Source, reading: Reading): string {
   for (const {name, label, position} of layout.rest) {
     const value = record.values[position];
     if (value === null || value === undefined) continue;
-    const json = typeof value === 'string' ? textToJson(name, value, reading) : toJson(name, value, reading);
+    const json =
+      typeof value === 'string' ? textToJson(name, value, reading) : toJson(name, value, reading);
     if (json !== null) members += `${members === '' ? '' : ','}${label}${json}`;
   }
   return `{${members}}`;
 }
 
-function readKey({columns, keyColumns}: Part, values: readonly (string | null)[], reading: Reading): string {
+function readKey(
+  {columns, keyColumns}: Part,
+  values: readonly (string | null)[],
+  reading: Reading,
+): string {
   let key = '';
   for (const at of keyColumns) {
     const value = values[at] ?? null;

@@ -19,7 +19,11 @@ const table = mirrorTable('tasks', {
     {name: 'customer_id', type: 'integer', comment: 'The customer: customers.id.'},
     {name: 'customer_number', type: 'integer', comment: 'The customer: customers.customer_number.'},
     {name: 'employee_id', type: 'integer', comment: 'Who is to do it: employees.id.'},
-    {name: 'employee_number', type: 'integer', comment: 'Who is to do it: employees.employee_number.'},
+    {
+      name: 'employee_number',
+      type: 'integer',
+      comment: 'Who is to do it: employees.employee_number.',
+    },
     {name: 'task_type_id', type: 'integer', comment: 'Kind of task.'},
     {
       name: 'scheduled_at',
@@ -39,7 +43,11 @@ const table = mirrorTable('tasks', {
     {name: 'created_by', type: 'integer', comment: 'Who created the task: employees.id.'},
     {name: 'updated_by', type: 'integer', comment: 'Who last changed the task: employees.id.'},
     {name: 'created_at', type: 'instant', comment: 'When the task was created at the service.'},
-    {name: 'updated_at', type: 'instant', comment: 'When the task was last touched at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the task was last touched at the service.',
+    },
     {name: 'deleted_at', type: 'instant', comment: 'When the service marked the task deleted.'},
   ],
 });

@@ -5,7 +5,11 @@ export const taxEntities = mirrorTable('tax_entities', {
   comment: 'Taxes that apply to customers and jobs.',
   key: ['id'],
   columns: [
-    {name: 'id', type: 'integer', comment: 'Internal key; customers and jobs point at it as tax_id.'},
+    {
+      name: 'id',
+      type: 'integer',
+      comment: 'Internal key; customers and jobs point at it as tax_id.',
+    },
     {name: 'name', type: 'text', comment: 'Name of the tax.'},
     {name: 'description', type: 'text', comment: 'What the tax is for.'},
     {name: 'tax_rate', type: 'decimal', comment: 'Rate of the tax.'},

@@ -17,7 +17,12 @@ export const timeEntries = mirrorTable('time_entries', {
       writable: {isRequired: true},
       comment: 'Who worked: employees.id.',
     },
-    {name: 'started_on', type: 'instant', writable: {isRequired: true}, comment: 'When the work began.'},
+    {
+      name: 'started_on',
+      type: 'instant',
+      writable: {isRequired: true},
+      comment: 'When the work began.',
+    },
     {name: 'ended_on', type: 'instant', comment: 'When the work ended.'},
     {
       name: 'number_of_hours',

@@ -21,7 +21,9 @@ export function listUnsaid({table, derived}: Stream, {names}: FieldRecord): Read
 /** The elements of related lists that the document should have, and has not. A single one may be missing for good. */
 export function listUnembedded({children, include}: Stream, {names}: FieldRecord): string[] {
   return children
-    .filter(({element, item}) => item !== null && include.includes(element) && !names.includes(element))
+    .filter(
+      ({element, item}) => item !== null && include.includes(element) && !names.includes(element),
+    )
     .map(({element}) => element);
 }
 
@@ -50,7 +52,11 @@ export function recallRow(
 function isOfSame(
   {table, derived}: Stream,
   column: string,
-  {row, held, unsaid}: {readonly row: Row; readonly held: HeldValues; readonly unsaid: ReadonlySet<string>},
+  {
+    row,
+    held,
+    unsaid,
+  }: {readonly row: Row; readonly held: HeldValues; readonly unsaid: ReadonlySet<string>},
 ): boolean {
   const [element] = derived[column] ?? [];
   if (element === undefined || unsaid.has(`${element}_id`)) return true;
@@ -60,7 +66,9 @@ function isOfSame(
 }
 
 function recallAttributes(row: Row, {names}: FieldRecord, held: HeldValues): string {
-  const recalled = Object.entries(toObject(held.attributes)).filter(([name]) => !names.includes(name));
+  const recalled = Object.entries(toObject(held.attributes)).filter(
+    ([name]) => !names.includes(name),
+  );
   if (recalled.length === 0) return row.attributes;
   return sortJson(JSON.stringify({...toObject(row.attributes), ...Object.fromEntries(recalled)}));
 }

@@ -28,7 +28,11 @@ export const expectedOf: Readonly<Record<ColumnType, string>> = {
  * textual shapes get the offset that held in the account's zone.
  * @param timeZone - IANA name
  */
-export function readValue(type: ColumnType, text: string, timeZone: string): string | null | undefined {
+export function readValue(
+  type: ColumnType,
+  text: string,
+  timeZone: string,
+): string | null | undefined {
   if (type === 'text') return isStorable(text) ? text : undefined;
   if (text === '') return null;
   switch (type) {

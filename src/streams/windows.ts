@@ -25,7 +25,10 @@ export const wholeList = 'whole_list';
 export type Window = Readonly<Record<string, string>>;
 
 /** The windows of a stream that a word names. */
-export function listWindows({windows, filters}: Pick<Stream, 'windows' | 'filters'>): Record<string, Window> {
+export function listWindows({
+  windows,
+  filters,
+}: Pick<Stream, 'windows' | 'filters'>): Record<string, Window> {
   const named = Object.entries(filters).flatMap(([filter, values]) =>
     typeof values === 'string' || values.includes('true')
       ? []
@@ -82,7 +85,8 @@ function readTerm(stream: Stream, term: string): Window {
   const known = [...Object.keys(windows), wholeList];
   const filters = Object.keys(stream.filters);
   const choice = `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
-  const more = filters.length > 0 ? `; its filters are ${filters.join(', ')}: --filter ${filters[0]}=…` : '';
+  const more =
+    filters.length > 0 ? `; its filters are ${filters.join(', ')}: --filter ${filters[0]}=…` : '';
   throw new UsageError(
     `${stream.name} has no window ${JSON.stringify(term)}${nearest(term, known)}; ${choice}${more}`,
   );
@@ -96,12 +100,16 @@ function readFilter(
   const takes = Object.hasOwn(filters, name) ? filters[name] : undefined;
   if (takes === undefined) {
     const choice = known.length > 0 ? `there are ${known.join(', ')}` : 'it has none';
-    throw new UsageError(`${stream} has no filter ${JSON.stringify(name)}${nearest(name, known)}; ${choice}`);
+    throw new UsageError(
+      `${stream} has no filter ${JSON.stringify(name)}${nearest(name, known)}; ${choice}`,
+    );
   }
   const got = `got ${JSON.stringify(value)}`;
   const thing = `${stream}, filter ${name}`;
   if (typeof takes !== 'string' && !takes.includes(value))
-    throw new UsageError(`${thing}: expected one of ${takes.join(', ')}, ${got}${nearest(value, takes)}`);
+    throw new UsageError(
+      `${thing}: expected one of ${takes.join(', ')}, ${got}${nearest(value, takes)}`,
+    );
   if (takes === 'number' && !/^[1-9]\d{0,17}$/.test(value))
     throw new UsageError(`${thing}: expected a number, ${got}`);
   if (value === '') throw new UsageError(`${thing}: expected a text, got none`);

@@ -12,8 +12,10 @@ import {dropSuspects, type GoneNumber, keepAnswers, listTombstones} from './tomb
 export async function sweepApproved(run: SweepRun): Promise<Finished> {
   const {deps, sweep} = run;
   const suspects = await listTombstones(deps.pool, sweep.sweepId);
-  const keep = (client: pg.ClientBase, {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string}) =>
-    keepAnswers(client, {...scopeOf(run), gone, askedAt});
+  const keep = (
+    client: pg.ClientBase,
+    {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string},
+  ) => keepAnswers(client, {...scopeOf(run), gone, askedAt});
   const back: string[] = [];
   const doubts: string[] = [];
   const open = suspects.filter(({writtenAt}) => writtenAt === null).map(({number}) => number);
@@ -22,7 +24,11 @@ export async function sweepApproved(run: SweepRun): Promise<Finished> {
     doubts.push(...answers.unclear);
   }
   const reason = `a person let its tombstones through on ${sweep.approvedAt}; the next full sweep is to certify`;
-  const end = {state: 'uncertified', reasons: [reason, ...doubts], evidence: sweep.evidence} as const;
+  const end = {
+    state: 'uncertified',
+    reasons: [reason, ...doubts],
+    evidence: sweep.evidence,
+  } as const;
   return await endRun(run, end, async (client) => {
     await dropSuspects(client, sweep.sweepId, back);
     return await markGone(client, run);

@@ -71,7 +71,11 @@ function* takeLots(numbers: Iterable<string>): Generator<readonly string[]> {
 }
 
 /** Asks for a few numbers at once. */
-async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepGone): Promise<Answers> {
+async function askLot(
+  run: SweepRun,
+  numbers: readonly string[],
+  keepGone: KeepGone,
+): Promise<Answers> {
   const {deps, sweep, tally} = run;
   const askedAt = await readClock(deps.pool);
   const answers = await askAll(run, numbers);
@@ -87,7 +91,12 @@ async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepG
   const bad = answers.flatMap((answer) => answer.bad ?? []);
   const fields = run.fields.take(answers.flatMap((answer) => answer.fields ?? []));
   const done = await inSweepTransaction(deps.pool, async (client) => {
-    const {older, ...written} = await writeBatch(client, run, {rowSets, bytes: new Map(), bad, fields});
+    const {older, ...written} = await writeBatch(client, run, {
+      rowSets,
+      bytes: new Map(),
+      bad,
+      fields,
+    });
     await noteOlder(client, sweep.sweepId, [...young.keys()]);
     const counts = {asked: numbers.length, records: rowSets.length, ...written};
     await resolveGone(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
@@ -135,7 +144,11 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
   tally.add({bytes: answer.body.length});
   const seen = new SeenElements();
   try {
-    const record = readOneApart(answer.body, stream, {thing, contentType: answer.contentType, seen});
+    const record = readOneApart(answer.body, stream, {
+      thing,
+      contentType: answer.contentType,
+      seen,
+    });
     const came = numberOf(stream, record);
     if (came !== number)
       return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};

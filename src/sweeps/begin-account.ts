@@ -17,8 +17,11 @@ export async function beginAccount(
   streams: readonly string[],
 ): Promise<void> {
   const {accountId, timeZone} = account;
-  const held = (await listSchedules(db, {accountId})).filter((schedule) => !isOfFreshness(schedule));
-  if (held.length === 0) await insertSchedules(db, accountId, planSchedules(new Date(), timeZone, accountId));
+  const held = (await listSchedules(db, {accountId})).filter(
+    (schedule) => !isOfFreshness(schedule),
+  );
+  if (held.length === 0)
+    await insertSchedules(db, accountId, planSchedules(new Date(), timeZone, accountId));
   const latest = await listLatestSweeps(db, accountId);
   for (const stream of streams) {
     const isSwept = latest.some((sweep) => sweep.stream === stream && sweep.mode === 'full');

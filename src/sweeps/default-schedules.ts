@@ -29,7 +29,8 @@ const windows: readonly {stream: StreamName; window: string; everyMs: number}[] 
 export function planSchedules(now: Date, timeZone: string, accountId = '0'): SchedulePlan[] {
   const share = shareOf(accountId);
   const night = nextNight(now, timeZone).getTime() + Math.floor(share * nightSpreadMs);
-  const next = (everyMs: number) => new Date(now.getTime() + Math.ceil(everyMs * (1 - share))).toISOString();
+  const next = (everyMs: number) =>
+    new Date(now.getTime() + Math.ceil(everyMs * (1 - share))).toISOString();
   const full = nightly.map((stream, at) => ({
     name: `${stream} nightly`,
     stream,

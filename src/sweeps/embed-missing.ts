@@ -50,11 +50,18 @@ export async function embedMissing(
 /** The record with the customer that lists embed, where it names one that is held; costs no request. */
 export async function embedCustomer(place: RecordPlace, record: FieldRecord): Promise<FieldRecord> {
   const [element] = place.stream.derived.customer_number ?? [];
-  if (element === undefined || !place.stream.include.includes(element) || record.names.includes(element))
+  if (
+    element === undefined ||
+    !place.stream.include.includes(element) ||
+    record.names.includes(element)
+  )
     return record;
   const number = await findCustomer(place, record);
   if (number === null) return record;
-  return embed(record, new Map([[element, {names: ['customer_number'], values: [number], isArray: false}]]));
+  return embed(
+    record,
+    new Map([[element, {names: ['customer_number'], values: [number], isArray: false}]]),
+  );
 }
 
 function embed(record: FieldRecord, found: ReadonlyMap<string, Value>): FieldRecord {
@@ -78,7 +85,11 @@ async function findBelow(
   const {records, bad} = list;
   if (bad[0] !== undefined)
     throw new RecordError(`GET ${path} at ${account.api.transport.place}: ${bad[0].reason}`);
-  found.set(name, {names: records.map(() => item), values: records, isArray: true} satisfies Element);
+  found.set(name, {
+    names: records.map(() => item),
+    values: records,
+    isArray: true,
+  } satisfies Element);
 }
 
 interface Missing {
@@ -101,7 +112,12 @@ async function findInList(
   const seen = new Set<string>();
   for (let page = 1; ; page++) {
     const asked = {...query, ...keyQueryOf(stream), ...include, page: String(page)};
-    const list = await listRecords(account.api.transport, {path, query: asked, ...call, names: stream});
+    const list = await listRecords(account.api.transport, {
+      path,
+      query: asked,
+      ...call,
+      names: stream,
+    });
     const before = seen.size;
     for (const listed of isGone(list) ? [] : list.records) {
       const itsNumber = numberOf(stream, listed) ?? '';

@@ -17,7 +17,8 @@ export interface EncodedRowSet {
 /** The rows of a record that was asked for by its number: values its document left out stay as held. */
 export function encodeShown(stream: Stream, rowSet: RowSet, record: FieldRecord): EncodedRowSet {
   const {row} = rowSet;
-  const recall = (held: HeldValues) => encodeRow(stream.table, recallRow(stream, {row, record}, held));
+  const recall = (held: HeldValues) =>
+    encodeRow(stream.table, recallRow(stream, {row, record}, held));
   const encoded = encodeRowSet(stream, rowSet);
   return {...encoded, row: {...encoded.row, recall}};
 }

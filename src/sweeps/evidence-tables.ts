@@ -45,9 +45,18 @@ export const tombstones = sync.table(
   (table) => [
     primaryKey({name: 'tombstones_pkey', columns: [table.sweep_id, table.number]}),
     index('tombstones_number_idx').on(table.number, table.account_id, table.stream),
-    check('tombstones_evidence_check', sql`(${table.status} IS NULL) = (${table.asked_at} IS NULL)`),
-    check('tombstones_written_at_check', sql`${table.written_at} IS NULL OR ${table.asked_at} IS NOT NULL`),
-    check('tombstones_undone_at_check', sql`${table.undone_at} IS NULL OR ${table.written_at} IS NOT NULL`),
+    check(
+      'tombstones_evidence_check',
+      sql`(${table.status} IS NULL) = (${table.asked_at} IS NULL)`,
+    ),
+    check(
+      'tombstones_written_at_check',
+      sql`${table.written_at} IS NULL OR ${table.asked_at} IS NOT NULL`,
+    ),
+    check(
+      'tombstones_undone_at_check',
+      sql`${table.undone_at} IS NULL OR ${table.written_at} IS NOT NULL`,
+    ),
   ],
 );
 
@@ -59,7 +68,8 @@ export const tombstonesTable = commentTable(
     number: 'Number of the record.',
     account_id: 'The account asked.',
     stream: 'The kind of object.',
-    status: 'Status of the answer; null where it was not asked yet, because the breaker had tripped.',
+    status:
+      'Status of the answer; null where it was not asked yet, because the breaker had tripped.',
     words: 'What the service said.',
     asked_at: 'When it was asked.',
     written_at: 'When the row was marked deleted; null where it was not.',
@@ -79,7 +89,10 @@ const absentNumbers = sync.table(
     asked_at: instant().notNull().defaultNow(),
   },
   (table) => [
-    primaryKey({name: 'absent_numbers_pkey', columns: [table.number, table.account_id, table.stream]}),
+    primaryKey({
+      name: 'absent_numbers_pkey',
+      columns: [table.number, table.account_id, table.stream],
+    }),
     index('absent_numbers_account_id_stream_idx').on(table.account_id, table.stream),
   ],
 );

@@ -23,7 +23,11 @@ export interface Evidence {
   readonly readAt?: string;
   /** Known records that were parsed all the same, to compare the values of their rows. */
   readonly sample?: Sample;
-  readonly firstPass?: {readonly lastPage: number; readonly endedBy: ListEnd; readonly numbers: number};
+  readonly firstPass?: {
+    readonly lastPage: number;
+    readonly endedBy: ListEnd;
+    readonly numbers: number;
+  };
   readonly secondPass?: {
     readonly pages: number;
     readonly numbers: number;

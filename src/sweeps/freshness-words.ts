@@ -10,12 +10,17 @@ const leastGraceMs = 300_000;
 type Kept = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' | 'askedAt'>;
 
 /** The closest of several promises of one stream; undefined where there is none. */
-export function closestPromise(promises: readonly PromisedFreshness[]): PromisedFreshness | undefined {
+export function closestPromise(
+  promises: readonly PromisedFreshness[],
+): PromisedFreshness | undefined {
   return promises.toSorted((one, other) => one.everyMs - other.everyMs)[0];
 }
 
 /** From when on the promise counts: the last look at the whole list, or the moment at which one was first asked for. ISO 8601; null before. */
-export function countsSince({lookedAt, askedAt}: Pick<Kept, 'lookedAt' | 'askedAt'>): string | null {
+export function countsSince({
+  lookedAt,
+  askedAt,
+}: Pick<Kept, 'lookedAt' | 'askedAt'>): string | null {
   if (askedAt === null) return null;
   const from = Math.max(Date.parse(askedAt), lookedAt === null ? 0 : Date.parse(lookedAt));
   return new Date(from).toISOString();
@@ -43,6 +48,10 @@ export function tellPromise(promise: Kept, now: string): string {
   const {everyMs, lookedAt, askedAt} = promise;
   const looked = lookedAt === null ? 'never yet' : formatAgo(lookedAt, now);
   const verdict =
-    brokenSince(promise, now) !== null ? 'not kept' : askedAt === null ? 'the first look is due' : 'kept';
+    brokenSince(promise, now) !== null
+      ? 'not kept'
+      : askedAt === null
+        ? 'the first look is due'
+        : 'kept';
   return `looked at as a whole ${looked}, ${formatDuration(everyMs)} is promised: ${verdict}`;
 }

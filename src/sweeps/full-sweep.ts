@@ -111,7 +111,11 @@ async function stop(
 }
 
 /** A list that is suddenly empty is not believed: its missing records are not even asked for. */
-async function refuseEmpty(run: SweepRun, evidence: Evidence, held: HeldNumbers): Promise<Finished> {
+async function refuseEmpty(
+  run: SweepRun,
+  evidence: Evidence,
+  held: HeldNumbers,
+): Promise<Finished> {
   const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
   return await trip(run, {evidence, suspects: held.live, reason});

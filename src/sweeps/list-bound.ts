@@ -6,7 +6,12 @@ import {countRows} from './stream-status.ts';
 import type {ListBounds} from './sweep-deps.ts';
 import type {SweepRun} from './sweep-run.ts';
 
-export const usualBounds: ListBounds = {multiple: 4, least: 20_000, unknown: 5_000_000, beyond: 5_000};
+export const usualBounds: ListBounds = {
+  multiple: 4,
+  least: 20_000,
+  unknown: 5_000_000,
+  beyond: 5_000,
+};
 
 /** How many records a list may bring. */
 export class ListBound {

@@ -22,7 +22,9 @@ export function doubtsOfList(
         ]
       : []),
     ...(quarantined > 0
-      ? [`${quarantined} records of ${stream.name} could not be read or taken: fieldmirror quarantine list`]
+      ? [
+          `${quarantined} records of ${stream.name} could not be read or taken: fieldmirror quarantine list`,
+        ]
       : []),
   ];
 }

@@ -4,7 +4,11 @@ import type {Queryable} from '../postgres/database.ts';
 import type {Evidence} from './evidence.ts';
 
 /** Notes such records in the sweep's row, in the transaction that left their rows alone. */
-export async function noteOlder(db: Queryable, sweepId: string, numbers: readonly string[]): Promise<void> {
+export async function noteOlder(
+  db: Queryable,
+  sweepId: string,
+  numbers: readonly string[],
+): Promise<void> {
   if (numbers.length === 0) return;
   await db.query(
     `UPDATE sync.sweeps

@@ -26,7 +26,11 @@ export function sortOutOlder(probed: ProbedRows): SortedOut {
   return older.length === 0 ? {probed, older} : {probed: {...probed, found}, older};
 }
 
-function isOlder(table: MirrorTable, row: EncodedRow, {isDeletedLately, recent, values}: Held): boolean {
+function isOlder(
+  table: MirrorTable,
+  row: EncodedRow,
+  {isDeletedLately, recent, values}: Held,
+): boolean {
   if (isDeletedLately) return true;
   if (recent === null || recent.length === 0) return false;
   const {recall} = row;

@@ -17,17 +17,27 @@ export interface NumberKnowledge {
 }
 
 /** Numbers that only the second pass saw: records that moved while the first was reading. */
-export function findMissed({seen, seenAgain}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): NumberSet {
+export function findMissed({
+  seen,
+  seenAgain,
+}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): NumberSet {
   return seenAgain.difference(seen);
 }
 
 /** Numbers that only the first pass saw: gone since, or moved again. */
-export function findLost({seen, seenAgain}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): NumberSet {
+export function findLost({
+  seen,
+  seenAgain,
+}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): NumberSet {
   return seen.difference(seenAgain);
 }
 
 /** Live rows that neither pass saw. */
-export function findUnseen({seen, seenAgain, live}: Omit<NumberKnowledge, 'deleted' | 'absent'>): NumberSet {
+export function findUnseen({
+  seen,
+  seenAgain,
+  live,
+}: Omit<NumberKnowledge, 'deleted' | 'absent'>): NumberSet {
   return live.difference(seen).difference(seenAgain);
 }
 
@@ -145,6 +155,7 @@ function* numbersOf(gap: Gap): Generator<number> {
     return;
   }
   for (let at = 0; at < sampledAtEachEnd; at++) yield first + at;
-  for (let at = 1; at <= sampledBetween; at++) yield first + Math.floor((width * at) / (sampledBetween + 1));
+  for (let at = 1; at <= sampledBetween; at++)
+    yield first + Math.floor((width * at) / (sampledBetween + 1));
   for (let at = sampledAtEachEnd - 1; at >= 0; at--) yield last - at;
 }

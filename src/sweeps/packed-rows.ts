@@ -85,7 +85,9 @@ function grow(buffer: Buffer, needed: number): Buffer {
 
 /** The buffers of packed rows, if any: another thread takes them over without a copy. */
 export function buffersOf(packed: PackedRows | undefined): ArrayBuffer[] {
-  return packed === undefined ? [] : [packed.counts.buffer, packed.lines.buffer, packed.ends.buffer];
+  return packed === undefined
+    ? []
+    : [packed.counts.buffer, packed.lines.buffer, packed.ends.buffer];
 }
 
 /** The rows as they were packed; their lines are views of the one buffer. */

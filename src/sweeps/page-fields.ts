@@ -70,7 +70,8 @@ function findPart(stream: Stream, [element, item]: readonly string[]): Part | nu
   const {part, children} = planOf(stream);
   if (element === undefined) return part;
   return (
-    children.find(({child}) => child.element === element && (child.item ?? undefined) === item)?.part ?? null
+    children.find(({child}) => child.element === element && (child.item ?? undefined) === item)
+      ?.part ?? null
   );
 }
 

@@ -149,7 +149,8 @@ class PageThread {
     this.#isAlive = false;
     let isReading = true;
     for (const {task, resolve, reject} of this.#waiting.values()) {
-      if (this.#isClosing) reject(new RetryableError('the thread that reads pages was closed', {cause}));
+      if (this.#isClosing)
+        reject(new RetryableError('the thread that reads pages was closed', {cause}));
       else if (!isReading) resolve(null);
       else
         reject(

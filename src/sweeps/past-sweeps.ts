@@ -77,8 +77,12 @@ export interface UsualCost {
 }
 
 /** Reads what the sweeps of some accounts usually cost, of each stream, mode and window that came to an end. */
-export async function listUsualCosts(db: Queryable, accountIds: readonly string[]): Promise<UsualCost[]> {
-  const median = (value: string) => `(percentile_disc(0.5) WITHIN GROUP (ORDER BY ${value}))::float8`;
+export async function listUsualCosts(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<UsualCost[]> {
+  const median = (value: string) =>
+    `(percentile_disc(0.5) WITHIN GROUP (ORDER BY ${value}))::float8`;
   const {rows} = await db.query<UsualCost>(
     `SELECT account_id AS "accountId", stream, mode, window_name AS "windowName", ${median('requests')} AS requests,
             ${median('pages')} AS pages, ${median('extract(epoch FROM ended_at - started_at)')} AS seconds

@@ -94,7 +94,14 @@ async function readCutPage(
   const {hashes} = page;
   const heldNumbers = known.filter((number) => number !== null);
   if (hashes !== null && heldNumbers.length === known.length)
-    return {page: page.page, known: known.length, numbers: heldNumbers, records: [], bad: [], fields: []};
+    return {
+      page: page.page,
+      known: known.length,
+      numbers: heldNumbers,
+      records: [],
+      bad: [],
+      fields: [],
+    };
   const {contentType} = page;
   const text = await unpack(page);
   const {isCutTrue, records, bad, fields} = await pageReader.read({

@@ -86,7 +86,10 @@ async function* askFor(
   const {signal, ...call} = callOf(run);
   if (!stream.isPaged) {
     const recognise = await known?.recogniserOf(1);
-    yield {page: 1, ...(await account.api.fetchPage(stream.path, query, {signal, ...call, recognise}))};
+    yield {
+      page: 1,
+      ...(await account.api.fetchPage(stream.path, query, {signal, ...call, recognise})),
+    };
     return;
   }
   const recogniserOf = known === null ? undefined : (page: number) => known.recogniserOf(page);
@@ -174,7 +177,11 @@ class ListReading {
     await inSweepTransaction(deps.pool, async (client) => {
       await this.#noteSightings(client, this.#unsaved, lastPage + 1);
       const done = {nextPage: lastPage, counts: tally.counts, evidence: {firstPass, sample}};
-      await saveCheckpoint(client, sweep, sweep.mode === 'full' ? {...done, stage: 'verify'} : done);
+      await saveCheckpoint(
+        client,
+        sweep,
+        sweep.mode === 'full' ? {...done, stage: 'verify'} : done,
+      );
     });
     await pass(this.#run, 'list-read');
     return {seen: this.#seen, pages: this.#pages, lastPage, endedBy: this.#endedBy, sample};
@@ -197,7 +204,13 @@ class ListReading {
     this.#waitingBytes = 0;
     const {deps, sweep, stream, account} = this.#run;
     const {pool, pageReader} = deps;
-    const place = {stream, accountId: sweep.accountId, timeZone: account.timeZone, pool, pageReader};
+    const place = {
+      stream,
+      accountId: sweep.accountId,
+      timeZone: account.timeZone,
+      pool,
+      pageReader,
+    };
     const batch = readBatch(place, pages);
     // The batch is awaited when its turn comes; until then its failure must not count as unhandled.
     batch.catch(() => {});
@@ -282,7 +295,10 @@ class ListReading {
     const fields = this.#run.fields.take(batch.fields);
     // Reading goes on during the write: the checkpoint saves the counts up to here.
     const soFar = new Tally(tally.counts);
-    const differing = {'fieldmirror.records': batch.rowSets.length, 'fieldmirror.next_page': nextPage};
+    const differing = {
+      'fieldmirror.records': batch.rowSets.length,
+      'fieldmirror.next_page': nextPage,
+    };
     const write = async (client: pg.ClientBase) => {
       const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
       await this.#noteSightings(client, sightings, nextPage);
@@ -290,13 +306,19 @@ class ListReading {
       await pass(this.#run, 'batch-written');
       return counts;
     };
-    const written = await inSpan('batch', differing, () => inSweepTransaction(deps.pool, write, sweep));
+    const written = await inSpan('batch', differing, () =>
+      inSweepTransaction(deps.pool, write, sweep),
+    );
     tally.add(written);
     await pass(this.#run, 'batch-committed');
   }
 
   /** A window proves nothing by the numbers it saw, so they are not noted. */
-  async #noteSightings(client: pg.ClientBase, numbers: readonly string[], nextPage: number): Promise<void> {
+  async #noteSightings(
+    client: pg.ClientBase,
+    numbers: readonly string[],
+    nextPage: number,
+  ): Promise<void> {
     const {sweepId, mode} = this.#run.sweep;
     if (mode !== 'full' || numbers.length === 0) return;
     await insertSightings(client, {sweepId, nextPage, numbers: encodeNumbers(numbers)});

@@ -88,9 +88,15 @@ function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): P
   };
 }
 
-function describeRefused(stream: Stream, record: FieldRecord): {number: string | null; xml: string} {
+function describeRefused(
+  stream: Stream,
+  record: FieldRecord,
+): {number: string | null; xml: string} {
   const number = record.values[record.names.indexOf(stream.key)];
-  return {number: typeof number === 'string' ? number : null, xml: redactXml(writeXml(stream.item, record))};
+  return {
+    number: typeof number === 'string' ? number : null,
+    xml: redactXml(writeXml(stream.item, record)),
+  };
 }
 
 /** The number of a record that could not be read, where its XML shows one. */

@@ -34,7 +34,10 @@ export class KnownPages {
   readonly #came = new Map<number, Came>();
   #fresh: KnownPage[] = [];
 
-  constructor(pool: pg.Pool, {accountId, stream}: {readonly accountId: string; readonly stream: Stream}) {
+  constructor(
+    pool: pg.Pool,
+    {accountId, stream}: {readonly accountId: string; readonly stream: Stream},
+  ) {
     this.#pool = pool;
     this.#list = {accountId, stream: stream.name};
     this.#stream = stream;

@@ -36,5 +36,7 @@ function checkAnswer({sweep, stream}: SweepRun, {found, gone, unclear}: Answers)
   const thing = `${stream.name} ${sweep.recordNumber}`;
   if (unclear[0] !== undefined) throw new RecordError(unclear[0]);
   if (found.length + gone.length === 0)
-    throw new RecordError(`${thing}: the record came and could not be taken: fieldmirror quarantine list`);
+    throw new RecordError(
+      `${thing}: the record came and could not be taken: fieldmirror quarantine list`,
+    );
 }

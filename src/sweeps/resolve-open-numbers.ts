@@ -51,7 +51,11 @@ const maxNamed = 5_000;
  * Asks for every number that the passes leave open. Found records are loaded as they come.
  * @param limit - when more held numbers than this are gone, the breaker trips and no more are asked for
  */
-export async function resolveOpenNumbers(run: SweepRun, passes: Passes, limit: number): Promise<Findings> {
+export async function resolveOpenNumbers(
+  run: SweepRun,
+  passes: Passes,
+  limit: number,
+): Promise<Findings> {
   const questions = new OpenQuestions(run, passes, limit);
   return await questions.ask();
 }
@@ -77,7 +81,10 @@ class OpenQuestions {
   readonly #keep: KeepGone = async (client, {gone, askedAt}) => {
     const about = {...scopeOf(this.#run), askedAt};
     await keepAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
-    await rememberAbsent(client, {...about, gone: gone.filter(({number}) => !this.#live.has(number))});
+    await rememberAbsent(client, {
+      ...about,
+      gone: gone.filter(({number}) => !this.#live.has(number)),
+    });
   };
 
   async ask(): Promise<Findings> {
@@ -109,7 +116,10 @@ class OpenQuestions {
   async #askNamed({known, absent}: KnownRange): Promise<{named: Asked; asked: NumberSet}> {
     const {deps, sweep, stream} = this.#run;
     const open = (
-      await readNamed(deps.pool, sweep.accountId, {table: stream.table, tables: tablesThatName(stream)})
+      await readNamed(deps.pool, sweep.accountId, {
+        table: stream.table,
+        tables: tablesThatName(stream),
+      })
     )
       .difference(known)
       .difference(absent);
@@ -154,7 +164,9 @@ class OpenQuestions {
     return await this.#askAll(numbers.difference(this.#gone), this.#keep);
   }
 
-  async #askGaps(range: KnownRange): Promise<Asked & {readonly left: number; readonly sampled: number}> {
+  async #askGaps(
+    range: KnownRange,
+  ): Promise<Asked & {readonly left: number; readonly sampled: number}> {
     const {numbers, left, sampled} = findGaps(range, maxGaps);
     const asked = await this.#askAll(numbers, this.#keep);
     if (left > 0)
@@ -207,7 +219,10 @@ class OpenQuestions {
     // A record above the known range may be created any moment, so its absence is not remembered.
     const keep: KeepGone = step < 0 ? this.#keep : async () => {};
     const asked = await this.#askAll(numbers, keep, (number) => found.push(Number(number)));
-    return {asked, furthest: found.length === 0 ? null : step > 0 ? Math.max(...found) : Math.min(...found)};
+    return {
+      asked,
+      furthest: found.length === 0 ? null : step > 0 ? Math.max(...found) : Math.min(...found),
+    };
   }
 
   async #askAll(

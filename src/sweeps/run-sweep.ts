@@ -25,7 +25,11 @@ export type SweepResult =
       readonly counts: SweepCounts;
     } & Pick<Finished, 'state' | 'reasons' | 'durationMs'> &
       Taken)
-  | ({readonly outcome: 'postponed'; readonly error: RetryableError; readonly delayMs: number} & Taken)
+  | ({
+      readonly outcome: 'postponed';
+      readonly error: RetryableError;
+      readonly delayMs: number;
+    } & Taken)
   | ({readonly outcome: 'failed'; readonly error: Error; readonly durationMs: number} & Taken);
 
 /** The result of a sweep that was taken up. */
@@ -51,7 +55,11 @@ const noRoomDelayMs = 60_000;
  * @param sweepId - a row of sync.sweeps
  * @param signal - aborts at shutdown: the sweep is given back at once
  */
-export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSignal): Promise<SweepResult> {
+export async function runSweep(
+  deps: SweepDeps,
+  sweepId: string,
+  signal: AbortSignal,
+): Promise<SweepResult> {
   const leaseMs = deps.leaseMs ?? defaultLeaseMs;
   const since = machineClocks();
   const sweep = await claimSweep(deps.pool, sweepId, leaseMs);
@@ -103,7 +111,8 @@ async function runLeased(
   const leases = new Leases<Sweep>({
     leaseMs,
     clocks: machineClocks,
-    renew: async (sweeps) => await Promise.all(sweeps.map((one) => renewLease(deps.pool, {...one, leaseMs}))),
+    renew: async (sweeps) =>
+      await Promise.all(sweeps.map((one) => renewLease(deps.pool, {...one, leaseMs}))),
     toLoss: () => new Error(`sweep ${sweep.sweepId}: another worker has taken it over`),
   });
   const {lost} = leases.hold(sweep, since);
@@ -114,14 +123,28 @@ async function runLeased(
   }
 }
 
-async function runClaimed(deps: SweepDeps, sweep: ClaimedSweep, signal: AbortSignal): Promise<Carried> {
+async function runClaimed(
+  deps: SweepDeps,
+  sweep: ClaimedSweep,
+  signal: AbortSignal,
+): Promise<Carried> {
   await deps.onSweepStep?.('claimed', sweep);
   const account = await deps.openAccount(sweep.accountId);
   const tally = new Tally(sweep.counts);
   const stream = findStream(sweep.stream);
-  const run: SweepRun = {deps, sweep, stream, account, tally, fields: new FieldSightings(stream), signal};
+  const run: SweepRun = {
+    deps,
+    sweep,
+    stream,
+    account,
+    tally,
+    fields: new FieldSightings(stream),
+    signal,
+  };
   const {state, reasons, durationMs} = await runByMode(run).catch(async (error: unknown) => {
-    throw hideInError(await judgeAccess(error, account), (text) => account.api.transport.hide(text));
+    throw hideInError(await judgeAccess(error, account), (text) =>
+      account.api.transport.hide(text),
+    );
   });
   return {outcome: 'ended', sweep, state, reasons, durationMs, counts: tally.counts};
 }
@@ -142,10 +165,19 @@ async function postponeFailed(
   const error = explainDatabaseError(failed.error, deps.databaseUrl);
   if (isShutdown) {
     await postponeSweep(deps.pool, sweep, {delayMs: 0, isFailure: false, error: null});
-    return {outcome: 'postponed', sweep, error: new RetryableError('the process stops'), delayMs: 0};
+    return {
+      outcome: 'postponed',
+      sweep,
+      error: new RetryableError('the process stops'),
+      delayMs: 0,
+    };
   }
   if (error instanceof NoRoomError) {
-    await postponeSweep(deps.pool, sweep, {delayMs: noRoomDelayMs, isFailure: false, error: error.message});
+    await postponeSweep(deps.pool, sweep, {
+      delayMs: noRoomDelayMs,
+      isFailure: false,
+      error: error.message,
+    });
     return {outcome: 'postponed', sweep, error, delayMs: noRoomDelayMs};
   }
   if (error instanceof OlderReadingError) {

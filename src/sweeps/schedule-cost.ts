@@ -30,7 +30,10 @@ export function requestsADay(schedule: Scheduled, costs: readonly UsualCost[]): 
 }
 
 /** Requests of all schedules together in a day, those left out whose cost is not known. */
-export function requestsOfAll(schedules: readonly Scheduled[], costs: readonly UsualCost[]): number {
+export function requestsOfAll(
+  schedules: readonly Scheduled[],
+  costs: readonly UsualCost[],
+): number {
   return schedules.reduce((total, schedule) => total + (requestsADay(schedule, costs) ?? 0), 0);
 }
 
@@ -63,7 +66,9 @@ export function findFreshnessCost(
 ): FreshnessCost {
   const wanted = {stream, everyMs, mode: 'window' as const, windowName: wholeList};
   const perDay = requestsADay(wanted, costs);
-  const others = schedules.filter((held) => held.stream !== stream || held.windowName !== wholeList);
+  const others = schedules.filter(
+    (held) => held.stream !== stream || held.windowName !== wholeList,
+  );
   const pace = paceOf(costs);
   return {
     requestsEach: requestsEach(wanted, costs),

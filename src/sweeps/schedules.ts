@@ -70,7 +70,10 @@ export async function listSchedules(
 }
 
 /** The schedules whose time has come, of those accounts that are active, the longest due first. */
-export async function listDueSchedules(db: Queryable, accountIds: readonly string[]): Promise<Schedule[]> {
+export async function listDueSchedules(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<Schedule[]> {
   const {rows} = await db.query<Schedule>(
     `SELECT ${scheduleColumns} FROM sync.schedules
       WHERE account_id = ANY ($1) AND next_due_at <= now() AND ${isActive}
@@ -154,12 +157,17 @@ export async function listPromisedFreshness(
 export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
   return await inTransaction(pool, async (client) => {
     const schedule = await noteScheduleTaken(client, scheduleId);
-    return schedule === null ? null : await requestSweep(client, {...schedule, requestedBy: 'schedule'});
+    return schedule === null
+      ? null
+      : await requestSweep(client, {...schedule, requestedBy: 'schedule'});
   });
 }
 
 /** Moves a due schedule on to its next time; missed times are not made up for. */
-async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Promise<Schedule | null> {
+async function noteScheduleTaken(
+  client: pg.ClientBase,
+  scheduleId: string,
+): Promise<Schedule | null> {
   const {rows} = await client.query<Schedule>(
     `UPDATE sync.schedules
         SET last_requested_at = now(),
@@ -173,7 +181,8 @@ async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Pro
 }
 
 /** A schedule as a file of settings has it. */
-export interface ScheduleSetting extends Pick<Schedule, 'name' | 'stream' | 'windowName' | 'everyMs'> {
+export interface ScheduleSetting
+  extends Pick<Schedule, 'name' | 'stream' | 'windowName' | 'everyMs'> {
   readonly account: string;
   /** The time of day at which it is due, in UTC to the second; null where it does not come round in whole days. */
   readonly at: string | null;

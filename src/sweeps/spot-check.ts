@@ -46,10 +46,15 @@ export class SpotCheck {
   #isLooking = false;
 
   /** @param last - the result of the last pass over the list */
-  constructor(run: SweepRun, last: {readonly pages: number | null; readonly sample: Sample | null}) {
+  constructor(
+    run: SweepRun,
+    last: {readonly pages: number | null; readonly sample: Sample | null},
+  ) {
     this.#run = run;
     const isSuspect = last.sample !== null && last.sample.altered > 0 && !last.sample.isWhole;
-    this.#every = isSuspect ? 1 : Math.min(sparsest, Math.max(1, Math.floor((last.pages ?? 1) / 2)));
+    this.#every = isSuspect
+      ? 1
+      : Math.min(sparsest, Math.max(1, Math.floor((last.pages ?? 1) / 2)));
     this.#offset = randomInt(this.#every);
   }
 
@@ -117,7 +122,14 @@ export class SpotCheck {
     const {deps, stream, account} = this.#run;
     const body = await unpack(cut);
     const {page, contentType} = cut;
-    const task = {page, body, contentType, stream: stream.name, timeZone: account.timeZone, known: null};
+    const task = {
+      page,
+      body,
+      contentType,
+      stream: stream.name,
+      timeZone: account.timeZone,
+      known: null,
+    };
     const {records} = await deps.pageReader.read(task);
     freeBytes(body);
     return records.map(({rowSet}) => rowSet);
@@ -141,10 +153,12 @@ export class SpotCheck {
       table,
       rows: rowSets.flatMap((rowSet) => listOf(rowSet, element) ?? []),
     }));
-    return [{table: stream.table, rows: rowSets.map(({row}) => row)}, ...children].map(({table, rows}) => ({
-      table,
-      rows: [...new Map(rows.map((row) => [row.key.join(','), row])).values()],
-    }));
+    return [{table: stream.table, rows: rowSets.map(({row}) => row)}, ...children].map(
+      ({table, rows}) => ({
+        table,
+        rows: [...new Map(rows.map((row) => [row.key.join(','), row])).values()],
+      }),
+    );
   }
 
   /** Numbers of records with other children than they were sent with: the next sweep reads them again. */
@@ -158,7 +172,8 @@ export class SpotCheck {
         if (rows !== undefined) lists.set(rowSet.number, rows);
       }
       const family = {accountId: sweep.accountId, parentColumn: parentColumnOf(child), lists};
-      for (const number of await findAlteredFamilies(deps.pool, child.table, family)) found.add(number);
+      for (const number of await findAlteredFamilies(deps.pool, child.table, family))
+        found.add(number);
     }
     return [...found];
   }
@@ -169,7 +184,9 @@ export class SpotCheck {
     const written = await inSweepTransaction(deps.pool, async (client) => {
       const counts = [];
       for (const {table, rows} of altered)
-        counts.push(await loadRows(client, table, rows, {accountId, sweepId, since, altered: new Set(rows)}));
+        counts.push(
+          await loadRows(client, table, rows, {accountId, sweepId, since, altered: new Set(rows)}),
+        );
       await forgetKnown(client, {...scopeOf(this.#run), numbers: parents});
       return counts.map(({updated}) => updated);
     });
@@ -178,7 +195,13 @@ export class SpotCheck {
     if (altered[0]?.table === stream.table) tally.add({updated: written[0] ?? 0});
     if (rows > 0)
       deps.log.warn(
-        {event: 'rows.repaired', account: sweep.accountName, stream: stream.name, sweep: sweepId, rows},
+        {
+          event: 'rows.repaired',
+          account: sweep.accountName,
+          stream: stream.name,
+          sweep: sweepId,
+          rows,
+        },
         'rows held something else than the service had sent, though nothing had said that they were changed: they hold it again',
       );
   }

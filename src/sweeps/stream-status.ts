@@ -50,8 +50,14 @@ export async function readStreamNotes(
 }
 
 /** Counts the live rows of a table, without those that exist here alone: they have no number. */
-export async function countRows(db: Queryable, table: MirrorTable, accountId: string): Promise<number> {
-  const isRecord = table.key.map((name) => ` AND ${pg.escapeIdentifier(name)} IS NOT NULL`).join('');
+export async function countRows(
+  db: Queryable,
+  table: MirrorTable,
+  accountId: string,
+): Promise<number> {
+  const isRecord = table.key
+    .map((name) => ` AND ${pg.escapeIdentifier(name)} IS NOT NULL`)
+    .join('');
   const {rows} = await db.query<{count: string}>(
     `SELECT count(*) FROM ${nameTable(table)} WHERE account_id = $1 AND _deleted_at IS NULL${isRecord}`,
     [accountId],
@@ -71,7 +77,10 @@ export async function listLatestSweeps(db: Queryable, accountId: string): Promis
 }
 
 /** @returns stream to the number of its records in quarantine, still open */
-export async function countQuarantined(db: Queryable, accountId: string): Promise<Map<string, number>> {
+export async function countQuarantined(
+  db: Queryable,
+  accountId: string,
+): Promise<Map<string, number>> {
   const {rows} = await db.query<{stream: string; count: string}>(
     `SELECT stream, count(*) FROM sync.quarantine WHERE account_id = $1 AND resolved_at IS NULL GROUP BY stream`,
     [accountId],

@@ -30,5 +30,7 @@ export async function readSweepStory(db: Queryable, sweepId: string): Promise<Sw
 
 /** How long a sweep took, or has taken so far, in milliseconds; null before it began. */
 export function tookMs({startedAt, endedAt}: Sweep, now: string): number | null {
-  return startedAt === null ? null : Math.max(0, Date.parse(endedAt ?? now) - Date.parse(startedAt));
+  return startedAt === null
+    ? null
+    : Math.max(0, Date.parse(endedAt ?? now) - Date.parse(startedAt));
 }

@@ -25,7 +25,11 @@ export function listSteps(story: SweepStory): Step[] {
   const {sweep} = story;
   return [
     ...listWaiting(story),
-    ...(sweep.startedAt === null ? [] : sweep.mode === 'full' ? listFull(story) : [tellWhole(story)]),
+    ...(sweep.startedAt === null
+      ? []
+      : sweep.mode === 'full'
+        ? listFull(story)
+        : [tellWhole(story)]),
     ...listApproved(story),
   ];
 }
@@ -41,7 +45,8 @@ export function tellSteps(story: SweepStory, now: string): string[] {
   return listSteps(story).flatMap((step) => {
     const ms = lengthOf(step, now);
     if (ms === null) return [];
-    const usual = step.usualSeconds === null ? '' : `, usually ${formatElapsed(step.usualSeconds * 1_000)}`;
+    const usual =
+      step.usualSeconds === null ? '' : `, usually ${formatElapsed(step.usualSeconds * 1_000)}`;
     return [`${step.step}: ${formatElapsed(ms)}${step.isUnderWay ? ' so far' : ''}${usual}`];
   });
 }
@@ -102,7 +107,9 @@ function listFull(story: SweepStory): Step[] {
     isUnderWay: endedAt === null && approvedAt === null,
     text: tellVerified(story),
     usualSeconds:
-      usual === null || usual.readSeconds === null ? null : Math.max(0, usual.seconds - usual.readSeconds),
+      usual === null || usual.readSeconds === null
+        ? null
+        : Math.max(0, usual.seconds - usual.readSeconds),
   };
   return [read, verified, ...listAsked(story)];
 }
@@ -142,13 +149,16 @@ function tellMarked(tombstones: readonly Tombstone[]): string {
 }
 
 function tellRequests({counts: {requests, pages, records}, failures}: SweepStory['sweep']): string {
-  const failed = failures === 0 ? '' : `, ${formatNumber(failures)} tries failed since the last batch`;
+  const failed =
+    failures === 0 ? '' : `, ${formatNumber(failures)} tries failed since the last batch`;
   return `${formatNumber(records)} records on ${formatNumber(pages)} pages, ${formatNumber(requests)} requests in all${failed}`;
 }
 
 function tellVerified({sweep: {counts, evidence}}: SweepStory): string {
   const {secondPass} = evidence;
-  const passed = secondPass === undefined ? [] : [`second pass over ${formatNumber(secondPass.pages)} pages`];
-  const asked = counts.asked === 0 ? [] : [`${formatNumber(counts.asked)} records asked for by number`];
+  const passed =
+    secondPass === undefined ? [] : [`second pass over ${formatNumber(secondPass.pages)} pages`];
+  const asked =
+    counts.asked === 0 ? [] : [`${formatNumber(counts.asked)} records asked for by number`];
   return [...passed, ...asked].join(', ');
 }

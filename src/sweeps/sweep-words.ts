@@ -33,8 +33,19 @@ const endings: Readonly<Record<ListEnd, string>> = {
 
 /** What the sweep saw and asked, a line each. */
 export function tellEvidence({evidence}: Sweep): string[] {
-  const {firstPass, sample, secondPass, missed, lost, unseen, quarantined, named, gaps, edges, absent} =
-    evidence;
+  const {
+    firstPass,
+    sample,
+    secondPass,
+    missed,
+    lost,
+    unseen,
+    quarantined,
+    named,
+    gaps,
+    edges,
+    absent,
+  } = evidence;
   const questions: [string, Asked | undefined][] = [
     ['numbers that only the second pass saw', missed],
     ['numbers that only the first pass saw', lost],

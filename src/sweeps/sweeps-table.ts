@@ -9,7 +9,15 @@ const modes = ['full', 'window', 'record'] as const;
 const requesters = ['schedule', 'command'] as const;
 /** The place where a sweep goes on: the first pass, the second and its questions, or approved tombstones. */
 const stages = ['read', 'verify', 'approved'] as const;
-const states = ['due', 'running', 'certified', 'refreshed', 'uncertified', 'stopped', 'failed'] as const;
+const states = [
+  'due',
+  'running',
+  'certified',
+  'refreshed',
+  'uncertified',
+  'stopped',
+  'failed',
+] as const;
 
 /** As SQL, whether a sweep succeeded and changed nothing. */
 const isQuiet =
@@ -62,13 +70,22 @@ export const sweeps = sync.table(
     check('sweeps_mode_check', sql`${table.mode} IN (${listed(modes)})`),
     check('sweeps_state_check', sql`${table.state} IN (${listed(states)})`),
     check('sweeps_requested_by_check', sql`${table.requested_by} IN (${listed(requesters)})`),
-    check('sweeps_window_name_check', sql`(${table.window_name} IS NOT NULL) = (${table.mode} = 'window')`),
+    check(
+      'sweeps_window_name_check',
+      sql`(${table.window_name} IS NOT NULL) = (${table.mode} = 'window')`,
+    ),
     check(
       'sweeps_record_number_check',
       sql`(${table.record_number} IS NOT NULL) = (${table.mode} = 'record')`,
     ),
-    check('sweeps_ended_at_check', sql`(${table.ended_at} IS NULL) = (${table.state} IN ('due', 'running'))`),
-    check('sweeps_lease_until_check', sql`(${table.lease_until} IS NOT NULL) = (${table.state} = 'running')`),
+    check(
+      'sweeps_ended_at_check',
+      sql`(${table.ended_at} IS NULL) = (${table.state} IN ('due', 'running'))`,
+    ),
+    check(
+      'sweeps_lease_until_check',
+      sql`(${table.lease_until} IS NOT NULL) = (${table.state} = 'running')`,
+    ),
     check(
       'sweeps_started_at_check',
       sql`${table.state} IN ('due', 'failed') OR ${table.started_at} IS NOT NULL`,
@@ -131,7 +148,8 @@ export const sweepsTable = commentTable(
       'Checkpoint: read (the first pass), verify (the second, and questions by number) or approved (its tombstones are written).',
     next_page: 'Checkpoint: the page it goes on with; all before it are in the warehouse.',
     fence: 'How often it was taken up; who holds an older number may not write any more.',
-    lease_until: 'Until when its present worker owns it, unless renewed; by the clock of this database.',
+    lease_until:
+      'Until when its present worker owns it, unless renewed; by the clock of this database.',
     claimed_by: 'The process that took it up last: its machine and number.',
     failures: 'Tries that failed since its last saved batch.',
     requests: 'Requests sent to the service.',

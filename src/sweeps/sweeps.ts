@@ -80,7 +80,10 @@ export interface HeldSweep extends Pick<Sweep, 'sweepId' | 'stream'> {
 }
 
 /** The sweeps among some that a process holds at the moment. */
-export async function listHeldSweeps(db: Queryable, sweepIds: readonly string[]): Promise<HeldSweep[]> {
+export async function listHeldSweeps(
+  db: Queryable,
+  sweepIds: readonly string[],
+): Promise<HeldSweep[]> {
   const {rows} = await db.query<HeldSweep>(
     `SELECT sweep_id AS "sweepId", stream, claimed_by AS "claimedBy",
             extract(epoch FROM lease_until - now())::double precision * 1000 AS "leaseMs"
@@ -91,7 +94,10 @@ export async function listHeldSweeps(db: Queryable, sweepIds: readonly string[])
 }
 
 /** @returns false when the sweep is no longer ours */
-export async function renewLease(db: Queryable, claim: Claim & {readonly leaseMs: number}): Promise<boolean> {
+export async function renewLease(
+  db: Queryable,
+  claim: Claim & {readonly leaseMs: number},
+): Promise<boolean> {
   const {rowCount} = await db.query(
     `UPDATE sync.sweeps SET lease_until = now() + $3 * interval '1 millisecond'
       WHERE sweep_id = $1 AND fence = $2 AND state = 'running'`,
@@ -114,7 +120,11 @@ export interface Checkpoint {
  * Notes how far the sweep has come, in the transaction that wrote the batch: both are kept, or neither.
  * @throws {RetryableError} the sweep is no longer ours: roll the batch back
  */
-export async function saveCheckpoint(client: pg.ClientBase, claim: Claim, done: Checkpoint): Promise<void> {
+export async function saveCheckpoint(
+  client: pg.ClientBase,
+  claim: Claim,
+  done: Checkpoint,
+): Promise<void> {
   const {rowCount} = await client.query(
     `UPDATE sync.sweeps
         SET stage = coalesce($3, stage), next_page = coalesce($4, next_page),
@@ -239,8 +249,16 @@ export async function readLastPass(
   db: Queryable,
   sweep: SweepTarget,
   isOfWholeList: boolean,
-): Promise<{readonly pages: number | null; readonly records: number | null; readonly sample: Sample | null}> {
-  const {rows} = await db.query<{pages: number | null; records: number | null; sample: Sample | null}>(
+): Promise<{
+  readonly pages: number | null;
+  readonly records: number | null;
+  readonly sample: Sample | null;
+}> {
+  const {rows} = await db.query<{
+    pages: number | null;
+    records: number | null;
+    sample: Sample | null;
+  }>(
     `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages,
             (evidence->'firstPass'->>'numbers')::integer AS records, evidence->'sample' AS sample FROM sync.sweeps
       WHERE account_id = $1 AND stream = $2
@@ -285,7 +303,10 @@ export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[])
 }
 
 /** The ended ones among some sweeps, in order. */
-export async function listEndedSweeps(db: Queryable, sweepIds: readonly string[]): Promise<Sweep[]> {
+export async function listEndedSweeps(
+  db: Queryable,
+  sweepIds: readonly string[],
+): Promise<Sweep[]> {
   const {rows} = await db.query<Sweep>(
     `SELECT ${sweepColumns} FROM sync.sweeps WHERE sweep_id = ANY ($1) AND ended_at IS NOT NULL
       ORDER BY ended_at, sweep_id`,
@@ -296,9 +317,10 @@ export async function listEndedSweeps(db: Queryable, sweepIds: readonly string[]
 
 /** The sweep of that number, null when there is none. */
 export async function readSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
-  const {rows} = await db.query<Sweep>(`SELECT ${sweepColumns} FROM sync.sweeps WHERE sweep_id = $1`, [
-    sweepId,
-  ]);
+  const {rows} = await db.query<Sweep>(
+    `SELECT ${sweepColumns} FROM sync.sweeps WHERE sweep_id = $1`,
+    [sweepId],
+  );
   return rows[0] ?? null;
 }
 

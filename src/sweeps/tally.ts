@@ -15,7 +15,10 @@ export class Tally {
   add(more: Partial<SweepCounts>): void {
     const sum = {...this.#counts};
     for (const [name, count] of Object.entries(more)) sum[name as keyof SweepCounts] += count;
-    this.#counts = {...sum, unchanged: Math.max(0, sum.records - sum.inserted - sum.updated - sum.revived)};
+    this.#counts = {
+      ...sum,
+      unchanged: Math.max(0, sum.records - sum.inserted - sum.updated - sum.revived),
+    };
   }
 
   /** The counts with those of a write under way; `add` the write's counts only once it is committed. */

@@ -36,7 +36,10 @@ export async function verifyList(run: SweepRun, first: FirstPass): Promise<Secon
   if (!run.stream.isPaged) return {numbers: first.seen, pages: 0, isQuiet: true, doubts: []};
   let numbers = new NumberSet();
   const bound = new ListBound(run, first.seen.size);
-  const before: {pages: PageNumbers; lastPage: number} = {pages: first.pages, lastPage: first.lastPage};
+  const before: {pages: PageNumbers; lastPage: number} = {
+    pages: first.pages,
+    lastPage: first.lastPage,
+  };
   const {isCountedPerAccount} = run.stream;
   const most = isCountedPerAccount ? maxPasses.counted : maxPasses.uncounted;
   for (let pages = 0, passes = 1; ; passes++) {
@@ -90,7 +93,9 @@ class LightPass {
       const isQuiet = await this.#readToEnd();
       const isSameEnd = this.lastPage === lastPage;
       if (this.#doubts.length === 0)
-        await this.#lookBehind(await (isSameEnd ? behind : this.#askOne(this.lastPage + 1, stop.signal)));
+        await this.#lookBehind(
+          await (isSameEnd ? behind : this.#askOne(this.lastPage + 1, stop.signal)),
+        );
       return {isQuiet, doubts: this.#doubts};
     } finally {
       stop.abort();
@@ -113,7 +118,11 @@ class LightPass {
       }
       // Pages that moved on by a few records may bring nothing new for a while; a page that repeats brings
       // nothing new for ever.
-      if (fresh === 0 && page.page >= lastPage && (this.#isRepeated(page.page) || page.page > 2 * lastPage)) {
+      if (
+        fresh === 0 &&
+        page.page >= lastPage &&
+        (this.#isRepeated(page.page) || page.page > 2 * lastPage)
+      ) {
         this.#doubts.push(
           `the second pass had no end: page ${page.page} brought nothing new and was not empty`,
         );
@@ -126,7 +135,9 @@ class LightPass {
   /** @param behind - the page behind the empty one */
   async #lookBehind(behind: Page): Promise<void> {
     if (this.#take(behind) === 0) return;
-    this.#doubts.push(`page ${this.lastPage} of the list was empty, but page ${behind.page} was not`);
+    this.#doubts.push(
+      `page ${this.lastPage} of the list was empty, but page ${behind.page} was not`,
+    );
     for await (const page of this.#askFrom(behind.page + 1, behind.page + 1))
       if (this.#take(page) === 0) return;
   }
@@ -156,7 +167,8 @@ class LightPass {
     const {records, bad} = readListApart(body, stream, {thing, contentType});
     const numbers = records.flatMap((record) => numberOf(stream, record) ?? []);
     const unread = records.length + bad.length - numbers.length;
-    if (unread > 0) this.#doubts.push(`page ${page} of the second pass: ${unread} records without a number`);
+    if (unread > 0)
+      this.#doubts.push(`page ${page} of the second pass: ${unread} records without a number`);
     const before = this.numbers.size;
     for (const number of numbers) this.numbers.add(number);
     this.#bound.check(this.numbers.size, page);

@@ -14,5 +14,9 @@ export async function sweepWindow(run: SweepRun): Promise<Finished> {
   const {lastPage, endedBy, seen} = first;
   const evidence = {firstPass: {lastPage, endedBy, numbers: seen.size}};
   const reasons = doubtsOfList(run, first);
-  return await endRun(run, {state: reasons.length === 0 ? 'refreshed' : 'uncertified', reasons, evidence});
+  return await endRun(run, {
+    state: reasons.length === 0 ? 'refreshed' : 'uncertified',
+    reasons,
+    evidence,
+  });
 }

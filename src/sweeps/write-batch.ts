@@ -68,7 +68,10 @@ export async function writeBatch(
   );
   const known = fresher > 0 ? new Map<string, Buffer>() : batch.bytes;
   await rememberKnown(client, {...scope, shape: shapeOf(stream, account.timeZone), known});
-  await forgetKnown(client, {...came, numbers: came.numbers.filter((number) => !known.has(number))});
+  await forgetKnown(client, {
+    ...came,
+    numbers: came.numbers.filter((number) => !known.has(number)),
+  });
   await rememberFields(client, {...scope, fields: batch.fields});
   await resolveQuarantine(client, came);
   const {transport} = account.api;
@@ -88,7 +91,8 @@ export async function writeRowSets(
   const numbers = rowSets.map((rowSet) => rowSet.number);
   const came = {accountId: batch.accountId, stream: stream.name, numbers};
   // A row that was read back is the result of its own change, wherever else it stood.
-  const rows = batch.readBackOf === undefined ? ownRowsOf(stream, rowSets) : rowSets.map(({row}) => row);
+  const rows =
+    batch.readBackOf === undefined ? ownRowsOf(stream, rowSets) : rowSets.map(({row}) => row);
   const older = new Set<EncodedRow>();
   const load = async (probed: ProbedRows) => {
     const sorted = sortOutOlder(probed);
@@ -124,7 +128,14 @@ export async function writeRowSets(
   if (inserted > 0) await forgetAbsent(client, came);
   if (revived > 0) await undoTombstones(client, came);
   fresher += spared.length;
-  return {inserted, updated, revived, vanished, fresher, older: [...spared, ...numbersOf(rowSets, older)]};
+  return {
+    inserted,
+    updated,
+    revived,
+    vanished,
+    fresher,
+    older: [...spared, ...numbersOf(rowSets, older)],
+  };
 }
 
 /** The numbers of the records that hold some of the rows. */
@@ -163,7 +174,9 @@ async function findVanishing(
   });
   const names = await readVanishing(client, accountId, families);
   return new Map(
-    families.filter(({table}) => names.has(table.name)).map((family) => [family.table.name, family]),
+    families
+      .filter(({table}) => names.has(table.name))
+      .map((family) => [family.table.name, family]),
   );
 }
 
@@ -195,7 +208,9 @@ function familyOf(
     accountId,
     sweepId,
     since,
-    ...(readBackOf === undefined ? {} : {readBacks: senders.flatMap(({row}) => readBackOf.get(row) ?? [])}),
+    ...(readBackOf === undefined
+      ? {}
+      : {readBacks: senders.flatMap(({row}) => readBackOf.get(row) ?? [])}),
     parentColumn: parentColumnOf(child),
     parents: senders.map(({row}) => rowNumberOf(row)),
     kept: rows,

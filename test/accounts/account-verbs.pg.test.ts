@@ -28,7 +28,9 @@ describe('accounts add', () => {
       time_zone: timeZone,
       key_id: expect.any(String),
     });
-    const {rows} = await client.query(`SELECT stream FROM sync.sweeps WHERE state = 'due' ORDER BY stream`);
+    const {rows} = await client.query(
+      `SELECT stream FROM sync.sweeps WHERE state = 'due' ORDER BY stream`,
+    );
     expect(rows.map(({stream}) => stream)).toEqual(['customers', 'employees', 'jobs', 'tasks']);
     expect((await client.query('SELECT 1 FROM sync.schedules')).rowCount).toBeGreaterThan(5);
   });
@@ -40,7 +42,8 @@ describe('accounts add', () => {
       env: {PATH: process.env.PATH ?? '', ...env, FIELDMIRROR_LOG_LEVEL: 'debug'},
     });
     let printed = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (printed += chunk));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk) => (printed += chunk));
     const closed = new Promise<number | null>((done) => child.on('close', done));
     child.stdin.end(`${server.tokenOf('a')}\n`);
     expect(await closed, printed).toBe(0);
@@ -86,7 +89,10 @@ describe('accounts add', () => {
     [['a', '--url', 'http://x.example.com', '--time-zone', 'UTC'], /expected https/],
     [['a', '--token', 'x'], /unknown option '--token'/],
   ])('%j is refused with what was expected', async (args, words) => {
-    const ended = await runCommand(['accounts', 'add', ...args], {...env, FIELDMIRROR_API_TOKEN: 'x'});
+    const ended = await runCommand(['accounts', 'add', ...args], {
+      ...env,
+      FIELDMIRROR_API_TOKEN: 'x',
+    });
     expect(ended).toMatchObject({code: 2, stderr: expect.stringMatching(words)});
     expect((await client.query('SELECT 1 FROM sync.accounts')).rowCount).toBe(0);
   });
@@ -107,7 +113,10 @@ describe('accounts add', () => {
       ...env,
       FIELDMIRROR_API_TOKEN: server.tokenOf('a'),
     });
-    expect(again, again.stderr).toMatchObject({code: 0, stdout: expect.stringContaining('has a new token')});
+    expect(again, again.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('has a new token'),
+    });
     expect(await rowOf('a')).toMatchObject({state: 'active', state_reason: null});
     expect((await rowOf('a')).sealed_token).not.toEqual(before);
     const moved = await runCommand(['accounts', 'add', 'a', '--url', server.urlOf('b')], {
@@ -122,8 +131,18 @@ describe('accounts add', () => {
 
   test('does not mirror one service twice under two names', async () => {
     await add('a');
-    const args = ['accounts', 'add', 'twin', '--url', `${server.urlOf('a')}/`, '--time-zone', 'UTC'];
-    expect(await runCommand(args, {...env, FIELDMIRROR_API_TOKEN: server.tokenOf('a')})).toMatchObject({
+    const args = [
+      'accounts',
+      'add',
+      'twin',
+      '--url',
+      `${server.urlOf('a')}/`,
+      '--time-zone',
+      'UTC',
+    ];
+    expect(
+      await runCommand(args, {...env, FIELDMIRROR_API_TOKEN: server.tokenOf('a')}),
+    ).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/account a mirrors .* already/),
     });
@@ -141,21 +160,36 @@ describe('accounts check', () => {
   }
 
   test('tells a refused token, a wrong address, a service out of reach and a missing key apart', async () => {
-    for (const name of ['good', 'refused', 'moved', 'away']) expect(await add(name)).toMatchObject({code: 0});
+    for (const name of ['good', 'refused', 'moved', 'away'])
+      expect(await add(name)).toMatchObject({code: 0});
     server.manners.set('refused', {isRefusing: true});
-    await client.query(`UPDATE sync.accounts SET api_url = api_url || '/no/such' WHERE name = 'moved'`);
-    await client.query(`UPDATE sync.accounts SET api_url = 'http://127.0.0.1:1' WHERE name = 'away'`);
+    await client.query(
+      `UPDATE sync.accounts SET api_url = api_url || '/no/such' WHERE name = 'moved'`,
+    );
+    await client.query(
+      `UPDATE sync.accounts SET api_url = 'http://127.0.0.1:1' WHERE name = 'away'`,
+    );
     const {code, accounts} = await check();
     expect(code).toBe(3);
     expect(accounts).toMatchObject([
       {account: 'good', verdict: 'good'},
-      {account: 'refused', verdict: 'refused', found: expect.stringMatching(/401.*check the token/)},
-      {account: 'moved', verdict: 'address', found: expect.stringMatching(/check the base address/)},
+      {
+        account: 'refused',
+        verdict: 'refused',
+        found: expect.stringMatching(/401.*check the token/),
+      },
+      {
+        account: 'moved',
+        verdict: 'address',
+        found: expect.stringMatching(/check the base address/),
+      },
       {account: 'away', verdict: 'unreachable', found: expect.stringMatching(/127\.0\.0\.1:1/)},
     ]);
     expect(await check({FIELDMIRROR_KEY: ''}, 'good')).toMatchObject({
       code: 3,
-      accounts: [{verdict: 'token unknown', found: expect.stringMatching(/account good: .*no key is given/)}],
+      accounts: [
+        {verdict: 'token unknown', found: expect.stringMatching(/account good: .*no key is given/)},
+      ],
     });
     expect(await check({}, 'good')).toMatchObject({code: 0});
   });
@@ -195,7 +229,12 @@ describe('accounts list, pause and resume', () => {
     const {code, stdout} = await run('list', '--json');
     expect(code).toBe(0);
     expect(JSON.parse(stdout).accounts).toMatchObject([
-      {name: 'a', state: 'active', timeZone, token: expect.stringMatching(/^sealed with key [0-9a-f]{8}$/)},
+      {
+        name: 'a',
+        state: 'active',
+        timeZone,
+        token: expect.stringMatching(/^sealed with key [0-9a-f]{8}$/),
+      },
     ]);
     expect(stdout).not.toContain('token-of');
     const without = await runCommand(['accounts', 'list'], {DATABASE_URL: database.url});

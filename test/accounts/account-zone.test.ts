@@ -7,7 +7,10 @@ const [winter, summer] = ['2026-01-04T09:00:00-05:00', '2026-07-04T09:00:00-04:0
 
 test.each([
   ['America/New_York', page(winter, summer)],
-  ['America/New_York in the documented dialect', page(winter).replaceAll('created-at', 'created_at')],
+  [
+    'America/New_York in the documented dialect',
+    page(winter).replaceAll('created-at', 'created_at'),
+  ],
   ['US/Eastern', page(winter, summer)],
   // Rules of zones change: an old clock may not know the new one.
   ['America/New_York', page(winter, summer, '2026-07-05T09:00:00-05:00')],

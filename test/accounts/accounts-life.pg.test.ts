@@ -6,8 +6,12 @@ import {add, client, env, run} from './accounts-place.ts';
 
 async function typeInto(args: readonly string[], line: string) {
   const command = `printf '%s\\n' "$LINE" | exec "$NODE" "$MAIN" ${args.join(' ')}`;
-  return await startProgram(['sh', '-c', command], {...env, LINE: line, NODE: process.execPath, MAIN: main})
-    .ended;
+  return await startProgram(['sh', '-c', command], {
+    ...env,
+    LINE: line,
+    NODE: process.execPath,
+    MAIN: main,
+  }).ended;
 }
 
 /** How many rows each table holds of an account, but for tables that hold none. */
@@ -18,9 +22,10 @@ async function countRows(accountId: number): Promise<Record<string, number>> {
   );
   const counts: Record<string, number> = {};
   for (const {table} of tables) {
-    const {rows} = await client.query(`SELECT count(*)::int AS rows FROM ${table} WHERE account_id = $1`, [
-      accountId,
-    ]);
+    const {rows} = await client.query(
+      `SELECT count(*)::int AS rows FROM ${table} WHERE account_id = $1`,
+      [accountId],
+    );
     if (rows[0].rows > 0) counts[table] = rows[0].rows;
   }
   return counts;
@@ -42,7 +47,9 @@ test('an account is renamed with its settings; a name that is taken or cannot be
   await openTwo();
   expect(await run('rename', 'north', 'south')).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/expected a name that no account has, got "south", which mirrors/),
+    stderr: expect.stringMatching(
+      /expected a name that no account has, got "south", which mirrors/,
+    ),
   });
   expect(await run('rename', 'north', 'two words')).toMatchObject({code: 2});
   expect(await run('rename', 'east', 'west')).toMatchObject({
@@ -61,16 +68,26 @@ test('an account goes with all that it holds, and nothing of another one does', 
   await openTwo();
   const others = await countRows(2);
   expect(Object.keys(others)).toEqual(
-    expect.arrayContaining(['warehouse.customers', 'history.past_customers', 'sync.changes', 'sync.sweeps']),
+    expect.arrayContaining([
+      'warehouse.customers',
+      'history.past_customers',
+      'sync.changes',
+      'sync.sweeps',
+    ]),
   );
   expect(await typeInto(['accounts', 'remove', 'north'], 'north')).toMatchObject({
     code: 3,
-    stderr: expect.stringMatching(/expected it to rest, but it is active; fieldmirror accounts pause north/),
+    stderr: expect.stringMatching(
+      /expected it to rest, but it is active; fieldmirror accounts pause north/,
+    ),
   });
   expect(await run('pause', 'north')).toMatchObject({code: 0});
   const held = await countRows(1);
   const slip = await typeInto(['accounts', 'remove', 'north'], 'south');
-  expect(slip).toMatchObject({code: 2, stderr: expect.stringMatching(/warehouse\.customers +│ +6/)});
+  expect(slip).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/warehouse\.customers +│ +6/),
+  });
   expect(await countRows(1)).toEqual(held);
 
   expect(await typeInto(['accounts', 'remove', 'north'], 'north')).toMatchObject({
@@ -88,5 +105,7 @@ test('an account goes with all that it holds, and nothing of another one does', 
   ]);
   // The same business may be mirrored anew.
   expect(await add('north')).toMatchObject({code: 0});
-  expect(await runCommand(['sync', 'customers', '--account', 'north'], env)).toMatchObject({code: 0});
+  expect(await runCommand(['sync', 'customers', '--account', 'north'], env)).toMatchObject({
+    code: 0,
+  });
 });

@@ -32,7 +32,8 @@ beforeAll(async () => {
   const business = await setUp.step('making a database', createDatabase, (made) => made.drop());
   const today = '2026-11-02';
   await seedBusiness(business.url, {seed: 8, customers: 20, jobs: 40, timeZone, today});
-  const start = () => startService({databaseUrl: business.url, port: 0, timeZone, dialect: 'observed'});
+  const start = () =>
+    startService({databaseUrl: business.url, port: 0, timeZone, dialect: 'observed'});
   other = await setUp.step('starting the other service', start, (opened) => opened.close());
   const create = () => createDatabase(inject('warehouseTemplate'));
   const warehouse = await setUp.step('making the warehouse', create, (made) => made.drop());
@@ -41,7 +42,11 @@ beforeAll(async () => {
 afterAll(() => setUp.end());
 
 /** Runs a verb with a line on its standard input. */
-async function run(args: readonly string[], more: Record<string, string> = {}, line = ''): Promise<Ended> {
+async function run(
+  args: readonly string[],
+  more: Record<string, string> = {},
+  line = '',
+): Promise<Ended> {
   const command = `printf '%s\\n' "$LINE" | exec "$NODE" "$MAIN" ${args.join(' ')}`;
   const given = {...env, ...more, LINE: line, NODE: process.execPath, MAIN: main};
   return await startProgram(['sh', '-c', command], given).ended;
@@ -53,13 +58,17 @@ const query = async (text: string) =>
   await withClient(env.DATABASE_URL ?? '', async (client) => (await client.query(text)).rows);
 const addressOf = async () => (await query('SELECT api_url FROM sync.accounts'))[0]?.api_url;
 
-test('an account that rests and has rows is moved, and nothing else', {timeout: 120_000}, async () => {
+test('an account that rests and has rows is moved, and nothing else', {
+  timeout: 120_000,
+}, async () => {
   const token = {FIELDMIRROR_API_TOKEN: service.token};
   const added = ['accounts', 'add', 'north', '--url', service.url, '--time-zone', timeZone];
   expect(await run(added, token)).toMatchObject({code: 0});
   expect(await moveTo(moved)).toMatchObject({
     code: 3,
-    stderr: expect.stringMatching(/expected it to rest, but it is active; fieldmirror accounts pause north/),
+    stderr: expect.stringMatching(
+      /expected it to rest, but it is active; fieldmirror accounts pause north/,
+    ),
   });
   expect(await run(['accounts', 'pause', 'north'])).toMatchObject({code: 0});
   expect(await moveTo(moved)).toMatchObject({
@@ -104,7 +113,10 @@ test('changes on their way are told and asked for, and go to the new address; th
   });
   expect(await addressOf()).toBe(service.url);
   const done = await moveTo(moved, {}, 'north');
-  expect(done, done.stderr).toMatchObject({code: 0, stdout: expect.stringMatching(/account north is at/)});
+  expect(done, done.stderr).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/account north is at/),
+  });
   expect(await addressOf()).toBe(moved);
   expect(await query('SELECT action, subject, before, after FROM sync.audit')).toEqual([
     {
@@ -120,5 +132,8 @@ test('changes on their way are told and asked for, and go to the new address; th
   expect(asked).toContainEqual(expect.stringMatching(/^PUT \/customers\//));
   expect(await query('SELECT state FROM sync.changes')).toEqual([{state: 'done'}]);
   const swept = await run(['sync', 'customers', '--account', 'north']);
-  expect(swept, swept.stderr).toMatchObject({code: 0, stdout: expect.stringMatching(/0 new, 0 changed/)});
+  expect(swept, swept.stderr).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/0 new, 0 changed/),
+  });
 });

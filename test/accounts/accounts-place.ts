@@ -33,7 +33,11 @@ afterEach(async () => {
   await database.drop();
 });
 
-export async function add(name: string, changed: Record<string, string> = {}, token = server.tokenOf(name)) {
+export async function add(
+  name: string,
+  changed: Record<string, string> = {},
+  token = server.tokenOf(name),
+) {
   const args = ['accounts', 'add', name, '--url', server.urlOf(name), '--time-zone', timeZone];
   return await runCommand(args, {...env, FIELDMIRROR_API_TOKEN: token, ...changed});
 }
@@ -48,7 +52,8 @@ export async function rowOf(name: string): Promise<Record<string, unknown>> {
 }
 
 export async function stop(name: string): Promise<void> {
-  await client.query(`UPDATE sync.accounts SET state = 'stopped', state_reason = 'refused' WHERE name = $1`, [
-    name,
-  ]);
+  await client.query(
+    `UPDATE sync.accounts SET state = 'stopped', state_reason = 'refused' WHERE name = $1`,
+    [name],
+  );
 }

@@ -32,7 +32,8 @@ const acme = () => readAccount(world.pool, 'acme');
 const versions = async () => (await world.pool.query('SELECT xmin FROM sync.accounts')).rows;
 
 async function request(stream: string, accountId = world.account.accountId): Promise<string> {
-  return (await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'command'})).sweepId;
+  return (await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'command'}))
+    .sweepId;
 }
 
 /** Waits until a statement waits for the transaction of another. */
@@ -53,7 +54,11 @@ describe('an account', () => {
   test('is known by its name, and takes another zone', async () => {
     const {apiUrl} = world.account;
     const zoned = {name: 'acme', apiUrl, timeZone: 'America/New_York'};
-    expect(await upsertAccount(world.pool, zoned)).toMatchObject({...zoned, state: 'active', keyId: null});
+    expect(await upsertAccount(world.pool, zoned)).toMatchObject({
+      ...zoned,
+      state: 'active',
+      keyId: null,
+    });
     expect(await readAccount(world.pool, 'nobody')).toBeNull();
     expect(await listAccounts(world.pool)).toHaveLength(1);
     await upsertAccount(world.pool, world.account);
@@ -65,13 +70,19 @@ describe('an account', () => {
     expect(await versions()).toEqual(before);
   });
 
-  test.each(['https://example.com/other', 'https://example.org/acme', 'https://example.com:8443/acme'])(
+  test.each([
+    'https://example.com/other',
+    'https://example.org/acme',
+    'https://example.com:8443/acme',
+  ])(
     'never moves to another service by itself: %s is refused, and nothing is written',
     async (apiUrl) => {
       const before = await versions();
       const moving = upsertAccount(world.pool, {name: 'acme', apiUrl, timeZone: 'UTC'});
       await expect(moving).rejects.toThrow(UsageError);
-      await expect(moving).rejects.toThrow(/account acme: it mirrors example\.com\/acme, got example.*mixed/);
+      await expect(moving).rejects.toThrow(
+        /account acme: it mirrors example\.com\/acme, got example.*mixed/,
+      );
       expect(await versions()).toEqual(before);
     },
   );
@@ -80,7 +91,11 @@ describe('an account', () => {
     const {name, timeZone, apiUrl} = world.account;
     const slashed = await upsertAccount(world.pool, {name, timeZone, apiUrl: `${apiUrl}/`});
     expect(slashed.apiUrl).toBe(`${apiUrl}/`);
-    await upsertAccount(world.pool, {name, timeZone, apiUrl: 'http://127.0.0.1:1'}, {mayMove: true});
+    await upsertAccount(
+      world.pool,
+      {name, timeZone, apiUrl: 'http://127.0.0.1:1'},
+      {mayMove: true},
+    );
     expect((await acme())?.apiUrl).toBe('http://127.0.0.1:1');
     await upsertAccount(world.pool, {name, timeZone, apiUrl}, {mayMove: true});
   });
@@ -94,7 +109,9 @@ describe('an account', () => {
       const zone = {name, timeZone: 'UTC'};
       const later = await inTransaction(world.pool, async (client) => {
         await upsertAccount(client, {...zone, apiUrl: first}, {mayMove: true});
-        const trying = upsertAccount(world.pool, {...zone, apiUrl: second}).catch((error: unknown) => error);
+        const trying = upsertAccount(world.pool, {...zone, apiUrl: second}).catch(
+          (error: unknown) => error,
+        );
         await waitForLock();
         return {trying};
       });
@@ -115,18 +132,24 @@ describe('an account', () => {
     );
     const made = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
     expect(made).toEqual([await readAccount(world.pool, 'raced')]);
-    for (const end of ends) if (end.status === 'rejected') expect(end.reason).toBeInstanceOf(UsageError);
+    for (const end of ends)
+      if (end.status === 'rejected') expect(end.reason).toBeInstanceOf(UsageError);
   });
 
   test('has the place that its address names, however it is written', () => {
     expect(placeOf('https://App.example.com/acme/')).toBe('app.example.com/acme');
-    expect(placeOf('http://app.example.com:80/acme')).toBe(placeOf('https://app.example.com:443/acme'));
+    expect(placeOf('http://app.example.com:80/acme')).toBe(
+      placeOf('https://app.example.com:443/acme'),
+    );
     expect(placeOf('bench')).toBe('bench');
   });
 
   test('keeps a sealed token as it is given, and gives it out with the account alone', async () => {
     const {accountId} = world.account;
-    expect(await readAccountAccess(world.pool, accountId)).toMatchObject({name: 'acme', sealed: null});
+    expect(await readAccountAccess(world.pool, accountId)).toMatchObject({
+      name: 'acme',
+      sealed: null,
+    });
     const sealed = {keyId: 'a1b2c3d4', bytes: Buffer.from([1, 0, 255])};
     await keepSealedToken(world.pool, accountId, sealed);
     expect(await readAccountAccess(world.pool, accountId)).toMatchObject({name: 'acme', sealed});

@@ -54,29 +54,35 @@ const accountsOf = async (place: string) =>
   );
 
 describe('an author of one account', () => {
-  test.each(allTables.map(({name}) => name))('sees of %s the rows of that account', async (name) => {
-    const rows = await as(one, `SELECT DISTINCT account_id FROM warehouse.${name}`);
-    expect(rows).toEqual([{account_id: accounts[0]}]);
-  });
+  test.each(allTables.map(({name}) => name))(
+    'sees of %s the rows of that account',
+    async (name) => {
+      const rows = await as(one, `SELECT DISTINCT account_id FROM warehouse.${name}`);
+      expect(rows).toEqual([{account_id: accounts[0]}]);
+    },
+  );
 
   test('changes by its number the record of that account', async () => {
     await as(one, `UPDATE warehouse.customers SET name = 'new' WHERE customer_number = 7`);
-    expect(await world.author(`SELECT account_id FROM warehouse.customers WHERE name = 'new'`)).toEqual([
-      {account_id: accounts[0]},
-    ]);
+    expect(
+      await world.author(`SELECT account_id FROM warehouse.customers WHERE name = 'new'`),
+    ).toEqual([{account_id: accounts[0]}]);
     expect(await accountsOf('sync.changes')).toEqual([accounts[0]]);
   });
 
-  test.each(captured.map(({name}) => name))('deletes of %s nothing that is not of it', async (name) => {
-    await as(one, `DELETE FROM warehouse.${name}`).catch(() => {});
-    const marked = await accountsOf(`warehouse.${name} WHERE _pending`);
-    expect(marked.filter((id) => id !== accounts[0])).toEqual([]);
-  });
+  test.each(captured.map(({name}) => name))(
+    'deletes of %s nothing that is not of it',
+    async (name) => {
+      await as(one, `DELETE FROM warehouse.${name}`).catch(() => {});
+      const marked = await accountsOf(`warehouse.${name} WHERE _pending`);
+      expect(marked.filter((id) => id !== accounts[0])).toEqual([]);
+    },
+  );
 
   test('writes what is new into that account, without naming it, and into no other', async () => {
-    expect(await as(one, `INSERT INTO warehouse.tasks (name) VALUES ('x') RETURNING account_id`)).toEqual([
-      {account_id: accounts[0]},
-    ]);
+    expect(
+      await as(one, `INSERT INTO warehouse.tasks (name) VALUES ('x') RETURNING account_id`),
+    ).toEqual([{account_id: accounts[0]}]);
     await expect(
       as(one, `INSERT INTO warehouse.tasks (account_id, name) VALUES (${accounts[1]}, 'x')`),
     ).rejects.toThrow('row-level security');
@@ -103,13 +109,18 @@ describe('an author of one account', () => {
       'accept_change',
       'wait',
     ])
-      await expect(as(one, `SELECT sync.${verb}(${id})`)).rejects.toThrow('there is none of that number');
+      await expect(as(one, `SELECT sync.${verb}(${id})`)).rejects.toThrow(
+        'there is none of that number',
+      );
     await expect(as(one, `SELECT sync.resolve_change(${id}, 'service')`)).rejects.toThrow(
       'there is none of that number',
     );
     expect(await as(two, `SELECT sync.hold_change(${id})`)).toEqual([{hold_change: 'held'}]);
     expect(
-      await as(one, `SELECT refused FROM sync.set_employee_login(5, 'a', 'b', true, ${accounts[1]})`),
+      await as(
+        one,
+        `SELECT refused FROM sync.set_employee_login(5, 'a', 'b', true, ${accounts[1]})`,
+      ),
     ).toEqual([{refused: `expected account_id to be one of ${accounts[0]}, got ${accounts[1]}`}]);
   });
 });
@@ -122,7 +133,9 @@ describe.each([
     'is refused an %s by a number that reaches several accounts',
     async (verb) => {
       const statement =
-        verb === 'UPDATE' ? `UPDATE warehouse.customers SET name = 'new'` : 'DELETE FROM warehouse.customers';
+        verb === 'UPDATE'
+          ? `UPDATE warehouse.customers SET name = 'new'`
+          : 'DELETE FROM warehouse.customers';
       await expect(as(role, `${statement} WHERE customer_number = 7`)).rejects.toThrow(
         `expected ${verb === 'UPDATE' ? 'an UPDATE' : 'a DELETE'} of one account, got rows of ${accounts[0]} (acme), ${accounts[1]} (bakery)`,
       );
@@ -138,12 +151,13 @@ describe.each([
     );
   });
 
-  test.each(captured.filter(({capture}) => capture.operations.includes('delete')).map(({name}) => name))(
-    'is held to it for %s, too',
-    async (name) => {
-      await expect(as(role, `DELETE FROM warehouse.${name}`)).rejects.toThrow('of one account, got rows of');
-    },
-  );
+  test.each(
+    captured.filter(({capture}) => capture.operations.includes('delete')).map(({name}) => name),
+  )('is held to it for %s, too', async (name) => {
+    await expect(as(role, `DELETE FROM warehouse.${name}`)).rejects.toThrow(
+      'of one account, got rows of',
+    );
+  });
 });
 
 describe('an author of none', () => {
@@ -172,11 +186,17 @@ describe('an author of none', () => {
 });
 
 test('what a role was given can be taken, and only the owner gives', async () => {
-  await expect(as(none, `SELECT sync.grant_account('${none}', 'acme')`)).rejects.toThrow('permission denied');
+  await expect(as(none, `SELECT sync.grant_account('${none}', 'acme')`)).rejects.toThrow(
+    'permission denied',
+  );
   await as(null, `SELECT sync.grant_account('${none}', 'dairy')`);
-  expect(await as(none, 'SELECT account_id FROM warehouse.tasks')).toEqual([{account_id: accounts[3]}]);
+  expect(await as(none, 'SELECT account_id FROM warehouse.tasks')).toEqual([
+    {account_id: accounts[3]},
+  ]);
   await as(null, `SELECT sync.revoke_account('${none}', 'dairy')`);
-  await expect(as(none, 'SELECT account_id FROM warehouse.tasks')).rejects.toThrow('bound to an account');
+  await expect(as(none, 'SELECT account_id FROM warehouse.tasks')).rejects.toThrow(
+    'bound to an account',
+  );
   await expect(as(null, `SELECT sync.grant_account('nobody_${suffix}', 'acme')`)).rejects.toThrow(
     'there is none of that name',
   );

@@ -33,7 +33,10 @@ const slot = `traces_${randomBytes(4).toString('hex')}`;
 /** As a superuser: it reads files of the server, and tables of the catalogue. */
 // biome-ignore lint/suspicious/noExplicitAny: rows of many shapes are compared as they are
 const inspect = async (text: string, values: unknown[] = []): Promise<any[]> =>
-  await withClient(asSuperuser(world.databaseUrl), async (client) => (await client.query(text, values)).rows);
+  await withClient(
+    asSuperuser(world.databaseUrl),
+    async (client) => (await client.query(text, values)).rows,
+  );
 
 /** The name goes to the service and comes back, in rows of two tables, one long enough to be kept apart. */
 beforeAll(async () => {
@@ -63,9 +66,10 @@ beforeAll(async () => {
   await inspect('CHECKPOINT');
 }, 240_000);
 afterAll(async () => {
-  await inspect('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1', [
-    slot,
-  ]);
+  await inspect(
+    'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1',
+    [slot],
+  );
   await world?.close();
   await service?.close();
 });
@@ -101,15 +105,21 @@ async function findInWal(): Promise<number> {
 /** By pg_dump where it is as new as the server; else what it would copy: every table. */
 async function dump(): Promise<string> {
   const options = ['--dbname', world.databaseUrl];
-  const dumped = await promisify(execFile)('pg_dump', options, {maxBuffer: 2 ** 30}).catch(() => null);
+  const dumped = await promisify(execFile)('pg_dump', options, {maxBuffer: 2 ** 30}).catch(
+    () => null,
+  );
   if (dumped !== null) return dumped.stdout;
-  process.stderr.write('pg_dump is not here, or older than the server: every table was read instead\n');
+  process.stderr.write(
+    'pg_dump is not here, or older than the server: every table was read instead\n',
+  );
   const tables = await query(
     `SELECT oid::regclass::text AS place FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p'`,
   );
   const texts: string[] = [];
   for (const {place} of tables)
-    texts.push(...(await inspect(`SELECT held::text AS row FROM ${place} AS held`)).map(({row}) => row));
+    texts.push(
+      ...(await inspect(`SELECT held::text AS row FROM ${place} AS held`)).map(({row}) => row),
+    );
   return texts.join('\n');
 }
 

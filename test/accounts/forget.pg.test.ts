@@ -61,9 +61,10 @@ async function findName(): Promise<string[]> {
   const found: string[] = [];
   await withClient(asSuperuser(world.databaseUrl), async (superuser) => {
     for (const {place} of tables) {
-      const {rows} = await superuser.query(`SELECT FROM ${place} AS held WHERE held::text ~* $1 LIMIT 1`, [
-        planted.source,
-      ]);
+      const {rows} = await superuser.query(
+        `SELECT FROM ${place} AS held WHERE held::text ~* $1 LIMIT 1`,
+        [planted.source],
+      );
       if (rows.length > 0) found.push(place);
     }
   });
@@ -109,7 +110,8 @@ async function plantMessages(): Promise<string[]> {
     `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop) SELECT max(change_id), 1, 'fax', 'other', to_jsonb($1::text), '1', false FROM sync.changes`,
     `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule) SELECT max(change_id), 'fax', '1', to_jsonb($1::text), '1', 'ask' FROM sync.changes`,
   ];
-  for (const statement of statements) await query(statement, statement.includes('$1') ? [name] : []);
+  for (const statement of statements)
+    await query(statement, statement.includes('$1') ? [name] : []);
   const columns = await query(
     `SELECT class.oid::regclass::text AS place, attname AS name, format_type(atttypid, NULL) AS type
        FROM pg_class AS class JOIN pg_attribute ON attrelid = class.oid
@@ -121,8 +123,9 @@ async function plantMessages(): Promise<string[]> {
   const took: string[] = [];
   for (const {place, name: column, type} of columns) {
     const value =
-      {jsonb: JSON.stringify({told: [`about ${name}`]}), 'text[]': [`about ${name}`]}[type as string] ??
-      `about ${name}`;
+      {jsonb: JSON.stringify({told: [`about ${name}`]}), 'text[]': [`about ${name}`]}[
+        type as string
+      ] ?? `about ${name}`;
     const theirs = /changes$|attempts|alterations|conflicts/.test(place)
       ? 'WHERE change_id = (SELECT max(change_id) FROM sync.changes)'
       : '';
@@ -155,29 +158,37 @@ async function strayJob(): Promise<unknown> {
     [held.customer_number, held.name],
   ])
     await inSweepTransaction(world.pool, (client) =>
-      client.query('UPDATE warehouse.jobs SET customer_number = $2, name = $3 WHERE job_number = $1', [
-        held.job_number,
-        ...values,
-      ]),
+      client.query(
+        'UPDATE warehouse.jobs SET customer_number = $2, name = $3 WHERE job_number = $1',
+        [held.job_number, ...values],
+      ),
     );
   return held;
 }
 
 test('a customer with changes on their way is not forgotten, and a slip forgets nothing', async () => {
-  await query(`UPDATE warehouse.customers SET fax = '555-0100' WHERE customer_number = $1`, [other]);
-  const [{held}] = await query('SELECT name AS held FROM warehouse.customers WHERE customer_number = $1', [
+  await query(`UPDATE warehouse.customers SET fax = '555-0100' WHERE customer_number = $1`, [
     other,
   ]);
+  const [{held}] = await query(
+    'SELECT name AS held FROM warehouse.customers WHERE customer_number = $1',
+    [other],
+  );
   expect(await forget(other, held)).toMatchObject({
     code: 3,
-    stderr: expect.stringMatching(/changes of the customer are not over: \d+\. Push them, or cancel them/),
+    stderr: expect.stringMatching(
+      /changes of the customer are not over: \d+\. Push them, or cancel them/,
+    ),
   });
   await push();
   const slip = await forget(other, 'Somebody Else');
-  expect(slip).toMatchObject({code: 2, stderr: expect.stringMatching(/warehouse\.customers +│ +1 /)});
-  expect(await query('SELECT name FROM warehouse.customers WHERE customer_number = $1', [other])).toEqual([
-    {name: held},
-  ]);
+  expect(slip).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/warehouse\.customers +│ +1 /),
+  });
+  expect(
+    await query('SELECT name FROM warehouse.customers WHERE customer_number = $1', [other]),
+  ).toEqual([{name: held}]);
   expect(await query('SELECT * FROM sync.forgotten')).toEqual([]);
   expect(await forget('999999', 'x')).toMatchObject({
     code: 2,
@@ -195,7 +206,10 @@ test('a planted name is in no table, no statistics, no report and no output afte
       `UPDATE warehouse.customers SET name = $2, email_address = 'z@quillfeather.example' WHERE customer_number = $1`,
       [customer, name],
     );
-    await client.query(`UPDATE warehouse.jobs SET name = 'At Quillfeather''s' WHERE job_number = $1`, [job]);
+    await client.query(
+      `UPDATE warehouse.jobs SET name = 'At Quillfeather''s' WHERE job_number = $1`,
+      [job],
+    );
     await client.query(
       `INSERT INTO warehouse.customer_notes (account_id, customer_number, note) VALUES (1, $1, 'Quillfeather called')`,
       [customer],
@@ -206,7 +220,9 @@ test('a planted name is in no table, no statistics, no report and no output afte
     );
   });
   await push();
-  expect(await query("SELECT state, reason FROM sync.changes WHERE is_open OR state <> 'done'")).toEqual([]);
+  expect(
+    await query("SELECT state, reason FROM sync.changes WHERE is_open OR state <> 'done'"),
+  ).toEqual([]);
   await world.sweepAll();
   const strayed = await strayJob();
   const messages = await plantMessages();
@@ -227,7 +243,10 @@ test('a planted name is in no table, no statistics, no report and no output afte
     ]),
   );
   await writeFile(join(folder, 'one.html'), '<p>O&#39;Brien</p>');
-  await writeFile(join(folder, 'two.html'), '<p>Zebulon O&#39;Quillfeather &amp; &quot;Sons&quot;</p>');
+  await writeFile(
+    join(folder, 'two.html'),
+    '<p>Zebulon O&#39;Quillfeather &amp; &quot;Sons&quot;</p>',
+  );
   await query('ANALYZE warehouse.customers');
   expect(await findName()).toEqual(
     expect.arrayContaining([
@@ -237,7 +256,9 @@ test('a planted name is in no table, no statistics, no report and no output afte
       'warehouse.job_notes',
     ]),
   );
-  const amounts = await query('SELECT job_number, total, completed_on FROM warehouse.jobs ORDER BY 1');
+  const amounts = await query(
+    'SELECT job_number, total, completed_on FROM warehouse.jobs ORDER BY 1',
+  );
 
   const done = await forget(customer, name, '--json');
   expect(done, done.stderr).toMatchObject({code: 0});
@@ -261,14 +282,15 @@ test('a planted name is in no table, no statistics, no report and no output afte
   expect(Object.keys(row.removed)).toEqual(
     expect.arrayContaining(receipt.removed.map(({table}: {table: string}) => table)),
   );
-  expect(await query('SELECT job_number, total, completed_on FROM warehouse.jobs ORDER BY 1')).toEqual(
-    amounts,
-  );
+  expect(
+    await query('SELECT job_number, total, completed_on FROM warehouse.jobs ORDER BY 1'),
+  ).toEqual(amounts);
 
   expect(
-    await query('SELECT job_number, customer_number, name FROM warehouse.jobs WHERE job_number = $1', [
-      (strayed as {job_number: string}).job_number,
-    ]),
+    await query(
+      'SELECT job_number, customer_number, name FROM warehouse.jobs WHERE job_number = $1',
+      [(strayed as {job_number: string}).job_number],
+    ),
   ).toEqual([strayed]);
 
   // The service has the name still, and every page is compared with its rows.
@@ -284,7 +306,11 @@ test('a planted name is in no table, no statistics, no report and no output afte
       [last],
     ),
   ).toEqual(
-    ['customers', 'employees', 'jobs', 'tasks'].map((stream) => ({stream, altered: 0, updated: '0'})),
+    ['customers', 'employees', 'jobs', 'tasks'].map((stream) => ({
+      stream,
+      altered: 0,
+      updated: '0',
+    })),
   );
   await query('DELETE FROM sync.known_records');
   await world.sweepAll();

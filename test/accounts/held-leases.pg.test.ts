@@ -94,7 +94,9 @@ test('the same of start --once', async () => {
   await running.prints(
     /tasks: sweep 1 was begun by a process that is gone \(.+, pid 999999999\); it goes on here in 59 min/,
   );
-  await warehouse.query('UPDATE sync.sweeps SET lease_until = now() WHERE sweep_id = 1 AND fence = 0');
+  await warehouse.query(
+    'UPDATE sync.sweeps SET lease_until = now() WHERE sweep_id = 1 AND fence = 0',
+  );
   expect(await running.ended).toMatchObject({code: 0});
 });
 
@@ -112,7 +114,9 @@ test('push says how many changes another process has in hand, and for how long a
 
 test('prune says for how long another process can hold it up', async () => {
   await hold(/^nothing/);
-  await warehouse.query(`INSERT INTO sync.prunings (lease_until) VALUES (now() + interval '290 seconds')`);
+  await warehouse.query(
+    `INSERT INTO sync.prunings (lease_until) VALUES (now() + interval '290 seconds')`,
+  );
   const {code, stdout} = await runCommand(['prune'], env);
   expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
     /another process is pruning.*the next one may begin in 4 min \d+ s at most/,

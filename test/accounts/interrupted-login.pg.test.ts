@@ -16,7 +16,10 @@ beforeAll(async () => {
   world = await openCaptureWorld();
   await world.sent('employees', {employee_number: '7', id: '70'});
   await world.sent('employees', {employee_number: '8', id: '80'});
-  await new Passwords({pool: world.pool, keys: parseKeys(randomBytes(32).toString('base64'))}).makeReady();
+  await new Passwords({
+    pool: world.pool,
+    keys: parseKeys(randomBytes(32).toString('base64')),
+  }).makeReady();
   await world.author(`UPDATE warehouse.employees SET name = 'Ada' WHERE employee_number = 7`);
   const url = new URL(inject('superuserUrl'));
   url.pathname = new URL(world.url).pathname;
@@ -77,7 +80,9 @@ test('beside any lock that an author can take, its password is in no log', async
   );
   expect(tables.map(({name}) => name)).toContain('warehouse.employees');
   for (const {name} of tables)
-    expect((await setBeside(`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE`)).isLogged, name).toBe(false);
+    expect((await setBeside(`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE`)).isLogged, name).toBe(
+      false,
+    );
 });
 
 test('two logins that would wait for each other are told, and neither password is logged', async () => {
@@ -87,10 +92,16 @@ test('two logins that would wait for each other are told, and neither password i
     `SELECT refused FROM sync.set_employee_login(${number}, 'u${number}', '${passwords[at]}', force => true)`;
   try {
     await one.query('BEGIN; SELECT FROM warehouse.employees WHERE employee_number = 7 FOR UPDATE');
-    await other.query('BEGIN; SELECT FROM warehouse.employees WHERE employee_number = 8 FOR UPDATE');
+    await other.query(
+      'BEGIN; SELECT FROM warehouse.employees WHERE employee_number = 8 FOR UPDATE',
+    );
     const {rows: answers} = await one.query(set(8, 0));
-    expect(answers).toEqual([{refused: expect.stringContaining('somebody else is writing employee 8')}]);
-    expect((await other.query(set(7, 1))).rows).toEqual([{refused: expect.stringMatching(writing)}]);
+    expect(answers).toEqual([
+      {refused: expect.stringContaining('somebody else is writing employee 8')},
+    ]);
+    expect((await other.query(set(7, 1))).rows).toEqual([
+      {refused: expect.stringMatching(writing)},
+    ]);
   } finally {
     for (const client of [one, other]) {
       await client.query('ROLLBACK');

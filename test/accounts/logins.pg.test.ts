@@ -33,7 +33,8 @@ async function set(username: string): Promise<{change_id: string | null; refused
   return rows[0];
 }
 
-const keys = async () => Number((await client.query('SELECT count(*) FROM sync.login_keys')).rows[0].count);
+const keys = async () =>
+  Number((await client.query('SELECT count(*) FROM sync.login_keys')).rows[0].count);
 
 test('before a worker runs it is refused, and a push without a FIELDMIRROR_KEY makes no key that dies with it', async () => {
   expect((await set('early')).refused).toMatch(
@@ -55,7 +56,9 @@ test('start makes a key, sends the login, logs nothing of it, and takes its key 
   expect(code).toBe(0);
   expect(stdout + stderr).not.toContain(password);
   expect(await keys()).toBe(0);
-  const held = await truth.query(`SELECT password_hash FROM service.employees WHERE username = 'starter'`);
+  const held = await truth.query(
+    `SELECT password_hash FROM service.employees WHERE username = 'starter'`,
+  );
   expect(await isPassword(password, held.rows[0].password_hash)).toBe(true);
 });
 

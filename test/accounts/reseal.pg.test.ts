@@ -21,14 +21,20 @@ async function readSeals(): Promise<Record<string, unknown>[]> {
 async function sealAll(): Promise<void> {
   for (const name of ['north', 'south']) expect(await add(name)).toMatchObject({code: 0});
   const rule = `printf 'https://hooks.example.com/T1' | exec "$NODE" "$MAIN" alerts add ops --slack -`;
-  const added = await startProgram(['sh', '-c', rule], {...env, NODE: process.execPath, MAIN: main}).ended;
+  const added = await startProgram(['sh', '-c', rule], {...env, NODE: process.execPath, MAIN: main})
+    .ended;
   expect(added, added.stderr).toMatchObject({code: 0});
-  const hook = await runCommand(['hooks', 'add', 'erp', '--url', 'https://erp.example.com/hook'], env);
+  const hook = await runCommand(
+    ['hooks', 'add', 'erp', '--url', 'https://erp.example.com/hook'],
+    env,
+  );
   expect(hook, hook.stderr).toMatchObject({code: 0});
   expect(await runCommand(['push'], env)).toMatchObject({code: 0});
 }
 
-test('tokens, alerts and the key of passwords open with the new key alone', {timeout: 120_000}, async () => {
+test('tokens, alerts and the key of passwords open with the new key alone', {
+  timeout: 120_000,
+}, async () => {
   await sealAll();
   const before = await readSeals();
   expect(before).toHaveLength(5);
@@ -84,7 +90,9 @@ test('nothing is changed where a key is missing, or a worker has not the new one
     await expect.poll(alive, {timeout: 20_000}).toBe(1);
     expect(await runCommand(['installation', 'reseal'], both())).toMatchObject({
       code: 3,
-      stderr: expect.stringMatching(/expected every worker to have key .*start each anew with both keys/),
+      stderr: expect.stringMatching(
+        /expected every worker to have key .*start each anew with both keys/,
+      ),
     });
   } finally {
     running.process.kill('SIGINT');

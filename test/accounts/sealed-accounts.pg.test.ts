@@ -48,7 +48,10 @@ describe('start with sealed accounts', () => {
       );
       expect(rows[0].swept).toBeGreaterThanOrEqual(4);
     }
-    expect(await rowOf('a')).toMatchObject({state: 'stopped', state_reason: expect.stringMatching(/401/)});
+    expect(await rowOf('a')).toMatchObject({
+      state: 'stopped',
+      state_reason: expect.stringMatching(/401/),
+    });
   });
 
   test('serves an account that is added while it runs', async () => {
@@ -79,8 +82,15 @@ describe('start with sealed accounts', () => {
   test("the environment's account that is refused keeps the sealed ones from nothing", async () => {
     for (const name of ['a', 'b']) await add(name);
     const own = {FIELDMIRROR_API_URL: server.urlOf('a'), FIELDMIRROR_TIME_ZONE: timeZone};
-    const ended = await runCommand(['start', '--once'], {...env, ...own, FIELDMIRROR_API_TOKEN: 'wrong'});
-    expect(ended).toMatchObject({code: 3, stdout: expect.stringMatching(/account a is stopped: .*401/)});
+    const ended = await runCommand(['start', '--once'], {
+      ...env,
+      ...own,
+      FIELDMIRROR_API_TOKEN: 'wrong',
+    });
+    expect(ended).toMatchObject({
+      code: 3,
+      stdout: expect.stringMatching(/account a is stopped: .*401/),
+    });
     expect(await rowOf('a')).toMatchObject({state: 'stopped'});
     const {rows} = await client.query(
       `SELECT 1 FROM sync.sweeps JOIN sync.accounts USING (account_id) WHERE name = 'b' AND ended_at IS NOT NULL`,
@@ -99,7 +109,11 @@ test('the doctor looks at every sealed account by itself', async () => {
   expect(findings.filter(({what}: {what: string}) => what.startsWith('account'))).toMatchObject([
     {what: 'account good', state: 'good'},
     {what: 'account bad', state: 'bad', found: expect.stringMatching(/401/)},
-    {what: 'account paused', state: 'warning', found: expect.stringMatching(/accounts resume paused/)},
+    {
+      what: 'account paused',
+      state: 'warning',
+      found: expect.stringMatching(/accounts resume paused/),
+    },
   ]);
   expect(stdout).not.toContain(FIELDMIRROR_KEY);
 });

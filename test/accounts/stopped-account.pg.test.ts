@@ -51,8 +51,13 @@ test.each([[['sync']], [['start', '--once']]])(
     const {streams} = JSON.parse(ended.stdout);
     expect(streams).toHaveLength(4);
     for (const stream of streams)
-      expect(stream).toMatchObject({state: 'failed', error: expect.stringMatching(/401 .*check the token/)});
-    expect((await client.query('SELECT 1 FROM sync.sweeps WHERE ended_at IS NULL')).rowCount).toBe(0);
+      expect(stream).toMatchObject({
+        state: 'failed',
+        error: expect.stringMatching(/401 .*check the token/),
+      });
+    expect((await client.query('SELECT 1 FROM sync.sweeps WHERE ended_at IS NULL')).rowCount).toBe(
+      0,
+    );
     const status = await runCommand(['status', '--json'], env);
     expect(status).toMatchObject({code: 1, stdout: expect.stringContaining('"stopped-account"')});
   },
@@ -81,7 +86,9 @@ test('sync ends when its account is stopped while a worker that died still holds
 });
 
 async function isStopped(): Promise<string | null> {
-  const {rows} = await client.query(`SELECT state_reason FROM sync.accounts WHERE state = 'stopped'`);
+  const {rows} = await client.query(
+    `SELECT state_reason FROM sync.accounts WHERE state = 'stopped'`,
+  );
   return rows[0]?.state_reason ?? null;
 }
 
@@ -90,7 +97,10 @@ test('a token that is refused at the start of sync shows in status, until one is
   const wrong = await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'});
   expect(wrong).toMatchObject({code: 3, stderr: expect.stringContaining('401')});
   const status = await runCommand(['status'], env);
-  expect(status).toMatchObject({code: 1, stdout: expect.stringMatching(/FIELDMIRROR_API_TOKEN has it/)});
+  expect(status).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/FIELDMIRROR_API_TOKEN has it/),
+  });
   expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
   expect(await isStopped()).toBeNull();
 });
@@ -100,7 +110,9 @@ test('beside a worker that serves the account a mistyped token stops nothing; be
   await worker.prints(/At work/);
   const countWorkers = async () => (await client.query('SELECT FROM sync.workers')).rowCount;
   await expect.poll(countWorkers, {timeout: 20_000}).toBe(1);
-  expect(await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'})).toMatchObject({
+  expect(
+    await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'}),
+  ).toMatchObject({
     code: 3,
   });
   expect(await isStopped()).toBeNull();
@@ -112,7 +124,9 @@ test('beside a worker that serves the account a mistyped token stops nothing; be
   await client.query(
     `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by) VALUES (1, 'tasks', 'full', 'command')`,
   );
-  await expect.poll(isStopped, {timeout: 20_000}).toMatch(/401.*FIELDMIRROR_API_TOKEN has it: start anew/);
+  await expect
+    .poll(isStopped, {timeout: 20_000})
+    .toMatch(/401.*FIELDMIRROR_API_TOKEN has it: start anew/);
   const renewed = {...env, FIELDMIRROR_API_TOKEN: 'the-new-one'};
   const beside = await runCommand(['accounts', 'check'], renewed);
   expect(beside.stdout).toMatch(

@@ -4,7 +4,13 @@ import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {causes} from '../../src/core/alert-causes.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {failedSweep, keyText} from '../support/alerts-place.ts';
-import {addWorker, ago, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
+import {
+  addWorker,
+  ago,
+  cancelChanges,
+  openToldPlace,
+  type ToldPlace,
+} from '../support/told-place.ts';
 import {withClient} from '../support/with-client.ts';
 
 let place: ToldPlace;
@@ -29,7 +35,9 @@ const addSweep = (values: string) =>
 const certified = addSweep(`'certified', now(), now(), '{}', NULL`);
 
 /** One thing that is wrong, and how it is mended. */
-const cases: Readonly<Record<string, readonly [breaks: string | readonly string[], mends: string]>> = {
+const cases: Readonly<
+  Record<string, readonly [breaks: string | readonly string[], mends: string]>
+> = {
   copy: [
     `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names) VALUES ('1', 1, now(), '{db:5432/warehouse}')`,
     'DELETE FROM sync.installation',
@@ -42,7 +50,10 @@ const cases: Readonly<Record<string, readonly [breaks: string | readonly string[
   'no-worker': [addWorker(ago('3 hours')), 'UPDATE sync.workers SET seen_at = now()'],
   overdue: [addSchedule(ago('2 days')), 'DELETE FROM sync.schedules'],
   unproven: [
-    [`UPDATE sync.accounts SET created_at = ${ago('90 days')}`, addSchedule(`now() + interval '1 hour'`)],
+    [
+      `UPDATE sync.accounts SET created_at = ${ago('90 days')}`,
+      addSchedule(`now() + interval '1 hour'`),
+    ],
     certified,
   ],
   failed: [failedSweep.breaks, failedSweep.mends],
@@ -147,7 +158,11 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
     expect(place.alertsOf('ops')[1]).toMatchObject({subject: 'broken'});
     place.http.manners = () => undefined;
     await place.rounds();
-    expect(place.told()).toEqual(['failed opened', 'alerts-failing opened', 'alerts-failing mended']);
+    expect(place.told()).toEqual([
+      'failed opened',
+      'alerts-failing opened',
+      'alerts-failing mended',
+    ]);
     expect(new Set(place.told('broken'))).toEqual(new Set(['failed opened']));
   });
 
@@ -163,7 +178,9 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
       await place.rounds(2);
       expect(place.told()).toEqual(['failed opened', 'held-up opened']);
       const {rows} = await client.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
-      const [alert] = await place.query(`SELECT subject, text FROM sync.alerts WHERE cause = 'held-up'`);
+      const [alert] = await place.query(
+        `SELECT subject, text FROM sync.alerts WHERE cause = 'held-up'`,
+      );
       expect(alert).toEqual({
         subject: String(rows[0]?.pid),
         text: expect.stringContaining('which has locked sync.sweeps'),

@@ -51,7 +51,9 @@ test('leaves out the place of what concerns no account', () => {
 });
 
 test('counts in a digest what needs a person and what is over, and tells the first twenty', () => {
-  const many = message(...Array.from({length: 30}, (_, at) => news(at < 7 ? {news: 'mended'} : {})));
+  const many = message(
+    ...Array.from({length: 30}, (_, at) => news(at < 7 ? {news: 'mended'} : {})),
+  );
   expect(titleOf(many)).toBe('30 alerts: 23 need a person, 7 are over');
   expect(linesOf(many).filter((line) => !line.startsWith(' '))).toHaveLength(21);
   expect(linesOf(many).at(-1)).toBe('and 10 more: fieldmirror alerts list');

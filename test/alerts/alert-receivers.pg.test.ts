@@ -32,7 +32,13 @@ afterEach(async () => {
 const worker = join(import.meta.dirname, '..', 'support', 'alert-worker.ts');
 const startWorker = (more: Readonly<Record<string, string>> = {}) =>
   spawn(process.execPath, [worker], {
-    env: {PATH: process.env.PATH, DATABASE_URL: place.url, KEY: keyText, SMTP_URL: mail.url, ...more},
+    env: {
+      PATH: process.env.PATH,
+      DATABASE_URL: place.url,
+      KEY: keyText,
+      SMTP_URL: mail.url,
+      ...more,
+    },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
 
@@ -69,7 +75,9 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
     await place.query(failedSweep.mends);
     for (const _time of [1, 2, 3]) await place.round();
     expect(box().arrived).toHaveLength(2);
-    expect(textOf(box().arrived[1] as Arrived)).toContain('over: acme, jobs: the last full sweep failed');
+    expect(textOf(box().arrived[1] as Arrived)).toContain(
+      'over: acme, jobs: the last full sweep failed',
+    );
   });
 
   test('that fails three times gets the same message by the same id, until it takes it', async () => {
@@ -97,7 +105,9 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
       return undefined;
     };
     await once(killed, 'exit');
-    expect(await place.query('SELECT state FROM sync.alert_deliveries')).toEqual([{state: 'sending'}]);
+    expect(await place.query('SELECT state FROM sync.alert_deliveries')).toEqual([
+      {state: 'sending'},
+    ]);
     await place.round();
     expect(box().arrived).toHaveLength(1);
     await place.pass('2 minutes');
@@ -133,7 +143,9 @@ describe('a webhook', () => {
       type: 'alert.opened',
       data: {rule: 'ops', alerts: [{cause: 'failed', stream: 'jobs'}]},
     });
-    expect(() => new Webhook(secret).verify(`${body} `, headers as Record<string, string>)).toThrow();
+    expect(() =>
+      new Webhook(secret).verify(`${body} `, headers as Record<string, string>),
+    ).toThrow();
   });
 
   test('is not redirected: what answers so has not taken it', async () => {
@@ -185,10 +197,14 @@ test('a mail goes through the server and with the password of its rule; the pass
   await place.round();
   expect(mail.arrived).toHaveLength(1);
   expect(mail.arrived[0]?.headers.from).toContain('alerts@example.com');
-  const [row] = await place.query(`SELECT last_error FROM sync.alert_deliveries WHERE state = 'due'`);
+  const [row] = await place.query(
+    `SELECT last_error FROM sync.alert_deliveries WHERE state = 'due'`,
+  );
   expect(row?.last_error).toMatch(/expected it to take the mail, got an answer of 535 \[EAUTH\]/);
   const tables = ['alert_rules', 'alerts', 'alert_deliveries'];
-  const rows = await Promise.all(tables.map((name) => place.query(`SELECT t::text FROM sync.${name} AS t`)));
+  const rows = await Promise.all(
+    tables.map((name) => place.query(`SELECT t::text FROM sync.${name} AS t`)),
+  );
   expect(JSON.stringify([rows, place.logged])).not.toMatch(/sesame|barley/);
 });
 
@@ -203,7 +219,9 @@ test('the address of a receiver is in no row, line or error', async () => {
   await place.round();
   expect(http.arrived.length).toBeGreaterThan(3);
   const tables = ['alert_rules', 'alerts', 'alert_deliveries'];
-  const rows = await Promise.all(tables.map((name) => place.query(`SELECT t::text FROM sync.${name} AS t`)));
+  const rows = await Promise.all(
+    tables.map((name) => place.query(`SELECT t::text FROM sync.${name} AS t`)),
+  );
   expect(JSON.stringify([rows, place.logged])).not.toContain('hush');
 });
 

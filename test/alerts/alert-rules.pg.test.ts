@@ -5,7 +5,13 @@ import {endLook, takeLook} from '../../src/alerts/alerts.ts';
 import {findFailingRules} from '../../src/alerts/receiver-concerns.ts';
 import {listRuleHealth} from '../../src/alerts/rule-health.ts';
 import {failedSweep} from '../support/alerts-place.ts';
-import {addWorker, ago, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
+import {
+  addWorker,
+  ago,
+  cancelChanges,
+  openToldPlace,
+  type ToldPlace,
+} from '../support/told-place.ts';
 
 let place: ToldPlace;
 
@@ -100,7 +106,9 @@ describe('many things at once', () => {
     expect(rows).toEqual([
       {text: expect.stringMatching(/^30 changes need a decision, change 101 the first/)},
     ]);
-    expect(await place.query('SELECT count(*)::integer AS count FROM sync.alerts')).toEqual([{count: 101}]);
+    expect(await place.query('SELECT count(*)::integer AS count FROM sync.alerts')).toEqual([
+      {count: 101},
+    ]);
     expect(place.http.arrived).toHaveLength(1);
   });
 });
@@ -117,7 +125,11 @@ describe('a rule', () => {
     await place.addHook('cause', {cause: ['no-worker', 'drift']});
     await place.addHook('account', {accountId: '2'});
     await place.rounds();
-    expect(place.told('all').toSorted()).toEqual(['failed opened', 'failed opened', 'no-worker opened']);
+    expect(place.told('all').toSorted()).toEqual([
+      'failed opened',
+      'failed opened',
+      'no-worker opened',
+    ]);
     expect(place.told('cause')).toEqual(['no-worker opened']);
     expect(place.alertsOf('account').map(({account}) => account)).toEqual(['other']);
   });
@@ -128,7 +140,10 @@ describe('a rule', () => {
     await place.rounds();
     await place.addHook('later');
     await place.rounds();
-    expect([place.told('first'), place.told('later')]).toEqual([['failed opened'], ['failed opened']]);
+    expect([place.told('first'), place.told('later')]).toEqual([
+      ['failed opened'],
+      ['failed opened'],
+    ]);
   });
 
   test('gives a message up after thirty tries, with a line in the log and a concern', async () => {
@@ -139,10 +154,14 @@ describe('a rule', () => {
     await place.query('UPDATE sync.alert_deliveries SET attempts = 29, fence = 29');
     await place.pass('1 hour');
     await place.rounds();
-    expect(await place.query('SELECT state FROM sync.alert_deliveries')).toEqual([{state: 'failed'}]);
+    expect(await place.query('SELECT state FROM sync.alert_deliveries')).toEqual([
+      {state: 'failed'},
+    ]);
     expect(place.logged.filter((line) => line.includes('alert.given_up'))).toHaveLength(1);
     const rules = await listRuleHealth(place.pool);
-    expect(rules).toMatchObject([{rule: 'ops', givenUp: 1, lastError: expect.stringMatching(/got 500$/)}]);
+    expect(rules).toMatchObject([
+      {rule: 'ops', givenUp: 1, lastError: expect.stringMatching(/got 500$/)},
+    ]);
     const [{now} = {}] = await place.query('SELECT now() AS now');
     expect(findFailingRules(rules, {workers: [], keyIds: []}, String(now))[0]?.text).toMatch(
       /rule ops do not arrive \(1 given up\)/,

@@ -21,7 +21,8 @@ afterEach(async () => {
   await place.close();
 });
 
-const run = (...args: string[]) => runCommand(args, {DATABASE_URL: place.url, FIELDMIRROR_KEY: keyText});
+const run = (...args: string[]) =>
+  runCommand(args, {DATABASE_URL: place.url, FIELDMIRROR_KEY: keyText});
 
 /** Applies a file with these rules. */
 async function apply(rules: string) {
@@ -37,9 +38,18 @@ describe('a rule that a file has made', () => {
     const made = await apply(
       'ops: {receiver: webhook, host: hooks.example.com, causes: [failed], quiet: 60m}',
     );
-    expect(made, made.stderr).toMatchObject({code: 0, stdout: expect.stringMatching(/ops \/ causes/)});
+    expect(made, made.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/ops \/ causes/),
+    });
     expect(await listRules(place.pool)).toMatchObject([
-      {name: 'ops', hasAddress: false, target: 'hooks.example.com', causes: ['failed'], quietMs: 3_600_000},
+      {
+        name: 'ops',
+        hasAddress: false,
+        target: 'hooks.example.com',
+        causes: ['failed'],
+        quietMs: 3_600_000,
+      },
     ]);
     expect((await run('doctor')).stdout.replaceAll(/\s+/g, ' ')).toContain(
       'alert rule ops waits for its address; fieldmirror alerts add ops --webhook -',
@@ -55,7 +65,9 @@ describe('a rule that a file has made', () => {
     await place.query(failedSweep.breaks);
     await place.rounds();
     expect(await concerns()).toEqual([]);
-    await place.query(`UPDATE sync.alert_rules SET created_at = created_at - interval '11 minutes'`);
+    await place.query(
+      `UPDATE sync.alert_rules SET created_at = created_at - interval '11 minutes'`,
+    );
     await place.rounds();
     expect(await concerns()).toEqual([
       {
@@ -64,23 +76,46 @@ describe('a rule that a file has made', () => {
       },
     ]);
 
-    const both = await run('alerts', 'add', 'ops', '--webhook', `${place.http.url}/ops`, '--cause', 'copy');
-    expect(both).toMatchObject({code: 2, stderr: expect.stringMatching(/address of ops alone.*got --cause/)});
+    const both = await run(
+      'alerts',
+      'add',
+      'ops',
+      '--webhook',
+      `${place.http.url}/ops`,
+      '--cause',
+      'copy',
+    );
+    expect(both).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/address of ops alone.*got --cause/),
+    });
     const other = await run('alerts', 'add', 'ops', '--slack', `${place.http.url}/ops`);
-    expect(other).toMatchObject({code: 2, stderr: expect.stringContaining('an address for webhook')});
-    const added = await run('alerts', 'add', 'ops', '--webhook', `${place.http.url}/ops?s3cret`, '--json');
+    expect(other).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('an address for webhook'),
+    });
+    const added = await run(
+      'alerts',
+      'add',
+      'ops',
+      '--webhook',
+      `${place.http.url}/ops?s3cret`,
+      '--json',
+    );
     expect(added, added.stderr).toMatchObject({code: 0});
     expect(JSON.parse(added.stdout).secret).toMatch(/^whsec_/);
     await place.rounds();
-    expect(place.http.arrived.map(({path, body}) => [path, JSON.parse(body).data.alerts[0].cause])).toEqual([
-      ['/ops?s3cret', 'failed'],
-    ]);
+    expect(
+      place.http.arrived.map(({path, body}) => [path, JSON.parse(body).data.alerts[0].cause]),
+    ).toEqual([['/ops?s3cret', 'failed']]);
     expect(await run('alerts', 'add', 'ops', '--webhook', place.http.url)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('there is a rule ops already'),
     });
     const told = await run('config', 'export');
-    expect(told.stdout).toMatch(/^alerts:\n {2}ops:\n {4}receiver: webhook\n {4}host: 127\.0\.0\.1:\d+\n/m);
+    expect(told.stdout).toMatch(
+      /^alerts:\n {2}ops:\n {4}receiver: webhook\n {4}host: 127\.0\.0\.1:\d+\n/m,
+    );
     expect(told.stdout).not.toMatch(/s3cret|whsec/);
     expect(await run('config', 'plan', file, '--check')).toMatchObject({code: 0});
   });
@@ -112,10 +147,23 @@ describe('a rule that a file has made', () => {
     expect(made, made.stderr).toMatchObject({code: 0});
     expect(await listRules(place.pool)).toMatchObject([{hasAddress: true, keyId: null}]);
     expect(await apply('desk: {to: two@example.com, own_server: true}')).toMatchObject({code: 0});
-    expect(await listRules(place.pool)).toMatchObject([{hasAddress: false, target: 'two@example.com'}]);
+    expect(await listRules(place.pool)).toMatchObject([
+      {hasAddress: false, target: 'two@example.com'},
+    ]);
     const smtp = 'smtps://user:s3cret@mail.example.com';
-    const wrong = await run('alerts', 'add', 'desk', '--email', 'three@example.com', '--smtp', smtp);
-    expect(wrong).toMatchObject({code: 2, stderr: expect.stringContaining('--email ADDRESS --smtp -')});
+    const wrong = await run(
+      'alerts',
+      'add',
+      'desk',
+      '--email',
+      'three@example.com',
+      '--smtp',
+      smtp,
+    );
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--email ADDRESS --smtp -'),
+    });
     const added = await run('alerts', 'add', 'desk', '--email', 'two@example.com', '--smtp', smtp);
     expect(added, added.stderr).toMatchObject({code: 0});
     expect(await run('config', 'plan', file, '--check')).toMatchObject({code: 0});

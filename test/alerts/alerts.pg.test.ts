@@ -21,7 +21,9 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await query('DELETE FROM sync.alert_rules; DELETE FROM sync.alerts; DELETE FROM sync.alert_looks');
+  await query(
+    'DELETE FROM sync.alert_rules; DELETE FROM sync.alerts; DELETE FROM sync.alert_looks',
+  );
   http.manners = () => undefined;
 });
 
@@ -49,7 +51,13 @@ describe('add', () => {
       expect(text).not.toContain('hush');
     }
     expect(JSON.parse(listed.stdout).rules).toMatchObject([
-      {name: 'ops', receiver: 'webhook', target: new URL(http.url).host, quietMs: 14_400_000, everyMs: null},
+      {
+        name: 'ops',
+        receiver: 'webhook',
+        target: new URL(http.url).host,
+        quietMs: 14_400_000,
+        everyMs: null,
+      },
     ]);
   });
 
@@ -57,8 +65,12 @@ describe('add', () => {
     const bare = {...place.env, FIELDMIRROR_SMTP_URL: mail.url};
     const refused = await runCommand(['alerts', 'add', 'ops', '--ping', `${http.url}/p`], bare);
     expect(refused).toMatchObject({code: 2, stdout: ''});
-    expect(refused.stderr).toMatch(/expected a key to seal.*openssl rand -base64 32.*FIELDMIRROR_KEY/);
-    expect(await runCommand(['alerts', 'add', 'ops', '--email', 'ops@example.com'], bare)).toMatchObject({
+    expect(refused.stderr).toMatch(
+      /expected a key to seal.*openssl rand -base64 32.*FIELDMIRROR_KEY/,
+    );
+    expect(
+      await runCommand(['alerts', 'add', 'ops', '--email', 'ops@example.com'], bare),
+    ).toMatchObject({
       code: 0,
     });
     const tested = await runCommand(['alerts', 'test', 'ops'], bare);
@@ -72,7 +84,10 @@ describe('add', () => {
   test('asks for an address that is given as -, so that no list of processes shows it', async () => {
     const shell = `printf '%s' '${http.url}/typed' | "$NODE" "$MAIN" alerts add ops --slack -`;
     const vars = {...env, NODE: process.execPath, MAIN: main};
-    expect(await startProgram(['sh', '-c', shell], vars).ended).toMatchObject({code: 0, stderr: ''});
+    expect(await startProgram(['sh', '-c', shell], vars).ended).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
     expect(await alerts('test', 'ops')).toMatchObject({code: 0});
     expect(http.arrived.at(-1)?.path).toBe('/typed');
     expect(await alerts('add', 'other', '--slack', '-')).toMatchObject({
@@ -104,8 +119,16 @@ describe('add', () => {
       ['--email', 'a@example.com,b@example.com'],
       /expected an address such as ops@example\.com/,
     ],
-    ['a header in a mailbox', ['--email', 'a@example.com\r\nBcc:b@example.com'], /expected an address/],
-    ['another server', ['--email', 'a@example.com', '--smtp', 'https://hush.example.com'], /expected smtps:/],
+    [
+      'a header in a mailbox',
+      ['--email', 'a@example.com\r\nBcc:b@example.com'],
+      /expected an address/,
+    ],
+    [
+      'another server',
+      ['--email', 'a@example.com', '--smtp', 'https://hush.example.com'],
+      /expected smtps:/,
+    ],
     [
       'an unknown cause',
       ['--ping', 'https://example.com', '--cause', 'quarantin'],
@@ -121,7 +144,11 @@ describe('add', () => {
       ['--ping', 'https://example.com', '--every', 'often'],
       /expected a span such as 30s/,
     ],
-    ['an unknown account', ['--ping', 'https://example.com', '--account', 'nowhere'], /no account "nowhere"/],
+    [
+      'an unknown account',
+      ['--ping', 'https://example.com', '--account', 'nowhere'],
+      /no account "nowhere"/,
+    ],
   ])('refuses %s, and repeats no secret', async (_, args, message) => {
     const refused = await alerts('add', 'ops', ...args);
     expect(refused).toMatchObject({code: 2, stdout: '', stderr: expect.stringMatching(message)});
@@ -146,7 +173,9 @@ describe('test', () => {
       code: 0,
       stdout: expect.stringMatching(/took it: 200, in \d+ ms/),
     });
-    expect(JSON.parse(http.arrived.at(-1)?.body ?? '{}').text).toContain('a test of the alert rule ops');
+    expect(JSON.parse(http.arrived.at(-1)?.body ?? '{}').text).toContain(
+      'a test of the alert rule ops',
+    );
     http.manners = () => 404;
     const failed = await alerts('test', 'ops');
     expect(failed).toMatchObject({
@@ -186,9 +215,14 @@ test('a rule that is removed tells nobody, and with the last one the alerts go',
   await alerts('add', 'ops', '--email', 'ops@example.com');
   await query(`INSERT INTO sync.alerts (cause, since, text) VALUES ('growth', now(), 'large')`);
   expect((await alerts('list')).stdout).toMatch(/Open now:\n {2}large \(found/);
-  expect(await alerts('remove', 'ops')).toMatchObject({code: 0, stdout: 'ops tells nobody any more\n'});
+  expect(await alerts('remove', 'ops')).toMatchObject({
+    code: 0,
+    stdout: 'ops tells nobody any more\n',
+  });
   expect(await query('SELECT FROM sync.alerts')).toEqual([]);
-  expect((await alerts('list')).stdout).toContain('nobody is told what is wrong: fieldmirror alerts add');
+  expect((await alerts('list')).stdout).toContain(
+    'nobody is told what is wrong: fieldmirror alerts add',
+  );
 });
 
 test('start sends what is wrong, and status names the rule whose messages do not arrive', async () => {

@@ -28,7 +28,9 @@ describe('what grows past its bound', () => {
   });
 
   test('is a bound of a table that is not there: it would not count, without a word', () => {
-    expect(findGrowth(readBounds('sync.nowhere=1MB'), [{name: 'sync.nowhere', bytes: null}])).toMatchObject([
+    expect(
+      findGrowth(readBounds('sync.nowhere=1MB'), [{name: 'sync.nowhere', bytes: null}]),
+    ).toMatchObject([
       {kind: 'growth', text: 'FIELDMIRROR_BOUNDS names sync.nowhere, and there is no such table'},
     ]);
   });

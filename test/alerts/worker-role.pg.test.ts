@@ -56,7 +56,9 @@ test('it mirrors the account, writes back what was changed, and has no more righ
   await owner.query(`INSERT INTO warehouse.tasks (name) VALUES ('Order a ladder')`);
   const second = await runCommand(['start', '--once', '--json'], env);
   expect(second, second.stderr).toMatchObject({code: 0});
-  expect((await owner.query('SELECT operation, state FROM sync.changes ORDER BY change_id')).rows).toEqual([
+  expect(
+    (await owner.query('SELECT operation, state FROM sync.changes ORDER BY change_id')).rows,
+  ).toEqual([
     {operation: 'update', state: 'done'},
     {operation: 'create', state: 'done'},
   ]);
@@ -74,15 +76,18 @@ test('it stays at work, makes a key for passwords, and stops, without a word of 
   expect((await owner.query(keys)).rowCount).toBe(0);
 });
 
-test.each(allTables.map(({name}) => name))('it neither writes nor removes the past of %s', async (name) => {
-  for (const statement of [
-    `UPDATE history.past_${name} SET valid_to = now()`,
-    `DELETE FROM history.past_${name}`,
-    `INSERT INTO history.past_${name} DEFAULT VALUES`,
-    `TRUNCATE history.past_${name}`,
-  ])
-    await expect(worker.query(statement)).rejects.toThrow('permission denied');
-});
+test.each(allTables.map(({name}) => name))(
+  'it neither writes nor removes the past of %s',
+  async (name) => {
+    for (const statement of [
+      `UPDATE history.past_${name} SET valid_to = now()`,
+      `DELETE FROM history.past_${name}`,
+      `INSERT INTO history.past_${name} DEFAULT VALUES`,
+      `TRUNCATE history.past_${name}`,
+    ])
+      await expect(worker.query(statement)).rejects.toThrow('permission denied');
+  },
+);
 
 test('nor history.edits, nor what was changed and sent', async () => {
   for (const statement of [

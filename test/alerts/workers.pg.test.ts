@@ -45,7 +45,11 @@ async function add(name: string): Promise<void> {
   const account = await upsertAccount(client, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
   const {accountId} = account;
   for (const key of parseKeys(FIELDMIRROR_KEY))
-    await keepSealedToken(client, accountId, seal(new Secret(server.tokenOf(name)), key, accountId));
+    await keepSealedToken(
+      client,
+      accountId,
+      seal(new Secret(server.tokenOf(name)), key, accountId),
+    );
   await beginAccount(
     client,
     account,
@@ -75,7 +79,9 @@ async function readRows(): Promise<Record<string, unknown>[]> {
 async function check(changed: Readonly<Record<string, string>> = env) {
   const {code, stdout} = await runCommand(['status', '--json'], changed);
   const {concerns, workers} = JSON.parse(stdout);
-  const about = concerns.filter(({kind}: {kind: string}) => kind === 'no-worker' || kind === 'unserved');
+  const about = concerns.filter(
+    ({kind}: {kind: string}) => kind === 'no-worker' || kind === 'unserved',
+  );
   return {code, workers, about};
 }
 
@@ -94,10 +100,15 @@ describe('a worker', () => {
       host: expect.any(String),
       version: expect.stringMatching(/^\d/),
     });
-    expect((await check()).workers).toMatchObject([{isAlive: true, accountIds: ['1'], pid: worker.pid}]);
+    expect((await check()).workers).toMatchObject([
+      {isAlive: true, accountIds: ['1'], pid: worker.pid},
+    ]);
     expect((await check()).about).toEqual([]);
     expect(await examine()).toMatchObject([
-      {state: 'good', found: expect.stringMatching(new RegExp(`pid ${worker.pid}, .*: 1 account$`))},
+      {
+        state: 'good',
+        found: expect.stringMatching(new RegExp(`pid ${worker.pid}, .*: 1 account$`)),
+      },
     ]);
     worker.kill('SIGINT');
     expect(await ended).toMatchObject({code: 0});
@@ -124,7 +135,9 @@ describe('a worker', () => {
         next: 'fieldmirror start',
       },
     ]);
-    expect(await examine()).toMatchObject([{state: 'warning', found: expect.stringContaining('no worker')}]);
+    expect(await examine()).toMatchObject([
+      {state: 'warning', found: expect.stringContaining('no worker')},
+    ]);
     await client.query(
       'INSERT INTO sync.workers SELECT gen_random_uuid(), host, pid + 1, version, now(), now(), account_ids, key_ids FROM sync.workers',
     );
@@ -139,7 +152,9 @@ describe('a worker', () => {
     );
     expect(await check()).toMatchObject({
       code: 1,
-      about: [{kind: 'no-worker', text: expect.stringMatching(/1 schedule is due, the first for 2 min/)}],
+      about: [
+        {kind: 'no-worker', text: expect.stringMatching(/1 schedule is due, the first for 2 min/)},
+      ],
     });
   });
 
@@ -234,12 +249,15 @@ describe('a clock that is far from that of Postgres', () => {
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`const now = Date.now; Date.now = () => now() + ${ms};`)}`,
   });
 
-  test.each([120_000, -120_000, 86_400_000, -86_400_000])('by %i ms: start begins nothing', async (ms) => {
-    const ended = await runCommand(['start', '--once'], shifted(ms));
-    const words = /Postgres' clock: expected at most 60 s apart from ours, got .* NTP/;
-    expect(ended).toMatchObject({code: 3, stdout: '', stderr: expect.stringMatching(words)});
-    expect((await client.query('SELECT FROM sync.accounts')).rowCount).toBe(0);
-  });
+  test.each([120_000, -120_000, 86_400_000, -86_400_000])(
+    'by %i ms: start begins nothing',
+    async (ms) => {
+      const ended = await runCommand(['start', '--once'], shifted(ms));
+      const words = /Postgres' clock: expected at most 60 s apart from ours, got .* NTP/;
+      expect(ended).toMatchObject({code: 3, stdout: '', stderr: expect.stringMatching(words)});
+      expect((await client.query('SELECT FROM sync.accounts')).rowCount).toBe(0);
+    },
+  );
 
   test('by 10 s is let pass: the doctor tells of it', async () => {
     expect(await runCommand(['start', '--once'], shifted(10_000))).toMatchObject({code: 0});

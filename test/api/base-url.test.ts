@@ -54,7 +54,8 @@ describe('a base address', () => {
 test.each(['', 'a b', 'a:b', 'a\nb', 'ä', 'a\u0000'])(
   '%j is no token, and the error does not repeat it',
   (text) => {
-    const open = () => createTransport({baseUrl: 'https://h.example', token: new Secret(`canary${text}`)});
+    const open = () =>
+      createTransport({baseUrl: 'https://h.example', token: new Secret(`canary${text}`)});
     if (text === '')
       expect(() => createTransport({baseUrl: 'https://h.example', token: new Secret('')})).toThrow(
         UsageError,

@@ -53,20 +53,32 @@ describe('every operation of the specification asks what its table says', () => 
     ['POST', '/customers/5/jobs.xml', (c) => c.jobs.create('5', {name: 'A'})],
     ['PUT', '/jobs/7.xml', (c) => c.jobs.update('7', {employee_ids: ['1']})],
     ['DELETE', '/jobs/7.xml', (c) => c.jobs.remove('7')],
-    ['POST', '/jobs/7/job_charges.xml', (c) => c.jobCharges.create('7', {item_id: '3', quantity: '2'})],
+    [
+      'POST',
+      '/jobs/7/job_charges.xml',
+      (c) => c.jobCharges.create('7', {item_id: '3', quantity: '2'}),
+    ],
     ['GET', '/employees.xml', (c) => c.employees.list()],
     ['GET', '/employees/3.xml', (c) => c.employees.show('3')],
     ['POST', '/employees.xml', (c) => c.employees.create({name: 'A', can_login: 'true'})],
     ['PUT', '/employees/3.xml', (c) => c.employees.update('3', {name: 'A'})],
     ['GET', '/jobs/7/time_entries.xml', (c) => c.timeEntries.list('7')],
     ['GET', '/jobs/7/time_entries/9.xml', (c) => c.timeEntries.show('7', '9')],
-    ['POST', '/jobs/7/time_entries.xml', (c) => c.timeEntries.create('7', {number_of_hours: '1.5'})],
+    [
+      'POST',
+      '/jobs/7/time_entries.xml',
+      (c) => c.timeEntries.create('7', {number_of_hours: '1.5'}),
+    ],
     [
       'PUT',
       '/jobs/7/time_entries/9.xml',
       (c) => c.timeEntries.update({parentNumber: '7', id: '9'}, {number_of_hours: '2'}),
     ],
-    ['DELETE', '/jobs/7/time_entries/9.xml', (c) => c.timeEntries.remove({parentNumber: '7', id: '9'})],
+    [
+      'DELETE',
+      '/jobs/7/time_entries/9.xml',
+      (c) => c.timeEntries.remove({parentNumber: '7', id: '9'}),
+    ],
     [
       'GET',
       '/tasks.xml?page=1&completed=false&scheduled_at=today',
@@ -88,7 +100,11 @@ describe('every operation of the specification asks what its table says', () => 
             `/${parent}/5/notes/6.xml`,
             (c) => c[notes].update({parentNumber: '5', id: '6'}, {note: 'B'}),
           ],
-          ['DELETE', `/${parent}/5/notes/6.xml`, (c) => c[notes].remove({parentNumber: '5', id: '6'})],
+          [
+            'DELETE',
+            `/${parent}/5/notes/6.xml`,
+            (c) => c[notes].remove({parentNumber: '5', id: '6'}),
+          ],
         ];
       },
     ),
@@ -124,7 +140,11 @@ describe('reads', () => {
   test('a show brings one record, under either root', async () => {
     for (const root of ['customer', 'customers']) {
       const {client} = await clientOf(`<${root}><id type="integer">1</id></${root}>`);
-      expect(await client.customers.show('1')).toEqual({names: ['id'], values: ['1'], isArray: false});
+      expect(await client.customers.show('1')).toEqual({
+        names: ['id'],
+        values: ['1'],
+        isArray: false,
+      });
     }
   });
 
@@ -143,7 +163,9 @@ describe('reads', () => {
   test('a list that always exists and is not there means a wrong address', async () => {
     const {client} = await clientOf('', {status: 404});
     await expect(client.jobs.list()).rejects.toThrow(FatalError);
-    await expect(client.fetchPage('/jobs.xml', {page: '1'})).rejects.toThrow(/check the base address/);
+    await expect(client.fetchPage('/jobs.xml', {page: '1'})).rejects.toThrow(
+      /check the base address/,
+    );
   });
 
   test('a page comes as it is, for the sweep to look at its bytes', async () => {
@@ -215,7 +237,12 @@ describe('a write', () => {
       {},
       {outcome: 'done', record: null},
     ],
-    ['with errors under 200', '<errors><error>no</error></errors>', {}, {outcome: 'in-doubt', status: 200}],
+    [
+      'with errors under 200',
+      '<errors><error>no</error></errors>',
+      {},
+      {outcome: 'in-doubt', status: 200},
+    ],
     ['with another document', '<job><id>1</id></job>', {}, {outcome: 'in-doubt'}],
     ['with half a document', '<customer><id>1</id>', {}, {outcome: 'in-doubt'}],
     ['with plain text', 'OK', {}, {outcome: 'in-doubt'}],
@@ -226,13 +253,15 @@ describe('a write', () => {
     expect(seen[0]?.body).toContain('<customer><name>A</name></customer>');
   });
 
-  test.each(['', 'Customer successfully deleted', '<task><id>1</id></task>', '<message>deleted</message>'])(
-    'a delete answered %j is done',
-    async (body) => {
-      const {client} = await clientOf(body);
-      expect(await client.tasks.remove('1')).toMatchObject({outcome: 'done', record: null});
-    },
-  );
+  test.each([
+    '',
+    'Customer successfully deleted',
+    '<task><id>1</id></task>',
+    '<message>deleted</message>',
+  ])('a delete answered %j is done', async (body) => {
+    const {client} = await clientOf(body);
+    expect(await client.tasks.remove('1')).toMatchObject({outcome: 'done', record: null});
+  });
 
   test('a delete answered with errors is in doubt, whatever the status', async () => {
     const {client} = await clientOf(INVALID);

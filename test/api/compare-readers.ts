@@ -35,7 +35,10 @@ interface Pair {
   readonly makeFixture: (dialect: 'observed' | 'documented') => string;
   /** Null where it steps aside. */
   readonly quick: (body: Buffer, seen: SeenElements) => FieldRecord[] | null;
-  readonly strict: (body: Buffer, seen: SeenElements) => {records: FieldRecord[]; bad: readonly unknown[]};
+  readonly strict: (
+    body: Buffer,
+    seen: SeenElements,
+  ) => {records: FieldRecord[]; bad: readonly unknown[]};
 }
 
 const pairs = {
@@ -68,9 +71,12 @@ export function onlyRecord(page: string): string {
 export function compareReaders(kind: keyof typeof pairs, seeds: Iterable<number>): Tally {
   const tally = {taken: 0, leftSound: 0};
   const pair = pairs[kind];
-  const fixtures = (['observed', 'documented'] as const).map((dialect) => pair.makeFixture(dialect));
+  const fixtures = (['observed', 'documented'] as const).map((dialect) =>
+    pair.makeFixture(dialect),
+  );
   for (const seed of seeds) {
-    for (const fixture of fixtures) compare(pair, Buffer.from(mutate(fixture, seed, pieces)), {seed, tally});
+    for (const fixture of fixtures)
+      compare(pair, Buffer.from(mutate(fixture, seed, pieces)), {seed, tally});
   }
   return tally;
 }

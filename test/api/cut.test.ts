@@ -21,7 +21,10 @@ describe('a page of the service', () => {
       expect(bad).toEqual([]);
       expect(slices).toHaveLength(records.length);
       for (const [at, slice] of (slices ?? []).entries()) {
-        const alone = readList(Buffer.concat([Buffer.from('<jobs>'), slice, Buffer.from('</jobs>')]), JOBS);
+        const alone = readList(
+          Buffer.concat([Buffer.from('<jobs>'), slice, Buffer.from('</jobs>')]),
+          JOBS,
+        );
         expect(alone.records).toEqual([records[at]]);
         expect(String(slice)).toMatch(/^<job>[\s\S]*<\/job>$/);
       }
@@ -45,7 +48,8 @@ describe('a page of the service', () => {
   });
 
   test('keeps its words: job-type, job-charges, a text that says job', () => {
-    const record = '<job><job-type>a job> b</job-type><job_charges/><x-job>job</x-job><jobs>1</jobs></job>';
+    const record =
+      '<job><job-type>a job> b</job-type><job_charges/><x-job>job</x-job><jobs>1</jobs></job>';
     expect(cut(`${DECLARATION}<jobs>${record}</jobs>`)).toEqual([record]);
   });
 
@@ -71,7 +75,10 @@ describe('the cutter steps aside for', () => {
     ['a blank in a record tag', `${DECLARATION}${body.replace('<job>', '<job >')}`],
     ['a blank in a closing tag', `${DECLARATION}${body.replace('</job>', '</job >')}`],
     ['a record in a record', `${DECLARATION}${body.replace('1', '<job>2</job>')}`],
-    ['a record with an attribute in a record', `${DECLARATION}${body.replace('1', '<job id="2">2</job>')}`],
+    [
+      'a record with an attribute in a record',
+      `${DECLARATION}${body.replace('1', '<job id="2">2</job>')}`,
+    ],
     ['a self-closed record in a record', `${DECLARATION}${body.replace('1', '<job/>')}`],
     ['a self-closed record', `${DECLARATION}${body.replace('</jobs>', '<job/></jobs>')}`],
     ['something between records', `${DECLARATION}${body.replace('</jobs>', '<task/></jobs>')}`],
@@ -93,7 +100,8 @@ describe('the cutter steps aside for', () => {
   test('every truncation of a page', () => {
     const page = makeJobPage({jobs: 2});
     const whole = page.lastIndexOf('>') + 1;
-    for (let length = 0; length < whole; length++) expect(cutList(page.subarray(0, length), JOBS)).toBeNull();
+    for (let length = 0; length < whole; length++)
+      expect(cutList(page.subarray(0, length), JOBS)).toBeNull();
   });
 });
 

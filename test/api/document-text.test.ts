@@ -19,7 +19,11 @@ describe('bytes become text by', () => {
       Buffer.from(`\ufeff${xml('ISO-8859-1')}`),
       'text/xml; charset=iso-8859-1',
     ],
-    ['the header against the declaration', Buffer.from(xml('ISO-8859-1')), 'application/xml; charset=utf-8'],
+    [
+      'the header against the declaration',
+      Buffer.from(xml('ISO-8859-1')),
+      'application/xml; charset=utf-8',
+    ],
     [
       'the header against a declaration of UTF-8',
       Buffer.from(xml('UTF-8'), 'latin1'),
@@ -33,25 +37,44 @@ describe('bytes become text by', () => {
     ],
     ['UTF-16 little endian with a mark', Buffer.from(`\ufeff${xml('UTF-16')}`, 'utf16le'), null],
     ['UTF-16 little endian without', Buffer.from(xml('UTF-16'), 'utf16le'), null],
-    ['UTF-16 big endian with a mark', Buffer.from(`\ufeff${xml('UTF-16')}`, 'utf16le').swap16(), null],
+    [
+      'UTF-16 big endian with a mark',
+      Buffer.from(`\ufeff${xml('UTF-16')}`, 'utf16le').swap16(),
+      null,
+    ],
     ['nothing said', Buffer.from('<jobs><job><name>caf\u00e9</name></job></jobs>'), null],
   ])('%s', (_, body, contentType) => {
     expect(readList(body, JOBS, {contentType}).records[0]?.values).toEqual(['caf\u00e9']);
     expect(readListApart(body, JOBS, {contentType}).records[0]?.values).toEqual(['caf\u00e9']);
-    const single = Buffer.from(body.toString('latin1').replace(/<(\/?)(?:\0?)jobs>/g, ''), 'latin1');
-    if (!body.includes(0)) expect(readRecord(single, JOBS, {contentType}).values).toEqual(['caf\u00e9']);
+    const single = Buffer.from(
+      body.toString('latin1').replace(/<(\/?)(?:\0?)jobs>/g, ''),
+      'latin1',
+    );
+    if (!body.includes(0))
+      expect(readRecord(single, JOBS, {contentType}).values).toEqual(['caf\u00e9']);
   });
 
   test.each<[string, Buffer, RegExp]>([
     ['bytes that are not UTF-8', Buffer.from(xml('UTF-8'), 'latin1'), /not UTF-8/],
     [
       'an overlong form',
-      Buffer.from([...Buffer.from('<jobs><job><a>'), 0xc0, 0xaf, ...Buffer.from('</a></job></jobs>')]),
+      Buffer.from([
+        ...Buffer.from('<jobs><job><a>'),
+        0xc0,
+        0xaf,
+        ...Buffer.from('</a></job></jobs>'),
+      ]),
       /not UTF-8/,
     ],
     [
       'an encoded surrogate',
-      Buffer.from([...Buffer.from('<jobs><job><a>'), 0xed, 0xa0, 0x80, ...Buffer.from('</a></job></jobs>')]),
+      Buffer.from([
+        ...Buffer.from('<jobs><job><a>'),
+        0xed,
+        0xa0,
+        0x80,
+        ...Buffer.from('</a></job></jobs>'),
+      ]),
       /not UTF-8/,
     ],
     ['bytes beyond declared ASCII', Buffer.from(xml('US-ASCII')), /not US-ASCII/],

@@ -7,7 +7,8 @@ import {openTransport} from './open-transport.ts';
 import {EMPTY_LIST, failureOf} from './read-outcome.ts';
 import {startRawServer, startServer, startTlsServer} from './scripted-server.ts';
 
-const page = '<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Please sign in</body></html>';
+const page =
+  '<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Please sign in</body></html>';
 const html = 'text/html; charset=utf-8';
 
 /** An address, and what is said of it. */
@@ -19,7 +20,8 @@ interface Wrong {
 const answering =
   (status: number, type: string, body = page) =>
   async () =>
-    (await startServer((response) => response.writeHead(status, {'content-type': type}).end(body))).url;
+    (await startServer((response) => response.writeHead(status, {'content-type': type}).end(body)))
+      .url;
 
 const wrong: Readonly<Record<string, Wrong>> = {
   'a web page': {
@@ -91,7 +93,10 @@ describe.each(Object.entries(wrong))('%s', (name, {open, says}) => {
 
 test('a page of a gateway passes by itself, also before the first good answer', async () => {
   for (const status of [429, 500, 502, 503, 504]) {
-    const transport = openTransport(await answering(status, html)(), {isProven: false, retry: {attempts: 1}});
+    const transport = openTransport(await answering(status, html)(), {
+      isProven: false,
+      retry: {attempts: 1},
+    });
     expect(await failureOf(transport.read({path: '/jobs.xml'})), String(status)).toBeInstanceOf(
       RetryableError,
     );

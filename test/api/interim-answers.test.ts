@@ -36,9 +36,10 @@ describe('an interim answer ends no request', () => {
     });
     const transport = openTransport(server.url, once);
     for (let at = 1; at < bytes.length; at++)
-      expect(String((await answerOf(transport.read({path: '/jobs.xml'}))).body), `cut at ${at}`).toBe(
-        EMPTY_LIST,
-      );
+      expect(
+        String((await answerOf(transport.read({path: '/jobs.xml'}))).body),
+        `cut at ${at}`,
+      ).toBe(EMPTY_LIST);
   });
 
   test('before the answer to a write, which is sent once', async () => {
@@ -59,7 +60,9 @@ describe('an interim answer ends no request', () => {
     });
     const transport = openTransport(server.url, {...once, ca: TEST_CERTIFICATE});
     for (let at = 0; at < 2; at++)
-      expect(String((await answerOf(transport.read({path: '/jobs.xml'}))).body)).toBe('<jobs type="array"/>');
+      expect(String((await answerOf(transport.read({path: '/jobs.xml'}))).body)).toBe(
+        '<jobs type="array"/>',
+      );
   });
 });
 
@@ -78,9 +81,13 @@ describe('what only looks like one', () => {
 
   test('a 101 that nobody asked for is no answer', async () => {
     const server = await startRawServer((socket) =>
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n${whole}`),
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n${whole}`,
+      ),
     );
-    await expect(openTransport(server.url, once).read({path: '/jobs.xml'})).rejects.toThrow(/got .*closed/);
+    await expect(openTransport(server.url, once).read({path: '/jobs.xml'})).rejects.toThrow(
+      /got .*closed/,
+    );
   });
 
   test('an interim answer without end is cut off', async () => {
@@ -99,7 +106,9 @@ describe('what only looks like one', () => {
       socket.on('drain', pour);
       pour();
     });
-    const read = openTransport(server.url, {...once, limits: {timeoutMs: 100}}).read({path: '/jobs.xml'});
+    const read = openTransport(server.url, {...once, limits: {timeoutMs: 100}}).read({
+      path: '/jobs.xml',
+    });
     await expect(read).rejects.toThrow(/before the deadline/);
   });
 });

@@ -47,7 +47,10 @@ const KINDS: readonly [Kind, string][] = [
   ['text', 'customer-ref-list-id txn-number'],
   ['dateTime', 'txn-date'],
   ['decimal', 'sales-tax-percentage'],
-  ['text', 'item-sales-tax-ref-list-id item-sales-tax-ref-full-name customer-sales-tax-code-ref-list-id'],
+  [
+    'text',
+    'item-sales-tax-ref-list-id item-sales-tax-ref-full-name customer-sales-tax-code-ref-list-id',
+  ],
   ['text', Array.from({length: 10}, (_, n) => `custom-text${n + 11}`).join(' ')],
   ['decimal', 'duration'],
   ['dateTime', 'ends-at'],
@@ -82,7 +85,9 @@ const KINDS: readonly [Kind, string][] = [
 const FIELDS = KINDS.flatMap(([kind, names]) => names.split(' ').map((name) => ({kind, name})));
 
 const NEVER_NIL = new Set(
-  'id customer-id job-number created-at updated-at name status subtotal tax total description'.split(' '),
+  'id customer-id job-number created-at updated-at name status subtotal tax total description'.split(
+    ' ',
+  ),
 );
 
 function makeJob(number: number): string {
@@ -114,7 +119,8 @@ function makeText(kind: Kind, seed: number): string {
   if (kind === 'decimal') return `${seed % 1000}.${seed % 10}0`;
   if (kind === 'float') return `${seed % 90}.3333333333333`;
   if (kind === 'boolean') return String(seed % 2 === 0);
-  if (kind === 'dateTime') return `2031-0${1 + (seed % 9)}-${10 + (seed % 18)}T0${seed % 10}:30:00-05:00`;
+  if (kind === 'dateTime')
+    return `2031-0${1 + (seed % 9)}-${10 + (seed % 18)}T0${seed % 10}:30:00-05:00`;
   return TEXTS[seed % TEXTS.length] ?? '';
 }
 

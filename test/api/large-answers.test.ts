@@ -33,7 +33,11 @@ const zipped = (response: ServerResponse) => {
 };
 /** The head, with more headers than one piece holds, comes just before the body. */
 const behindLongHead = (response: ServerResponse) => {
-  response.writeHead(200, {...headers, 'x-long': 'a'.repeat(12_000), 'content-length': body.length});
+  response.writeHead(200, {
+    ...headers,
+    'x-long': 'a'.repeat(12_000),
+    'content-length': body.length,
+  });
   response.end(body);
 };
 

@@ -2,7 +2,12 @@ import {describe, expect, test} from 'vitest';
 import {kindOf, Latency} from '../../src/api/latency.ts';
 
 /** Takes in one answer after another; true when the last one is slow. */
-function takeIn(latency: Latency, running: number, answers: readonly number[], kind = 'list'): boolean {
+function takeIn(
+  latency: Latency,
+  running: number,
+  answers: readonly number[],
+  kind = 'list',
+): boolean {
   return answers.map((ms) => latency.isSlow(kind, ms, running)).at(-1) ?? false;
 }
 
@@ -57,7 +62,10 @@ describe('latency', () => {
     ['GET', '/jobs/17.xml', {include: 'notes'}, 'GET /jobs/N.xml?include'],
     ['GET', '/jobs.xml', {page: '9', include: 'notes'}, 'GET /jobs.xml?include&page'],
     ['PUT', '/jobs/17/notes/4.xml', {}, 'PUT /jobs/N/notes/N.xml?'],
-  ])('%s %s %j is of the kind that its numbers and values do not change', (method, path, query, kind) => {
-    expect(kindOf(method, path, query)).toBe(kind);
-  });
+  ])(
+    '%s %s %j is of the kind that its numbers and values do not change',
+    (method, path, query, kind) => {
+      expect(kindOf(method, path, query)).toBe(kind);
+    },
+  );
 });

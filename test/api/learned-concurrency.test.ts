@@ -69,7 +69,8 @@ describe('the learned concurrency of an account', () => {
 
   test('does not grow on answers that came while there was room for more', () => {
     const learned = new LearnedConcurrency(DEFAULT_CONCURRENCY);
-    for (let n = 0; n < 100; n++) learned.end(learned.begin(n), {load: 'in-time', kind: KIND}, n + 1);
+    for (let n = 0; n < 100; n++)
+      learned.end(learned.begin(n), {load: 'in-time', kind: KIND}, n + 1);
     expect(learned.concurrency).toBe(4);
   });
 
@@ -106,7 +107,8 @@ describe('the learned concurrency of an account', () => {
     // A service that works on five at once, in 400 ms each: further ones only wait for one another.
     const {running, end} = fullLine();
     const levels: number[] = [];
-    for (let n = 0; n < 2_000; n++) levels.push(end(1, 'in-time', 400 * Math.max(1, running.length / 5)));
+    for (let n = 0; n < 2_000; n++)
+      levels.push(end(1, 'in-time', 400 * Math.max(1, running.length / 5)));
     const settled = levels.slice(levels.findIndex((level, at) => level < (levels[at - 1] ?? 0)));
     expect(Math.max(...settled)).toBeGreaterThanOrEqual(8);
     expect(Math.max(...settled)).toBeLessThanOrEqual(13);
@@ -127,7 +129,10 @@ describe('the learned concurrency of an account', () => {
       ms: fc.nat({max: 5_000}),
       kind: fc.constantFrom('a', 'b'),
     });
-    const limits = fc.record({initial: fc.integer({min: 1, max: 20}), max: fc.integer({min: 1, max: 20})});
+    const limits = fc.record({
+      initial: fc.integer({min: 1, max: 20}),
+      max: fc.integer({min: 1, max: 20}),
+    });
     fc.assert(
       fc.property(limits, fc.array(step, {maxLength: 400}), (bounds, steps) => {
         const learned = new LearnedConcurrency(bounds);

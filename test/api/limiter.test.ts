@@ -39,7 +39,15 @@ describe('requests that wait', () => {
     ];
     for (let n = 0; n < all.length; n++) await endOne();
     await Promise.all(all);
-    expect(started).toEqual(['first', 'write 1', 'write 2', 'fresh 1', 'fresh 2', 'full 1', 'full 2']);
+    expect(started).toEqual([
+      'first',
+      'write 1',
+      'write 2',
+      'fresh 1',
+      'fresh 2',
+      'full 1',
+      'full 2',
+    ]);
   });
 
   test('are not so many that a late write has to wait for them', async () => {
@@ -70,7 +78,9 @@ describe('requests that wait', () => {
 
   test('never start where they were aborted before they came', async () => {
     const {started, run} = openLimiter(1);
-    await expect(run('late', 'fresh', AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough');
+    await expect(run('late', 'fresh', AbortSignal.abort(new Error('enough')))).rejects.toThrow(
+      'enough',
+    );
     await turnOfLoop();
     expect(started).toEqual([]);
   });

@@ -24,7 +24,9 @@ function clientOf(ask: Ask) {
 }
 
 const hang: Ask = (_page, signal) =>
-  new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), {once: true}));
+  new Promise((_, reject) =>
+    signal?.addEventListener('abort', () => reject(signal.reason), {once: true}),
+  );
 
 const OPTIONS = {path: '/jobs.xml', query: {include: 'notes'}, fromPage: 1};
 
@@ -53,7 +55,14 @@ describe('pages', () => {
     const client = {
       fetchPage: async (path: string, query: object): Promise<RawPage> => {
         queries.push({path, ...query});
-        return {body: Buffer.alloc(0), coding: '', bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
+        return {
+          body: Buffer.alloc(0),
+          coding: '',
+          bodyBytes: 0,
+          contentType: null,
+          dateHeader: null,
+          ms: 0,
+        };
       },
     };
     for await (const {page} of fetchPages(client, {...OPTIONS, fromPage: 7, knownPages: 0}))
@@ -74,14 +83,27 @@ describe('pages', () => {
     }): Promise<number[]> {
       let now = 0;
       const asked: number[] = [];
-      const fetchPage = async (_path: string, query: Readonly<Record<string, string>>): Promise<RawPage> => {
+      const fetchPage = async (
+        _path: string,
+        query: Readonly<Record<string, string>>,
+      ): Promise<RawPage> => {
         asked.push(Number(query.page));
         const ms = given.answerMs(Number(query.page));
-        return {body: Buffer.alloc(0), coding: '', bodyBytes: 0, contentType: null, dateHeader: null, ms};
+        return {
+          body: Buffer.alloc(0),
+          coding: '',
+          bodyBytes: 0,
+          contentType: null,
+          dateHeader: null,
+          ms,
+        };
       };
       const ahead: number[] = [];
       const {knownPages = null} = given;
-      for await (const {page} of fetchPages({fetchPage}, {...OPTIONS, knownPages, clock: () => now})) {
+      for await (const {page} of fetchPages(
+        {fetchPage},
+        {...OPTIONS, knownPages, clock: () => now},
+      )) {
         ahead.push(Math.max(...asked) - page);
         now += given.consumerMs;
         if (page === given.pages) break;
@@ -163,7 +185,14 @@ describe('pages', () => {
     const client = {
       fetchPage: async (_path: string, _query: object, call: Call = {}): Promise<RawPage> => {
         calls.push(call);
-        return {body: Buffer.alloc(0), coding: '', bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
+        return {
+          body: Buffer.alloc(0),
+          coding: '',
+          bodyBytes: 0,
+          contentType: null,
+          dateHeader: null,
+          ms: 0,
+        };
       },
     };
     const onAttempt = () => {};
@@ -183,7 +212,9 @@ describe('pages', () => {
   });
 
   test('are cut when the consumer throws', async () => {
-    const {client, cut} = clientOf(async (page, signal) => (page === 1 ? 'one' : await hang(page, signal)));
+    const {client, cut} = clientOf(async (page, signal) =>
+      page === 1 ? 'one' : await hang(page, signal),
+    );
     const consume = async () => {
       for await (const {page} of fetchPages(client, OPTIONS)) throw new Error(`no use for ${page}`);
     };

@@ -7,7 +7,8 @@ import {compareReaders, names, onlyRecord} from './compare-readers.ts';
 import {makeJobPage} from './job-page.ts';
 
 const terms = {limits: DEFAULT_LIMITS, seen: undefined};
-const documentOf = (inside: string) => Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${inside}\n`);
+const documentOf = (inside: string) =>
+  Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${inside}\n`);
 
 test('of 10,000 mutated records the quick reader reads none otherwise than the strict one', () => {
   const {taken, leftSound} = compareReaders(
@@ -54,6 +55,10 @@ test('a document that does not say its encoding is left to the strict reader', (
 test('a record that the quick reader leaves is read, or refused, by the strict one', () => {
   const commented = documentOf('<job><!-- a --><id>1</id></job>');
   expect(readRecord(commented, names)).toEqual(readOne(commented, names));
-  expect(() => readRecord(documentOf('<jobs><job><id>1</id></job></jobs>'), names)).toThrow(RetryableError);
-  expect(() => readRecord(documentOf('<job><id type="integer">x</id></job>'), names)).toThrow(RecordError);
+  expect(() => readRecord(documentOf('<jobs><job><id>1</id></job></jobs>'), names)).toThrow(
+    RetryableError,
+  );
+  expect(() => readRecord(documentOf('<job><id type="integer">x</id></job>'), names)).toThrow(
+    RecordError,
+  );
 });

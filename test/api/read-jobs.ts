@@ -13,13 +13,18 @@ export function readJobs(xml: string | Buffer, contentType: string | null = null
 /** The fields of a record as a plain object, for records that name no field twice. */
 export function fieldsOf(record: Value | undefined): Record<string, unknown> {
   if (record === null || record === undefined || typeof record === 'string') return {};
-  return Object.fromEntries(record.names.map((name, at) => [name, plain(record.values[at] ?? null)]));
+  return Object.fromEntries(
+    record.names.map((name, at) => [name, plain(record.values[at] ?? null)]),
+  );
 }
 
 function plain(value: Value): unknown {
   return typeof value === 'string' || value === null
     ? value
-    : {isArray: value.isArray, items: value.names.map((name, at) => [name, plain(value.values[at] ?? null)])};
+    : {
+        isArray: value.isArray,
+        items: value.names.map((name, at) => [name, plain(value.values[at] ?? null)]),
+      };
 }
 
 /** The error of a list that is refused; it must be worth a retry, unless it is said to be final. */

@@ -27,7 +27,9 @@ function isNode(value: unknown): value is WitnessNode {
   return typeof value === 'object' && value !== null;
 }
 
-function childrenOf(node: WitnessNode): {name: string; children: WitnessNode[]; attributes: WitnessNode}[] {
+function childrenOf(
+  node: WitnessNode,
+): {name: string; children: WitnessNode[]; attributes: WitnessNode}[] {
   return Object.entries(node)
     .filter(([name]) => name !== ':@' && name !== '#text' && !name.startsWith('?'))
     .map(([name, inner]) => {
@@ -66,7 +68,9 @@ function read(xml: string): {records: readonly FieldRecord[]; bad: number} | nul
     const {records, bad} = readList(Buffer.from(xml), JOBS);
     return {records, bad: bad.length};
   } catch (error) {
-    expect(error instanceof RetryableError || error instanceof FatalError, String(error)).toBe(true);
+    expect(error instanceof RetryableError || error instanceof FatalError, String(error)).toBe(
+      true,
+    );
     return null;
   }
 }

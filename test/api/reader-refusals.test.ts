@@ -24,7 +24,11 @@ describe('a document that is not whole and right is an error, never a shorter li
     ['one cut short between records', '<jobs type="array"><job><id>1</id></job>', /unclosed tag/],
     ['one cut short in a text', '<jobs><job><id>1</id></job><job><name>Smi', /unclosed tag/],
     ['mismatched tags', '<jobs><job><id>1</name></job></jobs>', /unexpected close tag/],
-    ['a garbled middle', '<jobs><job><id>1</id></job><job><name>Smi</jobs>', /unexpected close tag/],
+    [
+      'a garbled middle',
+      '<jobs><job><id>1</id></job><job><name>Smi</jobs>',
+      /unexpected close tag/,
+    ],
     ['a stray closing tag', '<jobs></job></jobs>', /unmatched closing tag|unexpected close tag/],
     ['two roots', '<jobs/><jobs/>', /one root/],
     ['text after the root', '<jobs/>more', /text data outside/],
@@ -33,7 +37,11 @@ describe('a document that is not whole and right is an error, never a shorter li
     ['text after the records', '<jobs><job><id>1</id></job>x</jobs>', /text mixed with elements/],
     ['text in an empty list', '<jobs type="array">none</jobs>', /text mixed with elements/],
     ['a nil list', '<jobs nil="true"/>', /nil/],
-    ['a raw ampersand', '<jobs><job><name>AT&T</name></job><job><name>x;</name></job></jobs>', /broken XML/],
+    [
+      'a raw ampersand',
+      '<jobs><job><name>AT&T</name></job><job><name>x;</name></job></jobs>',
+      /broken XML/,
+    ],
     [
       'a reference that swallows tags',
       '<jobs><job><a>&#x12</a></job><job><a>1</a></job><job><a>x;</a></job></jobs>',
@@ -60,7 +68,11 @@ describe('a document that is not whole and right is an error, never a shorter li
       '\n<?xml version="1.0"?><jobs/>',
       /1 blanks or line ends before <\?xml/,
     ],
-    ['a control character between records', '<jobs>\u0000<job><id>1</id></job></jobs>', /broken XML/],
+    [
+      'a control character between records',
+      '<jobs>\u0000<job><id>1</id></job></jobs>',
+      /broken XML/,
+    ],
     [
       'an attribute twice',
       '<jobs><job><a type="integer" type="integer">1</a></job></jobs>',
@@ -69,7 +81,11 @@ describe('a document that is not whole and right is an error, never a shorter li
     ['an attribute without quotes', '<jobs><job><a type=integer>1</a></job></jobs>', /unquoted/],
     ['a tag inside a tag', '<jobs><job<a>1</a></job></jobs>', /broken XML/],
   ])('%s', (_, xml, words) => {
-    const error = failureOf(xml, null, /DOCTYPE|before </.test(words.source) ? FatalError : RetryableError);
+    const error = failureOf(
+      xml,
+      null,
+      /DOCTYPE|before </.test(words.source) ? FatalError : RetryableError,
+    );
     expect(error.message).toMatch(words);
     expect(error.message).toContain('GET /jobs.xml at test: expected a whole <jobs> list, got');
   });
@@ -79,7 +95,9 @@ describe('a document that is not whole and right is an error, never a shorter li
       const page = makeJobPage({jobs: 2, dialect});
       const whole = page.lastIndexOf('>') + 1;
       for (let length = 0; length < whole; length++) {
-        expect(() => readList(page.subarray(0, length), JOBS), `at ${length}`).toThrow(RetryableError);
+        expect(() => readList(page.subarray(0, length), JOBS), `at ${length}`).toThrow(
+          RetryableError,
+        );
       }
       expect(readList(page.subarray(0, whole), JOBS).records).toHaveLength(2);
     }
@@ -94,9 +112,10 @@ describe('a document that is not whole and right is an error, never a shorter li
   });
 
   test('a DOCTYPE bomb is refused before it is parsed', () => {
-    const entities = Array.from({length: 100_000}, (_, n) => `<!ENTITY e${n} "&e${n - 1};&e${n - 1};">`).join(
-      '',
-    );
+    const entities = Array.from(
+      {length: 100_000},
+      (_, n) => `<!ENTITY e${n} "&e${n - 1};&e${n - 1};">`,
+    ).join('');
     // A parser would meet the broken end, and report that.
     for (const end of [']><jobs/>', '', '</nothing>'])
       expect(failureOf(`<!DOCTYPE a [${entities}${end}`, null, FatalError).message).toMatch(
@@ -113,7 +132,8 @@ describe('a document that is not whole and right is an error, never a shorter li
   test.each<[string, () => string, RegExp]>([
     [
       '1,200,000 attributes of one element',
-      () => `<jobs><job ${Array.from({length: 1_200_000}, (_, n) => `a${n}="1"`).join(' ')}/></jobs>`,
+      () =>
+        `<jobs><job ${Array.from({length: 1_200_000}, (_, n) => `a${n}="1"`).join(' ')}/></jobs>`,
       /more than 32 attributes in one element/,
     ],
     [
@@ -194,7 +214,9 @@ describe('a flaw inside one record spoils that record alone', () => {
     ['an unknown entity', '<a>caf&eacute;</a>', /unknown entity/],
     ['an unknown entity in an attribute', '<a b="&bogus;">1</a>', /unknown entity/],
   ])('%s', (_, fields, words) => {
-    const {records, bad} = readJobs(`<jobs type="array">${good}<job  >${fields}</job>\n${good}</jobs>`);
+    const {records, bad} = readJobs(
+      `<jobs type="array">${good}<job  >${fields}</job>\n${good}</jobs>`,
+    );
     expect(records.map(fieldsOf)).toEqual([{id: '1'}, {id: '1'}]);
     expect(bad).toHaveLength(1);
     expect(bad[0]?.index).toBe(1);
@@ -203,7 +225,9 @@ describe('a flaw inside one record spoils that record alone', () => {
   });
 
   test('a control character, whatever version of XML is declared', () => {
-    const {records, bad} = readJobs(`<?xml version="1.1"?><jobs>${good}<job><a>&#1;</a></job></jobs>`);
+    const {records, bad} = readJobs(
+      `<?xml version="1.1"?><jobs>${good}<job><a>&#1;</a></job></jobs>`,
+    );
     expect(records).toHaveLength(1);
     expect(bad[0]?.reason).toMatch(/XML forbids/);
   });
@@ -220,13 +244,19 @@ describe('a flaw inside one record spoils that record alone', () => {
     const {records, bad} = readJobs(xml);
     expect(records).toHaveLength(2);
     expect(bad[0]?.reason).toMatch(/longer than 1048576/);
-    expect(readJobs(`<jobs><job><a>${'x'.repeat(1_048_576)}</a></job></jobs>`).records).toHaveLength(1);
+    expect(
+      readJobs(`<jobs><job><a>${'x'.repeat(1_048_576)}</a></job></jobs>`).records,
+    ).toHaveLength(1);
   });
 
   test('a value too long, piece by piece', () => {
-    const {bad} = readList(Buffer.from(`<jobs><job><a>${'xy<!---->'.repeat(30)}</a></job></jobs>`), JOBS, {
-      limits: {valueLength: 50},
-    });
+    const {bad} = readList(
+      Buffer.from(`<jobs><job><a>${'xy<!---->'.repeat(30)}</a></job></jobs>`),
+      JOBS,
+      {
+        limits: {valueLength: 50},
+      },
+    );
     expect(bad[0]?.reason).toMatch(/longer than 50/);
   });
 

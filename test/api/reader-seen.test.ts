@@ -44,7 +44,9 @@ describe('what the reader saw', () => {
 
   test('of a nil field is the type it names, and nothing where it names none', () => {
     expect(
-      seenIn('<jobs><job><a type="integer" nil="true"/><b nil="true"/><c nil="false">x</c></job></jobs>'),
+      seenIn(
+        '<jobs><job><a type="integer" nil="true"/><b nil="true"/><c nil="false">x</c></job></jobs>',
+      ),
     ).toEqual({'': {a: ['integer'], b: [], c: ['text']}});
   });
 
@@ -60,10 +62,14 @@ describe('what the reader saw', () => {
   });
 
   test('keeps elements of different kinds apart, though they have the same fields', () => {
-    const pair = (one: string, two: string) => `<id type="${one}">1</id><name type="${two}">1</name>`;
+    const pair = (one: string, two: string) =>
+      `<id type="${one}">1</id><name type="${two}">1</name>`;
     const xml = `<jobs type="array"><job>${pair('integer', 'integer')}<job-type>${pair('decimal', 'float')}</job-type><notes type="array"><note>${pair('float', 'integer')}</note></notes><charges type="array"><note>${pair('integer', 'decimal')}</note></charges></job><job>${pair('integer', 'float')}</job></jobs>`;
     const seen = seenIn(xml);
-    expect(seen['']).toMatchObject({id: ['integer'], name: expect.arrayContaining(['integer', 'float'])});
+    expect(seen['']).toMatchObject({
+      id: ['integer'],
+      name: expect.arrayContaining(['integer', 'float']),
+    });
     expect(seen.job_type).toEqual({id: ['decimal'], name: ['float']});
     expect(seen['notes/note']).toEqual({id: ['float'], name: ['integer']});
     expect(seen['charges/note']).toEqual({id: ['integer'], name: ['decimal']});
@@ -84,18 +90,23 @@ describe('what the reader saw', () => {
 
   test('is of one document: nothing is left of the one before', () => {
     seenIn('<jobs><job><a type="integer">1</a></job></jobs>');
-    expect(seenIn('<jobs><job><a type="decimal">1</a></job></jobs>')).toEqual({'': {a: ['decimal']}});
+    expect(seenIn('<jobs><job><a type="decimal">1</a></job></jobs>')).toEqual({
+      '': {a: ['decimal']},
+    });
   });
 
   test('counts bad records too', () => {
     expect(
-      seenIn('<jobs><job><a type="integer">x</a></job><job><b type="boolean">true</b>&#1;</job></jobs>'),
+      seenIn(
+        '<jobs><job><a type="integer">x</a></job><job><b type="boolean">true</b>&#1;</job></jobs>',
+      ),
     ).toEqual({'': {a: ['integer'], b: ['boolean']}});
   });
 
   test('is the same for a single record', () => {
     const seen = new SeenElements();
-    const xml = '<job><id type="integer">1</id><notes><note><id type="integer">2</id></note></notes></job>';
+    const xml =
+      '<job><id type="integer">1</id><notes><note><id type="integer">2</id></note></notes></job>';
     readOne(Buffer.from(xml), JOBS, {seen});
     expect(describeSeen(seen)).toMatchObject({
       '': {id: ['integer'], notes: ['nested']},

@@ -16,7 +16,15 @@ describe('a list', () => {
     );
     expect(bad).toEqual([]);
     expect(records.map(fieldsOf)).toEqual([
-      {id: '7', job_number: '12', sub_total: '275.10', name: 'A & B', fax: null, on: null, phone: ''},
+      {
+        id: '7',
+        job_number: '12',
+        sub_total: '275.10',
+        name: 'A & B',
+        fax: null,
+        on: null,
+        phone: '',
+      },
       {id: '8'},
     ]);
   });
@@ -57,7 +65,9 @@ describe('a list', () => {
 
   test('keeps a repeated name, and thousands of children under one element', () => {
     const items = Array.from({length: 3000}, (_, n) => `<x-y>${n}</x-y>`).join('');
-    const {records} = readJobs(`<jobs><job><a>1</a><a>2</a><l type="array">${items}</l></job></jobs>`);
+    const {records} = readJobs(
+      `<jobs><job><a>1</a><a>2</a><l type="array">${items}</l></job></jobs>`,
+    );
     const [record] = records;
     expect(record?.names).toEqual(['a', 'a', 'l']);
     const inner = record?.values[2];
@@ -150,9 +160,9 @@ describe('values come exactly', () => {
     ['string', 'whatever'],
     ['Tax', 'whatever'],
   ])('type %s takes %s', (type, text) => {
-    expect(readJobs(`<jobs><job><f type="${type}">${text}</f></job></jobs>`).records[0]?.values).toEqual([
-      text,
-    ]);
+    expect(
+      readJobs(`<jobs><job><f type="${type}">${text}</f></job></jobs>`).records[0]?.values,
+    ).toEqual([text]);
   });
 });
 
@@ -169,7 +179,9 @@ describe('a single record', () => {
 
   test('may be a note with a note inside', () => {
     const names = {list: 'notes', item: 'note'};
-    expect(fieldsOf(readOne(Buffer.from('<note><note>x</note></note>'), names))).toEqual({note: 'x'});
+    expect(fieldsOf(readOne(Buffer.from('<note><note>x</note></note>'), names))).toEqual({
+      note: 'x',
+    });
   });
 
   test.each([
@@ -188,9 +200,9 @@ describe('a single record', () => {
   });
 
   test('with a flaw is a record error', () => {
-    expect(() => readOne(Buffer.from('<customer><id type="integer">x</id></customer>'), CUSTOMERS)).toThrow(
-      RecordError,
-    );
+    expect(() =>
+      readOne(Buffer.from('<customer><id type="integer">x</id></customer>'), CUSTOMERS),
+    ).toThrow(RecordError);
   });
 });
 
@@ -210,7 +222,9 @@ test('any texts in any tree come back as they were written', () => {
       }),
     ),
   }));
-  const records = fc.array(fc.array(fc.tuple(name, tree), {minLength: 1, maxLength: 6}), {maxLength: 4});
+  const records = fc.array(fc.array(fc.tuple(name, tree), {minLength: 1, maxLength: 6}), {
+    maxLength: 4,
+  });
   fc.assert(
     fc.property(records, (wanted) => {
       const xml = `<jobs type="array">\n${wanted.map((fields) => `<job>${fields.map(write).join('\n  ')}</job>`).join('')}</jobs>`;
@@ -238,7 +252,9 @@ function toElement({isArray, children}: {isArray: boolean; children: [string, Tr
   return {
     isArray,
     names: children.map(([name]) => name.replaceAll('-', '_')),
-    values: children.map(([, tree]) => (tree === null || typeof tree === 'string' ? tree : toElement(tree))),
+    values: children.map(([, tree]) =>
+      tree === null || typeof tree === 'string' ? tree : toElement(tree),
+    ),
   };
 }
 

@@ -100,7 +100,8 @@ const message = {messageId: '1', kind: 'test', rule: 'r', news: []} as const;
 const senders: Readonly<Record<string, (host: string, way?: Way) => Promise<unknown>>> = {
   'an alert or a ping': (host, way) =>
     sendRequest({url: parseTarget(`https://${host}/x`, false), body: '{}', ...way}),
-  'one in the clear': (host, way) => sendRequest({url: parseTarget(`http://${host}/x`, true), ...way}),
+  'one in the clear': (host, way) =>
+    sendRequest({url: parseTarget(`http://${host}/x`, true), ...way}),
   'a subscriber': (host, way) =>
     sendSigned(
       {url: parseTarget(`https://${host}/x`, false), secret: new Secret(`whsec_${'A'.repeat(32)}`)},
@@ -157,14 +158,20 @@ async function listen(): Promise<{port: number; count: () => number}> {
 describe.each(Object.entries(senders))('%s', (_who, sendTo) => {
   test.each(spelled)('is not sought at https://%s', async (host) => {
     // Only a URL of the web reads percent-encoding and wide letters in a host; elsewhere such a text is no host at all.
-    expect((await failureOf(sendTo(host))).message).toMatch(/\[ELINKLOCAL\]|expected smtps|ENOTFOUND|EDNS/);
+    expect((await failureOf(sendTo(host))).message).toMatch(
+      /\[ELINKLOCAL\]|expected smtps|ENOTFOUND|EDNS/,
+    );
   });
 
   test.each(['169.254.169.254', '::ffff:a9fe:a9fe', 'fd00:ec2::254', '64:ff9b::a9fe:a9fe'])(
     'is not sought where a name leads to %s, alone or beside another address',
     async (address) => {
       const {port, count} = await listen();
-      for (const lookup of [saying(address), saying('127.0.0.1', address), saying(address, '127.0.0.1')]) {
+      for (const lookup of [
+        saying(address),
+        saying('127.0.0.1', address),
+        saying(address, '127.0.0.1'),
+      ]) {
         const error = await failureOf(sendTo(`erp.example.com:${port}`, {lookup}));
         expect(error.message).toContain('[ELINKLOCAL]');
       }
@@ -181,7 +188,8 @@ describe.each(Object.entries(senders))('%s', (_who, sendTo) => {
       const before = count();
       const error = await failureOf(sendTo(`erp.example.com:${port}`, way));
       expect(error.message).not.toContain('ELINKLOCAL');
-      if (!(way.allowsLinkLocal === true && _who.includes('e-mail'))) expect(count()).toBeGreaterThan(before);
+      if (!(way.allowsLinkLocal === true && _who.includes('e-mail')))
+        expect(count()).toBeGreaterThan(before);
     }
   });
 });
@@ -194,7 +202,10 @@ test('an account says what to check, and nothing more is tried', async () => {
     /cloud's metadata.*nothing was sent: check the address.*FIELDMIRROR_ALLOW_LINK_LOCAL=1/,
   );
   const written = await transport.write({method: 'POST', path: '/jobs.xml', body: '<job/>'});
-  expect(written).toMatchObject({outcome: 'not-sent', reason: expect.stringContaining('[ELINKLOCAL]')});
+  expect(written).toMatchObject({
+    outcome: 'not-sent',
+    reason: expect.stringContaining('[ELINKLOCAL]'),
+  });
 });
 
 test('a redirect to such an address is not followed', async () => {

@@ -1,6 +1,11 @@
 import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
 import {createServer as createTlsServer} from 'node:https';
-import {type AddressInfo, createServer as createTcpServer, type Server, type Socket} from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from 'node:net';
 import {onTestFinished} from 'vitest';
 import {TEST_CERTIFICATE, TEST_KEY} from './test-certificate.ts';
 
@@ -37,7 +42,9 @@ export async function startServer(answer: Answer): Promise<Scripted> {
 }
 
 /** A TCP server for behaviour that no HTTP server has: it gets the socket once a request's head is in. */
-export async function startRawServer(answer: (socket: Socket, count: number) => void): Promise<Scripted> {
+export async function startRawServer(
+  answer: (socket: Socket, count: number) => void,
+): Promise<Scripted> {
   let count = 0;
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});

@@ -24,7 +24,9 @@ async function answerWith(
     url: server.url,
     at: (status) => {
       const head = `HTTP/1.1 ${status} Words\r\nconnection: close\r\ncontent-type: application/xml\r\n`;
-      answer = wordless(status) ? `${head}\r\n` : `${head}content-length: ${body.length}\r\n\r\n${body}`;
+      answer = wordless(status)
+        ? `${head}\r\n`
+        : `${head}content-length: ${body.length}\r\n\r\n${body}`;
     },
   };
 }
@@ -69,7 +71,8 @@ test('a write', async () => {
     const isCertain = (status >= 400 && status < 500) || status === 503;
     expect(result.outcome, about).toBe(isCertain ? 'refused' : 'in-doubt');
     if (result.outcome === 'refused') checkTold(result.error, status);
-    else if (result.outcome === 'in-doubt' && status >= 200) expect(result.reason).toContain(`got ${status}`);
+    else if (result.outcome === 'in-doubt' && status >= 200)
+      expect(result.reason).toContain(`got ${status}`);
   }
 });
 

@@ -148,7 +148,9 @@ test('every local minute of the skipped hour is refused, and no other', () => {
       refused.push(text);
     }
   }
-  expect(refused).toEqual(Array.from({length: 60}, (_, n) => `3/8/26 02:${String(n).padStart(2, '0')}am`));
+  expect(refused).toEqual(
+    Array.from({length: 60}, (_, n) => `3/8/26 02:${String(n).padStart(2, '0')}am`),
+  );
 });
 
 function changesOf(timeZone: string): {at: number; backMinutes: number}[] {

@@ -26,7 +26,12 @@ describe('a refused token', () => {
       expect(failure).toBeInstanceOf(AccessError);
       expect(failure.message).toBe(message);
     }
-    expect(await write).toMatchObject({outcome: 'refused', status: 401, isGone: false, error: {message}});
+    expect(await write).toMatchObject({
+      outcome: 'refused',
+      status: 401,
+      isGone: false,
+      error: {message},
+    });
     two.answer();
     expect(await second).toMatchObject({status: 200});
     expect(server.seen).toHaveLength(2);
@@ -36,7 +41,9 @@ describe('a refused token', () => {
     const {server, transport} = await always(401, DENIED);
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     let attempts = 0;
-    const later = await failureOf(transport.read({path: '/tasks.xml', onAttempt: () => attempts++}));
+    const later = await failureOf(
+      transport.read({path: '/tasks.xml', onAttempt: () => attempts++}),
+    );
     expect(later.message).toBe(error.message);
     expect(await createWritingClient(transport).tasks.remove('7')).toMatchObject({
       outcome: 'refused',
@@ -73,7 +80,11 @@ describe('a refused token', () => {
   test('met by a write stops the reads', async () => {
     const {server, transport} = await always(401, DENIED);
     const outcome = await transport.write(WRITE);
-    expect(outcome).toMatchObject({outcome: 'refused', status: 401, error: expect.any(AccessError)});
+    expect(outcome).toMatchObject({
+      outcome: 'refused',
+      status: 401,
+      error: expect.any(AccessError),
+    });
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBe(outcome.outcome === 'refused' ? outcome.error : null);
     expect(server.seen).toHaveLength(1);
@@ -87,7 +98,9 @@ describe('a refused token', () => {
     const {sleep, slept} = gateSleep();
     const transport = openTransport(server.url, {retry: {sleep}});
     const {signal} = new AbortController();
-    const pausing = [{}, {signal}].map((call) => failureOf(transport.read({path: '/jobs.xml', ...call})));
+    const pausing = [{}, {signal}].map((call) =>
+      failureOf(transport.read({path: '/jobs.xml', ...call})),
+    );
     while (slept.length < 2) await turnOfLoop();
     const error = await failureOf(transport.read({path: '/tasks.xml'}));
     expect(await Promise.all(pausing)).toEqual([error, error]);

@@ -37,7 +37,9 @@ describe('a network that fails is retryable, in words', () => {
       lookup: () => {},
       limits: {timeoutMs: 50},
     });
-    expect((await failureOf(transport.read({path: '/jobs.xml'}))).message).toContain('before the deadline');
+    expect((await failureOf(transport.read({path: '/jobs.xml'}))).message).toContain(
+      'before the deadline',
+    );
   });
 
   test('a server that takes the request and never answers', async () => {
@@ -50,7 +52,10 @@ describe('a network that fails is retryable, in words', () => {
 
   test('a handshake of TLS that never ends, within the deadline; nothing was sent', async () => {
     const server = await startRawServer(() => {});
-    const transport = openTransport(`https://127.0.0.1:${server.port}`, {...once, limits: {timeoutMs: 50}});
+    const transport = openTransport(`https://127.0.0.1:${server.port}`, {
+      ...once,
+      limits: {timeoutMs: 50},
+    });
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(RetryableError);
     expect(error.message).toContain('before the deadline');
@@ -66,7 +71,9 @@ describe('a network that fails is retryable, in words', () => {
     });
     const transport = openTransport(server.url, {...once, limits: {timeoutMs: 150}});
     const started = performance.now();
-    expect((await failureOf(transport.read({path: '/jobs.xml'}))).message).toContain('before the deadline');
+    expect((await failureOf(transport.read({path: '/jobs.xml'}))).message).toContain(
+      'before the deadline',
+    );
     expect(performance.now() - started).toBeLessThan(1_500);
   });
 
@@ -77,9 +84,9 @@ describe('a network that fails is retryable, in words', () => {
     ['before its head', ''],
   ])('an answer cut short %s', async (_, bytes) => {
     const server = await startRawServer((socket) => socket.end(bytes));
-    expect(await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'}))).toBeInstanceOf(
-      RetryableError,
-    );
+    expect(
+      await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'})),
+    ).toBeInstanceOf(RetryableError);
   });
 
   test('a reset', async () => {
@@ -94,9 +101,9 @@ describe('a network that fails is retryable, in words', () => {
       `HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 20\r\n\r\n${EMPTY_LIST}`,
     ]) {
       const server = await startRawServer((socket) => socket.end(bytes));
-      expect(await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'}))).toBeInstanceOf(
-        RetryableError,
-      );
+      expect(
+        await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'})),
+      ).toBeInstanceOf(RetryableError);
     }
   });
 
@@ -113,7 +120,9 @@ describe('a network that fails is retryable, in words', () => {
   test('a certificate of another host is for a person, too', async () => {
     const server = await startTlsServer();
     const url = server.url.replace('localhost', '127.0.0.1');
-    const error = await failureOf(openTransport(url, {ca: TEST_CERTIFICATE}).read({path: '/jobs.xml'}));
+    const error = await failureOf(
+      openTransport(url, {ca: TEST_CERTIFICATE}).read({path: '/jobs.xml'}),
+    );
     expect(error).toBeInstanceOf(FatalError);
     expect(error.message).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
     expect(server.seen).toEqual([]);
@@ -144,7 +153,9 @@ describe('caps', () => {
   });
 
   test('a gzip bomb is stopped by its ratio', async () => {
-    const {transport} = await always(200, gzipSync(Buffer.alloc(50_000_000)), {'content-encoding': 'gzip'});
+    const {transport} = await always(200, gzipSync(Buffer.alloc(50_000_000)), {
+      'content-encoding': 'gzip',
+    });
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(FatalError);
     expect(error.message).toMatch(/unpacks to more than \d+ bytes/);
@@ -202,9 +213,9 @@ describe('an abort', () => {
     const stop = new AbortController();
     const server = await startServer(() => stop.abort(new Error('enough')));
     const transport = openTransport(server.url, {retry: {attempts: 1}});
-    expect((await failureOf(transport.read({path: '/jobs.xml', signal: stop.signal}))).message).toBe(
-      'enough',
-    );
+    expect(
+      (await failureOf(transport.read({path: '/jobs.xml', signal: stop.signal}))).message,
+    ).toBe('enough');
     expect(server.seen).toHaveLength(1);
   });
 

@@ -21,7 +21,8 @@ async function observe(reads: number, statusOf: (count: number) => number) {
     atOnce.push(
       open.push(() => {
         response.statusCode = statusOf(++answered);
-        if (response.statusCode !== 200) refusals.push({arrivals: atOnce.length, allowed: allowed()});
+        if (response.statusCode !== 200)
+          refusals.push({arrivals: atOnce.length, allowed: allowed()});
         response.end(EMPTY_LIST);
       }),
     );
@@ -188,7 +189,8 @@ describe('attempts', () => {
   test('are told by every kind of read', async () => {
     const acts: ((api: WritingClient, onAttempt: () => void) => Promise<unknown>)[] = [
       (api, onAttempt) => api.fetchPage('/jobs.xml', {}, {onAttempt}),
-      (api, onAttempt) => api.transport.read({path: '/jobs/7.xml', query: {include: 'notes'}, onAttempt}),
+      (api, onAttempt) =>
+        api.transport.read({path: '/jobs/7.xml', query: {include: 'notes'}, onAttempt}),
       (api, onAttempt) => api.jobs.show('7', {onAttempt}),
       (api, onAttempt) => api.jobs.listOfCustomer('7', {onAttempt}),
       (api, onAttempt) => api.jobNotes.list('7', {onAttempt}),
@@ -204,7 +206,12 @@ describe('attempts', () => {
     const options = {path: '/jobs.xml', query: {}, fromPage: 1, onAttempt: () => attempts++};
     const sweep = fetchPages(api, options);
     const first = sweep.next();
-    const held = [await server.next(), await server.next(), await server.next(), await server.next()];
+    const held = [
+      await server.next(),
+      await server.next(),
+      await server.next(),
+      await server.next(),
+    ];
     held[0]?.answer();
     await first;
     await sweep.return(undefined as never);

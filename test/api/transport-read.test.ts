@@ -50,16 +50,24 @@ describe('a read', () => {
     const asked: unknown[] = [];
     const recognise = (body: unknown) => asked.push(body) > 0 && isKnown;
     const {body, coding} = await answerOf(transport.read({path: '/jobs.xml', recognise}));
-    expect({body, coding}).toEqual(isKnown ? {body: packed, coding: 'gzip'} : {body: page, coding: ''});
+    expect({body, coding}).toEqual(
+      isKnown ? {body: packed, coding: 'gzip'} : {body: page, coding: ''},
+    );
     expect(asked).toEqual([{bytes: packed, coding: 'gzip'}]);
   });
 
   test('asks of no refusal whether its body is known', async () => {
-    const {transport} = await always(400, gzipSync('<errors><error>Invalid job.</error></errors>'), {
-      'content-encoding': 'gzip',
-    });
+    const {transport} = await always(
+      400,
+      gzipSync('<errors><error>Invalid job.</error></errors>'),
+      {
+        'content-encoding': 'gzip',
+      },
+    );
     const recognise = () => expect.unreachable();
-    expect(await transport.read({path: '/jobs/7.xml', recognise})).toMatchObject({words: 'Invalid job.'});
+    expect(await transport.read({path: '/jobs/7.xml', recognise})).toMatchObject({
+      words: 'Invalid job.',
+    });
   });
 
   test('carries the token as user and password, joins the path and encodes the query', async () => {
@@ -93,7 +101,10 @@ describe('a read', () => {
 describe('an unknown record is a value', () => {
   test.each<[number, string]>([
     [400, '<errors>\n  <error>Invalid job.</error>\n</errors>\n'],
-    [400, '<?xml version="1.0" encoding="UTF-8"?>\n<errors><error>Invalid time entry.</error></errors>'],
+    [
+      400,
+      '<?xml version="1.0" encoding="UTF-8"?>\n<errors><error>Invalid time entry.</error></errors>',
+    ],
     [404, ''],
     [410, '<errors/>'],
   ])('%i %j', async (status, body) => {
@@ -165,26 +176,36 @@ describe('a status is an error typed by what to do next', () => {
   });
 
   test('words are cut, and hold neither control characters nor the token', async () => {
-    const {transport} = await always(422, `bad\u0000\u001b[31m\r\n ${CANARY} ${ENCODED} ${'x'.repeat(500)}`);
+    const {transport} = await always(
+      422,
+      `bad\u0000\u001b[31m\r\n ${CANARY} ${ENCODED} ${'x'.repeat(500)}`,
+    );
     const {message} = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(message).toContain('bad [31m [secret] [secret] xxx');
     expect(message).not.toMatch(/\p{Cc}/u);
     expect(message.length).toBeLessThan(400);
   });
 
-  test.each([500, 502, 503, 504, 408, 429, 202])('%i is tried again, four times in all', async (status) => {
-    const {server, transport} = await always(status, '<html><body>secret page</body></html>');
-    const error = await failureOf(transport.read({path: '/jobs.xml', query: {page: '3', name: 'Smith'}}));
-    expect(error).toBeInstanceOf(RetryableError);
-    expect(error.message).toContain(`GET /jobs.xml?page=3 at ${transport.place}, attempt 4 of 4`);
-    expect(error.message).not.toContain('Smith');
-    expect(error.message).not.toContain('secret page');
-    expect(server.seen).toHaveLength(4);
-    expect(transport.pauses).toEqual([250, 500, 1000]);
-  });
+  test.each([500, 502, 503, 504, 408, 429, 202])(
+    '%i is tried again, four times in all',
+    async (status) => {
+      const {server, transport} = await always(status, '<html><body>secret page</body></html>');
+      const error = await failureOf(
+        transport.read({path: '/jobs.xml', query: {page: '3', name: 'Smith'}}),
+      );
+      expect(error).toBeInstanceOf(RetryableError);
+      expect(error.message).toContain(`GET /jobs.xml?page=3 at ${transport.place}, attempt 4 of 4`);
+      expect(error.message).not.toContain('Smith');
+      expect(error.message).not.toContain('secret page');
+      expect(server.seen).toHaveLength(4);
+      expect(transport.pauses).toEqual([250, 500, 1000]);
+    },
+  );
 
   test('a page of HTML under 200 is tried again', async () => {
-    const {server, transport} = await always(200, '<html>', {'content-type': 'text/html; charset=utf-8'});
+    const {server, transport} = await always(200, '<html>', {
+      'content-type': 'text/html; charset=utf-8',
+    });
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(RetryableError);
     expect(error.message).toContain('an HTML page');
@@ -204,24 +225,33 @@ describe('a status is an error typed by what to do next', () => {
 describe('a body that does not unpack', () => {
   const coded = {'content-encoding': 'gzip'};
 
-  test.each([404, 410])('%i without a body is what it says, whatever coding it names', async (status) => {
-    const {transport} = await always(status, '', coded);
-    expect(await transport.read({path: '/jobs/7.xml'})).toMatchObject({
-      gone: true,
-      status,
-      words: 'an empty body',
-    });
-  });
+  test.each([404, 410])(
+    '%i without a body is what it says, whatever coding it names',
+    async (status) => {
+      const {transport} = await always(status, '', coded);
+      expect(await transport.read({path: '/jobs/7.xml'})).toMatchObject({
+        gone: true,
+        status,
+        words: 'an empty body',
+      });
+    },
+  );
 
-  test.each([401, 403, 302])('%i holds without its words, and is not asked again', async (status) => {
-    const {server, transport} = await always(status, 'not packed', coded);
-    expect(await failureOf(transport.read({path: '/jobs.xml'}))).toBeInstanceOf(FatalError);
-    expect(server.seen).toHaveLength(1);
-  });
+  test.each([401, 403, 302])(
+    '%i holds without its words, and is not asked again',
+    async (status) => {
+      const {server, transport} = await always(status, 'not packed', coded);
+      expect(await failureOf(transport.read({path: '/jobs.xml'}))).toBeInstanceOf(FatalError);
+      expect(server.seen).toHaveLength(1);
+    },
+  );
 
   test.each([429, 503])('%i holds without its words: Retry-After counts', async (status) => {
     const {transport} = await always(status, 'not packed', {...coded, 'retry-after': '7'});
-    expect(await failureOf(transport.read({path: '/jobs.xml'}))).toHaveProperty('retryAfterMs', 7_000);
+    expect(await failureOf(transport.read({path: '/jobs.xml'}))).toHaveProperty(
+      'retryAfterMs',
+      7_000,
+    );
   });
 
   test.each([200, 400, 404])('%i hangs on its body, and is tried again', async (status) => {
@@ -239,7 +269,9 @@ describe('a body that does not unpack', () => {
   });
 
   test('identity beside gzip is no other coding', async () => {
-    const {transport} = await always(200, gzipSync(EMPTY_LIST), {'content-encoding': 'identity, gzip'});
+    const {transport} = await always(200, gzipSync(EMPTY_LIST), {
+      'content-encoding': 'identity, gzip',
+    });
     expect(String((await answerOf(transport.read({path: '/jobs.xml'}))).body)).toBe(EMPTY_LIST);
   });
 });
@@ -262,7 +294,9 @@ describe('Retry-After', () => {
         response.writeHead(status, {'retry-after': header});
         response.end();
       });
-      const transport = openTransport(server.url, {now: () => Date.parse('Sat, 04 Jan 2031 14:00:00 GMT')});
+      const transport = openTransport(server.url, {
+        now: () => Date.parse('Sat, 04 Jan 2031 14:00:00 GMT'),
+      });
       const error = await failureOf(transport.read({path: '/jobs.xml'}));
       expect(error).toBeInstanceOf(RetryableError);
       expect(error).toHaveProperty('retryAfterMs', retryAfterMs);

@@ -5,7 +5,11 @@ import {FatalError, RecordError, RetryableError} from '../../src/core/errors.ts'
 import {CANARY, openTransport} from './open-transport.ts';
 import {type Scripted, startRawServer, startServer, startTlsServer} from './scripted-server.ts';
 
-const WRITE = {method: 'POST', path: '/customers.xml', body: '<customer><name>A</name></customer>'} as const;
+const WRITE = {
+  method: 'POST',
+  path: '/customers.xml',
+  body: '<customer><name>A</name></customer>',
+} as const;
 const ERRORS = "<errors><error>Name can't be blank</error></errors>";
 
 function checkSecrets(outcome: WriteOutcome): WriteOutcome {
@@ -22,7 +26,11 @@ async function writeTo(server: Scripted, timeoutMs = 2_000): Promise<WriteOutcom
   return outcome;
 }
 
-async function answering(status: number, body = '', headers: Record<string, string> = {}): Promise<Scripted> {
+async function answering(
+  status: number,
+  body = '',
+  headers: Record<string, string> = {},
+): Promise<Scripted> {
   return await startServer((response) => {
     response.writeHead(status, {'content-type': 'application/xml; charset=utf-8', ...headers});
     response.end(body);
@@ -47,7 +55,8 @@ describe('a write is done', () => {
       response.on('finish', () => setImmediate(() => response.socket?.destroy()));
     });
     const transport = openTransport(server.url, {concurrency: {max: 1}});
-    for (let n = 0; n < 30; n++) expect(await transport.write(WRITE)).toMatchObject({outcome: 'done'});
+    for (let n = 0; n < 30; n++)
+      expect(await transport.write(WRITE)).toMatchObject({outcome: 'done'});
     expect(server.seen).toHaveLength(30);
     expect(server.connections).toHaveLength(30);
     expect(server.seen.every(({headers}) => headers.connection === 'close')).toBe(true);
@@ -79,7 +88,10 @@ describe('a write is refused when the service said so', () => {
 
   test('401, in XML or not, is for a person', async () => {
     for (const body of ['HTTP Basic: Access denied.\n', ERRORS]) {
-      expect(await writeTo(await answering(401, body))).toHaveProperty('error', expect.any(FatalError));
+      expect(await writeTo(await answering(401, body))).toHaveProperty(
+        'error',
+        expect.any(FatalError),
+      );
     }
   });
 
@@ -126,7 +138,9 @@ describe('a write was not sent', () => {
       limits: {timeoutMs: 50},
       lookup: (_host, options, callback) =>
         answer(() =>
-          options.all ? callback(null, [{address: '127.0.0.1', family: 4}]) : callback(null, '127.0.0.1', 4),
+          options.all
+            ? callback(null, [{address: '127.0.0.1', family: 4}])
+            : callback(null, '127.0.0.1', 4),
         ),
     });
     expect(await transport.write(WRITE)).toMatchObject({
@@ -152,7 +166,10 @@ describe('a write was not sent', () => {
         return false;
       },
     });
-    expect(outcome).toMatchObject({outcome: 'not-sent', reason: expect.stringContaining('withheld')});
+    expect(outcome).toMatchObject({
+      outcome: 'not-sent',
+      reason: expect.stringContaining('withheld'),
+    });
     expect(asked).toEqual(['turn', 'first byte']);
     expect(server.seen).toEqual([]);
   });
@@ -218,6 +235,8 @@ describe('a write is in doubt, and is not sent again', () => {
     const stop = new AbortController();
     const server = await startServer(() => stop.abort());
     const transport = openTransport(server.url);
-    expect(await transport.write({...WRITE, signal: stop.signal})).toMatchObject({outcome: 'in-doubt'});
+    expect(await transport.write({...WRITE, signal: stop.signal})).toMatchObject({
+      outcome: 'in-doubt',
+    });
   });
 });

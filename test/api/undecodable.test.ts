@@ -35,7 +35,8 @@ const page = (...names: string[]) =>
   list(
     'jobs',
     names.map(
-      (name, at) => `<job><job-number type="integer">${at + 1}</job-number><name>${name}</name></job>`,
+      (name, at) =>
+        `<job><job-number type="integer">${at + 1}</job-number><name>${name}</name></job>`,
     ),
   );
 

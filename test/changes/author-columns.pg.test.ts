@@ -14,8 +14,9 @@ let world: CaptureWorld;
 let stranger: string;
 beforeAll(async () => {
   world = await openCaptureWorld();
-  stranger = (await upsertAccount(world.pool, {name: 'bakery', apiUrl: 'https://example.com/b', timeZone}))
-    .accountId;
+  stranger = (
+    await upsertAccount(world.pool, {name: 'bakery', apiUrl: 'https://example.com/b', timeZone})
+  ).accountId;
   await makeRole(login, 'IN ROLE fieldmirror_author');
   await world.author(`SELECT sync.grant_account('${login}', 'acme')`);
 });
@@ -64,7 +65,15 @@ async function columnsOf(table: string): Promise<Held[]> {
 
 /** A row that the service sent, with a value in each column that the test may choose. */
 async function sendRow(table: string, columns: readonly Held[]): Promise<string> {
-  const fixed = ['row_id', 'account_id', 'parent_row_id', '_pending', '_deleted_at', '_change_id', '_hash'];
+  const fixed = [
+    'row_id',
+    'account_id',
+    'parent_row_id',
+    '_pending',
+    '_deleted_at',
+    '_change_id',
+    '_hash',
+  ];
   const own = allTables.find(({name}) => name === table);
   const names = columns.filter(({name}) => !fixed.includes(name));
   const cells = names.map(({name, before}) =>
@@ -81,19 +90,25 @@ async function sendRow(table: string, columns: readonly Held[]): Promise<string>
   return String(row?.row_id);
 }
 
-const isOurs = (name: string) => name.startsWith('_') || ['row_id', 'account_id', 'extra'].includes(name);
+const isOurs = (name: string) =>
+  name.startsWith('_') || ['row_id', 'account_id', 'extra'].includes(name);
 
 describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({table, name}) => {
   const {operations, parent} = table.capture;
   const mayChange = (column: string) =>
-    column === 'external_key' || table.writable.some((rule) => rule.name === column && rule.onUpdate);
+    column === 'external_key' ||
+    table.writable.some((rule) => rule.name === column && rule.onUpdate);
 
   test('a row saved as it is, and one saved with NULL in every column of ours, is no change', async () => {
     const columns = await columnsOf(name);
     const id = await sendRow(name, columns);
     const before = await world.row(name, id);
-    const all = columns.filter((column) => column.name !== 'row_id').map((column) => `"${column.name}"`);
-    await asAuthor(`UPDATE warehouse.${name} SET ${all.map((one) => `${one} = ${one}`).join(', ')}`);
+    const all = columns
+      .filter((column) => column.name !== 'row_id')
+      .map((column) => `"${column.name}"`);
+    await asAuthor(
+      `UPDATE warehouse.${name} SET ${all.map((one) => `${one} = ${one}`).join(', ')}`,
+    );
     const ours = all.filter((one) => isOurs(one.replaceAll('"', '')));
     await asAuthor(`UPDATE warehouse.${name} SET ${ours.map((one) => `${one} = NULL`).join(', ')}`);
     expect(await world.row(name, id)).toEqual(before);
@@ -106,7 +121,11 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     const before = await world.row(name, id);
     for (const column of columns.filter((one) => !mayChange(one.name))) {
       const value =
-        column.name === 'row_id' ? 'DEFAULT' : column.name === 'account_id' ? stranger : column.after;
+        column.name === 'row_id'
+          ? 'DEFAULT'
+          : column.name === 'account_id'
+            ? stranger
+            : column.after;
       await expect(
         asAuthor(`UPDATE warehouse.${name} SET "${column.name}" = ${value} WHERE row_id = ${id}`),
         column.name,
@@ -121,7 +140,8 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     const needed: Record<string, string> = Object.fromEntries(
       Object.entries(neededBy(table)).map(([key, value]) => [key, `'${value}'`]),
     );
-    if (parent?.numberColumn !== undefined) needed[parent.numberColumn] = parent.table === 'jobs' ? '4' : '3';
+    if (parent?.numberColumn !== undefined)
+      needed[parent.numberColumn] = parent.table === 'jobs' ? '4' : '3';
     if (name === 'job_employees') Object.assign(needed, {job_number: '4', employee_id: '7'});
     const given = columns.filter(
       (column) =>
@@ -134,7 +154,11 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
       const cells = {
         ...needed,
         [column.name]:
-          column.name === 'account_id' ? stranger : column.name === '_pending' ? 'false' : column.after,
+          column.name === 'account_id'
+            ? stranger
+            : column.name === '_pending'
+              ? 'false'
+              : column.after,
       };
       const overriding = column.name === 'row_id' ? 'OVERRIDING SYSTEM VALUE' : '';
       const why =
@@ -162,18 +186,22 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     const cells: Record<string, string> = Object.fromEntries(
       (await columnsOf(name))
         .filter(
-          ({name: one}) => !['row_id', 'account_id', 'extra', '_first_seen_at', '_changed_at'].includes(one),
+          ({name: one}) =>
+            !['row_id', 'account_id', 'extra', '_first_seen_at', '_changed_at'].includes(one),
         )
         .map(({name: one}) => [one, 'NULL']),
     );
     for (const [key, value] of Object.entries(neededBy(table))) cells[key] = `'${value}'`;
-    if (parent?.numberColumn !== undefined) cells[parent.numberColumn] = parent.table === 'jobs' ? '4' : '3';
+    if (parent?.numberColumn !== undefined)
+      cells[parent.numberColumn] = parent.table === 'jobs' ? '4' : '3';
     if (name === 'job_employees') Object.assign(cells, {job_number: '4', employee_id: '7'});
     const insert = `INSERT INTO warehouse.${name} (${Object.keys(cells)
       .map((one) => `"${one}"`)
       .join(', ')}) VALUES (${Object.values(cells).join(', ')}) RETURNING row_id`;
     if (!operations.includes('create')) {
-      await expect(asAuthor(insert)).rejects.toThrow(`warehouse.${name}: the service cannot create one`);
+      await expect(asAuthor(insert)).rejects.toThrow(
+        `warehouse.${name}: the service cannot create one`,
+      );
       return;
     }
     const [made] = await asAuthor(insert);
@@ -192,15 +220,20 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
 
   test('an upsert by external_key makes a row once, and then writes it', async () => {
     if (!operations.includes('create') || name === 'job_employees') return;
-    const fields = table.writable.filter((rule) => rule.onCreate && rule.onUpdate && rule.kind === 'text');
+    const fields = table.writable.filter(
+      (rule) => rule.onCreate && rule.onUpdate && rule.kind === 'text',
+    );
     const field = fields[0]?.name;
     if (field === undefined) return;
     const cells: Record<string, string> = {
       account_id: world.accountId,
       external_key: `'K-1'`,
-      ...Object.fromEntries(Object.entries(neededBy(table)).map(([key, value]) => [key, `'${value}'`])),
+      ...Object.fromEntries(
+        Object.entries(neededBy(table)).map(([key, value]) => [key, `'${value}'`]),
+      ),
     };
-    if (parent?.numberColumn !== undefined) cells[parent.numberColumn] = parent.table === 'jobs' ? '4' : '3';
+    if (parent?.numberColumn !== undefined)
+      cells[parent.numberColumn] = parent.table === 'jobs' ? '4' : '3';
     for (const text of ['one', 'two']) {
       cells[field] = `'${text}'`;
       await asAuthor(

@@ -62,13 +62,16 @@ describe('the name of a transaction', () => {
     },
   );
 
-  test.each(['x'.repeat(201), 'two\nlines'])('that is too long or no line is refused: %j', async (batch) => {
-    await expect(setIn(batch, `name = 'b'`)).rejects.toThrow(
-      'fieldmirror.batch: expected a name of at most 200 characters',
-    );
-    await world.author('ROLLBACK');
-    expect(await world.changes()).toEqual([]);
-  });
+  test.each(['x'.repeat(201), 'two\nlines'])(
+    'that is too long or no line is refused: %j',
+    async (batch) => {
+      await expect(setIn(batch, `name = 'b'`)).rejects.toThrow(
+        'fieldmirror.batch: expected a name of at most 200 characters',
+      );
+      await world.author('ROLLBACK');
+      expect(await world.changes()).toEqual([]);
+    },
+  );
 });
 
 describe('many changes that nothing stands in the way of', () => {
@@ -77,9 +80,14 @@ describe('many changes that nothing stands in the way of', () => {
     await world.author(
       `INSERT INTO sync.known_records SELECT account_id, 'customers', customer_number, '\\x00', 1 FROM warehouse.customers`,
     );
-    await world.author(`UPDATE warehouse.customers SET name = 'spoilt' WHERE customer_number IN (3, 4)`);
+    await world.author(
+      `UPDATE warehouse.customers SET name = 'spoilt' WHERE customer_number IN (3, 4)`,
+    );
     await world.author(`UPDATE warehouse.customers SET fax = '9' WHERE customer_number = 4`);
-    expect((await decide('cancel', 'why not')).map(({state}) => state)).toEqual(['cancelled', 'cancelled']);
+    expect((await decide('cancel', 'why not')).map(({state}) => state)).toEqual([
+      'cancelled',
+      'cancelled',
+    ]);
     expect(await world.changes('state, reason, settled_at IS NOT NULL AS over')).toEqual(
       Array(2).fill({state: 'cancelled', reason: 'why not', over: true}),
     );
@@ -101,7 +109,10 @@ describe('many changes that nothing stands in the way of', () => {
     await world.author(
       `UPDATE sync.changes SET lease_until = now() + interval '1 minute' WHERE change_id = (SELECT min(change_id) FROM sync.changes)`,
     );
-    const taken = {state: null, refusal: expect.stringContaining('got pending, and a worker has it')};
+    const taken = {
+      state: null,
+      refusal: expect.stringContaining('got pending, and a worker has it'),
+    };
     const all = (state: string) => [taken, ...Array(4).fill({state, refusal: null})];
     expect(await decide('hold')).toMatchObject(all('held'));
     expect(await decide('release')).toMatchObject([

@@ -15,7 +15,8 @@ afterAll(() => world?.close());
 beforeEach(async () => {
   await world.empty();
   jobRow = await world.sent('jobs', {job_number: '4', name: 'Roof'});
-  for (const id of ['1', '2']) await world.sent('job_employees', {job_number: '4', employee_id: id});
+  for (const id of ['1', '2'])
+    await world.sent('job_employees', {job_number: '4', employee_id: id});
 });
 
 const assign = (...ids: number[]) =>
@@ -127,10 +128,10 @@ describe('of a job that is not created yet', () => {
     return String(made?.row_id);
   };
   const assignTo = (row: string, id: number) =>
-    world.author(`INSERT INTO warehouse.job_employees (parent_row_id, employee_id) VALUES ($1, $2)`, [
-      row,
-      id,
-    ]);
+    world.author(
+      `INSERT INTO warehouse.job_employees (parent_row_id, employee_id) VALUES ($1, $2)`,
+      [row, id],
+    );
 
   test('goes into its create, and out of it again', async () => {
     const row = await create();
@@ -140,7 +141,9 @@ describe('of a job that is not created yet', () => {
       {operation: 'create', fields: {name: 'New', employee_ids: ['5', '6']}},
     ]);
     await world.author('DELETE FROM warehouse.job_employees WHERE parent_row_id = $1', [row]);
-    expect(await world.changes('operation, fields')).toEqual([{operation: 'create', fields: {name: 'New'}}]);
+    expect(await world.changes('operation, fields')).toEqual([
+      {operation: 'create', fields: {name: 'New'}},
+    ]);
     expect(await links()).toEqual(['1', '2']);
   });
 
@@ -184,11 +187,14 @@ test('assigned here, and taken off again while that is sent, is wanted off, also
 });
 
 test('by the row of a job that has a number bears the number, so that a sweep knows it', async () => {
-  await world.author('INSERT INTO warehouse.job_employees (parent_row_id, employee_id) VALUES ($1, 7)', [
-    jobRow,
-  ]);
+  await world.author(
+    'INSERT INTO warehouse.job_employees (parent_row_id, employee_id) VALUES ($1, 7)',
+    [jobRow],
+  );
   expect(
-    await world.author('SELECT job_number, parent_row_id FROM warehouse.job_employees WHERE employee_id = 7'),
+    await world.author(
+      'SELECT job_number, parent_row_id FROM warehouse.job_employees WHERE employee_id = 7',
+    ),
   ).toEqual([{job_number: '4', parent_row_id: jobRow}]);
 });
 
@@ -240,7 +246,11 @@ test.each([
     `UPDATE warehouse.job_employees SET employee_id = 5`,
     'employee_id: the service does not',
   ],
-  ['a twin', `INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 1)`, 'duplicate key'],
+  [
+    'a twin',
+    `INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 1)`,
+    'duplicate key',
+  ],
 ])('%s is refused', async (_, statement, why) => {
   await expect(world.author(statement)).rejects.toThrow(why);
   expect([await changes(), await links()]).toEqual([[], ['1', '2']]);
@@ -271,7 +281,10 @@ test('one that is taken off at the moment in which its job gets a number is take
   const takenOff = await inSweepTransaction(pool, async (client) => {
     await lockRows(client, jobs.table, [rowId]);
     const [create] = (
-      await client.query<{change_id: string}>('SELECT change_id FROM sync.changes WHERE row_id = $1', [rowId])
+      await client.query<{change_id: string}>(
+        'SELECT change_id FROM sync.changes WHERE row_id = $1',
+        [rowId],
+      )
     ).rows;
     await client.query(send, [create?.change_id]);
     await client.query(

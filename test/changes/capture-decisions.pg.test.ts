@@ -18,7 +18,8 @@ const set = (assignment: string, mode = '') =>
   world.author(
     `BEGIN; SET LOCAL fieldmirror.mode = '${mode}'; UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}; COMMIT`,
   );
-const held = () => world.row('customers', rowId, 'name, fax, _pending, _hash IS NOT NULL AS hashed');
+const held = () =>
+  world.row('customers', rowId, 'name, fax, _pending, _hash IS NOT NULL AS hashed');
 const ids = async () => (await world.changes('change_id')).map(({change_id}) => String(change_id));
 const decide = async (call: string) => {
   const [row] = await world.author(`SELECT sync.${call} AS state`);
@@ -32,10 +33,12 @@ async function stack(): Promise<[string, string, string]> {
   return (await ids()) as [string, string, string];
 }
 const stacked = () => world.changes('fields, base, state, waits_for');
-const inConflict = (id: string, values: Readonly<Record<string, string>>) => putInConflict(world, id, values);
+const inConflict = (id: string, values: Readonly<Record<string, string>>) =>
+  putInConflict(world, id, values);
 
 describe('a change that the service refused', () => {
-  const refuse = (id: unknown) => world.author(`SELECT sync.close_change($1, 'rejected', '422: no')`, [id]);
+  const refuse = (id: unknown) =>
+    world.author(`SELECT sync.close_change($1, 'rejected', '422: no')`, [id]);
 
   test('of an update can be given up, and the row stays as it is', async () => {
     await set(`name = 'b'`);
@@ -80,7 +83,9 @@ describe('the steps of a change that nobody has', () => {
     expect(await decide(`release_change(${id})`)).toBe('pending');
     await world.author(`UPDATE sync.changes SET due_at = now() + interval '1 hour'`);
     expect(await decide(`retry_change(${id})`)).toBe('pending');
-    expect(await world.changes('due_at <= now() AS due, reason')).toEqual([{due: true, reason: null}]);
+    expect(await world.changes('due_at <= now() AS due, reason')).toEqual([
+      {due: true, reason: null},
+    ]);
     expect(await decide(`cancel_change(${id}, 'a slip')`)).toBe('cancelled');
     expect(await world.changes('state, reason')).toEqual([{state: 'cancelled', reason: 'a slip'}]);
     expect(await held()).toEqual({name: 'a', fax: '1', _pending: null, hashed: false});
@@ -100,16 +105,21 @@ describe('the steps of a change that nobody has', () => {
       `UPDATE sync.changes SET state = 'done', settled_at = now() WHERE change_id = $1`,
       'got done',
     ],
-  ])('%s is refused while another has it, or when it is over (%#)', async (call, statement, why) => {
-    await set(`name = 'b'`);
-    const [id] = await ids();
-    await world.author(statement, [id]);
-    await expect(decide(`${call}(${id})`)).rejects.toThrow(why);
-  });
+  ])(
+    '%s is refused while another has it, or when it is over (%#)',
+    async (call, statement, why) => {
+      await set(`name = 'b'`);
+      const [id] = await ids();
+      await world.author(statement, [id]);
+      await expect(decide(`${call}(${id})`)).rejects.toThrow(why);
+    },
+  );
 
   test('are refused for a change that is not there', async () => {
     for (const call of ['hold_change', 'release_change', 'retry_change', 'cancel_change', 'wait'])
-      await expect(decide(`${call}(99999)`)).rejects.toThrow('change 99999: there is none of that number');
+      await expect(decide(`${call}(99999)`)).rejects.toThrow(
+        'change 99999: there is none of that number',
+      );
     await expect(decide(`resolve_change(99999, 'service')`)).rejects.toThrow('there is none');
   });
 });
@@ -154,24 +164,35 @@ describe('of changes that stand on one another', () => {
 test.each([
   ['customers', 'customers'],
   ['job_notes', 'jobs'],
-])('the end of a change of %s makes the record unknown, so that it is read again', async (table, stream) => {
-  await world.sent('job_notes', {id: '9', job_number: '4', note: 'a'});
-  await world.author(`UPDATE warehouse.${table} SET ${table === 'customers' ? 'name' : 'note'} = 'b'`);
-  await world.author(
-    `INSERT INTO sync.known_records (account_id, stream, number, bytes_hash, shape)
+])(
+  'the end of a change of %s makes the record unknown, so that it is read again',
+  async (table, stream) => {
+    await world.sent('job_notes', {id: '9', job_number: '4', note: 'a'});
+    await world.author(
+      `UPDATE warehouse.${table} SET ${table === 'customers' ? 'name' : 'note'} = 'b'`,
+    );
+    await world.author(
+      `INSERT INTO sync.known_records (account_id, stream, number, bytes_hash, shape)
      SELECT account_id, 'customers', 3, '\\x00'::bytea, 0 FROM sync.accounts UNION ALL SELECT account_id, 'jobs', 4, '\\x00', 0 FROM sync.accounts`,
-  );
-  await decide(`cancel_change(${(await ids())[0]})`);
-  const known = await world.author('SELECT stream FROM sync.known_records');
-  expect(known).toEqual([{stream: stream === 'jobs' ? 'customers' : 'jobs'}]);
-});
+    );
+    await decide(`cancel_change(${(await ids())[0]})`);
+    const known = await world.author('SELECT stream FROM sync.known_records');
+    expect(known).toEqual([{stream: stream === 'jobs' ? 'customers' : 'jobs'}]);
+  },
+);
 
 describe('a conflict', () => {
-  const winners = () => world.author('SELECT field, winner, decided_by FROM sync.conflicts ORDER BY field');
+  const winners = () =>
+    world.author('SELECT field, winner, decided_by FROM sync.conflicts ORDER BY field');
 
   test.each([
     ['service', 'cancelled', {name: 'theirs', _pending: null}, {}],
-    ['warehouse', 'pending', {name: 'b', _pending: true}, {fields: {name: 'b'}, base: {name: 'theirs'}}],
+    [
+      'warehouse',
+      'pending',
+      {name: 'b', _pending: true},
+      {fields: {name: 'b'}, base: {name: 'theirs'}},
+    ],
   ])('of all its fields decided for the %s is %s', async (decision, state, row, change) => {
     await set(`name = 'b'`);
     const [id] = await ids();
@@ -224,7 +245,9 @@ describe('a conflict', () => {
     await inConflict(String(id), {});
     expect(await decide(`resolve_change(${id}, '${decision}')`)).toBe(state);
     expect(await world.changes('state, number, sends')).toMatchObject([{state, ...change}]);
-    expect(await world.author('SELECT 1 FROM warehouse.tasks')).toHaveLength(state === 'cancelled' ? 0 : 1);
+    expect(await world.author('SELECT 1 FROM warehouse.tasks')).toHaveLength(
+      state === 'cancelled' ? 0 : 1,
+    );
   });
 
   test.each([

@@ -21,7 +21,8 @@ const deleteIt = () =>
 const set = (assignment: string) =>
   world.author(`UPDATE warehouse.customers SET ${assignment} WHERE row_id = $1`, [rowId]);
 const changes = () => world.changes('operation, fields, base, number, state');
-const lastChange = async () => (await world.author('SELECT max(change_id) AS id FROM sync.changes'))[0]?.id;
+const lastChange = async () =>
+  (await world.author('SELECT max(change_id) AS id FROM sync.changes'))[0]?.id;
 
 describe('a row that the service knows', () => {
   test('is deleted for who deletes it, and stays as a tombstone until the service has done so', async () => {
@@ -43,9 +44,13 @@ describe('a row that the service knows', () => {
   test('cannot be edited any more, but its key can be given to another', async () => {
     await deleteIt();
     await expect(set(`name = 'b'`)).rejects.toThrow('the record is deleted');
-    await expect(set('_deleted_at = NULL')).rejects.toThrow(`_deleted_at: the column is Fieldmirror's own`);
+    await expect(set('_deleted_at = NULL')).rejects.toThrow(
+      `_deleted_at: the column is Fieldmirror's own`,
+    );
     await set('external_key = NULL');
-    await world.author(`INSERT INTO warehouse.customers (name, external_key) VALUES ('again', 'K3')`);
+    await world.author(
+      `INSERT INTO warehouse.customers (name, external_key) VALUES ('again', 'K3')`,
+    );
     expect(await changes()).toMatchObject([{operation: 'delete'}, {operation: 'create'}]);
   });
 
@@ -84,7 +89,8 @@ describe('a row that the service never knew', () => {
   };
   const left = async () => {
     const counts = ['customers', 'jobs', 'job_employees', 'job_notes'].map(
-      (name) => `(SELECT count(*)::integer FROM warehouse.${name} WHERE _sweep_id IS NULL) AS ${name}`,
+      (name) =>
+        `(SELECT count(*)::integer FROM warehouse.${name} WHERE _sweep_id IS NULL) AS ${name}`,
     );
     return Object.values((await world.author(`SELECT ${counts.join(', ')}`))[0] ?? {});
   };
@@ -95,7 +101,9 @@ describe('a row that the service never knew', () => {
     expect(await left()).toEqual([1, 1, 1, 1]);
     expect((await deleteNew()).rowCount).toBe(1);
     expect(await left()).toEqual([0, 0, 0, 0]);
-    expect((await world.changes('state')).map(({state}) => state)).toEqual(Array(3).fill('cancelled'));
+    expect((await world.changes('state')).map(({state}) => state)).toEqual(
+      Array(3).fill('cancelled'),
+    );
   });
 
   test('goes with the changes that were stacked on it', async () => {
@@ -105,7 +113,9 @@ describe('a row that the service never knew', () => {
     expect(await changes()).toHaveLength(5);
     await deleteNew();
     expect(await left()).toEqual([0, 0, 0, 0]);
-    expect(new Set((await world.changes('state')).map(({state}) => state))).toEqual(new Set(['cancelled']));
+    expect(new Set((await world.changes('state')).map(({state}) => state))).toEqual(
+      new Set(['cancelled']),
+    );
   });
 
   test('goes though its create was refused, and nothing waits for that for ever', async () => {
@@ -123,35 +133,41 @@ describe('a row that the service never knew', () => {
     ]);
   });
 
-  test.each(['sending', 'conflict'])('stays as a tombstone while its create is %s', async (state) => {
-    await insertAll();
-    const [create] = await world.changes('change_id');
-    await world.author(send, [create?.change_id]);
-    if (state === 'conflict')
-      await world.author(
-        `UPDATE sync.changes SET state = 'conflict', reason = 'two', lease_until = NULL WHERE change_id = $1`,
-        [create?.change_id],
-      );
-    await deleteNew();
-    expect(await left()).toEqual([1, 1, 1, 1]);
-    expect((await world.changes('operation, number, waits_for'))[3]).toEqual({
-      operation: 'delete',
-      number: null,
-      waits_for: create?.change_id,
-    });
-    // The create failed: then there is nothing to delete.
-    const end = state === 'conflict' ? 'cancelled' : 'rejected';
-    await world.author(`SELECT sync.close_change($1, $2, 'no')`, [create?.change_id, end]);
-    expect(await left()).toEqual([0, 0, 0, 0]);
-    expect((await world.changes('state'))[3]).toEqual({state: 'cancelled'});
-  });
+  test.each(['sending', 'conflict'])(
+    'stays as a tombstone while its create is %s',
+    async (state) => {
+      await insertAll();
+      const [create] = await world.changes('change_id');
+      await world.author(send, [create?.change_id]);
+      if (state === 'conflict')
+        await world.author(
+          `UPDATE sync.changes SET state = 'conflict', reason = 'two', lease_until = NULL WHERE change_id = $1`,
+          [create?.change_id],
+        );
+      await deleteNew();
+      expect(await left()).toEqual([1, 1, 1, 1]);
+      expect((await world.changes('operation, number, waits_for'))[3]).toEqual({
+        operation: 'delete',
+        number: null,
+        waits_for: create?.change_id,
+      });
+      // The create failed: then there is nothing to delete.
+      const end = state === 'conflict' ? 'cancelled' : 'rejected';
+      await world.author(`SELECT sync.close_change($1, $2, 'no')`, [create?.change_id, end]);
+      expect(await left()).toEqual([0, 0, 0, 0]);
+      expect((await world.changes('state'))[3]).toEqual({state: 'cancelled'});
+    },
+  );
 
   test('may be of a kind that the service cannot delete', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.author(`INSERT INTO warehouse.employees (name) VALUES ('Grace')`);
     await world.author(`INSERT INTO warehouse.job_charges (job_number, details) VALUES (4, 'x')`);
     await world.author('DELETE FROM warehouse.employees; DELETE FROM warehouse.job_charges');
-    expect((await world.changes('state')).map(({state}) => state)).toEqual(['cancelled', 'cancelled']);
+    expect((await world.changes('state')).map(({state}) => state)).toEqual([
+      'cancelled',
+      'cancelled',
+    ]);
   });
 });
 
@@ -161,7 +177,9 @@ test.each(allTables.map((table) => [table.name, table] as const))(
     const cells = Object.fromEntries(key.map((column) => [column, '61']));
     const tombstone = await world.sent(name, {...cells, _deleted_at: '2026-01-01'});
     const before = await world.row(name, tombstone);
-    const deleted = await world.pool.query(`DELETE FROM warehouse.${name} WHERE row_id = $1`, [tombstone]);
+    const deleted = await world.pool.query(`DELETE FROM warehouse.${name} WHERE row_id = $1`, [
+      tombstone,
+    ]);
     expect(deleted.rowCount).toBe(0);
     expect(await world.row(name, tombstone)).toEqual(before);
     expect(await changes()).toEqual([]);
@@ -242,7 +260,11 @@ describe('other ways to write', () => {
     const client = await world.pool.connect();
     try {
       const text = 'K5\tfive\nK6\tsix\n';
-      await copyInto(client, 'COPY warehouse.customers (external_key, name) FROM STDIN', Buffer.from(text));
+      await copyInto(
+        client,
+        'COPY warehouse.customers (external_key, name) FROM STDIN',
+        Buffer.from(text),
+      );
     } finally {
       client.release();
     }

@@ -76,7 +76,9 @@ test('a row of a parent that the service knows waits for nothing, whatever becam
     `UPDATE sync.changes SET state = CASE WHEN number IS NULL THEN 'rejected' ELSE 'done' END, reason = 'no', settled_at = now()`,
   );
   await world.author(`INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'Roof')`);
-  await world.author(`INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Roof')`, [rowId]);
+  await world.author(`INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Roof')`, [
+    rowId,
+  ]);
   const [, , ...made] = await world.changes('waits_for, parent_row_id');
   expect(made).toEqual([
     {waits_for: null, parent_row_id: rowId},
@@ -122,9 +124,9 @@ describe('a parent', () => {
     await expect(
       world.author(`INSERT INTO warehouse.jobs (parent_row_id) VALUES (${job} + 1000)`),
     ).rejects.toThrow(refused);
-    await expect(world.author(`INSERT INTO warehouse.tasks (parent_row_id) VALUES (${job})`)).rejects.toThrow(
-      'warehouse.tasks.parent_row_id: the record hangs on no other',
-    );
+    await expect(
+      world.author(`INSERT INTO warehouse.tasks (parent_row_id) VALUES (${job})`),
+    ).rejects.toThrow('warehouse.tasks.parent_row_id: the record hangs on no other');
   });
 
   test('of another account is refused', async () => {
@@ -133,7 +135,10 @@ describe('a parent', () => {
       apiUrl: 'https://example.com/other',
       timeZone: 'UTC',
     });
-    const theirs = await world.sent('customers', {account_id: other.accountId, customer_number: '3'});
+    const theirs = await world.sent('customers', {
+      account_id: other.accountId,
+      customer_number: '3',
+    });
     const insert = (columns: string, values: string) =>
       world.author(
         `INSERT INTO warehouse.jobs (account_id, ${columns}) VALUES (${world.accountId}, ${values})`,
@@ -145,10 +150,12 @@ describe('a parent', () => {
       world.author(
         `INSERT INTO warehouse.job_employees (account_id, parent_row_id, employee_id) VALUES (${world.accountId}, ${job}, 7)`,
       ),
-    ).rejects.toThrow('warehouse.job_employees.job_number: expected one of the live jobs of this account');
-    await expect(world.author(`INSERT INTO warehouse.customers (name) VALUES ('x')`)).rejects.toThrow(
-      'account_id: expected it to be given, for there is more than one account',
+    ).rejects.toThrow(
+      'warehouse.job_employees.job_number: expected one of the live jobs of this account',
     );
+    await expect(
+      world.author(`INSERT INTO warehouse.customers (name) VALUES ('x')`),
+    ).rejects.toThrow('account_id: expected it to be given, for there is more than one account');
     await world.author('DELETE FROM sync.accounts WHERE account_id = $1', [other.accountId]);
   });
 });
@@ -169,10 +176,13 @@ test('a child that is written while its parent is being created waits, or finds 
   const worker = await world.pool.connect();
   try {
     await worker.query(`BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`);
-    await worker.query('SELECT FROM warehouse.customers WHERE row_id = $1 FOR UPDATE', [parent?.row_id]);
-    const inserted = author.query(`INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Roof')`, [
+    await worker.query('SELECT FROM warehouse.customers WHERE row_id = $1 FOR UPDATE', [
       parent?.row_id,
     ]);
+    const inserted = author.query(
+      `INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Roof')`,
+      [parent?.row_id],
+    );
     await worker.query(`UPDATE sync.changes SET state = 'done', number = 3, settled_at = now()`);
     await worker.query('UPDATE sync.changes SET waits_for = NULL');
     await worker.query('UPDATE warehouse.customers SET customer_number = 3');

@@ -30,14 +30,17 @@ const samples: Readonly<Record<Column['type'], {before: string; after: string; t
 const asText = (column: Column) =>
   column.type === 'instant' ? '2026-01-31T15:00:00+00:00' : samples[column.type].before;
 
-const columnOf = (table: MirrorTable, name: string) => table.columns.find((column) => column.name === name);
+const columnOf = (table: MirrorTable, name: string) =>
+  table.columns.find((column) => column.name === name);
 
 const writable = allWrites.flatMap((writes) =>
   writes.table.writable
     .filter(({onCreate, onUpdate}) => onCreate || onUpdate)
     .flatMap((rule) => {
       const column = columnOf(writes.table, rule.name);
-      return column === undefined ? [] : [{writes, rule, column, name: `${writes.table.name}.${rule.name}`}];
+      return column === undefined
+        ? []
+        : [{writes, rule, column, name: `${writes.table.name}.${rule.name}`}];
     }),
 );
 
@@ -52,11 +55,16 @@ const readOnly = allTables.map((table) => {
 });
 
 /** A row of a table that the service sent, with its parents. */
-async function sent(table: MirrorTable, values: Readonly<Record<string, string>> = {}): Promise<string> {
+async function sent(
+  table: MirrorTable,
+  values: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const parents = {customer_number: '3', job_number: '4'};
   await world.sent('customers', {customer_number: '3'});
   await world.sent('jobs', {job_number: '4', customer_number: '3'});
-  const held = Object.fromEntries(Object.entries(parents).filter(([name]) => columnOf(table, name)));
+  const held = Object.fromEntries(
+    Object.entries(parents).filter(([name]) => columnOf(table, name)),
+  );
   const key = Object.fromEntries(table.key.map((name) => [name, '55']));
   return await world.sent(table.name, {...held, ...key, ...values});
 }
@@ -72,7 +80,8 @@ async function parentOf(table: MirrorTable): Promise<Record<string, string>> {
 
 async function insert(table: string, values: Readonly<Record<string, string>>) {
   const names = Object.keys(values);
-  if (names.length === 0) return await world.author(`INSERT INTO warehouse.${table} DEFAULT VALUES`);
+  if (names.length === 0)
+    return await world.author(`INSERT INTO warehouse.${table} DEFAULT VALUES`);
   return await world.author(
     `INSERT INTO warehouse.${table} (${names.join(', ')}) VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
     Object.values(values),
@@ -143,7 +152,9 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
     ]);
     expect(await world.row(table.name, rowId, '_pending, _hash')).toMatchObject({_pending: true});
     if (rule.isRequired === true) {
-      await expect(update(null)).rejects.toThrow(`warehouse.${table.name}.${column.name}: expected `);
+      await expect(update(null)).rejects.toThrow(
+        `warehouse.${table.name}.${column.name}: expected `,
+      );
       return;
     }
     await update(null);
@@ -154,18 +165,21 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
 });
 
 describe('a column that cannot be written', () => {
-  test.each(readOnly)('is refused by its name, in $name', async ({table, columns, refusedInNew}) => {
-    await sent(table);
-    for (const {name, type} of columns) {
-      const isLogin = table.writable.some((rule) => rule.name === name);
-      const why = `warehouse.${table.name}.${name}: ${isLogin ? 'a login is set with its password' : 'the service'}`;
-      const update = `UPDATE warehouse.${table.name} SET "${name}" = $1`;
-      await expect(world.author(update, [samples[type].after]), why).rejects.toThrow(why);
-      if (refusedInNew.some((column) => column.name === name))
-        await expect(insert(table.name, {[name]: samples[type].after}), why).rejects.toThrow(why);
-    }
-    expect(await world.changes()).toEqual([]);
-  });
+  test.each(readOnly)(
+    'is refused by its name, in $name',
+    async ({table, columns, refusedInNew}) => {
+      await sent(table);
+      for (const {name, type} of columns) {
+        const isLogin = table.writable.some((rule) => rule.name === name);
+        const why = `warehouse.${table.name}.${name}: ${isLogin ? 'a login is set with its password' : 'the service'}`;
+        const update = `UPDATE warehouse.${table.name} SET "${name}" = $1`;
+        await expect(world.author(update, [samples[type].after]), why).rejects.toThrow(why);
+        if (refusedInNew.some((column) => column.name === name))
+          await expect(insert(table.name, {[name]: samples[type].after}), why).rejects.toThrow(why);
+      }
+      expect(await world.changes()).toEqual([]);
+    },
+  );
 
   test.each([
     ['_hash', `'\\x01'`],
@@ -183,16 +197,18 @@ describe('a column that cannot be written', () => {
     await expect(
       world.author(`INSERT INTO warehouse.customers (name, ${column}) VALUES ('x', ${value})`),
     ).rejects.toThrow(refused);
-    await expect(world.author(`UPDATE warehouse.customers SET ${column} = ${value}`)).rejects.toThrow(
-      refused,
-    );
+    await expect(
+      world.author(`UPDATE warehouse.customers SET ${column} = ${value}`),
+    ).rejects.toThrow(refused);
     expect(await world.changes()).toEqual([]);
   });
 
   test.each(['row_id', 'account_id', 'parent_row_id'])('%s never changes', async (column) => {
     await world.sent('customers', {customer_number: '3'});
     await expect(
-      world.author(`UPDATE warehouse.customers SET ${column} = ${column === 'row_id' ? 'DEFAULT' : '999'}`),
+      world.author(
+        `UPDATE warehouse.customers SET ${column} = ${column === 'row_id' ? 'DEFAULT' : '999'}`,
+      ),
     ).rejects.toThrow(`warehouse.customers.${column}: the column is Fieldmirror's own`);
   });
 });

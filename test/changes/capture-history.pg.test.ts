@@ -21,7 +21,8 @@ const versions = (row = rowId) =>
        FROM history.customers WHERE row_id = $1 ORDER BY valid_from`,
     [row],
   );
-const edits = () => world.author('SELECT kind, written_by, application FROM history.edits ORDER BY at');
+const edits = () =>
+  world.author('SELECT kind, written_by, application FROM history.edits ORDER BY at');
 
 async function expectTiling(): Promise<void> {
   const torn = await world.author(
@@ -31,7 +32,14 @@ async function expectTiling(): Promise<void> {
   expect(torn).toEqual([]);
 }
 
-const swept = {name: 'a', written_by: null, swept: true, _pending: null, gone: false, isCurrent: false};
+const swept = {
+  name: 'a',
+  written_by: null,
+  swept: true,
+  _pending: null,
+  gone: false,
+  isCurrent: false,
+};
 const mine = {written_by: 'fieldmirror', swept: false, _pending: true};
 const who = {written_by: 'fieldmirror', application: 'erp'};
 
@@ -43,7 +51,9 @@ test('an UPDATE is one version, by who made it', async () => {
 });
 
 test('an INSERT is one version', async () => {
-  const [made] = await world.author(`INSERT INTO warehouse.customers (name) VALUES ('new') RETURNING row_id`);
+  const [made] = await world.author(
+    `INSERT INTO warehouse.customers (name) VALUES ('new') RETURNING row_id`,
+  );
   expect(await versions(String(made?.row_id))).toEqual([
     {...mine, name: 'new', gone: false, isCurrent: true},
   ]);
@@ -109,7 +119,9 @@ test('an UPDATE that changes nothing makes neither a version nor a change', asyn
 
 describe.each(allTables)('an UPDATE of $name that changes nothing', ({name, columns, key}) => {
   const names = columns.map((column) => column.name);
-  const same = [...names, 'external_key', 'extra'].map((column) => `"${column}" = "${column}"`).join(', ');
+  const same = [...names, 'external_key', 'extra']
+    .map((column) => `"${column}" = "${column}"`)
+    .join(', ');
   const held = () =>
     world.author(
       `SELECT to_jsonb(t) AS row, (SELECT count(*) FROM history.past_${name}) AS past FROM warehouse.${name} AS t`,

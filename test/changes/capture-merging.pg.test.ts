@@ -9,7 +9,12 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 beforeEach(async () => {
   await world.empty();
-  rowId = await world.sent('customers', {customer_number: '3', name: 'a', fax: '1', service_city: 'Rome'});
+  rowId = await world.sent('customers', {
+    customer_number: '3',
+    name: 'a',
+    fax: '1',
+    service_city: 'Rome',
+  });
 });
 
 const set = (assignment: string) =>
@@ -48,7 +53,10 @@ describe('unsent updates of a record', () => {
     ]);
     expect(await pending()).toBeNull();
     await set(`name = 'd'`);
-    expect(await changes()).toMatchObject([{state: 'cancelled'}, {fields: {name: 'd'}, base: {name: 'a'}}]);
+    expect(await changes()).toMatchObject([
+      {state: 'cancelled'},
+      {fields: {name: 'd'}, base: {name: 'a'}},
+    ]);
   });
 
   test('of one statement that touches many rows are a change each', async () => {
@@ -66,7 +74,8 @@ describe('an update of an unsent create', () => {
     const [made] = await world.author(
       `INSERT INTO warehouse.customers (name, fax) VALUES ('x', '1') RETURNING row_id`,
     );
-    const print = async () => (await world.changes(`encode(fingerprint, 'hex') AS print`))[0]?.print;
+    const print = async () =>
+      (await world.changes(`encode(fingerprint, 'hex') AS print`))[0]?.print;
     const before = await print();
     await world.author(
       `UPDATE warehouse.customers SET name = 'y', fax = NULL, phone_number = '5' WHERE row_id = $1`,
@@ -82,8 +91,12 @@ describe('an update of an unsent create', () => {
   });
 
   test('that a new record cannot bear waits behind it', async () => {
-    const [made] = await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x') RETURNING row_id`);
-    await world.author('UPDATE warehouse.tasks SET completed = true WHERE row_id = $1', [made?.row_id]);
+    const [made] = await world.author(
+      `INSERT INTO warehouse.tasks (name) VALUES ('x') RETURNING row_id`,
+    );
+    await world.author('UPDATE warehouse.tasks SET completed = true WHERE row_id = $1', [
+      made?.row_id,
+    ]);
     const [create, update] = await world.changes('change_id, operation, fields, waits_for');
     expect(create).toMatchObject({operation: 'create', fields: {name: 'x'}});
     expect(update).toMatchObject({fields: {completed: 'true'}, waits_for: create?.change_id});
@@ -112,7 +125,11 @@ describe('a change that a worker has', () => {
     await set(`name = 'c'`);
     await set(`fax = '2'`);
     const [, second] = await world.changes('fields, base, waits_for');
-    expect(second).toEqual({fields: {name: 'c', fax: '2'}, base: {name: 'b', fax: '1'}, waits_for: first});
+    expect(second).toEqual({
+      fields: {name: 'c', fax: '2'},
+      base: {name: 'b', fax: '1'},
+      waits_for: first,
+    });
     expect(await changes()).toHaveLength(2);
   });
 
@@ -170,7 +187,9 @@ describe('the mode hold', () => {
     const mistyped = world.author(
       `BEGIN; SET LOCAL fieldmirror.mode = 'hodl'; UPDATE warehouse.customers SET name = 'b'`,
     );
-    await expect(mistyped).rejects.toThrow(`fieldmirror.mode: expected hold, or nothing, got 'hodl'`);
+    await expect(mistyped).rejects.toThrow(
+      `fieldmirror.mode: expected hold, or nothing, got 'hodl'`,
+    );
     expect(await changes()).toEqual([]);
   });
 });
@@ -190,6 +209,11 @@ test('of two sessions that update one row the second waits, and both are capture
     second.release(true);
   }
   expect(await changes()).toEqual([
-    {operation: 'update', fields: {name: 'second', fax: '2'}, base: {name: 'a', fax: '1'}, state: 'pending'},
+    {
+      operation: 'update',
+      fields: {name: 'second', fax: '2'},
+      base: {name: 'a', fax: '1'},
+      state: 'pending',
+    },
   ]);
 });

@@ -19,7 +19,8 @@ const set = (assignment: string) =>
 const held = () => world.row('customers', rowId, 'name, fax, _pending');
 const ids = async () => (await world.changes('change_id')).map(({change_id}) => String(change_id));
 const states = async () => (await world.changes('state')).map(({state}) => state);
-const decide = async (call: string) => (await world.author(`SELECT sync.${call} AS state`))[0]?.state;
+const decide = async (call: string) =>
+  (await world.author(`SELECT sync.${call} AS state`))[0]?.state;
 
 describe('a change that the service refused', () => {
   test('sent again shows again what is wanted', async () => {
@@ -71,13 +72,20 @@ describe('a change that the service refused', () => {
     });
 
     test('mended, is created anew with all that was wanted since, and its children wait for that', async () => {
-      await world.author(`UPDATE warehouse.customers SET name = 'mended' WHERE row_id = $1`, [local]);
+      await world.author(`UPDATE warehouse.customers SET name = 'mended' WHERE row_id = $1`, [
+        local,
+      ]);
       const [, , , again] = await ids();
       expect(await world.changes('table_name, operation, state, fields, waits_for')).toMatchObject([
         {state: 'rejected'},
         {table_name: 'jobs', state: 'pending', waits_for: again},
         {operation: 'update', state: 'cancelled'},
-        {operation: 'create', state: 'pending', fields: {name: 'mended', fax: '8'}, waits_for: null},
+        {
+          operation: 'create',
+          state: 'pending',
+          fields: {name: 'mended', fax: '8'},
+          waits_for: null,
+        },
       ]);
       expect(await world.row('customers', local, '_pending')).toEqual({_pending: true});
     });
@@ -86,7 +94,10 @@ describe('a change that the service refused', () => {
       const [create] = await ids();
       expect(await decide(`retry_change(${create})`)).toBe('pending');
       expect(await states()).toEqual(['pending', 'pending', 'pending']);
-      expect(await world.row('customers', local, 'fax, _pending')).toEqual({fax: '8', _pending: true});
+      expect(await world.row('customers', local, 'fax, _pending')).toEqual({
+        fax: '8',
+        _pending: true,
+      });
     });
 
     test('cannot be sent again without its row', async () => {

@@ -31,7 +31,8 @@ beforeEach(async () => {
 });
 
 type Fields = Readonly<Record<string, string | null>>;
-const inSweep = <T>(work: (client: pg.PoolClient) => Promise<T>) => inSweepTransaction(world.pool, work);
+const inSweep = <T>(work: (client: pg.PoolClient) => Promise<T>) =>
+  inSweepTransaction(world.pool, work);
 const batch = (sweepId = '2') => ({accountId: world.accountId, sweepId});
 const load = (table: MirrorTable, rows: readonly Fields[], sweepId = '2') =>
   inSweep((client) =>
@@ -92,7 +93,12 @@ describe('a row with open changes', () => {
     await world.author(send, [(await world.changes('change_id'))[0]?.change_id]);
     await world.author(`UPDATE warehouse.customers SET name = 'mine too', fax = '9'`);
     await load(customers, [{...old, name: 'theirs', fax: '2', phone_number: '6'}]);
-    expect(await held()).toMatchObject({name: 'mine too', fax: '9', phone_number: '6', _pending: true});
+    expect(await held()).toMatchObject({
+      name: 'mine too',
+      fax: '9',
+      phone_number: '6',
+      _pending: true,
+    });
   });
 
   test('keeps them against any statement of a worker', async () => {
@@ -100,18 +106,25 @@ describe('a row with open changes', () => {
     expect(await held()).toMatchObject({name: 'mine', fax: null, _pending: true});
   });
 
-  test.each(['done', 'rejected', 'cancelled'])('takes everything once the change is %s', async (state) => {
-    await settle(state);
-    await load(customers, [{...old, name: 'theirs'}]);
-    expect(await held()).toMatchObject({name: 'theirs', _pending: null, _sweep_id: '2'});
-  });
+  test.each(['done', 'rejected', 'cancelled'])(
+    'takes everything once the change is %s',
+    async (state) => {
+      await settle(state);
+      await load(customers, [{...old, name: 'theirs'}]);
+      expect(await held()).toMatchObject({name: 'theirs', _pending: null, _sweep_id: '2'});
+    },
+  );
 
   test('takes what was read back, though its hash is what it was', async () => {
     await settle('done');
     const [{change_id: changeId} = {}] = await world.changes('change_id');
     const row = rowOf(customers, old);
-    const readBackOf = new Map([[row, {changeId: String(changeId), since: new Date(0).toISOString()}]]);
-    await inSweep((client) => loadRows(client, customers, [row], {...batch(), sweepId: null, readBackOf}));
+    const readBackOf = new Map([
+      [row, {changeId: String(changeId), since: new Date(0).toISOString()}],
+    ]);
+    await inSweep((client) =>
+      loadRows(client, customers, [row], {...batch(), sweepId: null, readBackOf}),
+    );
     expect(await held()).toMatchObject({name: 'a', _pending: null, _sweep_id: null});
   });
 
@@ -132,14 +145,19 @@ test('a row that is being deleted is not revived, and is once that came to nothi
 });
 
 describe('a row that a change has written', () => {
-  const moment = async () => String((await world.author('SELECT clock_timestamp()::text AS at'))[0]?.at);
+  const moment = async () =>
+    String((await world.author('SELECT clock_timestamp()::text AS at'))[0]?.at);
   const readBack = (rows: readonly (readonly [Fields, string, string])[]) =>
     inSweep((client) => {
       const read = rows.map(
         ([fields, changeId, since]) => [rowOf(customers, fields), {changeId, since}] as const,
       );
       const readBackOf = new Map(read);
-      return loadRows(client, customers, [...readBackOf.keys()], {...batch(), sweepId: null, readBackOf});
+      return loadRows(client, customers, [...readBackOf.keys()], {
+        ...batch(),
+        sweepId: null,
+        readBackOf,
+      });
     });
 
   test('is left to it by a reading from before, and by no other of the same lot', async () => {
@@ -153,10 +171,9 @@ describe('a row that a change has written', () => {
       [{customer_number: '4', name: 'b'}, '4', await moment()],
     ]);
     expect(counts).toMatchObject({updated: 1, fresher: 1});
-    expect(await world.author('SELECT name FROM warehouse.customers ORDER BY customer_number')).toEqual([
-      {name: 'a'},
-      {name: 'b'},
-    ]);
+    expect(
+      await world.author('SELECT name FROM warehouse.customers ORDER BY customer_number'),
+    ).toEqual([{name: 'a'}, {name: 'b'}]);
   });
 
   test('and which its parent no longer lists is marked by a reading from after, and by no other of the same lot', async () => {
@@ -185,7 +202,9 @@ describe('a row that a change has written', () => {
     };
     expect(await inSweep((client) => markVanished(client, jobEmployees, family))).toBe(1);
     expect(
-      await world.author('SELECT _change_id FROM warehouse.job_employees WHERE _deleted_at IS NOT NULL'),
+      await world.author(
+        'SELECT _change_id FROM warehouse.job_employees WHERE _deleted_at IS NOT NULL',
+      ),
     ).toEqual([{_change_id: '3'}]);
   });
 
@@ -230,10 +249,16 @@ describe('an assignment', () => {
   });
 
   test('that is wanted here alone is not taken for vanished, and stays unknown to the service', async () => {
-    await world.author('INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7)');
-    const before = await world.author('SELECT * FROM warehouse.job_employees WHERE employee_id = 7');
+    await world.author(
+      'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7)',
+    );
+    const before = await world.author(
+      'SELECT * FROM warehouse.job_employees WHERE employee_id = 7',
+    );
     expect(await vanish(jobEmployees, [one, {...one, employee_id: '2'}])).toBe(0);
-    expect(await world.author('SELECT * FROM warehouse.job_employees WHERE employee_id = 7')).toEqual(before);
+    expect(
+      await world.author('SELECT * FROM warehouse.job_employees WHERE employee_id = 7'),
+    ).toEqual(before);
   });
 
   test('that is taken off here is not brought back, nor is another taken off, until the change is over', async () => {
@@ -254,7 +279,9 @@ describe('an assignment', () => {
   });
 
   test('that reached the service, and that it does not list, vanishes', async () => {
-    await world.author('INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7)');
+    await world.author(
+      'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7)',
+    );
     await settle('done');
     expect(await vanish(jobEmployees, [one, {...one, employee_id: '2'}])).toBe(1);
     expect((await links())[2]).toEqual(['7', false, null]);
@@ -267,7 +294,9 @@ test('a note that is written here is not taken for vanished', async () => {
   await world.author(`INSERT INTO warehouse.job_notes (job_number, note) VALUES (4, 'mine')`);
   await vanish(jobNotes, []);
   expect(
-    await world.author('SELECT note, _deleted_at IS NULL AS lives FROM warehouse.job_notes ORDER BY 1'),
+    await world.author(
+      'SELECT note, _deleted_at IS NULL AS lives FROM warehouse.job_notes ORDER BY 1',
+    ),
   ).toEqual([
     {note: 'a', lives: false},
     {note: 'mine', lives: true},
@@ -279,7 +308,9 @@ describe("a key of one's own", () => {
 
   test('is no change, and leaves hash and sweep', async () => {
     const columns = 'external_key, _hash IS NOT NULL AS hashed, _sweep_id, _pending';
-    await world.author(`UPDATE warehouse.customers SET external_key = 'K3' WHERE customer_number = 3`);
+    await world.author(
+      `UPDATE warehouse.customers SET external_key = 'K3' WHERE customer_number = 3`,
+    );
     expect(
       await world.author(`SELECT ${columns} FROM warehouse.customers WHERE customer_number = 3`),
     ).toEqual([{external_key: 'K3', hashed: true, _sweep_id: '1', _pending: null}]);

@@ -17,9 +17,9 @@ async function expectNothing(): Promise<void> {
   expect(await world.changes()).toEqual([]);
   const tables = ['customers', 'jobs', 'job_charges', 'time_entries', 'tasks'];
   const counts = tables.map((name) => `SELECT 1 FROM warehouse.${name} WHERE _sweep_id IS NULL`);
-  expect(await world.author(`${counts.join(' UNION ALL ')} UNION ALL SELECT 1 FROM history.edits`)).toEqual(
-    [],
-  );
+  expect(
+    await world.author(`${counts.join(' UNION ALL ')} UNION ALL SELECT 1 FROM history.edits`),
+  ).toEqual([]);
 }
 
 /** Tries a value in a new row and in an old one, each beside a valid row. */
@@ -53,7 +53,10 @@ async function expectRefused(
   if (table !== 'job_charges') {
     const rowId = await world.sent(table, {[key]: '55'});
     await expect(
-      world.author(`UPDATE warehouse.${table} SET ${column} = $1 WHERE row_id = $2`, [value, rowId]),
+      world.author(`UPDATE warehouse.${table} SET ${column} = $1 WHERE row_id = $2`, [
+        value,
+        rowId,
+      ]),
     ).rejects.toThrow(why);
   }
   await expectNothing();
@@ -79,21 +82,26 @@ describe('a text', () => {
 });
 
 describe('a time', () => {
-  test.each(['1999-12-31 23:59-05', '2100-01-01 00:00-05', '0001-01-01 00:00 BC', 'infinity', '-infinity'])(
-    'of the year of %s is refused',
-    async (value) => {
-      await expectRefused(
-        'tasks',
-        {column: 'scheduled_at', value},
-        /scheduled_at: expected a year from 2000 to/,
-      );
-    },
-  );
+  test.each([
+    '1999-12-31 23:59-05',
+    '2100-01-01 00:00-05',
+    '0001-01-01 00:00 BC',
+    'infinity',
+    '-infinity',
+  ])('of the year of %s is refused', async (value) => {
+    await expectRefused(
+      'tasks',
+      {column: 'scheduled_at', value},
+      /scheduled_at: expected a year from 2000 to/,
+    );
+  });
 
   test.each(['2000-01-01 00:00-05', '2099-12-31 23:59-05'])(
     'of %s, the first and the last minute there, is taken',
     async (value) => {
-      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [value]);
+      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [
+        value,
+      ]);
       expect(await world.changes('state')).toEqual([{state: 'pending'}]);
     },
   );
@@ -110,7 +118,9 @@ describe('a time', () => {
     'in %s that the clock shows twice is taken at %s, and refused at %s',
     async (zone, first, second, shown) => {
       await inZone(zone);
-      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [first]);
+      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [
+        first,
+      ]);
       await world.empty();
       const why = `warehouse.tasks.scheduled_at: expected a time that can be said, got the second ${shown} in ${zone}`;
       await expectRefused('tasks', {column: 'scheduled_at', value: second}, why);
@@ -121,7 +131,9 @@ describe('a time', () => {
   test.each(['2026-11-01 07:00Z', '2026-03-08 06:59Z', '2026-03-08 07:00Z'])(
     'beside a change of the clock, at %s, is taken',
     async (value) => {
-      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [value]);
+      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [
+        value,
+      ]);
       expect(await world.changes('state')).toEqual([{state: 'pending'}]);
     },
   );
@@ -156,7 +168,8 @@ describe('a number', () => {
   test.each(['NaN', 'Infinity', `1${'0'.repeat(30)}`, `0.${'0'.repeat(30)}1`])(
     '%s is refused as a decimal',
     async (value) => {
-      const why = 'warehouse.time_entries.number_of_hours: expected a decimal number of at most 30 digits';
+      const why =
+        'warehouse.time_entries.number_of_hours: expected a decimal number of at most 30 digits';
       await expectRefused('time_entries', {column: 'number_of_hours', value}, why);
     },
   );
@@ -177,33 +190,38 @@ describe('what the service takes no record without', () => {
       rule.isRequired === true ? [{writes, rule, name: `${writes.table.name}.${rule.name}`}] : [],
     ),
   );
-  const blanks = ({kind}: WriteRule): (string | null)[] => (kind === 'text' ? [null, '', ' \n\t'] : [null]);
+  const blanks = ({kind}: WriteRule): (string | null)[] =>
+    kind === 'text' ? [null, '', ' \n\t'] : [null];
 
-  test.each(needs)('$name is needed by a new row, and is not taken away again', async ({writes, rule}) => {
-    const {table, parent} = writes;
-    const needed = neededBy(table);
-    const hung: Record<string, string> = parent === null ? {} : {[parent.numberColumn]: '4'};
-    if (parent !== null) await world.sent(parent.table, hung);
-    const why = `warehouse.${table.name}.${rule.name}: expected `;
-    const insert = async (given: Record<string, string | null>) => {
-      const names = Object.keys(given);
-      const places = names.map((_, at) => `$${at + 1}`).join(', ');
-      await world.author(
-        `INSERT INTO warehouse.${table.name} (${names.join(', ')}) VALUES (${places})`,
-        Object.values(given),
-      );
-    };
-    const rowId = await world.sent(table.name, {...hung, [writes.key]: '55', ...needed});
-    for (const blank of blanks(rule)) {
-      if (rule.onCreate) await expect(insert({...hung, ...needed, [rule.name]: blank})).rejects.toThrow(why);
-      const update = `UPDATE warehouse.${table.name} SET ${rule.name} = $1 WHERE row_id = $2`;
-      if (!rule.onCreate) await world.sweep(update, ['true', rowId]);
-      await expect(world.author(update, [blank, rowId])).rejects.toThrow(why);
-    }
-    expect(await world.changes()).toEqual([]);
-    await insert({...hung, ...needed});
-    expect(await world.changes('fields')).toEqual([{fields: needed}]);
-  });
+  test.each(needs)(
+    '$name is needed by a new row, and is not taken away again',
+    async ({writes, rule}) => {
+      const {table, parent} = writes;
+      const needed = neededBy(table);
+      const hung: Record<string, string> = parent === null ? {} : {[parent.numberColumn]: '4'};
+      if (parent !== null) await world.sent(parent.table, hung);
+      const why = `warehouse.${table.name}.${rule.name}: expected `;
+      const insert = async (given: Record<string, string | null>) => {
+        const names = Object.keys(given);
+        const places = names.map((_, at) => `$${at + 1}`).join(', ');
+        await world.author(
+          `INSERT INTO warehouse.${table.name} (${names.join(', ')}) VALUES (${places})`,
+          Object.values(given),
+        );
+      };
+      const rowId = await world.sent(table.name, {...hung, [writes.key]: '55', ...needed});
+      for (const blank of blanks(rule)) {
+        if (rule.onCreate)
+          await expect(insert({...hung, ...needed, [rule.name]: blank})).rejects.toThrow(why);
+        const update = `UPDATE warehouse.${table.name} SET ${rule.name} = $1 WHERE row_id = $2`;
+        if (!rule.onCreate) await world.sweep(update, ['true', rowId]);
+        await expect(world.author(update, [blank, rowId])).rejects.toThrow(why);
+      }
+      expect(await world.changes()).toEqual([]);
+      await insert({...hung, ...needed});
+      expect(await world.changes('fields')).toEqual([{fields: needed}]);
+    },
+  );
 
   test('is what the reference service refuses to create or change a record without', async () => {
     const demanded = {

@@ -37,12 +37,15 @@ test('last_change is the last change that the session made, and null before', as
 });
 
 describe('wait', () => {
-  test.each(['done', 'rejected', 'cancelled'])('returns when another session has %s it', async (state) => {
-    await session.query(insert);
-    const waiting = one(`SELECT sync.wait(sync.last_change(), '50 seconds')`);
-    await settle(state);
-    expect(await waiting).toBe(state);
-  });
+  test.each(['done', 'rejected', 'cancelled'])(
+    'returns when another session has %s it',
+    async (state) => {
+      await session.query(insert);
+      const waiting = one(`SELECT sync.wait(sync.last_change(), '50 seconds')`);
+      await settle(state);
+      expect(await waiting).toBe(state);
+    },
+  );
 
   test('returns when a person is needed', async () => {
     await session.query(insert);
@@ -111,10 +114,14 @@ describe('a notice', () => {
     const held = `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; INSERT INTO warehouse.tasks (name) VALUES ('t'); COMMIT`;
     expect(await noticesOf(() => session.query(held))).toEqual([]);
     const id = await one('SELECT sync.last_change()');
-    expect(await noticesOf(() => session.query('SELECT sync.release_change($1)', [id]))).toEqual([due()]);
+    expect(await noticesOf(() => session.query('SELECT sync.release_change($1)', [id]))).toEqual([
+      due(),
+    ]);
     const later = `UPDATE sync.changes SET due_at = now() + interval '1 hour' WHERE change_id = $1`;
     expect(await noticesOf(() => world.author(later, [id]))).toEqual([]);
-    expect(await noticesOf(() => session.query('SELECT sync.retry_change($1)', [id]))).toEqual([due()]);
+    expect(await noticesOf(() => session.query('SELECT sync.retry_change($1)', [id]))).toEqual([
+      due(),
+    ]);
   });
 
   test.each(['done', 'rejected', 'cancelled', 'conflict'])(

@@ -38,7 +38,8 @@ export async function openCaptureWorld(zone = timeZone): Promise<CaptureWorld> {
   const pool = openPool(database.url, {max: 6, applicationName: 'erp'});
   const account = {name: 'acme', apiUrl: 'https://example.com/acme', timeZone: zone};
   const {accountId} = await upsertAccount(pool, account);
-  const author: CaptureWorld['author'] = async (text, values) => lastOf(await pool.query(text, values)).rows;
+  const author: CaptureWorld['author'] = async (text, values) =>
+    lastOf(await pool.query(text, values)).rows;
   const sweep: CaptureWorld['sweep'] = (text, values) =>
     inSweepTransaction(pool, async (client) => (await client.query(text, values)).rows);
   return {
@@ -76,7 +77,10 @@ export async function openCaptureWorld(zone = timeZone): Promise<CaptureWorld> {
     row: async (table, rowId, columns = '*') =>
       (await author(`SELECT ${columns} FROM warehouse.${table} WHERE row_id = $1`, [rowId]))[0],
     empty: async () => {
-      const warehouse = allTables.flatMap(({name}) => [`warehouse.${name}`, `history.past_${name}`]);
+      const warehouse = allTables.flatMap(({name}) => [
+        `warehouse.${name}`,
+        `history.past_${name}`,
+      ]);
       const others = ['sync.changes', 'sync.known_records', 'history.edits'];
       const removals = [...warehouse, ...others].map((name) => `DELETE FROM ${name}`);
       // No trigger runs, and no file has to be made, as with TRUNCATE.

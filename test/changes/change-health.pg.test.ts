@@ -2,7 +2,11 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {countChanges, listLateChanges, listLateChangesSingly} from '../../src/changes/change-health.ts';
+import {
+  countChanges,
+  listLateChanges,
+  listLateChangesSingly,
+} from '../../src/changes/change-health.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
@@ -42,7 +46,9 @@ const doubtful = (time: string) => [
 const refused = (time: string) => `state = 'rejected', reason = 'no', settled_at = ${ago(time)}`;
 
 async function late(): Promise<string[]> {
-  return (await listLateChanges(pool, [accountId])).map(({lateness, count}) => `${lateness} ${count}`);
+  return (await listLateChanges(pool, [accountId])).map(
+    ({lateness, count}) => `${lateness} ${count}`,
+  );
 }
 
 describe('a change has waited too long', () => {
@@ -136,7 +142,9 @@ test('many changes of one batch are one matter that names it, for status and for
   await fight(1, null);
   await fight(6, `import o'Hara`);
   await fight(4, 'small');
-  const {rows} = await pool.query('SELECT min(change_id) AS id FROM sync.changes WHERE batch IS NOT NULL');
+  const {rows} = await pool.query(
+    'SELECT min(change_id) AS id FROM sync.changes WHERE batch IS NOT NULL',
+  );
   expect(await listLateChanges(pool, [accountId])).toMatchObject([
     {lateness: 'conflict', count: 6, batch: `import o'Hara`, changeId: rows[0].id},
     {lateness: 'conflict', count: 5, batch: null},
@@ -176,7 +184,8 @@ test('changes that are not over are counted by state, with the age of the oldest
 });
 
 test('status tells the counts, and ends with 1 for what waits too long, and for a refusal', async () => {
-  const status = (...args: string[]) => runCommand(['status', ...args], {DATABASE_URL: database.url});
+  const status = (...args: string[]) =>
+    runCommand(['status', ...args], {DATABASE_URL: database.url});
   const id = await add(`due_at = ${ago('3 h')}, requested_at = ${ago('3 h')}`);
   const plain = await status();
   expect(plain).toMatchObject({
@@ -192,7 +201,12 @@ test('status tells the counts, and ends with 1 for what waits too long, and for 
   expect(JSON.parse(stdout)).toMatchObject({
     accounts: [{changes: [], late: [{lateness: 'rejected', changeId: id}]}],
     concerns: [
-      {account: 'acme', stream: null, kind: 'change-rejected', next: `fieldmirror changes show ${id}`},
+      {
+        account: 'acme',
+        stream: null,
+        kind: 'change-rejected',
+        next: `fieldmirror changes show ${id}`,
+      },
     ],
   });
 });

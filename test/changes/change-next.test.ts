@@ -73,10 +73,22 @@ describe('what happens next', () => {
   const paused = {...calm.account, state: 'paused'} as const;
   const stopped = {...calm.account, state: 'stopped', stateReason: '401'} as const;
   test.each<[string, Partial<Change>, Partial<Circumstances>, RegExp, string]>([
-    ['a held one', {state: 'held'}, {}, /until somebody releases it/, 'fieldmirror changes release 12'],
+    [
+      'a held one',
+      {state: 'held'},
+      {},
+      /until somebody releases it/,
+      'fieldmirror changes release 12',
+    ],
     ['a due one', {}, {}, /as soon as a worker/, 'fieldmirror push'],
     ['one in hand', {leaseUntil: later}, {}, /a worker has it/, ''],
-    ['one whose lease ran out', {leaseUntil: before}, {}, /as soon as a worker/, 'fieldmirror push'],
+    [
+      'one whose lease ran out',
+      {leaseUntil: before},
+      {},
+      /as soon as a worker/,
+      'fieldmirror push',
+    ],
     [
       'one that failed',
       {dueAt: later},
@@ -134,7 +146,13 @@ describe('what happens next', () => {
       /looks whether it arrived at .* \(in 3 min\)/,
       'fieldmirror changes retry 12',
     ],
-    ['a refused one', {state: 'rejected'}, {}, /UPDATE warehouse\.customers/, 'fieldmirror changes retry 12'],
+    [
+      'a refused one',
+      {state: 'rejected'},
+      {},
+      /UPDATE warehouse\.customers/,
+      'fieldmirror changes retry 12',
+    ],
     [
       'a refused create',
       {state: 'rejected', operation: 'create'},
@@ -180,9 +198,9 @@ describe('what happens next', () => {
   ] as const)(
     'of a %s that nobody can place are the decisions that the warehouse takes',
     (operation, open) => {
-      expect(listDecisions(change({state: 'conflict', operation}), [{...fought, winner: 'service'}])).toEqual(
-        open,
-      );
+      expect(
+        listDecisions(change({state: 'conflict', operation}), [{...fought, winner: 'service'}]),
+      ).toEqual(open);
     },
   );
 });

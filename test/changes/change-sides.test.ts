@@ -34,7 +34,12 @@ describe.each([
     service: 'ours',
     note: "as sent: the warehouse's value counts, decided by ann",
   },
-  {state: 'done', winner: 'service', service: 'theirs', note: "the service's value counts, decided by ann"},
+  {
+    state: 'done',
+    winner: 'service',
+    service: 'theirs',
+    note: "the service's value counts, decided by ann",
+  },
   {
     state: 'cancelled',
     winner: 'service',
@@ -44,7 +49,12 @@ describe.each([
 ] as const)('a change that is $state, where $winner won', ({state, winner, service, note}) => {
   test(`leaves ${service} at the service`, () => {
     const change = {fields: {name: 'ours'}, base: {name: 'old'}, state, result: null};
-    const [side] = compareSides({change, conflicts: [{...conflict, winner}], alterations: [], row: null});
+    const [side] = compareSides({
+      change,
+      conflicts: [{...conflict, winner}],
+      alterations: [],
+      row: null,
+    });
     expect(side).toMatchObject({service, note, isFought: winner === null});
   });
 });

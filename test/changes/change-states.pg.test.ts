@@ -28,7 +28,10 @@ const force = (state: ChangeState) =>
   `SET LOCAL session_replication_role = 'replica'; ${put(state)}; SET LOCAL session_replication_role = 'origin'`;
 
 /** Runs a statement on a change in some state, and takes both back. */
-async function attempt(statement: string, before = ''): Promise<readonly Record<string, unknown>[]> {
+async function attempt(
+  statement: string,
+  before = '',
+): Promise<readonly Record<string, unknown>[]> {
   const client = await world.pool.connect();
   try {
     await client.query(`BEGIN; ${before}`);
@@ -59,7 +62,8 @@ test('is_open is true in the open states and in no other', async () => {
 });
 
 describe('of every two states, the database lets one follow the other', () => {
-  const followers = (from: string) => transitions.filter((drawn) => drawn.from === from).map(({to}) => to);
+  const followers = (from: string) =>
+    transitions.filter((drawn) => drawn.from === from).map(({to}) => to);
 
   test.each(changeStates)('where it is drawn: after %s', async (from) => {
     const allowed: ChangeState[] = [];
@@ -86,11 +90,13 @@ describe('of every two states, the database lets one follow the other', () => {
 describe('docs/write-back.md', () => {
   const document = readFileSync(join(import.meta.dirname, '../../docs/write-back.md'), 'utf8');
   const drawing = /```mermaid\nstateDiagram-v2\n(.*?)```/s.exec(document)?.[1] ?? '';
-  const arrows = [...drawing.matchAll(/^ {2}(\S+) --> (\S+?)(?:: (.*))?$/gm)].map(([, from, to, why]) => ({
-    from,
-    to,
-    why,
-  }));
+  const arrows = [...drawing.matchAll(/^ {2}(\S+) --> (\S+?)(?:: (.*))?$/gm)].map(
+    ([, from, to, why]) => ({
+      from,
+      to,
+      why,
+    }),
+  );
 
   test('draws what the database holds, in the same words', async () => {
     const drawn = arrows

@@ -15,7 +15,8 @@ afterAll(async () => await world.close());
 test('a process that slept and took its own change up again may send it for the later claim only', async () => {
   await world.author("INSERT INTO warehouse.customers (name) VALUES ('Ada Example')");
   const {pool, accountId} = world;
-  const claimOnce = async () => (await claimChanges(pool, accountId, {limit: 1, leaseMs: 30_000}))[0];
+  const claimOnce = async () =>
+    (await claimChanges(pool, accountId, {limit: 1, leaseMs: 30_000}))[0];
   const before = await claimOnce();
   await pool.query("UPDATE sync.changes SET lease_until = lease_until - interval '1 minute'");
   const after = await claimOnce();

@@ -27,7 +27,8 @@ afterEach(async () => {
   await database.drop();
 });
 
-export const changes = (...args: string[]) => runCommand(['changes', ...args], {DATABASE_URL: database.url});
+export const changes = (...args: string[]) =>
+  runCommand(['changes', ...args], {DATABASE_URL: database.url});
 
 export async function told(...args: string[]) {
   const ended = await changes(...args, '--json');

@@ -2,7 +2,16 @@
 
 import {describe, expect, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
-import {asSweep, changes, database, editPhone, pool, putInConflict, set, told} from './changes-place.ts';
+import {
+  asSweep,
+  changes,
+  database,
+  editPhone,
+  pool,
+  putInConflict,
+  set,
+  told,
+} from './changes-place.ts';
 
 describe('changes list', () => {
   test('shows what is under way first, a conflict before all, and then what is settled, the latest first', async () => {
@@ -12,14 +21,24 @@ describe('changes list', () => {
       await editPhone(3),
       await editPhone(4),
     ];
-    await set(done, `state = 'done', settled_at = now(), result = '{"altered": {"phone_number": {}}}'`);
-    await set(rejected, `state = 'rejected', settled_at = now(), reason = 'Phone number is invalid'`);
+    await set(
+      done,
+      `state = 'done', settled_at = now(), result = '{"altered": {"phone_number": {}}}'`,
+    );
+    await set(
+      rejected,
+      `state = 'rejected', settled_at = now(), reason = 'Phone number is invalid'`,
+    );
     await putInConflict(fought);
     const {stdout} = await changes('list');
     expect(stdout.split('\n').filter((line) => /│ \d/.test(line))).toEqual([
-      expect.stringMatching(/│ 4 +│ .* ago │ update customers 4 │ phone_number │ conflict │ changed on both/),
+      expect.stringMatching(
+        /│ 4 +│ .* ago │ update customers 4 │ phone_number │ conflict │ changed on both/,
+      ),
       expect.stringMatching(/│ 3 +│ .* ago │ update customers 3 │ phone_number │ pending +│ +│/),
-      expect.stringMatching(/│ 2 +│ .* ago │ update customers 2 │ .* │ rejected │ Phone number is invalid/),
+      expect.stringMatching(
+        /│ 2 +│ .* ago │ update customers 2 │ .* │ rejected │ Phone number is invalid/,
+      ),
       expect.stringMatching(
         /│ 1 +│ .* ago │ update customers 1 │ .* │ altered +│ the service altered phone_number/,
       ),
@@ -50,18 +69,26 @@ describe('changes list', () => {
     [['resolve', '1', '--adopt', 'x'], /--adopt: expected the number of a record, got "x"/],
     [['resolve', '1', '2', '--adopt', '5'], /--adopt: expected one change, got 2/],
   ])('changes %j is refused with exit code 2', async (args, words) => {
-    expect(await changes(...args)).toMatchObject({code: 2, stdout: '', stderr: expect.stringMatching(words)});
+    expect(await changes(...args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(words),
+    });
   });
 });
 
 describe('changes show', () => {
   test('tells who made it and from where, what was and is wanted, and the exact request', async () => {
-    await pool.query(`UPDATE warehouse.customers SET external_key = 'ERP-7' WHERE customer_number = 7`);
+    await pool.query(
+      `UPDATE warehouse.customers SET external_key = 'ERP-7' WHERE customer_number = 7`,
+    );
     const id = await editPhone(7, '555 <&> 1');
     const {code, stdout} = await changes('show', id);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^change 1 of account acme: update customers 7\n {2}state +pending\n/);
-    expect(stdout).toMatch(/made +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(.* ago\) by \w+, from erp-bridge\n/);
+    expect(stdout).toMatch(
+      /made +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(.* ago\) by \w+, from erp-bridge\n/,
+    );
     expect(stdout).toMatch(/row +row 7 of warehouse\.customers, external key ERP-7\n/);
     expect(stdout).toMatch(/wants +phone_number {2}"555-7" → "555 <&> 1"\n/);
     expect(stdout).toMatch(/next +it is sent as soon as a worker takes it up\n +fieldmirror push /);
@@ -87,7 +114,9 @@ describe('changes show', () => {
     expect(stdout).toMatch(/waits for +change 1: create customers, row 10, pending\n/);
     expect(stdout).toMatch(/next +it is sent once change 1 is done, which is pending now\n/);
     expect(stdout).toContain('POST /customers/…/jobs.xml');
-    expect(stdout).toContain('<job><name>Roof</name><scheduled_on>7/4/31 09:00am</scheduled_on></job>');
+    expect(stdout).toContain(
+      '<job><name>Roof</name><scheduled_on>7/4/31 09:00am</scheduled_on></job>',
+    );
     expect((await changes('show', '1')).stdout).toMatch(/holds up +change 2\n/);
   });
 
@@ -100,7 +129,10 @@ describe('changes show', () => {
       [id],
     );
     const result = {altered: {phone_number: {sent: '555-0199 ', got: '555-0199'}}, unsent: ['fax']};
-    await set(id, `state = 'done', settled_at = now(), looks = 3, result = '${JSON.stringify(result)}'`);
+    await set(
+      id,
+      `state = 'done', settled_at = now(), looks = 3, result = '${JSON.stringify(result)}'`,
+    );
     const {stdout} = await changes('show', id);
     expect(stdout).toMatch(/state +altered \d{4}-/);
     expect(stdout).toMatch(

@@ -21,13 +21,14 @@ const set = (assignment: string, mode = '') =>
 const held = () => world.row('customers', rowId, 'name, fax, _pending');
 const ids = async () => (await world.changes('change_id')).map(({change_id}) => String(change_id));
 const decide = (changes: readonly string[], verb: string, given: string | null = null) =>
-  world.author('SELECT change_id, state, refusal FROM sync.decide_changes($1, $2, $3) ORDER BY change_id', [
-    changes,
-    verb,
-    given,
-  ]);
+  world.author(
+    'SELECT change_id, state, refusal FROM sync.decide_changes($1, $2, $3) ORDER BY change_id',
+    [changes, verb, given],
+  );
 const resolve = async (id: unknown, sides: Readonly<Record<string, unknown>>) =>
-  (await world.author('SELECT sync.resolve_fields($1, $2) AS state', [id, JSON.stringify(sides)]))[0]?.state;
+  (
+    await world.author('SELECT sync.resolve_fields($1, $2) AS state', [id, JSON.stringify(sides)])
+  )[0]?.state;
 const inConflict = (id: unknown, values: Readonly<Record<string, string>>) =>
   putInConflict(world, id, values);
 
@@ -87,7 +88,9 @@ describe('a conflict of several fields', () => {
     await inConflict(id, {service_city: 'Oslo', service_zip_code: '0150', name: 'theirs'});
     await expect(
       resolve(id, {service_city: 'service', service_zip_code: 'warehouse', name: 'service'}),
-    ).rejects.toThrow('expected one decision for service_city, service_zip_code, which move as one');
+    ).rejects.toThrow(
+      'expected one decision for service_city, service_zip_code, which move as one',
+    );
     await resolve(id, {service_city: 'warehouse', service_zip_code: 'warehouse', name: 'service'});
     expect((await world.changes('fields'))[0]).toEqual({
       fields: {service_city: 'Rome', service_zip_code: null},
@@ -98,7 +101,9 @@ describe('a conflict of several fields', () => {
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     const [id] = await ids();
     await inConflict(id, {});
-    await expect(resolve(id, {})).rejects.toThrow('a field that both sides changed, and it has none');
+    await expect(resolve(id, {})).rejects.toThrow(
+      'a field that both sides changed, and it has none',
+    );
   });
 });
 
@@ -108,13 +113,23 @@ describe('many changes', () => {
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x'), ('y')`);
     const [one, two, three] = await ids();
     await decide([String(two)], 'hold');
-    expect(await decide([String(three), '999999', String(one), String(two), String(one)], 'hold')).toEqual([
+    expect(
+      await decide([String(three), '999999', String(one), String(two), String(one)], 'hold'),
+    ).toEqual([
       {change_id: one, state: 'held', refusal: null},
-      {change_id: two, state: null, refusal: `change ${two}: expected pending to hold it, got held`},
+      {
+        change_id: two,
+        state: null,
+        refusal: `change ${two}: expected pending to hold it, got held`,
+      },
       {change_id: three, state: 'held', refusal: null},
       {change_id: '999999', state: null, refusal: 'change 999999: there is none of that number'},
     ]);
-    expect(await world.changes('state')).toEqual([{state: 'held'}, {state: 'held'}, {state: 'held'}]);
+    expect(await world.changes('state')).toEqual([
+      {state: 'held'},
+      {state: 'held'},
+      {state: 'held'},
+    ]);
   });
 
   test('that wait for each other are given up from their end, so that each is given up for the reason that was told', async () => {
@@ -125,7 +140,10 @@ describe('many changes', () => {
       'cancelled',
       'cancelled',
     ]);
-    expect(await world.changes('reason')).toEqual([{reason: 'typed twice'}, {reason: 'typed twice'}]);
+    expect(await world.changes('reason')).toEqual([
+      {reason: 'typed twice'},
+      {reason: 'typed twice'},
+    ]);
   });
 
   test('in conflict are decided alike', async () => {

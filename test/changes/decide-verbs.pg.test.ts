@@ -50,7 +50,9 @@ describe('changes retry, hold, release, cancel', () => {
     const id = await editPhone(1);
     expect(await changes('cancel', id, '--reason', 'typed wrongly')).toMatchObject({code: 0});
     expect((await changes('show', id)).stdout).toMatch(/state +cancelled .*: typed wrongly\n/);
-    const {rows} = await pool.query('SELECT phone_number FROM warehouse.customers WHERE customer_number = 1');
+    const {rows} = await pool.query(
+      'SELECT phone_number FROM warehouse.customers WHERE customer_number = 1',
+    );
     expect(rows).toEqual([{phone_number: '555-1'}]);
   });
 });
@@ -62,7 +64,10 @@ describe('changes accept', () => {
       altered,
       `state = 'done', settled_at = now(), result = '{"altered": {"phone_number": {"sent": "1", "got": "2"}}}'`,
     );
-    await set(held, `state = 'held', held_for = 'customers.phone_number', reason = 'somebody looks first'`);
+    await set(
+      held,
+      `state = 'held', held_for = 'customers.phone_number', reason = 'somebody looks first'`,
+    );
     await pool.query(
       `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
        SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true FROM sync.changes WHERE change_id = $1`,
@@ -73,12 +78,16 @@ describe('changes accept', () => {
       code: 1,
       stdout: expect.stringContaining(`change ${altered} was altered by the service`),
     });
-    expect((await changes('show', held)).stdout).toContain('fieldmirror changes list --state altered');
+    expect((await changes('show', held)).stdout).toContain(
+      'fieldmirror changes list --state altered',
+    );
     expect(await changes('release', held)).toMatchObject({
       code: 2,
       stderr: `change ${held}: somebody looks first; fieldmirror changes list --state altered\nsee: fieldmirror explain E17\n`,
     });
-    expect((await changes('show', altered)).stdout).toContain(`fieldmirror changes accept ${altered}`);
+    expect((await changes('show', altered)).stdout).toContain(
+      `fieldmirror changes accept ${altered}`,
+    );
     expect(await changes('accept', altered)).toMatchObject({
       code: 0,
       stdout: `change ${altered} is done: accepted, and further changes of that kind go on\n`,
@@ -98,7 +107,9 @@ describe('changes resolve', () => {
     expect(stdout).toMatch(
       /conflict +phone_number, changed on both sides from "555-1"\n +here +"555-0199"\n +at service +"555-0300"\n +rule ask: nobody has decided yet\n/,
     );
-    expect(stdout).toMatch(/resolve 1 --take service .*\n +fieldmirror changes resolve 1 --take warehouse /);
+    expect(stdout).toMatch(
+      /resolve 1 --take service .*\n +fieldmirror changes resolve 1 --take warehouse /,
+    );
     expect(await changes('resolve', ours, '--take', 'warehouse')).toMatchObject({code: 0});
     expect(await stateOf(ours)).toBe('pending');
     expect((await changes('show', ours)).stdout).toMatch(
@@ -127,7 +138,10 @@ describe('changes resolve', () => {
   test('of a create adopts a record or sends once more, and says what fits when another way is asked for', async () => {
     const [adopted, resent] = [await addCustomer(), await addCustomer(`name = 'Other'`)];
     const result = `result = '{"candidates": ["12", "15"]}'`;
-    await set(adopted, `state = 'conflict', reason = 'several match', sends = 1, sent_at = now(), ${result}`);
+    await set(
+      adopted,
+      `state = 'conflict', reason = 'several match', sends = 1, sent_at = now(), ${result}`,
+    );
     await set(resent, `state = 'conflict', reason = 'no trace', sends = 2, sent_at = now()`);
     expect((await changes('show', adopted)).stdout).toMatch(/may be +customers 12, 15\n/);
     expect(await changes('resolve', adopted, '--take', 'warehouse')).toMatchObject({

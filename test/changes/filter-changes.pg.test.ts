@@ -83,15 +83,25 @@ test('conflicts that match are decided alike', async () => {
 
 test.each([
   [['hold'], 'changes hold: expected the numbers of changes, or a filter'],
-  [['hold', '1', '--all'], 'changes hold: expected the numbers of changes or filters, got both: 1 and --all'],
+  [
+    ['hold', '1', '--all'],
+    'changes hold: expected the numbers of changes or filters, got both: 1 and --all',
+  ],
   [
     ['resolve', '--all', '--resend'],
     'changes resolve: --resend: expected the numbers of changes, got a filter',
   ],
-  [['resolve', '--all', '--adopt', '7'], 'changes resolve: --adopt: expected one change, got a filter'],
+  [
+    ['resolve', '--all', '--adopt', '7'],
+    'changes resolve: --adopt: expected one change, got a filter',
+  ],
   [['hold', '--since', 'yesterday'], 'expected a span such as 30m, 2h or 3d'],
   [['list', '--transaction', 'x'], 'expected a number'],
 ])('%j is refused before anything is done', async (args, said) => {
-  expect(await changes(...args)).toMatchObject({code: 2, stdout: '', stderr: expect.stringContaining(said)});
+  expect(await changes(...args)).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining(said),
+  });
   expect(await statesOf()).toEqual(Array(4).fill('pending'));
 });

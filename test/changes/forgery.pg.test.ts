@@ -64,7 +64,10 @@ const claims = ['sweep', 'repair'].flatMap((word) => {
       'in a CTE',
       `WITH s AS MATERIALIZED (SELECT ${claim} AS said) UPDATE warehouse.customers SET name = 'FORGED' FROM s WHERE said <> ''`,
     ],
-    ['in a function', `${setter} UPDATE warehouse.customers SET name = 'FORGED' || left(pg_temp.claim(), 0)`],
+    [
+      'in a function',
+      `${setter} UPDATE warehouse.customers SET name = 'FORGED' || left(pg_temp.claim(), 0)`,
+    ],
     [
       'in a DEFAULT',
       `CREATE TEMP TABLE mine (name text DEFAULT 'FORGED' || left(${claim}, 0)) ON COMMIT DROP;
@@ -122,9 +125,18 @@ describe.each(['sweep', 'repair'])('a DELETE that says that it is a worker, by %
 
 describe.each(['sweep', 'repair'])('an INSERT that says that it is a worker, by %s', (word) => {
   test.each([
-    ['customers', `INSERT INTO warehouse.customers (name) SELECT 'FORGED' WHERE ${writer(word)} <> ''`],
-    ['customers', `INSERT INTO warehouse.customers (name) VALUES ('FORGED') RETURNING ${writer(word)}`],
-    ['customers', `INSERT INTO warehouse.customers (name, external_key) VALUES ('FORGED', ${writer(word)})`],
+    [
+      'customers',
+      `INSERT INTO warehouse.customers (name) SELECT 'FORGED' WHERE ${writer(word)} <> ''`,
+    ],
+    [
+      'customers',
+      `INSERT INTO warehouse.customers (name) VALUES ('FORGED') RETURNING ${writer(word)}`,
+    ],
+    [
+      'customers',
+      `INSERT INTO warehouse.customers (name, external_key) VALUES ('FORGED', ${writer(word)})`,
+    ],
     [
       'job_employees',
       `INSERT INTO warehouse.job_employees (job_number, employee_id) SELECT 4, 9 WHERE ${writer(word)} <> ''`,
@@ -145,7 +157,9 @@ describe.each(['sweep', 'repair'])('an INSERT that says that it is a worker, by 
 });
 
 test('an edit of a key alone is known as an edit, whatever it says of itself', async () => {
-  await tryAsAuthor(`UPDATE warehouse.customers SET external_key = 'K' RETURNING ${writer('sweep')}`);
+  await tryAsAuthor(
+    `UPDATE warehouse.customers SET external_key = 'K' RETURNING ${writer('sweep')}`,
+  );
   expect(await edits()).toEqual([{table_name: 'customers', kind: 'update'}]);
 });
 

@@ -23,7 +23,8 @@ async function makeIn(state: string, make: () => Promise<string>): Promise<strin
   const over = settled.includes(state)
     ? `, settled_at = now(), number = coalesce(number, 900 + change_id)`
     : '';
-  if (state !== 'sending') await set(id, `state = '${state}', reason = 'why', lease_until = NULL${over}`);
+  if (state !== 'sending')
+    await set(id, `state = '${state}', reason = 'why', lease_until = NULL${over}`);
   return id;
 }
 
@@ -54,7 +55,10 @@ const kinds: readonly (readonly [string, () => Promise<readonly string[]>])[] = 
     'held for a kind of value',
     async () => {
       const id = await editPhone(4);
-      await set(id, `state = 'held', held_for = 'customers.phone_number', reason = 'somebody looks first'`);
+      await set(
+        id,
+        `state = 'held', held_for = 'customers.phone_number', reason = 'somebody looks first'`,
+      );
       return [id];
     },
   ],

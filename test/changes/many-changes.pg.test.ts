@@ -50,7 +50,10 @@ async function readsOf(work: (client: Queryable) => Promise<unknown>) {
 
 test('what is due is found without reading the others', async () => {
   const {accountId} = world.account;
-  const other = openPool(world.databaseUrl, {max: 1, applicationName: 'a report that runs all day'});
+  const other = openPool(world.databaseUrl, {
+    max: 1,
+    applicationName: 'a report that runs all day',
+  });
   const client = await other.connect();
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
@@ -66,7 +69,9 @@ test('what is due is found without reading the others', async () => {
     });
     expect(listed).toMatchObject({whole: 0});
     expect(listed?.fetched).toBeLessThan(100);
-    await world.pool.query(`UPDATE sync.changes SET due_at = now() + interval '1 day' WHERE due_at <= now()`);
+    await world.pool.query(
+      `UPDATE sync.changes SET due_at = now() + interval '1 day' WHERE due_at <= now()`,
+    );
     const idle = await readsOf(async (db) => {
       expect(await listAccountsWithDueChanges(db, [accountId])).toEqual([]);
     });

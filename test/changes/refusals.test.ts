@@ -23,7 +23,10 @@ test('many of them say the same, and what was left of others stays as it is', ()
     {changeId: '9', refusal: null},
   ];
   const told = listRefusals([...undoneBefore(4), ...others]).map(({what}) => what);
-  expect(told).toEqual([...Array(4).fill('another change takes it back already'), 'name: changed since']);
+  expect(told).toEqual([
+    ...Array(4).fill('another change takes it back already'),
+    'name: changed since',
+  ]);
 });
 
 test('the number of the change is shown where values are hidden', () => {

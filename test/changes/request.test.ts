@@ -22,10 +22,18 @@ describe('the path of a request', () => {
     ['jobs', {operation: 'create', parent: customer}, '/customers/7/jobs.xml'],
     ['jobs', {operation: 'update', number: '5', parent: null}, '/jobs/5.xml'],
     ['customer_notes', {operation: 'create', parent: customer}, '/customers/7/notes.xml'],
-    ['customer_notes', {operation: 'delete', number: '12', parent: customer}, '/customers/7/notes/12.xml'],
+    [
+      'customer_notes',
+      {operation: 'delete', number: '12', parent: customer},
+      '/customers/7/notes/12.xml',
+    ],
     ['job_notes', {operation: 'update', number: '12', parent: job}, '/jobs/5/notes/12.xml'],
     ['time_entries', {operation: 'create', parent: job}, '/jobs/5/time_entries.xml'],
-    ['jobs', {operation: 'create', parent: {table: 'customers', number: null}}, '/customers/…/jobs.xml'],
+    [
+      'jobs',
+      {operation: 'create', parent: {table: 'customers', number: null}},
+      '/customers/…/jobs.xml',
+    ],
     [
       'job_notes',
       {operation: 'update', number: null, parent: {table: 'jobs', number: null}},

@@ -12,17 +12,26 @@ describe('the pace', () => {
     [{done: 0, total: 3_000, elapsedMs: 5_000}, null, null],
     [{done: 900, total: 3_000, elapsedMs: 900}, null, null],
     [{done: 3_100, total: 3_000, elapsedMs: 10_000}, 310, null],
-  ])('of %j is a rate and a time, where there is enough to tell them by', (work, perSecond, leftMs) => {
-    expect(paceOf(work)).toMatchObject({perSecond, leftMs});
-  });
+  ])(
+    'of %j is a rate and a time, where there is enough to tell them by',
+    (work, perSecond, leftMs) => {
+      expect(paceOf(work)).toMatchObject({perSecond, leftMs});
+    },
+  );
 
   test.each([
-    [{done: 1_500, total: 3_000, elapsedMs: 5_000}, '1,500 of about 3,000 records, 300 a second, 5 s left'],
+    [
+      {done: 1_500, total: 3_000, elapsedMs: 5_000},
+      '1,500 of about 3,000 records, 300 a second, 5 s left',
+    ],
     [{done: 1_500, total: null, elapsedMs: 5_000}, '1,500 records so far, 300 a second'],
     [{done: 3_100, total: 3_000, elapsedMs: 10_000}, '3,100 of about 3,000 records, 310 a second'],
     [{done: 3, total: 10, elapsedMs: 60_000}, '3 of about 10 records, 3 a minute, 2 min 20 s left'],
     [{done: 0, total: 10, elapsedMs: 60_000}, '0 of about 10 records'],
-    [{done: 2_999, total: 3_000, elapsedMs: 5_000}, '2,999 of about 3,000 records, 600 a second, 1 s left'],
+    [
+      {done: 2_999, total: 3_000, elapsedMs: 5_000},
+      '2,999 of about 3,000 records, 600 a second, 1 s left',
+    ],
   ])('of %j in words', (work, words) => {
     expect(tellPace(paceOf(work), {things: 'records'})).toBe(words);
   });
@@ -50,7 +59,11 @@ describe('a sweep', () => {
 
   test('is measured by the last one of its kind', () => {
     const words = 'sweep 12 of jobs (acme): 1,500 of about 3,000 records, 300 a second, 5 s left';
-    expect(describeSweep(running)).toMatchObject({account: 'acme', text: words, pace: {leftMs: 5_000}});
+    expect(describeSweep(running)).toMatchObject({
+      account: 'acme',
+      text: words,
+      pace: {leftMs: 5_000},
+    });
     expect(describeSweep({...running, lastRecords: null}).text).toBe(
       'sweep 12 of jobs (acme): 1,500 records so far, 300 a second',
     );
@@ -75,6 +88,8 @@ describe('changes', () => {
   });
 
   test('of which none was settled have no rate and no time', () => {
-    expect(describeChanges({...moving, left: 1, settledLastMinute: 0}).text).toBe('acme: 1 change to carry');
+    expect(describeChanges({...moving, left: 1, settledLastMinute: 0}).text).toBe(
+      'acme: 1 change to carry',
+    );
   });
 });

@@ -21,7 +21,9 @@ async function readService(service: TestService): Promise<Map<string, unknown>> 
   const other = await openWorld(service);
   try {
     await other.sweep('jobs');
-    const {rows} = await other.pool.query('SELECT job_number, name, scheduled_on FROM warehouse.jobs');
+    const {rows} = await other.pool.query(
+      'SELECT job_number, name, scheduled_on FROM warehouse.jobs',
+    );
     return new Map(rows.map(({job_number, ...values}) => [job_number, values]));
   } finally {
     await other.close();
@@ -33,7 +35,8 @@ export async function playUndo({service, world, jobs, pause}: Story): Promise<vo
   const env = {DATABASE_URL: world.databaseUrl};
   const changes = (...args: string[]) => runCommand(['changes', ...args], env);
   const accounts = (...args: string[]) => runCommand(['accounts', ...args], env);
-  const query = async (text: string, values: unknown[] = []) => (await world.pool.query(text, values)).rows;
+  const query = async (text: string, values: unknown[] = []) =>
+    (await world.pool.query(text, values)).rows;
   const push = (onCarried = () => {}) =>
     pushAccount({...world, onCarried}, world.account.accountId, new AbortController().signal);
   const countStates = async () =>
@@ -67,7 +70,9 @@ export async function playUndo({service, world, jobs, pause}: Story): Promise<vo
     await query(`SELECT number FROM sync.changes WHERE state = 'done' ORDER BY change_id LIMIT 2`)
   ).map(({number}) => number);
   await query(`UPDATE warehouse.jobs SET name = 'renamed here' WHERE job_number = $1`, [own]);
-  expect(await world.api.jobs.update(theirs, {name: 'renamed there'})).toMatchObject({outcome: 'done'});
+  expect(await world.api.jobs.update(theirs, {name: 'renamed there'})).toMatchObject({
+    outcome: 'done',
+  });
 
   const undo = ['undo', '--batch', 'import 4711'];
   const preview = await changes(...undo, '--dry-run');
@@ -94,7 +99,9 @@ $`),
   expect(await changes('release', '--batch', 'undo of import 4711')).toMatchObject({code: 0});
   expect(await push()).toMatchObject({done: done - 1, conflict: 1, rejected: 0});
   expect((await changes('list', '--state', 'conflict')).stdout).toContain('changed on both sides');
-  expect(await changes('resolve', '--state', 'conflict', '--take', 'service')).toMatchObject({code: 0});
+  expect(await changes('resolve', '--state', 'conflict', '--take', 'service')).toMatchObject({
+    code: 0,
+  });
   expect(await push()).toMatchObject({done: 1});
 
   const expected = new Map(before);

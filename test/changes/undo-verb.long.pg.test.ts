@@ -31,9 +31,12 @@ afterAll(async () => {
 });
 
 const pause = async () => {
-  const ended = await runCommand(['accounts', 'pause', world.account.name, '--reason', 'a wrong import'], {
-    DATABASE_URL: world.databaseUrl,
-  });
+  const ended = await runCommand(
+    ['accounts', 'pause', world.account.name, '--reason', 'a wrong import'],
+    {
+      DATABASE_URL: world.databaseUrl,
+    },
+  );
   expect(ended).toMatchObject({code: 0, stderr: ''});
 };
 

@@ -26,7 +26,9 @@ async function finish(result: object | null = null): Promise<void> {
     [result === null ? null : JSON.stringify(result)],
   );
   for (const table of ['customers', 'jobs', 'job_notes', 'tasks', 'job_employees'])
-    await world.sweep(`UPDATE warehouse.${table} SET _hash = '\\x01', _sweep_id = 2 WHERE _pending`);
+    await world.sweep(
+      `UPDATE warehouse.${table} SET _hash = '\\x01', _sweep_id = 2 WHERE _pending`,
+    );
 }
 const undo = (changes: readonly string[], batch = 'undo') =>
   world.author(
@@ -65,7 +67,10 @@ describe('an update', () => {
     expect(await world.changes('state, reason')).toEqual([
       {state: 'cancelled', reason: expect.stringMatching(/^taken back by /)},
     ]);
-    expect(await world.row('customers', rowId, 'name, _pending')).toEqual({name: 'a', _pending: null});
+    expect(await world.row('customers', rowId, 'name, _pending')).toEqual({
+      name: 'a',
+      _pending: null,
+    });
   });
 
   test('of a row that was changed twice goes back to before the first', async () => {
@@ -162,7 +167,9 @@ describe('an update', () => {
     expect(await undo([id ?? ''])).toMatchObject([
       {outcome: null, refusal: `change ${id}: change ${first} takes it back already`},
     ]);
-    expect(await undo(['999999'])).toMatchObject([{refusal: 'change 999999: there is none of that number'}]);
+    expect(await undo(['999999'])).toMatchObject([
+      {refusal: 'change 999999: there is none of that number'},
+    ]);
   });
 });
 
@@ -214,7 +221,9 @@ describe('a create', () => {
     expect(await undo([id ?? ''])).toMatchObject([
       {
         outcome: null,
-        refusal: expect.stringContaining(`change ${id}: the service cannot delete one of the job_charges`),
+        refusal: expect.stringContaining(
+          `change ${id}: the service cannot delete one of the job_charges`,
+        ),
       },
     ]);
   });
@@ -238,7 +247,10 @@ test('a delete that is done says that the record does not come back', async () =
   await finish();
   const [id] = await ids();
   expect(await undo([id ?? ''])).toMatchObject([
-    {outcome: null, refusal: expect.stringContaining('a record that was deleted does not come back')},
+    {
+      outcome: null,
+      refusal: expect.stringContaining('a record that was deleted does not come back'),
+    },
   ]);
 });
 
@@ -262,8 +274,12 @@ test('undo is within the rights of the role that asks', async () => {
     await client.query('ROLLBACK');
     await client.query(`BEGIN; INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC');
       SELECT sync.grant_account('erp_of_other', 'other'); SET LOCAL ROLE erp_of_other`);
-    const foreign = await client.query('SELECT outcome, refusal FROM sync.undo_changes($1)', [[id]]);
-    expect(foreign.rows).toEqual([{outcome: null, refusal: `change ${id}: there is none of that number`}]);
+    const foreign = await client.query('SELECT outcome, refusal FROM sync.undo_changes($1)', [
+      [id],
+    ]);
+    expect(foreign.rows).toEqual([
+      {outcome: null, refusal: `change ${id}: there is none of that number`},
+    ]);
   } finally {
     await client.query('ROLLBACK');
     client.release();
@@ -274,7 +290,8 @@ test('undo is within the rights of the role that asks', async () => {
 describe('a login that says with a setting that it takes changes back', () => {
   const claiming = (id: unknown, statement: string) =>
     world.author(`BEGIN; SET LOCAL fieldmirror.undoes = '${id}'; ${statement}; COMMIT`);
-  const edit = (assignment: string) => `UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}`;
+  const edit = (assignment: string) =>
+    `UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}`;
 
   test.each([
     ['edits another field', `fax = '3'`],
@@ -319,10 +336,15 @@ describe('a login that says with a setting that it takes changes back', () => {
 
   test('of assignments is not believed, unless the list goes the way back', async () => {
     await world.sent('jobs', {job_number: '5', id: '55'});
-    await world.author('INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (5, 7)');
+    await world.author(
+      'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (5, 7)',
+    );
     await finish();
     const [id = ''] = await ids();
-    await claiming(id, 'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (5, 8)');
+    await claiming(
+      id,
+      'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (5, 8)',
+    );
     expect(await made()).toEqual([]);
   });
 });

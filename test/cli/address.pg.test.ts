@@ -30,9 +30,12 @@ describe('url', () => {
     expect(await runCommand(['url'], env)).toEqual({
       code: 0,
       stdout: `${bare.href}\n`,
-      stderr: 'its password is left out: DATABASE_URL has it, and fieldmirror url --password prints it\n',
+      stderr:
+        'its password is left out: DATABASE_URL has it, and fieldmirror url --password prints it\n',
     });
-    const inParameter = {DATABASE_URL: 'postgres://db.example.com/warehouse?sslmode=require&password=secret'};
+    const inParameter = {
+      DATABASE_URL: 'postgres://db.example.com/warehouse?sslmode=require&password=secret',
+    };
     expect(await runCommand(['url', '--json'], inParameter)).toEqual({
       code: 0,
       stdout: `${JSON.stringify({url: 'postgres://db.example.com/warehouse?sslmode=require'}, null, 2)}\n`,
@@ -62,7 +65,10 @@ describe('url', () => {
       await refused(/got none: nothing is mirrored yet; fieldmirror start/);
       const embedded = await openEmbeddedPostgres(home);
       const whole = await embedded.url('warehouse');
-      expect(await runCommand(['url', '--password'], own)).toMatchObject({code: 0, stdout: `${whole}\n`});
+      expect(await runCommand(['url', '--password'], own)).toMatchObject({
+        code: 0,
+        stdout: `${whole}\n`,
+      });
       const {port} = new URL(whole);
       expect(await runCommand(['url'], own)).toMatchObject({
         code: 0,
@@ -70,7 +76,9 @@ describe('url', () => {
         stderr: expect.stringContaining(`${join(home, 'postgres.password')} has it`),
       });
       await embedded.leave();
-      await refused(/but it rests: it runs for as long as fieldmirror start does; fieldmirror psql/);
+      await refused(
+        /but it rests: it runs for as long as fieldmirror start does; fieldmirror psql/,
+      );
     } finally {
       await rm(home, {recursive: true, force: true});
     }
@@ -95,7 +103,16 @@ describe('psql', () => {
     const role = `erp_${randomBytes(4).toString('hex')}`;
     await makeRole(role, `LOGIN PASSWORD 'of-the-erp'`);
     try {
-      const args = ['psql', '--as', role, '-X', '-At', '-w', '-c', 'SELECT current_user, session_user'];
+      const args = [
+        'psql',
+        '--as',
+        role,
+        '-X',
+        '-At',
+        '-w',
+        '-c',
+        'SELECT current_user, session_user',
+      ];
       expect(await runCommand(args, {...env, PGPASSWORD: 'of-the-erp'})).toMatchObject({
         code: 0,
         stdout: `${role}|${role}\n`,
@@ -113,7 +130,9 @@ describe('psql', () => {
     expect(await runCommand(['psql'], {...env, PATH: '/nowhere'})).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^psql: expected it to be installed.*postgresql-client.*fieldmirror url/),
+      stderr: expect.stringMatching(
+        /^psql: expected it to be installed.*postgresql-client.*fieldmirror url/,
+      ),
     });
   });
 

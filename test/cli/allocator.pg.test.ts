@@ -42,7 +42,10 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test.runIf(process.platform === 'linux')('limits that an operator has set stay as they are', async () => {
-  const {words} = await readEnvironment({MALLOC_ARENA_MAX: '4'});
-  expect(words).toEqual(['MALLOC_ARENA_MAX=4']);
-});
+test.runIf(process.platform === 'linux')(
+  'limits that an operator has set stay as they are',
+  async () => {
+    const {words} = await readEnvironment({MALLOC_ARENA_MAX: '4'});
+    expect(words).toEqual(['MALLOC_ARENA_MAX=4']);
+  },
+);

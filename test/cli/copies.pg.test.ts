@@ -36,7 +36,10 @@ async function openMirrored(isEmbedded = false): Promise<Place> {
   );
   const env = {...place.env, FIELDMIRROR_API_URL: proxy.url};
   if (!isEmbedded) return {...place, env};
-  return {...place, env: Object.fromEntries(Object.entries(env).filter(([name]) => name !== 'DATABASE_URL'))};
+  return {
+    ...place,
+    env: Object.fromEntries(Object.entries(env).filter(([name]) => name !== 'DATABASE_URL')),
+  };
 }
 
 async function write(url: string): Promise<void> {
@@ -54,8 +57,12 @@ async function statesOf(url: string): Promise<unknown[]> {
 /** Runs a verb with a line on its standard input. */
 async function typeInto(args: readonly string[], line: string, env: Env): Promise<Ended> {
   const command = `printf '%s\\n' "$LINE" | exec "$NODE" "$MAIN" ${args.join(' ')}`;
-  return await startProgram(['sh', '-c', command], {...env, LINE: line, NODE: process.execPath, MAIN: main})
-    .ended;
+  return await startProgram(['sh', '-c', command], {
+    ...env,
+    LINE: line,
+    NODE: process.execPath,
+    MAIN: main,
+  }).ended;
 }
 
 const nameOf = (url: string) => new URL(url).pathname.slice(1);
@@ -70,7 +77,10 @@ const feedEnd = async (url: string): Promise<string> =>
     async (client) => (await client.query('SELECT sync.feed_end() AS cursor')).rows[0].cursor,
   );
 const follow = async (url: string, cursor: string): Promise<unknown[]> =>
-  await withClient(url, async (client) => (await client.query('SELECT * FROM sync.feed($1)', [cursor])).rows);
+  await withClient(
+    url,
+    async (client) => (await client.query('SELECT * FROM sync.feed($1)', [cursor])).rows,
+  );
 
 test('a restored copy sends nothing beside its original, says so everywhere, and works once it is told to', {
   timeout: 240_000,
@@ -79,7 +89,9 @@ test('a restored copy sends nothing beside its original, says so everywhere, and
   expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
   await write(place.databaseUrl);
   // Alerts are looked for where somebody is told.
-  expect(await runCommand(['alerts', 'add', 'ops', '--email', 'ops@example.com'], place.env)).toMatchObject({
+  expect(
+    await runCommand(['alerts', 'add', 'ops', '--email', 'ops@example.com'], place.env),
+  ).toMatchObject({
     code: 0,
   });
   const copy = await setUp.step(
@@ -94,7 +106,10 @@ test('a restored copy sends nothing beside its original, says so everywhere, and
 
   for (const verb of [['sync'], ['push'], ['start', '--once']]) {
     const refused = await runCommand(verb, env);
-    expect(refused, String(verb)).toMatchObject({code: 3, stderr: expect.stringMatching(suspected)});
+    expect(refused, String(verb)).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(suspected),
+    });
   }
   const running = startCommand(['start', '--no-http'], env);
   try {
@@ -132,7 +147,10 @@ test('a restored copy sends nothing beside its original, says so everywhere, and
       stderr: expect.stringMatching(/expected test_\w+ to be typed back/),
     });
     const claimed = await typeInto(['installation', 'claim'], nameOf(copy.url), env);
-    expect(claimed).toMatchObject({code: 0, stdout: expect.stringMatching(/1 create is held.*: 2$/m)});
+    expect(claimed).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/1 create is held.*: 2$/m),
+    });
     await expect(follow(copy.url, cursor)).rejects.toThrow(/expected one of this warehouse/);
     const resting = [done[0], {operation: 'create', state: 'held'}];
     await expect.poll(() => statesOf(copy.url), {timeout: 30_000}).toEqual(resting);

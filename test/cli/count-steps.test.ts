@@ -3,7 +3,10 @@ import {countSteps, type Screen} from '../../src/cli/count-steps.ts';
 
 function openScreen(isTerminal: boolean): {readonly screen: Screen; readonly drawn: string[]} {
   const drawn: string[] = [];
-  return {screen: {isTerminal, draw: (chunk) => void drawn.push(Buffer.from(chunk).toString())}, drawn};
+  return {
+    screen: {isTerminal, draw: (chunk) => void drawn.push(Buffer.from(chunk).toString())},
+    drawn,
+  };
 }
 
 test('at a terminal a long step is counted on its own line', () => {

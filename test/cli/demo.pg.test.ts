@@ -84,7 +84,9 @@ describe('the past of the demo', () => {
       `SELECT (local - 1)::text AS known, (local - 30)::text AS before
          FROM (VALUES ((now() AT TIME ZONE 'America/New_York')::date)) AS today (local)`,
     );
-    expect(await runCommand(['ask', 'open-jobs', '--as-of', day?.known ?? ''], env)).toMatchObject({code: 0});
+    expect(await runCommand(['ask', 'open-jobs', '--as-of', day?.known ?? ''], env)).toMatchObject({
+      code: 0,
+    });
     const early = await runCommand(['ask', 'open-jobs', '--as-of', day?.before ?? ''], env);
     expect(early).toMatchObject({code: 2, stderr: expect.stringContaining('knows')});
   });
@@ -111,7 +113,9 @@ test('a service that is running keeps its address while another process brings i
   });
   const sync = async () => {
     expect(await runCommand(['sync', 'employees'], env)).toMatchObject({code: 0});
-    return (await read<{api_url: string}>('SELECT api_url FROM sync.accounts')).map(({api_url}) => api_url);
+    return (await read<{api_url: string}>('SELECT api_url FROM sync.accounts')).map(
+      ({api_url}) => api_url,
+    );
   };
   try {
     await pool.query('UPDATE sync.accounts SET api_url = $1', [running.url]);

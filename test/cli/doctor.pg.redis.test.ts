@@ -130,7 +130,10 @@ test('a sequence that is behind its table is bad, for start as well', async () =
   const started = await runCommand(['start', '--once'], {...env, DATABASE_URL: restored.url});
   await restored.drop();
   const mend = `SELECT setval('warehouse.customers_row_id_seq', 70)`;
-  expect(of(findings, 'sequences')).toMatchObject({state: 'bad', found: expect.stringContaining(mend)});
+  expect(of(findings, 'sequences')).toMatchObject({
+    state: 'bad',
+    found: expect.stringContaining(mend),
+  });
   expect(code).toBe(3);
   expect(started).toMatchObject({code: 3, stderr: expect.stringContaining(mend)});
 });
@@ -139,14 +142,21 @@ describe.skipIf(!isInstalled())(
   'a Redis that takes nothing from us is bad, with its own words and how to mend it',
   () => {
     test.each([
-      [['--databases', '2'], '/7', /DB index is out of range.*mend the number at the end of REDIS_URL/],
+      [
+        ['--databases', '2'],
+        '/7',
+        /DB index is out of range.*mend the number at the end of REDIS_URL/,
+      ],
       [['--replicaof', '127.0.0.1 1'], '', /READONLY.*point REDIS_URL at the primary/],
       [['--maxmemory', '1'], '', /OOM.*raise its maxmemory/],
     ])('%j', async (options, path, words) => {
       const redis = await startServer(options);
       const {code, findings} = await examine({REDIS_URL: redis.url + path});
       await redis.stop();
-      expect(of(findings, 'Redis')).toMatchObject({state: 'bad', found: expect.stringMatching(words)});
+      expect(of(findings, 'Redis')).toMatchObject({
+        state: 'bad',
+        found: expect.stringMatching(words),
+      });
       expect(code).toBe(3);
     });
 
@@ -184,7 +194,10 @@ describe.skipIf(!isInstalled())('a Redis that loses queue jobs is a warning', ()
     const redis = await startServer(options);
     const {code, findings} = await examine({REDIS_URL: redis.url});
     await redis.stop();
-    expect(of(findings, 'Redis')).toMatchObject({state: 'warning', found: expect.stringMatching(words)});
+    expect(of(findings, 'Redis')).toMatchObject({
+      state: 'warning',
+      found: expect.stringMatching(words),
+    });
     expect(code).toBe(1);
   });
 });

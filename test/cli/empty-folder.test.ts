@@ -10,8 +10,26 @@ import {temporaryFolder} from '../support/temporary-folder.ts';
 
 /** Verbs that make a warehouse where there is none, or whose work it is to make something. */
 const makers = [
-  ...['init', 'start', 'sync', 'push', 'migrate', 'service', 'http', 'open', 'config apply', 'keys add'],
-  ...['alerts add', 'hooks add', 'accounts add', 'quarantine retry', 'export dbt', 'export metabase'],
+  ...[
+    'init',
+    'start',
+    'sync',
+    'push',
+    'migrate',
+    'service',
+    'http',
+    'open',
+    'config apply',
+    'keys add',
+  ],
+  ...[
+    'alerts add',
+    'hooks add',
+    'accounts add',
+    'quarantine retry',
+    'export dbt',
+    'export metabase',
+  ],
 ];
 
 /** The arguments of verbs that need some. */
@@ -81,6 +99,8 @@ test('doctor says what is missing, and what makes it', async () => {
   const {findings} = JSON.parse(ended.stdout);
   expect(findings.find(({what}: {what: string}) => what === 'Postgres')).toMatchObject({
     state: 'warning',
-    found: expect.stringMatching(/there is none yet in .*home.postgres; fieldmirror start makes it/),
+    found: expect.stringMatching(
+      /there is none yet in .*home.postgres; fieldmirror start makes it/,
+    ),
   });
 });

@@ -63,34 +63,41 @@ describe('in the middle of a POST', () => {
       onSignal('const hoard = []; for (;;) hoard.push(new Array(1e6).fill(hoard.length + 0.5))'),
       {stderr: expect.stringMatching(/heap out of memory/)},
     ],
-  ] as const)('%s: the record is there once after the next start', async (_, signal, env, ended) => {
-    const {proxy, warehouse, ...place} = await hold(/^POST/);
-    const first = startMain({...place.env, ...env});
-    await first.prints(/At work/);
-    await warehouse.query(`INSERT INTO warehouse.customers (name) VALUES ('Sent once')`);
-    await proxy.held;
-    first.process.kill(signal);
-    expect(await first.ended).toMatchObject(ended);
-    expect(await askOne(warehouse, 'SELECT state FROM sync.changes')).toMatch(/^(sending|in_doubt)$/);
-    expect(await askOne(warehouse, 'SELECT count(*)::int FROM sync.attempts')).toBe(1);
-    // A dead worker keeps its lease for a while.
-    await warehouse.query(`UPDATE sync.changes SET lease_until = now() WHERE lease_until IS NOT NULL`);
-    proxy.letThrough();
-    const second = startMain(place.env);
-    await expect
-      .poll(() => askOne(warehouse, 'SELECT state FROM sync.changes'), {timeout: 60_000})
-      .toBe('done');
-    second.process.kill('SIGTERM');
-    expect(await second.ended).toMatchObject({code: 0});
-    const service = new pg.Pool({connectionString: place.service.databaseUrl, max: 1});
-    closers.push(() => service.end());
-    expect(
-      await askOne(
-        service,
-        `SELECT count(*)::int FROM service.customers WHERE fields ->> 'name' = 'Sent once'`,
-      ),
-    ).toBe(1);
-  });
+  ] as const)(
+    '%s: the record is there once after the next start',
+    async (_, signal, env, ended) => {
+      const {proxy, warehouse, ...place} = await hold(/^POST/);
+      const first = startMain({...place.env, ...env});
+      await first.prints(/At work/);
+      await warehouse.query(`INSERT INTO warehouse.customers (name) VALUES ('Sent once')`);
+      await proxy.held;
+      first.process.kill(signal);
+      expect(await first.ended).toMatchObject(ended);
+      expect(await askOne(warehouse, 'SELECT state FROM sync.changes')).toMatch(
+        /^(sending|in_doubt)$/,
+      );
+      expect(await askOne(warehouse, 'SELECT count(*)::int FROM sync.attempts')).toBe(1);
+      // A dead worker keeps its lease for a while.
+      await warehouse.query(
+        `UPDATE sync.changes SET lease_until = now() WHERE lease_until IS NOT NULL`,
+      );
+      proxy.letThrough();
+      const second = startMain(place.env);
+      await expect
+        .poll(() => askOne(warehouse, 'SELECT state FROM sync.changes'), {timeout: 60_000})
+        .toBe('done');
+      second.process.kill('SIGTERM');
+      expect(await second.ended).toMatchObject({code: 0});
+      const service = new pg.Pool({connectionString: place.service.databaseUrl, max: 1});
+      closers.push(() => service.end());
+      expect(
+        await askOne(
+          service,
+          `SELECT count(*)::int FROM service.customers WHERE fields ->> 'name' = 'Sent once'`,
+        ),
+      ).toBe(1);
+    },
+  );
 }, 180_000);
 
 test('told to stop in the middle of a page, it gives its sweeps back, and the next start ends them', async () => {
@@ -100,7 +107,9 @@ test('told to stop in the middle of a page, it gives its sweeps back, and the ne
   first.process.kill('SIGTERM');
   expect(await first.ended).toMatchObject({code: 0});
   const jobs = `FROM sync.sweeps WHERE stream = 'jobs' AND mode = 'full'`;
-  expect(await askOne(warehouse, `SELECT state || coalesce(lease_until::text, '') ${jobs}`)).toBe('due');
+  expect(await askOne(warehouse, `SELECT state || coalesce(lease_until::text, '') ${jobs}`)).toBe(
+    'due',
+  );
   proxy.letThrough();
   expect(await runCommand(['start', '--once'], env)).toMatchObject({code: 0});
   expect(await askOne(warehouse, `SELECT state ${jobs}`)).toBe('certified');
@@ -126,7 +135,8 @@ test('without a file descriptor left it waits, and goes on when it has some', as
   const running = startMain(env);
   await running.prints(/At work/);
   await running.prints(/sweep\.ended[\s\S]*sweep\.ended[\s\S]*sweep\.ended[\s\S]*sweep\.ended/);
-  const limit = (soft: string) => run('prlimit', ['--pid', String(running.process.pid), `--nofile=${soft}:`]);
+  const limit = (soft: string) =>
+    run('prlimit', ['--pid', String(running.process.pid), `--nofile=${soft}:`]);
   await limit('3');
   await warehouse.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
   await running.prints(/EMFILE|out of reach|waits and goes on/);

@@ -25,7 +25,9 @@ function read(env: Record<string, string> = {}) {
 }
 
 test('a file adds settings of ours, and the environment goes before it', async () => {
-  await hold('FIELDMIRROR_HOME=/data\nREDIS_URL="redis://a"\nexport FIELDMIRROR_LOG_LEVEL=info\nEDITOR=vi\n');
+  await hold(
+    'FIELDMIRROR_HOME=/data\nREDIS_URL="redis://a"\nexport FIELDMIRROR_LOG_LEVEL=info\nEDITOR=vi\n',
+  );
   expect(read({FIELDMIRROR_HOME: '/own'})).toEqual({
     env: {FIELDMIRROR_HOME: '/own', REDIS_URL: 'redis://a', FIELDMIRROR_LOG_LEVEL: 'info'},
     fromFile: ['FIELDMIRROR_LOG_LEVEL', 'REDIS_URL'],
@@ -47,18 +49,28 @@ test("another program's file is left alone, and one of ours that others may read
   await hold('DATABASE_URL=postgres://theirs\n', 0o644);
   expect(read()).toEqual({env: {}, fromFile: []});
   await hold('DATABASE_URL=postgres://ours\nFIELDMIRROR_API_TOKEN=t\n', 0o644);
-  expect(() => read()).toThrow(/expected a file that only its owner can read, got mode 0644 .*chmod 600/);
+  expect(() => read()).toThrow(
+    /expected a file that only its owner can read, got mode 0644 .*chmod 600/,
+  );
   expect(() => withEnvFile({FIELDMIRROR_ENV_FILE: join(folder, 'none')})).toThrow(
     /none: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE/,
   );
 });
 
 test('what is written is read again, for its owner alone; other lines stay', async () => {
-  await hold('# mine\nEDITOR=vi\nFIELDMIRROR_API_TOKEN=old\n DATABASE_DIRECT_URL = postgres://old\n', 0o644);
-  const given = {FIELDMIRROR_API_TOKEN: `a#b "c" $d`, DATABASE_URL: "postgres://u:p'w@h/d?sslmode=require"};
+  await hold(
+    '# mine\nEDITOR=vi\nFIELDMIRROR_API_TOKEN=old\n DATABASE_DIRECT_URL = postgres://old\n',
+    0o644,
+  );
+  const given = {
+    FIELDMIRROR_API_TOKEN: `a#b "c" $d`,
+    DATABASE_URL: "postgres://u:p'w@h/d?sslmode=require",
+  };
   writeEnvFile(file, {...given, DATABASE_DIRECT_URL: null});
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect((await readFile(file, 'utf8')).split('\n').slice(0, 2)).toEqual(['# mine', 'EDITOR=vi']);
   expect(read().env).toEqual(given);
-  expect(() => writeEnvFile('/dev/null', given)).toThrow(/expected a file of settings, or none yet/);
+  expect(() => writeEnvFile('/dev/null', given)).toThrow(
+    /expected a file of settings, or none yet/,
+  );
 });

@@ -13,7 +13,9 @@ beforeAll(async () => {
 afterAll(() => rm(home, {recursive: true, force: true}));
 
 async function runService(): Promise<string> {
-  const service = startCommand(['service', '--port', '0', '--customers', '3'], {FIELDMIRROR_HOME: home});
+  const service = startCommand(['service', '--port', '0', '--customers', '3'], {
+    FIELDMIRROR_HOME: home,
+  });
   await service.prints(/The reference service answers/);
   // On Ctrl-C there would be a line more.
   service.process.kill('SIGTERM');

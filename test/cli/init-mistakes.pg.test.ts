@@ -20,7 +20,11 @@ let env: Readonly<Record<string, string>>;
 beforeEach(async () => {
   service = await openService({basePath: '/acme'});
   folder = await mkdtemp(join(tmpdir(), 'fieldmirror-newcomer-'));
-  env = {FIELDMIRROR_ENV_FILE: join(folder, '.env'), FIELDMIRROR_HOME: join(folder, 'home'), TZ: 'UTC'};
+  env = {
+    FIELDMIRROR_ENV_FILE: join(folder, '.env'),
+    FIELDMIRROR_HOME: join(folder, 'home'),
+    TZ: 'UTC',
+  };
 });
 afterEach(async () => {
   await service.close();
@@ -48,7 +52,9 @@ test('an address with a wrong path is told with its path; the name of the right 
   await database.drop();
   expect(code, shown).toBe(0);
   expect(shown).toContain('account acme (');
-  expect(await readFile(join(folder, 'fieldmirror.yaml'), 'utf8')).toMatch(/^accounts:\n {2}acme:$/m);
+  expect(await readFile(join(folder, 'fieldmirror.yaml'), 'utf8')).toMatch(
+    /^accounts:\n {2}acme:$/m,
+  );
 });
 
 test('the made-up business is refused before a question is asked', {timeout: 120_000}, async () => {
@@ -59,7 +65,9 @@ test('the made-up business is refused before a question is asked', {timeout: 120
   await client.end();
   try {
     const {code, shown} = await answer([], env);
-    expect(shown).toMatch(/^init: expected a warehouse without the made-up business.*fieldmirror reset/);
+    expect(shown).toMatch(
+      /^init: expected a warehouse without the made-up business.*fieldmirror reset/,
+    );
     expect(code).toBe(3);
   } finally {
     await embedded.leave();

@@ -31,7 +31,11 @@ afterEach(async () => {
 });
 
 /** Runs a verb in the folder, with a line for its standard input. */
-async function run(args: readonly string[], line: string, more: Record<string, string> = {}): Promise<Ended> {
+async function run(
+  args: readonly string[],
+  line: string,
+  more: Record<string, string> = {},
+): Promise<Ended> {
   const shell = `cd "$1"; line=$2; shift 2; printf '%s\\n' "$line" | exec "$@"`;
   const command = ['sh', '-c', shell, 'sh', folder, line, ...programLine(...args)];
   return await startProgram(command, {...env, ...more}).ended;
@@ -60,7 +64,9 @@ test('without a terminal: options, the token on standard input, a zone that is f
   expect(await run(['config', 'plan', '--check'], '')).toMatchObject({code: 0});
   const swept = await run(['start', '--once'], '');
   expect(swept, swept.stderr).toMatchObject({code: 0});
-  expect(swept.stdout).toMatch(/\nWhat next:\n {2}fieldmirror status +# .*\n {2}fieldmirror start +# /);
+  expect(swept.stdout).toMatch(
+    /\nWhat next:\n {2}fieldmirror status +# .*\n {2}fieldmirror start +# /,
+  );
   const examined = (await run(['doctor'], '')).stdout;
   expect(examined).toMatch(/FIELDMIRROR_API_TOKEN +│ \[secret\] +│ \.env/);
   expect(examined).toMatch(/jobs nightly \/ at +│ \d\d:\d\d:\d\dZ +│ fieldmirror\.yaml/);
@@ -88,7 +94,9 @@ test('a sealing key is made once, is told by its print alone, and seals a second
   const made = await run(args, service.token, own);
   expect(made).toMatchObject({code: 0, stderr: ''});
   const [line = '', ...others] = await keyLine();
-  expect([line, ...others]).toEqual([expect.stringMatching(/^FIELDMIRROR_KEY=[A-Za-z0-9+/]{43}=$/)]);
+  expect([line, ...others]).toEqual([
+    expect.stringMatching(/^FIELDMIRROR_KEY=[A-Za-z0-9+/]{43}=$/),
+  ]);
   const [key] = parseKeys(line.slice('FIELDMIRROR_KEY='.length));
   expect(made.stdout).toContain(`FIELDMIRROR_KEY in .env is a new sealing key, key ${key?.id}:`);
   expect(made.stdout).toMatch(/Keep a copy apart from the dumps.*nothing else is lost/);
@@ -114,7 +122,9 @@ test('a key that is given is kept where it is, and none is made beside the one t
   expect(await addNorth({FIELDMIRROR_KEY})).toMatchObject({code: 0});
   const bare = await run(args.slice(0, -1), service.token, own);
   expect(bare).toMatchObject({code: 0});
-  expect(bare.stdout.replace(/\s+/g, ' ')).toContain(`sealed with key ${id}, and the key is not given here`);
+  expect(bare.stdout.replace(/\s+/g, ' ')).toContain(
+    `sealed with key ${id}, and the key is not given here`,
+  );
   expect(await keyLine()).toEqual([]);
 });
 
@@ -129,8 +139,18 @@ test('a token that is refused, an address, a zone or a name that cannot be: noth
   await refused(['--url', service.url], '', 2, /expected the token on standard input/);
   await refused(['--url', service.url], 'wrong', 3, /expected access, got 401/);
   await refused(['--url', 'http://app.example.com'], 'x', 2, /expected https.*sent in the clear/);
-  await refused(['--url', service.url, '--time-zone', 'Asia/Tokyo'], service.token, 2, /did you mean/);
-  await refused(['--url', service.url, '--name', 'demo'], service.token, 2, /the name of the made-up data/);
+  await refused(
+    ['--url', service.url, '--time-zone', 'Asia/Tokyo'],
+    service.token,
+    2,
+    /did you mean/,
+  );
+  await refused(
+    ['--url', service.url, '--name', 'demo'],
+    service.token,
+    2,
+    /the name of the made-up data/,
+  );
   expect(await readdir(folder)).toEqual([]);
   expect(await select('SELECT FROM sync.accounts')).toEqual([]);
 });
@@ -144,7 +164,9 @@ test('files that are there are changed with --force alone, and a warehouse with 
   expect(await run([...args, '--force'], '', own)).toMatchObject({code: 2});
   expect(await run(args, service.token, own)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/expected no settings yet, got \.env and fieldmirror\.yaml; with --force/),
+    stderr: expect.stringMatching(
+      /expected no settings yet, got \.env and fieldmirror\.yaml; with --force/,
+    ),
   });
   expect(
     await run(['init', '--url', service.url, '--name', 'other', '--force'], service.token, own),
@@ -157,7 +179,9 @@ test('files that are there are changed with --force alone, and a warehouse with 
   await select(`UPDATE sync.accounts SET name = 'demo'`);
   expect(await run([...args, '--force'], service.token, own)).toMatchObject({
     code: 3,
-    stderr: expect.stringMatching(/expected a warehouse without the made-up business.*fieldmirror reset/),
+    stderr: expect.stringMatching(
+      /expected a warehouse without the made-up business.*fieldmirror reset/,
+    ),
   });
 });
 
@@ -197,5 +221,7 @@ test('at a terminal it asks again for what is wrong, proposes name and zone, and
   for (const secret of ['wrong-token', service.token, 'hidden', new URL(database.url).password])
     expect(all).not.toContain(secret);
   expect(existsSync(join(folder, 'fieldmirror.yaml'))).toBe(true);
-  expect(await readFile(join(folder, '.env'), 'utf8')).toContain(`FIELDMIRROR_TIME_ZONE=${timeZone}\n`);
+  expect(await readFile(join(folder, '.env'), 'utf8')).toContain(
+    `FIELDMIRROR_TIME_ZONE=${timeZone}\n`,
+  );
 });

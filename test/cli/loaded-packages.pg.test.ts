@@ -29,7 +29,11 @@ afterEach(() => rm(folder, {recursive: true}));
 /** Runs a command that succeeds. @returns the packages that our own code imported, in alphabetical order */
 async function notePackages(...args: string[]): Promise<string[]> {
   const noted = join(folder, 'packages.txt');
-  const env = {DATABASE_URL: database.url, NODE_OPTIONS: `--import=${noter}`, NOTED_PACKAGES: noted};
+  const env = {
+    DATABASE_URL: database.url,
+    NODE_OPTIONS: `--import=${noter}`,
+    NOTED_PACKAGES: noted,
+  };
   expect(await startProgram([process.execPath, source, ...args], env).ended).toMatchObject({
     code: 0,
     stderr: '',
@@ -47,6 +51,9 @@ test.each(readingVerbs)(
   },
 );
 
-test.each(['--version', '--help'])('%s loads the reader of the command line alone', async (option) => {
-  expect(await notePackages(option)).toEqual(['commander']);
-});
+test.each(['--version', '--help'])(
+  '%s loads the reader of the command line alone',
+  async (option) => {
+    expect(await notePackages(option)).toEqual(['commander']);
+  },
+);

@@ -117,20 +117,27 @@ describe.each(whos)('asked as %s', (who) => {
     );
   });
 
-  test.each(['status', 'doctor'])('%s answers within seconds though every table is locked', async (verb) => {
-    await hold(urls.owner, ...(await listTables()).map(lock));
-    const begunAt = performance.now();
-    const {code, stdout} = await runCommand([verb], {DATABASE_URL: urls[who]});
-    expect(performance.now() - begunAt).toBeLessThan(8_000);
-    expect(code).toBe(verb === 'status' ? 1 : 3);
-    const said = stdout.replaceAll(/\s+/g, ' ');
-    expect(said).toContain(`(DBeaver, pid ${pid})`);
-    // The owner sees that the transaction has just begun.
-    if (who === 'worker') expect(said).toMatch(/Fieldmirror will wait for .*DBeaver/);
-  });
+  test.each(['status', 'doctor'])(
+    '%s answers within seconds though every table is locked',
+    async (verb) => {
+      await hold(urls.owner, ...(await listTables()).map(lock));
+      const begunAt = performance.now();
+      const {code, stdout} = await runCommand([verb], {DATABASE_URL: urls[who]});
+      expect(performance.now() - begunAt).toBeLessThan(8_000);
+      expect(code).toBe(verb === 'status' ? 1 : 3);
+      const said = stdout.replaceAll(/\s+/g, ' ');
+      expect(said).toContain(`(DBeaver, pid ${pid})`);
+      // The owner sees that the transaction has just begun.
+      if (who === 'worker') expect(said).toMatch(/Fieldmirror will wait for .*DBeaver/);
+    },
+  );
 
   test('a session that holds it up is known: by who waits, a whole table, or rows, each after its time', async () => {
-    const pool = openPool(urls[who], {max: 3, applicationName: 'fieldmirror', lockTimeoutMs: 20_000});
+    const pool = openPool(urls[who], {
+      max: 3,
+      applicationName: 'fieldmirror',
+      lockTimeoutMs: 20_000,
+    });
     const never = {waitMs: 1e9, tableMs: 1e9, rowsMs: 1e9};
     const list = async (after: object) =>
       (await listHeldUp(pool, {...never, ...after})).map((holder) => [
@@ -174,7 +181,9 @@ describe.each(whos)('asked as %s', (who) => {
         `${author} \\(DBeaver, pid ${pid}\\), ${begun[who].source}, which has locked warehouse\\.tasks, `,
       );
       expect(failed).toMatch(seen);
-      expect(failed).toContain(`pg_terminate_backend(${pid}), as ${author} or a member of pg_signal_backend`);
+      expect(failed).toContain(
+        `pg_terminate_backend(${pid}), as ${author} or a member of pg_signal_backend`,
+      );
       expect(told).toEqual([expect.stringMatching(seen)]);
       await expect(update(pool)).rejects.toThrow('lock timeout');
     } finally {

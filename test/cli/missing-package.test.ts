@@ -48,8 +48,14 @@ test('where a package of one verb is missing, that verb ends with 2 and names it
 });
 
 test.each([
-  ["Cannot find package 'pg' imported from /app/src/a.ts", /^package pg: .*run npm install in \/app$/],
-  ["Cannot find package '@fastify/cookie' imported from /app/src/a.ts", /^package @fastify\/cookie: /],
+  [
+    "Cannot find package 'pg' imported from /app/src/a.ts",
+    /^package pg: .*run npm install in \/app$/,
+  ],
+  [
+    "Cannot find package '@fastify/cookie' imported from /app/src/a.ts",
+    /^package @fastify\/cookie: /,
+  ],
   ["Cannot find module 'bindings'\nRequire stack:\n- /app/a.js", /^package bindings: /],
 ])('%j is a package to install', (message, words) => {
   const error = Object.assign(new Error(message), {code: 'ERR_MODULE_NOT_FOUND'});

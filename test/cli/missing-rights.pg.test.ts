@@ -62,7 +62,9 @@ test('without CREATE on the database nothing can be made, and the doctor, start 
   for (const verb of [['migrate'], ['start', '--once'], ['sync']]) {
     const ended = await runCommand(verb, env);
     expect(ended, verb.join(' ')).toMatchObject({code: 3, stderr: expect.stringContaining(says)});
-    expect(ended.stderr).toContain(`${login} may not make them, for it lacks CREATE on the database`);
+    expect(ended.stderr).toContain(
+      `${login} may not make them, for it lacks CREATE on the database`,
+    );
   }
   expect(await examine()).toContain(says);
   await owner.query(statementIn(await examine()));

@@ -92,9 +92,9 @@ test('a sweep that is asked for without the name of an account says of which it 
     expect(added, added.stderr).toMatchObject({code: 0});
     const {stderr} = await runCommand(['sync', 'employees'], env);
     expect(stderr).toMatch(/^of account \S+; --account NAME sweeps another one$/m);
-    expect((await runCommand(['sync', 'employees', '--account', 'south'], env)).stderr).not.toContain(
-      '--account',
-    );
+    expect(
+      (await runCommand(['sync', 'employees', '--account', 'south'], env)).stderr,
+    ).not.toContain('--account');
   } finally {
     await south.close();
   }

@@ -27,7 +27,11 @@ afterEach(async () => {
 const home = () => join(folder, 'home');
 
 function begin(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
-  const running = startCommand(args, {FIELDMIRROR_HOME: home(), FIELDMIRROR_DEMO_NIGHTS: '1', ...env});
+  const running = startCommand(args, {
+    FIELDMIRROR_HOME: home(),
+    FIELDMIRROR_DEMO_NIGHTS: '1',
+    ...env,
+  });
   started.push(running);
   return running;
 }
@@ -106,7 +110,9 @@ describe('the place of a folder', () => {
     await mkdir(home());
     await leaveSocket(join(home(), 'start.sock'));
     const results = await Promise.allSettled(Array.from({length: 8}, () => takeStartPlace(home())));
-    const places = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const places = results.flatMap((result) =>
+      result.status === 'fulfilled' ? [result.value] : [],
+    );
     expect(places).toHaveLength(1);
     for (const place of places) await place.release();
   });
@@ -114,7 +120,8 @@ describe('the place of a folder', () => {
   test('is found by a path that is too long for a socket', async () => {
     const long = join(home(), 'x'.repeat(120), 'y'.repeat(120));
     const place = await takeStartPlace(long);
-    if (process.platform === 'linux') await expect(takeStartPlace(long)).rejects.toThrow('already running');
+    if (process.platform === 'linux')
+      await expect(takeStartPlace(long)).rejects.toThrow('already running');
     await place.release();
   });
 

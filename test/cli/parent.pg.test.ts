@@ -25,7 +25,11 @@ interface Shown {
   readonly ended: Promise<string>;
 }
 
-function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Shown {
+function run(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Shown {
   const child = spawn(command, args, {
     cwd: join(import.meta.dirname, '..', '..'),
     env: {PATH: process.env.PATH ?? '', ...place.env, ...env},
@@ -38,7 +42,10 @@ function run(command: string, args: readonly string[], env: Readonly<Record<stri
     for (;;) {
       const found = pattern.exec(shown);
       if (found !== null) return found;
-      await Promise.race([once(child.stdout, 'data'), ended.then((said) => Promise.reject(new Error(said)))]);
+      await Promise.race([
+        once(child.stdout, 'data'),
+        ended.then((said) => Promise.reject(new Error(said))),
+      ]);
     }
   };
   return {process: child, prints, ended};
@@ -53,7 +60,8 @@ describe.each(['SIGKILL', 'SIGTERM'] as const)('%s to npm', (signal) => {
     const [said] = await shown.prints(words);
     shown.process.kill(signal);
     await shown.ended;
-    if (verb === 'http') await expect(reach(Number(new URL(said).port))).rejects.toThrow(/ECONNREFUSED/);
+    if (verb === 'http')
+      await expect(reach(Number(new URL(said).port))).rejects.toThrow(/ECONNREFUSED/);
   });
 });
 
@@ -64,8 +72,16 @@ async function reach(port: number): Promise<void> {
 }
 
 const cases: readonly (readonly [string, Readonly<Record<string, string>>, boolean])[] = [
-  ['npm start', {npm_lifecycle_event: 'start', npm_lifecycle_script: 'node --x src/main.ts start'}, true],
-  ['a script of somebody', {npm_lifecycle_event: 'serve', npm_lifecycle_script: 'fieldmirror http'}, true],
+  [
+    'npm start',
+    {npm_lifecycle_event: 'start', npm_lifecycle_script: 'node --x src/main.ts start'},
+    true,
+  ],
+  [
+    'a script of somebody',
+    {npm_lifecycle_event: 'serve', npm_lifecycle_script: 'fieldmirror http'},
+    true,
+  ],
   ['no npm', {}, false],
   ['a deployment', {npm_lifecycle_event: 'deploy', npm_lifecycle_script: './deploy.sh'}, false],
   ...['nohup fieldmirror start', 'setsid fieldmirror start', 'fieldmirror start &'].map(

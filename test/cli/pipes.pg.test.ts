@@ -229,6 +229,8 @@ test('output that cannot be written is told, and is no success', async () => {
   expect(await runIntoPipe(['accounts', 'list'], place.env, {into: '> /dev/full'})).toEqual({
     code: 3,
     stdout: '',
-    stderr: expect.stringMatching(/^standard output: expected it to take all.*got ENOSPC; make room/),
+    stderr: expect.stringMatching(
+      /^standard output: expected it to take all.*got ENOSPC; make room/,
+    ),
   });
 });

@@ -27,7 +27,9 @@ test('a stream that was swept before has a bar, which never runs over', () => {
   bars.begin('jobs', 3000);
   bars.advance({stream: 'jobs', records: 1500});
   bars.close();
-  expect(read()).toContain(`jobs       ${'█'.repeat(16)}${'░'.repeat(16)} 1,500 of about 3,000 records`);
+  expect(read()).toContain(
+    `jobs       ${'█'.repeat(16)}${'░'.repeat(16)} 1,500 of about 3,000 records`,
+  );
   const more = drawBars(terminal);
   more.begin('jobs', 3000);
   more.advance({stream: 'jobs', records: 3100});
@@ -83,7 +85,8 @@ describe('into a pipe', () => {
       (line) => void lines.push(line),
     );
     progress.begin('jobs', 3_000);
-    for (now = 1_000; now <= 25_000; now += 1_000) progress.advance({stream: 'jobs', records: now / 10});
+    for (now = 1_000; now <= 25_000; now += 1_000)
+      progress.advance({stream: 'jobs', records: now / 10});
     expect(lines).toEqual([
       'sweeping jobs',
       'sweeping jobs: 1,000 of about 3,000 records, 100 a second, 20 s left',

@@ -29,7 +29,8 @@ async function ask(sql: string): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-const words = /it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary/;
+const words =
+  /it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary/;
 const open = `SELECT count(*)::int FROM sync.changes WHERE state = 'pending' AND sends = 0`;
 
 test('each verb that writes ends with 3 and says what to do, and afterwards all goes on', {

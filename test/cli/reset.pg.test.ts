@@ -58,10 +58,14 @@ test('our schemas go once the name of the database is typed back; those of other
 
 test('a worker that is alive, and a view of others on a table of ours, are refused by name', async () => {
   await client.query('CREATE VIEW public.late AS SELECT count(*) FROM mart.ask_debtors');
-  await client.query('CREATE TABLE public.notes (account_id bigint REFERENCES sync.accounts (account_id))');
+  await client.query(
+    'CREATE TABLE public.notes (account_id bigint REFERENCES sync.accounts (account_id))',
+  );
   expect(await typeInto(['reset'], name, env)).toMatchObject({
     code: 3,
-    stderr: expect.stringMatching(/expected nothing of yours to stand on .*got public\.late, public\.notes;/),
+    stderr: expect.stringMatching(
+      /expected nothing of yours to stand on .*got public\.late, public\.notes;/,
+    ),
   });
   await client.query('DROP VIEW public.late; DROP TABLE public.notes');
   await client.query(

@@ -14,7 +14,16 @@ afterAll(() => database.drop());
 
 /** Starts the command, requests some paths below its address, and stops it. */
 async function ask(args: readonly string[], paths: readonly string[]) {
-  const always = ['service', '--json', '--port', '0', '--customers', '3', '--database', database.url];
+  const always = [
+    'service',
+    '--json',
+    '--port',
+    '0',
+    '--customers',
+    '3',
+    '--database',
+    database.url,
+  ];
   const running = startCommand([...always, ...args], {});
   try {
     const {url, token} = JSON.parse(await running.prints(/\{.*\}/s));
@@ -46,12 +55,15 @@ test('--plain-shows: lists embed what include names, and a record asked for alon
 });
 
 describe('a path that no client could write as it is meant', () => {
-  test.each(['acme', '/a b', '//', '/:account', '/*', '/acme?x=1'])('--base %s is refused', async (base) => {
-    expect(await runCommand(['service', '--base', base], {})).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('expected a path such as /acme'),
-    });
-  });
+  test.each(['acme', '/a b', '//', '/:account', '/*', '/acme?x=1'])(
+    '--base %s is refused',
+    async (base) => {
+      expect(await runCommand(['service', '--base', base], {})).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('expected a path such as /acme'),
+      });
+    },
+  );
 });
 
 test('the lines to mirror it say how its account is kept apart from the made-up business', async () => {

@@ -20,12 +20,16 @@ test('start goes on when its embedded Postgres is killed with -9, and carries wh
   });
   await running.prints(/At work/);
   await running.prints(/sweep\.ended/);
-  const [pid, , , port] = (await readFile(join(home, 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
+  const [pid, , , port] = (await readFile(join(home, 'postgres', 'postmaster.pid'), 'utf8')).split(
+    '\n',
+  );
   process.kill(Number(pid), 'SIGKILL');
   await running.prints(/has ended; starting it anew/);
   const password = (await readFile(join(home, 'postgres.password'), 'utf8')).trim();
   const url = `postgres://fieldmirror:${password}@127.0.0.1:${port}/warehouse`;
-  await expect.poll(() => changeName(url).catch(() => null), {timeout: 60_000, interval: 500}).toBe('done');
+  await expect
+    .poll(() => changeName(url).catch(() => null), {timeout: 60_000, interval: 500})
+    .toBe('done');
   running.process.kill('SIGTERM');
   expect(await running.ended).toMatchObject({code: 0});
   await service.close();
@@ -37,7 +41,9 @@ async function changeName(url: string): Promise<string> {
   client.on('error', () => {});
   await client.connect();
   try {
-    await client.query(`UPDATE warehouse.customers SET name = name || ' & Co' WHERE customer_number = 1`);
+    await client.query(
+      `UPDATE warehouse.customers SET name = name || ' & Co' WHERE customer_number = 1`,
+    );
     const {rows} = await client.query(`SELECT sync.wait(sync.last_change(), '50 s') AS state`);
     return rows[0].state;
   } finally {

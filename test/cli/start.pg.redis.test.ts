@@ -17,7 +17,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-async function openPlaceOn(backend: string, options: Parameters<typeof openPlace>[0] = {}): Promise<Place> {
+async function openPlaceOn(
+  backend: string,
+  options: Parameters<typeof openPlace>[0] = {},
+): Promise<Place> {
   const place = await openPlace(options);
   closers.push(place.close);
   const queue: Record<string, string> = backend === 'redis' ? {REDIS_URL: await emptyRedis()} : {};
@@ -51,7 +54,10 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
   test('killed with -9 in the middle and started again, it ends with the same rows', async () => {
     const place = await openPlaceOn(backend, {pageSize: 5});
     for (const progress of [/customers/, /jobs/]) {
-      const running = startCommand(['start', '--once'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
+      const running = startCommand(['start', '--once'], {
+        ...place.env,
+        FIELDMIRROR_LOG_LEVEL: 'info',
+      });
       await Promise.race([running.prints(progress), running.ended]).catch(() => {});
       running.process.kill('SIGKILL');
       await running.ended;
@@ -94,7 +100,10 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
 
 test('a Redis that is down at the start is told, with exit code 3', async () => {
   const place = await openPlaceOn('postgres');
-  const ended = await runCommand(['start', '--once'], {...place.env, REDIS_URL: 'redis://127.0.0.1:1'});
+  const ended = await runCommand(['start', '--once'], {
+    ...place.env,
+    REDIS_URL: 'redis://127.0.0.1:1',
+  });
   expect(ended).toMatchObject({
     code: 3,
     stderr: expect.stringMatching(/redis 127\.0\.0\.1:1: expected an answer.*REDIS_URL/),

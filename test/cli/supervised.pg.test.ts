@@ -62,22 +62,34 @@ test('the address goes out of the environment; a watchdog of another process is 
     WATCHDOG_PID: String(process.pid),
     HOME: '/',
   };
-  expect(takeSupervisor({...env, WATCHDOG_PID: '1'})).toEqual({socket: '/run/notify', patienceMs: null});
+  expect(takeSupervisor({...env, WATCHDOG_PID: '1'})).toEqual({
+    socket: '/run/notify',
+    patienceMs: null,
+  });
   expect(takeSupervisor(env)).toEqual({socket: '/run/notify', patienceMs: 120_000});
   expect(env).toEqual({HOME: '/'});
   expect(takeSupervisor(env)).toBeNull();
 });
 
-test.skipIf(!isOnPath('systemd-analyze'))('systemd takes the unit without a complaint', async () => {
-  const text = await readFile(unit, 'utf8');
-  const path = join(folder, 'fieldmirror.service');
-  // The program is not installed here.
-  await writeFile(path, text.replace('/usr/local/bin/fieldmirror', process.execPath));
-  expect(analyze('verify', path)).toEqual({status: 0, said: ''});
-  const {status, said} = analyze('security', '--offline=true', '--threshold=25', '--no-pager', path);
-  expect(said).toMatch(/exposure level for fieldmirror\.service: [\d.]+ OK/);
-  expect(status).toBe(0);
-});
+test.skipIf(!isOnPath('systemd-analyze'))(
+  'systemd takes the unit without a complaint',
+  async () => {
+    const text = await readFile(unit, 'utf8');
+    const path = join(folder, 'fieldmirror.service');
+    // The program is not installed here.
+    await writeFile(path, text.replace('/usr/local/bin/fieldmirror', process.execPath));
+    expect(analyze('verify', path)).toEqual({status: 0, said: ''});
+    const {status, said} = analyze(
+      'security',
+      '--offline=true',
+      '--threshold=25',
+      '--no-pager',
+      path,
+    );
+    expect(said).toMatch(/exposure level for fieldmirror\.service: [\d.]+ OK/);
+    expect(status).toBe(0);
+  },
+);
 
 function analyze(...args: string[]): {readonly status: number | null; readonly said: string} {
   const {status, stdout, stderr} = spawnSync('systemd-analyze', args, {encoding: 'utf8'});

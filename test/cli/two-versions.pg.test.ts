@@ -32,17 +32,25 @@ test('a worker at work goes on beside a newer schema, and another start of its v
   const other = startCommand(['start'], env);
   try {
     await Promise.all([older.prints(/At work/), other.prints(/At work/)]);
-    const customers = () => ask(`SELECT count(*)::int FROM warehouse.customers WHERE customer_number <= 20`);
+    const customers = () =>
+      ask(`SELECT count(*)::int FROM warehouse.customers WHERE customer_number <= 20`);
     await expect.poll(customers, {timeout: 30_000}).not.toEqual([{count: 0}]);
     // Traces of a later version: a migration that this one does not know, a column that it does not write.
     await ask(`ALTER TABLE sync.changes ADD COLUMN of_a_later_version text`);
-    await ask(`INSERT INTO sync.migrations (hash, created_at) VALUES ('from the future', 9999999999999)`);
-    await ask(`INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 10) AS n`);
+    await ask(
+      `INSERT INTO sync.migrations (hash, created_at) VALUES ('from the future', 9999999999999)`,
+    );
+    await ask(
+      `INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 10) AS n`,
+    );
     const states = () => ask('SELECT state, count(*)::int FROM sync.changes GROUP BY state');
     await expect.poll(states, {timeout: 30_000}).toEqual([{state: 'done', count: 10}]);
     expect(proxy.takeWrites()).toHaveLength(10);
     const late = await runCommand(['start'], env);
-    expect(late, late.stdout).toMatchObject({code: 3, stderr: expect.stringMatching(/update fieldmirror/)});
+    expect(late, late.stdout).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(/update fieldmirror/),
+    });
   } finally {
     for (const running of [older, other]) {
       running.process.kill('SIGTERM');

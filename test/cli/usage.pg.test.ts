@@ -26,7 +26,10 @@ describe('what is typed wrongly', () => {
     [['sync', 'job'], /no stream "job" \(did you mean jobs\?\)/],
     [['explain', 'job', '4711'], /no stream "job" \(did you mean jobs\?\)/],
     [['sync', 'jobs', '--window', 'todya'], /jobs has no window "todya" \(did you mean today\?\)/],
-    [['sync', 'employees', '--window', 'today'], /employees has no window "today"; there is whole_list/],
+    [
+      ['sync', 'employees', '--window', 'today'],
+      /employees has no window "today"; there is whole_list/,
+    ],
     [['sync', 'jobs', '--record', 'x'], /--record: expected a number, got "x"/],
     [['sync', '--record', '4'], /--record needs one stream, got 0/],
     [['sweeps', 'show', '999'], /no sweep "999"; fieldmirror sweeps list/],

@@ -140,7 +140,9 @@ test('each verb of the program is in one of the lists', () => {
       : command.commands.map((verb) => `${command.name()} ${verb.name()}`),
   );
   const listed = [...asWorker, ...asPerson, ...asOwner, ...Object.keys(elsewhere)];
-  expect(verbs.filter((verb) => !listed.some((line) => `${line} `.startsWith(`${verb} `)))).toEqual([]);
+  expect(verbs.filter((verb) => !listed.some((line) => `${line} `.startsWith(`${verb} `)))).toEqual(
+    [],
+  );
 });
 
 async function run(line: string) {
@@ -173,11 +175,14 @@ test.each(asWorker)('a worker may call %s', async (line) => {
   expect([0, 1], `${stdout}${stderr}`).toContain(code);
 });
 
-test.each(asPerson)('%s is refused to a worker by what is missing, not by a right', async (line) => {
-  const {code, stdout, stderr} = await run(line);
-  expect(`${stdout}${stderr}`).not.toMatch(refusal);
-  expect([0, 2], stderr).toContain(code);
-});
+test.each(asPerson)(
+  '%s is refused to a worker by what is missing, not by a right',
+  async (line) => {
+    const {code, stdout, stderr} = await run(line);
+    expect(`${stdout}${stderr}`).not.toMatch(refusal);
+    expect([0, 2], stderr).toContain(code);
+  },
+);
 
 test.each(asOwner)('%s is the owner’s, and a worker is told so', async (line) => {
   await runCommand(['accounts', 'pause', 'acme'], env);
@@ -213,7 +218,10 @@ test('each verb ends, or says within seconds who has locked every table', async 
       const running = startCommand(args, env);
       const late = AbortSignal.timeout(patienceMs);
       const ends = once(late, 'abort').then(() => null);
-      const said = await Promise.race([running.prints(/DBeaver, pid \d+/).catch(() => running.ended), ends]);
+      const said = await Promise.race([
+        running.prints(/DBeaver, pid \d+/).catch(() => running.ended),
+        ends,
+      ]);
       running.process.kill('SIGKILL');
       const isMute = typeof said === 'object' && said !== null && /55P03/.test(said.stderr);
       if (said === null || isMute) silent.push(args.join(' '));

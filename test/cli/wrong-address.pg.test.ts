@@ -20,7 +20,10 @@ beforeAll(async () => {
     asked++;
     if (request.url?.startsWith('/xml') === true)
       response.writeHead(200, {'content-type': 'application/xml'}).end('<feed><entry/></feed>');
-    else response.writeHead(200, {'content-type': 'text/html'}).end('<!DOCTYPE html><html>Sign in</html>');
+    else
+      response
+        .writeHead(200, {'content-type': 'text/html'})
+        .end('<!DOCTYPE html><html>Sign in</html>');
   });
 });
 afterAll(async () => {
@@ -74,7 +77,10 @@ describe.each(wrong)('%s', (_name, url, says) => {
   });
 
   test('is what doctor finds', async () => {
-    const {code, stdout} = await runCommand(['doctor', '--json'], {...place.env, FIELDMIRROR_API_URL: url()});
+    const {code, stdout} = await runCommand(['doctor', '--json'], {
+      ...place.env,
+      FIELDMIRROR_API_URL: url(),
+    });
     expect(code).toBe(3);
     const found = JSON.parse(stdout).findings.find(({what}: {what: string}) => what === 'API');
     expect(found).toMatchObject({state: 'bad', found: expect.stringMatching(says)});

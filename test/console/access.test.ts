@@ -29,15 +29,16 @@ const known = listKnownNames('127.0.0.1', new URL('https://console.example'));
 const asked = (request: object) => request as FastifyRequest;
 
 describe('a role', () => {
-  test.each(roles.flatMap((held, at) => roles.map((needed, other) => [held, needed, at >= other] as const)))(
-    '%s, where %s is needed, may: %s',
-    (held, needed, may) => {
-      const check = () => checkRole(viewer(held), needed, '/back');
-      if (may) expect(check).not.toThrow();
-      else
-        expect(check).toThrow(expect.objectContaining({status: 403, ways: [{href: '/back', label: 'Back'}]}));
-    },
-  );
+  test.each(
+    roles.flatMap((held, at) => roles.map((needed, other) => [held, needed, at >= other] as const)),
+  )('%s, where %s is needed, may: %s', (held, needed, may) => {
+    const check = () => checkRole(viewer(held), needed, '/back');
+    if (may) expect(check).not.toThrow();
+    else
+      expect(check).toThrow(
+        expect.objectContaining({status: 403, ways: [{href: '/back', label: 'Back'}]}),
+      );
+  });
 });
 
 describe('a request', () => {

@@ -46,7 +46,10 @@ beforeAll(async () => {
   receiver = await openHttpReceiver();
   folder = await mkdtemp(join(tmpdir(), 'fieldmirror-apart-'));
   const {pool, account, stranger} = place;
-  await pool.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [stranger.accountId, word]);
+  await pool.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [
+    stranger.accountId,
+    word,
+  ]);
   await repair(
     `UPDATE warehouse.customers SET name = '${word} ' || customer_number WHERE account_id = $;
      UPDATE warehouse.jobs SET name = '${word}' WHERE account_id = $; UPDATE warehouse.tasks SET name = '${word}' WHERE account_id = $;
@@ -99,7 +102,9 @@ async function makeTheirs(): Promise<typeof theirs> {
   const {pool, stranger} = place;
   const {accountId} = stranger;
   const make = async (number: number, values: string) => {
-    const id = await place.edit(number, `phone_number = '${word} ${number}', fax = '${word}'`, {accountId});
+    const id = await place.edit(number, `phone_number = '${word} ${number}', fax = '${word}'`, {
+      accountId,
+    });
     if (values !== '') await place.set(id, values);
     return id;
   };
@@ -170,18 +175,23 @@ describe('the HTTP API, by a key of one account', () => {
   const all = () => Object.values(theirs).slice(0, 5);
   const asks: Readonly<Record<string, () => readonly Ask[]>> = {
     'GET /v1/changes': () =>
-      ['', '?batch=zanzibar', '?state=held', '?external_key=zanzibar', '?table=customers'].map((query) => ({
-        path: `/v1/changes${query}`,
-        status: 200,
-      })),
-    'GET /v1/changes/:change_id': () => all().map((id) => ({path: `/v1/changes/${id}`, status: 404})),
+      ['', '?batch=zanzibar', '?state=held', '?external_key=zanzibar', '?table=customers'].map(
+        (query) => ({
+          path: `/v1/changes${query}`,
+          status: 200,
+        }),
+      ),
+    'GET /v1/changes/:change_id': () =>
+      all().map((id) => ({path: `/v1/changes/${id}`, status: 404})),
     'POST /v1/changes/decide': () =>
       ['hold', 'release', 'retry', 'cancel', 'accept'].map((decision) => ({
         path: '/v1/changes/decide',
         body: {decision, change_ids: all()},
         status: 200,
       })),
-    'POST /v1/changes/undo': () => [{path: '/v1/changes/undo', body: {change_ids: all()}, status: 200}],
+    'POST /v1/changes/undo': () => [
+      {path: '/v1/changes/undo', body: {change_ids: all()}, status: 200},
+    ],
     'POST /v1/changes': () => [
       {
         path: '/v1/changes',
@@ -189,7 +199,8 @@ describe('the HTTP API, by a key of one account', () => {
         status: 404,
       },
     ],
-    'GET /v1/feed': () => ['', '?account=zanzibar'].map((query) => ({path: `/v1/feed${query}`, status: 0})),
+    'GET /v1/feed': () =>
+      ['', '?account=zanzibar'].map((query) => ({path: `/v1/feed${query}`, status: 0})),
     ...Object.fromEntries(
       allTables.map(({name}) => [
         `GET /v1/${name}`,
@@ -210,7 +221,10 @@ describe('the HTTP API, by a key of one account', () => {
 
   test('every address is in the table', () => {
     const routes = place.routes
-      .filter(({method, path}) => path.startsWith('/v1') && /^(?:GET|POST)$/.test(method) && !/\*/.test(path))
+      .filter(
+        ({method, path}) =>
+          path.startsWith('/v1') && /^(?:GET|POST)$/.test(method) && !/\*/.test(path),
+      )
       .map(({method, path}) => `${method} ${path}`);
     expect([...new Set(routes)].sort()).toEqual(Object.keys(asks).sort());
   });
@@ -244,7 +258,8 @@ describe('the console, by somebody of one account', () => {
     const [part] = /:\w+/.exec(path) ?? [];
     if (part === undefined) return [path];
     const given = values[part.slice(1)];
-    if (given === undefined) throw new Error(`${path}: what does ${part} name of the other account?`);
+    if (given === undefined)
+      throw new Error(`${path}: what does ${part} name of the other account?`);
     return given().flatMap((value) => fill(path.replace(part, value)));
   };
   const form = () => ({
@@ -265,14 +280,19 @@ describe('the console, by somebody of one account', () => {
       const {text, headers} = await bound.post(path, form());
       expect(withoutEcho(text)).not.toContain(word);
       const to = headers.get('location');
-      if (to?.startsWith('/') === true) expect(withoutEcho((await bound.get(to)).text)).not.toContain(word);
+      if (to?.startsWith('/') === true)
+        expect(withoutEcho((await bound.get(to)).text)).not.toContain(word);
     }
   });
 
   test.each(pages.map(({path}) => path))('reads nothing of theirs on %s', async (path) => {
     const numbers = Object.values(theirs).slice(0, 5);
     for (const address of fill(path))
-      for (const query of [`account=${word}`, `choice=hold&all=yes&account=${word}`, ticked(numbers)]) {
+      for (const query of [
+        `account=${word}`,
+        `choice=hold&all=yes&account=${word}`,
+        ticked(numbers),
+      ]) {
         const {text} = await bound.get(`${address}?${query}`);
         expect(withoutEcho(text), `${address}?${query}`).not.toContain(word);
       }
@@ -336,11 +356,20 @@ describe('a verb with --account', () => {
     });
 
   test('every one is in the table', () => {
-    expect(verbs(buildProgram(new AbortController().signal)).sort()).toEqual(Object.keys(calls).sort());
+    expect(verbs(buildProgram(new AbortController().signal)).sort()).toEqual(
+      Object.keys(calls).sort(),
+    );
   });
 
   test('the test would see it: without --account they tell of every account', async () => {
-    for (const call of ['changes list', 'sweeps list', 'quarantine list', 'schedules list', 'feed', 'status'])
+    for (const call of [
+      'changes list',
+      'sweeps list',
+      'quarantine list',
+      'schedules list',
+      'feed',
+      'status',
+    ])
       expect((await runCommand(call.split(' '), env)).stdout, call).toContain(word);
   });
 
@@ -383,10 +412,9 @@ describe('a function that an author of one account may call', () => {
     feed: `(SELECT string_agg(entry_id::text, ',') FROM sync.feed(NULL, 100, NULL, @))`,
     // Of the values or the session alone.
     ...Object.fromEntries(
-      ['last_change', 'caller', 'decider', 'feed_end', 'is_equal', 'is_as_left', 'was_theirs'].map((name) => [
-        name,
-        '',
-      ]),
+      ['last_change', 'caller', 'decider', 'feed_end', 'is_equal', 'is_as_left', 'was_theirs'].map(
+        (name) => [name, ''],
+      ),
     ),
     // For every login: accounts by the role that asks.
     accounts_of: 'nullif(sync.accounts_of(), ARRAY[!]::bigint[])',
@@ -466,7 +494,9 @@ describe('an assistant of one account', () => {
       {stream: 'jobs', number: '11'},
     ],
     freshness: [{}],
-    query: ['dim_customer', 'fct_job', 'dim_account'].map((name) => ({sql: `SELECT * FROM ${name}`})),
+    query: ['dim_customer', 'fct_job', 'dim_account'].map((name) => ({
+      sql: `SELECT * FROM ${name}`,
+    })),
     questions: [{}],
   };
   let client: Client;

@@ -27,7 +27,9 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 const names = async () =>
-  (await place.pool.query('SELECT name FROM sync.accounts ORDER BY name')).rows.map(({name}) => name);
+  (await place.pool.query('SELECT name FROM sync.accounts ORDER BY name')).rows.map(
+    ({name}) => name,
+  );
 
 test('somebody who is bound to an account sees that one, its keys, and no other', async () => {
   const {text} = await (await place.person({role: 'viewer'})).get('/accounts');
@@ -101,5 +103,7 @@ test('pause and resume are seen at once by whoever did it', async () => {
   expect(text).toContain('paused');
   expect(text).toContain('stocktaking &lt;b&gt;');
   await person.post('/accounts/acme/resume');
-  expect((await person.json('/accounts')).accounts).toMatchObject([{name: 'acme', state: 'active'}]);
+  expect((await person.json('/accounts')).accounts).toMatchObject([
+    {name: 'acme', state: 'active'},
+  ]);
 });

@@ -15,7 +15,12 @@ let place: Place;
 let receiver: TestReceiver;
 beforeAll(async () => {
   receiver = await openHttpReceiver();
-  const config = {keys: parseKeys(keyText), smtpUrl: null, allowsHttp: false, allowsLinkLocal: false};
+  const config = {
+    keys: parseKeys(keyText),
+    smtpUrl: null,
+    allowsHttp: false,
+    allowsLinkLocal: false,
+  };
   let pool: pg.Pool | null = null;
   place = await openPlace({
     doings: {
@@ -45,7 +50,8 @@ const webhook = (name: string) => ({
 const countRules = async () =>
   (await place.pool.query('SELECT count(*)::integer AS n FROM sync.alert_rules')).rows[0].n;
 const listEntries = async (action: string) =>
-  (await place.pool.query('SELECT * FROM sync.audit WHERE action = $1 ORDER BY audit_id', [action])).rows;
+  (await place.pool.query('SELECT * FROM sync.audit WHERE action = $1 ORDER BY audit_id', [action]))
+    .rows;
 
 describe('an admin', () => {
   test('makes a rule: what signs is shown once, and neither it nor the address is anywhere else', async () => {

@@ -26,10 +26,17 @@ beforeAll(async () => {
           state: 'good',
           found: `${name} answers, and takes the token`,
         },
-        {what: 'account acme', account: 'acme', state: 'good', found: 'acme answers, and takes the token'},
+        {
+          what: 'account acme',
+          account: 'acme',
+          state: 'good',
+          found: 'acme answers, and takes the token',
+        },
         {what: 'worker', state: 'warning', found: `worker 7 does not serve ${name}`},
       ],
-      listSettings: async () => [{name: `accounts / ${name}`, value: name, source: 'file', file: null}],
+      listSettings: async () => [
+        {name: `accounts / ${name}`, value: name, source: 'file', file: null},
+      ],
     },
   });
   const {pool, stranger} = place;
@@ -89,7 +96,9 @@ function listOthers(): string[] {
     .map(({path}) => path)
     .filter((path) => !/\*|^\/(?:sign-in|live|metrics)/.test(path))
     .flatMap((path) =>
-      path.includes(':question') ? questions.map((one) => path.replace(':question', wordOf(one))) : path,
+      path.includes(':question')
+        ? questions.map((one) => path.replace(':question', wordOf(one)))
+        : path,
     );
 }
 
@@ -105,9 +114,10 @@ test('every file of the server', async () => {
       '?account=acme&account=zanzibar',
     ]) {
       const {text} = await bound.get(path + asked);
-      expect(text.replaceAll(/zanzibar(?! customer| job| lost| answers)/g, ''), path + asked).not.toContain(
-        name,
-      );
+      expect(
+        text.replaceAll(/zanzibar(?! customer| job| lost| answers)/g, ''),
+        path + asked,
+      ).not.toContain(name);
       if (asked === '') expect(text, path).not.toContain(name);
       seen += (await free.get(path + asked)).text;
     }
@@ -117,10 +127,13 @@ test('every file of the server', async () => {
 
 test('the stream of events tells that a table moved, and nothing of whose rows', async () => {
   const control = new AbortController();
-  const answer = await fetch(`${place.url}/live?of=customers,sweeps,changes,zanzibar&account=zanzibar`, {
-    headers: {cookie: bound.cookies()},
-    signal: control.signal,
-  });
+  const answer = await fetch(
+    `${place.url}/live?of=customers,sweeps,changes,zanzibar&account=zanzibar`,
+    {
+      headers: {cookie: bound.cookies()},
+      signal: control.signal,
+    },
+  );
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   let told = '';
   while (!told.includes('event: moved')) {

@@ -16,7 +16,9 @@ export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
         keep: (db) => upsertAccount(db, {name, apiUrl: url ?? '', timeZone: timeZone ?? 'UTC'}),
         tell: () => `account ${name} is added`,
       }),
-      examine: async () => [{what: 'alerts', state: 'warning', found: `messages do not arrive: ${hostile}`}],
+      examine: async () => [
+        {what: 'alerts', state: 'warning', found: `messages do not arrive: ${hostile}`},
+      ],
       listSettings: async () => [
         {name: 'FIELDMIRROR_HOME', value: '.fieldmirror', source: 'default', file: null},
         {

@@ -107,7 +107,8 @@ describe('in both themes, wide and narrow', () => {
     expect(answer?.status()).toBe(200);
     expect((await answer?.body())?.length).toBeLessThan(150_000);
     await page.evaluate(axe);
-    for (const look of looks) expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
+    for (const look of looks)
+      expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
     expect(await page.title()).not.toBe('taken');
     expect(complaints).toEqual([]);
     await page.close();
@@ -115,7 +116,10 @@ describe('in both themes, wide and narrow', () => {
 });
 
 /** @returns what stands out at the right, and what axe complains of */
-async function findFlaws(page: Page, {colorScheme, width}: (typeof looks)[number]): Promise<unknown[]> {
+async function findFlaws(
+  page: Page,
+  {colorScheme, width}: (typeof looks)[number],
+): Promise<unknown[]> {
   await page.setViewportSize({width, height: 900});
   await page.emulateMedia({colorScheme});
   // Tables move in their own frames: the page itself never does.
@@ -178,7 +182,9 @@ test('what a person has opened, ticked and typed is kept when the page is drawn 
   await page.getByText('Make a key', {exact: true}).click();
   await page.getByLabel('Role').selectOption('operator');
   for (const _time of ['once', 'and again']) {
-    const redrawn = page.waitForResponse((answer) => new URL(answer.url()).pathname === '/accounts');
+    const redrawn = page.waitForResponse(
+      (answer) => new URL(answer.url()).pathname === '/accounts',
+    );
     await place.pool.query(`UPDATE sync.accounts SET state = state`);
     await redrawn;
   }
@@ -202,8 +208,12 @@ describe('by its button', () => {
     async ({action, prepare, path, opens, fill = {}, button}) => {
       const made = (await prepare?.()) ?? '';
       const count = async () =>
-        (await place.pool.query('SELECT count(*)::integer AS n FROM sync.audit WHERE action = $1', [action]))
-          .rows[0].n;
+        (
+          await place.pool.query(
+            'SELECT count(*)::integer AS n FROM sync.audit WHERE action = $1',
+            [action],
+          )
+        ).rows[0].n;
       const before = await count();
       const page = await openPage(path.replace('$', made), context);
       if (opens !== undefined) await page.getByText(opens, {exact: true}).click();

@@ -15,7 +15,10 @@ describe('what a page says of the same elsewhere', () => {
     await place.set(id, `application = 'it''s'`);
     const operator = await place.person();
     const sqlOf = async (path: string) =>
-      (/as SQL<\/dt><dd><pre tabindex="0">([^<]*)</.exec((await operator.get(path)).text)?.[1] ?? '')
+      (
+        /as SQL<\/dt><dd><pre tabindex="0">([^<]*)</.exec((await operator.get(path)).text)?.[1] ??
+        ''
+      )
         .replaceAll('&#39;', "'")
         .replaceAll('&quot;', '"')
         .replaceAll('&gt;', '>')

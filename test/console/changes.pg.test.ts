@@ -79,7 +79,10 @@ describe('the list', () => {
     const job = await place.make(
       `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId} AND job_number = 11`,
     );
-    await place.set(job, `state = 'held', application = 'crm', requested_at = now() - interval '2 days'`);
+    await place.set(
+      job,
+      `state = 'held', application = 'crm', requested_at = now() - interval '2 days'`,
+    );
     const viewer = await place.person({role: 'viewer'});
     const found = async (filter: string) => numbersOn(await viewer.get(`/changes?${filter}`));
     expect(await found('state=held')).toEqual([job]);
@@ -266,7 +269,10 @@ describe('one change', () => {
     const refused = await place.make(
       `INSERT INTO warehouse.tasks (account_id, external_key, name) VALUES (${place.account.accountId}, 'Secret task', 'Secret')`,
     );
-    await place.set(refused, `state = 'rejected', settled_at = now(), reason = '422: Secret is taken'`);
+    await place.set(
+      refused,
+      `state = 'rejected', settled_at = now(), reason = '422: Secret is taken'`,
+    );
     const pending = await place.edit(2, `name = 'Secret pending'`);
     const masked = await place.person({masks: true});
     for (const path of [

@@ -33,7 +33,9 @@ describe('a decision about one change', () => {
     await operator.post(`/changes/${id}/cancel`, {reason: 'typed wrongly'});
     const {rows} = await place.pool.query('SELECT state, reason FROM sync.changes');
     expect(rows).toEqual([{state: 'cancelled', reason: 'typed wrongly'}]);
-    expect(await place.lastAudit()).toMatchObject({after: {state: 'cancelled', reason: 'typed wrongly'}});
+    expect(await place.lastAudit()).toMatchObject({
+      after: {state: 'cancelled', reason: 'typed wrongly'},
+    });
   });
 
   test('that came too late changes nothing, and says what the change is now', async () => {
@@ -42,7 +44,10 @@ describe('a decision about one change', () => {
     const [one, other] = [await place.person(), await place.person()];
     expect((await one.post(`/changes/${id}/resolve`, {decision: 'service'})).status).toBe(303);
     const audit = await place.lastAudit();
-    const late = await other.post(`/changes/${id}/resolve`, {decision: 'warehouse', back: `/changes/${id}`});
+    const late = await other.post(`/changes/${id}/resolve`, {
+      decision: 'warehouse',
+      back: `/changes/${id}`,
+    });
     expect(late.status).toBe(409);
     expect(late.text).toContain(`change ${id}: expected conflict to resolve it, got cancelled`);
     expect(late.text).toContain(`href="/changes/${id}"`);
@@ -65,15 +70,22 @@ describe('a decision about one change', () => {
       expect((await operator.post(`/changes/x'/${verb}`, form)).status).toBe(404);
       expect(await place.stateOf(own)).toBe('pending');
       expect(await place.stateOf(strange)).toBe('pending');
-      expect((await place.pool.query(`SELECT FROM sync.audit WHERE action LIKE 'changes%'`)).rowCount).toBe(
-        0,
-      );
+      expect(
+        (await place.pool.query(`SELECT FROM sync.audit WHERE action LIKE 'changes%'`)).rowCount,
+      ).toBe(0);
     },
   );
 
   test('decides a conflict field by field, those that move as one together', async () => {
-    const id = await place.edit(1, `phone_number = '1', service_city = 'Rome', service_zip_code = '00100'`);
-    await place.putInConflict(id, {phone_number: '2', service_city: 'Oslo', service_zip_code: '0150'});
+    const id = await place.edit(
+      1,
+      `phone_number = '1', service_city = 'Rome', service_zip_code = '00100'`,
+    );
+    await place.putInConflict(id, {
+      phone_number: '2',
+      service_city: 'Oslo',
+      service_zip_code: '0150',
+    });
     const operator = await place.person();
     const {text} = await operator.get(`/changes/${id}`);
     const [, group = ''] = /name="(side\.service[^"]+)"/.exec(text) ?? [];
@@ -95,8 +107,14 @@ describe('a decision about one change', () => {
       [group]: 'warehouse',
     });
     const {rows} = await place.pool.query('SELECT state, fields FROM sync.changes');
-    expect(rows).toEqual([{state: 'pending', fields: {service_city: 'Rome', service_zip_code: '00100'}}]);
-    const sides = {phone_number: 'service', service_city: 'warehouse', service_zip_code: 'warehouse'};
+    expect(rows).toEqual([
+      {state: 'pending', fields: {service_city: 'Rome', service_zip_code: '00100'}},
+    ]);
+    const sides = {
+      phone_number: 'service',
+      service_city: 'warehouse',
+      service_zip_code: 'warehouse',
+    };
     expect((await place.lastAudit()).after).toEqual({state: 'pending', sides});
   });
 
@@ -114,9 +132,9 @@ describe('a decision about one change', () => {
     const [one, other] = [await add(), await add()];
     const operator = await place.person();
     expect((await operator.get(`/changes/${one}`)).text).toContain('<option value="77">');
-    expect((await operator.post(`/changes/${one}/resolve`, {decision: 'adopt', number: `1'`})).status).toBe(
-      422,
-    );
+    expect(
+      (await operator.post(`/changes/${one}/resolve`, {decision: 'adopt', number: `1'`})).status,
+    ).toBe(422);
     await place.set(one, 'sends = 1, sent_at = now()');
     await operator.post(`/changes/${one}/resolve`, {decision: 'adopt', number: '77'});
     expect(await place.stateOf(one)).toBe('in_doubt');
@@ -143,7 +161,9 @@ describe('a decision about one change', () => {
       [altered],
     );
     const operator = await place.person();
-    expect((await operator.get(`/changes/${altered}`)).text).toContain(`action="/changes/${altered}/accept"`);
+    expect((await operator.get(`/changes/${altered}`)).text).toContain(
+      `action="/changes/${altered}/accept"`,
+    );
     await operator.post(`/changes/${altered}/accept`);
     expect(await place.stateOf(held)).toBe('pending');
   });
@@ -152,9 +172,9 @@ describe('a decision about one change', () => {
 describe('a decision about many changes', () => {
   const form = (text: string) =>
     Object.fromEntries(
-      [...text.matchAll(/<input type="hidden" name="(choice|numbers|filters)" value="([^"]*)">/g)].map(
-        ([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')],
-      ),
+      [
+        ...text.matchAll(/<input type="hidden" name="(choice|numbers|filters)" value="([^"]*)">/g),
+      ].map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]),
     );
 
   test('is shown before it is made: to how many, of which kinds, and why not to the others', async () => {
@@ -165,7 +185,9 @@ describe('a decision about many changes', () => {
     ];
     await place.set(done, `state = 'done', settled_at = now()`);
     const operator = await place.person();
-    const preview = await operator.get(`/changes/preview?choice=hold&c${one}=on&c${two}=on&c${done}=on`);
+    const preview = await operator.get(
+      `/changes/preview?choice=hold&c${one}=on&c${two}=on&c${done}=on`,
+    );
     expect(preview.text).toContain('2 changes can be decided so, 1 cannot. Nothing is done yet.');
     expect(preview.text).toContain('update customers, pending');
     expect(preview.text).toContain('expected pending to hold it, got done');
@@ -187,7 +209,9 @@ describe('a decision about many changes', () => {
     ];
     const [one, two, three] = ids;
     const operator = await place.person();
-    const preview = await operator.get('/changes/preview?choice=hold&all=yes&state=pending&table=customers');
+    const preview = await operator.get(
+      '/changes/preview?choice=hold&all=yes&state=pending&table=customers',
+    );
     await place.set(String(two), `state = 'cancelled', settled_at = now(), reason = 'meanwhile'`);
     const late = await place.make(
       `INSERT INTO warehouse.tasks (account_id, name) VALUES (${place.account.accountId}, 'x')`,
@@ -212,7 +236,9 @@ describe('a decision about many changes', () => {
   });
 
   test('touches no account that is not seen, and is refused to a viewer', async () => {
-    const strange = await place.edit(1, `phone_number = '1'`, {accountId: place.stranger.accountId});
+    const strange = await place.edit(1, `phone_number = '1'`, {
+      accountId: place.stranger.accountId,
+    });
     const own = await place.edit(1, `phone_number = '1'`);
     const operator = await place.person();
     const numbers = `${strange}-${own}`;
@@ -234,7 +260,10 @@ describe('a decision about many changes', () => {
   });
 
   test('gives up many with one reason, and decides many conflicts alike', async () => {
-    const [one, two] = [await place.edit(1, `phone_number = '1'`), await place.edit(2, `phone_number = '2'`)];
+    const [one, two] = [
+      await place.edit(1, `phone_number = '1'`),
+      await place.edit(2, `phone_number = '2'`),
+    ];
     const fought = await place.edit(3, `phone_number = '3'`);
     await place.putInConflict(fought, {phone_number: '4'});
     const operator = await place.person();
@@ -244,7 +273,9 @@ describe('a decision about many changes', () => {
       reason: 'typed twice',
     });
     await operator.post('/changes/decide', {choice: 'take-warehouse', numbers: `${one}-${fought}`});
-    const {rows} = await place.pool.query('SELECT state, reason FROM sync.changes ORDER BY change_id');
+    const {rows} = await place.pool.query(
+      'SELECT state, reason FROM sync.changes ORDER BY change_id',
+    );
     expect(rows).toEqual([
       {state: 'cancelled', reason: 'typed twice'},
       {state: 'cancelled', reason: 'typed twice'},

@@ -38,9 +38,24 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       path: '/sweeps/$',
       button: 'Let 0 rows go',
     },
-    {action: 'changes.hold', prepare: () => held(`state = 'pending'`), path: '/changes/$', button: 'Hold'},
-    {action: 'changes.release', prepare: () => held(`state = 'held'`), path: '/changes/$', button: 'Release'},
-    {action: 'changes.cancel', prepare: () => held(`state = 'held'`), path: '/changes/$', button: 'Give up'},
+    {
+      action: 'changes.hold',
+      prepare: () => held(`state = 'pending'`),
+      path: '/changes/$',
+      button: 'Hold',
+    },
+    {
+      action: 'changes.release',
+      prepare: () => held(`state = 'held'`),
+      path: '/changes/$',
+      button: 'Release',
+    },
+    {
+      action: 'changes.cancel',
+      prepare: () => held(`state = 'held'`),
+      path: '/changes/$',
+      button: 'Give up',
+    },
     {
       action: 'changes.retry',
       prepare: () => held(`state = 'rejected', settled_at = now(), reason = '422: no'`),
@@ -97,7 +112,12 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       button: 'Give it this name',
     },
     {action: 'accounts.check', path: '/accounts?account=acme', button: 'Check'},
-    {action: 'accounts.pause', path: '/accounts?account=acme', fill: {Reason: 'holidays'}, button: 'Pause'},
+    {
+      action: 'accounts.pause',
+      path: '/accounts?account=acme',
+      fill: {Reason: 'holidays'},
+      button: 'Pause',
+    },
     {action: 'accounts.resume', path: '/accounts?account=acme', button: 'Resume'},
     {
       action: 'keys.add',

@@ -50,7 +50,9 @@ describe('the list of fields', () => {
   test('tells of each its types, where it is kept, its share and since when it is seen', async () => {
     const {text} = await person.get('/fields?table=jobs');
     expect(text).toContain('3 fields of jobs');
-    expect(text).toMatch(/custom_text1<\/a><\/td><td>text<\/td><td>extra<\/td><td class="number">under 1 %/);
+    expect(text).toMatch(
+      /custom_text1<\/a><\/td><td>text<\/td><td>extra<\/td><td class="number">under 1 %/,
+    );
     expect(text).toMatch(/total<\/a><\/td><td>decimal<\/td><td>total<\/td><td class="number">50 %/);
     expect(text).toContain('always empty');
   });
@@ -79,16 +81,21 @@ describe('the list of fields', () => {
     expect((await person.get('/fields?table=customers')).text).not.toContain('<b>odd');
   });
 
-  test.each(['/fields?table=boats', '/fields?table=jobs&field=boats'])('has no page %s', async (path) => {
-    expect((await person.get(path)).status).toBe(404);
-  });
+  test.each(['/fields?table=boats', '/fields?table=jobs&field=boats'])(
+    'has no page %s',
+    async (path) => {
+      expect((await person.get(path)).status).toBe(404);
+    },
+  );
 });
 
 describe('one field', () => {
   test('is told with examples', async () => {
     const {fields} = await person.json('/fields?table=jobs&field=custom_text1');
     expect(fields[0].examples.toSorted()).toEqual(['Gate 11', 'Gate 12']);
-    expect((await person.json('/fields?table=jobs&field=total')).fields[0].examples).toEqual(['12.50']);
+    expect((await person.json('/fields?table=jobs&field=total')).fields[0].examples).toEqual([
+      '12.50',
+    ]);
   });
 
   test('that may be personal has none for somebody whose key masks', async () => {
@@ -98,7 +105,9 @@ describe('one field', () => {
       '/fields?table=jobs&field=custom_text1&as=json',
     ])
       expect((await masked.get(path)).text).not.toContain('Gate');
-    expect((await masked.json('/fields?table=jobs&field=total')).fields[0].examples).toEqual(['12.50']);
+    expect((await masked.json('/fields?table=jobs&field=total')).fields[0].examples).toEqual([
+      '12.50',
+    ]);
   });
 
   test('that is a secret has neither examples nor a name', async () => {

@@ -55,7 +55,14 @@ describe('before it is done', () => {
     const before = await names();
     const story = await admin.json(`${path}?account=acme`);
     expect(story).toMatchObject({
-      ...{number: '21', account: 'acme', name: "Wren O'Brien", isLive: true, refusal: null, receipts: []},
+      ...{
+        number: '21',
+        account: 'acme',
+        name: "Wren O'Brien",
+        isLive: true,
+        refusal: null,
+        receipts: [],
+      },
     });
     expect(story.removed).toEqual(
       expect.arrayContaining([
@@ -76,7 +83,9 @@ describe('before it is done', () => {
     expect((await admin.get('/records/jobs/31')).text).not.toContain('Forget this customer');
     for (const role of ['viewer', 'operator'] as const) {
       const person = await place.person({role});
-      expect((await person.get('/records/customers/21')).text).not.toContain('Forget this customer');
+      expect((await person.get('/records/customers/21')).text).not.toContain(
+        'Forget this customer',
+      );
       expect((await person.get(path)).status).toBe(403);
       expect((await person.post(path, {account: 'acme', typed: '21'})).status).toBe(403);
     }
@@ -123,13 +132,17 @@ describe('once the number is typed back', () => {
     const pages = ['/records/customers/21', '/records/jobs/31', '/records?q=21'];
     for (const page of pages) expect((await viewer.get(page)).text).toMatch(personal);
     const sent = await admin.post(path, {account: 'acme', typed: ' 21 ', back: path});
-    expect([sent.status, sent.headers.get('location')]).toEqual([303, '/records/customers/21?account=acme']);
+    expect([sent.status, sent.headers.get('location')]).toEqual([
+      303,
+      '/records/customers/21?account=acme',
+    ]);
     const {text} = await admin.get('/records/customers/21?account=acme');
     expect(text).toMatch(/Customer 21 of acme is forgotten: \d+ rows in \d+ tables\./);
     expect(text).toContain(`Removed weekly reports ${join(folder, 'named.html')}`);
     expect(text).toContain(`cannot be read from here: ${join(folder, 'gone.html')}`);
     expect(await readdir(folder)).toEqual([]);
-    for (const page of pages) expect(withoutChance((await viewer.get(page)).text)).not.toMatch(personal);
+    for (const page of pages)
+      expect(withoutChance((await viewer.get(page)).text)).not.toMatch(personal);
     expect(await names()).toEqual([
       kept,
       {account_id: '1', customer_number: '21', name: null},
@@ -157,7 +170,9 @@ describe('once the number is typed back', () => {
     );
     expect(found).toEqual([]);
     expect(
-      await select(`SELECT FROM pg_stat_user_tables WHERE relname = 'customers' AND last_vacuum IS NULL`),
+      await select(
+        `SELECT FROM pg_stat_user_tables WHERE relname = 'customers' AND last_vacuum IS NULL`,
+      ),
     ).toEqual([]);
   });
 
@@ -217,7 +232,10 @@ describe('it is told why not', () => {
     const {person, close} = await openOther(url.href, 3_000);
     const told =
       /expected the login of the warehouse&#39;s owner.*call fieldmirror forget customers 3 as the owner/;
-    expect(await person.get(preview)).toMatchObject({status: 200, text: expect.stringMatching(told)});
+    expect(await person.get(preview)).toMatchObject({
+      status: 200,
+      text: expect.stringMatching(told),
+    });
     expect(await forget(person)).toMatchObject({status: 422, text: expect.stringMatching(told)});
     await close();
     await dropRoles(login);
@@ -230,7 +248,10 @@ describe('it is told why not', () => {
       await writer.query(
         `SELECT FROM warehouse.customers WHERE account_id = 1 AND customer_number = 3 FOR UPDATE`,
       );
-      expect(await person.get(preview)).toMatchObject({status: 200, text: expect.stringMatching(told)});
+      expect(await person.get(preview)).toMatchObject({
+        status: 200,
+        text: expect.stringMatching(told),
+      });
       expect(await forget(person)).toMatchObject({status: 422, text: expect.stringMatching(told)});
     });
     expect((await forget(person)).status).toBe(303);
@@ -244,9 +265,9 @@ describe('it is told why not', () => {
     const doings = {...plainConsole().doings, clearUpForgotten: failing};
     const other = await openPlace({doings});
     const person = await other.person({role: 'admin'});
-    expect((await person.post('/records/customers/3/forget', {account: 'acme', typed: '3'})).status).toBe(
-      303,
-    );
+    expect(
+      (await person.post('/records/customers/3/forget', {account: 'acme', typed: '3'})).status,
+    ).toBe(303);
     const {text} = await person.get('/records/customers/3?account=acme');
     expect(text).toMatch(/is forgotten: .* What follows it was not done: the disk is away\./);
     expect(other.logged.join('')).toContain('the disk is away');

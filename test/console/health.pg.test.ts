@@ -39,7 +39,10 @@ test('each setting in force is told with where it came from; never a secret', as
   const admin = await place.person({role: 'admin'});
   const {settings} = await admin.json('/health');
   const find = (name: string) => settings.find((each: {name: string}) => each.name === name);
-  expect(find('FIELDMIRROR_TIME_ZONE')).toMatchObject({value: 'America/New_York', source: 'environment'});
+  expect(find('FIELDMIRROR_TIME_ZONE')).toMatchObject({
+    value: 'America/New_York',
+    source: 'environment',
+  });
   expect(find('REDIS_URL')).toMatchObject({source: 'default'});
   const sources = new Set(settings.map(({source}: {source: string}) => source));
   expect([...sources].toSorted()).toEqual(['default', 'environment', 'file', 'warehouse']);

@@ -64,7 +64,9 @@ test('a stream that was proven too long ago is not fresh, and is named first', a
   );
   const {sentence, streams} = await (await place.person()).json('/');
   expect(sentence).toMatch(/^Not fresh: jobs; /);
-  expect(streams.filter(({isFresh}: {isFresh: boolean}) => !isFresh)).toMatchObject([{stream: 'jobs'}]);
+  expect(streams.filter(({isFresh}: {isFresh: boolean}) => !isFresh)).toMatchObject([
+    {stream: 'jobs'},
+  ]);
 });
 
 test('what needs a person is what status tells, with the way to it', async () => {

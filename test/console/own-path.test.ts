@@ -22,9 +22,12 @@ test.each([
   expect(leads(back)).toBe(site);
 });
 
-test.each(['/', '/health?x=1', '/changes/5?back=//evil.example', '/records/jobs/7'])('%s stays', (back) => {
-  expect(ownPath(back)).toBe(back);
-});
+test.each(['/', '/health?x=1', '/changes/5?back=//evil.example', '/records/jobs/7'])(
+  '%s stays',
+  (back) => {
+    expect(ownPath(back)).toBe(back);
+  },
+);
 
 test('no text leads to another site', () => {
   const part = fc.constantFrom(

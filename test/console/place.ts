@@ -51,7 +51,9 @@ export interface Place {
   readonly stranger: Account;
   readonly logged: string[];
   /** Signs somebody in with a key of that role; of `account` alone unless `isOfAll`. */
-  person(given?: Partial<Pick<ApiKey, 'role' | 'masks'>> & {readonly isOfAll?: boolean}): Promise<Person>;
+  person(
+    given?: Partial<Pick<ApiKey, 'role' | 'masks'>> & {readonly isOfAll?: boolean},
+  ): Promise<Person>;
   close(): Promise<void>;
 }
 
@@ -60,8 +62,16 @@ export async function openPlace(options: Partial<ConsoleOptions> = {}): Promise<
   const database = await createDatabase(inject('warehouseTemplate'));
   const pool = openPool(database.url, {max: 12, applicationName: 'test'});
   const timeZone = 'America/New_York';
-  const account = await upsertAccount(pool, {name: 'acme', apiUrl: 'https://example.com/acme', timeZone});
-  const stranger = await upsertAccount(pool, {name: 'other', apiUrl: 'https://example.com/other', timeZone});
+  const account = await upsertAccount(pool, {
+    name: 'acme',
+    apiUrl: 'https://example.com/acme',
+    timeZone,
+  });
+  const stranger = await upsertAccount(pool, {
+    name: 'other',
+    apiUrl: 'https://example.com/other',
+    timeZone,
+  });
   for (const {accountId} of [account, stranger]) {
     await inSweepTransaction(pool, async (client) => {
       for (const statement of rowsOfService) await client.query(statement, [accountId]);
@@ -122,11 +132,13 @@ export function makePerson(url: string): Person {
     return {status: answer.status, headers: answer.headers, text: await answer.text()};
   };
   const get: Person['get'] = (path, headers = {}) => call(path, {headers});
-  const formToken = async () => / name="form" value="([^"]+)"/.exec((await get('/health')).text)?.[1] ?? '';
+  const formToken = async () =>
+    / name="form" value="([^"]+)"/.exec((await get('/health')).text)?.[1] ?? '';
   return {
     cookies: header,
     get,
-    json: async (path) => JSON.parse((await get(`${path}${path.includes('?') ? '&' : '?'}as=json`)).text),
+    json: async (path) =>
+      JSON.parse((await get(`${path}${path.includes('?') ? '&' : '?'}as=json`)).text),
     post: async (path, fields = {}, headers = {}) => {
       const form = fields.form ?? (path === '/sign-in' ? '' : await formToken());
       const body = new URLSearchParams({...fields, form}).toString();

@@ -18,8 +18,18 @@ beforeAll(async () => {
       [accountId],
     );
     const records = [
-      {page: 2, number: '11', reason, xml: '<job><number>11</number><name><img src=x></name></job>'},
-      {page: 1, number: null, reason: 'jobs: field number: expected a number, got nothing', xml: '<job/>'},
+      {
+        page: 2,
+        number: '11',
+        reason,
+        xml: '<job><number>11</number><name><img src=x></name></job>',
+      },
+      {
+        page: 1,
+        number: null,
+        reason: 'jobs: field number: expected a number, got nothing',
+        xml: '<job/>',
+      },
     ];
     await inSweepTransaction(place.pool, (client) =>
       quarantineRecords(client, {accountId, stream: 'jobs', sweepId: rows[0].sweep_id, records}),
@@ -63,7 +73,10 @@ test('somebody who is not to see personal data sees what was expected, and nothi
   const {text} = await masked.get(`/quarantine/${ids.numbered}`);
   expect(text).toContain('field subtotal: expected a number, got •••');
   const told = [text, JSON.stringify(await masked.json(`/quarantine/${ids.numbered}`))];
-  told.push((await masked.get('/quarantine')).text, JSON.stringify(await masked.json('/quarantine')));
+  told.push(
+    (await masked.get('/quarantine')).text,
+    JSON.stringify(await masked.json('/quarantine')),
+  );
   for (const each of told) expect(each).not.toMatch(/Orla|img src/);
 });
 
@@ -72,10 +85,14 @@ test('another try is a sweep of that record, asked for once, and stands in the a
   expect((await viewer.get('/quarantine')).text).not.toContain('/retry');
   expect((await viewer.post(`/quarantine/${ids.numbered}/retry`)).status).toBe(403);
   const person = await place.person();
-  expect((await person.post(`/quarantine/${ids.numbered}/retry`, {form: 'forged'})).status).toBe(403);
+  expect((await person.post(`/quarantine/${ids.numbered}/retry`, {form: 'forged'})).status).toBe(
+    403,
+  );
   for (const _time of ['once', 'and again'])
     expect((await person.post(`/quarantine/${ids.numbered}/retry`)).status).toBe(303);
-  expect((await person.get('/quarantine')).text).toContain('asks for jobs 11 as soon as a worker is free');
+  expect((await person.get('/quarantine')).text).toContain(
+    'asks for jobs 11 as soon as a worker is free',
+  );
   const {rows} = await place.pool.query(
     `SELECT mode, record_number, state FROM sync.sweeps WHERE mode = 'record'`,
   );
@@ -96,10 +113,16 @@ test('what cannot be tried is told: no number, another account, one that has lef
   expect((await tried(ids.numbered)).text).toContain('account acme is paused');
   await person.post('/accounts/acme/resume');
   await inSweepTransaction(place.pool, (client) =>
-    resolveQuarantine(client, {accountId: place.account.accountId, stream: 'jobs', numbers: ['11']}),
+    resolveQuarantine(client, {
+      accountId: place.account.accountId,
+      stream: 'jobs',
+      numbers: ['11'],
+    }),
   );
   const late = await tried(ids.numbered);
   expect(late.status).toBe(422);
   expect(late.text).toContain('has left quarantine');
-  expect((await person.get(`/quarantine/${ids.numbered}?of=now`)).text).toContain('has left quarantine');
+  expect((await person.get(`/quarantine/${ids.numbered}?of=now`)).text).toContain(
+    'has left quarantine',
+  );
 });

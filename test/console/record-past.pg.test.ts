@@ -59,7 +59,9 @@ describe('a past moment', () => {
   test('before the first version says that there was no row', async () => {
     const {record} = await person.json('/records/jobs/31?at=2020-01-01T00:00');
     expect(record).toMatchObject({isThere: false, version: 0, values: []});
-    expect((await person.get('/records/jobs/31?at=2020-01-01T00:00')).text).toContain('There was no row');
+    expect((await person.get('/records/jobs/31?at=2020-01-01T00:00')).text).toContain(
+      'There was no row',
+    );
   });
 
   test('is read by the clock of the account', async () => {
@@ -72,9 +74,12 @@ describe('a past moment', () => {
     expect(record).toMatchObject({isThere: true, deletedSince: null});
   });
 
-  test.each(['yesterday', '2026-13-01T00:00', '2026-03-08T02:30'])('%s is refused with words', async (at) => {
-    expect((await person.get(`/records/jobs/31?at=${at}`)).status).toBe(422);
-  });
+  test.each(['yesterday', '2026-13-01T00:00', '2026-03-08T02:30'])(
+    '%s is refused with words',
+    async (at) => {
+      expect((await person.get(`/records/jobs/31?at=${at}`)).status).toBe(422);
+    },
+  );
 });
 
 test('a long past is told twenty versions at a time', async () => {

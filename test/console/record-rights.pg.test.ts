@@ -59,13 +59,22 @@ describe('to fetch a record again', () => {
     ).rows;
 
   test('makes the sweep that the command makes, once, with its entry in the audit', async () => {
-    const asked = await person.post('/records/jobs/31/fetch', {account: 'acme', back: '/records/jobs/31'});
+    const asked = await person.post('/records/jobs/31/fetch', {
+      account: 'acme',
+      back: '/records/jobs/31',
+    });
     expect([asked.status, asked.headers.get('location')]).toEqual([303, '/records/jobs/31']);
     await person.post('/records/jobs/31/fetch', {account: 'acme'});
-    expect(await sweeps()).toEqual([{stream: 'jobs', mode: 'record', record_number: '31', state: 'due'}]);
-    const {rows} = await place.pool.query(`SELECT action, subject FROM sync.audit ORDER BY audit_id LIMIT 1`);
+    expect(await sweeps()).toEqual([
+      {stream: 'jobs', mode: 'record', record_number: '31', state: 'due'},
+    ]);
+    const {rows} = await place.pool.query(
+      `SELECT action, subject FROM sync.audit ORDER BY audit_id LIMIT 1`,
+    );
     expect(rows).toEqual([{action: 'records.fetch', subject: 'jobs 31'}]);
-    expect((await person.get('/records/jobs/31')).text).toContain('fetches it as soon as a worker is free');
+    expect((await person.get('/records/jobs/31')).text).toContain(
+      'fetches it as soon as a worker is free',
+    );
   });
 
   test('is not offered to a viewer, nor done by a form made by hand', async () => {
@@ -79,7 +88,9 @@ describe('to fetch a record again', () => {
   test('is refused in an account that is not seen, is paused, or of a row without a number', async () => {
     const before = await sweeps();
     expect((await person.post('/records/jobs/11/fetch', {account: 'other'})).status).toBe(404);
-    expect((await person.post('/records/customers/row-1/fetch', {account: 'acme'})).status).toBe(422);
+    expect((await person.post('/records/customers/row-1/fetch', {account: 'acme'})).status).toBe(
+      422,
+    );
     await place.pool.query(
       `UPDATE sync.accounts SET state = 'paused', state_since = now() WHERE name = 'acme'`,
     );

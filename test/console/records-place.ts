@@ -45,9 +45,10 @@ export async function openRecords(): Promise<RecordsPlace> {
     `UPDATE warehouse.jobs SET name = 'Boiler and pump' WHERE account_id = $1 AND job_number = 31`,
     [accountId],
   );
-  await place.pool.query(`INSERT INTO warehouse.customers (account_id, name) VALUES ($1, 'Quill Hall')`, [
-    accountId,
-  ]);
+  await place.pool.query(
+    `INSERT INTO warehouse.customers (account_id, name) VALUES ($1, 'Quill Hall')`,
+    [accountId],
+  );
   return {...place, after: {made, priced}};
 }
 

@@ -41,12 +41,21 @@ describe('a record is found', () => {
     expect(await numbers(q)).toEqual(['customers 21']);
   });
 
-  test.each(["'", '\\', "''':*", '!&|()', ' ', 'w', '9'.repeat(40), '\u{1F600}', '%', 'O’', 'a:*b'])(
-    'never by an error: %j',
-    async (q) => {
-      expect((await person.get(`/records?q=${encodeURIComponent(q)}`)).status).toBe(200);
-    },
-  );
+  test.each([
+    "'",
+    '\\',
+    "''':*",
+    '!&|()',
+    ' ',
+    'w',
+    '9'.repeat(40),
+    '\u{1F600}',
+    '%',
+    'O’',
+    'a:*b',
+  ])('never by an error: %j', async (q) => {
+    expect((await person.get(`/records?q=${encodeURIComponent(q)}`)).status).toBe(200);
+  });
 
   test('that has no number yet by its name', async () => {
     expect(await numbers('quill')).toEqual(['customers null']);
@@ -56,7 +65,9 @@ describe('a record is found', () => {
     const {hits} = await person.json('/records?q=acme');
     expect(hits.map((hit: {account: string}) => hit.account)).toEqual(['acme']);
     expect((await admin.json('/records?q=acme')).hits).toHaveLength(2);
-    expect((await admin.json('/records?q=acme&account=other')).hits).toMatchObject([{account: 'other'}]);
+    expect((await admin.json('/records?q=acme&account=other')).hits).toMatchObject([
+      {account: 'other'},
+    ]);
   });
 
   test('among the latest where nothing is typed: changed ones, and those that were made here', async () => {
@@ -92,7 +103,9 @@ describe('a record', () => {
     const {record} = await person.json('/records/jobs/31');
     const total = record.values.find(({field}: {field: string}) => field === 'total');
     expect(total).toMatchObject({value: '24.90', writer: {kind: 'sweep', sweepId: '2', page: 5}});
-    expect(record.parts).toMatchObject([{table: 'job_charges', rows: [{sweepId: '2'}, {sweepId: '2'}]}]);
+    expect(record.parts).toMatchObject([
+      {table: 'job_charges', rows: [{sweepId: '2'}, {sweepId: '2'}]},
+    ]);
     expect(record.pointedAt).toEqual([{stream: 'customers', number: '21', name: "Wren O'Brien"}]);
     const {text} = await person.get('/records/jobs/31');
     expect(text).toContain('sweep 2 (full, page 5, certified)');
@@ -110,7 +123,9 @@ describe('a record', () => {
     const entrance = record.values.find(({field}: {field: string}) => field === 'custom_text1');
     expect(entrance).toMatchObject({promotedAs: 'entrance', value: 'Back door'});
     expect(record.attributes).toMatchObject([{field: 'custom_text2', value: 'Gate'}]);
-    expect((await person.get('/records/customers/21')).text).toContain('1 more fields that no column takes');
+    expect((await person.get('/records/customers/21')).text).toContain(
+      '1 more fields that no column takes',
+    );
   });
 
   test('lists the jobs of a customer, and leads to them', async () => {
@@ -129,7 +144,9 @@ describe('a record', () => {
   });
 
   test('without a number is reached by its row', async () => {
-    const {rows} = await place.pool.query(`SELECT row_id FROM warehouse.customers WHERE name = 'Quill Hall'`);
+    const {rows} = await place.pool.query(
+      `SELECT row_id FROM warehouse.customers WHERE name = 'Quill Hall'`,
+    );
     const {status, text} = await person.get(`/records/customers/row-${rows[0].row_id}`);
     expect(status).toBe(200);
     expect(text).toContain('Customer without a number');
@@ -137,9 +154,10 @@ describe('a record', () => {
   });
 
   test('of another account is not there', async () => {
-    const {rows} = await place.pool.query('SELECT row_id FROM warehouse.jobs WHERE account_id = $1', [
-      place.stranger.accountId,
-    ]);
+    const {rows} = await place.pool.query(
+      'SELECT row_id FROM warehouse.jobs WHERE account_id = $1',
+      [place.stranger.accountId],
+    );
     expect((await person.get(`/records/jobs/row-${rows[0].row_id}`)).status).toBe(404);
     expect((await person.get('/records/jobs/11?account=other')).status).toBe(404);
   });

@@ -32,7 +32,9 @@ afterAll(() => place.close());
 afterEach(() => vi.restoreAllMocks());
 
 test('fifty people who ask at once are each themselves, by one statement', async () => {
-  const tokens = await Promise.all(Array.from({length: 50}, (_, at) => place.signIn(`person-${at}`)));
+  const tokens = await Promise.all(
+    Array.from({length: 50}, (_, at) => place.signIn(`person-${at}`)),
+  );
   const query = vi.spyOn(place.pool, 'query');
   const reads = new SessionReads(place.pool);
   const sessions = await Promise.all(tokens.map((token) => reads.read(token)));

@@ -59,7 +59,9 @@ test('after something moved nobody is given what was read before; what is kept l
   await Promise.all([read(), kept()]);
   readings.forgetRecent();
   expect(await read()).toBe(2);
-  expect(await readings.read('board', async () => 'another', {isFresh: false, keptMs: 60_000})).toBe('board');
+  expect(
+    await readings.read('board', async () => 'another', {isFresh: false, keptMs: 60_000}),
+  ).toBe('board');
 });
 
 test('what could not be read is no answer for the next one', async () => {
@@ -69,5 +71,7 @@ test('what could not be read is no answer for the next one', async () => {
     keptMs: undefined,
   });
   await expect(failed).rejects.toThrow('away');
-  expect(await readings.read('page', async () => 'here', {isFresh: false, keptMs: undefined})).toBe('here');
+  expect(await readings.read('page', async () => 'here', {isFresh: false, keptMs: undefined})).toBe(
+    'here',
+  );
 });

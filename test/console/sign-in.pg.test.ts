@@ -57,7 +57,9 @@ describe('a key', () => {
 
   test('that is revoked ends its sessions at once', async () => {
     const person = await place.person();
-    const {rows} = await place.pool.query('SELECT name FROM sync.sessions ORDER BY session_id DESC LIMIT 1');
+    const {rows} = await place.pool.query(
+      'SELECT name FROM sync.sessions ORDER BY session_id DESC LIMIT 1',
+    );
     expect((await person.get('/health')).status).toBe(200);
     await revokeApiKey(place.pool, rows[0].name);
     expect((await person.get('/health')).status).toBe(303);
@@ -65,7 +67,9 @@ describe('a key', () => {
 
   test('that is revoked ends the stream of events of an open page within seconds', async () => {
     const [person, other] = [await place.person(), await place.person()];
-    const {rows} = await place.pool.query('SELECT name FROM sync.sessions ORDER BY session_id DESC LIMIT 2');
+    const {rows} = await place.pool.query(
+      'SELECT name FROM sync.sessions ORDER BY session_id DESC LIMIT 2',
+    );
     const open = async ({cookies}: Person) =>
       await fetch(`${place.url}/live?of=changes`, {headers: {cookie: cookies()}});
     const [ending, staying] = [await open(person), await open(other)];
@@ -104,11 +108,15 @@ test('a session that is over opens nothing, and so does one that was signed out'
 test('a link signs in once, within ten minutes', async () => {
   const code = (await makeSignInCode(place.pool, 'viewer')).reveal();
   const [one, other] = [makePerson(place.url), makePerson(place.url)];
-  const answers = await Promise.all([one, other].map((person) => person.get(`/sign-in?code=${code}`)));
+  const answers = await Promise.all(
+    [one, other].map((person) => person.get(`/sign-in?code=${code}`)),
+  );
   expect(answers.map(({status}) => status).sort()).toEqual([303, 401]);
   const late = (await makeSignInCode(place.pool, 'viewer')).reveal();
   await place.pool.query('UPDATE sync.sign_in_codes SET expires_at = now()');
-  expect((await makePerson(place.url).get(`/sign-in?code=${late}`)).text).toContain('opens nothing any more');
+  expect((await makePerson(place.url).get(`/sign-in?code=${late}`)).text).toContain(
+    'opens nothing any more',
+  );
 });
 
 describe('a form', () => {
@@ -189,7 +197,8 @@ test('the policy of each page lets nothing in from elsewhere', async () => {
 test('an address that tries wrong keys has to wait', async () => {
   const guest = makePerson(place.url);
   const statuses = [];
-  for (let at = 0; at < 12; at++) statuses.push((await guest.post('/sign-in', {key: 'fm_x'})).status);
+  for (let at = 0; at < 12; at++)
+    statuses.push((await guest.post('/sign-in', {key: 'fm_x'})).status);
   expect(statuses.at(-1)).toBe(429);
 });
 
@@ -221,20 +230,25 @@ describe('behind a proxy that signs people in', () => {
     const headers = {'x-user': 'kim', 'x-role': 'operator'};
     const page = await person.get('/health', headers);
     const form = / name="form" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
-    const send = (origin: string) => person.post('/accounts/acme/pause', {form}, {...headers, origin});
+    const send = (origin: string) =>
+      person.post('/accounts/acme/pause', {form}, {...headers, origin});
     expect((await send('https://evil.example')).status).toBe(403);
     expect((await send('https://mirror.example.com')).status).toBe(303);
   });
 
   test('who tries wrong keys is known by the address that the proxy tells', async () => {
     const tryAs = async (address: string) =>
-      (await makePerson(proxied.url).post('/sign-in', {key: 'fm_x'}, {'x-forwarded-for': address})).status;
+      (await makePerson(proxied.url).post('/sign-in', {key: 'fm_x'}, {'x-forwarded-for': address}))
+        .status;
     for (let at = 0; at < 10; at++) await tryAs('203.0.113.5');
     expect([await tryAs('203.0.113.5'), await tryAs('203.0.113.6')]).toEqual([429, 401]);
   });
 
   test('a role that there is not lets nobody in', async () => {
-    const {status} = await makePerson(proxied.url).get('/health', {'x-user': 'dana', 'x-role': 'owner'});
+    const {status} = await makePerson(proxied.url).get('/health', {
+      'x-user': 'dana',
+      'x-role': 'owner',
+    });
     expect(status).toBe(303);
   });
 

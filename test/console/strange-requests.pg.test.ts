@@ -86,7 +86,8 @@ const pathsOf = (method: string) =>
     .map(({path}) => path)
     .filter((path, at, all) => all.indexOf(path) === at);
 
-const fill = (path: string, value: string) => path.replaceAll(/:\w+/g, encodeURIComponent(value) || '1');
+const fill = (path: string, value: string) =>
+  path.replaceAll(/:\w+/g, encodeURIComponent(value) || '1');
 
 /** Asks, and lets go of an answer that has no end. @returns the status, and where it leads */
 async function ask(path: string, person: Person | null, init: RequestInit = {}) {
@@ -98,7 +99,8 @@ async function ask(path: string, person: Person | null, init: RequestInit = {}) 
     headers: {...(person === null ? {} : {cookie: person.cookies()}), ...init.headers},
   });
   const location = answer.headers.get('location');
-  if (answer.headers.get('content-type')?.includes('event-stream') !== true) await answer.arrayBuffer();
+  if (answer.headers.get('content-type')?.includes('event-stream') !== true)
+    await answer.arrayBuffer();
   control.abort();
   return {status: answer.status, location};
 }
@@ -141,7 +143,10 @@ describe.each(requests)('$what', ({value, query}) => {
       judge(`stranger ${what}`, await ask(address, null));
       judge(`admin ${what}`, await ask(address, admin));
       if (!path.startsWith('/v1')) continue;
-      judge(`key ${what}`, await ask(address, null, {headers: {authorization: `Bearer ${bearer}`}}));
+      judge(
+        `key ${what}`,
+        await ask(address, null, {headers: {authorization: `Bearer ${bearer}`}}),
+      );
     }
     expect(faults).toEqual([]);
   });
@@ -161,14 +166,27 @@ describe.each(requests)('$what', ({value, query}) => {
       };
       judge(`stranger POST ${path}`, await ask(fill(path, value), null, init));
       judge(`admin POST ${path}`, await ask(fill(path, value), admin, init));
-      judge(`admin POST ${path} without a body`, await ask(fill(path, value), admin, {method: 'POST'}));
+      judge(
+        `admin POST ${path} without a body`,
+        await ask(fill(path, value), admin, {method: 'POST'}),
+      );
     }
     expect(faults).toEqual([]);
   });
 });
 
 test('the names are those of the forms, of the pages and of the API', () => {
-  for (const name of ['receiver', 'causes', 'choice', 'filters', 'older', 'batch', 'as-of', 'stream', 'back'])
+  for (const name of [
+    'receiver',
+    'causes',
+    'choice',
+    'filters',
+    'older',
+    'batch',
+    'as-of',
+    'stream',
+    'back',
+  ])
     expect(names).toContain(name);
   expect(names.length).toBeGreaterThan(40);
 });

@@ -54,7 +54,8 @@ async function addHook(name: string, accountId: string | null): Promise<void> {
   await insertHook(place.pool, {...plan, accountId});
 }
 
-const hook = async (name: string) => (await listHooks(place.pool)).find((each) => each.name === name);
+const hook = async (name: string) =>
+  (await listHooks(place.pool)).find((each) => each.name === name);
 const countLetters = async () =>
   (await place.pool.query('SELECT count(*)::integer AS n FROM sync.feed_dead_letters')).rows[0].n;
 
@@ -89,9 +90,17 @@ describe('an admin', () => {
     await refuse('erp');
     const admin = await place.person({role: 'admin'});
     const before = await hook('erp');
-    expect((await admin.get('/alerts?of=retry')).text).toContain('action="/alerts/hooks/erp/retry"');
-    expect(await admin.post('/alerts/hooks/erp/retry', {back: '/alerts'})).toMatchObject({status: 303});
-    expect(await hook('erp')).toMatchObject({stoppedAt: null, failingSince: null, cursor: before?.cursor});
+    expect((await admin.get('/alerts?of=retry')).text).toContain(
+      'action="/alerts/hooks/erp/retry"',
+    );
+    expect(await admin.post('/alerts/hooks/erp/retry', {back: '/alerts'})).toMatchObject({
+      status: 303,
+    });
+    expect(await hook('erp')).toMatchObject({
+      stoppedAt: null,
+      failingSince: null,
+      cursor: before?.cursor,
+    });
     expect(await place.lastAudit()).toMatchObject({
       action: 'hooks.retry',
       subject: 'subscriber erp',
@@ -106,7 +115,9 @@ describe('an admin', () => {
     expect(await admin.post('/alerts/hooks/erp/skip')).toMatchObject({status: 303});
     expect(await hook('erp')).toMatchObject({behind: 0, deadLetters: 1, stoppedAt: null});
     const audit = await place.lastAudit();
-    const {rows} = await place.pool.query('SELECT letter_id, skipped_by FROM sync.feed_dead_letters');
+    const {rows} = await place.pool.query(
+      'SELECT letter_id, skipped_by FROM sync.feed_dead_letters',
+    );
     expect(rows).toEqual([{letter_id: audit.after.letter, skipped_by: audit.name}]);
 
     const to = `/alerts/hooks/erp/letters/${rows[0].letter_id}`;
@@ -136,7 +147,10 @@ describe('an admin', () => {
     expect((await admin.post(`/alerts/hooks/own/letters/${after.letter}/skip`)).status).toBe(404);
     expect(await countLetters()).toBe(1);
     expect((await admin.post(`/alerts/hooks/erp/letters/${after.letter}/skip`)).status).toBe(303);
-    expect(await place.lastAudit()).toMatchObject({action: 'hooks.skip-letter', after: {state: 'dropped'}});
+    expect(await place.lastAudit()).toMatchObject({
+      action: 'hooks.skip-letter',
+      after: {state: 'dropped'},
+    });
     expect((await admin.post(`/alerts/hooks/erp/letters/${after.letter}/skip`)).status).toBe(404);
   });
 
@@ -190,13 +204,26 @@ test('open pages are told that a subscriber fails, and of no batch that is taken
 
 test('a subscriber that a file of settings has made says that it waits for its address, and an open page hears when it is given', async () => {
   await writeHookSetting(place.pool, {
-    ...{name: 'office', target: 'office.example.com', account: null, tables: ['jobs'], leavesOut: null},
+    ...{
+      name: 'office',
+      target: 'office.example.com',
+      account: null,
+      tables: ['jobs'],
+      leavesOut: null,
+    },
     ...{masks: false, most: 100},
   });
   const {text} = await (await place.person({role: 'admin'})).get('/alerts?of=office');
-  expect(text).toMatch(/office\.example\.com[\s\S]*no address[\s\S]*fieldmirror hooks add office --url URL/);
-  const early = await (await place.person({role: 'admin', isOfAll: true})).post('/alerts/hooks/office/retry');
-  expect([early.status, early.text]).toEqual([422, expect.stringContaining('office waits for its address')]);
+  expect(text).toMatch(
+    /office\.example\.com[\s\S]*no address[\s\S]*fieldmirror hooks add office --url URL/,
+  );
+  const early = await (await place.person({role: 'admin', isOfAll: true})).post(
+    '/alerts/hooks/office/retry',
+  );
+  expect([early.status, early.text]).toEqual([
+    422,
+    expect.stringContaining('office waits for its address'),
+  ]);
   const stop = new AbortController();
   await new Promise<void>((heard, failed) => {
     void listen(place.databaseUrl, 'fieldmirror_pages', {

@@ -50,12 +50,16 @@ test('filters are words of the address, and other words filter nothing', async (
   const person = await place.person();
   expect((await person.json('/sweeps?state=stopped')).sweeps).toHaveLength(1);
   expect((await person.json('/sweeps?stream=employees')).sweeps).toHaveLength(0);
-  expect((await person.json(`/sweeps?state=${encodeURIComponent("x' OR true")}`)).sweeps).toHaveLength(50);
+  expect(
+    (await person.json(`/sweeps?state=${encodeURIComponent("x' OR true")}`)).sweeps,
+  ).toHaveLength(50);
 });
 
 test('a sweep of another account is not there', async () => {
   const person = await place.person();
-  const {rows} = await place.pool.query(`SELECT max(sweep_id) AS id FROM sync.sweeps WHERE stream = 'tasks'`);
+  const {rows} = await place.pool.query(
+    `SELECT max(sweep_id) AS id FROM sync.sweeps WHERE stream = 'tasks'`,
+  );
   const page = await person.get(`/sweeps/${rows[0].id}`);
   expect(page.status).toBe(404);
   expect(page.text).toContain(`sweep ${stopped} of jobs, stopped`);

@@ -12,11 +12,14 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-test.each(pages.map(({path}) => path))('a NUL in the address of %s is refused in words', async (path) => {
-  const {status, text} = await person.get(`${path.replaceAll(/:\w+/g, '1')}?q=%00`);
-  expect(status).toBe(422);
-  expect(text).toContain('This is no text');
-});
+test.each(pages.map(({path}) => path))(
+  'a NUL in the address of %s is refused in words',
+  async (path) => {
+    const {status, text} = await person.get(`${path.replaceAll(/:\w+/g, '1')}?q=%00`);
+    expect(status).toBe(422);
+    expect(text).toContain('This is no text');
+  },
+);
 
 test('a NUL in a field of a form is refused in words, and nothing is done', async () => {
   const {status, text} = await person.post('/accounts/acme/pause', {why: 'no\0where'});

@@ -6,13 +6,36 @@ import type {SweepStory} from '../../src/sweeps/sweep-story.ts';
 import {listSteps, tellSteps} from '../../src/sweeps/sweep-timeline.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 3, 0, second)).toISOString();
-const counts = Object.fromEntries(countNames.map((name) => [name, 0])) as unknown as Sweep['counts'];
+const counts = Object.fromEntries(
+  countNames.map((name) => [name, 0]),
+) as unknown as Sweep['counts'];
 
 function tell(given: Partial<Sweep>, more: Partial<SweepStory> = {}): SweepStory {
   const sweep: Sweep = {
-    ...{sweepId: '9', accountId: '1', stream: 'jobs', mode: 'full', windowName: null, recordNumber: null},
-    ...{state: 'certified', requestedBy: 'schedule', dueAt: at(0), startedAt: at(2), endedAt: at(20)},
-    ...{stage: 'verify', nextPage: 3, fence: 1, leaseUntil: null, failures: 0, reasons: [], error: null},
+    ...{
+      sweepId: '9',
+      accountId: '1',
+      stream: 'jobs',
+      mode: 'full',
+      windowName: null,
+      recordNumber: null,
+    },
+    ...{
+      state: 'certified',
+      requestedBy: 'schedule',
+      dueAt: at(0),
+      startedAt: at(2),
+      endedAt: at(20),
+    },
+    ...{
+      stage: 'verify',
+      nextPage: 3,
+      fence: 1,
+      leaseUntil: null,
+      failures: 0,
+      reasons: [],
+      error: null,
+    },
     ...{evidence: {}, approvedAt: null, counts},
     ...given,
   };
@@ -38,10 +61,12 @@ test('a full sweep has read, then verified, each beside what is usual', () => {
 });
 
 test('where the end of the reading was not kept, both are one step and nothing is guessed', () => {
-  expect(draw(tell({dueAt: at(5)}, {usual}))).toEqual([['read and verified', at(2), at(20), false, 15]]);
-  expect(draw(tell({evidence: {readAt: at(12)}}, {usual: {...usual, readSeconds: null}})).at(-1)).toEqual([
-    ...['verified', at(12), at(20), false, null],
+  expect(draw(tell({dueAt: at(5)}, {usual}))).toEqual([
+    ['read and verified', at(2), at(20), false, 15],
   ]);
+  expect(
+    draw(tell({evidence: {readAt: at(12)}}, {usual: {...usual, readSeconds: null}})).at(-1),
+  ).toEqual([...['verified', at(12), at(20), false, null]]);
 });
 
 test('what is under way has no end yet', () => {
@@ -56,9 +81,22 @@ test('what is under way has no end yet', () => {
 });
 
 test('a sweep that a person let through: when it was stopped is not kept, the rest is', () => {
-  const gone = {number: '4', status: 404, words: 'gone', askedAt: at(61), writtenAt: at(62), undoneAt: null};
+  const gone = {
+    number: '4',
+    status: 404,
+    words: 'gone',
+    askedAt: at(61),
+    writtenAt: at(62),
+    undoneAt: null,
+  };
   const story = tell(
-    {stage: 'approved', approvedAt: at(60), endedAt: at(63), dueAt: at(60), evidence: {readAt: at(12)}},
+    {
+      stage: 'approved',
+      approvedAt: at(60),
+      endedAt: at(63),
+      dueAt: at(60),
+      evidence: {readAt: at(12)},
+    },
     {tombstones: [gone]},
   );
   expect(draw(story)).toEqual([
@@ -80,12 +118,12 @@ test('questions whose answer was that the record is gone stand between their mom
 });
 
 test('a window is read; one record is asked for', () => {
-  expect(draw(tell({mode: 'window', windowName: 'today', dueAt: at(2)})).map(([step]) => step)).toEqual([
-    'read',
-  ]);
-  expect(draw(tell({mode: 'record', recordNumber: '4', dueAt: at(2)})).map(([step]) => step)).toEqual([
-    'asked',
-  ]);
+  expect(
+    draw(tell({mode: 'window', windowName: 'today', dueAt: at(2)})).map(([step]) => step),
+  ).toEqual(['read']);
+  expect(
+    draw(tell({mode: 'record', recordNumber: '4', dueAt: at(2)})).map(([step]) => step),
+  ).toEqual(['asked']);
 });
 
 test('in words each step has how long it took, and what is usual; one without a length is left out', () => {

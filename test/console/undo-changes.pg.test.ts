@@ -61,9 +61,15 @@ describe('a change that is taken back', () => {
       [id],
     );
     expect(rows).toMatchObject([
-      {state: 'held', application: 'console: person-1', batch: expect.stringMatching(/^undo of \d{4}-/)},
+      {
+        state: 'held',
+        application: 'console: person-1',
+        batch: expect.stringMatching(/^undo of \d{4}-/),
+      },
     ]);
-    expect(done.headers.get('location')).toBe(`/changes?${new URLSearchParams({batch: rows[0].batch})}`);
+    expect(done.headers.get('location')).toBe(
+      `/changes?${new URLSearchParams({batch: rows[0].batch})}`,
+    );
     expect((await operator.get('/changes')).text).toContain(
       '1 change is taken back by 1 change, held until released.',
     );
@@ -86,7 +92,9 @@ describe('all changes that match', () => {
     await place.pool.query(`UPDATE sync.changes SET batch = 'import 4711'`);
     const later = await makeDone(2, '555-0003');
     const unsent = await place.edit(3, `phone_number = '555-0004'`);
-    await place.pool.query(`UPDATE sync.changes SET batch = 'import 4711' WHERE change_id = $1`, [unsent]);
+    await place.pool.query(`UPDATE sync.changes SET batch = 'import 4711' WHERE change_id = $1`, [
+      unsent,
+    ]);
     const operator = await place.person();
     const preview = await operator.get('/changes/undo?all=yes&batch=import+4711');
     expect(preview.text).toContain(
@@ -107,7 +115,9 @@ describe('all changes that match', () => {
 
   test('are of accounts that are seen, and taken back by operators alone', async () => {
     const id = await makeDone(1, '555-0199');
-    const strange = await place.edit(1, `phone_number = '1'`, {accountId: place.stranger.accountId});
+    const strange = await place.edit(1, `phone_number = '1'`, {
+      accountId: place.stranger.accountId,
+    });
     const operator = await place.person();
     await operator.post('/changes/undo', {numbers: `${id}-${strange}`});
     expect(await place.stateOf(strange)).toBe('pending');

@@ -68,7 +68,9 @@ test.each([
 });
 
 test('names of others are left alone', () => {
-  expect(problemsOf({...account, FIELD_MIRROR: 'x', PATH: '/bin', npm_config_fieldmirror_x: 'y'})).toBe('');
+  expect(
+    problemsOf({...account, FIELD_MIRROR: 'x', PATH: '/bin', npm_config_fieldmirror_x: 'y'}),
+  ).toBe('');
 });
 
 test('all that is wrong is said at once', () => {
@@ -84,17 +86,27 @@ test('all that is wrong is said at once', () => {
 });
 
 test('neither the token nor a password is in the settings, in an error, or in a dump of the configuration', () => {
-  const env = {...account, DATABASE_URL: 'postgres://u:canary-word@h/d', REDIS_URL: 'redis://:canary-word@h'};
-  const shown = inspect(loadConfig(env).settings, {depth: 9}) + inspect(loadConfig(env).account, {depth: 9});
+  const env = {
+    ...account,
+    DATABASE_URL: 'postgres://u:canary-word@h/d',
+    REDIS_URL: 'redis://:canary-word@h',
+  };
+  const shown =
+    inspect(loadConfig(env).settings, {depth: 9}) + inspect(loadConfig(env).account, {depth: 9});
   expect(shown).not.toMatch(/canary/);
-  expect(problemsOf({...env, DATABASE_URL: 'mysql://u:canary-word@h/d'})).not.toMatch(/canary-word/);
+  expect(problemsOf({...env, DATABASE_URL: 'mysql://u:canary-word@h/d'})).not.toMatch(
+    /canary-word/,
+  );
 });
 
 test('a direct address without the pooled one is refused', () => {
   expect(problemsOf({DATABASE_DIRECT_URL: 'postgres://u:canary-word@h/d'})).toBe(
     'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; without a pooler DATABASE_URL alone is enough',
   );
-  const both = {DATABASE_URL: 'postgres://pooler/d', DATABASE_DIRECT_URL: 'postgres://u:canary-word@h/d'};
+  const both = {
+    DATABASE_URL: 'postgres://pooler/d',
+    DATABASE_DIRECT_URL: 'postgres://u:canary-word@h/d',
+  };
   const {directUrl, settings} = loadConfig(both);
   expect(directUrl).toBe(both.DATABASE_DIRECT_URL);
   expect(inspect(settings)).not.toMatch(/canary/);
@@ -108,8 +120,8 @@ test('a token alone is enough to add an account, and for nothing else', () => {
 });
 
 describe('keys', () => {
-  const texts = ['canary-canary-canary-canary-cana', 'second-second-second-second-seco'].map((text) =>
-    Buffer.from(text).toString('base64'),
+  const texts = ['canary-canary-canary-canary-cana', 'second-second-second-second-seco'].map(
+    (text) => Buffer.from(text).toString('base64'),
   );
   let folder: string;
   beforeAll(() => {
@@ -176,7 +188,9 @@ test.each([
   'redis://user:%zz@localhost',
   'http://localhost:6379',
 ])('REDIS_URL=%s is refused before a client sees it', (url) => {
-  expect(problemsOf({REDIS_URL: url})).toMatch(/^config: REDIS_URL: expected .*redis:\/\/.*, got "/);
+  expect(problemsOf({REDIS_URL: url})).toMatch(
+    /^config: REDIS_URL: expected .*redis:\/\/.*, got "/,
+  );
 });
 
 test.each(['redis://localhost', 'rediss://u:p%40@cache.example.com:6380/3', 'redis://[::1]:6379/'])(

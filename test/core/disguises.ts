@@ -30,7 +30,8 @@ export const disguises: readonly Disguise[] = [
   ['in JSON', (text) => JSON.stringify(text).slice(1, -1)],
   [
     'in escapes of JSON',
-    (text) => [...Array(text.length).keys()].map((at) => `\\u${hex(text.charCodeAt(at), 4)}`).join(''),
+    (text) =>
+      [...Array(text.length).keys()].map((at) => `\\u${hex(text.charCodeAt(at), 4)}`).join(''),
   ],
   ['with zero-width characters', (text) => each(text, (_, character) => `${character}\u200b`)],
   ['with soft hyphens', (text) => each(text, (_, character) => `${character}\u00ad`)],
@@ -50,12 +51,17 @@ export const all: readonly Disguise[] = disguises.flatMap(([inner, wear]) => [
   ...disguises
     .slice(1)
     .filter(([outer]) => outer !== inner)
-    .map(([outer, wearAgain]) => [`${inner}, ${outer}`, (text: string) => wearAgain(wear(text))] as const),
+    .map(
+      ([outer, wearAgain]) =>
+        [`${inner}, ${outer}`, (text: string) => wearAgain(wear(text))] as const,
+    ),
 ]);
 
 /** Without what a reader does not see: a line of text, a terminal and JSON may each drop or add some of it. */
 const bare = (text: string) =>
-  text.toLowerCase().replaceAll(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s\\"]|\\u200b|\\u00ad/gu, '');
+  text
+    .toLowerCase()
+    .replaceAll(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s\\"]|\\u200b|\\u00ad/gu, '');
 
 /** Whether half of a disguised text can be read in another one. */
 export function shows(text: string, disguised: string): boolean {

@@ -41,7 +41,9 @@ async function sweepWith(given: Answer): Promise<string> {
   const result = await world.sweep('jobs');
   const said = 'error' in result ? `${result.error.stack} ${result.error}` : JSON.stringify(result);
   const {rows} = await world.pool.query('SELECT * FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1');
-  await world.pool.query(`UPDATE sync.sweeps SET state = 'failed', ended_at = now() WHERE ended_at IS NULL`);
+  await world.pool.query(
+    `UPDATE sync.sweeps SET state = 'failed', ended_at = now() WHERE ended_at IS NULL`,
+  );
   return `${JSON.stringify(rows)} ${said}`;
 }
 
@@ -51,7 +53,9 @@ const refusals: Readonly<Record<string, (shown: string) => Answer>> = {
     return true;
   },
   'the plain text of a refusal': (shown) => (response) => {
-    response.writeHead(500, {'content-type': 'text/plain; charset=utf-8'}).end(`no access for ${shown}!`);
+    response
+      .writeHead(500, {'content-type': 'text/plain; charset=utf-8'})
+      .end(`no access for ${shown}!`);
     return true;
   },
 };
@@ -110,7 +114,8 @@ test('a record in quarantine does not show it, nor does the reason', async () =>
     job(number, `<subtotal type="decimal">=${xml(shown)}</subtotal>`);
   const records = all.map(([, wear], at) => bad(at + 1, wear(token)));
   answer = (response, path) => {
-    if (path.startsWith('/jobs.xml') && path.includes('page=1')) response.end(list('jobs', records));
+    if (path.startsWith('/jobs.xml') && path.includes('page=1'))
+      response.end(list('jobs', records));
     else {
       const at = Number(/^\/jobs\/(\d+)/.exec(path)?.[1]) - 1;
       const record = records[at];
@@ -131,7 +136,11 @@ test('a record in quarantine does not show it, nor does the reason', async () =>
 test('no line of the log shows it', () => {
   const lines: string[] = [];
   const secrets = [new Secret(token)];
-  const log = createLogger({level: 'debug', secrets, destination: {write: (line) => void lines.push(line)}});
+  const log = createLogger({
+    level: 'debug',
+    secrets,
+    destination: {write: (line) => void lines.push(line)},
+  });
   for (const [name, wear] of all) {
     const shown = wear(token);
     log.warn({reason: `got ${shown}`, inner: {list: [shown]}}, `sent ${shown}`);

@@ -17,10 +17,16 @@ test.each([
 
 test('a number reads as the tables of American English have it', () => {
   fc.assert(
-    fc.property(fc.integer({min: 0, max: 10 ** 14}), fc.integer({min: 0, max: 9}), (whole, tenths) => {
-      const value = whole / 10 + tenths / 100;
-      const rounded = Math.round(value * 10) / 10;
-      expect(formatNumber(rounded)).toBe(rounded.toLocaleString('en-US', {maximumFractionDigits: 1}));
-    }),
+    fc.property(
+      fc.integer({min: 0, max: 10 ** 14}),
+      fc.integer({min: 0, max: 9}),
+      (whole, tenths) => {
+        const value = whole / 10 + tenths / 100;
+        const rounded = Math.round(value * 10) / 10;
+        expect(formatNumber(rounded)).toBe(
+          rounded.toLocaleString('en-US', {maximumFractionDigits: 1}),
+        );
+      },
+    ),
   );
 });

@@ -57,7 +57,9 @@ describe('a secret is not shown', () => {
   test('where a message was cut behind its beginning', () => {
     const secret = 'abcdefghijklmnopqrstuvwxyz';
     expect(hide('got "abcdefghijkl…" here', secret)).toBe('got "[secret]…" here');
-    expect(hide(`<${Buffer.from(secret).toString('hex').slice(0, 30)}…>`, secret)).toBe('<[secret]…>');
+    expect(hide(`<${Buffer.from(secret).toString('hex').slice(0, 30)}…>`, secret)).toBe(
+      '<[secret]…>',
+    );
     expect(hide('it begins with abcdef', secret)).toBe('it begins with [secret]');
     expect(hide('abcdefghijkl is no secret', secret)).toBe('abcdefghijkl is no secret');
   });
@@ -111,7 +113,10 @@ describe('ordinary words stay', () => {
 });
 
 test('a log can afford it: a line takes far less than a millisecond, with the tokens of fifty accounts', () => {
-  const secrets = Array.from({length: 50}, (_, n) => new Secret(`${n}a1b2c3d4e5f60718293a4b5c6d7e8f9${n}`));
+  const secrets = Array.from(
+    {length: 50},
+    (_, n) => new Secret(`${n}a1b2c3d4e5f60718293a4b5c6d7e8f9${n}`),
+  );
   const hideAll = hiderOf(secrets);
   const line = `{"level":40,"time":1790000000000,"reason":"${'GET /jobs.xml at app.example.com: expected 200, got 500; '.repeat(6)}"}\n`;
   const began = performance.now();

@@ -25,8 +25,18 @@ describe('a lease', () => {
     ['at once', 0, 0, true],
     ['until just before its end', leaseMs - 1, leaseMs - 1, true],
     ['not at its end', leaseMs, leaseMs, false],
-    ['not when the machine was suspended past it, and only the wall clock went on', 5, leaseMs, false],
-    ['not when the wall clock was set back, and the monotonic one went on', leaseMs, -3_600_000, false],
+    [
+      'not when the machine was suspended past it, and only the wall clock went on',
+      5,
+      leaseMs,
+      false,
+    ],
+    [
+      'not when the wall clock was set back, and the monotonic one went on',
+      leaseMs,
+      -3_600_000,
+      false,
+    ],
     ['when the wall clock was set back and little time passed', 5, -3_600_000, true],
   ])('is held %s', (_, monotonic, wall, isHeld) => {
     const lease = take();

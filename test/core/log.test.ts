@@ -30,7 +30,11 @@ test.each([
 test('a secret that becomes known later is searched for from then on', () => {
   const secrets: Secret[] = [];
   const lines: string[] = [];
-  const log = createLogger({level: 'info', secrets, destination: {write: (line) => void lines.push(line)}});
+  const log = createLogger({
+    level: 'info',
+    secrets,
+    destination: {write: (line) => void lines.push(line)},
+  });
   log.info('nothing is known yet');
   secrets.push(new Secret(secret));
   log.info(`sent ${secret}`);
@@ -38,7 +42,7 @@ test('a secret that becomes known later is searched for from then on', () => {
 });
 
 test('a Secret that is logged whole prints as [secret]', () => {
-  expect(linesOf((log) => log.info({token: new Secret('other')}, `${new Secret('other')}`))).not.toContain(
-    'other',
-  );
+  expect(
+    linesOf((log) => log.info({token: new Secret('other')}, `${new Secret('other')}`)),
+  ).not.toContain('other');
 });

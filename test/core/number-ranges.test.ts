@@ -11,9 +11,20 @@ test.each([
   expect(readNumbers(text, 10)).toEqual(numbers);
 });
 
-test.each(['x', '0', '1,', '1--2', '5-3', ' 1', '1-2-3', '1;2', '-1', '1e3', '1-999999999999999999'])(
-  'a text that is no list of at most ten numbers is none: %s',
-  (text) => expect(readNumbers(text, 10)).toBeNull(),
+test.each([
+  'x',
+  '0',
+  '1,',
+  '1--2',
+  '5-3',
+  ' 1',
+  '1-2-3',
+  '1;2',
+  '-1',
+  '1e3',
+  '1-999999999999999999',
+])('a text that is no list of at most ten numbers is none: %s', (text) =>
+  expect(readNumbers(text, 10)).toBeNull(),
 );
 
 test('no more numbers are read than are allowed, in one range or in several', () => {

@@ -27,7 +27,9 @@ const anyDense = fc
     fc.integer({min: 1, max: 7}),
   )
   .map(([first, count, step]) => Array.from({length: count}, (_, at) => String(first + at * step)));
-const anyMixture = fc.tuple(anyNumbers, fc.option(anyDense, {nil: []})).map((parts) => parts.flat());
+const anyMixture = fc
+  .tuple(anyNumbers, fc.option(anyDense, {nil: []}))
+  .map((parts) => parts.flat());
 
 describe('a set of numbers', () => {
   test('holds what a set of texts holds, and tells it in order of number', () => {
@@ -36,7 +38,8 @@ describe('a set of numbers', () => {
         const [set, plain] = [new NumberSet(numbers), new Set(numbers)];
         expect(set.size).toBe(plain.size);
         expect([...set]).toEqual(inOrder(plain));
-        for (const number of [...numbers, ...others]) expect(set.has(number)).toBe(plain.has(number));
+        for (const number of [...numbers, ...others])
+          expect(set.has(number)).toBe(plain.has(number));
       }),
     );
   });

@@ -14,12 +14,15 @@ test('so are those that take most of a larger memory', () => {
   expect(bytes.length).toBe(0);
 });
 
-test.each([1, 100, Buffer.poolSize / 2 - 1])('%i bytes of the pool stay, with their neighbours', (size) => {
-  const neighbour = Buffer.from('a neighbour');
-  const bytes = Buffer.concat([Buffer.alloc(size, 'x')]);
-  freeBytes(bytes);
-  expect([bytes.length, neighbour.toString()]).toEqual([size, 'a neighbour']);
-});
+test.each([1, 100, Buffer.poolSize / 2 - 1])(
+  '%i bytes of the pool stay, with their neighbours',
+  (size) => {
+    const neighbour = Buffer.from('a neighbour');
+    const bytes = Buffer.concat([Buffer.alloc(size, 'x')]);
+    freeBytes(bytes);
+    expect([bytes.length, neighbour.toString()]).toEqual([size, 'a neighbour']);
+  },
+);
 
 test('memory that threads share stays', () => {
   const bytes = new Uint8Array(new SharedArrayBuffer(100));
@@ -32,7 +35,11 @@ test('large memory that was freed is taken again, and the bytes of its owner bef
   before.fill('a page');
   freeBytes(before);
   const after = takeBytes(299_000);
-  expect([before.length, after.length, after.toString('latin1', 0, 6)]).toEqual([0, 299_000, 'a page']);
+  expect([before.length, after.length, after.toString('latin1', 0, 6)]).toEqual([
+    0,
+    299_000,
+    'a page',
+  ]);
   freeBytes(after);
 });
 

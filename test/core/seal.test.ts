@@ -27,11 +27,15 @@ function refusalOf(sealed: Sealed, keys: readonly SealingKey[], accountId = '7')
 describe('a seal', () => {
   test('gives back any token to its account and its key, and nothing like it is in its bytes', () => {
     fc.assert(
-      fc.property(fc.string({minLength: 8, unit: 'grapheme'}), fc.bigInt({min: 1n}), (text, account) => {
-        const sealed = seal(new Secret(text), first, String(account));
-        expect(unseal(sealed, [first], String(account)).reveal()).toBe(text);
-        expect(sealed.bytes.includes(text)).toBe(false);
-      }),
+      fc.property(
+        fc.string({minLength: 8, unit: 'grapheme'}),
+        fc.bigInt({min: 1n}),
+        (text, account) => {
+          const sealed = seal(new Secret(text), first, String(account));
+          expect(unseal(sealed, [first], String(account)).reveal()).toBe(text);
+          expect(sealed.bytes.includes(text)).toBe(false);
+        },
+      ),
     );
   });
 
@@ -54,7 +58,10 @@ describe('a seal', () => {
       expect(refusalOf({keyId, bytes: turned}, [first]), `bit ${bit}`).not.toBe('');
     }
     for (let length = 0; length < bytes.length; length++)
-      expect(refusalOf({keyId, bytes: bytes.subarray(0, length)}, [first]), `${length} bytes`).not.toBe('');
+      expect(
+        refusalOf({keyId, bytes: bytes.subarray(0, length)}, [first]),
+        `${length} bytes`,
+      ).not.toBe('');
   });
 
   test('tells a key that is not there from a damaged seal, by the names of both keys', () => {

@@ -2,12 +2,15 @@ import {describe, expect, test} from 'vitest';
 import {expectTimeZone, isTimeZone, suggestTimeZone} from '../../src/core/time-zone.ts';
 
 describe('a zone', () => {
-  test.each(['America/New_York', 'UTC', 'Asia/Kathmandu', 'US/Eastern', 'America/Argentina/Buenos_Aires'])(
-    '%s is one',
-    (name) => {
-      expect(isTimeZone(name)).toBe(true);
-    },
-  );
+  test.each([
+    'America/New_York',
+    'UTC',
+    'Asia/Kathmandu',
+    'US/Eastern',
+    'America/Argentina/Buenos_Aires',
+  ])('%s is one', (name) => {
+    expect(isTimeZone(name)).toBe(true);
+  });
 
   test.each(['EST5', 'EST', 'New York', '+05:00', '-0500', '', 'Nope/Zone', 'America/New_York '])(
     '%j is none',

@@ -34,7 +34,13 @@ async function explainJson(...args: string[]) {
 }
 
 async function addSweep(fields: Readonly<Record<string, unknown>>): Promise<string> {
-  const row = {account_id: accountId, stream: 'jobs', mode: 'full', requested_by: 'command', ...fields};
+  const row = {
+    account_id: accountId,
+    stream: 'jobs',
+    mode: 'full',
+    requested_by: 'command',
+    ...fields,
+  };
   const names = Object.keys(row);
   const {rows} = await pool.query(
     `INSERT INTO sync.sweeps (${names.join(', ')}, started_at, ended_at)
@@ -77,7 +83,11 @@ async function tellStory(): Promise<void> {
   });
   await sweep('second', update, [second, 'Roof', {custom_1: 'new'}, 1]);
   const gone = await addSweep({state: 'certified'});
-  await sweep('gone', `UPDATE warehouse.jobs SET _deleted_at = now(), _sweep_id = $1, _page = NULL`, [gone]);
+  await sweep(
+    'gone',
+    `UPDATE warehouse.jobs SET _deleted_at = now(), _sweep_id = $1, _page = NULL`,
+    [gone],
+  );
   await pool.query(
     `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, words, asked_at, written_at)
      VALUES ($1, 4711, $2, 'jobs', 404, 'Invalid job.', now(), now())`,
@@ -139,7 +149,13 @@ describe('explain STREAM NUMBER FIELD', () => {
     const {earlier} = await explainJson('jobs', '4711', 'name');
     const user = new URL(database.url).username;
     expect(earlier).toMatchObject([
-      {value: 'Roof', isDeleted: true, from: at.gone, to: at.back, writer: {kind: 'sweep', mode: 'full'}},
+      {
+        value: 'Roof',
+        isDeleted: true,
+        from: at.gone,
+        to: at.back,
+        writer: {kind: 'sweep', mode: 'full'},
+      },
       {
         value: 'Roof',
         isDeleted: false,
@@ -147,7 +163,11 @@ describe('explain STREAM NUMBER FIELD', () => {
         to: at.gone,
         writer: {mode: 'window', windowName: 'today', page: 1},
       },
-      {value: 'Edited roof', to: at.second, writer: {kind: 'edit', writtenBy: user, application: 'erp'}},
+      {
+        value: 'Edited roof',
+        to: at.second,
+        writer: {kind: 'edit', writtenBy: user, application: 'erp'},
+      },
       {value: 'Roof', from: at.first, writer: {kind: 'sweep', mode: 'full', page: 3}},
     ]);
   });
@@ -212,10 +232,18 @@ describe('explain STREAM NUMBER', () => {
     await pool.query(insert, [accountId, 'mine']);
     await pool.query('DELETE FROM warehouse.jobs WHERE job_number = 5');
     const removed = await explainJson('jobs', '5', 'name');
-    expect(removed).toMatchObject({value: 'mine', removedAt: expect.any(String), lastKnownTrue: null});
+    expect(removed).toMatchObject({
+      value: 'mine',
+      removedAt: expect.any(String),
+      lastKnownTrue: null,
+    });
     await pool.query(insert, [accountId, 'mine']);
     const {events} = await explainJson('jobs', '5');
-    expect(events.map((event: {what: string}) => event.what)).toEqual(['appeared', 'removed', 'appeared']);
+    expect(events.map((event: {what: string}) => event.what)).toEqual([
+      'appeared',
+      'removed',
+      'appeared',
+    ]);
     expect(events[1].writer).toMatchObject({kind: 'edit', application: 'erp'});
     const again = await explainJson('jobs', '5', 'name');
     expect(again).toMatchObject({removedAt: null, lastKnownTrue: null, earlier: [{value: 'mine'}]});
@@ -223,7 +251,10 @@ describe('explain STREAM NUMBER', () => {
 });
 
 test.each([
-  [['job', '1'], /no stream "job" \(did you mean jobs\?\); there are employees, customers, jobs, tasks/],
+  [
+    ['job', '1'],
+    /no stream "job" \(did you mean jobs\?\); there are employees, customers, jobs, tasks/,
+  ],
   [['jobs', 'x'], /explain: expected the number of one of the jobs, got "x"/],
   [['jobs', '99'], /explain: no row jobs 99 in account acme; .*fieldmirror sync jobs --record 99/],
   [['jobs', '4711', 'nmae'], /explain: jobs have no field "nmae" \(did you mean name\?\)/],
@@ -232,5 +263,9 @@ test.each([
     /explain: no account "acne" \(did you mean acme\?\); there are acme/,
   ],
 ])('explain %j is refused with exit code 2, and says what to do', async (args, words) => {
-  expect(await explain(...args)).toMatchObject({code: 2, stdout: '', stderr: expect.stringMatching(words)});
+  expect(await explain(...args)).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(words),
+  });
 });

@@ -63,7 +63,8 @@ describe.each(allTables)('the history of $name', ({name, key}) => {
     const numbers = Object.fromEntries(key.map((column) => [column, '1']));
     await insertRow(name, {...account, ...numbers});
     const lives = async (moment: string) =>
-      (await query(`SELECT 1 FROM history.${name}_as_of($1) WHERE account_id = 77`, [moment])).length;
+      (await query(`SELECT 1 FROM history.${name}_as_of($1) WHERE account_id = 77`, [moment]))
+        .length;
     const [{now}] = await query('SELECT clock_timestamp() AS now');
     await query(`UPDATE warehouse.${name} SET external_key = 'x' WHERE account_id = 77`);
     await query(`DELETE FROM warehouse.${name} WHERE account_id = 77`);
@@ -141,7 +142,9 @@ describe('a column that is added to a table', () => {
     await query(`SELECT history.keep('tasks')`);
     await query(`UPDATE warehouse.tasks SET added = 'some'`);
     await query(`UPDATE warehouse.tasks SET added = 'more'`);
-    const versions = await query('SELECT added FROM history.tasks WHERE account_id = 1 ORDER BY valid_from');
+    const versions = await query(
+      'SELECT added FROM history.tasks WHERE account_id = 1 ORDER BY valid_from',
+    );
     expect(versions.map((version) => version.added)).toEqual([null, 'none', 'some', 'more']);
     expect(await query('SELECT added FROM history.tasks_as_of(now())')).toEqual([{added: 'more'}]);
     expect(await columnsOf('history.past_tasks')).toEqual([

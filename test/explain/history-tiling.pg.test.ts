@@ -75,7 +75,13 @@ async function runOne(given: readonly Write[]): Promise<void> {
   });
 }
 
-async function runBoth({early, late}: {early: readonly Write[]; late: readonly Write[]}): Promise<void> {
+async function runBoth({
+  early,
+  late,
+}: {
+  early: readonly Write[];
+  late: readonly Write[];
+}): Promise<void> {
   await inSweepTransaction(world.pool, async (client) => {
     await client.query('SELECT now()');
     await runOne(late);
@@ -90,7 +96,8 @@ async function carryOut(client: pg.PoolClient, one: Write): Promise<void> {
   if (!('name' in one))
     await (one.kind === 'restart' ? restart(client) : client.query('TRUNCATE warehouse.machines'));
   else if (one.kind === 'sweep') await sweep(client, one);
-  else if (one.kind === 'mark' || one.kind === 'delete') await client.query(statements[one.kind], [one.from]);
+  else if (one.kind === 'mark' || one.kind === 'delete')
+    await client.query(statements[one.kind], [one.from]);
   else await client.query(statements[one.kind], [one.from, one.name]);
 }
 
@@ -102,8 +109,13 @@ const statements = {
   mark: `UPDATE warehouse.machines SET _deleted_at = now(), _changed_at = now(), _sweep_id = 7 WHERE ${range}`,
 };
 
-async function sweep(client: pg.PoolClient, {from, name}: {from: number; name: string}): Promise<void> {
-  const rows = [from, from + 1].map((number) => rowOf(machines, {machine_number: String(number), name}));
+async function sweep(
+  client: pg.PoolClient,
+  {from, name}: {from: number; name: string},
+): Promise<void> {
+  const rows = [from, from + 1].map((number) =>
+    rowOf(machines, {machine_number: String(number), name}),
+  );
   await loadRows(client, machines, rows, {accountId: '1', sweepId: '3'});
 }
 
@@ -134,9 +146,10 @@ async function look(): Promise<Look> {
 }
 
 async function readAsOf(moment: string): Promise<unknown[]> {
-  const {rows} = await world.pool.query(`SELECT ${shown} FROM history.machines_as_of($1) ORDER BY row_id`, [
-    moment,
-  ]);
+  const {rows} = await world.pool.query(
+    `SELECT ${shown} FROM history.machines_as_of($1) ORDER BY row_id`,
+    [moment],
+  );
   return rows;
 }
 

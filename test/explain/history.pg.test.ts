@@ -13,7 +13,9 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 beforeEach(async () => {
   await world.pool.query('TRUNCATE warehouse.machines, warehouse.machine_parts');
-  await world.pool.query('TRUNCATE history.past_machines, history.past_machine_parts, history.edits');
+  await world.pool.query(
+    'TRUNCATE history.past_machines, history.past_machine_parts, history.edits',
+  );
 });
 
 const machine = (number: string, name: string | null, price: string | null = null) =>
@@ -22,10 +24,13 @@ const machine = (number: string, name: string | null, price: string | null = nul
 const batch = (sweepId: string) => ({accountId: world.account.accountId, sweepId});
 
 async function sweep(rows: readonly ReturnType<typeof machine>[], sweepId: string): Promise<void> {
-  await inSweepTransaction(world.pool, (client) => loadRows(client, machines, rows, batch(sweepId)));
+  await inSweepTransaction(world.pool, (client) =>
+    loadRows(client, machines, rows, batch(sweepId)),
+  );
 }
 
-const query = async (text: string, values: unknown[] = []) => (await world.pool.query(text, values)).rows;
+const query = async (text: string, values: unknown[] = []) =>
+  (await world.pool.query(text, values)).rows;
 
 /** The versions of one machine, the oldest first: name, sweep, whether a hash is held, any other writer. */
 async function versions(number = '1'): Promise<unknown[][]> {
@@ -43,7 +48,9 @@ async function readClock(): Promise<string> {
 }
 
 async function namesAsOf(moment: string): Promise<string[]> {
-  const rows = await query('SELECT name FROM history.machines_as_of($1) ORDER BY machine_number', [moment]);
+  const rows = await query('SELECT name FROM history.machines_as_of($1) ORDER BY machine_number', [
+    moment,
+  ]);
   return rows.map((row) => row.name);
 }
 
@@ -67,7 +74,9 @@ describe('what a sweep writes', () => {
     await sweep([machine('1', 'b', '2')], '2');
     const [{valid_to, ...kept}] = await query('SELECT * FROM history.past_machines');
     expect(kept).toEqual(before);
-    expect(valid_to).toBe((await query('SELECT _changed_at FROM warehouse.machines'))[0]._changed_at);
+    expect(valid_to).toBe(
+      (await query('SELECT _changed_at FROM warehouse.machines'))[0]._changed_at,
+    );
     expect(await versions()).toEqual([
       ['a', '1', true, false],
       ['b', '2', true, true],
@@ -92,8 +101,11 @@ describe('what a sweep writes', () => {
     const part = rowOf(parts, {machine_number: '1', code: '9'});
     await inSweepTransaction(world.pool, (client) => loadRows(client, parts, [part], batch('1')));
     const alive = await readClock();
-    await inSweepTransaction(world.pool, (client) => markVanished(client, parts, {...batch('2'), ...family}));
-    const count = (moment: string) => query('SELECT code FROM history.machine_parts_as_of($1)', [moment]);
+    await inSweepTransaction(world.pool, (client) =>
+      markVanished(client, parts, {...batch('2'), ...family}),
+    );
+    const count = (moment: string) =>
+      query('SELECT code FROM history.machine_parts_as_of($1)', [moment]);
     expect([await count(alive), await count(await readClock())]).toEqual([[{code: '9'}], []]);
     const rows = await query(
       'SELECT _sweep_id, _deleted_at IS NULL AS lives FROM history.machine_parts ORDER BY valid_from',
@@ -144,7 +156,9 @@ describe('what somebody else writes', () => {
       `UPDATE warehouse.machines SET name = 'x', _sweep_id = 9, _page = 3, _changed_at = '2001-01-01'`,
     );
     expect(
-      await query('SELECT _sweep_id, _page, _changed_at > _first_seen_at AS later FROM warehouse.machines'),
+      await query(
+        'SELECT _sweep_id, _page, _changed_at > _first_seen_at AS later FROM warehouse.machines',
+      ),
     ).toEqual([{_sweep_id: null, _page: null, later: true}]);
     await expect(query('UPDATE warehouse.machines SET row_id = DEFAULT')).rejects.toThrow(
       /row_id never changes/,
@@ -165,9 +179,10 @@ describe('what somebody else writes', () => {
   });
 
   test('as new rows is noted with their name, and makes nothing past', async () => {
-    await query('INSERT INTO warehouse.machines (account_id, machine_number, name) VALUES (1, 2, $1)', [
-      'new',
-    ]);
+    await query(
+      'INSERT INTO warehouse.machines (account_id, machine_number, name) VALUES (1, 2, $1)',
+      ['new'],
+    );
     expect(await versions('2')).toEqual([['new', 'fieldmirror', false, true]]);
     expect(await query('SELECT kind FROM history.edits')).toEqual([{kind: 'insert'}]);
   });
@@ -193,9 +208,13 @@ describe('what somebody else writes', () => {
     try {
       await client.query(`SET ROLE ${role}`);
       await client.query(`UPDATE warehouse.machines SET name = 'by the ERP'`);
-      await client.query('INSERT INTO warehouse.machines (account_id, machine_number) VALUES (1, 5)');
+      await client.query(
+        'INSERT INTO warehouse.machines (account_id, machine_number) VALUES (1, 5)',
+      );
       await client.query('DELETE FROM warehouse.machines WHERE machine_number = 5');
-      await expect(client.query('DELETE FROM history.past_machines')).rejects.toThrow(/permission denied/);
+      await expect(client.query('DELETE FROM history.past_machines')).rejects.toThrow(
+        /permission denied/,
+      );
     } finally {
       client.release(true);
       await query(`DROP OWNED BY ${role}`);
@@ -238,10 +257,14 @@ describe('two transactions on one row', () => {
       await sweep([machine(number, 'a')], '1');
       await interleave(async (early, late) => {
         if (isSweep) await early.query(`SET LOCAL fieldmirror.writer = 'sweep'`);
-        await late.query(`UPDATE warehouse.machines SET name = 'late' WHERE machine_number = $1`, [number]);
+        await late.query(`UPDATE warehouse.machines SET name = 'late' WHERE machine_number = $1`, [
+          number,
+        ]);
         const waiting = isSweep
           ? loadRows(early, machines, [machine(number, 'early')], batch('2'))
-          : early.query(`UPDATE warehouse.machines SET name = 'early' WHERE machine_number = $1`, [number]);
+          : early.query(`UPDATE warehouse.machines SET name = 'early' WHERE machine_number = $1`, [
+              number,
+            ]);
         await untilBlocked(early);
         await late.query('COMMIT');
         await waiting;
@@ -266,7 +289,9 @@ describe('two transactions on one row', () => {
 });
 
 /** Runs some work in two transactions, of which the first began before the second. */
-async function interleave(work: (early: pg.PoolClient, late: pg.PoolClient) => Promise<void>): Promise<void> {
+async function interleave(
+  work: (early: pg.PoolClient, late: pg.PoolClient) => Promise<void>,
+): Promise<void> {
   const early = await world.pool.connect();
   const late = await world.pool.connect();
   try {
@@ -282,7 +307,9 @@ async function interleave(work: (early: pg.PoolClient, late: pg.PoolClient) => P
 
 async function untilBlocked(client: pg.PoolClient & {processID?: number}): Promise<void> {
   for (;;) {
-    const [row] = await query('SELECT cardinality(pg_blocking_pids($1)) AS blockers', [client.processID]);
+    const [row] = await query('SELECT cardinality(pg_blocking_pids($1)) AS blockers', [
+      client.processID,
+    ]);
     if (row.blockers > 0) return;
   }
 }

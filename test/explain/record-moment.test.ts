@@ -22,7 +22,11 @@ describe('a moment', () => {
     ['now', null, 3],
     ['before the first version', '2027-01-01T09:59:59.999999Z', 0],
     ['the very beginning of a version', '2027-01-01T10:00:00Z', 1],
-    ['an instant before the next, which has digits that the first has not', '2027-01-01T10:00:00.499999Z', 1],
+    [
+      'an instant before the next, which has digits that the first has not',
+      '2027-01-01T10:00:00.499999Z',
+      1,
+    ],
     ['the beginning of the next', '2027-01-01T10:00:00.5Z', 2],
     ['the same with more digits', '2027-01-01T10:00:00.500000Z', 2],
     ['the last microsecond of a row', '2027-01-02T00:00:00Z', 2],

@@ -34,7 +34,8 @@ describe('what an author writes', () => {
     return (await place.feed(start)).map(tell);
   }
 
-  const keyOf = ({capture}: WarehouseTable) => (capture.key === 'job_number' ? 'job_number' : capture.key);
+  const keyOf = ({capture}: WarehouseTable) =>
+    capture.key === 'job_number' ? 'job_number' : capture.key;
 
   /** A row that the service sent, under the parents above. */
   async function sendRow(table: WarehouseTable): Promise<string> {
@@ -43,7 +44,9 @@ describe('what an author writes', () => {
     const {parent} = table.capture;
     return await place.sent(table.name, {
       ...(parent === null ? {} : {[parent.numberColumn]: '1'}),
-      ...(table.name === 'job_employees' ? {employee_id: '7'} : {[keyOf(table)]: '61', ...neededBy(table)}),
+      ...(table.name === 'job_employees'
+        ? {employee_id: '7'}
+        : {[keyOf(table)]: '61', ...neededBy(table)}),
     });
   }
 
@@ -131,12 +134,16 @@ describe('what an author writes', () => {
   });
 
   test('a sweep names none, whatever change has written the row before', async () => {
-    await place.sweep(`UPDATE warehouse.customers SET _change_id = 7, _sweep_id = NULL, _hash = '\\x07'`);
+    await place.sweep(
+      `UPDATE warehouse.customers SET _change_id = 7, _sweep_id = NULL, _hash = '\\x07'`,
+    );
     const start = await place.end();
     await place.sweep(
       `UPDATE warehouse.customers SET name = 'Bolt', _change_id = NULL, _sweep_id = 8, _hash = '\\x08'`,
     );
-    await place.sweep('UPDATE warehouse.customers SET _deleted_at = now(), _sweep_id = 9, _change_id = NULL');
+    await place.sweep(
+      'UPDATE warehouse.customers SET _deleted_at = now(), _sweep_id = 9, _change_id = NULL',
+    );
     expect(await read(start)).toMatchObject([{change: null}, {change: null}]);
   });
 });
@@ -172,11 +179,17 @@ describe('what is read back', () => {
   /** Writes as an ERP. @returns the number of the change */
   async function write(text: string): Promise<string> {
     await world.pool.query(text);
-    return (await world.pool.query('SELECT max(change_id)::text AS id FROM sync.changes')).rows[0].id;
+    return (await world.pool.query('SELECT max(change_id)::text AS id FROM sync.changes')).rows[0]
+      .id;
   }
 
   /** Edits a record at the service, as a dispatcher does. */
-  async function dispatch(table: string, key: string, number: number, fields: object): Promise<void> {
+  async function dispatch(
+    table: string,
+    key: string,
+    number: number,
+    fields: object,
+  ): Promise<void> {
     const {rowCount} = await people.query(
       `UPDATE service.${table} SET fields = fields || $2::jsonb WHERE fields ->> '${key}' = $1`,
       [String(number), JSON.stringify(fields)],
@@ -186,7 +199,9 @@ describe('what is read back', () => {
 
   const push = async () => {
     await pushAccount(world, world.account.accountId, new AbortController().signal);
-    const {rows} = await world.pool.query('SELECT change_id, state, reason FROM sync.changes WHERE is_open');
+    const {rows} = await world.pool.query(
+      'SELECT change_id, state, reason FROM sync.changes WHERE is_open',
+    );
     expect(rows).toEqual([]);
   };
 
@@ -199,7 +214,8 @@ describe('what is read back', () => {
     const [own, ...others] = await read(start);
     expect(own).toMatchObject({own: true, fields: ['phone_number'], change});
     expect(others.length).toBeGreaterThan(0);
-    for (const other of others) expect(other).toMatchObject({own: false, change, operation: 'changed'});
+    for (const other of others)
+      expect(other).toMatchObject({own: false, change, operation: 'changed'});
   });
 
   test('what a dispatcher edited meanwhile names none, nor what a later change of the row brings', async () => {
@@ -236,7 +252,9 @@ describe('what is read back', () => {
       `SELECT job_number FROM warehouse.jobs AS job WHERE EXISTS (SELECT FROM warehouse.job_charges AS line WHERE line.job_number = job.job_number) ORDER BY 1 LIMIT 1`,
     );
     const start = await end();
-    const change = await write(`DELETE FROM warehouse.jobs WHERE job_number = ${rows[0].job_number}`);
+    const change = await write(
+      `DELETE FROM warehouse.jobs WHERE job_number = ${rows[0].job_number}`,
+    );
     await push();
     const entries = await read(start);
     expect(entries[0]).toMatchObject({table: 'jobs', operation: 'removed', own: true, change});
@@ -278,7 +296,12 @@ describe('what is read back', () => {
     );
     await push();
     const entries = await read(start);
-    expect(entries[0]).toMatchObject({table: 'job_employees', operation: 'created', own: true, change});
+    expect(entries[0]).toMatchObject({
+      table: 'job_employees',
+      operation: 'created',
+      own: true,
+      change,
+    });
     for (const entry of entries) expect(entry).toMatchObject({change});
   });
 });

@@ -25,9 +25,10 @@ test('a row that a sweep brings, changes and marks deleted is created, changed a
     `UPDATE warehouse.customers SET name = 'Bolt', _sweep_id = 2, _hash = '\\x01' WHERE row_id = $1`,
     [rowId],
   );
-  await place.sweep('UPDATE warehouse.customers SET _deleted_at = now(), _sweep_id = 3 WHERE row_id = $1', [
-    rowId,
-  ]);
+  await place.sweep(
+    'UPDATE warehouse.customers SET _deleted_at = now(), _sweep_id = 3 WHERE row_id = $1',
+    [rowId],
+  );
   const entries = await place.feed(start);
   const whole = (name: string) => ({
     customer_number: '1',
@@ -54,7 +55,11 @@ test('a record that comes back is created again, with all its values', async () 
   const start = await place.end();
   await place.sweep('UPDATE warehouse.tasks SET _deleted_at = NULL WHERE row_id = $1', [rowId]);
   const [entry] = await place.feed(start);
-  expect(entry).toMatchObject({operation: 'created', before: null, after: {name: 'Call', id: '61'}});
+  expect(entry).toMatchObject({
+    operation: 'created',
+    before: null,
+    after: {name: 'Call', id: '61'},
+  });
 });
 
 test('an edit is the own entry of the login that made it, and of no other', async () => {
@@ -69,7 +74,9 @@ test('an edit is the own entry of the login that made it, and of no other', asyn
     own: true,
   });
   expect(entry?.application).toBe('erp');
-  const {rows} = await place.pool.query(`SELECT own FROM sync.feed($1, reader => 'http: erp')`, [start]);
+  const {rows} = await place.pool.query(`SELECT own FROM sync.feed($1, reader => 'http: erp')`, [
+    start,
+  ]);
   expect(rows).toEqual([{own: false}]);
 });
 
@@ -77,17 +84,18 @@ test('what a change brings back beyond what its author wrote is no own entry, an
   const rowId = await place.sent('customers', {customer_number: 3, id: 103, name: 'Edge'});
   await place.author(`UPDATE warehouse.customers SET name = 'Fox' WHERE row_id = $1`, [rowId]);
   const start = await place.end();
-  await place.sweep(`UPDATE warehouse.customers SET _pending = NULL, _change_id = 7 WHERE row_id = $1`, [
-    rowId,
-  ]);
+  await place.sweep(
+    `UPDATE warehouse.customers SET _pending = NULL, _change_id = 7 WHERE row_id = $1`,
+    [rowId],
+  );
   expect(await place.feed(start)).toEqual([]);
   await place.sweep(
     `UPDATE warehouse.customers SET name = 'Fox', email_address = 'a@example.com', _change_id = 7 WHERE row_id = $1`,
     [rowId],
   );
-  expect((await place.feed(start)).map(({after, own, change_id}) => ({after, own, change_id}))).toEqual([
-    {after: {email_address: 'a@example.com'}, own: false, change_id: '7'},
-  ]);
+  expect(
+    (await place.feed(start)).map(({after, own, change_id}) => ({after, own, change_id})),
+  ).toEqual([{after: {email_address: 'a@example.com'}, own: false, change_id: '7'}]);
 });
 
 test('several versions of one transaction are entries of their own, in their order', async () => {
@@ -113,7 +121,9 @@ test('several versions of one transaction are entries of their own, in their ord
 
 test('a new row is told before the rows that hang on it, and filters leave out the rest', async () => {
   const start = await place.end();
-  await place.author(`INSERT INTO warehouse.customers (name, external_key) VALUES ('Gate', 'erp-1')`);
+  await place.author(
+    `INSERT INTO warehouse.customers (name, external_key) VALUES ('Gate', 'erp-1')`,
+  );
   await place.author(
     `INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'Roof' FROM warehouse.customers WHERE external_key = 'erp-1'`,
   );
@@ -145,7 +155,11 @@ test('a first load is told by one entry when its stream was read as a whole; wha
   await place.sent('employees', {employee_number: 3, id: 3, name: 'Bob'});
   await endSweep('certified', '{}');
   expect(
-    (await place.feed(start)).map(({table_name, operation, number}) => [table_name, operation, number]),
+    (await place.feed(start)).map(({table_name, operation, number}) => [
+      table_name,
+      operation,
+      number,
+    ]),
   ).toEqual([
     ['employees', 'loaded', null],
     ['employees', 'created', '3'],
@@ -171,13 +185,15 @@ test('an author reads the entries of its accounts, a reader those of all, neithe
   await place.feed();
   await place.author(`SELECT sync.grant_account('fieldmirror_author', 'acme')`);
   const names = async (role: string) =>
-    await asRole(role, async (client) => (await readEntries(client, start)).map(({after}) => after?.name));
+    await asRole(role, async (client) =>
+      (await readEntries(client, start)).map(({after}) => after?.name),
+    );
   expect(await names('fieldmirror_author')).toEqual(['ours']);
   expect(await names('fieldmirror_reader')).toEqual(['ours', 'theirs']);
   for (const role of ['fieldmirror_author', 'fieldmirror_reader'])
-    await expect(asRole(role, (client) => client.query('SELECT sync.sequence_feed()'))).rejects.toThrow(
-      /permission denied/,
-    );
+    await expect(
+      asRole(role, (client) => client.query('SELECT sync.sequence_feed()')),
+    ).rejects.toThrow(/permission denied/);
 });
 
 test('a cursor that is malformed, of another warehouse, from the future or too old is refused, each in its own words', async () => {
@@ -188,7 +204,10 @@ test('a cursor that is malformed, of another warehouse, from the future or too o
     if (!(error instanceof pg.DatabaseError)) throw new Error(`expected a refusal of ${cursor}`);
     return {code: error.code, message: error.message, hint: error.hint};
   };
-  expect(await refusal('7')).toMatchObject({code: '22023', message: expect.stringContaining("got '7'")});
+  expect(await refusal('7')).toMatchObject({
+    code: '22023',
+    message: expect.stringContaining("got '7'"),
+  });
   expect(await refusal(`000000000000-${last}`)).toMatchObject({
     code: 'FM410',
     message: expect.stringContaining(`begin with ${feedId}`),
@@ -196,10 +215,15 @@ test('a cursor that is malformed, of another warehouse, from the future or too o
   expect(await refusal(`${feedId}-${Number(last) + 1}`)).toMatchObject({
     message: expect.stringContaining('restored'),
   });
-  await place.pool.query(`UPDATE sync.feed_entries SET at = at - interval '31 days' WHERE position <= 3`);
+  await place.pool.query(
+    `UPDATE sync.feed_entries SET at = at - interval '31 days' WHERE position <= 3`,
+  );
   expect(
-    (await place.pool.query(`SELECT sync.prune('feed', 10) AS removed, sync.prune('feed', 10) AS again`))
-      .rows,
+    (
+      await place.pool.query(
+        `SELECT sync.prune('feed', 10) AS removed, sync.prune('feed', 10) AS again`,
+      )
+    ).rows,
   ).toEqual([{removed: '3', again: '0'}]);
   const old = await refusal(`${feedId}-2`);
   expect(old).toMatchObject({code: 'FM410', message: expect.stringContaining('kept for 30 days')});

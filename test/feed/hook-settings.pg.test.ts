@@ -23,7 +23,11 @@ afterEach(async () => {
 });
 
 const run = (...args: string[]) =>
-  runCommand(args, {DATABASE_URL: place.url, FIELDMIRROR_KEY: keyText, FIELDMIRROR_ALLOW_HTTP: '1'});
+  runCommand(args, {
+    DATABASE_URL: place.url,
+    FIELDMIRROR_KEY: keyText,
+    FIELDMIRROR_ALLOW_HTTP: '1',
+  });
 
 /** Applies a file with these subscribers. */
 async function apply(hooks: string, verb: readonly string[] = ['apply']) {
@@ -36,10 +40,20 @@ const messages = () => place.http.arrived.map(readMessage);
 describe('a subscriber that a file has made', () => {
   test('waits for its address, misses nothing meanwhile, and is told about', async () => {
     await place.sent('tasks', {id: 1, name: 'Before'});
-    const made = await apply('erp: {host: erp.example.com, tables: [tasks], leave_out: ["http:erp"]}');
-    expect(made, made.stderr).toMatchObject({code: 0, stdout: expect.stringMatching(/erp \/ tables/)});
+    const made = await apply(
+      'erp: {host: erp.example.com, tables: [tasks], leave_out: ["http:erp"]}',
+    );
+    expect(made, made.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/erp \/ tables/),
+    });
     expect(await place.hook('erp')).toMatchObject({
-      ...{hasAddress: false, target: 'erp.example.com', tables: ['tasks'], leavesOut: ['http: erp']},
+      ...{
+        hasAddress: false,
+        target: 'erp.example.com',
+        tables: ['tasks'],
+        leavesOut: ['http: erp'],
+      },
       ...{most: 100, masks: false},
     });
     await place.sent('tasks', {id: 2, name: 'Meanwhile'});
@@ -56,9 +70,16 @@ describe('a subscriber that a file has made', () => {
       );
     await pass('1 hour');
     expect(
-      findFailingHooks(await listHooks(place.pool), {workers: [], keyIds: []}, new Date().toISOString()),
+      findFailingHooks(
+        await listHooks(place.pool),
+        {workers: [], keyIds: []},
+        new Date().toISOString(),
+      ),
     ).toMatchObject([
-      {text: expect.stringContaining('waits for its address'), next: 'fieldmirror hooks add erp --url URL'},
+      {
+        text: expect.stringContaining('waits for its address'),
+        next: 'fieldmirror hooks add erp --url URL',
+      },
     ]);
     await pass('-1 hour');
 
@@ -72,7 +93,15 @@ describe('a subscriber that a file has made', () => {
       });
     expect(await place.hook('erp')).toEqual(waiting);
 
-    const both = await run('hooks', 'add', 'erp', '--url', `${place.http.url}/s3cret`, '--table', 'jobs');
+    const both = await run(
+      'hooks',
+      'add',
+      'erp',
+      '--url',
+      `${place.http.url}/s3cret`,
+      '--table',
+      'jobs',
+    );
     expect(both).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/address of erp alone.*got --table; change the file/),

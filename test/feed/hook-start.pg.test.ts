@@ -15,7 +15,9 @@ test('start sends what an author writes to a subscriber, and ends when it is tol
       () => openPlace({}, inject('warehouseTemplate')),
       (opened) => opened.close(),
     );
-    const http = await setUp.step('opening the receiver', openHttpReceiver, (opened) => opened.close());
+    const http = await setUp.step('opening the receiver', openHttpReceiver, (opened) =>
+      opened.close(),
+    );
     const env = {...place.env, FIELDMIRROR_KEY: keyText};
     expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
     const added = await runCommand(
@@ -31,7 +33,9 @@ test('start sends what an author writes to a subscriber, and ends when it is tol
     );
     await http.awaitCount(1);
     const [{body, headers} = {body: '', headers: {}}] = http.arrived;
-    const head = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    const head = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, String(value)]),
+    );
     new Webhook(secret).verify(body, head);
     expect(JSON.parse(body).data.entries[0]).toMatchObject({
       table: 'tasks',

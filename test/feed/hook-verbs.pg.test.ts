@@ -25,13 +25,18 @@ test('a subscriber is added, listed, skips what it does not take, takes it late,
   const {secret, cursor} = JSON.parse(added.stdout);
   expect(secret).toMatch(/^whsec_/);
   expect(cursor).toBe(await place.end());
-  expect(await hooks('skip', 'erp')).toMatchObject({code: 2, stderr: expect.stringContaining('got none')});
+  expect(await hooks('skip', 'erp')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('got none'),
+  });
 
   place.http.manners = () => 422;
   await place.sent('tasks', {id: 61, name: 'Call'});
   await place.round();
   const failing = await hooks('list');
-  expect(failing.stdout).toMatch(/│ erp +│ 127\.0\.0\.1:\d+ +│ tasks +│ never +│ 1 +│ failing \(1\) +│/);
+  expect(failing.stdout).toMatch(
+    /│ erp +│ 127\.0\.0\.1:\d+ +│ tasks +│ never +│ 1 +│ failing \(1\) +│/,
+  );
   expect(failing.stdout).toContain('expected an answer of 2xx, got 422');
   expect(failing.stdout).not.toContain('secret-path');
 

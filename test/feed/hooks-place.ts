@@ -17,7 +17,10 @@ export interface HookPlace extends FeedPlace {
   /** Whether the warehouse may be a copy. */
   isHeld: boolean;
   /** @returns the secret that signs */
-  addHook(name: string, options?: Partial<HookOptions> & {readonly accountId?: string}): Promise<string>;
+  addHook(
+    name: string,
+    options?: Partial<HookOptions> & {readonly accountId?: string},
+  ): Promise<string>;
   hook(name: string): Promise<FeedHook>;
   /** A worker looks, and sends until there is no more. */
   round(): Promise<void>;

@@ -20,7 +20,8 @@ let lastId = 100;
 const make = (name: string) => place.sent('tasks', {id: ++lastId, name});
 const messages = () => place.http.arrived.map(readMessage);
 const nobody = {workers: [], keyIds: []};
-const concerns = async () => findFailingHooks(await listHooks(place.pool), nobody, new Date().toISOString());
+const concerns = async () =>
+  findFailingHooks(await listHooks(place.pool), nobody, new Date().toISOString());
 
 describe('a message', () => {
   test('has the entries in order, without what the subscriber wrote itself, and is signed as its own library checks it', async () => {
@@ -38,12 +39,20 @@ describe('a message', () => {
       hook: 'erp',
       cursor: await place.end(),
       entries: [
-        {table: 'tasks', operation: 'created', before: null, after: {name: 'Roof'}, account: 'acme'},
+        {
+          table: 'tasks',
+          operation: 'created',
+          before: null,
+          after: {name: 'Roof'},
+          account: 'acme',
+        },
         {table: 'tasks', operation: 'changed', before: {name: 'Roof'}, after: {name: 'Wall'}},
       ],
     });
     expect(timestamp).toBe(data.entries[1].at);
-    const head = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    const head = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, String(value)]),
+    );
     expect(() => new Webhook(secret).verify(body, head)).not.toThrow();
     await place.round();
     expect(place.http.arrived).toHaveLength(1);
@@ -138,7 +147,11 @@ describe('a subscriber', () => {
     await place.round();
     const [first, ...again] = messages();
     expect(again).toEqual([first]);
-    expect(await place.hook('erp')).toMatchObject({cursor: first?.cursor, attempts: 0, lastError: null});
+    expect(await place.hook('erp')).toMatchObject({
+      cursor: first?.cursor,
+      attempts: 0,
+      lastError: null,
+    });
   });
 
   test('gets each batch once from several workers at once, as soon as it is committed', async () => {
@@ -173,7 +186,9 @@ describe('a subscriber', () => {
     expect(await concerns()).toEqual([]);
     await place.author(`UPDATE sync.feed_entries SET at = at - interval '1 hour'`);
     await place.pass();
-    expect(await concerns()).toMatchObject([{text: expect.stringContaining('no worker sends to it')}]);
+    expect(await concerns()).toMatchObject([
+      {text: expect.stringContaining('no worker sends to it')},
+    ]);
   });
 });
 
@@ -192,7 +207,10 @@ describe('a batch that is not taken for a day', () => {
     expect(messages().map(({names}) => names)).toEqual([['poison'], ['poison']]);
     expect((await place.hook('erp')).stoppedAt).not.toBeNull();
     expect(await concerns()).toMatchObject([
-      {text: expect.stringMatching(/is stopped.*expected an answer of 2xx, got 422/), next: /hooks skip erp/},
+      {
+        text: expect.stringMatching(/is stopped.*expected an answer of 2xx, got 422/),
+        next: /hooks skip erp/,
+      },
     ]);
     place.http.manners = () => undefined;
   };
@@ -201,7 +219,12 @@ describe('a batch that is not taken for a day', () => {
     await giveUp();
     await retryHook(place.pool, 'erp', null);
     await place.round();
-    expect(messages().map(({names}) => names)).toEqual([['poison'], ['poison'], ['poison'], ['behind it']]);
+    expect(messages().map(({names}) => names)).toEqual([
+      ['poison'],
+      ['poison'],
+      ['poison'],
+      ['behind it'],
+    ]);
     expect(
       new Set(
         messages()
@@ -229,7 +252,9 @@ test('a cursor that cannot be read from any more stops the subscriber with the w
   await place.author('SELECT sync.renew_feed()');
   await make('of another feed');
   await place.round();
-  expect(await concerns()).toMatchObject([{text: expect.stringContaining('hooks retry erp --after end')}]);
+  expect(await concerns()).toMatchObject([
+    {text: expect.stringContaining('hooks retry erp --after end')},
+  ]);
   await retryHook(place.pool, 'erp', await place.end());
   await make('from now on');
   await place.round();

@@ -12,15 +12,15 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-const feed = (query: string, key?: string) => place.get(`/v1/feed?${query}`, key === undefined ? {} : {key});
+const feed = (query: string, key?: string) =>
+  place.get(`/v1/feed?${query}`, key === undefined ? {} : {key});
 const end = async (): Promise<string> => (await feed('after=end')).body.cursor;
 const rename = async (number: number, name: string, accountId = place.account.accountId) =>
   await inSweepTransaction(place.pool, (client) =>
-    client.query('UPDATE warehouse.customers SET name = $3 WHERE account_id = $1 AND customer_number = $2', [
-      accountId,
-      number,
-      name,
-    ]),
+    client.query(
+      'UPDATE warehouse.customers SET name = $3 WHERE account_id = $1 AND customer_number = $2',
+      [accountId, number, name],
+    ),
   );
 /** Resolves when a request has read the feed since a moment: it waits, or will at once. */
 async function untilRead(since: string): Promise<void> {
@@ -55,12 +55,19 @@ describe('an answer', () => {
     ]);
     const second = (await feed(`after=${first.cursor}`)).body;
     expect(second.entries.map(({number}: {number: string}) => number)).toEqual(['2']);
-    expect((await feed(`after=${second.cursor}`)).body).toEqual({entries: [], cursor: second.cursor});
+    expect((await feed(`after=${second.cursor}`)).body).toEqual({
+      entries: [],
+      cursor: second.cursor,
+    });
   });
 
   test('without a cursor begins with the oldest entry', async () => {
     const {body} = await feed('limit=1');
-    expect(body.entries[0]).toMatchObject({table: 'employees', operation: 'created', after: {name: 'Ann'}});
+    expect(body.entries[0]).toMatchObject({
+      table: 'employees',
+      operation: 'created',
+      after: {name: 'Ann'},
+    });
   });
 
   test('has entries of the account of its key alone, and of the tables that are asked for', async () => {
@@ -77,21 +84,36 @@ describe('an answer', () => {
 
   test('tells a key what it wrote itself, or leaves it out', async () => {
     const after = await end();
-    await place.post({table: 'customers', operation: 'update', number: 1, fields: {name: 'By the ERP'}});
+    await place.post({
+      table: 'customers',
+      operation: 'update',
+      number: 1,
+      fields: {name: 'By the ERP'},
+    });
     const owns = async (key: string) =>
       (await feed(`after=${after}`, key)).body.entries.map(({own}: {own: boolean}) => own);
     expect(await owns(place.keys.writer)).toEqual([true]);
     expect(await owns(place.keys.reader)).toEqual([false]);
-    expect((await feed(`after=${after}&own=false`)).body).toEqual({entries: [], cursor: await end()});
+    expect((await feed(`after=${after}&own=false`)).body).toEqual({
+      entries: [],
+      cursor: await end(),
+    });
   });
 
   test('for a key that masks has no personal value', async () => {
     const {accountId} = place.account;
-    const key = await addApiKey(place.pool, {name: 'blind', accountId, role: 'viewer', masks: true});
+    const key = await addApiKey(place.pool, {
+      name: 'blind',
+      accountId,
+      role: 'viewer',
+      masks: true,
+    });
     const after = await end();
     await rename(2, 'Secret Name');
     const {body} = await feed(`after=${after}`, key?.reveal());
-    expect(body.entries).toMatchObject([{number: '2', before: {name: '•••'}, after: {name: '•••'}}]);
+    expect(body.entries).toMatchObject([
+      {number: '2', before: {name: '•••'}, after: {name: '•••'}},
+    ]);
     expect(JSON.stringify(body)).not.toContain('Secret');
   });
 
@@ -104,7 +126,9 @@ describe('an answer', () => {
     const gone = await feed('after=000000000000-7');
     expect(gone).toMatchObject({status: 410, body: {type: 'urn:fieldmirror:problem:cursor-gone'}});
     expect(gone.body.hint).toContain('after=end');
-    expect((await feed('tables=jobs,cars')).body.detail).toContain('tables: expected names of tables');
+    expect((await feed('tables=jobs,cars')).body.detail).toContain(
+      'tables: expected names of tables',
+    );
   });
 });
 
@@ -127,7 +151,12 @@ describe('a request that waits', () => {
   test('whose key is revoked meanwhile is given nothing', async () => {
     const after = await end();
     const {accountId} = place.account;
-    const key = await addApiKey(place.pool, {name: 'leaving', accountId, role: 'operator', masks: false});
+    const key = await addApiKey(place.pool, {
+      name: 'leaving',
+      accountId,
+      role: 'operator',
+      masks: false,
+    });
     const since = await readClock();
     const answer = feed(`after=${after}&wait=60`, key?.reveal());
     await untilRead(since);
@@ -139,7 +168,12 @@ describe('a request that waits', () => {
   test('whose key is revoked ends within seconds, though nothing moves, and one of another key waits on', async () => {
     const after = await end();
     const {accountId} = place.account;
-    const key = await addApiKey(place.pool, {name: 'quiet', accountId, role: 'operator', masks: false});
+    const key = await addApiKey(place.pool, {
+      name: 'quiet',
+      accountId,
+      role: 'operator',
+      masks: false,
+    });
     const since = await readClock();
     const staying = feed(`after=${after}&wait=60`);
     const ending = feed(`after=${after}&wait=60`, key?.reveal());
@@ -177,9 +211,13 @@ describe('a request that waits', () => {
     const after = await end();
     const headers = {authorization: `Bearer ${place.keys.writer}`};
     const asked = Array.from({length: 21}, () =>
-      http.get(`${place.url}/v1/feed?after=${after}&wait=60`, {headers, agent: false}).on('error', () => {}),
+      http
+        .get(`${place.url}/v1/feed?after=${after}&wait=60`, {headers, agent: false})
+        .on('error', () => {}),
     );
-    const statuses = asked.map((request) => once(request, 'response').then(([answer]) => answer.statusCode));
+    const statuses = asked.map((request) =>
+      once(request, 'response').then(([answer]) => answer.statusCode),
+    );
     // Twenty wait: the first answer is that of the one too many.
     expect(await Promise.race(statuses)).toBe(429);
     expect((await feed(`after=${after}`, place.keys.reader)).status).toBe(200);
@@ -194,7 +232,10 @@ describe('a request that waits', () => {
     const answer = own.get(`/v1/feed?after=${cursor}&wait=60`);
     await own.get('/v1/feed?after=end');
     const begun = performance.now();
-    await Promise.all([answer.then(({body}) => expect(body).toEqual({entries: [], cursor})), own.close()]);
+    await Promise.all([
+      answer.then(({body}) => expect(body).toEqual({entries: [], cursor})),
+      own.close(),
+    ]);
     expect(performance.now() - begun).toBeLessThan(4_000);
   });
 });
@@ -202,7 +243,12 @@ describe('a request that waits', () => {
 test('a system that wrote before it read an older entry ends with the value of the service, where it applies its own entries', async () => {
   const after = await end();
   await rename(2, 'As the dispatcher has it');
-  const change = {table: 'customers', operation: 'update', number: 2, fields: {name: 'As the ERP has it'}};
+  const change = {
+    table: 'customers',
+    operation: 'update',
+    number: 2,
+    fields: {name: 'As the ERP has it'},
+  };
   expect((await place.post(change)).status).toBeLessThan(300);
   const apply = async (query: string) => {
     const {entries} = (await feed(`after=${after}${query}`)).body;

@@ -34,13 +34,12 @@ test('the checker finds what is skipped, doubled, made up, out of order, and tol
   const committed = [write('a'), write('b', 'a')];
   expect(checkNoted([entry('1', 'a', null), entry('2', 'b', 'a')], committed)).toEqual([]);
   expect(checkNoted([entry('1', 'a', null)], committed)).toEqual(['b was skipped']);
-  expect(checkNoted([entry('1', 'a', null), entry('2', 'b', 'a'), entry('2', 'b', 'b')], committed)).toEqual([
-    'entry 2 was noted twice',
-    'b is told twice',
-  ]);
-  expect(checkNoted([entry('1', 'a', null), entry('2', 'b', 'a'), entry('3', 'c', 'b')], committed)).toEqual([
-    'entry 3 tells of c, which was never committed',
-  ]);
+  expect(
+    checkNoted([entry('1', 'a', null), entry('2', 'b', 'a'), entry('2', 'b', 'b')], committed),
+  ).toEqual(['entry 2 was noted twice', 'b is told twice']);
+  expect(
+    checkNoted([entry('1', 'a', null), entry('2', 'b', 'a'), entry('3', 'c', 'b')], committed),
+  ).toEqual(['entry 3 tells of c, which was never committed']);
   expect(checkNoted([entry('2', 'b', 'a'), entry('1', 'a', null)], committed)).toEqual([
     'entry 1 of row 1: expected b before, got null',
     'b is told before a, which its writer had read',

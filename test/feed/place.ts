@@ -39,7 +39,8 @@ export async function openFeedPlace(): Promise<FeedPlace> {
     end: async () => {
       await world.pool.query('SELECT sync.sequence_feed()');
       return (
-        (await world.pool.query<{cursor: string}>('SELECT sync.feed_end() AS cursor')).rows[0]?.cursor ?? ''
+        (await world.pool.query<{cursor: string}>('SELECT sync.feed_end() AS cursor')).rows[0]
+          ?.cursor ?? ''
       );
     },
   };

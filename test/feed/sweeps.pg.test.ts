@@ -44,7 +44,9 @@ test('a first load is four entries, an unchanged sweep none, and what the servic
     table_name: 'customers',
     operation: 'created',
   });
-  expect(news.find(({number, table_name}) => table_name === 'customers' && number === '3')).toMatchObject({
+  expect(
+    news.find(({number, table_name}) => table_name === 'customers' && number === '3'),
+  ).toMatchObject({
     operation: 'changed',
     after: {phone_number: '555-0103'},
   });
@@ -53,7 +55,11 @@ test('a first load is four entries, an unchanged sweep none, and what the servic
 });
 
 test('a worker gives positions by itself', async () => {
-  const backend = await openQueueBackend({redisUrl: null, databaseUrl: world.databaseUrl, log: world.log});
+  const backend = await openQueueBackend({
+    redisUrl: null,
+    databaseUrl: world.databaseUrl,
+    log: world.log,
+  });
   const workers = await startWorkers(world, backend, {
     accountIds: [world.account.accountId],
     keepsSchedules: true,

@@ -8,7 +8,9 @@ beforeAll(async () => {
   place = await openFeedPlace();
   start = await place.end();
   const rowId = await place.sent('customers', {customer_number: 1, id: 101, name: 'Acme'});
-  await place.author(`UPDATE warehouse.customers SET phone_number = '555-0100' WHERE row_id = $1`, [rowId]);
+  await place.author(`UPDATE warehouse.customers SET phone_number = '555-0100' WHERE row_id = $1`, [
+    rowId,
+  ]);
   await place.sent('tasks', {id: 61, name: 'Call'});
 });
 afterAll(() => place?.close());
@@ -20,7 +22,9 @@ test('feed lists what follows a cursor, a line an entry, and names the cursor to
   expect(code).toBe(0);
   expect(stdout.trim().split('\n')).toEqual([
     expect.stringMatching(/^\S+Z {2}acme customers 1 created$/),
-    expect.stringMatching(/^\S+Z {2}acme customers 1 changed by erp: phone_number \(empty\) → 555-0100$/),
+    expect.stringMatching(
+      /^\S+Z {2}acme customers 1 changed by erp: phone_number \(empty\) → 555-0100$/,
+    ),
     expect.stringMatching(/^\S+Z {2}acme tasks 61 created$/),
     `go on with: fieldmirror feed --after ${await place.end()}`,
   ]);
@@ -33,12 +37,17 @@ test('feed --json is one document, whose cursor goes on where it ended', async (
     {table: 'customers', operation: 'created', number: '1', after: {name: 'Acme'}},
   ]);
   const rest = JSON.parse((await feed('--after', page.cursor, '--json')).stdout);
-  expect(rest.entries.map(({operation}: {operation: string}) => operation)).toEqual(['changed', 'created']);
+  expect(rest.entries.map(({operation}: {operation: string}) => operation)).toEqual([
+    'changed',
+    'created',
+  ]);
 });
 
 test('feed --follow prints an entry as soon as it is committed, one JSON a line, and ends when it is told to', async () => {
   const [before] = await place.author('SELECT clock_timestamp()::text AS at');
-  const following = startCommand(['feed', '--after', 'end', '--follow', '--json'], {DATABASE_URL: place.url});
+  const following = startCommand(['feed', '--after', 'end', '--follow', '--json'], {
+    DATABASE_URL: place.url,
+  });
   await untilFollowed(String(before?.at));
   await place.sent('tasks', {id: 62, name: 'Ring'});
   await following.prints(/"number":"62".*\n/);

@@ -40,7 +40,15 @@ function fullSweep(more: Partial<Sweep>): Sweep {
 function stream(name: string, more: Partial<StreamHealth> = {}): StreamHealth {
   const lastEnded = more.lastEnded === undefined ? fullSweep({stream: name}) : more.lastEnded;
   const sweeps = lastEnded === null ? [] : [lastEnded];
-  return {stream: name, rows: 1_234, sweeps, quarantined: 0, lastEnded, provenAt: hoursAgo(3), ...more};
+  return {
+    stream: name,
+    rows: 1_234,
+    sweeps,
+    quarantined: 0,
+    lastEnded,
+    provenAt: hoursAgo(3),
+    ...more,
+  };
 }
 
 function schedule(more: Partial<Schedule> = {}): Schedule {
@@ -116,13 +124,27 @@ describe('what needs a person', () => {
 
   test('is a stream whose last full sweep failed, until one ends otherwise', () => {
     const failed = fullSweep({state: 'failed', error: 'GET /jobs.xml: 500'});
-    const [concern] = findConcerns([account('acme', {streams: [stream('jobs', {lastEnded: failed})]})], now);
-    expect(concern).toMatchObject({kind: 'failed', stream: 'jobs', text: expect.stringContaining('500')});
+    const [concern] = findConcerns(
+      [account('acme', {streams: [stream('jobs', {lastEnded: failed})]})],
+      now,
+    );
+    expect(concern).toMatchObject({
+      kind: 'failed',
+      stream: 'jobs',
+      text: expect.stringContaining('500'),
+    });
   });
 
   test('is a sweep that waits for approval: how many rows would go, and how to let them', () => {
     const waiting = [
-      {sweepId: '12', accountId: '1', stream: 'jobs', endedAt: hoursAgo(1), rows: 120, reasons: ['too many']},
+      {
+        sweepId: '12',
+        accountId: '1',
+        stream: 'jobs',
+        endedAt: hoursAgo(1),
+        rows: 120,
+        reasons: ['too many'],
+      },
     ];
     const [concern, ...others] = findConcerns([account('acme', {waiting})], now);
     expect(others).toEqual([]);
@@ -131,7 +153,9 @@ describe('what needs a person', () => {
   });
 
   test('are records in quarantine', () => {
-    expect(kinds(account('acme', {streams: [stream('jobs', {quarantined: 2})]}))).toEqual(['quarantine']);
+    expect(kinds(account('acme', {streams: [stream('jobs', {quarantined: 2})]}))).toEqual([
+      'quarantine',
+    ]);
   });
 
   test.each([
@@ -170,7 +194,9 @@ describe('what needs a person', () => {
     const concerns = findConcerns([account('acme', {overdue}), account('other', {overdue})], now);
     expect(concerns).toHaveLength(1);
     expect(concerns[0]).toMatchObject({account: null, kind: 'overdue'});
-    expect(concerns[0]?.text).toMatch(/^18 schedules .* 2 days \(acme: schedule 0; .*and 15 more\)$/);
+    expect(concerns[0]?.text).toMatch(
+      /^18 schedules .* 2 days \(acme: schedule 0; .*and 15 more\)$/,
+    );
   });
 });
 
@@ -221,7 +247,9 @@ describe('the drawing', () => {
     expect(text).toMatch(
       /acme: 2 changes need a decision, change 12 the first of them, for 3 h: why \(see: fieldmirror explain A11\)\n/,
     );
-    expect(text).toContain('fieldmirror changes list --state conflict, then fieldmirror changes show 12');
+    expect(text).toContain(
+      'fieldmirror changes list --state conflict, then fieldmirror changes show 12',
+    );
   });
 
   test('lists changes in what the service sends, the newest first, and not without end', () => {
@@ -231,7 +259,11 @@ describe('the drawing', () => {
       kind: 'new' as const,
       detail: 'sent as text; kept in extra',
     };
-    const events = Array.from({length: 30}, (_, n) => ({...event, at: hoursAgo(n), field: `f${n}`}));
+    const events = Array.from({length: 30}, (_, n) => ({
+      ...event,
+      at: hoursAgo(n),
+      field: `f${n}`,
+    }));
     const text = draw([account('acme', {events})]);
     expect(text).toMatch(/seven days:\n {2}2026-11-21 jobs\.f0 new: sent as text; kept in extra\n/);
     expect(text).toContain('f19');
@@ -267,7 +299,9 @@ describe('the drawing', () => {
       account('a'.repeat(60), {streams}, {state: 'stopped', stateReason: 'x'}),
     );
     const reasons = [`because of this and that, ${'word '.repeat(60)}`];
-    const wordy = [stream('jobs', {lastEnded: fullSweep({state: 'uncertified', reasons}), provenAt: null})];
+    const wordy = [
+      stream('jobs', {lastEnded: fullSweep({state: 'uncertified', reasons}), provenAt: null}),
+    ];
     for (const text of [draw([one]), draw(many), draw([account('acme', {streams: wordy})])]) {
       for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(110);
     }

@@ -66,7 +66,9 @@ describe('status', () => {
     expect(code).toBe(0);
     expect(jobs).toMatchObject({lastEnded: {state: 'uncertified', reasons: ['a reason']}});
     expect(Math.round((Date.parse(told.now) - Date.parse(jobs.provenAt)) / 3_600_000)).toBe(6);
-    expect(told.accounts[0].streams.find((each: {stream: string}) => each.stream === 'tasks')).toMatchObject({
+    expect(
+      told.accounts[0].streams.find((each: {stream: string}) => each.stream === 'tasks'),
+    ).toMatchObject({
       provenAt: null,
       lastEnded: null,
     });
@@ -80,7 +82,9 @@ describe('status', () => {
     expect(told.accounts).toHaveLength(1);
     expect(jobs).toMatchObject({provenAt: null, lastEnded: null});
     expect(told.accounts[0].waiting).toEqual([]);
-    expect(await runCommand(['status', '--account', 'acmee'], {DATABASE_URL: database.url})).toMatchObject({
+    expect(
+      await runCommand(['status', '--account', 'acmee'], {DATABASE_URL: database.url}),
+    ).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean acme?'),
     });
@@ -124,7 +128,9 @@ describe('the exit code of status follows its words: it', () => {
   });
 
   test('ends with 1 for an account that is stopped', async () => {
-    await client.query(`UPDATE sync.accounts SET state = 'stopped', state_reason = 'its token is refused'`);
+    await client.query(
+      `UPDATE sync.accounts SET state = 'stopped', state_reason = 'its token is refused'`,
+    );
     expect(await status()).toMatchObject({code: 1, kinds: ['stopped-account']});
   });
 

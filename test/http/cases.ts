@@ -2,7 +2,10 @@
 
 /** One change as a request to the HTTP API and in SQL; $1 is the account. */
 export interface Case {
-  readonly ask: Readonly<Record<string, unknown>> & {readonly table: string; readonly operation: string};
+  readonly ask: Readonly<Record<string, unknown>> & {
+    readonly table: string;
+    readonly operation: string;
+  };
   readonly sql: readonly string[];
 }
 
@@ -35,7 +38,12 @@ export const cases: readonly Case[] = [
     sql: ['DELETE FROM warehouse.customers WHERE account_id = $1 AND customer_number = 2'],
   },
   {
-    ask: {table: 'customer_notes', operation: 'create', parent: {number: 1}, fields: {note: 'Cat\nand dog'}},
+    ask: {
+      table: 'customer_notes',
+      operation: 'create',
+      parent: {number: 1},
+      fields: {note: 'Cat\nand dog'},
+    },
     sql: [
       `INSERT INTO warehouse.customer_notes (account_id, customer_number, note) VALUES ($1, 1, E'Cat\\nand dog')`,
     ],
@@ -53,7 +61,12 @@ export const cases: readonly Case[] = [
       table: 'jobs',
       operation: 'create',
       parent: {number: 3},
-      fields: {name: 'Door', scheduled_on: '2027-07-04 09:30', job_type_id: 4, employee_ids: [502, 501]},
+      fields: {
+        name: 'Door',
+        scheduled_on: '2027-07-04 09:30',
+        job_type_id: 4,
+        employee_ids: [502, 501],
+      },
     },
     sql: [
       `WITH job AS (INSERT INTO warehouse.jobs (account_id, customer_number, name, scheduled_on, job_type_id)
@@ -104,8 +117,15 @@ export const cases: readonly Case[] = [
     ],
   },
   {
-    ask: {table: 'time_entries', operation: 'update', number: 91, fields: {number_of_hours: '1.75'}},
-    sql: [`UPDATE warehouse.time_entries SET number_of_hours = 1.75 WHERE account_id = $1 AND id = 91`],
+    ask: {
+      table: 'time_entries',
+      operation: 'update',
+      number: 91,
+      fields: {number_of_hours: '1.75'},
+    },
+    sql: [
+      `UPDATE warehouse.time_entries SET number_of_hours = 1.75 WHERE account_id = $1 AND id = 91`,
+    ],
   },
   {
     ask: {table: 'time_entries', operation: 'delete', number: 91},
@@ -137,14 +157,20 @@ export const cases: readonly Case[] = [
   },
   {
     ask: {table: 'employees', operation: 'update', number: 1, fields: {name: 'Anne'}},
-    sql: [`UPDATE warehouse.employees SET name = 'Anne' WHERE account_id = $1 AND employee_number = 1`],
+    sql: [
+      `UPDATE warehouse.employees SET name = 'Anne' WHERE account_id = $1 AND employee_number = 1`,
+    ],
   },
   {
     ask: {table: 'employees', operation: 'delete', number: 1},
     sql: ['DELETE FROM warehouse.employees WHERE account_id = $1 AND employee_number = 1'],
   },
   {
-    ask: {table: 'tasks', operation: 'create', fields: {name: 'Buy', scheduled_at: '2027-05-01T10:00:00Z'}},
+    ask: {
+      table: 'tasks',
+      operation: 'create',
+      fields: {name: 'Buy', scheduled_at: '2027-05-01T10:00:00Z'},
+    },
     sql: [
       `INSERT INTO warehouse.tasks (account_id, name, scheduled_at) VALUES ($1, 'Buy', '2027-05-01 10:00Z')`,
     ],

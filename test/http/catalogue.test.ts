@@ -31,7 +31,9 @@ test('labels are the account, its stream, and words of our own', () => {
     'version',
   ];
   const labels = new Set(catalogue.flatMap((metric) => metric.labels));
-  expect([...labels].filter((label) => !['account', 'stream', ...words].includes(label))).toEqual([]);
+  expect([...labels].filter((label) => !['account', 'stream', ...words].includes(label))).toEqual(
+    [],
+  );
 });
 
 test('docs/watching.md lists every metric under its question, and no other', () => {

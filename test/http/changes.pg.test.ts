@@ -25,7 +25,9 @@ test.each(cases)('$ask.operation of $ask.table equals what SQL makes of it', asy
   const {pool, account, stranger} = place;
   const answer = await place.post(ask);
   const refusal = await runSql(pool, stranger.accountId, sql);
-  expect(await readAccount(pool, account.accountId)).toEqual(await readAccount(pool, stranger.accountId));
+  expect(await readAccount(pool, account.accountId)).toEqual(
+    await readAccount(pool, stranger.accountId),
+  );
   if (refusal !== null) {
     expect(answer.status).toBe(422);
     expect(answer.headers.get('content-type')).toBe('application/problem+json');
@@ -33,7 +35,9 @@ test.each(cases)('$ask.operation of $ask.table equals what SQL makes of it', asy
     return;
   }
   expect(answer.status, JSON.stringify(answer.body)).toBe(202);
-  const {rows} = await pool.query('SELECT * FROM sync.changes WHERE account_id = $1', [account.accountId]);
+  const {rows} = await pool.query('SELECT * FROM sync.changes WHERE account_id = $1', [
+    account.accountId,
+  ]);
   expect(rows).toHaveLength(1);
   const {change_id, row_id, fields, base, operation} = rows[0];
   expect(answer.body).toMatchObject({change_id, row_id, fields, base, operation, state: 'pending'});
@@ -87,22 +91,47 @@ async function readAccount(pool: pg.Pool, accountId: string): Promise<unknown> {
 }
 
 describe('several at once', () => {
-  const customer = {table: 'customers', operation: 'create', external_key: 'C-7', fields: {name: 'New'}};
+  const customer = {
+    table: 'customers',
+    operation: 'create',
+    external_key: 'C-7',
+    fields: {name: 'New'},
+  };
 
   test('a customer, a job for it and a note on that, each by another way of naming its parent', async () => {
     const {status, body} = await place.post([
       customer,
-      {table: 'jobs', operation: 'create', external_key: 'J', parent: {index: 0}, fields: {name: 'First'}},
-      {table: 'job_notes', operation: 'create', parent: {external_key: 'J'}, fields: {note: 'Ring twice'}},
+      {
+        table: 'jobs',
+        operation: 'create',
+        external_key: 'J',
+        parent: {index: 0},
+        fields: {name: 'First'},
+      },
+      {
+        table: 'job_notes',
+        operation: 'create',
+        parent: {external_key: 'J'},
+        fields: {note: 'Ring twice'},
+      },
     ]);
     expect(status, JSON.stringify(body)).toBe(202);
     const [made, job, note] = body.changes;
-    expect(job).toMatchObject({table: 'jobs', parent_row_id: made.row_id, waits_for: made.change_id});
+    expect(job).toMatchObject({
+      table: 'jobs',
+      parent_row_id: made.row_id,
+      waits_for: made.change_id,
+    });
     expect(note).toMatchObject({parent_row_id: job.row_id, waits_for: job.change_id});
   });
 
   test('leave nothing when one of them is refused', async () => {
-    const refused = {table: 'job_notes', operation: 'create', parent: {number: 999}, fields: {note: 'x'}};
+    const refused = {
+      table: 'job_notes',
+      operation: 'create',
+      parent: {number: 999},
+      fields: {note: 'x'},
+    };
     const {status, body} = await place.post([customer, refused]);
     expect(status).toBe(422);
     expect(body.errors).toEqual([
@@ -165,8 +194,16 @@ describe('what is asked for', () => {
   test('by external_key is found by it, and one that is taken is refused', async () => {
     const ask = {table: 'customers', operation: 'create', external_key: 'K', fields: {name: 'x'}};
     const {body} = await place.post(ask);
-    const update = {table: 'customers', operation: 'update', external_key: 'K', fields: {name: 'y'}};
-    expect((await place.post(update)).body).toMatchObject({change_id: body.change_id, fields: {name: 'y'}});
+    const update = {
+      table: 'customers',
+      operation: 'update',
+      external_key: 'K',
+      fields: {name: 'y'},
+    };
+    expect((await place.post(update)).body).toMatchObject({
+      change_id: body.change_id,
+      fields: {name: 'y'},
+    });
     const again = await place.post(ask);
     expect(again.status).toBe(422);
     expect(again.body).toMatchObject({detail: 'external_key: another row of the table has it'});
@@ -225,7 +262,12 @@ describe('what is asked for', () => {
   test.each([1 / 3, 0.1234567890123456, 1e21])(
     'of %j, of more digits than are certain, is refused',
     async (price_per_unit) => {
-      const ask = {table: 'job_charges', operation: 'create', parent: {number: 11}, fields: {price_per_unit}};
+      const ask = {
+        table: 'job_charges',
+        operation: 'create',
+        parent: {number: 11},
+        fields: {price_per_unit},
+      };
       const {status, body} = await place.post(ask);
       expect(status).toBe(400);
       expect(body.errors[0].expected).toContain('one of more than 15 digits as text');

@@ -47,7 +47,9 @@ export function readExposition(text: string): Exposition {
 }
 
 function addLine(family: Family | undefined, line: Line, seen: Set<string>): void {
-  const isOwn = (endings[family?.type ?? ''] ?? ['']).some((ending) => line.name === family?.name + ending);
+  const isOwn = (endings[family?.type ?? ''] ?? ['']).some(
+    (ending) => line.name === family?.name + ending,
+  );
   if (family === undefined || !isOwn) throw new Error(`${line.name}: not under its own type`);
   const series = JSON.stringify([line.name, Object.entries(line.labels).toSorted()]);
   if (seen.has(series)) throw new Error(`${series}: told twice`);
@@ -58,12 +60,17 @@ function addLine(family: Family | undefined, line: Line, seen: Set<string>): voi
 function readLine(line: string): Line {
   const [, subject = '', inside = ''] = lineForm.exec(line) ?? [];
   const value = line.slice(line.lastIndexOf(' ') + 1);
-  if (subject === '' || !numberForm.test(value)) throw new Error(`expected a line with a value, got ${line}`);
+  if (subject === '' || !numberForm.test(value))
+    throw new Error(`expected a line with a value, got ${line}`);
   const labels = [...inside.matchAll(new RegExp(label, 'g'))].map(([, key = '', text = '']) => [
     key,
     text.replace(/\\(["\\n])/g, (_all, sign: string) => (sign === 'n' ? '\n' : sign)),
   ]);
-  return {name: subject, labels: Object.fromEntries(labels), value: Number(value.replace('Inf', 'Infinity'))};
+  return {
+    name: subject,
+    labels: Object.fromEntries(labels),
+    value: Number(value.replace('Inf', 'Infinity')),
+  };
 }
 
 /** The value of one series; undefined where it is not told. Every label must be named. */
@@ -75,5 +82,6 @@ export function figureOf(
   const wanted = JSON.stringify(Object.entries(labels).toSorted());
   return exposition
     .get(metric)
-    ?.lines.find((line) => JSON.stringify(Object.entries(line.labels).toSorted()) === wanted)?.value;
+    ?.lines.find((line) => JSON.stringify(Object.entries(line.labels).toSorted()) === wanted)
+    ?.value;
 }

@@ -21,14 +21,36 @@ const hours = (told: Exposition, metric: string, labels: Readonly<Record<string,
 const wordsOf = (told: Exposition, metric: string, label: string) =>
   told
     .get(metric)
-    ?.lines.flatMap(({labels, value}) => (value === 1 ? [`${labels.account} ${labels[label]}`] : []));
+    ?.lines.flatMap(({labels, value}) =>
+      value === 1 ? [`${labels.account} ${labels[label]}`] : [],
+    );
 
 describe('is the data fresh?', () => {
   test('a stream is as old as the start of its last certified sweep, whatever came after', async () => {
-    await addSweep(place, {stream: 'jobs', state: 'certified', startedHoursAgo: 50, endedHoursAgo: 49});
-    await addSweep(place, {stream: 'jobs', state: 'certified', startedHoursAgo: 30, endedHoursAgo: 28});
-    await addSweep(place, {stream: 'jobs', state: 'uncertified', startedHoursAgo: 7, endedHoursAgo: 4});
-    await addSweep(place, {stream: 'jobs', state: 'refreshed', startedHoursAgo: 2, endedHoursAgo: 1});
+    await addSweep(place, {
+      stream: 'jobs',
+      state: 'certified',
+      startedHoursAgo: 50,
+      endedHoursAgo: 49,
+    });
+    await addSweep(place, {
+      stream: 'jobs',
+      state: 'certified',
+      startedHoursAgo: 30,
+      endedHoursAgo: 28,
+    });
+    await addSweep(place, {
+      stream: 'jobs',
+      state: 'uncertified',
+      startedHoursAgo: 7,
+      endedHoursAgo: 4,
+    });
+    await addSweep(place, {
+      stream: 'jobs',
+      state: 'refreshed',
+      startedHoursAgo: 2,
+      endedHoursAgo: 1,
+    });
     const told = await place.scrape();
     expect(hours(told, 'fieldmirror_stream_proven_age_seconds', jobs)).toBe(30);
     expect(hours(told, 'fieldmirror_full_sweep_age_seconds', jobs)).toBe(4);
@@ -45,7 +67,10 @@ describe('is the data fresh?', () => {
     await addPromise(place, 'tasks');
     place.pass();
     const told = await place.scrape();
-    const [customers = {}, tasks = {}] = ['customers', 'tasks'].map((stream) => ({account: 'acme', stream}));
+    const [customers = {}, tasks = {}] = ['customers', 'tasks'].map((stream) => ({
+      account: 'acme',
+      stream,
+    }));
     expect([hours(told, promised, customers), hours(told, age, customers)]).toEqual([1, 3]);
     expect([hours(told, promised, tasks), hours(told, age, tasks)]).toEqual([1, 10]);
     expect(told.get(age)?.lines).toHaveLength(2);
@@ -56,9 +81,9 @@ describe('is the data fresh?', () => {
     const told = await place.scrape();
     expect(told.get('fieldmirror_stream_proven_age_seconds')?.lines).toEqual([]);
     expect(figureOf(told, 'fieldmirror_stream_unproven', jobs)).toBe(1);
-    expect(figureOf(told, 'fieldmirror_stream_unproven', {account: 'other "quoted"', stream: 'tasks'})).toBe(
-      1,
-    );
+    expect(
+      figureOf(told, 'fieldmirror_stream_unproven', {account: 'other "quoted"', stream: 'tasks'}),
+    ).toBe(1);
   });
 
   test('each account is in one state', async () => {
@@ -95,7 +120,10 @@ describe('did the schedule fire?', () => {
     const told = await place.scrape();
     expect(hours(told, 'fieldmirror_schedule_overdue_seconds', {...jobs, mode: 'window'})).toBe(9);
     expect(figureOf(told, 'fieldmirror_schedule_overdue_seconds', {...jobs, mode: 'full'})).toBe(0);
-    const next = figureOf(told, 'fieldmirror_schedule_next_due_timestamp_seconds', {...jobs, mode: 'full'});
+    const next = figureOf(told, 'fieldmirror_schedule_next_due_timestamp_seconds', {
+      ...jobs,
+      mode: 'full',
+    });
     expect(Math.round(((next ?? 0) - Date.now() / 1_000) / 3_600)).toBe(6);
   });
 
@@ -112,7 +140,13 @@ describe('is the load healthy?', () => {
   test('records and pages are those of the last full sweep', async () => {
     const past = {stream: 'jobs', state: 'certified'} as const;
     await addSweep(place, {...past, startedHoursAgo: 9, endedHoursAgo: 8, records: 7, pages: 1});
-    await addSweep(place, {...past, startedHoursAgo: 2, endedHoursAgo: 1, records: 3_332, pages: 113});
+    await addSweep(place, {
+      ...past,
+      startedHoursAgo: 2,
+      endedHoursAgo: 1,
+      records: 3_332,
+      pages: 113,
+    });
     const told = await place.scrape();
     expect(figureOf(told, 'fieldmirror_full_sweep_records', jobs)).toBe(3_332);
     expect(figureOf(told, 'fieldmirror_full_sweep_pages', jobs)).toBe(113);
@@ -120,7 +154,12 @@ describe('is the load healthy?', () => {
 
   test('sweeps that have not ended are counted by state, and records in quarantine while they are open', async () => {
     const {accountId} = place.acme;
-    await requestSweep(place.pool, {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'});
+    await requestSweep(place.pool, {
+      accountId,
+      stream: 'jobs',
+      mode: 'full',
+      requestedBy: 'command',
+    });
     await place.pool.query(
       `INSERT INTO sync.quarantine (account_id, stream, number, reason, xml, xml_hash, resolved_at)
        SELECT $1, 'jobs', number, 'no date', '<job/>', '\\x00', CASE WHEN number = 3 THEN now() END FROM generate_series(1, 3) AS number`,
@@ -130,7 +169,9 @@ describe('is the load healthy?', () => {
     expect(figureOf(told, 'fieldmirror_sweeps_unfinished', {...jobs, state: 'due'})).toBe(1);
     expect(figureOf(told, 'fieldmirror_sweeps_unfinished', {...jobs, state: 'running'})).toBe(0);
     expect(figureOf(told, 'fieldmirror_quarantine_records', jobs)).toBe(2);
-    expect(figureOf(told, 'fieldmirror_quarantine_records', {account: 'acme', stream: 'tasks'})).toBe(0);
+    expect(
+      figureOf(told, 'fieldmirror_quarantine_records', {account: 'acme', stream: 'tasks'}),
+    ).toBe(0);
   });
 
   test('rows of a table are what Postgres believes, and no table is counted', async () => {
@@ -153,13 +194,15 @@ describe('is the way back flowing?', () => {
     await addChange(place, 'Tobias Lindqvist', `requested_at = now() - interval '7 hours'`);
     await addChange(place, 'Mei Castellanos', `state = 'conflict', reason = 'several match'`);
     const told = await place.scrape();
-    const open = (state: string) => figureOf(told, 'fieldmirror_changes_open', {account: 'acme', state});
+    const open = (state: string) =>
+      figureOf(told, 'fieldmirror_changes_open', {account: 'acme', state});
     expect([open('pending'), open('conflict'), open('held')]).toEqual([2, 1, 0]);
     const pending = {account: 'acme', state: 'pending'};
     expect(hours(told, 'fieldmirror_changes_oldest_age_seconds', pending)).toBe(7);
     const held = {account: 'acme', state: 'held'};
     expect(figureOf(told, 'fieldmirror_changes_oldest_age_seconds', held)).toBeUndefined();
-    const late = (reason: string) => figureOf(told, 'fieldmirror_changes_late', {account: 'acme', reason});
+    const late = (reason: string) =>
+      figureOf(told, 'fieldmirror_changes_late', {account: 'acme', reason});
     expect([late('conflict'), late('untaken')]).toEqual([1, 0]);
   });
 });
@@ -174,7 +217,9 @@ describe('has the source changed shape?', () => {
     const told = await place.scrape();
     const events = (account: string, kind: string) =>
       figureOf(told, 'fieldmirror_field_events_total', {account, kind});
-    expect([events('acme', 'new'), events('acme', 'vanished'), events('acme', 'retyped')]).toEqual([1, 2, 0]);
+    expect([events('acme', 'new'), events('acme', 'vanished'), events('acme', 'retyped')]).toEqual([
+      1, 2, 0,
+    ]);
     expect(events('other "quoted"', 'vanished')).toBe(0);
     expect((await place.scrape()).get('fieldmirror_field_events_total')).toEqual(
       told.get('fieldmirror_field_events_total'),

@@ -29,7 +29,13 @@ interface Document {
 
 const years = fc.constantFrom('0000', '0001', '1582', '1970', '2027', '2100', '9999');
 const days = fc.constantFrom('01-01', '02-29', '02-30', '12-31', '00-00', '13-01');
-const clocks = fc.constantFrom('00:00:00', '23:59:59', '23:59:60', '24:00:00', '12:00:00.123456789');
+const clocks = fc.constantFrom(
+  '00:00:00',
+  '23:59:59',
+  '23:59:60',
+  '24:00:00',
+  '12:00:00.123456789',
+);
 const offsets = fc.constantFrom('Z', '+00:00', '-00:00', '+14:59', '-14:59', '+15:00', '', '+0530');
 const instants = fc
   .tuple(years, days, clocks, offsets)
@@ -66,7 +72,12 @@ const texts = fc.oneof(
 );
 const tokens = fc.oneof(
   fc
-    .tuple(fc.constantFrom(...allTables.map(({name}) => name)), numbers, fc.boolean(), fc.option(instants))
+    .tuple(
+      fc.constantFrom(...allTables.map(({name}) => name)),
+      numbers,
+      fc.boolean(),
+      fc.option(instants),
+    )
     .map(([table, afterRowId, showsDeleted, changedSince]) =>
       packPlace({table, afterRowId, showsDeleted, changedSince}),
     ),
@@ -96,7 +107,9 @@ test('every parameter of every list', async () => {
     readonly pairs: readonly (readonly [number, string])[];
   }) => {
     const {path = '', parameters = []} = lists[list % lists.length] ?? {};
-    const named = pairs.map(([at, value]) => [parameters[at % parameters.length] ?? 'x', value] as const);
+    const named = pairs.map(
+      ([at, value]) => [parameters[at % parameters.length] ?? 'x', value] as const,
+    );
     isAnswered(
       await place.get(
         `${path}?${named.map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`).join('&')}`,
@@ -112,8 +125,16 @@ test.each(['0000-01-01T00:00:00Z', '0000-12-31T23:59:59-14:00'])(
   'the year that Postgres does not have is refused in words: %s',
   async (since) => {
     const asked = await place.get(`/v1/tasks?changed_since=${encodeURIComponent(since)}`);
-    expect(asked).toMatchObject({status: 400, body: {errors: [{in: 'query', at: 'changed_since'}]}});
-    const page = packPlace({table: 'tasks', afterRowId: '1', showsDeleted: false, changedSince: since});
+    expect(asked).toMatchObject({
+      status: 400,
+      body: {errors: [{in: 'query', at: 'changed_since'}]},
+    });
+    const page = packPlace({
+      table: 'tasks',
+      afterRowId: '1',
+      showsDeleted: false,
+      changedSince: since,
+    });
     expect(await place.get(`/v1/tasks?page=${page}`)).toMatchObject({
       status: 400,
       body: {errors: [{in: 'query', at: 'page'}]},
@@ -131,7 +152,9 @@ test('every page token with every table', async () => {
   await fc.assert(
     fc.asyncProperty(forged, async ([table, afterRowId, showsDeleted, changedSince]) =>
       isAnswered(
-        await place.get(`/v1/${table}?page=${packPlace({table, afterRowId, showsDeleted, changedSince})}`),
+        await place.get(
+          `/v1/${table}?page=${packPlace({table, afterRowId, showsDeleted, changedSince})}`,
+        ),
       ),
     ),
     {numRuns: 300},
@@ -152,7 +175,13 @@ test('every number of a change, and every key of a request', async () => {
 });
 
 test('every field of everything that can be written', async () => {
-  const wanted = fc.oneof(values, fc.boolean(), fc.constant(null), fc.double(), fc.maxSafeInteger());
+  const wanted = fc.oneof(
+    values,
+    fc.boolean(),
+    fc.constant(null),
+    fc.double(),
+    fc.maxSafeInteger(),
+  );
   const change = fc.record({
     writes: fc.constantFrom(...allWrites),
     operation: fc.constantFrom('create', 'update'),
@@ -165,7 +194,9 @@ test('every field of everything that can be written', async () => {
       const {table, parent} = writes;
       const name = table.writable[field % table.writable.length]?.name ?? '';
       const where = operation === 'update' ? {number} : parent === null ? {} : {parent: {number}};
-      isAnswered(await place.post({table: table.name, operation, ...where, fields: {[name]: value}}));
+      isAnswered(
+        await place.post({table: table.name, operation, ...where, fields: {[name]: value}}),
+      );
     }),
     {numRuns: 250},
   );

@@ -108,28 +108,40 @@ test.each(flawed)('%s is refused where it stands', async (_what, body, at) => {
     type: 'urn:fieldmirror:problem:invalid',
     title: 'Bad Request',
     status: 400,
-    errors: [{in: 'body', at, expected: expect.stringMatching(/\S/), got: expect.stringMatching(/\S/)}],
+    errors: [
+      {in: 'body', at, expected: expect.stringMatching(/\S/), got: expect.stringMatching(/\S/)},
+    ],
   });
 });
 
 test('what was expected is said, and what came', async () => {
-  const {body} = await place.post([update({name: 7, nam: 'x'}), {...update({}), operation: 'upsert'}]);
+  const {body} = await place.post([
+    update({name: 7, nam: 'x'}),
+    {...update({}), operation: 'upsert'},
+  ]);
   expect(body.detail).toBe('/0/fields/name: expected string, got 7');
   expect(body.errors).toMatchObject([
     {at: '/0/fields/name', expected: 'string', got: '7'},
-    {at: '/0/fields/nam', expected: expect.stringMatching(/^one of name, phone_number, /), got: '"x"'},
+    {
+      at: '/0/fields/nam',
+      expected: expect.stringMatching(/^one of name, phone_number, /),
+      got: '"x"',
+    },
     {at: '/1/operation', expected: 'one of create, update, delete', got: '"upsert"'},
   ]);
 });
 
 describe('what is no JSON', () => {
-  test.each(['{', '{"a":1}}', '{"__proto__":{"x":1}}', '{"constructor":{"prototype":{}}}', '\u0000'])(
-    'is refused: %j',
-    async (body) => {
-      const answer = await place.post(body);
-      expect(answer).toMatchObject({status: 400, body: {type: 'urn:fieldmirror:problem:invalid'}});
-    },
-  );
+  test.each([
+    '{',
+    '{"a":1}}',
+    '{"__proto__":{"x":1}}',
+    '{"constructor":{"prototype":{}}}',
+    '\u0000',
+  ])('is refused: %j', async (body) => {
+    const answer = await place.post(body);
+    expect(answer).toMatchObject({status: 400, body: {type: 'urn:fieldmirror:problem:invalid'}});
+  });
 
   test('nor is said to be is refused', async () => {
     const headers = {'content-type': 'text/plain'};
@@ -156,5 +168,7 @@ test('no page of another origin is let in', async () => {
   const headers = {origin: 'https://evil.example', 'access-control-request-method': 'POST'};
   const answer = await fetch(`${place.url}/v1/changes`, {method: 'OPTIONS', headers});
   expect(answer.status).toBe(401);
-  expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+  expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual(
+    [],
+  );
 });

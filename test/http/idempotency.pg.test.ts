@@ -22,7 +22,10 @@ describe('the same key', () => {
     expect(first.status).toBe(202);
     await place.pool.query('SELECT sync.cancel_change($1)', [first.body.change_id]);
     const again = await once(create);
-    expect(again).toMatchObject({status: 200, body: {change_id: first.body.change_id, state: 'cancelled'}});
+    expect(again).toMatchObject({
+      status: 200,
+      body: {change_id: first.body.change_id, state: 'cancelled'},
+    });
     expect(await countChanges()).toBe(1);
   });
 
@@ -40,7 +43,8 @@ describe('the same key', () => {
       ...ask,
       fields: {employee_id: 501, number_of_hours: 2, started_on: '2026-05-05T10:00:00Z'},
     });
-    const fields = '{"number_of_hours": "2", "started_on": "2026-05-05T10:00:00Z", "employee_id": "501"}';
+    const fields =
+      '{"number_of_hours": "2", "started_on": "2026-05-05T10:00:00Z", "employee_id": "501"}';
     const again = await once(
       `{ "parent": {"number": "11"}, "fields": ${fields}, "operation": "create", "table": "time_entries" }`,
     );
@@ -64,7 +68,10 @@ describe('the same key', () => {
 
   test('of another account is another request', async () => {
     await once(create);
-    const other = await place.post(create, {key: place.keys.strange, headers: {'idempotency-key': 'k-1'}});
+    const other = await place.post(create, {
+      key: place.keys.strange,
+      headers: {'idempotency-key': 'k-1'},
+    });
     expect(other.status).toBe(202);
     expect(await countChanges()).toBe(2);
   });
@@ -76,7 +83,9 @@ describe('the same key', () => {
 
   test('is free again after its time', async () => {
     await once(create);
-    await place.pool.query(`UPDATE sync.api_requests SET requested_at = now() - interval '31 days'`);
+    await place.pool.query(
+      `UPDATE sync.api_requests SET requested_at = now() - interval '31 days'`,
+    );
     expect((await once({...create, fields: {name: 'x'}})).status).toBe(202);
   });
 });
@@ -106,10 +115,16 @@ describe('a repeated update', () => {
   });
 });
 
-test.each(['', 'a b', 'ä'.repeat(2), 'x'.repeat(201)])('a key that is none is refused: %j', async (key) => {
-  const answer = await place.post(create, {
-    headers: {'idempotency-key': Buffer.from(key).toString('latin1')},
-  });
-  expect(answer).toMatchObject({status: 400, body: {errors: [{in: 'header', at: 'idempotency-key'}]}});
-  expect(await countChanges()).toBe(0);
-});
+test.each(['', 'a b', 'ä'.repeat(2), 'x'.repeat(201)])(
+  'a key that is none is refused: %j',
+  async (key) => {
+    const answer = await place.post(create, {
+      headers: {'idempotency-key': Buffer.from(key).toString('latin1')},
+    });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: {errors: [{in: 'header', at: 'idempotency-key'}]},
+    });
+    expect(await countChanges()).toBe(0);
+  },
+);

@@ -14,7 +14,13 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 const task = {table: 'tasks', operation: 'create', fields: {name: 'x'}};
-const paths = ['/v1/customers', '/v1/openapi.json', '/v1/changes/1', '/v1/nothing', '/v1/customers?limit=x'];
+const paths = [
+  '/v1/customers',
+  '/v1/openapi.json',
+  '/v1/changes/1',
+  '/v1/nothing',
+  '/v1/customers?limit=x',
+];
 
 describe('without a key that opens', () => {
   test.each(paths)('%s is answered 401, and nothing more', async (path) => {
@@ -43,19 +49,26 @@ describe('without a key that opens', () => {
   });
 
   test('another scheme does not open', async () => {
-    const headers = {authorization: `Basic ${Buffer.from(`${place.keys.writer}:`).toString('base64')}`};
+    const headers = {
+      authorization: `Basic ${Buffer.from(`${place.keys.writer}:`).toString('base64')}`,
+    };
     expect((await place.get('/v1/customers', {key: null, headers})).status).toBe(401);
   });
 
   test('health is told, and nothing but that', async () => {
-    expect(await place.get('/livez', {key: null})).toMatchObject({status: 200, body: {status: 'ok'}});
+    expect(await place.get('/livez', {key: null})).toMatchObject({
+      status: 200,
+      body: {status: 'ok'},
+    });
   });
 });
 
 test('a revoked key opens nothing from then on', async () => {
   const {accountId} = place.account;
   const key =
-    (await addApiKey(place.pool, {name: 'old', accountId, role: 'operator', masks: false}))?.reveal() ?? '';
+    (
+      await addApiKey(place.pool, {name: 'old', accountId, role: 'operator', masks: false})
+    )?.reveal() ?? '';
   expect((await place.get('/v1/tasks', {key})).status).toBe(200);
   expect(await revokeApiKey(place.pool, 'old')).toBe(true);
   expect((await place.get('/v1/tasks', {key})).status).toBe(401);
@@ -71,9 +84,12 @@ test('a key to read does not write', async () => {
 });
 
 test('the last use of a key is known to the minute', async () => {
-  await place.pool.query(`UPDATE sync.api_keys SET last_used_at = '2026-01-01Z' WHERE name = 'erp'`);
+  await place.pool.query(
+    `UPDATE sync.api_keys SET last_used_at = '2026-01-01Z' WHERE name = 'erp'`,
+  );
   await Promise.all([1, 2, 3].map(() => place.get('/v1/tasks?limit=1')));
-  const used = async () => (await listApiKeys(place.pool)).find(({name}) => name === 'erp')?.lastUsedAt;
+  const used = async () =>
+    (await listApiKeys(place.pool)).find(({name}) => name === 'erp')?.lastUsedAt;
   const first = await used();
   expect(first).toMatch(/:00Z$/);
   expect(first).not.toBe('2026-01-01T00:00:00Z');
@@ -127,8 +143,12 @@ describe('fieldmirror', () => {
 
   test('keys says what is wrong with a name', async () => {
     const {account} = place;
-    expect((await run('keys', 'add', 'erp', '--account', account.name)).stderr).toContain('already');
-    expect((await run('keys', 'add', 'a b', '--account', account.name)).stderr).toContain('up to 50 letters');
+    expect((await run('keys', 'add', 'erp', '--account', account.name)).stderr).toContain(
+      'already',
+    );
+    expect((await run('keys', 'add', 'a b', '--account', account.name)).stderr).toContain(
+      'up to 50 letters',
+    );
     expect((await run('keys', 'add', 'new')).stderr).toContain('which account?');
     expect(await run('keys', 'revoke', 'erb')).toMatchObject({
       code: 2,

@@ -35,7 +35,12 @@ async function countWaiting(): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-const rename = (name: string) => ({table: 'customers', operation: 'update', number: 1, fields: {name}});
+const rename = (name: string) => ({
+  table: 'customers',
+  operation: 'update',
+  number: 1,
+  fields: {name},
+});
 const lockCustomer =
   'SELECT FROM warehouse.customers WHERE customer_number = 1 AND account_id = 1 FOR UPDATE';
 
@@ -100,7 +105,9 @@ test('a write that waits too long for a row says so, and has done nothing', asyn
     type: 'urn:fieldmirror:problem:locked',
     detail: expect.stringContaining('another transaction'),
   });
-  const {rowCount} = await place.pool.query(`SELECT FROM sync.changes WHERE fields ->> 'name' = 'Never'`);
+  const {rowCount} = await place.pool.query(
+    `SELECT FROM sync.changes WHERE fields ->> 'name' = 'Never'`,
+  );
   expect(rowCount).toBe(0);
 });
 

@@ -49,7 +49,12 @@ describe('GET /v1/changes', () => {
   });
 
   test('finds the changes of a row by its key, and none of another account', async () => {
-    await place.post({table: 'customers', operation: 'create', external_key: 'C-88', fields: {name: 'New'}});
+    await place.post({
+      table: 'customers',
+      operation: 'create',
+      external_key: 'C-88',
+      fields: {name: 'New'},
+    });
     expect((await place.get('/v1/changes?external_key=C-88')).body.changes).toMatchObject([
       {operation: 'create', external_key: 'C-88'},
     ]);
@@ -113,7 +118,11 @@ describe('POST /v1/changes/decide', () => {
       before: {held: writeNumbers([two, three])},
       after: {verb: 'release', decided: {pending: writeNumbers([two, three])}, refused: {}},
     });
-    const given = await send('/v1/changes/decide', {decision: 'cancel', filter: {}, reason: 'typed twice'});
+    const given = await send('/v1/changes/decide', {
+      decision: 'cancel',
+      filter: {},
+      reason: 'typed twice',
+    });
     expect(given.body.changes.map(({state}: {state: string | null}) => state)).toEqual([
       ...[null, 'cancelled', 'cancelled'],
     ]);
@@ -128,10 +137,12 @@ describe('POST /v1/changes/decide', () => {
     const {rows} = await place.pool.query('SELECT change_id FROM sync.changes');
     const ids = rows.map(({change_id}) => change_id);
     const {body} = await send('/v1/changes/decide', {decision: 'hold', change_ids: ids});
-    expect(body.changes.filter(({state}: {state: string}) => state === 'held')).toHaveLength(10_000);
-    expect((await send('/v1/changes/decide', {decision: 'hold', change_ids: [...ids, '1']})).status).toBe(
-      400,
+    expect(body.changes.filter(({state}: {state: string}) => state === 'held')).toHaveLength(
+      10_000,
     );
+    expect(
+      (await send('/v1/changes/decide', {decision: 'hold', change_ids: [...ids, '1']})).status,
+    ).toBe(400);
   });
 
   test.each([
@@ -154,7 +165,9 @@ describe('POST /v1/changes/decide', () => {
       {state: null, refusal: `change ${one}: there is none of that number`},
     ]);
     expect((await send('/v1/changes/decide', ask, place.keys.reader)).status).toBe(403);
-    expect((await send('/v1/changes/undo', {change_ids: [one]}, place.keys.reader)).status).toBe(403);
+    expect((await send('/v1/changes/undo', {change_ids: [one]}, place.keys.reader)).status).toBe(
+      403,
+    );
     expect((await place.get(`/v1/changes/${one}`)).body.state).toBe('pending');
     expect(await lastAudit()).toBeUndefined();
   });
@@ -162,9 +175,10 @@ describe('POST /v1/changes/decide', () => {
 
 test('POST /v1/changes/undo gives up what was not sent, and holds what takes back what is done', async () => {
   const [one, two, three] = await make();
-  await place.pool.query(`UPDATE sync.changes SET state = 'done', settled_at = now() WHERE change_id = $1`, [
-    one,
-  ]);
+  await place.pool.query(
+    `UPDATE sync.changes SET state = 'done', settled_at = now() WHERE change_id = $1`,
+    [one],
+  );
   const {body} = await send('/v1/changes/undo', {filter: {batch: 'import 4711'}});
   const [{undone_by: undoId}] = body.changes;
   expect(body).toEqual({
@@ -179,11 +193,23 @@ test('POST /v1/changes/undo gives up what was not sent, and holds what takes bac
     ...{batch: 'undo of import 4711', requested_by: 'http: erp'},
   });
   expect(await lastAudit()).toMatchObject({
-    ...{action: 'changes.undo', name: 'http: erp', account_id: place.account.accountId, subject: '2 changes'},
+    ...{
+      action: 'changes.undo',
+      name: 'http: erp',
+      account_id: place.account.accountId,
+      subject: '2 changes',
+    },
     before: {done: one, pending: two},
-    after: {batch: 'undo of import 4711', undone: {held: one, cancelled: two}, made: undoId, left: {}},
+    after: {
+      batch: 'undo of import 4711',
+      undone: {held: one, cancelled: two},
+      made: undoId,
+      left: {},
+    },
   });
-  expect((await send('/v1/changes/undo', {change_ids: [three, '999999']})).body.changes).toMatchObject([
+  expect(
+    (await send('/v1/changes/undo', {change_ids: [three, '999999']})).body.changes,
+  ).toMatchObject([
     {change_id: three, outcome: 'cancelled'},
     {change_id: '999999', outcome: null},
   ]);

@@ -33,7 +33,10 @@ describe('the metrics', () => {
     place = await openTelemetry();
     await fillWarehouse(place);
     const {status, headers, text} = await place.get('/metrics');
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    expect([status, headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ]);
     const told = readExposition(text);
     for (const {name, type, labels, help} of catalogue) {
       const family = told.get(name);

@@ -54,7 +54,9 @@ function answerOf(path: string, method: string, status: string, type = 'applicat
 test('is OpenAPI 3.1, and every reference in it leads somewhere', () => {
   expect(document.openapi).toBe('3.1.0');
   expect(document.components.securitySchemes.key).toEqual({type: 'http', scheme: 'bearer'});
-  const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref = '']) => ref);
+  const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(
+    ([, ref = '']) => ref,
+  );
   expect(refs.length).toBeGreaterThan(10);
   for (const ref of refs) expect(lookUp(ref), ref).toBeTypeOf('object');
   expect(Object.keys(document.paths).sort()).toEqual(
@@ -72,7 +74,8 @@ test('is OpenAPI 3.1, and every reference in it leads somewhere', () => {
 test('has every column of every table, with its comment', () => {
   for (const table of allTables) {
     const {properties} = document.components.schemas[`row_${table.name}`];
-    for (const {name, comment} of table.columns) expect(properties[name]?.description, name).toBe(comment);
+    for (const {name, comment} of table.columns)
+      expect(properties[name]?.description, name).toBe(comment);
   }
 });
 
@@ -128,7 +131,9 @@ describe('promises what comes of', () => {
       ['undo', {change_ids: [change_id, '999999']}],
     ] as const) {
       const path = `/v1/changes/${name}`;
-      const request = schemaOf(document.paths[path].post.requestBody.content['application/json'].schema);
+      const request = schemaOf(
+        document.paths[path].post.requestBody.content['application/json'].schema,
+      );
       expect(() => request.parse(ask)).not.toThrow();
       const {status, body} = await place.post(ask, {path});
       expect(answerOf(path, 'post', `${status}`).parse(body)).toEqual(body);

@@ -32,7 +32,9 @@ const counting: ReadonlySet<string> = new Set(['rate', 'increase']);
 /** The family of a metric, also of `_bucket`, `_sum` and `_count` of a histogram. */
 function familyOf(metric: string): Family {
   const family =
-    metric === 'up' ? up : (told.get(metric) ?? told.get(metric.replace(/_(?:bucket|sum|count)$/, '')));
+    metric === 'up'
+      ? up
+      : (told.get(metric) ?? told.get(metric.replace(/_(?:bucket|sum|count)$/, '')));
   if (family === undefined) throw new Error(`${metric}: the exporter has no such metric`);
   if (family.name !== metric && family.type !== 'histogram')
     throw new Error(`${metric}: of a ${family.type}`);
@@ -95,7 +97,9 @@ describe('the alert rules', () => {
       const {uses, groups} = readExpression(rule.expression);
       const named = [...texts.matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label);
       // What is grouped away is not there any more to be named.
-      expect(groups.length > 0 ? groups : uses.flatMap(labelsOf)).toEqual(expect.arrayContaining(named));
+      expect(groups.length > 0 ? groups : uses.flatMap(labelsOf)).toEqual(
+        expect.arrayContaining(named),
+      );
       const verbs = [...texts.matchAll(/fieldmirror (\w+)/g)].map(([, verb]) => verb);
       for (const verb of verbs) expect(operating).toMatch(new RegExp(`^\\| \`${verb}\\b`, 'm'));
       expect(Object.keys(rule.annotations)).toEqual(['summary', 'action']);
@@ -106,7 +110,10 @@ describe('the alert rules', () => {
     const config = parse(readFileSync(join(import.meta.dirname, '../ops/prometheus.yml'), 'utf8'));
     expect(config.rule_files).toEqual(['alerts.yml']);
     const [scrape] = config.scrape_configs;
-    expect(scrape).toMatchObject({job_name: 'fieldmirror', static_configs: [{targets: ['127.0.0.1:8086']}]});
+    expect(scrape).toMatchObject({
+      job_name: 'fieldmirror',
+      static_configs: [{targets: ['127.0.0.1:8086']}],
+    });
     expect((await place.get(scrape.metrics_path ?? '/metrics')).status).toBe(200);
   });
 });
@@ -122,7 +129,8 @@ describe('the dashboard', () => {
   });
 
   test('offers the accounts that there are', () => {
-    const [, metric = '', label] = /^label_values\((\w+), (\w+)\)$/.exec(readAccountQuery() ?? '') ?? [];
+    const [, metric = '', label] =
+      /^label_values\((\w+), (\w+)\)$/.exec(readAccountQuery() ?? '') ?? [];
     expect(labelsOf({metric})).toContain(label);
   });
 
@@ -142,7 +150,8 @@ describe('the dashboard', () => {
 function unitOf({metric, functions}: Use, expression: string): string {
   const isRate = functions.includes('rate') && !functions.includes('histogram_quantile');
   if (isRate && expression.includes(' / ')) return 'percentunit';
-  if (metric.endsWith('_timestamp_seconds')) return expression.startsWith('1000 * ') ? 'dateTimeFromNow' : '';
+  if (metric.endsWith('_timestamp_seconds'))
+    return expression.startsWith('1000 * ') ? 'dateTimeFromNow' : '';
   if (metric.startsWith('process_cpu')) return 'none';
   if (/_seconds_sum$/.test(metric)) return 'percentunit';
   if (/_bytes_total$/.test(metric)) return 'Bps';

@@ -70,8 +70,16 @@ export const rowsOfService = [
 export async function openPlace({lockTimeoutMs = 1_000} = {}): Promise<Place> {
   const database = await createDatabase(inject('warehouseTemplate'));
   const pool = openPool(database.url, {max: 12, applicationName: 'test'});
-  const account = await upsertAccount(pool, {name: 'acme', apiUrl: 'https://example.com/acme', timeZone});
-  const stranger = await upsertAccount(pool, {name: 'other', apiUrl: 'https://example.com/other', timeZone});
+  const account = await upsertAccount(pool, {
+    name: 'acme',
+    apiUrl: 'https://example.com/acme',
+    timeZone,
+  });
+  const stranger = await upsertAccount(pool, {
+    name: 'other',
+    apiUrl: 'https://example.com/other',
+    timeZone,
+  });
   for (const {accountId} of [account, stranger]) await fill(pool, accountId);
   const make = async (name: string, {accountId}: Account, role: Role) =>
     (await addApiKey(pool, {name, accountId, role, masks: false}))?.reveal() ?? '';
@@ -84,8 +92,18 @@ export async function openPlace({lockTimeoutMs = 1_000} = {}): Promise<Place> {
   const destination = {write: (line: string) => logged.push(line)};
   const log = createLogger({level: 'debug', secrets: [], destination});
   const pools = openPools(database.url, {lockTimeoutMs});
-  const api = await openServer({pools, log, host: '127.0.0.1', port: 0, console: plainConsole(database.url)});
-  const call = async (method: string, path: string, {body, key = keys.writer, headers = {}}: Call) => {
+  const api = await openServer({
+    pools,
+    log,
+    host: '127.0.0.1',
+    port: 0,
+    console: plainConsole(database.url),
+  });
+  const call = async (
+    method: string,
+    path: string,
+    {body, key = keys.writer, headers = {}}: Call,
+  ) => {
     const answer = await fetch(api.url + path, {
       method,
       headers: {

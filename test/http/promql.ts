@@ -57,7 +57,8 @@ export function readExpression(expression: string): Expression {
         at = end + 1;
       } else at = end;
     } else if (kind === 'word' && !joining.has(text) && next !== '(' && !grouping.has(next ?? '')) {
-      const end = next === '{' ? tokens.findIndex((each, place) => place > at && each.text === '}') : at;
+      const end =
+        next === '{' ? tokens.findIndex((each, place) => place > at && each.text === '}') : at;
       const functions = around.filter((name) => name !== '').toReversed();
       uses.push({metric: text, matchers: readMatchers(tokens.slice(at + 2, end)), functions});
       at = end;
@@ -73,7 +74,11 @@ function readMatchers(tokens: readonly Token[]): Matcher[] {
   const labels = tokens.filter(({text}) => text !== ',');
   return Array.from({length: labels.length / 3}, (_, at) => {
     const [label, operator, value] = labels.slice(at * 3, at * 3 + 3).map(({text}) => text);
-    return {label: label ?? '', operator: operator as Matcher['operator'], value: JSON.parse(value ?? '""')};
+    return {
+      label: label ?? '',
+      operator: operator as Matcher['operator'],
+      value: JSON.parse(value ?? '""'),
+    };
   });
 }
 

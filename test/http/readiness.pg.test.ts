@@ -49,7 +49,9 @@ test('while the warehouse is away is red, tells no address, and is green when it
   const {body, checks} = await look();
   expect(checks.warehouse?.next).toContain('fieldmirror doctor');
   expect(JSON.stringify(body)).not.toContain('127.0.0.1');
-  expect(place.logged.map((line) => JSON.parse(line).msg)).toEqual(['readyz: the warehouse does not answer']);
+  expect(place.logged.map((line) => JSON.parse(line).msg)).toEqual([
+    'readyz: the warehouse does not answer',
+  ]);
   place.line.turnTo(place.postgresPort);
   expect(await verdicts()).toEqual([200, 'warehouse ok, migrations ok, workers ok']);
 });

@@ -32,7 +32,10 @@ beforeEach(async () => {
     allowHttp: true,
     transport: {retry: {attempts: 3, sleep: async () => {}}, concurrency: {initial: 4, max: 4}},
   });
-  await accounts.give(place.acme.accountId, {apiUrl: service.url, token: new Secret('canary-token-4711')});
+  await accounts.give(place.acme.accountId, {
+    apiUrl: service.url,
+    token: new Secret('canary-token-4711'),
+  });
 });
 afterEach(async () => {
   await accounts.close();
@@ -52,9 +55,11 @@ test('each attempt is counted by how it ended, with what it cost and what was le
   accounts.observe(place.requests);
   statuses = [429, 0, 200];
   await readPage();
-  expect([await countRequests('429'), await countRequests('network'), await countRequests('200')]).toEqual([
-    1, 1, 1,
-  ]);
+  expect([
+    await countRequests('429'),
+    await countRequests('network'),
+    await countRequests('200'),
+  ]).toEqual([1, 1, 1]);
   const told = await place.scrape();
   const duration = told.get('fieldmirror_service_request_duration_seconds')?.lines ?? [];
   expect(duration.find(({name}) => name.endsWith('_count'))).toMatchObject({
@@ -62,7 +67,9 @@ test('each attempt is counted by how it ended, with what it cost and what was le
     value: 3,
   });
   expect(figureOf(told, 'fieldmirror_service_concurrency', {account: 'acme'})).toBeLessThan(4);
-  expect(figureOf(told, 'fieldmirror_service_answer_bytes_total', {account: 'acme'})).toBeGreaterThan(0);
+  expect(
+    figureOf(told, 'fieldmirror_service_answer_bytes_total', {account: 'acme'}),
+  ).toBeGreaterThan(0);
 });
 
 test('of an account that is open already, requests are counted from then on', async () => {
@@ -80,7 +87,8 @@ test('a write is counted as an attempt, by the fate that is known of it', async 
   const write = {method: 'PUT', path: '/jobs/7.xml', body: '<job/>'} as const;
   statuses = [200, 422, 0];
   const outcomes: string[] = [];
-  for (let attempt = 0; attempt < 3; attempt++) outcomes.push((await transport.write(write)).outcome);
+  for (let attempt = 0; attempt < 3; attempt++)
+    outcomes.push((await transport.write(write)).outcome);
   expect(outcomes).toEqual(['done', 'refused', 'in-doubt']);
   const told = await place.scrape();
   const attempts = (outcome: string) =>

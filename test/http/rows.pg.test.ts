@@ -94,11 +94,14 @@ test('changed_since lists what was written since', async () => {
   const {rows} = await place.pool.query<{at: string}>('SELECT clock_timestamp() AS at');
   const since = rows[0]?.at ?? '';
   await addTasks(9000, 2);
-  expect((await readAll(`limit=1&changed_since=${since}`)).map(({id}) => id)).toEqual(['9000', '9001']);
+  expect((await readAll(`limit=1&changed_since=${since}`)).map(({id}) => id)).toEqual([
+    '9000',
+    '9001',
+  ]);
   const offset = since.replace('Z', '+00:00');
-  expect((await place.get(`/v1/tasks?changed_since=${encodeURIComponent(offset)}`)).body.rows).toHaveLength(
-    2,
-  );
+  expect(
+    (await place.get(`/v1/tasks?changed_since=${encodeURIComponent(offset)}`)).body.rows,
+  ).toHaveLength(2);
   const unescaped = await place.get(`/v1/tasks?changed_since=${offset}`);
   expect(unescaped.status).toBe(400);
   expect(unescaped.body.errors[0]).toMatchObject({in: 'query', at: 'changed_since'});
@@ -141,11 +144,14 @@ describe('a page token', () => {
     packPlace({...good, afterRowId: '99999999999999999999'}),
     packPlace({...good, changedSince: 'yesterday'}),
   ];
-  test.each(foreign)('that the HTTP API never gave for this list is refused: %.40s', async (page) => {
-    const {status, body} = await place.get(`/v1/tasks?page=${encodeURIComponent(page)}`);
-    expect(status).toBe(400);
-    expect(body.errors[0]).toMatchObject({in: 'query', at: 'page'});
-  });
+  test.each(foreign)(
+    'that the HTTP API never gave for this list is refused: %.40s',
+    async (page) => {
+      const {status, body} = await place.get(`/v1/tasks?page=${encodeURIComponent(page)}`);
+      expect(status).toBe(400);
+      expect(body.errors[0]).toMatchObject({in: 'query', at: 'page'});
+    },
+  );
 });
 
 test.each([
@@ -177,19 +183,29 @@ describe('of another account', () => {
     const {row_id} = body.rows[0];
     const update = {table: 'customers', operation: 'update', row_id, fields: {name: 'Mine'}};
     expect((await place.post(update)).status).toBe(404);
-    const note = {table: 'customer_notes', operation: 'create', parent: {row_id}, fields: {note: 'x'}};
+    const note = {
+      table: 'customer_notes',
+      operation: 'create',
+      parent: {row_id},
+      fields: {note: 'x'},
+    };
     expect((await place.post(note)).status).toBe(422);
     const theirs = await place.post(update, {key: place.keys.strange});
     expect(theirs.status).toBe(202);
     expect((await place.get(`/v1/changes/${theirs.body.change_id}`)).status).toBe(404);
-    expect((await place.get(`/v1/changes/${theirs.body.change_id}`, {key: place.keys.strange})).status).toBe(
-      200,
-    );
+    expect(
+      (await place.get(`/v1/changes/${theirs.body.change_id}`, {key: place.keys.strange})).status,
+    ).toBe(200);
   });
 });
 
 test('a change is told with its attempts and conflicts', async () => {
-  const {body} = await place.post({table: 'jobs', operation: 'update', number: 11, fields: {name: 'Tower'}});
+  const {body} = await place.post({
+    table: 'jobs',
+    operation: 'update',
+    number: 11,
+    fields: {name: 'Tower'},
+  });
   await place.pool.query(
     `INSERT INTO sync.attempts (change_id, fence, method, path, ended_at, outcome, status, answer)
      VALUES ($1, 1, 'PUT', '/jobs/11.xml', now(), 'refused', 422, 'Name is silly')`,
@@ -205,10 +221,22 @@ test('a change is told with its attempts and conflicts', async () => {
   expect(story).toMatchObject({
     ...body,
     attempts: [
-      {method: 'PUT', path: '/jobs/11.xml', outcome: 'refused', status: 422, answer: 'Name is silly'},
+      {
+        method: 'PUT',
+        path: '/jobs/11.xml',
+        outcome: 'refused',
+        status: 422,
+        answer: 'Name is silly',
+      },
     ],
     conflicts: [
-      {field: 'name', base_value: 'Roof', warehouse_value: 'Tower', service_value: 'Root', winner: null},
+      {
+        field: 'name',
+        base_value: 'Roof',
+        warehouse_value: 'Tower',
+        service_value: 'Root',
+        winner: null,
+      },
     ],
   });
 });

@@ -8,7 +8,15 @@ import {decideInBatches} from '../../src/http/decide-in-batches.ts';
 import {Turns} from '../../src/http/key-turns.ts';
 import {Problem} from '../../src/http/problem.ts';
 import {linesType} from '../../src/http/send-lines.ts';
-import {ask, idsIn, listAudited, makePending, parseLines, readLines, whileHeld} from './lines-place.ts';
+import {
+  ask,
+  idsIn,
+  listAudited,
+  makePending,
+  parseLines,
+  readLines,
+  whileHeld,
+} from './lines-place.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;
@@ -55,13 +63,19 @@ describe('POST /v1/changes/decide, asked for lines', () => {
       state: null,
       refusal: expect.stringContaining('a worker has it'),
     });
-    const unknown = parseLines(await (await ask(place, {decision: 'hold', change_ids: ['999999']})).text());
+    const unknown = parseLines(
+      await (await ask(place, {decision: 'hold', change_ids: ['999999']})).text(),
+    );
     expect(unknown).toEqual([
       {change_id: '999999', state: null, refusal: 'change 999999: there is none of that number'},
       {totals: {decided: 0, refused: 1, left: 0}, is_cut: false, problem: null},
     ]);
-    const none = parseLines(await (await ask(place, {decision: 'hold', filter: {batch: 'none'}})).text());
-    expect(none).toEqual([{totals: {decided: 0, refused: 0, left: 0}, is_cut: false, problem: null}]);
+    const none = parseLines(
+      await (await ask(place, {decision: 'hold', filter: {batch: 'none'}})).text(),
+    );
+    expect(none).toEqual([
+      {totals: {decided: 0, refused: 0, left: 0}, is_cut: false, problem: null},
+    ]);
   });
 
   test('tells what is decided while the next is waiting, and holds no more than the batch', async () => {
@@ -70,7 +84,9 @@ describe('POST /v1/changes/decide, asked for lines', () => {
       const answer = await ask(place, {decision: 'hold', change_ids: ids});
       const reader = answer.body?.getReader();
       if (reader === undefined) throw new TypeError('an answer has a body');
-      expect((await readLines(reader, 500)).map(({change_id}) => change_id)).toEqual(ids.slice(0, 500));
+      expect((await readLines(reader, 500)).map(({change_id}) => change_id)).toEqual(
+        ids.slice(0, 500),
+      );
       expect(await idsIn(place, 'held')).toEqual(ids.slice(0, 500));
       expect(await listAudited(place)).toHaveLength(1);
       await letGo();
@@ -83,7 +99,11 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     const ids = await makePending(place, 2_000);
     await whileHeld(place, ids[700], async (letGo) => {
       const leaving = new AbortController();
-      const answer = await ask(place, {decision: 'hold', change_ids: ids}, {signal: leaving.signal});
+      const answer = await ask(
+        place,
+        {decision: 'hold', change_ids: ids},
+        {signal: leaving.signal},
+      );
       const reader = answer.body?.getReader();
       if (reader === undefined) throw new TypeError('an answer has a body');
       await readLines(reader, 500);
@@ -148,7 +168,10 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     const ids = await makePending(place, 2);
     await place.pool.query('ALTER TABLE sync.audit RENAME TO audit_elsewhere');
     const answer = await ask(place, {decision: 'hold', change_ids: ids});
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([503, 'application/problem+json']);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      503,
+      'application/problem+json',
+    ]);
     expect(await idsIn(place, 'pending')).toEqual(ids);
   });
 
@@ -204,7 +227,10 @@ describe('decisions in batches', () => {
     await batches.next();
     stop.abort();
     expect((await batches.next()).value).toMatchObject([
-      {totals: {decided: 500, left: 1}, problem: {type: 'urn:fieldmirror:problem:stopping', status: 503}},
+      {
+        totals: {decided: 500, left: 1},
+        problem: {type: 'urn:fieldmirror:problem:stopping', status: 503},
+      },
     ]);
     expect((await batches.next()).done).toBe(true);
   });

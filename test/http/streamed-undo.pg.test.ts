@@ -76,7 +76,10 @@ describe('POST /v1/changes/undo, asked for lines', () => {
         {
           batch: null,
           totals: {cancelled: 0, held: 0, refused: 0},
-          problem: expect.objectContaining({status: 503, type: 'urn:fieldmirror:problem:unavailable'}),
+          problem: expect.objectContaining({
+            status: 503,
+            type: 'urn:fieldmirror:problem:unavailable',
+          }),
         },
       ]);
       expect(await idsIn(place, 'pending')).toEqual(ids);

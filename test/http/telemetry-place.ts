@@ -30,7 +30,9 @@ export interface TelemetryPlace {
   pass(): void;
   /** The metrics as they are now. */
   scrape(): Promise<Exposition>;
-  get(path: string): Promise<{readonly status: number; readonly headers: Headers; readonly text: string}>;
+  get(
+    path: string,
+  ): Promise<{readonly status: number; readonly headers: Headers; readonly text: string}>;
   close(): Promise<void>;
 }
 

@@ -16,7 +16,8 @@ test('start tells of the requests it sends, and is ready while its worker is ali
     running.process.kill('SIGINT');
     await running.ended;
   });
-  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await running.prints(/"console": ?"http:[^"]+"/))?.[0] ?? '';
+  const url =
+    /http:\/\/127\.0\.0\.1:\d+/.exec(await running.prints(/"console": ?"http:[^"]+"/))?.[0] ?? '';
   await running.prints(/"sweep\.ended"/);
   await expect.poll(async () => (await fetch(`${url}/readyz`)).status, {timeout: 30_000}).toBe(200);
   const {checks} = JSON.parse(await (await fetch(`${url}/readyz`)).text());

@@ -13,7 +13,12 @@ beforeEach(async () => {
 afterEach(() => place?.close());
 
 async function make(number = 1): Promise<string> {
-  const made = await place.post({table: 'customers', operation: 'update', number, fields: {name: 'Ace'}});
+  const made = await place.post({
+    table: 'customers',
+    operation: 'update',
+    number,
+    fields: {name: 'Ace'},
+  });
   return made.body.change_id;
 }
 const settle = (id: string, values: string) =>
@@ -44,19 +49,32 @@ describe('GET /v1/changes/ID?wait=', () => {
   test('whose key is revoked ends within seconds, and tells nothing of the change', async () => {
     const id = await make();
     const {accountId} = place.account;
-    const key = await addApiKey(place.pool, {name: 'leaving', accountId, role: 'operator', masks: false});
+    const key = await addApiKey(place.pool, {
+      name: 'leaving',
+      accountId,
+      role: 'operator',
+      masks: false,
+    });
     const answer = place.get(`/v1/changes/${id}?wait=60`, {key: key?.reveal() ?? ''});
     await untilListening();
     const begun = performance.now();
     await revokeApiKey(place.pool, 'leaving');
-    expect(await answer).toMatchObject({status: 401, body: {type: 'urn:fieldmirror:problem:unauthorized'}});
+    expect(await answer).toMatchObject({
+      status: 401,
+      body: {type: 'urn:fieldmirror:problem:unauthorized'},
+    });
     expect(performance.now() - begun).toBeLessThan(20_000);
   });
 
   test('whose key is revoked just before the change is settled tells nothing of it', async () => {
     const id = await make();
     const {accountId} = place.account;
-    const key = await addApiKey(place.pool, {name: 'leaving', accountId, role: 'operator', masks: false});
+    const key = await addApiKey(place.pool, {
+      name: 'leaving',
+      accountId,
+      role: 'operator',
+      masks: false,
+    });
     const answer = place.get(`/v1/changes/${id}?wait=60`, {key: key?.reveal() ?? ''});
     await untilListening();
     await revokeApiKey(place.pool, 'leaving');
@@ -68,9 +86,13 @@ describe('GET /v1/changes/ID?wait=', () => {
     const id = await make();
     const headers = {authorization: `Bearer ${place.keys.writer}`};
     const asked = Array.from({length: 21}, () =>
-      http.get(`${place.url}/v1/changes/${id}?wait=60`, {headers, agent: false}).on('error', () => {}),
+      http
+        .get(`${place.url}/v1/changes/${id}?wait=60`, {headers, agent: false})
+        .on('error', () => {}),
     );
-    const statuses = asked.map((request) => once(request, 'response').then(([answer]) => answer.statusCode));
+    const statuses = asked.map((request) =>
+      once(request, 'response').then(([answer]) => answer.statusCode),
+    );
     // Twenty wait: the first answer is that of the one too many.
     expect(await Promise.race(statuses)).toBe(429);
     await untilListening();
@@ -99,12 +121,19 @@ describe('GET /v1/changes/ID?wait=', () => {
     const id = await make();
     expect((await place.get(`/v1/changes/${id}?wait=61`)).status).toBe(400);
     expect((await place.get(`/v1/changes/${id}?waits=6`)).status).toBe(400);
-    expect((await place.get(`/v1/changes/${id}?wait=60`, {key: place.keys.strange})).status).toBe(404);
+    expect((await place.get(`/v1/changes/${id}?wait=60`, {key: place.keys.strange})).status).toBe(
+      404,
+    );
   });
 
   test('is answered when the server stops', async () => {
     const own = await openPlace();
-    const made = await own.post({table: 'customers', operation: 'update', number: 1, fields: {name: 'Ace'}});
+    const made = await own.post({
+      table: 'customers',
+      operation: 'update',
+      number: 1,
+      fields: {name: 'Ace'},
+    });
     const answer = own.get(`/v1/changes/${made.body.change_id}?wait=60`);
     await own.get('/v1/changes');
     const begun = performance.now();

@@ -38,7 +38,8 @@ describe.each(backends)('with the queue on %s', (kind) => {
       account: 'bad',
       reason: expect.stringMatching(words),
     });
-    for (const line of told(/failed/)) expect(line).toMatchObject({event: 'sweep.ended', level: 30});
+    for (const line of told(/failed/))
+      expect(line).toMatchObject({event: 'sweep.ended', level: 30});
     // Two sweeps may have been under way, each with one request in flight; none is repeated again and again.
     expect(many.server.asked.get('bad')).toBeLessThan(10);
   });
@@ -48,11 +49,15 @@ describe.each(backends)('with the queue on %s', (kind) => {
     const {accountId} = account;
     many.server.manners.set('a', {isRefusing: true});
     await start(backend);
-    expect(await many.endOf(await many.request(account, 'tasks'))).toMatchObject([{state: 'failed'}]);
+    expect(await many.endOf(await many.request(account, 'tasks'))).toMatchObject([
+      {state: 'failed'},
+    ]);
     await expect.poll(async () => (await readAccount(many.pool, 'a'))?.state).toBe('stopped');
     many.server.manners.delete('a');
     await resumeAccount(many.pool, accountId);
-    expect(await many.endOf(await many.request(account, 'jobs'))).toMatchObject([{state: endedWell}]);
+    expect(await many.endOf(await many.request(account, 'jobs'))).toMatchObject([
+      {state: endedWell},
+    ]);
   });
 
   test('a token that is replaced while a sweep reads with the old one stops nothing, and the new one is used', async () => {
@@ -86,7 +91,9 @@ describe.each(backends)('with the queue on %s', (kind) => {
       });
     await many.add('a', 'the-new-one');
     await resumeAccount(many.pool, account.accountId);
-    const {rows} = await many.pool.query('SELECT max(sweep_id) AS id FROM sync.sweeps GROUP BY stream');
+    const {rows} = await many.pool.query(
+      'SELECT max(sweep_id) AS id FROM sync.sweeps GROUP BY stream',
+    );
     expect(rows).toHaveLength(streams.length);
     for (const sweep of await many.endOf(rows.map(({id}) => String(id))))
       expect(sweep.state).toEqual(endedWell);
@@ -108,10 +115,16 @@ describe.each(backends)('with the queue on %s', (kind) => {
       'UPDATE sync.accounts SET sealed_token = (SELECT sealed_token FROM sync.accounts WHERE account_id = $2) WHERE account_id = $1',
       [damaged.accountId, good.accountId],
     );
-    const sweepIds = [...(await many.request(damaged, 'jobs')), ...(await many.request(good, 'jobs'))];
+    const sweepIds = [
+      ...(await many.request(damaged, 'jobs')),
+      ...(await many.request(good, 'jobs')),
+    ];
     await start(backend);
     expect(await many.endOf(sweepIds)).toMatchObject([
-      {state: 'failed', error: expect.stringMatching(/account damaged: .*made for another account/)},
+      {
+        state: 'failed',
+        error: expect.stringMatching(/account damaged: .*made for another account/),
+      },
       {state: endedWell},
     ]);
   });

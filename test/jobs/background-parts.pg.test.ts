@@ -14,7 +14,13 @@ import {listLateParts} from '../../src/alerts/part-concerns.ts';
 import {makesParts} from '../../src/cli/background-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
-import {boundsOf, listParts, nameOwnWaits, type PartName, partNames} from '../../src/health/heartbeats.ts';
+import {
+  boundsOf,
+  listParts,
+  nameOwnWaits,
+  type PartName,
+  partNames,
+} from '../../src/health/heartbeats.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {keyText} from '../support/alerts-place.ts';
@@ -115,7 +121,8 @@ beforeEach(async () => {
     },
   );
   const hasBegun = async () =>
-    (await place.query('SELECT FROM sync.alert_looks, sync.workers WHERE looked_at IS NOT NULL')).length;
+    (await place.query('SELECT FROM sync.alert_looks, sync.workers WHERE looked_at IS NOT NULL'))
+      .length;
   await expect.poll(hasBegun, {timeout: 10_000}).toBe(1);
 });
 
@@ -130,7 +137,8 @@ afterEach(async () => {
 async function breakPart(part: PartName, how: 'hangs' | 'fails'): Promise<void> {
   const {table, work, event = 'INSERT OR UPDATE OR DELETE'} = writes[part];
   await holder.query('SELECT pg_advisory_lock(4711)');
-  const does = how === 'hangs' ? 'PERFORM pg_advisory_xact_lock(4711)' : `RAISE EXCEPTION 'the disk is full'`;
+  const does =
+    how === 'hangs' ? 'PERFORM pg_advisory_xact_lock(4711)' : `RAISE EXCEPTION 'the disk is full'`;
   await place.query(`CREATE FUNCTION public.break_it() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       IF current_setting('application_name') = 'fieldmirror' THEN ${does}; END IF;
@@ -148,9 +156,10 @@ async function mendPart(part: PartName): Promise<void> {
 }
 
 async function hasFailed(part: PartName): Promise<boolean> {
-  const rows = await place.query('SELECT FROM sync.heartbeats WHERE part = $1 AND last_error IS NOT NULL', [
-    part,
-  ]);
+  const rows = await place.query(
+    'SELECT FROM sync.heartbeats WHERE part = $1 AND last_error IS NOT NULL',
+    [part],
+  );
   return rows.length === 1;
 }
 
@@ -273,21 +282,24 @@ describe('what is sealed with a key that no worker has', () => {
     expect(tables.map(({name}) => name)).toEqual(Object.keys(cases));
   });
 
-  test.each(Object.entries(cases))('%s: all who ask are told at once', async (_table, {seal, told}) => {
-    // Of the accounts that are served nobody asks for the key.
-    await workers.stop();
-    await place.query(addWorker('now()', '{}'));
-    await place.query(`UPDATE sync.workers SET key_ids = '{mine}'`);
-    await place.query(seal);
-    const {code, concerns} = await readStatus();
-    expect(code).toBe(1);
-    const lack = expect.stringContaining('sealed with key other, and the workers have mine');
-    expect(concerns).toContainEqual(expect.objectContaining({...told, text: lack}));
-    const {findings} = await readFindings();
-    expect(findings).toContainEqual(expect.objectContaining({state: 'warning', found: lack}));
-    const {kind: cause, ...rest} = told as {readonly kind: string};
-    await expectTold({cause, news: 'opened', ...rest});
-  });
+  test.each(Object.entries(cases))(
+    '%s: all who ask are told at once',
+    async (_table, {seal, told}) => {
+      // Of the accounts that are served nobody asks for the key.
+      await workers.stop();
+      await place.query(addWorker('now()', '{}'));
+      await place.query(`UPDATE sync.workers SET key_ids = '{mine}'`);
+      await place.query(seal);
+      const {code, concerns} = await readStatus();
+      expect(code).toBe(1);
+      const lack = expect.stringContaining('sealed with key other, and the workers have mine');
+      expect(concerns).toContainEqual(expect.objectContaining({...told, text: lack}));
+      const {findings} = await readFindings();
+      expect(findings).toContainEqual(expect.objectContaining({state: 'warning', found: lack}));
+      const {kind: cause, ...rest} = told as {readonly kind: string};
+      await expectTold({cause, news: 'opened', ...rest});
+    },
+  );
 
   test('an e-mail that no worker has a mail server for', async () => {
     await place.query(
@@ -324,7 +336,8 @@ describe('work that goes on by itself', () => {
     'src/retention/prune.ts': 'part retention',
     'src/push/watch-pause.ts': 'change-untaken, by the row of the change',
     'src/push/claims.ts': 'change-untaken, by the row of the change',
-    'src/postgres/embedded-keeper.ts': 'keeps the embedded Postgres, without which no command works',
+    'src/postgres/embedded-keeper.ts':
+      'keeps the embedded Postgres, without which no command works',
     'src/postgres/listen.ts': 'listens for whoever called it',
     'src/postgres/notice-watch.ts': 'pages of the console',
   };

@@ -33,42 +33,50 @@ function countPushes(backend: QueueBackend): QueueBackend & {readonly puts: () =
   return {...backend, makeQueue, puts: () => puts};
 }
 
-test.each(backends)('a flood of notices keeps no change waiting, with the queue on %s', async (kind) => {
-  const service = await openService();
-  closers.push(service.close);
-  const world = await openWorld(service);
-  closers.push(world.close);
-  await world.sweep('employees');
-  const redisUrl = kind === 'redis' ? await emptyRedis() : null;
-  const backend = countPushes(
-    await openQueueBackend({redisUrl, databaseUrl: world.databaseUrl, log: world.log}),
-  );
-  const {accountId} = world.account;
-  const workers = await startWorkers(world, backend, {accountIds: [accountId], keepsSchedules: true});
-  closers.push(workers.stop);
-  await workers.wakeDue();
+test.each(backends)(
+  'a flood of notices keeps no change waiting, with the queue on %s',
+  async (kind) => {
+    const service = await openService();
+    closers.push(service.close);
+    const world = await openWorld(service);
+    closers.push(world.close);
+    await world.sweep('employees');
+    const redisUrl = kind === 'redis' ? await emptyRedis() : null;
+    const backend = countPushes(
+      await openQueueBackend({redisUrl, databaseUrl: world.databaseUrl, log: world.log}),
+    );
+    const {accountId} = world.account;
+    const workers = await startWorkers(world, backend, {
+      accountIds: [accountId],
+      keepsSchedules: true,
+    });
+    closers.push(workers.stop);
+    await workers.wakeDue();
 
-  const stranger = new pg.Client(world.databaseUrl);
-  await stranger.connect();
-  closers.push(() => stranger.end());
-  // Unknown accounts, the one that exists, and the channels of the queue itself.
-  for (const statement of [
-    `SELECT pg_notify('fieldmirror_due', (1000 + n)::text) FROM generate_series(1, ${notices}) AS n`,
-    `SELECT pg_notify('fieldmirror_due', repeat('x', 7000) || n) FROM generate_series(1, 500) AS n`,
-    `DO $$ BEGIN FOR n IN 1..2000 LOOP PERFORM pg_notify('fieldmirror_due', '${accountId}'); COMMIT; END LOOP; END $$`,
-    `SELECT pg_notify('bullmq_jobs', 'push' || n) FROM generate_series(1, 5000) AS n`,
-    `DO $$ BEGIN FOR n IN 1..2000 LOOP PERFORM pg_notify('bullmq_jobs', 'push'); COMMIT; END LOOP; END $$`,
-  ])
-    await stranger.query(statement);
+    const stranger = new pg.Client(world.databaseUrl);
+    await stranger.connect();
+    closers.push(() => stranger.end());
+    // Unknown accounts, the one that exists, and the channels of the queue itself.
+    for (const statement of [
+      `SELECT pg_notify('fieldmirror_due', (1000 + n)::text) FROM generate_series(1, ${notices}) AS n`,
+      `SELECT pg_notify('fieldmirror_due', repeat('x', 7000) || n) FROM generate_series(1, 500) AS n`,
+      `DO $$ BEGIN FOR n IN 1..2000 LOOP PERFORM pg_notify('fieldmirror_due', '${accountId}'); COMMIT; END LOOP; END $$`,
+      `SELECT pg_notify('bullmq_jobs', 'push' || n) FROM generate_series(1, 5000) AS n`,
+      `DO $$ BEGIN FOR n IN 1..2000 LOOP PERFORM pg_notify('bullmq_jobs', 'push'); COMMIT; END LOOP; END $$`,
+    ])
+      await stranger.query(statement);
 
-  const author = await world.pool.connect();
-  try {
-    await author.query(`UPDATE warehouse.employees SET name = 'Grace B. Hopper' WHERE employee_number = 1`);
-    const {rows} = await author.query(`SELECT sync.wait(sync.last_change(), '30 s') AS state`);
-    expect(rows).toEqual([{state: 'done'}]);
-  } finally {
-    author.release();
-  }
-  // The change itself, and the poller's own rounds: made-up accounts never reach the queue.
-  expect(backend.puts()).toBeLessThan(20);
-});
+    const author = await world.pool.connect();
+    try {
+      await author.query(
+        `UPDATE warehouse.employees SET name = 'Grace B. Hopper' WHERE employee_number = 1`,
+      );
+      const {rows} = await author.query(`SELECT sync.wait(sync.last_change(), '30 s') AS state`);
+      expect(rows).toEqual([{state: 'done'}]);
+    } finally {
+      author.release();
+    }
+    // The change itself, and the poller's own rounds: made-up accounts never reach the queue.
+    expect(backend.puts()).toBeLessThan(20);
+  },
+);

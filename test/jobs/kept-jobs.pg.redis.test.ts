@@ -15,7 +15,10 @@ import {backends, closers, endedWell, many, start} from './many-accounts-place.t
 const timeout = 20_000;
 
 /** A queue as a user opens it, who knows the address and BullMQ, and none of our code. */
-function openQueue(name: string, redisUrl: string | null): Pick<Queue, 'getCompleted' | 'getFailed'> {
+function openQueue(
+  name: string,
+  redisUrl: string | null,
+): Pick<Queue, 'getCompleted' | 'getFailed'> {
   if (redisUrl !== null) {
     const connection = new Redis(redisUrl, {maxRetriesPerRequest: null});
     const queue = new Queue(name, {connection, prefix});
@@ -26,7 +29,11 @@ function openQueue(name: string, redisUrl: string | null): Pick<Queue, 'getCompl
     return queue;
   }
   const options = `-c search_path=${schema}`;
-  const connection: unknown = new pg.Pool({connectionString: many.deps.databaseUrl, options, max: 2});
+  const connection: unknown = new pg.Pool({
+    connectionString: many.deps.databaseUrl,
+    options,
+    max: 2,
+  });
   if (!isPgPool(connection)) throw new TypeError('expected a pool that BullMQ knows');
   const queue = new Queue(name, {connection}, createPostgresBackend);
   closers.push(async () => {
@@ -48,13 +55,21 @@ test.each(backends)('runs, retries and failures can be read from the queue on %s
   const sweeps = openQueue(queueNames.sweeps, redisUrl);
   const pushes = openQueue(queueNames.pushes, redisUrl);
 
-  const hasRun = async () => (await sweeps.getCompleted()).find(({data}) => data.sweepId === sweepId);
+  const hasRun = async () =>
+    (await sweeps.getCompleted()).find(({data}) => data.sweepId === sweepId);
   await expect.poll(hasRun, {timeout}).toMatchObject({
     name: 'sweep',
-    data: {accountId: good.accountId, account: 'good', stream: 'customers', mode: 'full', attempt: 1},
+    data: {
+      accountId: good.accountId,
+      account: 'good',
+      stream: 'customers',
+      mode: 'full',
+      attempt: 1,
+    },
     returnvalue: {outcome: 'ended', state: endedWell, counts: {inserted: 6, quarantined: 0}},
   });
-  const hasFailed = async () => (await sweeps.getFailed()).find(({data}) => data.sweepId === failing);
+  const hasFailed = async () =>
+    (await sweeps.getFailed()).find(({data}) => data.sweepId === failing);
   await expect.poll(hasFailed, {timeout}).toMatchObject({
     data: {account: 'refused', stream: 'tasks'},
     failedReason: expect.stringContaining('401'),
@@ -63,7 +78,8 @@ test.each(backends)('runs, retries and failures can be read from the queue on %s
   // The service is broken for a while: the sweep is put back.
   many.server.manners.set('good', {isBroken: true});
   const [again] = await many.request(good, 'employees');
-  const isPostponed = async () => (await sweeps.getCompleted()).find(({data}) => data.sweepId === again);
+  const isPostponed = async () =>
+    (await sweeps.getCompleted()).find(({data}) => data.sweepId === again);
   await expect.poll(isPostponed, {timeout}).toMatchObject({
     returnvalue: {outcome: 'postponed', reason: expect.any(String), delayMs: expect.any(Number)},
   });

@@ -45,12 +45,20 @@ afterAll(async () => {
 const linesOf = (event: string) => lines.filter((line) => line.event === event);
 
 test('each sweep that ended is one line, and so is each change', async () => {
-  expect(linesOf('sweep.ended').map(({stream}) => stream)).toEqual(allStreams.map(({name}) => name));
+  expect(linesOf('sweep.ended').map(({stream}) => stream)).toEqual(
+    allStreams.map(({name}) => name),
+  );
   for (const {msg} of linesOf('sweep.ended'))
-    expect(msg).toMatch(/^sweep \d+ of \w+ \(test\) certified: [\d,]+ records, [\d,]+ new, in [\d.]+ s$/);
-  const {rows} = await world.pool.query('SELECT change_id AS id FROM sync.changes ORDER BY change_id');
+    expect(msg).toMatch(
+      /^sweep \d+ of \w+ \(test\) certified: [\d,]+ records, [\d,]+ new, in [\d.]+ s$/,
+    );
+  const {rows} = await world.pool.query(
+    'SELECT change_id AS id FROM sync.changes ORDER BY change_id',
+  );
   const ended = linesOf('change.ended');
-  expect(ended.map(({change}) => String(change)).toSorted()).toEqual(rows.map(({id}) => id).toSorted());
+  expect(ended.map(({change}) => String(change)).toSorted()).toEqual(
+    rows.map(({id}) => id).toSorted(),
+  );
   expect(ended.length).toBe(6);
   for (const line of ended) {
     expect(line).toMatchObject({

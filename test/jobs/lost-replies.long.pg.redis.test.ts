@@ -20,47 +20,53 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-test.each(backends)('every second answer of the queue on %s is lost', {timeout: 180_000}, async (kind) => {
-  const service = await openService();
-  const proxy = await openRecordingProxy(service.url);
-  const world = await openWorld({...service, url: proxy.url});
-  closers.push(service.close, proxy.close, world.close);
-  await world.sweep('customers');
-  const redis = kind === 'redis' ? await startServer() : null;
-  const behind = new URL(redis?.url ?? inject('postgresUrl'));
-  let asked = 0;
-  const line = await openFaultyLine(Number(behind.port));
-  if (redis !== null) closers.push(redis.stop);
-  closers.push(() => line.close());
-  const through = new URL(redis?.url ?? world.databaseUrl);
-  through.port = String(line.port);
-  const backend = await openQueueBackend({
-    redisUrl: redis === null ? null : through.href,
-    databaseUrl: redis === null ? through.href : world.databaseUrl,
-    log: world.log,
-  });
-  const options = {accountIds: [world.account.accountId], keepsSchedules: true};
-  const workers = await startWorkers({...world, leaseMs: 3_000}, backend, options);
-  closers.push(workers.stop);
-  line.setDraw((chunk) =>
-    asks.test(chunk.toString('latin1')) && ++asked % 2 === 0 ? {kind: 'lose-reply'} : null,
-  );
-  for (let number = 1; number <= changes; number++) {
-    await world.pool.query(
-      number % 2 === 0
-        ? `INSERT INTO warehouse.customers (name) VALUES ('New ${number}')`
-        : `UPDATE warehouse.customers SET fax = '555-${number}' WHERE customer_number = ${number}`,
+test.each(backends)(
+  'every second answer of the queue on %s is lost',
+  {timeout: 180_000},
+  async (kind) => {
+    const service = await openService();
+    const proxy = await openRecordingProxy(service.url);
+    const world = await openWorld({...service, url: proxy.url});
+    closers.push(service.close, proxy.close, world.close);
+    await world.sweep('customers');
+    const redis = kind === 'redis' ? await startServer() : null;
+    const behind = new URL(redis?.url ?? inject('postgresUrl'));
+    let asked = 0;
+    const line = await openFaultyLine(Number(behind.port));
+    if (redis !== null) closers.push(redis.stop);
+    closers.push(() => line.close());
+    const through = new URL(redis?.url ?? world.databaseUrl);
+    through.port = String(line.port);
+    const backend = await openQueueBackend({
+      redisUrl: redis === null ? null : through.href,
+      databaseUrl: redis === null ? through.href : world.databaseUrl,
+      log: world.log,
+    });
+    const options = {accountIds: [world.account.accountId], keepsSchedules: true};
+    const workers = await startWorkers({...world, leaseMs: 3_000}, backend, options);
+    closers.push(workers.stop);
+    line.setDraw((chunk) =>
+      asks.test(chunk.toString('latin1')) && ++asked % 2 === 0 ? {kind: 'lose-reply'} : null,
     );
-    await expect.poll(() => countDone(), {timeout: 60_000}).toBe(number);
-  }
-  expect(line.struck['lose-reply']).toBeGreaterThanOrEqual(5);
-  line.setDraw(null);
-  const writes = proxy.takeWrites().map(({method, path, body}) => `${method} ${path} ${body}`);
-  expect(writes).toHaveLength(changes);
-  expect(new Set(writes).size).toBe(changes);
+    for (let number = 1; number <= changes; number++) {
+      await world.pool.query(
+        number % 2 === 0
+          ? `INSERT INTO warehouse.customers (name) VALUES ('New ${number}')`
+          : `UPDATE warehouse.customers SET fax = '555-${number}' WHERE customer_number = ${number}`,
+      );
+      await expect.poll(() => countDone(), {timeout: 60_000}).toBe(number);
+    }
+    expect(line.struck['lose-reply']).toBeGreaterThanOrEqual(5);
+    line.setDraw(null);
+    const writes = proxy.takeWrites().map(({method, path, body}) => `${method} ${path} ${body}`);
+    expect(writes).toHaveLength(changes);
+    expect(new Set(writes).size).toBe(changes);
 
-  async function countDone(): Promise<number> {
-    const {rows} = await world.pool.query(`SELECT count(*)::int AS n FROM sync.changes WHERE state = 'done'`);
-    return rows[0].n;
-  }
-});
+    async function countDone(): Promise<number> {
+      const {rows} = await world.pool.query(
+        `SELECT count(*)::int AS n FROM sync.changes WHERE state = 'done'`,
+      );
+      return rows[0].n;
+    }
+  },
+);

@@ -19,7 +19,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-export async function start(backend: QueueBackend, options: Partial<WorkerOptions> = {}): Promise<Workers> {
+export async function start(
+  backend: QueueBackend,
+  options: Partial<WorkerOptions> = {},
+): Promise<Workers> {
   const workers = await startWorkers(many.deps, backend, {
     accountIds: many.accountIds,
     keepsSchedules: false,

@@ -70,7 +70,10 @@ describe.each(backends)('with the queue on %s', (kind) => {
     const data = {sweepId: due[0], accountId: there.accountId};
     await queue.addBulk([{name: 'sweep', data, opts: {attempts: 1, removeOnComplete: true}}]);
     await many.endOf(await many.request(here));
-    const {rows} = await many.pool.query('SELECT state, fence FROM sync.sweeps WHERE sweep_id = $1', due);
+    const {rows} = await many.pool.query(
+      'SELECT state, fence FROM sync.sweeps WHERE sweep_id = $1',
+      due,
+    );
     expect(rows).toEqual([{state: 'due', fence: 0}]);
   });
 
@@ -104,7 +107,13 @@ describe.each(backends)('with the queue on %s', (kind) => {
   test('a schedule whose sweep nobody takes up for two intervals is told, by its name', async () => {
     const {accountId} = await many.add('a');
     const [dueAt, everyMs] = [new Date(Date.now() - 10_000_000).toISOString(), 3_600_000];
-    const plan = {name: 'jobs hourly', stream: 'jobs', mode: 'full' as const, everyMs, firstDueAt: dueAt};
+    const plan = {
+      name: 'jobs hourly',
+      stream: 'jobs',
+      mode: 'full' as const,
+      everyMs,
+      firstDueAt: dueAt,
+    };
     await insertSchedules(many.pool, accountId, [plan]);
     await many.pool.query(
       `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, due_at, started_at, lease_until)

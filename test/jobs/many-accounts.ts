@@ -55,9 +55,19 @@ export async function openManyAccounts(): Promise<ManyAccounts> {
     server,
     pool,
     lines,
-    deps: {pool, databaseUrl: database.url, openAccount: (id) => accounts.open(id), pageReader, log},
+    deps: {
+      pool,
+      databaseUrl: database.url,
+      openAccount: (id) => accounts.open(id),
+      pageReader,
+      log,
+    },
     add: async (name, token = server.tokenOf(name)) => {
-      const account = await upsertAccount(pool, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
+      const account = await upsertAccount(pool, {
+        name,
+        apiUrl: server.urlOf(name),
+        timeZone: 'UTC',
+      });
       const {accountId} = account;
       if (key === undefined) throw new Error('no key');
       await keepSealedToken(pool, accountId, seal(new Secret(token), key, accountId));
@@ -71,7 +81,8 @@ export async function openManyAccounts(): Promise<ManyAccounts> {
       const sweepIds: string[] = [];
       for (const stream of asked.length > 0 ? asked : streams)
         sweepIds.push(
-          (await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'command'})).sweepId,
+          (await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'command'}))
+            .sweepId,
         );
       return sweepIds;
     },

@@ -7,13 +7,17 @@ import {handleNotices} from '../../jobs/notices.ts';
 function open(served: readonly string[], look: (accountIds: readonly string[]) => Promise<void>) {
   const stopping = new AbortController();
   const isServed = (accountId: string) => served.includes(accountId);
-  return {notify: handleNotices({isServed, look, signal: stopping.signal}), stop: () => stopping.abort()};
+  return {
+    notify: handleNotices({isServed, look, signal: stopping.signal}),
+    stop: () => stopping.abort(),
+  };
 }
 
 test('a payload that is no account served here wakes nobody', async () => {
   const looks: (readonly string[])[] = [];
   const {notify} = open(['7'], async (accountIds) => void looks.push(accountIds));
-  for (const payload of ['', '8', '07', '7 ', "7'; --", 'x'.repeat(8_000), '__proto__']) notify(payload);
+  for (const payload of ['', '8', '07', '7 ', "7'; --", 'x'.repeat(8_000), '__proto__'])
+    notify(payload);
   for (let n = 100; n < 100_100; n++) notify(String(n));
   await turn();
   expect(looks).toEqual([]);

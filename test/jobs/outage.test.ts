@@ -17,8 +17,14 @@ test('half a minute of failures is two lines: when it went, and when it is back,
   for (now = 0; now < 30_000; now += 500) outage.failed(`connect ECONNREFUSED ${now}`);
   for (now = 31_000; now < 60_000; now += 2_000) outage.succeeded();
   expect(lines).toEqual([
-    expect.objectContaining({reason: 'connect ECONNREFUSED 0', msg: expect.stringContaining('out of reach')}),
-    expect.objectContaining({durationMs: 31_000, msg: expect.stringContaining('within reach again')}),
+    expect.objectContaining({
+      reason: 'connect ECONNREFUSED 0',
+      msg: expect.stringContaining('out of reach'),
+    }),
+    expect.objectContaining({
+      durationMs: 31_000,
+      msg: expect.stringContaining('within reach again'),
+    }),
   ]);
 });
 

@@ -46,7 +46,10 @@ test.skipIf(inject('redisUrl') === null)(
     const warehouse = await before(database.url);
     const queue = await before(await emptyRedis());
     const lines = {queue: queue.line, service: api.line, warehouse: warehouse.line};
-    const world = await openWorld({url: api.url, token: service.token}, {...database, url: warehouse.url});
+    const world = await openWorld(
+      {url: api.url, token: service.token},
+      {...database, url: warehouse.url},
+    );
     closers.push(world.close);
     await world.sweep('customers');
     const {databaseUrl, log, account} = world;
@@ -61,7 +64,9 @@ test.skipIf(inject('redisUrl') === null)(
     for (const [at, cut] of cuts.entries()) {
       for (const name of cut) await lines[name].goDown();
       await author.query(`INSERT INTO warehouse.customers (name) VALUES ('cut ${at}')`);
-      await author.query(`UPDATE warehouse.customers SET fax = 'cut ${at}' WHERE customer_number = 1`);
+      await author.query(
+        `UPDATE warehouse.customers SET fax = 'cut ${at}' WHERE customer_number = 1`,
+      );
       for (const name of cut) await lines[name].comeUp();
       const states = async () => {
         // Changes tried meanwhile wait for their next try, but not longer than this test.
@@ -70,7 +75,9 @@ test.skipIf(inject('redisUrl') === null)(
         );
         return (await author.query('SELECT DISTINCT state FROM sync.changes')).rows;
       };
-      await expect.poll(states, {timeout: 30_000, message: cut.join(' and ')}).toEqual([{state: 'done'}]);
+      await expect
+        .poll(states, {timeout: 30_000, message: cut.join(' and ')})
+        .toEqual([{state: 'done'}]);
       const writes = proxy.takeWrites().map(({method}) => method);
       expect(writes.sort(), cut.join(' and ')).toEqual(['POST', 'PUT']);
     }

@@ -14,7 +14,13 @@ import {endSweeps} from '../support/end-sweeps.ts';
 import {expectMirrored, readLastWrites} from '../support/expect-mirrored.ts';
 import {isInstalled, startPgBouncer} from '../support/pgbouncer.ts';
 import {withClient} from '../support/with-client.ts';
-import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
+import {
+  openService,
+  openWorld,
+  type TestService,
+  type TestWorld,
+  timeZone,
+} from '../support/world.ts';
 
 type Way = 'directly' | 'through two sessions';
 
@@ -117,7 +123,9 @@ test.each(ways)(
     await sweepAll();
     expect(await readLastWrites(world.databaseUrl)).toEqual(loaded);
     const readStar = `SELECT (SELECT count(*) FROM mart.fct_job) > 0 AS "isFilled", since FROM mart.freshness`;
-    await expect.poll(async () => (await pool.query(readStar)).rows).toEqual([{isFilled: true, since: null}]);
+    await expect
+      .poll(async () => (await pool.query(readStar)).rows)
+      .toEqual([{isFilled: true, since: null}]);
 
     // Several authors at once.
     await Promise.all([
@@ -125,14 +133,17 @@ test.each(ways)(
         `UPDATE warehouse.customers SET fax = '555-' || customer_number WHERE customer_number <= $1`,
         [20],
       ),
-      pool.query(`INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 5) AS n`),
+      pool.query(
+        `INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 5) AS n`,
+      ),
       inTransaction(pool, async (client) => {
         const {rows} = await client.query(
           `INSERT INTO warehouse.customers (name) VALUES ('Parent') RETURNING row_id`,
         );
-        await client.query(`INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Child')`, [
-          rows[0].row_id,
-        ]);
+        await client.query(
+          `INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Child')`,
+          [rows[0].row_id],
+        );
       }),
     ]);
     await settled(27);
@@ -205,7 +216,9 @@ describe.skipIf(!isInstalled())('through two sessions', () => {
         const see = async () => (await world.pool.query(`SELECT FROM ${sign}`)).rowCount;
         await expect.poll(see, {timeout: 20_000}).toBe(1);
       }
-      await world.pool.query(`UPDATE warehouse.customers SET fax = '555' WHERE customer_number = 1`);
+      await world.pool.query(
+        `UPDATE warehouse.customers SET fax = '555' WHERE customer_number = 1`,
+      );
       await settled(1);
       await holder.query('ROLLBACK');
     });

@@ -13,7 +13,9 @@ test('a warehouse that is out of reach for too long ends the process', async () 
     throw new RetryableError('nothing listens there');
   };
   const {signal} = new AbortController();
-  await expect(poll(round, {outage, signal, times})).rejects.toThrow(/out of reach.*nothing listens there/);
+  await expect(poll(round, {outage, signal, times})).rejects.toThrow(
+    /out of reach.*nothing listens there/,
+  );
 });
 
 test('a warehouse without room is waited for, however long', async () => {

@@ -31,18 +31,23 @@ describe.skipIf(!isInstalled())('the queue on a cluster', () => {
     const [, ...problems] = await examine(cluster.url);
     await cluster.ask(second, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
     await cluster.ask(third, 'CONFIG', 'SET', 'appendonly', 'yes');
-    const place = (port: number) => `warning Redis: redis 127.0.0.1:${port} (a primary of the cluster): `;
+    const place = (port: number) =>
+      `warning Redis: redis 127.0.0.1:${port} (a primary of the cluster): `;
     expect(problems.length).toBe(2);
     expect(problems).toContainEqual(
       expect.stringContaining(`${place(second)}maxmemory-policy is allkeys-lru`),
     );
-    expect(problems).toContainEqual(expect.stringContaining(`${place(third)}it has no append-only file`));
+    expect(problems).toContainEqual(
+      expect.stringContaining(`${place(third)}it has no append-only file`),
+    );
   });
 
   test('a wrong password is told with its mend, and is in no part of the error', async () => {
     const wrong = cluster.url.replace(/:[^:@]*@/, ':canary-wrong@');
     expect(await examine(wrong)).toEqual([
-      expect.stringMatching(/^bad Redis: redis .*WRONGPASS.*mend the user and password in REDIS_URL/),
+      expect.stringMatching(
+        /^bad Redis: redis .*WRONGPASS.*mend the user and password in REDIS_URL/,
+      ),
     ]);
     const error: unknown = await inspectRedis(wrong).catch((cause: unknown) => cause);
     expect(inspect(error, {depth: 9})).not.toMatch(/canary/);
@@ -56,7 +61,9 @@ describe.skipIf(!isInstalled())('the queue on a cluster', () => {
     ]);
   });
 
-  test('a primary that is killed in the middle costs nothing, and is told once', {timeout: 180_000}, () =>
-    strikePrimary(cluster, 'SIGKILL'),
+  test(
+    'a primary that is killed in the middle costs nothing, and is told once',
+    {timeout: 180_000},
+    () => strikePrimary(cluster, 'SIGKILL'),
   );
 });

@@ -25,7 +25,8 @@ export async function carryAll({url}: ManyRedises): Promise<void> {
   const workers = await startWorkers(world, backend, options);
   try {
     const streams = ['employees', 'customers', 'jobs', 'tasks'];
-    for (const sweep of await endSweeps(world, streams)) expect(sweep).toMatchObject({failures: 0, fence: 1});
+    for (const sweep of await endSweeps(world, streams))
+      expect(sweep).toMatchObject({failures: 0, fence: 1});
     await pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
     const states = async () => (await pool.query('SELECT DISTINCT state FROM sync.changes')).rows;
     await expect.poll(states, {timeout: 30_000}).toEqual([{state: 'done'}]);
@@ -40,10 +41,14 @@ export async function carryAll({url}: ManyRedises): Promise<void> {
  * The primary with our keys is struck while changes are carried; changes are written and sweeps are asked for before, during
  * and after that. A killed one has its replica held back until an operator has read that the queue is away.
  */
-export async function strikePrimary(redises: ManyRedises, blow: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
+export async function strikePrimary(
+  redises: ManyRedises,
+  blow: 'SIGKILL' | 'SIGSTOP',
+): Promise<void> {
   const lines: {msg: string}[] = [];
   const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
-  const told = () => lines.map(({msg}) => msg).filter((msg) => msg === outOfReach || msg === backAgain);
+  const told = () =>
+    lines.map(({msg}) => msg).filter((msg) => msg === outOfReach || msg === backAgain);
   const work = await openWork();
   try {
     await work.work(redises.url, {log: createLogger({level: 'warn', secrets: [], destination})});
@@ -76,7 +81,11 @@ export async function examine(
   redisUrl: string,
   more: Readonly<Record<string, string>> = {},
 ): Promise<string[]> {
-  const env = {FIELDMIRROR_TIME_ZONE: timeZone, DATABASE_URL: 'postgres://127.0.0.1:1/none', ...more};
+  const env = {
+    FIELDMIRROR_TIME_ZONE: timeZone,
+    DATABASE_URL: 'postgres://127.0.0.1:1/none',
+    ...more,
+  };
   const {stdout, stderr} = await runCommand(['doctor', '--json'], {...env, REDIS_URL: redisUrl});
   expect(stdout + stderr).not.toMatch(secrets);
   const {findings}: {findings: {what: string; state: string; found: string}[]} = JSON.parse(stdout);

@@ -32,7 +32,9 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
     const [, ...problems] = await examine(redises.url);
     await redises.ask(primary, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
     expect(problems).toEqual([
-      expect.stringMatching(new RegExp(`^warning Redis: redis 127.0.0.1:${primary} .*policy is allkeys-lru`)),
+      expect.stringMatching(
+        new RegExp(`^warning Redis: redis 127.0.0.1:${primary} .*policy is allkeys-lru`),
+      ),
     ]);
   });
 
@@ -52,23 +54,30 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
     ['no password of the sentinels', /\?.*/, '', /\(sentinel\).*NOAUTH.*\?sentinel_user/],
     ['a name that they do not know', '/queue/', '/query/', /no primary named query.*mend the name/],
     ['a number that the primary does not have', '/2?', '/99?', /DB index.*mend the number/],
-  ])('%s is told with its mend, and no password is in the error', async (_, right, wrong, words) => {
-    const url = redises.url.replace(right, wrong);
-    expect(await examine(url)).toEqual([expect.stringMatching(words)]);
-    const error: unknown = await inspectRedis(url).catch((cause: unknown) => cause);
-    expect(inspect(error, {depth: 9})).not.toMatch(/canary/);
-  });
+  ])(
+    '%s is told with its mend, and no password is in the error',
+    async (_, right, wrong, words) => {
+      const url = redises.url.replace(right, wrong);
+      expect(await examine(url)).toEqual([expect.stringMatching(words)]);
+      const error: unknown = await inspectRedis(url).catch((cause: unknown) => cause);
+      expect(inspect(error, {depth: 9})).not.toMatch(/canary/);
+    },
+  );
 
   test('an address that takes a sentinel for a Redis is told', async () => {
     const address = new URL(redises.url.replace('redis-sentinel', 'redis').replace(/,.*/, ''));
     address.username = '';
     address.password = sentinelPassword;
     expect(await examine(address.href)).toEqual([
-      expect.stringMatching(/^bad Redis: redis .*it is a sentinel: begin REDIS_URL with redis-sentinel:/),
+      expect.stringMatching(
+        /^bad Redis: redis .*it is a sentinel: begin REDIS_URL with redis-sentinel:/,
+      ),
     ]);
   });
 
-  test('a primary that is killed in the middle costs nothing, and is told once', {timeout: 180_000}, () =>
-    strikePrimary(redises, 'SIGKILL'),
+  test(
+    'a primary that is killed in the middle costs nothing, and is told once',
+    {timeout: 180_000},
+    () => strikePrimary(redises, 'SIGKILL'),
   );
 });

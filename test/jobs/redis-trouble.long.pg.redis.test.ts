@@ -78,7 +78,8 @@ async function work(): Promise<{world: TestWorld; told: () => string[]}> {
   const options = {accountIds: [account.accountId], keepsSchedules: true};
   const workers = await startWorkers({...world, log}, backend, options);
   closers.push(workers.stop);
-  const told = () => lines.map(({msg}) => msg).filter((msg) => !msg.startsWith('the queue has lost'));
+  const told = () =>
+    lines.map(({msg}) => msg).filter((msg) => !msg.startsWith('the queue has lost'));
   return {world, told};
 }
 

@@ -91,7 +91,12 @@ describe('a sweep that ended is one line', () => {
   });
 
   test('and an error where it failed, unless a person watches or the account has the error', () => {
-    const failed = (error: Error): SweepResult => ({outcome: 'failed', sweep: sweep(), error, durationMs: 5});
+    const failed = (error: Error): SweepResult => ({
+      outcome: 'failed',
+      sweep: sweep(),
+      error,
+      durationMs: 5,
+    });
     const words = 'sweep 12 of jobs (acme) failed: no answer';
     expect(report(failed(new Error('no answer')))).toMatchObject([
       {level: levels.error, event: 'sweep.ended', state: 'failed', reason: 'no answer', msg: words},
@@ -135,8 +140,18 @@ describe('a change', () => {
     const [line, ...others] = lines('done');
     expect(others).toEqual([]);
     expect(line).toMatchObject({
-      ...{level: levels.info, event: 'change.ended', account: 'acme', stream: 'customers', change: '17'},
-      ...{state: 'done', durationMs: 412, msg: 'change 17, update customers 12 (acme), done in 0.4 s'},
+      ...{
+        level: levels.info,
+        event: 'change.ended',
+        account: 'acme',
+        stream: 'customers',
+        change: '17',
+      },
+      ...{
+        state: 'done',
+        durationMs: 412,
+        msg: 'change 17, update customers 12 (acme), done in 0.4 s',
+      },
     });
     expect(JSON.stringify(line)).not.toMatch(/Dana|dana/);
     expect(lines('rejected', {operation: 'create', number: null})[0]).toMatchObject({
@@ -158,9 +173,17 @@ test('changes that need a person are one warning for a push, however many they a
   const counts = {done: 9, rejected: 1_200, conflict: 1, postponed: 0, inDoubt: 0};
   expect(linesOf((log) => reportPush(log, 'acme', counts))).toMatchObject([
     {
-      ...{level: levels.warn, event: 'push.needs_person', account: 'acme', rejected: 1_200, conflict: 1},
+      ...{
+        level: levels.warn,
+        event: 'push.needs_person',
+        account: 'acme',
+        rejected: 1_200,
+        conflict: 1,
+      },
       msg: 'changes of acme need a person: 1,200 refused, 1 in conflict; fieldmirror changes list',
     },
   ]);
-  expect(linesOf((log) => reportPush(log, 'acme', {...counts, rejected: 0, conflict: 0}))).toEqual([]);
+  expect(linesOf((log) => reportPush(log, 'acme', {...counts, rejected: 0, conflict: 0}))).toEqual(
+    [],
+  );
 });

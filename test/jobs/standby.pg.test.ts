@@ -45,7 +45,11 @@ test('each change has one effect, sweeps go on, and the log asks for the promoti
   await work.askForSweeps();
   const {onSweepStep, held, letGo} = holdSweep();
   const lines: string[] = [];
-  const log = createLogger({level: 'warn', secrets: [], destination: {write: (text) => lines.push(text)}});
+  const log = createLogger({
+    level: 'warn',
+    secrets: [],
+    destination: {write: (text) => lines.push(text)},
+  });
   await work.work(null, {log, onSweepStep});
   await held;
   await work.begin();
@@ -55,8 +59,12 @@ test('each change has one effect, sweeps go on, and the log asks for the promoti
   letGo();
   await expect
     .poll(() => lines.join(''), {timeout: 30_000})
-    .toMatch(/it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary/);
-  await expect(world.pool.query(`UPDATE warehouse.customers SET fax = 'lost'`)).rejects.toThrow(/read-only/);
+    .toMatch(
+      /it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary/,
+    );
+  await expect(world.pool.query(`UPDATE warehouse.customers SET fax = 'lost'`)).rejects.toThrow(
+    /read-only/,
+  );
 
   await standby.promote();
   await work.expectEachOnce();

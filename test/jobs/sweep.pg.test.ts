@@ -17,7 +17,9 @@ afterAll(async () => {
 });
 
 const countJobs = async (place: 'mart.fct_job' | 'warehouse.jobs') => {
-  const {rows} = await world.pool.query<{jobs: number}>(`SELECT count(*)::int AS jobs FROM ${place}`);
+  const {rows} = await world.pool.query<{jobs: number}>(
+    `SELECT count(*)::int AS jobs FROM ${place}`,
+  );
   return rows[0]?.jobs;
 };
 

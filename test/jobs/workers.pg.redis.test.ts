@@ -16,7 +16,13 @@ import type {SweepDeps} from '../../src/sweeps/sweep-deps.ts';
 import {claimSweep, requestSweep} from '../../src/sweeps/sweeps.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
-import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
+import {
+  openService,
+  openWorld,
+  type TestService,
+  type TestWorld,
+  timeZone,
+} from '../support/world.ts';
 
 const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])];
 const endedWell = expect.stringMatching(/certified/);
@@ -56,7 +62,8 @@ async function start(
 
 async function request(stream: string): Promise<string> {
   const {accountId} = world.account;
-  return (await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'command'})).sweepId;
+  return (await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'command'}))
+    .sweepId;
 }
 
 async function endOf(...sweepIds: string[]): Promise<Sweep[]> {
@@ -82,7 +89,8 @@ describe.each(backends)('with the queue on %s', (kind) => {
     const sweepIds = [await request('customers'), await request('jobs'), await request('tasks')];
     const second = await openBackend(redisUrl);
     await Promise.all([start(backend), start(second)]);
-    for (const sweep of await endOf(...sweepIds)) expect(sweep).toMatchObject({fence: 1, failures: 0});
+    for (const sweep of await endOf(...sweepIds))
+      expect(sweep).toMatchObject({fence: 1, failures: 0});
   });
 
   test('what a dead worker left behind is taken over when its lease has run out', async () => {
@@ -100,7 +108,9 @@ describe.each(backends)('with the queue on %s', (kind) => {
     const workers = await start(backend, {onProgress: () => begun.resolve()});
     await begun.promise;
     await workers.stop();
-    const {rows} = await world.pool.query('SELECT state FROM sync.sweeps WHERE lease_until IS NOT NULL');
+    const {rows} = await world.pool.query(
+      'SELECT state FROM sync.sweeps WHERE lease_until IS NOT NULL',
+    );
     expect(rows).toEqual([]);
     await start(await openBackend(redisUrl));
     expect(await endOf(sweepId)).toMatchObject([{state: endedWell}]);
@@ -117,12 +127,19 @@ describe.each(backends)('with the queue on %s', (kind) => {
     ]);
     const backend = await openBackend(redisUrl);
     const second = await openBackend(redisUrl);
-    await Promise.all([start(backend, {keepsSchedules: true}), start(second, {keepsSchedules: true})]);
+    await Promise.all([
+      start(backend, {keepsSchedules: true}),
+      start(second, {keepsSchedules: true}),
+    ]);
     await expect
-      .poll(async () => (await world.pool.query('SELECT 1 FROM sync.sweeps')).rowCount, {timeout: 20_000})
+      .poll(async () => (await world.pool.query('SELECT 1 FROM sync.sweeps')).rowCount, {
+        timeout: 20_000,
+      })
       .toBe(1);
     const {rows} = await world.pool.query('SELECT sweep_id FROM sync.sweeps');
-    expect(await endOf(String(rows[0].sweep_id))).toMatchObject([{stream: 'tasks', requestedBy: 'schedule'}]);
+    expect(await endOf(String(rows[0].sweep_id))).toMatchObject([
+      {stream: 'tasks', requestedBy: 'schedule'},
+    ]);
     expect((await listSchedules(world.pool, {accountId}))[0]?.lastRequestedAt).not.toBeNull();
   });
 });
@@ -155,7 +172,9 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
     await client.flushall();
     answers.resolve();
     await begun.promise;
-    await world.pool.query(`UPDATE sync.schedules SET next_due_at = now() WHERE name = 'jobs today'`);
+    await world.pool.query(
+      `UPDATE sync.schedules SET next_due_at = now() WHERE name = 'jobs today'`,
+    );
     for (const sweep of await endOf(...sweepIds)) expect(sweep.state).toEqual(endedWell);
     const asked = async () =>
       (
@@ -195,19 +214,22 @@ describe('a queue that is down when the workers start', () => {
     await expect(starting).rejects.toThrow(/the queue: expected it to answer, got/);
   });
 
-  test.skipIf(!isInstalled())('in Redis is told, too, and a start that comes later finds it', async () => {
-    const first = await startServer();
-    const backend = await openBackend(first.url);
-    await first.stop();
-    const accountIds = [world.account.accountId];
-    const starting = startWorkers(world, backend, {accountIds, keepsSchedules: true});
-    await expect(starting).rejects.toThrow(/the queue: expected it to answer, got/);
-    const second = await startServer(undefined, Number(new URL(first.url).port));
-    closers.unshift(second.stop);
-    const sweepId = await request('tasks');
-    await start(await openBackend(second.url));
-    expect(await endOf(sweepId)).toMatchObject([{state: endedWell}]);
-  });
+  test.skipIf(!isInstalled())(
+    'in Redis is told, too, and a start that comes later finds it',
+    async () => {
+      const first = await startServer();
+      const backend = await openBackend(first.url);
+      await first.stop();
+      const accountIds = [world.account.accountId];
+      const starting = startWorkers(world, backend, {accountIds, keepsSchedules: true});
+      await expect(starting).rejects.toThrow(/the queue: expected it to answer, got/);
+      const second = await startServer(undefined, Number(new URL(first.url).port));
+      closers.unshift(second.stop);
+      const sweepId = await request('tasks');
+      await start(await openBackend(second.url));
+      expect(await endOf(sweepId)).toMatchObject([{state: endedWell}]);
+    },
+  );
 
   test('in Postgres, whose sessions all break while it works, is received again', async () => {
     await start(await openBackend(null));

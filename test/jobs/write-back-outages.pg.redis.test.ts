@@ -43,29 +43,42 @@ test('Postgres crashes and comes back', {timeout: 180_000}, async () => {
   await work.begin();
   const data = join(home, 'postgres');
   const runner = await programRunner(home);
-  const restart = ['restart', '-D', data, '-w', '-m', 'immediate', '-l', join(data, 'postgres.log')];
+  const restart = [
+    'restart',
+    '-D',
+    data,
+    '-w',
+    '-m',
+    'immediate',
+    '-l',
+    join(data, 'postgres.log'),
+  ];
   await runner.run((await findPrograms()).pg_ctl, restart);
   await work.expectEachOnce();
 });
 
-test.skipIf(!pgbouncer.isInstalled())('PgBouncer is killed and comes back', {timeout: 180_000}, async () => {
-  const begin = () => pgbouncer.startPgBouncer(inject('postgresUrl'));
-  const bouncer = await setUp.step('starting PgBouncer', begin, (started) => started.stop());
-  const database = await createDatabase(inject('warehouseTemplate'));
-  const databaseUrl = bouncer.through(database.url);
-  const pool = await setUp.step(
-    'opening the pool',
-    async () => openPool(databaseUrl, {max: 8, applicationName: 'test', sharesSessions: true}),
-    (opened) => opened.end(),
-  );
-  const work = await open(database);
-  await work.askForSweeps();
-  const {onSweepStep, held, letGo} = holdSweep();
-  await work.work(null, {onSweepStep, pool, databaseUrl});
-  await held;
-  await work.begin();
-  await bouncer.restart();
-  letGo();
-  await work.expectEachOnce();
-  await work.expectSwept();
-});
+test.skipIf(!pgbouncer.isInstalled())(
+  'PgBouncer is killed and comes back',
+  {timeout: 180_000},
+  async () => {
+    const begin = () => pgbouncer.startPgBouncer(inject('postgresUrl'));
+    const bouncer = await setUp.step('starting PgBouncer', begin, (started) => started.stop());
+    const database = await createDatabase(inject('warehouseTemplate'));
+    const databaseUrl = bouncer.through(database.url);
+    const pool = await setUp.step(
+      'opening the pool',
+      async () => openPool(databaseUrl, {max: 8, applicationName: 'test', sharesSessions: true}),
+      (opened) => opened.end(),
+    );
+    const work = await open(database);
+    await work.askForSweeps();
+    const {onSweepStep, held, letGo} = holdSweep();
+    await work.work(null, {onSweepStep, pool, databaseUrl});
+    await held;
+    await work.begin();
+    await bouncer.restart();
+    letGo();
+    await work.expectEachOnce();
+    await work.expectSwept();
+  },
+);

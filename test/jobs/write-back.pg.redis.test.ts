@@ -127,7 +127,10 @@ const cases: readonly Case[] = [
       sql: `INSERT INTO warehouse.${owner}_notes (${owner}_number, note) VALUES ({${owner}}, E'bring a\\r\\nladder')`,
       request: `POST /${owner}s/{${owner}}/notes.xml`,
       body: '<note><note>bring a\nladder</note></note>',
-      shows: [`SELECT note FROM warehouse.${owner}_notes WHERE id = {${owner}Note}`, 'bring a\nladder'],
+      shows: [
+        `SELECT note FROM warehouse.${owner}_notes WHERE id = {${owner}Note}`,
+        'bring a\nladder',
+      ],
       keeps: `${owner}Note`,
     },
     {
@@ -181,7 +184,10 @@ const cases: readonly Case[] = [
     sql: `UPDATE warehouse.employees SET name = 'Grace B. Hopper' WHERE employee_number = {employee}`,
     request: 'PUT /employees/{employee}.xml',
     body: '<employee><name>Grace B. Hopper</name></employee>',
-    shows: [`SELECT name FROM warehouse.employees WHERE employee_number = {employee}`, 'Grace B. Hopper'],
+    shows: [
+      `SELECT name FROM warehouse.employees WHERE employee_number = {employee}`,
+      'Grace B. Hopper',
+    ],
   },
   {
     what: 'a job is deleted',
@@ -210,7 +216,8 @@ describe.each(backends)('with the queue on %s', (kind) => {
   let world: TestWorld;
   let workers: Workers;
   const names = new Map<string, string>();
-  const fill = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, name: string) => names.get(name) ?? '?');
+  const fill = (text: string) =>
+    text.replaceAll(/\{(\w+)\}/g, (_, name: string) => names.get(name) ?? '?');
 
   beforeAll(async () => {
     service = await openService();
@@ -249,7 +256,10 @@ describe.each(backends)('with the queue on %s', (kind) => {
       const settled = await client.query(
         'SELECT number, reason FROM sync.changes WHERE change_id = sync.last_change()',
       );
-      expect({state: rows[0]?.state, reason: settled.rows[0]?.reason}).toEqual({state: 'done', reason: null});
+      expect({state: rows[0]?.state, reason: settled.rows[0]?.reason}).toEqual({
+        state: 'done',
+        reason: null,
+      });
       if (keeps !== undefined) names.set(keeps, settled.rows[0]?.number);
     } finally {
       client.release();

@@ -65,7 +65,12 @@ export async function openMirror(place: {
   return {
     pool,
     sweep: async () => {
-      const target = {accountId, stream: place.stream, mode: 'full', requestedBy: 'command'} as const;
+      const target = {
+        accountId,
+        stream: place.stream,
+        mode: 'full',
+        requestedBy: 'command',
+      } as const;
       const {sweepId} = await requestSweep(pool, target);
       return await runSweep(deps, sweepId, new AbortController().signal);
     },

@@ -41,7 +41,9 @@ export async function openScript(pages: readonly (readonly number[])[]): Promise
       return Object.fromEntries(rows.map((row) => [String(row.job_number), row.description]));
     },
     reasons: async () => {
-      const {rows} = await world.pool.query('SELECT reasons FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1');
+      const {rows} = await world.pool.query(
+        'SELECT reasons FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1',
+      );
       return rows[0]?.reasons ?? [];
     },
     close: async () => {

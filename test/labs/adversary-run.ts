@@ -67,7 +67,8 @@ export async function runWorld(world: {
 function liveOn({adversary, random}: Run, isAnythingHeld: boolean): void {
   adversary.isQuiet = false;
   const calm = {...adversary.settings.rates, spite: 0};
-  if (random.isTrue(0.5)) for (let count = random.integer(1, 40); count > 0; count--) adversary.mutate(calm);
+  if (random.isTrue(0.5))
+    for (let count = random.integer(1, 40); count > 0; count--) adversary.mutate(calm);
   if (adversary.aliveCount > tooMany) adversary.deleteMany(random.integer(20, 40));
   if (adversary.aliveCount > massacre + 5 && random.isTrue(0.03)) adversary.deleteMany(massacre);
   if (adversary.settings.rates.spite > 0 && random.isTrue(0.5)) adversary.bury();
@@ -116,7 +117,10 @@ function stateOf(result: SweepResult): CheckedSweep['state'] {
 }
 
 /** Every row marked deleted, and no other, has a tombstone with its reason. */
-async function checkEvidence({mirror, tally, adversary}: Run, rows: readonly HeldRow[]): Promise<void> {
+async function checkEvidence(
+  {mirror, tally, adversary}: Run,
+  rows: readonly HeldRow[],
+): Promise<void> {
   const marked = rows.filter((row) => row.isDeleted).map((row) => row.number);
   const {rows: tombstones} = await mirror.pool.query<{number: string; status: number | null}>(
     'SELECT number::text, status FROM sync.tombstones WHERE written_at IS NOT NULL AND undone_at IS NULL',
@@ -124,8 +128,11 @@ async function checkEvidence({mirror, tally, adversary}: Run, rows: readonly Hel
   const proven = new Set(tombstones.filter(({status}) => status === 400).map(({number}) => number));
   const {seed} = adversary.settings;
   for (const number of marked)
-    if (!proven.has(number)) tally.violations.push(`seed ${seed}: ${number} is marked without evidence`);
+    if (!proven.has(number))
+      tally.violations.push(`seed ${seed}: ${number} is marked without evidence`);
   for (const {number} of tombstones)
     if (!marked.includes(number))
-      tally.violations.push(`seed ${seed}: the tombstone of ${number} stands, though its row is live`);
+      tally.violations.push(
+        `seed ${seed}: the tombstone of ${number} stands, though its row is live`,
+      );
 }

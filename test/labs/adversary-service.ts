@@ -38,7 +38,10 @@ export async function serveAdversary(adversary: Adversary): Promise<AdversarySer
       response.writeHead(503).end();
       return;
     }
-    asked.push({...answer(adversary, pages, {path: request.url ?? '', response}), tick: adversary.tick});
+    asked.push({
+      ...answer(adversary, pages, {path: request.url ?? '', response}),
+      tick: adversary.tick,
+    });
   });
   return {
     url,
@@ -145,6 +148,8 @@ class Pages {
     const written = notes.map(
       ({id, note}) => `<note><id type="integer">${id}</id><note>${note}</note></note>`,
     );
-    return written.length === 0 ? '<notes type="array"/>' : `<notes type="array">${written.join('')}</notes>`;
+    return written.length === 0
+      ? '<notes type="array"/>'
+      : `<notes type="array">${written.join('')}</notes>`;
   }
 }

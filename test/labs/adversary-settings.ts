@@ -53,24 +53,33 @@ const usual: Rates = {
 };
 
 /** From a busy hour of a real account to more than any real account does. */
-const moods: readonly {readonly rates: Rates; readonly hasTies: boolean; readonly burnt: number}[] = [
-  {rates: usual, hasTies: false, burnt: 3},
-  {
-    rates: {...usual, insert: 0.2, delete: 0.15, update: 0.6, undo: 0.1, restore: 0.03, hide: 0.02},
-    hasTies: false,
-    burnt: 3,
-  },
-  {
-    rates: {...usual, insert: 0.1, delete: 0.1, update: 0.9, undo: 0.1, late: 0.02, fault: 0.01},
-    hasTies: true,
-    burnt: 4,
-  },
-  {
-    rates: {...usual, insert: 0.1, update: 0.9, spite: 0.3},
-    hasTies: false,
-    burnt: 3,
-  },
-];
+const moods: readonly {readonly rates: Rates; readonly hasTies: boolean; readonly burnt: number}[] =
+  [
+    {rates: usual, hasTies: false, burnt: 3},
+    {
+      rates: {
+        ...usual,
+        insert: 0.2,
+        delete: 0.15,
+        update: 0.6,
+        undo: 0.1,
+        restore: 0.03,
+        hide: 0.02,
+      },
+      hasTies: false,
+      burnt: 3,
+    },
+    {
+      rates: {...usual, insert: 0.1, delete: 0.1, update: 0.9, undo: 0.1, late: 0.02, fault: 0.01},
+      hasTies: true,
+      burnt: 4,
+    },
+    {
+      rates: {...usual, insert: 0.1, update: 0.9, spite: 0.3},
+      hasTies: false,
+      burnt: 3,
+    },
+  ];
 
 const orders = ['number', 'reversed', 'changed'] as const;
 const pageSizes = [25, 30, 50] as const;

@@ -104,7 +104,8 @@ export class Adversary {
     if (random.isTrue(rates.undo)) this.#undo(this.#pick(this.#alive()));
     if (random.isTrue(rates.restore)) this.#restore(this.#pick(this.#dead()));
     if (random.isTrue(rates.hide)) this.#hide(this.#pick(this.#alive()));
-    if (random.isTrue(rates.hide)) this.#unhide(this.#pick(this.#alive().filter((kept) => kept.isHidden)));
+    if (random.isTrue(rates.hide))
+      this.#unhide(this.#pick(this.#alive().filter((kept) => kept.isHidden)));
   }
 
   /** Whether the next request fails. */
@@ -121,7 +122,8 @@ export class Adversary {
 
   insert(): void {
     const {settings} = this;
-    if (this.#random.isTrue(settings.rates.burn)) this.#lastNumber += this.#random.integer(1, settings.burnt);
+    if (this.#random.isTrue(settings.rates.burn))
+      this.#lastNumber += this.#random.integer(1, settings.burnt);
     this.#bear(this.#nextNumber());
   }
 
@@ -140,7 +142,8 @@ export class Adversary {
 
   /** Brings back the records deleted after a tick. */
   restoreSince(tick: number): void {
-    for (const record of this.#dead()) if ((record.lives.at(-1)?.to ?? 0) > tick) this.#restore(record);
+    for (const record of this.#dead())
+      if ((record.lives.at(-1)?.to ?? 0) > tick) this.#restore(record);
   }
 
   #nextNumber(): number {
@@ -256,7 +259,9 @@ export class Adversary {
       const changedAt = Math.max(version.tick, lives.at(-1)?.from ?? 0);
       return hasTies ? Math.floor(changedAt / ticksPerSecond) : changedAt;
     };
-    return records.sort((a, b) => timeOf(b) - timeOf(a) || (places.get(a) ?? 0) - (places.get(b) ?? 0));
+    return records.sort(
+      (a, b) => timeOf(b) - timeOf(a) || (places.get(a) ?? 0) - (places.get(b) ?? 0),
+    );
   }
 
   #note(event: string): number {

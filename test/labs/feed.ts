@@ -32,7 +32,8 @@ try {
       accountId: await addAccount(warehouse.url),
     });
     await warehouse.drop();
-    for (const name of ['writes', 'kills', 'workerKills', 'repeats'] as const) total[name] += counts[name];
+    for (const name of ['writes', 'kills', 'workerKills', 'repeats'] as const)
+      total[name] += counts[name];
     delays.push(...some);
     total.violations += violations.length;
     for (const violation of violations) process.stdout.write(`seed ${seed}: ${violation}\n`);

@@ -32,7 +32,13 @@ const service = await setUp.step(
   'starting the service',
   async () => {
     const databaseUrl = await postgres.url('service');
-    await seedBusiness(databaseUrl, {seed: 7, customers: 100, jobs: 600, timeZone, today: '2026-11-02'});
+    await seedBusiness(databaseUrl, {
+      seed: 7,
+      customers: 100,
+      jobs: 600,
+      timeZone,
+      today: '2026-11-02',
+    });
     return await startService({databaseUrl, port: 0, timeZone, pageSize: 10});
   },
   (started) => started.close(),
@@ -75,9 +81,13 @@ async function torture(
   }
   const last = await startCommand(['start', '--once'], env).ended;
   const differences =
-    last.code === 0 ? await compare(warehouseUrl, truth) : [`exit code ${last.code}: ${last.stderr}`];
+    last.code === 0
+      ? await compare(warehouseUrl, truth)
+      : [`exit code ${last.code}: ${last.stderr}`];
   const verdict = differences.length === 0 ? 'the same rows' : differences.slice(0, 5).join('; ');
-  process.stdout.write(`run ${run} on ${backend}, killed after ${killedAt.join(' and ')} ms: ${verdict}\n`);
+  process.stdout.write(
+    `run ${run} on ${backend}, killed after ${killedAt.join(' and ')} ms: ${verdict}\n`,
+  );
   return differences.length === 0 ? 0 : 1;
 }
 

@@ -11,7 +11,9 @@ const tortures: Record<string, () => Promise<unknown>> = {
 const name = process.argv[2] ?? '';
 const torture = tortures[name];
 if (torture === undefined) {
-  process.stderr.write(`torture: expected one of ${Object.keys(tortures).join(', ')}, got "${name}"\n`);
+  process.stderr.write(
+    `torture: expected one of ${Object.keys(tortures).join(', ')}, got "${name}"\n`,
+  );
   process.exit(2);
 }
 await torture();

@@ -35,7 +35,14 @@ export interface CheckedSweep {
  * - `invented`: a row shows content that its record never had
  */
 export interface Violation {
-  readonly kind: 'false delete' | 'marked' | 'missing' | 'stale' | 'ghost' | 'children' | 'invented';
+  readonly kind:
+    | 'false delete'
+    | 'marked'
+    | 'missing'
+    | 'stale'
+    | 'ghost'
+    | 'children'
+    | 'invented';
   readonly number: string;
   /** The truth and the held row, in one line. */
   readonly story: string;
@@ -76,7 +83,11 @@ export function findViolations(
   const known = new Set(histories.map(({number}) => number));
   const strangers = held.after
     .filter(({number}) => !known.has(number))
-    .map(({number}) => ({kind: 'invented' as const, number, story: 'a row of a record that never was'}));
+    .map(({number}) => ({
+      kind: 'invented' as const,
+      number,
+      story: 'a row of a record that never was',
+    }));
   const broken = histories.flatMap((history) => {
     const {number} = history;
     const judged = {sweep, history, before: before.get(number), row: after.get(number)};
@@ -108,12 +119,16 @@ function isMissing(judged: Case): boolean {
 
 function isGhost({sweep, history, row}: Case): boolean {
   return (
-    sweep.state === 'certified' && row?.isDeleted === false && !wasAliveWithin(history, sweep.from, sweep.to)
+    sweep.state === 'certified' &&
+    row?.isDeleted === false &&
+    !wasAliveWithin(history, sweep.from, sweep.to)
   );
 }
 
 function isInvented({sweep, history, row}: Case): boolean {
-  return row !== undefined && !versionsWithin(history, 0, sweep.to).some(({name}) => name === row.name);
+  return (
+    row !== undefined && !versionsWithin(history, 0, sweep.to).some(({name}) => name === row.name)
+  );
 }
 
 function isStale(judged: Case): boolean {

@@ -28,7 +28,9 @@ export function drawLicences(packages: readonly ShippedPackage[]): string {
     ]),
   ];
   const widths = [0, 1, 2, 3].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  const lines = rows.map((row) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`);
+  const lines = rows.map(
+    (row) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`,
+  );
   const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`;
   return `${preface}\n${[lines[0], rule, ...lines.slice(1)].join('\n')}\n`;
 }

@@ -10,7 +10,16 @@ import {listShippedPackages} from './shipped-packages.ts';
 const root = join(import.meta.dirname, '..', '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 /** They ask for their words to go with a copy, and for nothing else. */
-const permissive = ['0BSD', 'Apache-2.0', 'BSD-0-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'MIT-0', 'Unlicense'];
+const permissive = [
+  '0BSD',
+  'Apache-2.0',
+  'BSD-0-Clause',
+  'BSD-3-Clause',
+  'ISC',
+  'MIT',
+  'MIT-0',
+  'Unlicense',
+];
 /** Decision 34: they may stand beside the program, never in it. */
 const beside: Readonly<Record<string, string>> = {openpgp: 'LGPL-3.0+'};
 const shipped = await listShippedPackages();
@@ -21,7 +30,8 @@ test('licences/README.md lists what is shipped; otherwise: npm run licences', ()
 
 test('each licence is one of the written list', () => {
   const others = shipped.filter(
-    ({name, licence, isBundled}) => !permissive.includes(licence) && (isBundled || beside[name] !== licence),
+    ({name, licence, isBundled}) =>
+      !permissive.includes(licence) && (isBundled || beside[name] !== licence),
   );
   expect(others).toEqual([]);
 });
@@ -32,10 +42,14 @@ test('the list is not of a few: packages inside and beside are in it', () => {
 });
 
 test('openpgp is loaded by its name, from one file, so that another copy of it can take its place', () => {
-  const uses = execFileSync('git', ['grep', '-nE', "(from|import\\() ?'openpgp", '--', 'src', 'jobs'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
+  const uses = execFileSync(
+    'git',
+    ['grep', '-nE', "(from|import\\() ?'openpgp", '--', 'src', 'jobs'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  );
   const files = new Set(
     uses
       .trim()

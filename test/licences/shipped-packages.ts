@@ -47,5 +47,10 @@ function listInstalled(): ShippedPackage[] {
 }
 
 function toPackage(path: string, {version, license}: Manifest, isBundled: boolean): ShippedPackage {
-  return {name: path.replace(/^.*node_modules\//, ''), version, licence: license ?? 'none given', isBundled};
+  return {
+    name: path.replace(/^.*node_modules\//, ''),
+    version,
+    licence: license ?? 'none given',
+    isBundled,
+  };
 }

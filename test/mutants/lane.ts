@@ -22,7 +22,9 @@ export class Lane {
   #hasServers = false;
 
   constructor() {
-    const listed = execFileSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {cwd: root});
+    const listed = execFileSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {
+      cwd: root,
+    });
     for (const path of listed
       .toString()
       .split('\0')
@@ -61,7 +63,9 @@ export class Lane {
     const waiting = new AbortController();
     runner.send(request);
     const answer = await Promise.race([
-      once(runner, 'message', {signal: waiting.signal}).then(([passed]) => passed as boolean | null),
+      once(runner, 'message', {signal: waiting.signal}).then(
+        ([passed]) => passed as boolean | null,
+      ),
       once(runner, 'exit', {signal: waiting.signal}).then(() => null),
       pause(patience, 'timed out' as const, {signal: waiting.signal}),
     ]);

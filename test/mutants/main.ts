@@ -16,7 +16,8 @@ const {values} = parseArgs({
   },
 });
 const all = listMutants(values.only);
-const chosen = values.sample === undefined ? all : drawSample(all, Number(values.sample), values.seed);
+const chosen =
+  values.sample === undefined ? all : drawSample(all, Number(values.sample), values.seed);
 // Those whose tests need no servers come first.
 const waiting = [
   ...chosen.filter(({tests}) => !needsServers(tests)),
@@ -56,7 +57,8 @@ print(`seed ${values.seed}: ${noticed} of ${chosen.length} noticed, ${percent.to
 const unknown = chosen.filter(
   (mutant) => fates.get(mutant) === 'survived' && findSurvivor(mutant) === undefined,
 );
-if (unknown.length > 0) print(`${unknown.length} survived that test/mutants/survivors.ts has no reason for`);
+if (unknown.length > 0)
+  print(`${unknown.length} survived that test/mutants/survivors.ts has no reason for`);
 const isTooFew = values.sample === undefined && percent < leastKilledPercent;
 if (isTooFew) print(`expected at least ${leastKilledPercent} %`);
 if (isTooFew) process.exitCode = 1;

@@ -29,7 +29,8 @@ describe('the faults of a source', () => {
   });
 
   test('are in its statements of SQL, too: each comparison, and each condition left out', () => {
-    const sql = 'const x = `SELECT 1 FROM t WHERE a >= $1 AND (c IS NULL OR d) AND e BETWEEN 1 AND 2`';
+    const sql =
+      'const x = `SELECT 1 FROM t WHERE a >= $1 AND (c IS NULL OR d) AND e BETWEEN 1 AND 2`';
     expect(mutantsOf(sql)).toEqual(
       expect.arrayContaining([
         sql.replace('>=', '>'),

@@ -42,7 +42,11 @@ export function applyMutation(text: string, {start, end, after}: Mutation): stri
 }
 
 /** Expressions whose type is stated beside them. */
-const typedExpressions = new Set(['TSAsExpression', 'TSSatisfiesExpression', 'TSNonNullExpression']);
+const typedExpressions = new Set([
+  'TSAsExpression',
+  'TSSatisfiesExpression',
+  'TSNonNullExpression',
+]);
 
 function visit(node: Node, see: (node: Node) => void): void {
   if (typedExpressions.has(node.type)) {
@@ -122,8 +126,11 @@ function changeOperator(node: Node, text: string): Edit[] {
 }
 
 function isText(node: Node): boolean {
-  if (node.type === 'BinaryExpression') return isText(node.left as Node) || isText(node.right as Node);
-  return node.type === 'TemplateLiteral' || (node.type === 'Literal' && typeof node.value === 'string');
+  if (node.type === 'BinaryExpression')
+    return isText(node.left as Node) || isText(node.right as Node);
+  return (
+    node.type === 'TemplateLiteral' || (node.type === 'Literal' && typeof node.value === 'string')
+  );
 }
 
 function settleTest({test}: Node): Edit[] {
@@ -181,7 +188,11 @@ function changeSql(node: Node, text: string): Edit[] {
   );
   for (const {index} of sql.matchAll(/\bAND\b/g)) {
     if (between.test(sql.slice(0, index))) continue;
-    edits.push({start: node.start + index, end: node.start + endOfCondition(sql, index + 3), after: ''});
+    edits.push({
+      start: node.start + index,
+      end: node.start + endOfCondition(sql, index + 3),
+      after: '',
+    });
   }
   return edits;
 }

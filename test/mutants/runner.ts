@@ -37,7 +37,8 @@ async function run({source, tests}: TestRequest): Promise<boolean> {
   vitest.state.idMap.clear();
   const specifications = [];
   for (const test of tests) specifications.push(...(await vitest.globTestSpecifications([test])));
-  if (specifications.length < tests.length) throw new Error(`not all of ${tests.join(', ')} are tests`);
+  if (specifications.length < tests.length)
+    throw new Error(`not all of ${tests.join(', ')} are tests`);
   const {testModules, unhandledErrors} = await vitest.runTestSpecifications(specifications);
   return unhandledErrors.length === 0 && testModules.every((module) => module.ok());
 }

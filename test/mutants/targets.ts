@@ -31,6 +31,9 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   ...['sign-in', 'viewers'].map(
     (name) => [`src/console/${name}.ts`, ['test/console/sign-in.pg.test.ts']] as const,
   ),
-  ['src/sweeps/tombstones.ts', ['test/sweeps/false-deletes.pg.test.ts', 'test/sweeps/approval.pg.test.ts']],
+  [
+    'src/sweeps/tombstones.ts',
+    ['test/sweeps/false-deletes.pg.test.ts', 'test/sweeps/approval.pg.test.ts'],
+  ],
   ['src/sweeps/full-sweep.ts', ['test/sweeps/false-deletes.pg.test.ts']],
 ]);

@@ -46,7 +46,9 @@ test.skipIf(!isOnPath('helm', process.env, 'version'))(
   () => {
     const lint = spawnSync('helm', ['lint', '--strict', chart], {encoding: 'utf8'});
     expect(lint.stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
-    const made = spawnSync('helm', ['template', 'mirror', chart, '--set', 'replicas=2'], {encoding: 'utf8'});
+    const made = spawnSync('helm', ['template', 'mirror', chart, '--set', 'replicas=2'], {
+      encoding: 'utf8',
+    });
     expect(made.stderr).toBe('');
     expect(made.stdout).toContain('replicas: 2');
   },

@@ -7,7 +7,13 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {pushAccount} from '../../src/push/push.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
-import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
+import {
+  openService,
+  openWorld,
+  type TestService,
+  type TestWorld,
+  timeZone,
+} from '../support/world.ts';
 
 const login = `author_${randomBytes(4).toString('hex')}`;
 const password = randomBytes(12).toString('hex');
@@ -36,12 +42,20 @@ const orms = [
   },
 ];
 
-function run([program = '', ...args]: readonly string[], env: Readonly<Record<string, string>> = {}) {
+function run(
+  [program = '', ...args]: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+) {
   const {ORM_PYTHON: folder} = process.env;
   return spawnSync(program, args, {
     cwd: import.meta.dirname,
     encoding: 'utf8',
-    env: {...process.env, PYTHONDONTWRITEBYTECODE: '1', ...(folder ? {PYTHONPATH: folder} : {}), ...env},
+    env: {
+      ...process.env,
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...(folder ? {PYTHONPATH: folder} : {}),
+      ...env,
+    },
   });
 }
 
@@ -77,7 +91,9 @@ describe.each(orms)('$orm', ({orm, line, probe, modes}) => {
       expect(stderr).toBe('');
       expect(status).toBe(0);
       const told: {refused: string; tables?: number} = JSON.parse(stdout);
-      expect(told.refused).toContain('warehouse.customers.balance: the service does not let it be written');
+      expect(told.refused).toContain(
+        'warehouse.customers.balance: the service does not let it be written',
+      );
       if (orm === 'active_record') expect(told.tables).toBe(allTables.length);
 
       const {rows: changes} = await world.pool.query(
@@ -92,7 +108,12 @@ describe.each(orms)('$orm', ({orm, line, probe, modes}) => {
           fields: {name: 'Ada', phone_number: '555-0101'},
           key: `${orm}-1`,
         },
-        {operation: 'update', state: 'pending', fields: {fax: expect.stringMatching(/555-017/)}, key: null},
+        {
+          operation: 'update',
+          state: 'pending',
+          fields: {fax: expect.stringMatching(/555-017/)},
+          key: null,
+        },
         {operation: 'create', state: 'pending', fields: {name: 'Grace Hopper'}, key: `${orm}-2`},
         {operation: 'create', state: 'cancelled', fields: {name: 'Gone'}, key: null},
       ]);

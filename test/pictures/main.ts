@@ -31,5 +31,6 @@ for (const {name, path, themes} of shots) {
   }
 }
 await browser.close();
-if (bytes > mostBytes) throw new Error(`pictures: expected ${mostBytes} bytes together, got ${bytes}`);
+if (bytes > mostBytes)
+  throw new Error(`pictures: expected ${mostBytes} bytes together, got ${bytes}`);
 console.log(`${bytes} bytes together`);

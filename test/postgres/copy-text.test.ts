@@ -11,7 +11,9 @@ describe('encodeCopyRow', () => {
   });
 
   test('escapes what would end a field or a row, wherever it stands and however often', () => {
-    expect(encodeCopyRow(['\ta\t', '\nb\n', '\r\nc\\d\\'])).toBe('\\ta\\t\t\\nb\\n\t\\r\\nc\\\\d\\\\\n');
+    expect(encodeCopyRow(['\ta\t', '\nb\n', '\r\nc\\d\\'])).toBe(
+      '\\ta\\t\t\\nb\\n\t\\r\\nc\\\\d\\\\\n',
+    );
   });
 
   test('leaves every other character as it is', () => {

@@ -15,7 +15,8 @@ test.each([0, 1, 9_999, 10_000, 10_001, 25_000])(
     const query = 'SELECT number::bigint FROM generate_series(1, $1::integer) AS number';
     const lots = await inTransaction(world.pool, async (client) => {
       const read: (readonly {number: string}[])[] = [];
-      for await (const rows of readByCursor<{number: string}>(client, query, [count])) read.push(rows);
+      for await (const rows of readByCursor<{number: string}>(client, query, [count]))
+        read.push(rows);
       return read;
     });
     expect(lots.flat().map(({number}) => Number(number))).toEqual(

@@ -60,7 +60,9 @@ describe('a failure of the database', () => {
   test('because it is a standby is retryable, and says that it must be promoted', () => {
     const error = explainDatabaseError(databaseError('25006'), url);
     expect(error).toBeInstanceOf(RetryableError);
-    expect(error.message).toMatch(/most likely a standby; promote it, or point DATABASE_URL at the primary/);
+    expect(error.message).toMatch(
+      /most likely a standby; promote it, or point DATABASE_URL at the primary/,
+    );
   });
 
   test('names host, port, database and the next step', () => {
@@ -68,7 +70,9 @@ describe('a failure of the database', () => {
     expect(message).toBe(
       'Postgres at db.example.com:6543, database warehouse: nothing listens there; start Postgres, or mend the host and port in DATABASE_URL (ECONNREFUSED)',
     );
-    expect(explainDatabaseError(databaseError('42P01'), url).message).toContain('run `fieldmirror migrate`');
+    expect(explainDatabaseError(databaseError('42P01'), url).message).toContain(
+      'run `fieldmirror migrate`',
+    );
   });
 
   test('never shows the password, nor what a row held', () => {

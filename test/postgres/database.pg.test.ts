@@ -23,7 +23,8 @@ const readIds = async () =>
   (await world.pool.query('SELECT id FROM public.notes ORDER BY id')).rows.map((row) => row.id);
 const pidOf = async (client: pg.ClientBase): Promise<number> =>
   (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
-const endSession = (pid: number) => world.pool.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
+const endSession = (pid: number) =>
+  world.pool.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
 
 describe('a pool', () => {
   test('gives instants as ISO text in UTC to the microsecond, and numbers unrounded', async () => {
@@ -133,7 +134,9 @@ describe('a transaction', () => {
     });
     await expect(failed).rejects.toThrow(RetryableError);
     expect(await countRows(pool, machines, accountId)).toBe(0);
-    await inTransaction(pool, (client) => loadRows(client, machines, rows, {accountId, sweepId: '3'}));
+    await inTransaction(pool, (client) =>
+      loadRows(client, machines, rows, {accountId, sweepId: '3'}),
+    );
     expect(await countRows(pool, machines, accountId)).toBe(1);
     await pool.end();
   });
@@ -175,7 +178,9 @@ describe('a transaction', () => {
     const pool = openPool(world.url, {max: 1, applicationName: 'test'});
     try {
       await pool.query('SET default_transaction_read_only = on');
-      await expect(inTransaction(pool, (client) => insert(client, 1))).rejects.toThrow(/it is read-only/);
+      await expect(inTransaction(pool, (client) => insert(client, 1))).rejects.toThrow(
+        /it is read-only/,
+      );
       await inTransaction(pool, (client) => insert(client, 2));
     } finally {
       await pool.end();

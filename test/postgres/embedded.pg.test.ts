@@ -31,7 +31,10 @@ afterEach(async () => {
 
 test('two processes that start on one empty folder share one server, and the last to leave stops it', async () => {
   const home = await newHome();
-  const [first, second] = await Promise.all([openEmbeddedPostgres(home), openEmbeddedPostgres(home)]);
+  const [first, second] = await Promise.all([
+    openEmbeddedPostgres(home),
+    openEmbeddedPostgres(home),
+  ]);
   const url = await first.url('warehouse');
   expect(await second.url('warehouse')).toBe(url);
   const user = new pg.Client({connectionString: url});
@@ -46,7 +49,10 @@ test('two processes that start on one empty folder share one server, and the las
 test('of two processes that leave at once, neither leaves the server to the other', async () => {
   const home = await newHome();
   for (let turn = 1; turn <= 3; turn++) {
-    const [first, second] = await Promise.all([openEmbeddedPostgres(home), openEmbeddedPostgres(home)]);
+    const [first, second] = await Promise.all([
+      openEmbeddedPostgres(home),
+      openEmbeddedPostgres(home),
+    ]);
     const url = await first.url('warehouse');
     await Promise.all([first.leave(), second.leave()]);
     await expect(ask(url, 'SELECT 1'), `turn ${turn}`).rejects.toThrow(/ECONNREFUSED/);
@@ -114,7 +120,9 @@ describe('a server that does not start says why and how to mend it, and starts w
     const home = await keptHome();
     const file = join(home, 'postgres', 'postmaster.pid');
     await writeFile(file, '');
-    expect(await failureOf(home)).toEqual(told(/postmaster\.pid" is empty.*cut off.*rm .*postmaster\.pid/));
+    expect(await failureOf(home)).toEqual(
+      told(/postmaster\.pid" is empty.*cut off.*rm .*postmaster\.pid/),
+    );
     await rm(file);
     await expectKept(home);
   });
@@ -200,7 +208,9 @@ test('a server that is killed is started anew on its port, and stops when it is 
   const url = await postgres.url('warehouse');
   const [pid = ''] = (await readFile(join(home, 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
   process.kill(Number(pid), 'SIGKILL');
-  await expect.poll(() => ask(url, 'SELECT n FROM kept').catch(() => null), {timeout: 30_000}).toBe(42);
+  await expect
+    .poll(() => ask(url, 'SELECT n FROM kept').catch(() => null), {timeout: 30_000})
+    .toBe(42);
   expect(steps.at(-1)).toMatch(/has ended; starting it anew/);
   await postgres.leave();
   await expect(ask(url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
@@ -212,7 +222,9 @@ test('a server that is kept is in use, however quiet: another process that leave
   const url = await kept.url('warehouse');
   kept.keepUp();
   await expect
-    .poll(() => ask(url, `SELECT count(*)::int FROM pg_stat_activity WHERE application_name ~ 'keeps'`))
+    .poll(() =>
+      ask(url, `SELECT count(*)::int FROM pg_stat_activity WHERE application_name ~ 'keeps'`),
+    )
     .toBe(1);
   await other.leave();
   expect(await ask(url, 'SELECT 1')).toBe(1);

@@ -23,82 +23,97 @@ async function open(template?: string): Promise<void> {
 
 afterEach(() => place.close());
 
-describe.skipIf(!isInstalled())('behind a PgBouncer that hands out two sessions by the transaction', () => {
-  beforeAll(async () => {
-    bouncer = await startPgBouncer(inject('postgresUrl'));
-  });
-  afterAll(() => bouncer.stop());
+describe.skipIf(!isInstalled())(
+  'behind a PgBouncer that hands out two sessions by the transaction',
+  () => {
+    beforeAll(async () => {
+      bouncer = await startPgBouncer(inject('postgresUrl'));
+    });
+    afterAll(() => bouncer.stop());
 
-  test('start --once mirrors the whole account, run again writes no row, and push carries what was changed', async () => {
-    await open();
-    const first = await runCommand(['start', '--once', '--json'], both);
-    expect(first, first.stderr).toMatchObject({code: 0});
-    await expectMirrored(place.databaseUrl, place.service);
-    const before = await readLastWrites(place.databaseUrl);
-    expect(await runCommand(['start', '--once'], both)).toMatchObject({code: 0});
-    expect(await readLastWrites(place.databaseUrl)).toEqual(before);
-    await withClient(through.DATABASE_URL ?? '', (client) =>
-      client.query(
-        `UPDATE warehouse.customers SET fax = '555-' || customer_number WHERE customer_number % 2 = 0`,
-      ),
-    );
-    const pushed = await runCommand(['push'], both);
-    expect(pushed, pushed.stderr).toMatchObject({code: 0, stdout: expect.stringMatching(/done/)});
-    await expectMirrored(place.databaseUrl, place.service);
-  });
-
-  test('the doctor finds nothing to mend, and status needs no session of its own', async () => {
-    await open(inject('warehouseTemplate'));
-    const {code, stdout, stderr} = await runCommand(['doctor'], both);
-    expect(stdout + stderr).toMatch(/good +direct Postgres: the same database, in sessions of our own/);
-    expect(code, stdout).toBe(0);
-    expect(await runCommand(['status'], both)).toMatchObject({stderr: ''});
-  });
-
-  test.each([['start', '--once'], ['status'], ['push'], ['migrate'], ['doctor']])(
-    'without DATABASE_DIRECT_URL %s says what is wrong and what to do',
-    async (...verb) => {
-      await open(inject('warehouseTemplate'));
-      const {code, stdout, stderr} = await runCommand(verb, through);
-      expect((stdout + stderr).replace(/\s+/g, ' ')).toMatch(
-        /a pooler in between gives each transaction another session.*set DATABASE_DIRECT_URL to the address of Postgres itself/,
+    test('start --once mirrors the whole account, run again writes no row, and push carries what was changed', async () => {
+      await open();
+      const first = await runCommand(['start', '--once', '--json'], both);
+      expect(first, first.stderr).toMatchObject({code: 0});
+      await expectMirrored(place.databaseUrl, place.service);
+      const before = await readLastWrites(place.databaseUrl);
+      expect(await runCommand(['start', '--once'], both)).toMatchObject({code: 0});
+      expect(await readLastWrites(place.databaseUrl)).toEqual(before);
+      await withClient(through.DATABASE_URL ?? '', (client) =>
+        client.query(
+          `UPDATE warehouse.customers SET fax = '555-' || customer_number WHERE customer_number % 2 = 0`,
+        ),
       );
-      expect(code).toBe(3);
-    },
-  );
+      const pushed = await runCommand(['push'], both);
+      expect(pushed, pushed.stderr).toMatchObject({code: 0, stdout: expect.stringMatching(/done/)});
+      await expectMirrored(place.databaseUrl, place.service);
+    });
 
-  test('a DATABASE_DIRECT_URL that shares sessions too, or leads to another database, is refused by name', async () => {
-    await open(inject('warehouseTemplate'));
-    const other = await createDatabase(inject('warehouseTemplate'));
-    for (const [directUrl, words] of [
-      [through.DATABASE_URL ?? '', /a pooler in between.*set DATABASE_DIRECT_URL/],
-      [other.url, /DATABASE_DIRECT_URL: expected the database of DATABASE_URL .*, got another one/],
-      ['postgres://u:p@127.0.0.1:1/d', /nothing listens there.*in DATABASE_DIRECT_URL/],
-    ] as const) {
-      for (const verb of ['start', 'doctor', 'migrate']) {
-        const {code, stdout, stderr} = await runCommand([verb], {...both, DATABASE_DIRECT_URL: directUrl});
-        expect((stdout + stderr).replace(/\s+/g, ' '), verb).toMatch(words);
+    test('the doctor finds nothing to mend, and status needs no session of its own', async () => {
+      await open(inject('warehouseTemplate'));
+      const {code, stdout, stderr} = await runCommand(['doctor'], both);
+      expect(stdout + stderr).toMatch(
+        /good +direct Postgres: the same database, in sessions of our own/,
+      );
+      expect(code, stdout).toBe(0);
+      expect(await runCommand(['status'], both)).toMatchObject({stderr: ''});
+    });
+
+    test.each([['start', '--once'], ['status'], ['push'], ['migrate'], ['doctor']])(
+      'without DATABASE_DIRECT_URL %s says what is wrong and what to do',
+      async (...verb) => {
+        await open(inject('warehouseTemplate'));
+        const {code, stdout, stderr} = await runCommand(verb, through);
+        expect((stdout + stderr).replace(/\s+/g, ' ')).toMatch(
+          /a pooler in between gives each transaction another session.*set DATABASE_DIRECT_URL to the address of Postgres itself/,
+        );
         expect(code).toBe(3);
-      }
-    }
-    await other.drop();
-  });
+      },
+    );
 
-  test('no setting of ours stays in a session that others get', async () => {
-    await open(inject('warehouseTemplate'));
-    const settings = `SELECT name, setting FROM pg_settings WHERE name IN ('search_path', 'statement_timeout', 'lock_timeout',
+    test('a DATABASE_DIRECT_URL that shares sessions too, or leads to another database, is refused by name', async () => {
+      await open(inject('warehouseTemplate'));
+      const other = await createDatabase(inject('warehouseTemplate'));
+      for (const [directUrl, words] of [
+        [through.DATABASE_URL ?? '', /a pooler in between.*set DATABASE_DIRECT_URL/],
+        [
+          other.url,
+          /DATABASE_DIRECT_URL: expected the database of DATABASE_URL .*, got another one/,
+        ],
+        ['postgres://u:p@127.0.0.1:1/d', /nothing listens there.*in DATABASE_DIRECT_URL/],
+      ] as const) {
+        for (const verb of ['start', 'doctor', 'migrate']) {
+          const {code, stdout, stderr} = await runCommand([verb], {
+            ...both,
+            DATABASE_DIRECT_URL: directUrl,
+          });
+          expect((stdout + stderr).replace(/\s+/g, ' '), verb).toMatch(words);
+          expect(code).toBe(3);
+        }
+      }
+      await other.drop();
+    });
+
+    test('no setting of ours stays in a session that others get', async () => {
+      await open(inject('warehouseTemplate'));
+      const settings = `SELECT name, setting FROM pg_settings WHERE name IN ('search_path', 'statement_timeout', 'lock_timeout',
                              'idle_in_transaction_session_timeout', 'bytea_output', 'client_min_messages', 'jit') ORDER BY name`;
-    const read = async (url: string) => (await withClient(url, (client) => client.query(settings))).rows;
-    const untouched = await read(place.databaseUrl);
-    await runCommand(['doctor'], both);
-    await runCommand(['status'], through);
-    expect(await read(through.DATABASE_URL ?? '')).toEqual(untouched);
-  });
-});
+      const read = async (url: string) =>
+        (await withClient(url, (client) => client.query(settings))).rows;
+      const untouched = await read(place.databaseUrl);
+      await runCommand(['doctor'], both);
+      await runCommand(['status'], through);
+      expect(await read(through.DATABASE_URL ?? '')).toEqual(untouched);
+    });
+  },
+);
 
 describe.skipIf(!isInstalled())('behind a PgBouncer in session mode', () => {
   beforeAll(async () => {
-    bouncer = await startPgBouncer(inject('postgresUrl'), {pool_mode: 'session', default_pool_size: '40'});
+    bouncer = await startPgBouncer(inject('postgresUrl'), {
+      pool_mode: 'session',
+      default_pool_size: '40',
+    });
   });
   afterAll(() => bouncer.stop());
 

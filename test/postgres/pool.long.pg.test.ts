@@ -18,7 +18,11 @@ afterAll(() => database.drop());
 
 test('a server process that is stopped (SIGSTOP) costs one transaction; its connection is not used again', async () => {
   // The client gives up 15 s after the server's limit, and once more for the rollback.
-  const pool = openPool(database.url, {max: 1, applicationName: 'test stopped', statementTimeoutMs: 100});
+  const pool = openPool(database.url, {
+    max: 1,
+    applicationName: 'test stopped',
+    statementTimeoutMs: 100,
+  });
   let pid = 0;
   try {
     const failed = inTransaction(pool, async (client) => {

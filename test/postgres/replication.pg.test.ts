@@ -37,7 +37,9 @@ test('every table has a primary key', async () => {
 });
 
 test('sweeps, pushes, the star and the checks work where every table is published', async () => {
-  const published = await owner.query('SELECT count(*)::integer AS count FROM pg_publication_tables');
+  const published = await owner.query(
+    'SELECT count(*)::integer AS count FROM pg_publication_tables',
+  );
   expect(published.rows[0].count).toBeGreaterThan(80);
   const first = await runCommand(['start', '--once', '--json'], place.env);
   expect(first, first.stderr).toMatchObject({code: 0});
@@ -49,9 +51,9 @@ test('sweeps, pushes, the star and the checks work where every table is publishe
   expect(second, second.stderr).toMatchObject({code: 0});
   const check = await runCommand(['check'], place.env);
   expect(check, check.stderr + check.stdout).toMatchObject({code: 0});
-  expect((await owner.query('SELECT count(*)::integer AS count FROM sync.stale_jobs')).rows).toEqual([
-    {count: 0},
-  ]);
+  expect(
+    (await owner.query('SELECT count(*)::integer AS count FROM sync.stale_jobs')).rows,
+  ).toEqual([{count: 0}]);
   const run = async (verb: string) => {
     const ended = await runCommand([verb], place.env);
     expect(ended, ended.stderr).toMatchObject({code: 0});

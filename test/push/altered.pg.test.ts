@@ -48,7 +48,9 @@ describe('dates that the service reads the other way round', () => {
       {state: 'held', held_for: 'instant'},
       {state: 'done', held_for: null},
     ]);
-    expect(await place.author('SELECT kind, field, is_stop, sent, got FROM sync.alterations')).toEqual([
+    expect(
+      await place.author('SELECT kind, field, is_stop, sent, got FROM sync.alterations'),
+    ).toEqual([
       {
         kind: 'instant',
         field: 'scheduled_at',
@@ -69,7 +71,11 @@ describe('dates that the service reads the other way round', () => {
     expect(story).toMatch(/\nsee: fieldmirror explain A12$/);
     expect(drawChange(await readStory(place.pool, '2'))).toContain('changes list --state altered');
     expect(await listLateChanges(place.pool, [place.accountId])).toMatchObject([
-      {lateness: 'altered', changeId: '1', reason: 'scheduled_at; further changes of instant are held'},
+      {
+        lateness: 'altered',
+        changeId: '1',
+        reason: 'scheduled_at; further changes of instant are held',
+      },
     ]);
     const {signal} = new AbortController();
     const {needy} = await pushAll(place.world(), await listAccounts(place.pool), {signal});
@@ -89,7 +95,9 @@ describe('dates that the service reads the other way round', () => {
     expect(await listLateChanges(place.pool, [place.accountId])).toMatchObject([
       {lateness: 'altered', count: 2},
     ]);
-    await expect(place.author('SELECT sync.accept_change(1)')).rejects.toThrow('nobody has accepted yet');
+    await expect(place.author('SELECT sync.accept_change(1)')).rejects.toThrow(
+      'nobody has accepted yet',
+    );
     await place.author('SELECT sync.accept_change(2); SELECT sync.accept_change(4)');
     expect(await listLateChanges(place.pool, [place.accountId])).toEqual([]);
   });
@@ -137,7 +145,9 @@ test('of many on their way beside each other none is sent once the first was rea
   };
   await place.push({onStep}, place.openTransport({concurrency: {initial: 2 * all, max: 2 * all}}));
   await place.rest();
-  const [held] = await place.author(`SELECT count(*)::integer FROM sync.changes WHERE state = 'held'`);
+  const [held] = await place.author(
+    `SELECT count(*)::integer FROM sync.changes WHERE state = 'held'`,
+  );
   expect(held?.count).toBeGreaterThan(all / 2);
   await place.author('SELECT sync.accept_change(min(change_id)) FROM sync.alterations');
   await place.rest();
@@ -157,7 +167,9 @@ test.each([
     place.service.misread = (name, value) => (name === field ? got : value);
     const fields = field === 'name' ? {name: sent} : {name: 'Ada', [field]: sent};
     await place.author(
-      `INSERT INTO warehouse.customers (${Object.keys(fields).join(', ')}) VALUES (${Object.keys(fields)
+      `INSERT INTO warehouse.customers (${Object.keys(fields).join(', ')}) VALUES (${Object.keys(
+        fields,
+      )
         .map((_name, at) => `$${at + 1}`)
         .join(', ')})`,
       Object.values(fields),

@@ -22,7 +22,8 @@ const assigned = async () =>
       'SELECT employee_id::text AS id FROM warehouse.job_employees WHERE _deleted_at IS NULL',
     )
   ).map(({id}) => id);
-const assignedThere = () => place.service.store.list(jobs, null).map(({employeeIds}) => employeeIds);
+const assignedThere = () =>
+  place.service.store.list(jobs, null).map(({employeeIds}) => employeeIds);
 
 beforeEach(async () => {
   place = await openScriptedPlace();
@@ -44,7 +45,8 @@ async function endWhile(happens: () => Promise<unknown>): Promise<void> {
   await place.push({
     onStep: async (step) => {
       if (step === 'turn') await happens();
-      if (step === 'end-written') await place.pool.query(`UPDATE sync.accounts SET state = 'paused'`);
+      if (step === 'end-written')
+        await place.pool.query(`UPDATE sync.accounts SET state = 'paused'`);
     },
   });
   await place.pool.query(`UPDATE sync.accounts SET state = 'active'`);

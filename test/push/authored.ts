@@ -12,7 +12,11 @@ export interface Authored {
 }
 
 /** For each table that authors can write. */
-export function authoredIn({customerNumber, jobNumber, employeeId}: Parents): Record<string, Authored> {
+export function authoredIn({
+  customerNumber,
+  jobNumber,
+  employeeId,
+}: Parents): Record<string, Authored> {
   return {
     customers: {made: {name: 'Ada', fax: '555-0101'}, later: {fax: '555-0102'}},
     customer_notes: {
@@ -20,7 +24,10 @@ export function authoredIn({customerNumber, jobNumber, employeeId}: Parents): Re
       later: {note: 'Rings once'},
     },
     jobs: {made: {customer_number: customerNumber, name: 'Boiler'}, later: {name: 'Boilers'}},
-    job_notes: {made: {job_number: jobNumber, note: 'The key is next door'}, later: {note: 'No key'}},
+    job_notes: {
+      made: {job_number: jobNumber, note: 'The key is next door'},
+      later: {note: 'No key'},
+    },
     time_entries: {
       made: {
         job_number: jobNumber,

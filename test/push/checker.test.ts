@@ -84,7 +84,12 @@ describe('a history that is right has no fault', () => {
         intents: [create, {...remove, changeId: '1'}],
         effects: [],
         changes: [
-          {...done, state: 'cancelled', number: null, reason: 'the row was deleted before it was sent'},
+          {
+            ...done,
+            state: 'cancelled',
+            number: null,
+            reason: 'the row was deleted before it was sent',
+          },
         ],
         rows: [],
         records: [],
@@ -94,7 +99,10 @@ describe('a history that is right has no fault', () => {
       'an update that was changed back',
       {
         intents: [create, update, {...update, fields: {name: 'A #1'}, saw: {name: 'B #1'}}],
-        changes: [done, {...doneUpdate, state: 'cancelled', reason: 'changed back before it was sent'}],
+        changes: [
+          done,
+          {...doneUpdate, state: 'cancelled', reason: 'changed back before it was sent'},
+        ],
       },
     ],
     [
@@ -112,7 +120,13 @@ describe('a history that is right has no fault', () => {
         ...edited,
         effects: [created, theirs, {...updated, before: {name: 'Theirs'}}],
         conflicts: [
-          {changeId: '2', field: 'name', warehouseValue: 'B #1', serviceValue: 'Theirs', winner: 'warehouse'},
+          {
+            changeId: '2',
+            field: 'name',
+            warehouseValue: 'B #1',
+            serviceValue: 'Theirs',
+            winner: 'warehouse',
+          },
         ],
       },
     ],
@@ -138,7 +152,13 @@ describe('a history that is right has no fault', () => {
         effects: [created, theirs],
         changes: [done, doneUpdate],
         conflicts: [
-          {changeId: '2', field: 'name', warehouseValue: 'B #1', serviceValue: 'Theirs', winner: 'service'},
+          {
+            changeId: '2',
+            field: 'name',
+            warehouseValue: 'B #1',
+            serviceValue: 'Theirs',
+            winner: 'service',
+          },
         ],
         rows: [{...row, fields: {name: 'Theirs'}}],
         records: [{...record, fields: {name: 'Theirs'}}],
@@ -149,7 +169,13 @@ describe('a history that is right has no fault', () => {
       {
         ...writtenOver,
         conflicts: [
-          {changeId: '2', field: 'name', warehouseValue: 'B #1', serviceValue: 'Theirs', winner: 'warehouse'},
+          {
+            changeId: '2',
+            field: 'name',
+            warehouseValue: 'B #1',
+            serviceValue: 'Theirs',
+            winner: 'warehouse',
+          },
         ],
       },
     ],
@@ -158,7 +184,12 @@ describe('a history that is right has no fault', () => {
   });
 
   test('what a person must decide is counted as that, and what waits for it is not lost', () => {
-    const left = {...done, state: 'conflict', number: null, reason: 'several records could be it: 7, 8'};
+    const left = {
+      ...done,
+      state: 'conflict',
+      number: null,
+      reason: 'several records could be it: 7, 8',
+    };
     const child = {
       ...done,
       changeId: '5',
@@ -192,7 +223,11 @@ describe('each fault is found', () => {
         records: [],
       },
     ],
-    ['a create that is called done and was never made', {lost: 1, diverged: 1}, {effects: [], records: []}],
+    [
+      'a create that is called done and was never made',
+      {lost: 1, diverged: 1},
+      {effects: [], records: []},
+    ],
     [
       'two creates that are called done by one record',
       {lost: 1},
@@ -234,18 +269,28 @@ describe('each fault is found', () => {
     [
       'a record of which nobody wanted a create',
       {unexpected: 1, diverged: 1},
-      {effects: [created, {...created, number: '8', key: '#9'}], records: [record, {...record, number: '8'}]},
+      {
+        effects: [created, {...created, number: '8', key: '#9'}],
+        records: [record, {...record, number: '8'}],
+      },
     ],
     [
       'a value that the service had given up, sent again though no conflict was decided so',
       {unexpected: 1, unrecorded: 1},
       putBack,
     ],
-    ['a delete that nobody wanted', {unexpected: 1, diverged: 1}, {effects: [created, deleted], records: []}],
+    [
+      'a delete that nobody wanted',
+      {unexpected: 1, diverged: 1},
+      {effects: [created, deleted], records: []},
+    ],
     [
       'a create that is called refused, and was made',
       {unexpected: 1, diverged: 1},
-      {changes: [{...done, state: 'rejected', number: null, reason: 'no'}], rows: [{...row, number: null}]},
+      {
+        changes: [{...done, state: 'rejected', number: null, reason: 'no'}],
+        rows: [{...row, number: null}],
+      },
     ],
     [
       'a row that is marked deleted while its record lives',
@@ -275,7 +320,11 @@ describe('each fault is found', () => {
     ['a field that differs', {diverged: 1}, {rows: [{...row, fields: {name: 'C'}}]}],
     ['a record without a row', {diverged: 1}, {rows: []}],
     ['a row without a record', {diverged: 1}, {rows: [row, {...row, rowId: '11', number: '9'}]}],
-    ['a row that is marked as under change for ever', {diverged: 1}, {rows: [{...row, isPending: true}]}],
+    [
+      'a row that is marked as under change for ever',
+      {diverged: 1},
+      {rows: [{...row, isPending: true}]},
+    ],
     ['a secret in a log', {leaked: 1}, {canaryHits: ['log: token']}],
     [
       'a value of the service that nobody saw and nothing keeps',

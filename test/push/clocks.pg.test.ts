@@ -19,7 +19,9 @@ afterEach(async () => {
 function loseAnswers(line: FaultyLine): void {
   let creates = 0;
   line.setDraw((chunk) =>
-    chunk.subarray(0, 5).toString() === 'POST ' && ++creates % 2 === 0 ? {kind: 'lose-reply'} : null,
+    chunk.subarray(0, 5).toString() === 'POST ' && ++creates % 2 === 0
+      ? {kind: 'lose-reply'}
+      : null,
   );
 }
 
@@ -39,7 +41,14 @@ test('workers whose clocks are minutes and days apart carry each change once', {
   loseAnswers(line);
   const {databaseUrl, account, pool} = world;
   const settle = {lookDelaysMs: [0], arrivalLimitMs: dayMs};
-  const work = {databaseUrl, accountId: account.accountId, service: reach, timeZone, diesAt: null, settle};
+  const work = {
+    databaseUrl,
+    accountId: account.accountId,
+    service: reach,
+    timeZone,
+    diesAt: null,
+    settle,
+  };
   const states = async () =>
     (await pool.query<{state: string}>('SELECT DISTINCT state FROM sync.changes')).rows.map(
       ({state}) => state,

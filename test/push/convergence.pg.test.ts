@@ -19,7 +19,8 @@ test('after 500 histories of edits on both sides both hold the same, every value
     const result = await runConvergence({seed, histories, databaseUrl: database.url, pageReader});
     await database.drop();
     expect(result.violations).toEqual([]);
-    for (const name of ['histories', 'conflicts', 'byPerson', 'requests'] as const) sum[name] += result[name];
+    for (const name of ['histories', 'conflicts', 'byPerson', 'requests'] as const)
+      sum[name] += result[name];
   }
   // The edits did conflict.
   expect(sum.conflicts).toBeGreaterThan(100);

@@ -22,7 +22,10 @@ const made = () => place.service.store.journal.filter(({kind}) => kind === 'crea
 const change = async () => (await place.changes('state, sends, number'))[0];
 
 /** Lets some event happen between the look and the reading, for longer than a request can be on its way. */
-async function lookWhile(happens: () => Promise<void> | void, after: () => Promise<void>): Promise<void> {
+async function lookWhile(
+  happens: () => Promise<void> | void,
+  after: () => Promise<void>,
+): Promise<void> {
   const deps: Partial<PushDeps> = {
     onStep: async (step) => {
       if (step === 'looked') await happens();

@@ -1,6 +1,11 @@
 import {describe, expect, test} from 'vitest';
 import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
-import {decideCreated, decideDeleted, decideUnseen, decideUpdated} from '../../src/push/decide-look.ts';
+import {
+  decideCreated,
+  decideDeleted,
+  decideUnseen,
+  decideUpdated,
+} from '../../src/push/decide-look.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const hourMs = 3_600_000;
@@ -41,7 +46,14 @@ describe('a create in doubt', () => {
     ['there is none for the hundredth time', none, null, 99, 300_000],
     ['one is there that seems older', {ours: [], older: ['3']}, null, 0, 8_000],
   ])('is looked for again where %s', (_, candidates, remote, looks, delayMs) => {
-    const doubt = {what: 'doubt', reason: 'reset', delayMs, number: null, isLook: true, attempt: null};
+    const doubt = {
+      what: 'doubt',
+      reason: 'reset',
+      delayMs,
+      number: null,
+      isLook: true,
+      attempt: null,
+    };
     expect(decideCreated(create({looks}), candidates, remote)).toEqual(doubt);
   });
 
@@ -51,7 +63,11 @@ describe('a create in doubt', () => {
     ['is not what was read', made],
   ])('whose record was found, and %s, keeps its number and is never sent again', (_, reading) => {
     const found = {ours: ['8'], older: []};
-    expect(decideCreated(create(), found, reading)).toMatchObject({what: 'doubt', number: '8', isLook: true});
+    expect(decideCreated(create(), found, reading)).toMatchObject({
+      what: 'doubt',
+      number: '8',
+      isLook: true,
+    });
     expect(decideCreated(create(old), found, reading)).toMatchObject({
       what: 'conflict',
       reason: 'it was created as customers 8, and no reading shows it any more: reset',
@@ -65,12 +81,15 @@ describe('a create in doubt', () => {
     expect(decideCreated(create(more), none, null)).toMatchObject({what: 'doubt', isLook: true});
   });
 
-  test.each([hourMs, 900_000])('is sent once more when no request can still arrive, %i ms later', (ago) => {
-    expect(decideCreated(create({...old, requestEndedAgoMs: ago}), none, null)).toEqual({
-      what: 'resend',
-      reason: 'no trace of it for 15 minutes: it is sent once more',
-    });
-  });
+  test.each([hourMs, 900_000])(
+    'is sent once more when no request can still arrive, %i ms later',
+    (ago) => {
+      expect(decideCreated(create({...old, requestEndedAgoMs: ago}), none, null)).toEqual({
+        what: 'resend',
+        reason: 'no trace of it for 15 minutes: it is sent once more',
+      });
+    },
+  );
 
   test.each([
     ['that was sent twice', {sends: 2}, 'sent 2 times, and no trace of it for 15 minutes: reset'],
@@ -85,7 +104,10 @@ describe('a create in doubt', () => {
       'it was created as customers 7, and no reading shows it any more: reset',
     ],
   ])('%s is never sent again: it is left to a person', (_, more, reason) => {
-    expect(decideCreated(create({...old, ...more}), none, null)).toMatchObject({what: 'conflict', reason});
+    expect(decideCreated(create({...old, ...more}), none, null)).toMatchObject({
+      what: 'conflict',
+      reason,
+    });
   });
 
   test.each([[['3']], [['3', '4']]])(
@@ -195,7 +217,10 @@ describe('a delete in doubt', () => {
   const eraseNote = (more: Partial<ClaimedChange> = {}) =>
     erase({table: 'customer_notes', number: '12', ...more});
   const notes = (id: string) =>
-    remoteOf(eraseNote(), `<customer_number>7</customer_number><notes><note><id>${id}</id></note></notes>`);
+    remoteOf(
+      eraseNote(),
+      `<customer_number>7</customer_number><notes><note><id>${id}</id></note></notes>`,
+    );
 
   test.each([
     ['the record', erase(), known('delete'), gone],

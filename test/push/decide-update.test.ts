@@ -40,7 +40,11 @@ test.each([
   ],
 ] as const)('a record %s is left to a person', (_, about, subject, reading, words) => {
   const reason = `the record is gone at the service (${words})`;
-  expect(decideUpdate(about, subject, reading)).toMatchObject({what: 'conflict', reason, attempt: null});
+  expect(decideUpdate(about, subject, reading)).toMatchObject({
+    what: 'conflict',
+    reason,
+    attempt: null,
+  });
 });
 
 describe('a field that both sides changed', () => {
@@ -136,8 +140,13 @@ describe('a change that takes others back', () => {
     ['newest', {what: 'conflict', reason: 'changed on both sides: fax'}],
     ['ask', {what: 'conflict', reason: 'changed on both sides: fax'}],
     ['service', {conflicts: [{winner: 'service'}]}],
-  ] as const)('overwrites nothing that was written at the service since, by the rule %s', (rule, plan) => {
-    const undoing = factsOf({undoes: ['60']}, {rules: {fax: rule}});
-    expect(decideUpdate(undoing, known(), remoteOf(undoing, withFax('555-0122')))).toMatchObject(plan);
-  });
+  ] as const)(
+    'overwrites nothing that was written at the service since, by the rule %s',
+    (rule, plan) => {
+      const undoing = factsOf({undoes: ['60']}, {rules: {fax: rule}});
+      expect(decideUpdate(undoing, known(), remoteOf(undoing, withFax('555-0122')))).toMatchObject(
+        plan,
+      );
+    },
+  );
 });

@@ -27,7 +27,8 @@ function refused(
   const {isGone = false, error = new RecordError(words)} = more;
   return {outcome: 'refused', status, words, isGone, error} as const;
 }
-const wasRefused = (status: number, answer: string) => attempt({outcome: 'refused', status, answer});
+const wasRefused = (status: number, answer: string) =>
+  attempt({outcome: 'refused', status, answer});
 
 describe('what was written and read back is done', () => {
   test('an update, by what came of it since its request was begun', () => {
@@ -54,7 +55,12 @@ describe('what was written and read back is done', () => {
 
   test('a create, as the record whose number the answer told', () => {
     const outcome = outcomeOf(done, {plan: sendPlan(fresh), created: '7', after});
-    expect(decide(create, outcome)).toMatchObject({what: 'done', number: '7', remote: after, isGone: false});
+    expect(decide(create, outcome)).toMatchObject({
+      what: 'done',
+      number: '7',
+      remote: after,
+      isGone: false,
+    });
   });
 
   test('a delete, of which nothing is read back', () => {
@@ -77,8 +83,16 @@ describe('what was written and read back is done', () => {
       base: {note: 'now'},
     });
     const bare = remoteOf(facts, '<customer_number>7</customer_number><notes></notes>');
-    const outcome = outcomeOf(done, {plan: sendPlan(note('update'), {fields: {note: 'later'}}), after: bare});
-    expect(decide(facts, outcome)).toMatchObject({what: 'done', number: '12', remote: bare, isGone: true});
+    const outcome = outcomeOf(done, {
+      plan: sendPlan(note('update'), {fields: {note: 'later'}}),
+      after: bare,
+    });
+    expect(decide(facts, outcome)).toMatchObject({
+      what: 'done',
+      number: '12',
+      remote: bare,
+      isGone: true,
+    });
   });
 });
 
@@ -122,18 +136,24 @@ describe('what the service refused', () => {
     ['an update puts back what was read before', update, sendPlan(known(), {before}), before],
     ['a create has nothing to put back', create, sendPlan(fresh), null],
     ['a delete has nothing to put back', erase, sendPlan(known('delete')), null],
-  ] as const)('for good is rejected with its status and its words: %s', (_, facts, plan, remote) => {
-    expect(decide(facts, outcomeOf(refused(422, 'Fax is odd.'), {plan}))).toEqual({
-      what: 'reject',
-      words: '422: Fax is odd.',
-      remote,
-      attempt: wasRefused(422, 'Fax is odd.'),
-    });
-  });
+  ] as const)(
+    'for good is rejected with its status and its words: %s',
+    (_, facts, plan, remote) => {
+      expect(decide(facts, outcomeOf(refused(422, 'Fax is odd.'), {plan}))).toEqual({
+        what: 'reject',
+        words: '422: Fax is odd.',
+        remote,
+        attempt: wasRefused(422, 'Fax is odd.'),
+      });
+    },
+  );
 
   test('for lack of a right, the token being good, is rejected as well', () => {
     const result = refused(403, 'Not yours.', {error: new FatalError('expected access')});
-    expect(decide(update, outcomeOf(result))).toMatchObject({what: 'reject', words: '403: Not yours.'});
+    expect(decide(update, outcomeOf(result))).toMatchObject({
+      what: 'reject',
+      words: '403: Not yours.',
+    });
   });
 
   test.each([
@@ -183,7 +203,14 @@ describe('what the service refused', () => {
       'makes a delete done',
       erase,
       sendPlan(known('delete')),
-      {what: 'done', number: '7', remote: null, isGone: true, since: begun.startedAt, attempt: ended},
+      {
+        what: 'done',
+        number: '7',
+        remote: null,
+        isGone: true,
+        since: begun.startedAt,
+        attempt: ended,
+      },
     ],
     [
       'rejects a create, which hung on it',
@@ -220,7 +247,12 @@ describe('a request of which nobody knows whether it was done is looked for', ()
       8_000,
     ],
     ['later where the service says so', factsOf({sends: 1}), 90_000, 90_000],
-    ['an update that was sent very often, after the longest delay', factsOf({sends: 19}), null, 300_000],
+    [
+      'an update that was sent very often, after the longest delay',
+      factsOf({sends: 19}),
+      null,
+      300_000,
+    ],
     [
       'a create, always soon: it is sent twice at the most',
       factsOf({operation: 'create', sends: 1}),

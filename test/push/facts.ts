@@ -56,7 +56,10 @@ const blank: ClaimedChange = {
 /** @param rules - of some fields; the others ask */
 export function factsOf(
   change: Partial<ClaimedChange> = {},
-  {rules = {}, ...more}: Partial<Omit<ChangeFacts, 'rules'>> & {rules?: Readonly<Record<string, Rule>>} = {},
+  {
+    rules = {},
+    ...more
+  }: Partial<Omit<ChangeFacts, 'rules'>> & {rules?: Readonly<Record<string, Rule>>} = {},
 ): ChangeFacts {
   const whole = {...blank, ...change};
   const writes = findWrites(whole.table);
@@ -88,7 +91,14 @@ export function remoteOf(
   const xml = Buffer.from(`<${stream.item}>${elements}</${stream.item}>`);
   const record = readOne(xml, stream, {thing: 'a test', contentType: 'application/xml'});
   const rows = readRows(stream, record, {timeZone: 'UTC'});
-  return {...rows, record, unsaid: listUnsaid(stream, record), askedAt: 50_000, dateHeader: null, ...more};
+  return {
+    ...rows,
+    record,
+    unsaid: listUnsaid(stream, record),
+    askedAt: 50_000,
+    dateHeader: null,
+    ...more,
+  };
 }
 
 /** Customer 7 with a fax. */
@@ -119,5 +129,14 @@ export function attempt(end: EndedAttempt['end']): EndedAttempt {
 
 export function sendPlan(subject: Subject, more: Partial<SendPlan> = {}): SendPlan {
   const fields = {fax: '555-0199'};
-  return {what: 'send', subject, fields, narrowed: null, conflicts: [], unsent: [], before: null, ...more};
+  return {
+    what: 'send',
+    subject,
+    fields,
+    narrowed: null,
+    conflicts: [],
+    unsent: [],
+    before: null,
+    ...more,
+  };
 }

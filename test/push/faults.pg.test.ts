@@ -16,7 +16,9 @@ const pageReader = new PageReader();
 
 afterAll(async () => await pageReader.close());
 
-test('the same holds against the reference service, on its own Postgres', {timeout: 300_000}, async () => {
+test('the same holds against the reference service, on its own Postgres', {
+  timeout: 300_000,
+}, async () => {
   const openReference = async (): Promise<LabService> => {
     const service = await openService();
     const pool = openPool(service.databaseUrl, {max: 2, applicationName: 'journal'});
@@ -66,7 +68,9 @@ describe('a product that is broken on purpose is found out', () => {
   };
 
   test('what is not broken passes in the same weather', {timeout: 300_000}, async () => {
-    expect((await liveAll(pageReader, {worlds: 6, runs: 20, weather: gale})).violations).toEqual([]);
+    expect((await liveAll(pageReader, {worlds: 6, runs: 20, weather: gale})).violations).toEqual(
+      [],
+    );
   });
 
   test.each(mutants)('$name', {timeout: 300_000}, async (mutant) => {
@@ -74,7 +78,9 @@ describe('a product that is broken on purpose is found out', () => {
     const isFound = (violation: string) => mutant.found.test(violation);
     // Workers stall by chance: half of the worlds without a fence do not show it.
     for (let seed = 1; seed <= 20 && !violations.some(isFound); seed++)
-      violations.push(...(await live(pageReader, {seed, runs: 20, mutant, weather: gale})).violations);
+      violations.push(
+        ...(await live(pageReader, {seed, runs: 20, mutant, weather: gale})).violations,
+      );
     expect(violations.filter(isFound)).not.toEqual([]);
   });
 });

@@ -27,7 +27,12 @@ describe('what the service made of what it was sent', () => {
       '<name>ADA</name>',
       {altered: {name: {sent: 'Ada', got: 'ADA'}}},
     ],
-    ['none of it: altered', {name: 'Ada'}, '<name nil="true"/>', {altered: {name: {sent: 'Ada', got: null}}}],
+    [
+      'none of it: altered',
+      {name: 'Ada'},
+      '<name nil="true"/>',
+      {altered: {name: {sent: 'Ada', got: null}}},
+    ],
     [
       'the one altered, the other tidied',
       {name: 'Ada', fax: '555-01'},

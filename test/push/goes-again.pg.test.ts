@@ -10,7 +10,9 @@ let place: ScriptedPlace;
 
 beforeEach(async () => {
   place = await openScriptedPlace();
-  await place.author("INSERT INTO warehouse.customers (name, fax) VALUES ('Ada Example', '555-0100')");
+  await place.author(
+    "INSERT INTO warehouse.customers (name, fax) VALUES ('Ada Example', '555-0100')",
+  );
   await place.rest();
   // A record that is missing a short while after its creation may be in a copy of the service's that is behind.
   await place.pass(100);
@@ -21,7 +23,11 @@ afterEach(async () => await place.close());
 const update = "UPDATE warehouse.customers SET fax = '555-0199'";
 const remove = 'DELETE FROM warehouse.customers';
 const html = {'content-type': 'text/html'};
-const later: Answer = {status: 503, headers: {...html, 'retry-after': '1'}, body: Buffer.from('<html>later')};
+const later: Answer = {
+  status: 503,
+  headers: {...html, 'retry-after': '1'},
+  body: Buffer.from('<html>later'),
+};
 const broken: Answer = {status: 500, headers: html, body: Buffer.from('<html>oops')};
 
 const effects = () => place.service.store.journal.map(({kind, changed}) => ({kind, ...changed}));
@@ -29,7 +35,10 @@ const record = () => place.service.store.list(customers, null)[0]?.fields;
 const lastChange = async () => (await place.changes('state, sends')).at(-1);
 
 /** Gives this fate to the first writing requests; the others pass. */
-function meetFirst(count: number, fate: NonNullable<ReturnType<NonNullable<typeof place.mischief.script>>>) {
+function meetFirst(
+  count: number,
+  fate: NonNullable<ReturnType<NonNullable<typeof place.mischief.script>>>,
+) {
   let met = 0;
   place.mischief.script = () => (++met <= count ? fate : 'pass');
 }

@@ -53,18 +53,31 @@ async function write(table: string): Promise<string> {
 
 const edit = async (table: string, rowId: string) => {
   const [[name, value] = ['', '']] = Object.entries(authored[table]?.later ?? {});
-  await place.author(`UPDATE warehouse.${table} SET ${name} = $1 WHERE row_id = $2`, [value, rowId]);
+  await place.author(`UPDATE warehouse.${table} SET ${name} = $1 WHERE row_id = $2`, [
+    value,
+    rowId,
+  ]);
 };
 
 /** The fields of a row that an author wrote. */
 const valuesOf = async (table: string, rowId: string) =>
-  await place.row(table, rowId, [...namesOf(table), '_deleted_at IS NOT NULL AS is_deleted'].join(', '));
+  await place.row(
+    table,
+    rowId,
+    [...namesOf(table), '_deleted_at IS NOT NULL AS is_deleted'].join(', '),
+  );
 const namesOf = (table: string) => {
   const {made = {}, later = {}} = authored[table] ?? {};
   return [...new Set([...Object.keys(made), ...Object.keys(later)])];
 };
 const outcomes = () => place.changes('operation, state, sends, result, reason');
-const done = (operation: string) => ({operation, state: 'done', sends: 1, result: null, reason: null});
+const done = (operation: string) => ({
+  operation,
+  state: 'done',
+  sends: 1,
+  result: null,
+  reason: null,
+});
 
 describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => {
   test('a create that reads show later is done once they do', async () => {
@@ -74,7 +87,10 @@ describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => 
     const wanted = await place.row(table, rowId, made);
     await place.rest();
     expect(await outcomes()).toEqual([done('create')]);
-    expect(await place.row(table, rowId, `${made}, _deleted_at`)).toEqual({...wanted, _deleted_at: null});
+    expect(await place.row(table, rowId, `${made}, _deleted_at`)).toEqual({
+      ...wanted,
+      _deleted_at: null,
+    });
   });
 
   test.runIf(operations.includes('update'))(
@@ -142,7 +158,9 @@ async function sweepBehind(table: string, check: () => Promise<unknown>): Promis
   await check();
   expect(
     await place.author('SELECT state, evidence FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1'),
-  ).toEqual([{state: 'certified', evidence: expect.not.objectContaining({older: expect.anything()})}]);
+  ).toEqual([
+    {state: 'certified', evidence: expect.not.objectContaining({older: expect.anything()})},
+  ]);
 }
 
 test.each(allWrites)(
@@ -150,7 +168,8 @@ test.each(allWrites)(
   async (writes) => {
     const {operations} = writes;
     const {name: table} = writes.table;
-    const isAlive = async () => (await place.row(table, rowId, '_deleted_at'))?._deleted_at === null;
+    const isAlive = async () =>
+      (await place.row(table, rowId, '_deleted_at'))?._deleted_at === null;
     const rowId = await write(table);
     await place.push();
     await sweepBehind(table, async () => expect(await isAlive()).toBe(true));
@@ -220,7 +239,9 @@ describe('changes of one record after each other', () => {
     await rename('Cem Example');
     await place.rest();
     expect(await outcomes()).toEqual([done('update'), done('update')]);
-    expect(await place.author('SELECT name FROM warehouse.customers')).toEqual([{name: 'Cem Example'}]);
+    expect(await place.author('SELECT name FROM warehouse.customers')).toEqual([
+      {name: 'Cem Example'},
+    ]);
   });
 
   test('end with the old value where that is wanted again, though the second request was lost', async () => {
@@ -231,7 +252,9 @@ describe('changes of one record after each other', () => {
     place.mischief.script = () => (lost++ === 0 ? 'drop' : 'pass');
     await rename('Ada Example');
     await place.rest();
-    expect(place.service.store.list(customers, null).map(({fields}) => fields.name)).toEqual(['Ada Example']);
+    expect(place.service.store.list(customers, null).map(({fields}) => fields.name)).toEqual([
+      'Ada Example',
+    ]);
   });
 });
 

@@ -81,5 +81,7 @@ test('a later change of a record waits for a request of an earlier one that left
   await place.rest();
   await place.pass(latestSeconds);
   expect(sent).toBe(3);
-  expect(place.service.store.list(customers, null).map(({fields}) => fields.fax)).toContain('555-0111');
+  expect(place.service.store.list(customers, null).map(({fields}) => fields.fax)).toContain(
+    '555-0111',
+  );
 });

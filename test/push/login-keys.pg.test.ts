@@ -49,7 +49,9 @@ test('with a FIELDMIRROR_KEY a later process opens what was sealed for an earlie
   expect((await place.pool.query('SELECT count(*) FROM sync.login_keys')).rows).toEqual(count.rows);
   expect((await later.open(id ?? ''))?.reveal()).toBe(password);
   expect(heard).toEqual([password]);
-  expect(await place.push({openPassword: (changeId) => later.open(changeId)})).toMatchObject({done: 1});
+  expect(await place.push({openPassword: (changeId) => later.open(changeId)})).toMatchObject({
+    done: 1,
+  });
 });
 
 test('without one the key ends with its process, and what it sealed is dropped', async () => {

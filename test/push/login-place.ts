@@ -15,7 +15,13 @@ import type {PushCounts, PushDeps} from '../../src/push/push-deps.ts';
 import {isPassword} from '../../src/service/store-secrets.ts';
 import type {LocalServer} from '../support/local-server.ts';
 import {giveBackAsItCame, openProxy} from '../support/proxy.ts';
-import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
+import {
+  openService,
+  openWorld,
+  type TestService,
+  type TestWorld,
+  timeZone,
+} from '../support/world.ts';
 
 /**
  * The fate of writing requests at the door: `echo` refuses with the text that was sent, `mumble` returns that
@@ -149,14 +155,16 @@ async function openDoor(
       if (fault !== 'busy' && fault !== 'echo' && fault !== 'mumble') return false;
       const sent = /<password>([^<]*)</.exec(body)?.[1] ?? '';
       const basic = Buffer.from((headers.authorization ?? '').slice(6), 'base64').toString();
-      const words = fault === 'busy' ? 'Come back later' : `Password "${sent}" of ${basic} is too good`;
+      const words =
+        fault === 'busy' ? 'Come back later' : `Password "${sent}" of ${basic} is too good`;
       const status = {busy: 503, echo: 422, mumble: 200}[fault];
       response.writeHead(status, {'content-type': 'application/xml'});
       response.end(`<errors><error>${words}</error></errors>`);
       return true;
     },
     giveBack: (answer, response, {method}) => {
-      if (method !== 'GET' && weather() === 'lost') answer.resume().on('end', () => response.destroy());
+      if (method !== 'GET' && weather() === 'lost')
+        answer.resume().on('end', () => response.destroy());
       else giveBackAsItCame(answer, response);
     },
   });

@@ -12,7 +12,9 @@ const password = 'päss & <wörd> "1"';
 const due = (changeId: string | null) =>
   place.pool.query('UPDATE sync.changes SET due_at = now() WHERE change_id = $1', [changeId]);
 const expire = (changeId: string | null) =>
-  place.pool.query('UPDATE sync.employee_logins SET expires_at = now() WHERE change_id = $1', [changeId]);
+  place.pool.query('UPDATE sync.employee_logins SET expires_at = now() WHERE change_id = $1', [
+    changeId,
+  ]);
 const next = (): string => numbers.pop() ?? '';
 
 beforeAll(async () => {
@@ -30,7 +32,8 @@ test('a login reaches the service, and nothing of the password is left here', as
     fields: {can_login: 'true', username: 'ada.l', password: '(sealed)'},
     isKept: true,
   });
-  const row = 'SELECT username, can_login, _pending FROM warehouse.employees WHERE employee_number = $1';
+  const row =
+    'SELECT username, can_login, _pending FROM warehouse.employees WHERE employee_number = $1';
   expect((await place.pool.query(row, [number])).rows).toEqual([
     {username: 'ada.l', can_login: true, _pending: true},
   ]);
@@ -41,7 +44,10 @@ test('a login reaches the service, and nothing of the password is left here', as
   expect((await place.pool.query(row, [number])).rows).toEqual([
     {username: 'ada.l', can_login: true, _pending: null},
   ]);
-  const attempts = await place.pool.query('SELECT request FROM sync.attempts WHERE change_id = $1', [id]);
+  const attempts = await place.pool.query(
+    'SELECT request FROM sync.attempts WHERE change_id = $1',
+    [id],
+  );
   expect(attempts.rows[0].request).toContain('<password>(set)</password>');
 });
 
@@ -56,21 +62,38 @@ test('a new password of somebody who may log in already goes with can_login and 
     expect(body).toContain(`<${element}`);
   expect(await place.opens(number, 'second-one')).toBe(true);
   // No field of it is reported as left out, nor as altered.
-  const {rows} = await place.pool.query('SELECT result FROM sync.changes WHERE change_id = $1', [id]);
+  const {rows} = await place.pool.query('SELECT result FROM sync.changes WHERE change_id = $1', [
+    id,
+  ]);
   expect(rows).toEqual([{result: null}]);
 });
 
 describe('is refused, and raises nothing, for', () => {
   const cases: [string, () => Parameters<LoginPlace['set']>, RegExp][] = [
-    ['an unknown employee', () => ['99999', 'a', 'secret'], /expected the number of an employee, got 99999/],
+    [
+      'an unknown employee',
+      () => ['99999', 'a', 'secret'],
+      /expected the number of an employee, got 99999/,
+    ],
     ['no username', () => [numbers[1] ?? '', ' ', 'secret'], /expected a username/],
     ['no password', () => [numbers[1] ?? '', 'a', ''], /expected a password/],
-    ['a password of two lines', () => [numbers[1] ?? '', 'a', 'se\ncret'], /without control characters/],
-    ['the employee whose token is in use', () => [numbers[0] ?? '', 'a', 'secret'], /whose token is in use/],
+    [
+      'a password of two lines',
+      () => [numbers[1] ?? '', 'a', 'se\ncret'],
+      /without control characters/,
+    ],
+    [
+      'the employee whose token is in use',
+      () => [numbers[0] ?? '', 'a', 'secret'],
+      /whose token is in use/,
+    ],
   ];
   test.each(cases)('%s', async (_what, ask, words) => {
     const before = await place.pool.query('SELECT count(*) FROM sync.changes');
-    expect(await place.set(...ask())).toEqual({change_id: null, refused: expect.stringMatching(words)});
+    expect(await place.set(...ask())).toEqual({
+      change_id: null,
+      refused: expect.stringMatching(words),
+    });
     expect((await place.pool.query('SELECT count(*) FROM sync.changes')).rows).toEqual(before.rows);
   });
 
@@ -89,14 +112,18 @@ describe('is refused, and raises nothing, for', () => {
   test('a mode that does not exist, whose error Postgres would log with the password', async () => {
     const client = await place.pool.connect();
     await client.query(`SET fieldmirror.mode = 'nonsense'`);
-    const {rows} = await client.query(`SELECT refused FROM sync.set_employee_login(${numbers[1]}, 'a', 'b')`);
+    const {rows} = await client.query(
+      `SELECT refused FROM sync.set_employee_login(${numbers[1]}, 'a', 'b')`,
+    );
     client.release(true);
     expect(rows[0].refused).toMatch(/nothing was changed: fieldmirror.mode: expected hold/);
   });
 });
 
 test('a plain UPDATE or INSERT of a login is refused, and says what to do instead', async () => {
-  const hint = expect.stringContaining('sync.set_employee_login(employee_number, username, password)');
+  const hint = expect.stringContaining(
+    'sync.set_employee_login(employee_number, username, password)',
+  );
   const update = `UPDATE warehouse.employees SET username = 'x' WHERE employee_number = ${numbers[1]}`;
   await expect(place.pool.query(update)).rejects.toMatchObject({hint});
   const insert = `INSERT INTO warehouse.employees (name, can_login) VALUES ('x', true)`;
@@ -216,7 +243,10 @@ test('forced for the employee whose token is in use, the account stops until the
   expect(await place.opens(own, password)).toBe(true);
   const account = await place.pool.query('SELECT state, state_reason FROM sync.accounts');
   expect(account.rows).toEqual([
-    {state: 'stopped', state_reason: expect.stringMatching(/give the new token \(fieldmirror accounts add/)},
+    {
+      state: 'stopped',
+      state_reason: expect.stringMatching(/give the new token \(fieldmirror accounts add/),
+    },
   ]);
   expect(await place.change(id)).toMatchObject({state: 'in_doubt', isKept: false});
   expect(place.lines.filter((line) => line.includes('401'))).toEqual([]);

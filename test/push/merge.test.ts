@@ -38,7 +38,11 @@ describe('one field', () => {
       {fields: {fax: null}, base: {fax: 'a'}, remote: {fax: 'a'}},
       {send: {fax: null}},
     ],
-    ['changed there alone is left as it is', {fields: {}, base: {fax: 'a'}, remote: {fax: 'c'}}, {}],
+    [
+      'changed there alone is left as it is',
+      {fields: {}, base: {fax: 'a'}, remote: {fax: 'c'}},
+      {},
+    ],
     [
       'of a wish without a base is sent',
       {fields: {fax: 'b'}, base: {}, remote: {fax: 'c'}},
@@ -70,7 +74,9 @@ describe('a field that both sides changed', () => {
         send,
         unsent: [],
         lost,
-        conflicts: [{field: 'fax', baseValue: 'a', warehouseValue: 'b', serviceValue: 'c', rule, winner}],
+        conflicts: [
+          {field: 'fax', baseValue: 'a', warehouseValue: 'b', serviceValue: 'c', rule, winner},
+        ],
       });
     },
   );
@@ -80,7 +86,11 @@ describe('fields of one group', () => {
   const street = 'service_address';
   const city = 'service_city';
   const base = {[street]: 'Elm 1', [city]: 'Ayton'};
-  const moved = {fields: {[street]: 'Oak 2'}, base, remote: {[street]: 'Elm 1', [city]: 'Beeville'}};
+  const moved = {
+    fields: {[street]: 'Oak 2'},
+    base,
+    remote: {[street]: 'Elm 1', [city]: 'Beeville'},
+  };
 
   test('move as one: a street changed here and a city changed there are a conflict of both', () => {
     const {send, conflicts} = merge(moved);
@@ -136,7 +146,11 @@ describe('fields of one group', () => {
 });
 
 describe('fields that are used together', () => {
-  const sides = {base: {fax: 'a', name: 'Al'}, remote: {fax: 'a', name: 'Al'}, together: ['fax', 'name']};
+  const sides = {
+    base: {fax: 'a', name: 'Al'},
+    remote: {fax: 'a', name: 'Al'},
+    together: ['fax', 'name'],
+  };
   const group = new Map(
     ['fax', 'name'].map((name) => [name, {kind: 'text', group: 'both', rule: 'ask'}] as const),
   );

@@ -35,7 +35,9 @@ test.each([
      SELECT account_id, $1, row_id, 'update', customer_number, $2, '{}' FROM warehouse.customers WHERE customer_number = 1`,
     [table, JSON.stringify(fields)],
   );
-  await world.pool.query(`UPDATE warehouse.customers SET fax = '555' WHERE customer_number BETWEEN 2 AND 11`);
+  await world.pool.query(
+    `UPDATE warehouse.customers SET fax = '555' WHERE customer_number BETWEEN 2 AND 11`,
+  );
   await push();
   const {rows} = await world.pool.query(
     `SELECT number = 1 AS "isOdd", state, count(*)::int, bool_and(reason <> '') AS "isTold" FROM sync.changes GROUP BY 1, 2 ORDER BY 1`,
@@ -59,7 +61,9 @@ test('a service that trims and lower-cases what it is sent is written to once, a
     CREATE TRIGGER keep_its_own_way BEFORE INSERT OR UPDATE ON service.customers
       FOR EACH ROW EXECUTE FUNCTION service.keep_its_own_way()`);
   await pool.end();
-  await world.pool.query(`UPDATE warehouse.customers SET name = '  Ada LOVELACE ' WHERE customer_number = 1`);
+  await world.pool.query(
+    `UPDATE warehouse.customers SET name = '  Ada LOVELACE ' WHERE customer_number = 1`,
+  );
   await push();
   expect(proxy.takeWrites()).toHaveLength(1);
   for (let turn = 1; turn <= 2; turn++) {

@@ -42,7 +42,11 @@ describe('an update that the service has confirmed, just now or in a look', () =
 
   test.each([
     ['the old value', {}, withFax('555-0100')],
-    ['an old value that differs by a blank alone', {fields: {fax: '555-0100 '}}, withFax('555-0100')],
+    [
+      'an old value that differs by a blank alone',
+      {fields: {fax: '555-0100 '}},
+      withFax('555-0100'),
+    ],
     ['two old values', both, named('Bo')],
     ['an old value, and nothing of the other field', both, withFax('555-0100')],
     ['what an earlier change replaced', {recentWrites: [wrote()]}, named('Bo', '555-0199')],
@@ -65,7 +69,12 @@ describe('an update that the service has confirmed, just now or in a look', () =
       withFax('555-0199'),
       null,
     ],
-    ['a third value', {}, withFax('555-0122'), {altered: {fax: {sent: '555-0199', got: '555-0122'}}}],
+    [
+      'a third value',
+      {},
+      withFax('555-0122'),
+      {altered: {fax: {sent: '555-0199', got: '555-0122'}}},
+    ],
     [
       'one new value beside an old one: the reading is no older than the write',
       both,
@@ -73,7 +82,8 @@ describe('an update that the service has confirmed, just now or in a look', () =
       {altered: {name: {sent: 'Ada', got: 'Bo'}}},
     ],
   ])('is done where the record shows %s', (_, change, shown, result) => {
-    for (const decision of judge(change, shown)) expect(decision).toMatchObject({what: 'done', result});
+    for (const decision of judge(change, shown))
+      expect(decision).toMatchObject({what: 'done', result});
   });
 
   test('is altered where the record shows the old value after a minute', () => {
@@ -153,7 +163,13 @@ describe('a change that comes after another one of its record', () => {
   ] as const)(
     'whose answer was lost is told by a newer reading alone: %s',
     (_, change, shown, recentWrites, what) => {
-      const facts = factsOf({...change, recentWrites, state: 'in_doubt', sends: 1, requestEndedAgoMs: agoMs});
+      const facts = factsOf({
+        ...change,
+        recentWrites,
+        state: 'in_doubt',
+        sends: 1,
+        requestEndedAgoMs: agoMs,
+      });
       const reading = shown === null ? gone : remoteOf(facts, shown);
       const look = facts.change.operation === 'delete' ? decideDeleted : decideUpdated;
       expect(
@@ -176,14 +192,24 @@ test('employees that are shown as before are read again, whatever the other fiel
     `<job_number>7</job_number><name>Roofs</name><employees type="array">${ids}</employees>`;
   const look = (ids: string) => decideUpdated(facts, known(), remoteOf(facts, shown(ids)));
   expect(look('')).toMatchObject({what: 'doubt', isLook: true});
-  expect(look('<employee><id>8</id><employee_number>1</employee_number></employee>')).toMatchObject({
-    what: 'done',
-    result: null,
-  });
+  expect(look('<employee><id>8</id><employee_number>1</employee_number></employee>')).toMatchObject(
+    {
+      what: 'done',
+      result: null,
+    },
+  );
 });
 
 test('an old value that differs from the one sent by a blank alone is not taken for it: the update goes again', () => {
-  const facts = factsOf({fields: {fax: '555-0100 '}, state: 'in_doubt', sends: 1, requestEndedAgoMs: agoMs});
+  const facts = factsOf({
+    fields: {fax: '555-0100 '},
+    state: 'in_doubt',
+    sends: 1,
+    requestEndedAgoMs: agoMs,
+  });
   const reading = remoteOf(facts, withFax('555-0100'));
-  expect(decideUpdated(facts, known(), reading)).toMatchObject({what: 'send', fields: {fax: '555-0100 '}});
+  expect(decideUpdated(facts, known(), reading)).toMatchObject({
+    what: 'send',
+    fields: {fax: '555-0100 '},
+  });
 });

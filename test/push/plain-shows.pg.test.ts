@@ -33,7 +33,8 @@ afterAll(async () => {
   await service.close();
 });
 
-const push = async () => await pushAccount(world, world.account.accountId, new AbortController().signal);
+const push = async () =>
+  await pushAccount(world, world.account.accountId, new AbortController().signal);
 
 async function write(text: string, values: unknown[] = []): Promise<string> {
   const {rows} = await world.pool.query(text, values);
@@ -45,10 +46,14 @@ describe.each(allWrites)('$table.name', ({table, operations, key}) => {
     authoredIn({customerNumber, jobNumber, employeeId})[table.name] ?? {made: {}, later: {}};
   let rowId = '';
   const state = async () =>
-    (await world.pool.query('SELECT state, reason, result FROM sync.changes ORDER BY change_id DESC LIMIT 1'))
-      .rows;
+    (
+      await world.pool.query(
+        'SELECT state, reason, result FROM sync.changes ORDER BY change_id DESC LIMIT 1',
+      )
+    ).rows;
   const row = async () =>
-    (await world.pool.query(`SELECT * FROM warehouse.${table.name} WHERE row_id = $1`, [rowId])).rows[0];
+    (await world.pool.query(`SELECT * FROM warehouse.${table.name} WHERE row_id = $1`, [rowId]))
+      .rows[0];
 
   test('a create that is answered with 200 is done at once, and its row has its number', async () => {
     const {made} = authored();
@@ -66,7 +71,10 @@ describe.each(allWrites)('$table.name', ({table, operations, key}) => {
   if (operations.includes('update'))
     test('an update is no conflict', async () => {
       const [[name, value] = ['', '']] = Object.entries(authored().later);
-      await write(`UPDATE warehouse.${table.name} SET ${name} = $1 WHERE row_id = $2`, [value, rowId]);
+      await write(`UPDATE warehouse.${table.name} SET ${name} = $1 WHERE row_id = $2`, [
+        value,
+        rowId,
+      ]);
       await push();
       expect(await state()).toEqual([{state: 'done', reason: null, result: null}]);
       expect(String((await row())[name])).toBe(value);
@@ -89,8 +97,11 @@ describe('who is assigned to a job', () => {
       )
     ).rows.map(({id}) => id);
   const state = async () =>
-    (await world.pool.query('SELECT state, reason FROM sync.changes ORDER BY change_id DESC LIMIT 1'))
-      .rows[0];
+    (
+      await world.pool.query(
+        'SELECT state, reason FROM sync.changes ORDER BY change_id DESC LIMIT 1',
+      )
+    ).rows[0];
   const others = async () =>
     (
       await world.pool.query(
@@ -119,7 +130,10 @@ describe('who is assigned to a job', () => {
     await world.api.jobs.update(jobNumber, {employee_ids: [other]});
     await assign(one);
     await push();
-    expect(await state()).toMatchObject({state: 'conflict', reason: 'changed on both sides: employee_ids'});
+    expect(await state()).toMatchObject({
+      state: 'conflict',
+      reason: 'changed on both sides: employee_ids',
+    });
   });
 });
 

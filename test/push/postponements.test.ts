@@ -2,7 +2,13 @@ import {describe, expect, test} from 'vitest';
 import {decideWait, lackNumber, tryLater} from '../../src/push/postponements.ts';
 import {factsOf} from './facts.ts';
 
-const job = {table: 'jobs', operation: 'create', number: null, fields: {name: 'Roof'}, base: {}} as const;
+const job = {
+  table: 'jobs',
+  operation: 'create',
+  number: null,
+  fields: {name: 'Roof'},
+  base: {},
+} as const;
 
 describe('a change that may not be sent yet', () => {
   test('is held while a kind of its values is stopped', () => {
@@ -70,6 +76,9 @@ test.each([
 ])(
   'what failed is tried after the time that was drawn, or that the service asks for (%s ms): the longer',
   (retryAfterMs, delayMs) => {
-    expect(tryLater(factsOf(), {reason: 'busy', retryAfterMs})).toMatchObject({delayMs, isFailure: true});
+    expect(tryLater(factsOf(), {reason: 'busy', retryAfterMs})).toMatchObject({
+      delayMs,
+      isFailure: true,
+    });
   },
 );

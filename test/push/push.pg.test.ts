@@ -97,7 +97,10 @@ change 4: delete customers 9, held
 
   test('carries what is due, and leaves what is held', async () => {
     const {code, stdout} = await run('push');
-    expect({code, stdout}).toEqual({code: 0, stdout: `${await accountName()}  3 done; still open: 1 held\n`});
+    expect({code, stdout}).toEqual({
+      code: 0,
+      stdout: `${await accountName()}  3 done; still open: 1 held\n`,
+    });
     const {rows} = await pool.query(
       `SELECT customer_number AS number FROM warehouse.customers WHERE external_key = 'ERP-77'`,
     );
@@ -129,7 +132,11 @@ change 4: delete customers 9, held
     );
     expect(stdout).toContain(`  change ${fought}, update customers 6, conflict: `);
     const again = await told('push');
-    expect(again).toMatchObject({code: 1, accounts: [{done: 0, rejected: 0}], needy: [{changeId: fought}]});
+    expect(again).toMatchObject({
+      code: 1,
+      accounts: [{done: 0, rejected: 0}],
+      needy: [{changeId: fought}],
+    });
     expect(await run('changes', 'resolve', fought, '--take', 'warehouse')).toMatchObject({code: 0});
     expect(await told('push')).toMatchObject({code: 0, accounts: [{done: 1}], needy: []});
     const phone = `SELECT fields->>'phone_number' AS phone FROM service.customers WHERE customer_number = 6`;
@@ -157,7 +164,9 @@ test('start --once carries what is due once the sweeps are through, and says so'
 
 describe('explain', () => {
   test('says of a value on its way which change wants it, and what the service last said', async () => {
-    const {rows} = await pool.query('SELECT fax FROM warehouse.customers WHERE customer_number = 8');
+    const {rows} = await pool.query(
+      'SELECT fax FROM warehouse.customers WHERE customer_number = 8',
+    );
     await edit(8, 'fax', '555-0108');
     const id = await lastChange();
     await asHeld(id);
@@ -186,7 +195,9 @@ describe('explain', () => {
       mode: 'record',
     });
     const row = (await run('explain', 'customers', '8')).stdout;
-    expect(row).toMatch(new RegExp(`Z  update wanted by change ${id}, held\\n    fax: .* → "555-0108"\\n$`));
+    expect(row).toMatch(
+      new RegExp(`Z  update wanted by change ${id}, held\\n    fax: .* → "555-0108"\\n$`),
+    );
   });
 
   test('says of a value that a change brought which one, when it was sent, and what was answered', async () => {
@@ -201,7 +212,9 @@ describe('explain', () => {
     expect(stdout).toContain(
       `written by   change ${changeId} (update customers by ${requestedBy}, sent ${sentAt}, answered 200)\n`,
     );
-    expect(stdout).toMatch(/last true +\S+Z \(.* ago\), when (it was read back|sweep \d+ .* began)\n/);
+    expect(stdout).toMatch(
+      /last true +\S+Z \(.* ago\), when (it was read back|sweep \d+ .* began)\n/,
+    );
     const other = (await run('explain', 'customers', '7', 'name')).stdout;
     expect(other).not.toContain('by change');
   });
@@ -222,7 +235,9 @@ describe('explain', () => {
       },
     ]);
     const row = (await run('explain', 'customers', '5')).stdout;
-    expect(row).toMatch(/by the end of change \d+ .*, which was rejected: what was before it came back\n/);
+    expect(row).toMatch(
+      /by the end of change \d+ .*, which was rejected: what was before it came back\n/,
+    );
     const {lastKnownTrue} = await told('explain', 'customers', '5', 'fax');
     expect(lastKnownTrue).not.toBeNull();
   });

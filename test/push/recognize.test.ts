@@ -7,20 +7,45 @@ const customer = factsOf();
 
 describe('a record can be what a create made', () => {
   test.each<[string, ChangeValues, ChangeValues, boolean]>([
-    ['that bears all that was sent', {name: 'Ada', fax: '1'}, {name: 'Ada', fax: '1', id: '9'}, true],
+    [
+      'that bears all that was sent',
+      {name: 'Ada', fax: '1'},
+      {name: 'Ada', fax: '1', id: '9'},
+      true,
+    ],
     ['that bears it trimmed, joined and in another case', {name: ' Ada  B'}, {name: 'ADA b'}, true],
-    ['that has nothing where an empty text was sent', {name: 'Ada', fax: ''}, {name: 'Ada', fax: null}, true],
+    [
+      'that has nothing where an empty text was sent',
+      {name: 'Ada', fax: ''},
+      {name: 'Ada', fax: null},
+      true,
+    ],
     ['that does not tell a field', {name: 'Ada', fax: '1'}, {name: 'Ada'}, true],
     ['but not one that has none of it', {name: 'Ada', fax: '1'}, {name: 'Ada', fax: null}, false],
-    ['but not one that differs in a field', {name: 'Ada', fax: '1'}, {name: 'Ada', fax: '2'}, false],
+    [
+      'but not one that differs in a field',
+      {name: 'Ada', fax: '1'},
+      {name: 'Ada', fax: '2'},
+      false,
+    ],
     ['but not one that bears more than an empty field', {fax: null}, {fax: '2'}, false],
   ])('%s', (_, fields, values, isOurs) => {
     expect(isMatch(customer, fields, {number: '7', values})).toBe(isOurs);
   });
 
   test.each([
-    ['tasks', {scheduled_at: '2027-03-01T15:00:00Z'}, {scheduled_at: '2027-03-01T10:00:00-05:00'}, true],
-    ['tasks', {scheduled_at: '2027-03-01T15:00:00Z'}, {scheduled_at: '2027-01-03T15:00:00Z'}, false],
+    [
+      'tasks',
+      {scheduled_at: '2027-03-01T15:00:00Z'},
+      {scheduled_at: '2027-03-01T10:00:00-05:00'},
+      true,
+    ],
+    [
+      'tasks',
+      {scheduled_at: '2027-03-01T15:00:00Z'},
+      {scheduled_at: '2027-01-03T15:00:00Z'},
+      false,
+    ],
     ['jobs', {employee_ids: ['2', '1']}, {employee_ids: ['1', '2']}, true],
     ['jobs', {employee_ids: ['2', '1']}, {employee_ids: ['1']}, false],
     ['employees', {password: '(sealed)'}, {password: null}, true],
@@ -35,7 +60,12 @@ describe('of the records that bear all that was sent', () => {
   const nobody = {rivals: [], known: new Set<string>(), older: new Set<string>()};
 
   test.each([
-    ['each may be ours that is nobody else’s', [row('7'), row('8')], {}, {ours: ['7', '8'], older: []}],
+    [
+      'each may be ours that is nobody else’s',
+      [row('7'), row('8')],
+      {},
+      {ours: ['7', '8'], older: []},
+    ],
     [
       'none is ours that was known before',
       [row('7'), row('8')],
@@ -85,7 +115,10 @@ describe('the moments of a record', () => {
     ['need not be told', {created_at: null}, null, {createdAt: null, shownAt: null}],
     ['are unknown where they cannot be read', {}, 'yesterday', {createdAt: null, shownAt: null}],
   ])('%s', (_, values, dateHeader, expected) => {
-    expect(toAppearance({number: '7', values, dateHeader})).toMatchObject({number: '7', ...expected});
+    expect(toAppearance({number: '7', values, dateHeader})).toMatchObject({
+      number: '7',
+      ...expected,
+    });
   });
 });
 

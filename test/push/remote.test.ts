@@ -38,13 +38,16 @@ describe('the rows of a record', () => {
   });
 
   test('name the employees of a job, in order; none where it says nothing of them', () => {
-    const assigned = '<employees><employee><id>9</id></employee><employee><id>10</id></employee></employees>';
+    const assigned =
+      '<employees><employee><id>9</id></employee><employee><id>10</id></employee></employees>';
     const number = '<job_number>5</job_number>';
     expect(findRemoteRow(job, remoteOf(job, number + assigned), '5')?.values.employee_ids).toEqual([
       '10',
       '9',
     ]);
-    expect(findRemoteRow(job, remoteOf(job, number), '5')?.values).not.toHaveProperty('employee_ids');
+    expect(findRemoteRow(job, remoteOf(job, number), '5')?.values).not.toHaveProperty(
+      'employee_ids',
+    );
   });
 });
 

@@ -81,7 +81,11 @@ export async function openScriptedPlace(clock?: ServiceClock): Promise<ScriptedP
       };
     },
     push: async (deps = {}, transport = own) =>
-      await pushAccount({...place.world(transport), ...deps}, world.accountId, new AbortController().signal),
+      await pushAccount(
+        {...place.world(transport), ...deps},
+        world.accountId,
+        new AbortController().signal,
+      ),
     pass: async (seconds) => {
       passed += seconds;
       const shiftService = (past: number) => service.store.shift(past);

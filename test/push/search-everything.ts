@@ -30,7 +30,10 @@ export function formsOf(secret: string): string[] {
 }
 
 /** The places that hold one of the texts, each named once. */
-export async function findAnywhere(haystack: Haystack, texts: readonly string[]): Promise<string[]> {
+export async function findAnywhere(
+  haystack: Haystack,
+  texts: readonly string[],
+): Promise<string[]> {
   const found = new Set<string>();
   const look = (where: string, hay: string) => {
     if (texts.some((text) => hay.includes(text))) found.add(where);
@@ -39,7 +42,8 @@ export async function findAnywhere(haystack: Haystack, texts: readonly string[])
   for (const line of haystack.told) look('an error', line);
   look('the log of Postgres', await readPostgresLog());
   for (const {name, text} of await readTables(haystack.pool)) look(name, text);
-  if (haystack.redisUrl !== null) for (const text of await readRedis(haystack.redisUrl)) look('Redis', text);
+  if (haystack.redisUrl !== null)
+    for (const text of await readRedis(haystack.redisUrl)) look('Redis', text);
   return [...found].sort();
 }
 

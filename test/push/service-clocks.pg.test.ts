@@ -76,7 +76,11 @@ describe.each([
 
   test('a record that was there an hour before is not taken for what a lost create has made', async () => {
     const wanted = {changes: {name}, employeeIds: null, owner: null};
-    place.service.store.create(customers, wanted, {method: 'POST', path: '/customers.xml', isOurs: false});
+    place.service.store.create(customers, wanted, {
+      method: 'POST',
+      path: '/customers.xml',
+      isOurs: false,
+    });
     place.service.store.shift(3_600);
     place.mischief.script = () => 'drop';
     await insert();
@@ -106,30 +110,37 @@ describe.each([
   test.each([
     ['ours', 'here', 'there', 'there'],
     ['theirs', 'there', 'here', 'here'],
-  ] as const)('the newest edit counts where it came after %s', async (_earlier, first, second, winner) => {
-    place.mischief.script = null;
-    await insert();
-    await place.rest();
-    const held = place.service.store.list(customers, null).find(({fields}) => fields.name === name);
-    if (held === undefined) throw new Error('expected a customer');
-    await place.author("UPDATE sync.write_rules SET rule = 'newest' WHERE field = 'fax'");
-    const edits = {
-      here: async () =>
-        void (await place.author("UPDATE warehouse.customers SET fax = 'here' WHERE name = $1", [name])),
-      there: async () =>
-        place.service.store.update(
-          held,
-          {changes: {fax: 'there'}, employeeIds: null},
-          {method: 'PUT', path: '', isOurs: false},
-        ),
-    };
-    await edits[first]();
-    await place.pass(60);
-    await edits[second]();
-    await place.pass(5);
-    await place.rest();
-    expect(held.fields.fax).toBe(winner);
-  });
+  ] as const)(
+    'the newest edit counts where it came after %s',
+    async (_earlier, first, second, winner) => {
+      place.mischief.script = null;
+      await insert();
+      await place.rest();
+      const held = place.service.store
+        .list(customers, null)
+        .find(({fields}) => fields.name === name);
+      if (held === undefined) throw new Error('expected a customer');
+      await place.author("UPDATE sync.write_rules SET rule = 'newest' WHERE field = 'fax'");
+      const edits = {
+        here: async () =>
+          void (await place.author("UPDATE warehouse.customers SET fax = 'here' WHERE name = $1", [
+            name,
+          ])),
+        there: async () =>
+          place.service.store.update(
+            held,
+            {changes: {fax: 'there'}, employeeIds: null},
+            {method: 'PUT', path: '', isOurs: false},
+          ),
+      };
+      await edits[first]();
+      await place.pass(60);
+      await edits[second]();
+      await place.pass(5);
+      await place.rest();
+      expect(held.fields.fax).toBe(winner);
+    },
+  );
 
   test('a record that came while the request was on its way is', async () => {
     place.mischief.script = () => 'late';

@@ -25,7 +25,12 @@ describe('a kind that was stopped while changes wait for their turn', () => {
   });
 
   test.each([
-    ['goes on when a change that was taken up later knows of no stop: somebody has looked', 2, [], false],
+    [
+      'goes on when a change that was taken up later knows of no stop: somebody has looked',
+      2,
+      [],
+      false,
+    ],
     ['stays while later changes know of it', 2, ['instant'], true],
     ['stays, though one that was taken up before it knew nothing of it yet', 1, [], true],
     ['stays, though one that was taken up long before knew nothing of it', 0, [], true],

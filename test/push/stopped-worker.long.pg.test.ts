@@ -9,7 +9,13 @@ import {pushAccount} from '../../src/push/push.ts';
 import {pushSteps} from '../../src/push/push-step.ts';
 import {carryElsewhere} from '../labs/push/killed-push.ts';
 import {openRecordingProxy, type RecordingProxy} from '../support/recording-proxy.ts';
-import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
+import {
+  openService,
+  openWorld,
+  type TestService,
+  type TestWorld,
+  timeZone,
+} from '../support/world.ts';
 
 let service: TestService;
 let proxy: RecordingProxy;
@@ -76,7 +82,13 @@ function isStopped({pid}: ChildProcess): boolean {
 /** @returns how many changes are still open */
 async function carryHere(): Promise<number> {
   const {pool, account} = world;
-  await pushAccount({...world, settle, leaseMs: 1_000}, account.accountId, new AbortController().signal);
-  const {rows} = await pool.query(`SELECT count(*)::int AS open FROM sync.changes WHERE state <> 'done'`);
+  await pushAccount(
+    {...world, settle, leaseMs: 1_000},
+    account.accountId,
+    new AbortController().signal,
+  );
+  const {rows} = await pool.query(
+    `SELECT count(*)::int AS open FROM sync.changes WHERE state <> 'done'`,
+  );
   return rows[0].open;
 }

@@ -18,7 +18,8 @@ const held = () =>
     .map(({fields: {id, name}}) => ({id: String(id), name}))
     .sort((one, other) => Number(one.id) - Number(other.id));
 const lists = () => place.arrived.filter((request) => request.startsWith('GET /tasks.xml')).sort();
-const states = async () => (await place.changes('state, sends')).map(({state, sends}) => `${state} ${sends}`);
+const states = async () =>
+  (await place.changes('state, sends')).map(({state, sends}) => `${state} ${sends}`);
 
 /** Every other create is done and its answer lost; the others never arrive. */
 function loseAnswers() {
@@ -45,12 +46,18 @@ test('tasks in doubt that look together read the list once, and each comes to it
       .map(({name}) => name)
       .sort(),
   ).toEqual([...names].sort());
-  expect(await place.author('SELECT id::text, name FROM warehouse.tasks ORDER BY tasks.id')).toEqual(held());
+  expect(
+    await place.author('SELECT id::text, name FROM warehouse.tasks ORDER BY tasks.id'),
+  ).toEqual(held());
 });
 
 test('a task that may be one that cannot be read is never sent again: it is left to a person', async () => {
   const unreadable = {changes: {name: 'Bell', employee_id: 'nobody'}, employeeIds: [], owner: null};
-  place.service.store.create(tasks, unreadable, {method: 'POST', path: '/tasks.xml', isOurs: false});
+  place.service.store.create(tasks, unreadable, {
+    method: 'POST',
+    path: '/tasks.xml',
+    isOurs: false,
+  });
   place.mischief.script = ({method}) => (method === 'POST' ? 'drop' : null);
   await place.author("INSERT INTO warehouse.tasks (name) VALUES ('Call back')");
   await place.rest();

@@ -44,7 +44,9 @@ describe('a process that stops while its request waits for Retry-After', () => {
     letGo();
     await sleeper;
     expect(listCustomers()).toEqual(['1']);
-    expect(await place.changes('state, number, sends')).toEqual([{state: 'done', number: '1', sends: 2}]);
+    expect(await place.changes('state, number, sends')).toEqual([
+      {state: 'done', number: '1', sends: 2},
+    ]);
   });
 
   test('and wakes past its lease before anybody took it over, gives it back unsent', async () => {
@@ -70,7 +72,10 @@ test('a renewal that tells of a lost lease ends the request that waits, and the 
   const never = new Promise<void>(() => {});
   const {transport} = holdBack();
   const one = place.push(
-    {leaseMs: 300, onStep: async (step) => void (step === 'sending-committed' && onItsWay.resolve())},
+    {
+      leaseMs: 300,
+      onStep: async (step) => void (step === 'sending-committed' && onItsWay.resolve()),
+    },
     transport,
   );
   await onItsWay.promise;
@@ -87,7 +92,10 @@ test('accounts pause stops what waits for its turn, at once and unsent; what is 
   const {transport} = holdBack();
   let count = 0;
   const waiting = place.push(
-    {onStep: async (step) => void (step === 'sending-committed' && ++count === 2 && noted.resolve())},
+    {
+      onStep: async (step) =>
+        void (step === 'sending-committed' && ++count === 2 && noted.resolve()),
+    },
     transport,
   );
   await noted.promise;

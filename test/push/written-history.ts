@@ -19,7 +19,13 @@ export const update: Intent = {
   fields: {name: 'B #1'},
   saw: {name: 'A #1'},
 };
-export const remove: Intent = {...create, changeId: '3', operation: 'delete', key: null, fields: {}};
+export const remove: Intent = {
+  ...create,
+  changeId: '3',
+  operation: 'delete',
+  key: null,
+  fields: {},
+};
 export const created: Effect = {
   operation: 'create',
   table: 'customers',
@@ -98,12 +104,21 @@ export const putBack: Partial<History> = {
     created,
     {...theirs, fields: {service_city: 'Hale'}, before: {service_city: null}},
     {...theirs, fields: {service_city: 'Elm'}, before: {service_city: 'Hale'}},
-    {...updated, fields: {name: 'B #1', service_city: 'Hale'}, before: {name: 'A #1', service_city: 'Elm'}},
+    {
+      ...updated,
+      fields: {name: 'B #1', service_city: 'Hale'},
+      before: {name: 'A #1', service_city: 'Elm'},
+    },
   ],
 };
 
 /** Another client edited what we had written, and we wrote it again. */
 export const writtenOver: Partial<History> = {
   ...edited,
-  effects: [created, updated, {...theirs, before: {name: 'B #1'}}, {...updated, before: {name: 'Theirs'}}],
+  effects: [
+    created,
+    updated,
+    {...theirs, before: {name: 'B #1'}},
+    {...updated, before: {name: 'Theirs'}},
+  ],
 };

@@ -45,7 +45,8 @@ export function findBlocks(name: string, text: string): Block[] {
   let heading = '';
   let open: {language: string; line: number; lines: string[]} | null = null;
   for (const [at, line] of text.split('\n').entries()) {
-    if (open === null && line.startsWith('```')) open = {language: line.slice(3), line: at + 1, lines: []};
+    if (open === null && line.startsWith('```'))
+      open = {language: line.slice(3), line: at + 1, lines: []};
     else if (open !== null && line === '```') {
       const {language, lines} = open;
       const place = `${name}:${open.line}, ${heading}`;
@@ -103,6 +104,7 @@ export function readStatements({place, text}: Pick<Block, 'place' | 'text'>): St
       sql = '';
     }
   }
-  if (sql.trim() !== '') throw new Error(`${place}: expected a semicolon at its end, got ${sql.trim()}`);
+  if (sql.trim() !== '')
+    throw new Error(`${place}: expected a semicolon at its end, got ${sql.trim()}`);
   return statements;
 }

@@ -75,14 +75,17 @@ export async function openReader(): Promise<Reader> {
       await shell.set(new Map(names.map((name, at) => [name, String(values[at])])));
     },
     note: (sql) => {
-      for (const [, role = '', password = ''] of sql.matchAll(/CREATE ROLE (\w+) LOGIN PASSWORD '([^']+)'/g))
+      for (const [, role = '', password = ''] of sql.matchAll(
+        /CREATE ROLE (\w+) LOGIN PASSWORD '([^']+)'/g,
+      ))
         passwords.set(role, password);
     },
     connect: async (role) => {
       await leave();
       const place = `127.0.0.1:${shell.variables.get('PGPORT')}/warehouse`;
       const password =
-        passwords.get(role) ?? (await readFile(join(home, 'data', 'postgres.password'), 'utf8')).trim();
+        passwords.get(role) ??
+        (await readFile(join(home, 'data', 'postgres.password'), 'utf8')).trim();
       client = new pg.Client({
         connectionString: `postgres://${role}:${password}@${place}`,
         application_name: 'psql',
@@ -100,7 +103,8 @@ export async function openReader(): Promise<Reader> {
 /** A killed command has left its Postgres to the next one: here no other comes. */
 async function removeHome(home: string): Promise<void> {
   const data = join(home, 'data');
-  if (existsSync(join(data, 'postgres', 'postmaster.pid'))) await (await openEmbeddedPostgres(data)).leave();
+  if (existsSync(join(data, 'postgres', 'postmaster.pid')))
+    await (await openEmbeddedPostgres(data)).leave();
   await rm(home, {recursive: true, force: true});
 }
 
@@ -128,12 +132,15 @@ function readCommands(block: Block, port: string): Command[] {
     commands.push({text: command.endsWith(' http') ? `${command} --port ${port}` : command, until});
     ending = [];
   }
-  return [...commands, {text: ending.join('\n'), until: null}].filter(({text}) => text.trim() !== '');
+  return [...commands, {text: ending.join('\n'), until: null}].filter(
+    ({text}) => text.trim() !== '',
+  );
 }
 
 /** The values that the document has the reader copy from the main job's output. */
 function readVariables(output: string): Map<string, string> {
-  const [, url, token] = /reference service at (\S+), made-up data\s+its token is (\S+)/.exec(output) ?? [];
+  const [, url, token] =
+    /reference service at (\S+), made-up data\s+its token is (\S+)/.exec(output) ?? [];
   const [, port] = /embedded Postgres in .*, port (\d+)/.exec(output) ?? [];
   const found = {URL: url, TOKEN: token, PGPORT: port};
   return new Map(
@@ -192,7 +199,8 @@ class Shell {
     await new Promise<void>((done, failed) => {
       this.#hears = () => {
         if (isThere()) done();
-        else if (this.#bash.exitCode !== null) failed(new Error(`the shell ended: ${this.#output}`));
+        else if (this.#bash.exitCode !== null)
+          failed(new Error(`the shell ended: ${this.#output}`));
       };
       this.#hears();
     });

@@ -8,7 +8,14 @@ import {promisify} from 'node:util';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {loadConfig} from '../../src/core/config.ts';
-import {type Block, findBlocks, readBlocks, readOrder, readStatements, type Statement} from './blocks.ts';
+import {
+  type Block,
+  findBlocks,
+  readBlocks,
+  readOrder,
+  readStatements,
+  type Statement,
+} from './blocks.ts';
 import {openReader, type Reader} from './reader.ts';
 
 const blocks = await readBlocks();
@@ -46,7 +53,9 @@ describe.each(blocks)('$place', (block) => {
     test('is a drawing that a test compares with what it draws', () =>
       expect(drawings).toContain(block.heading));
   else if (block.language === '') test('is output of no command above it', () => checkLoose(block));
-  else test('is of a kind that this test can run', () => expect(['sh', 'sql', '']).toContain(block.language));
+  else
+    test('is of a kind that this test can run', () =>
+      expect(['sh', 'sql', '']).toContain(block.language));
 });
 
 test('what was written by all of this has reached the service, or was given up', async () => {
@@ -99,7 +108,12 @@ async function checkStatement({sql, said}: Statement): Promise<void> {
   const names = sql.includes('$1') ? (said ?? '').replace(/:.*/, '').split(', ') : [];
   const values = names.map((name) => parameters[name]);
   expect(values, sql).not.toContain(undefined);
-  const {rows, rowCount, command} = await session.query({text: sql, values, rowMode: 'array', types});
+  const {rows, rowCount, command} = await session.query({
+    text: sql,
+    values,
+    rowMode: 'array',
+    types,
+  });
   if (['SELECT', 'INSERT', 'UPDATE', 'DELETE'].includes(command))
     expect({sql, rows: rowCount}).not.toMatchObject({rows: 0});
   reader.note(sql);
@@ -139,7 +153,9 @@ test('every document with a block to try is in the list of the README', async ()
 
 test('a block of SQL that names no role, or breaks off, is refused', () => {
   expect(() => readStatements({place: 'x', text: 'SELECT 1;'})).toThrow('expected "-- as ROLE"');
-  expect(() => readStatements({place: 'x', text: '-- as erp\nSELECT 1'})).toThrow('expected a semicolon');
+  expect(() => readStatements({place: 'x', text: '-- as erp\nSELECT 1'})).toThrow(
+    'expected a semicolon',
+  );
 });
 
 test('output belongs to the commands above it', () => {

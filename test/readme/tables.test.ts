@@ -19,7 +19,10 @@ function readSection(document: string, heading: string): string {
 
 function readVerbs(section: string): {verb: string; options: string[]}[] {
   const rows = section.matchAll(/^\| `(\w+)([^|]*(?:\\\|[^|]*)*)\|/gm);
-  return [...rows].map(([, verb = '', rest = '']) => ({verb, options: rest.match(/--[a-z-]+/g) ?? []}));
+  return [...rows].map(([, verb = '', rest = '']) => ({
+    verb,
+    options: rest.match(/--[a-z-]+/g) ?? [],
+  }));
 }
 
 async function help(...args: string[]): Promise<string> {
@@ -32,7 +35,9 @@ test('every verb is in the table of verbs, and no other', async () => {
   const [, listed = ''] = /^Commands:\n((?: .*\n)+)/m.exec(await help()) ?? [];
   const known = [...listed.matchAll(/^ {2}(\w+)/gm)].map(([, verb]) => verb);
   expect(known.length).toBeGreaterThan(10);
-  expect(verbs.map(({verb}) => verb).toSorted()).toEqual(known.filter((verb) => verb !== 'help').toSorted());
+  expect(verbs.map(({verb}) => verb).toSorted()).toEqual(
+    known.filter((verb) => verb !== 'help').toSorted(),
+  );
 });
 
 describe.each(verbs.filter(({options}) => options.length > 0))('$verb', ({verb, options}) => {

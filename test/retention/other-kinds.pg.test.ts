@@ -62,7 +62,9 @@ test('mended alerts go with their messages after 90 days; open ones stay', async
   );
   expect(await pruneNow()).toEqual({alerts: 1});
   expect(
-    await ids('SELECT subject AS id FROM sync.alerts JOIN sync.alert_deliveries USING (alert_id) ORDER BY 1'),
+    await ids(
+      'SELECT subject AS id FROM sync.alerts JOIN sync.alert_deliveries USING (alert_id) ORDER BY 1',
+    ),
   ).toEqual(['0', '89']);
 });
 
@@ -79,5 +81,7 @@ test('the audit stays for ever unless somebody chooses; sessions go 90 days afte
 });
 
 test('less than others rest on is refused', async () => {
-  await expect(setRetention(pool, 'settled_changes', 30)).rejects.toThrow('retention_kept_for_check');
+  await expect(setRetention(pool, 'settled_changes', 30)).rejects.toThrow(
+    'retention_kept_for_check',
+  );
 });

@@ -73,7 +73,9 @@ test('a worker prunes by itself, and asks no more than once a minute', async () 
 
 test('a worker removes nothing that is younger than the settings say, whatever moment it names', async () => {
   for (const days of [6, 5, 4]) await addSweep(days);
-  const gone = await pool.query(`SELECT sync.prune('quiet_sweeps', 100, now() + interval '1 year') AS count`);
+  const gone = await pool.query(
+    `SELECT sync.prune('quiet_sweeps', 100, now() + interval '1 year') AS count`,
+  );
   expect(gone.rows).toEqual([{count: '0'}]);
 });
 

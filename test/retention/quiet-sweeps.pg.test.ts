@@ -19,7 +19,15 @@ test('quiet sweeps of eight days ago are one row of their day, those of six days
   expect(await pruneNow()).toEqual({quiet_sweeps: 3});
   expect(await sweeps()).toEqual([young]);
   expect(await days()).toEqual([
-    {stream: 'jobs', mode: 'full', window_name: null, ago: 8, sweeps: 3, requests: '9', records: '30'},
+    {
+      stream: 'jobs',
+      mode: 'full',
+      window_name: null,
+      ago: 8,
+      sweeps: 3,
+      requests: '9',
+      records: '30',
+    },
   ]);
 });
 
@@ -94,7 +102,8 @@ test('the strip of nights and the age of the proof are as before', async () => {
   for (const [at, state] of states.entries())
     await addSweep(20 - at, {state, ...(state === 'failed' ? {error: 'no answer'} : {})});
   const {rows} = await pool.query('SELECT account_id AS id FROM sync.accounts');
-  const nights = async () => (await listNights(pool, [rows[0].id])).map(({day, state}) => ({day, state}));
+  const nights = async () =>
+    (await listNights(pool, [rows[0].id])).map(({day, state}) => ({day, state}));
   const proofs = async () => (await readHealth(pool, [rows[0].id])).proofs;
   const before = {nights: await nights(), proofs: await proofs()};
   expect(await pruneNow()).toEqual({quiet_sweeps: 2});

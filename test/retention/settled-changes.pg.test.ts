@@ -33,7 +33,10 @@ test('a change that another waits for stays', async () => {
     [refused],
   );
   const waiting = await edit(2);
-  await pool.query('UPDATE sync.changes SET waits_for = $1 WHERE change_id = $2', [refused, waiting]);
+  await pool.query('UPDATE sync.changes SET waits_for = $1 WHERE change_id = $2', [
+    refused,
+    waiting,
+  ]);
   expect(await pruneNow()).toEqual({});
 });
 
@@ -67,9 +70,10 @@ test('history still says whose change it was that came to nothing', async () => 
   const given = await edit(1);
   await pool.query(`SELECT sync.cancel_change($1, 'not wanted')`, [given]);
   await pool.query(`ALTER TABLE sync.changes DISABLE TRIGGER USER`);
-  const {rows} = await pool.query('SELECT row_id, settled_at FROM sync.changes WHERE change_id = $1', [
-    given,
-  ]);
+  const {rows} = await pool.query(
+    'SELECT row_id, settled_at FROM sync.changes WHERE change_id = $1',
+    [given],
+  );
   const back = `UPDATE sync.retention SET kept_for = interval '31 days' WHERE kind = 'settled_changes'`;
   await pool.query(back);
   // The end of the change wrote a version: its moment is set back with the change's.

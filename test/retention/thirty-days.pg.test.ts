@@ -76,7 +76,9 @@ async function playDay(ago: number): Promise<void> {
   );
   await prune({pool, signal, restMs: 0, at: rows[0]?.at ?? '', batch: 5_000});
   // Autovacuum comes round each minute; a played day takes a second.
-  await pool.query('VACUUM sync.sweeps, sync.sweep_days, sync.sightings, sync.prunings, sync.retention');
+  await pool.query(
+    'VACUUM sync.sweeps, sync.sweep_days, sync.sightings, sync.prunings, sync.retention',
+  );
 }
 
 /** As SQL, one of the moments of a played day. */
@@ -95,7 +97,9 @@ test('the database grows by less than 1 MB a day once the first days are folded'
 
 test('the last seven days are there sweep by sweep, and of those before one row a stream', async () => {
   const ofDay = accounts.length * streams.length;
-  expect(await count(`sync.sweeps WHERE ended_at >= ${momentOf(7, 0)}`)).toBe(7 * perStream * ofDay);
+  expect(await count(`sync.sweeps WHERE ended_at >= ${momentOf(7, 0)}`)).toBe(
+    7 * perStream * ofDay,
+  );
   // The first sweeps have changed something.
   expect(await count(`sync.sweeps WHERE ended_at < ${momentOf(7, 0)}`)).toBe(ofDay);
   const folded = await many.pool.query(

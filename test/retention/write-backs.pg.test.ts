@@ -26,7 +26,9 @@ const push = async () =>
   await pushAccount({...world, openPassword: async () => null}, world.account.accountId, signal);
 
 async function edit(number: number, fields: string): Promise<void> {
-  await world.pool.query(`UPDATE warehouse.customers SET ${fields} WHERE customer_number = $1`, [number]);
+  await world.pool.query(`UPDATE warehouse.customers SET ${fields} WHERE customer_number = $1`, [
+    number,
+  ]);
   expect(await push()).toMatchObject({done: 1});
 }
 
@@ -43,7 +45,9 @@ async function ageHistory(): Promise<void> {
   );
 }
 
-async function tell(number: number): Promise<{fax: unknown; by: string; from: string; to: string | null}[]> {
+async function tell(
+  number: number,
+): Promise<{fax: unknown; by: string; from: string; to: string | null}[]> {
   const {table} = findStream('customers');
   const versions = await readVersions(world.pool, table, {
     accountId: world.account.accountId,
@@ -64,7 +68,13 @@ test('an edit that was pushed and read back becomes one version when the next ha
   expect(before).toHaveLength(7);
   expect(await pruneNow()).toEqual([{kind: 'joined_versions', count: 2}]);
   const after = await tell(1);
-  expect(after.map(({fax}) => fax)).toEqual([before[0]?.fax, '555-0101', '555-0102', '555-0103', '555-0103']);
+  expect(after.map(({fax}) => fax)).toEqual([
+    before[0]?.fax,
+    '555-0101',
+    '555-0102',
+    '555-0103',
+    '555-0103',
+  ]);
   expect(after[1]).toEqual({...before[2], from: before[1]?.from});
   expect(after[1]?.by).toMatch(/^change \d+ \(update customers by \w+, sent .*, answered 200\)$/);
   // The current version, and the edit that it was read back for, wait until they are replaced.
@@ -86,7 +96,9 @@ test('a joined version says who wrote it, also when its change is no longer kept
 });
 
 test('what was read back with another value than the author wrote stays two versions', async () => {
-  await world.pool.query(`UPDATE warehouse.customers SET fax = '555-0104' WHERE customer_number = 2`);
+  await world.pool.query(
+    `UPDATE warehouse.customers SET fax = '555-0104' WHERE customer_number = 2`,
+  );
   await world.api.customers.update('2', {email_address: 'elsewhere@example.com'});
   expect(await push()).toMatchObject({done: 1});
   await edit(2, `fax = '555-0105'`);

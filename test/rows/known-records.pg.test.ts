@@ -23,7 +23,9 @@ const hashesOf = (texts: readonly string[]) => Buffer.concat(texts.map(hashOf));
 beforeEach(async () => {
   await world.pool.query('TRUNCATE warehouse.machines, sync.known_records');
   const rows = ['1', '2', '3'].map((number) => rowOf(machines, {machine_number: number}));
-  await inTransaction(world.pool, (client) => loadRows(client, machines, rows, {...scope(), sweepId: '1'}));
+  await inTransaction(world.pool, (client) =>
+    loadRows(client, machines, rows, {...scope(), sweepId: '1'}),
+  );
   await remember({1: 'one', 2: 'two', 3: 'three'});
 });
 
@@ -46,7 +48,9 @@ describe('known records', () => {
   });
 
   test('are not known when their row is marked deleted', async () => {
-    await world.pool.query('UPDATE warehouse.machines SET _deleted_at = now() WHERE machine_number = 1');
+    await world.pool.query(
+      'UPDATE warehouse.machines SET _deleted_at = now() WHERE machine_number = 1',
+    );
     expect(await probe(['one', 'two'])).toEqual([null, '2']);
   });
 
@@ -56,7 +60,9 @@ describe('known records', () => {
   });
 
   test('are not known when somebody edited their row', async () => {
-    await world.pool.query(`UPDATE warehouse.machines SET name = 'edited' WHERE machine_number = 1`);
+    await world.pool.query(
+      `UPDATE warehouse.machines SET name = 'edited' WHERE machine_number = 1`,
+    );
     expect(await probe(['one', 'two'])).toEqual([null, '2']);
   });
 
@@ -78,7 +84,10 @@ describe('known records', () => {
     const texts = Array.from({length: 700}, (_, at) => `record ${at}`);
     await remember(Object.fromEntries(texts.map((text, at) => [String(at + 1), text])));
     const found = await probe(texts);
-    expect([found.length, found.filter((number) => number !== null)]).toEqual([700, ['1', '2', '3']]);
+    expect([found.length, found.filter((number) => number !== null)]).toEqual([
+      700,
+      ['1', '2', '3'],
+    ]);
   });
 
   test('are not asked for in a table whose rows have a key of many columns', async () => {

@@ -14,8 +14,11 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 beforeEach(() => world.pool.query('TRUNCATE warehouse.machines, warehouse.machine_parts'));
 
-export const machine = (number: string, fields: Record<string, string | null> = {}, attributes?: string) =>
-  rowOf(machines, {machine_number: number, ...fields}, attributes);
+export const machine = (
+  number: string,
+  fields: Record<string, string | null> = {},
+  attributes?: string,
+) => rowOf(machines, {machine_number: number, ...fields}, attributes);
 
 export async function load(
   rows: readonly EncodedRow[],
@@ -23,7 +26,9 @@ export async function load(
   table: MirrorTable = machines,
 ): Promise<LoadCounts> {
   const {accountId} = world.account;
-  return await inTransaction(world.pool, (client) => loadRows(client, table, rows, {accountId, sweepId}));
+  return await inTransaction(world.pool, (client) =>
+    loadRows(client, table, rows, {accountId, sweepId}),
+  );
 }
 
 /** Every column as the text that Postgres shows. */

@@ -28,8 +28,12 @@ describe('values', () => {
     async (_what, text) => {
       await load([machine('1', {name: text}, JSON.stringify({text}))]);
       await load([machine('2', {name: 'before'})]);
-      expect(await load([machine('2', {name: text}, JSON.stringify({text}))])).toMatchObject({updated: 1});
-      const {rows} = await world.pool.query(`SELECT name, extra->>'text' AS text FROM warehouse.machines`);
+      expect(await load([machine('2', {name: text}, JSON.stringify({text}))])).toMatchObject({
+        updated: 1,
+      });
+      const {rows} = await world.pool.query(
+        `SELECT name, extra->>'text' AS text FROM warehouse.machines`,
+      );
       expect(rows).toEqual([
         {name: text, text},
         {name: text, text},
@@ -40,7 +44,11 @@ describe('values', () => {
   test('of every type arrive as they were sent', async () => {
     const fields = {name: 'Lathe', serial: '007', price: '275.10', weight: '1.5', in_use: 'false'};
     await load([
-      machine('1', {...fields, bought_at: '2026-03-08T01:30:00-05:00', options: '{"colors":["red",null]}'}),
+      machine('1', {
+        ...fields,
+        bought_at: '2026-03-08T01:30:00-05:00',
+        options: '{"colors":["red",null]}',
+      }),
     ]);
     expect(await readAll()).toEqual([
       {
@@ -70,9 +78,9 @@ describe('values', () => {
 
   test('that Postgres refuses in a changed row are named too', async () => {
     await load([machine('1'), machine('2')]);
-    await expect(load([machine('1', {name: 'x'}), machine('2', {price: 'secret'})])).rejects.toThrow(
-      /machines 2: .* column price/,
-    );
+    await expect(
+      load([machine('1', {name: 'x'}), machine('2', {price: 'secret'})]),
+    ).rejects.toThrow(/machines 2: .* column price/);
   });
 
   test('of a row without its key are refused: it could never be found again', () => {
@@ -93,7 +101,13 @@ describe('a batch', () => {
       machine('4', {name: 'x'}),
       machine('5'),
     ];
-    expect(await load(batch, '2')).toEqual({inserted: 1, updated: 1, revived: 2, unchanged: 1, fresher: 0});
+    expect(await load(batch, '2')).toEqual({
+      inserted: 1,
+      updated: 1,
+      revived: 2,
+      unchanged: 1,
+      fresher: 0,
+    });
     const rows = await readAll();
     expect(rows.map((row) => [row.sweep, row.name, row.deleted])).toEqual([
       ['1', null, false],
@@ -106,7 +120,13 @@ describe('a batch', () => {
 
   test('that holds a row twice leaves it once, as it came last', async () => {
     const rows = [machine('7', {name: 'first'}), machine('8'), machine('7', {name: 'last'})];
-    expect(await load(rows)).toEqual({inserted: 2, updated: 0, revived: 0, unchanged: 0, fresher: 0});
+    expect(await load(rows)).toEqual({
+      inserted: 2,
+      updated: 0,
+      revived: 0,
+      unchanged: 0,
+      fresher: 0,
+    });
     expect((await readAll())[0]?.name).toBe('last');
     expect(await load(rows.toReversed())).toEqual({
       inserted: 0,
@@ -119,7 +139,8 @@ describe('a batch', () => {
   });
 
   test('that holds the same row twice takes it of its first page, as two batches would', async () => {
-    const at = (page: number, name: string) => rowOf(machines, {machine_number: '7', name}, '{}', page);
+    const at = (page: number, name: string) =>
+      rowOf(machines, {machine_number: '7', name}, '{}', page);
     const readPage = async () =>
       (await world.pool.query('SELECT _page FROM warehouse.machines')).rows[0]?._page;
     await load([at(1, 'a'), at(2, 'b'), at(3, 'b')]);
@@ -130,7 +151,9 @@ describe('a batch', () => {
   });
 
   test('knows 007 and 7 for the same number', async () => {
-    expect(await load([machine('007', {name: 'a'}), machine('7', {name: 'b'})])).toMatchObject({inserted: 1});
+    expect(await load([machine('007', {name: 'a'}), machine('7', {name: 'b'})])).toMatchObject({
+      inserted: 1,
+    });
     expect(await load([machine('007', {name: 'b'})])).toMatchObject({inserted: 0, updated: 1});
   });
 
@@ -139,7 +162,9 @@ describe('a batch', () => {
   });
 
   test('of several thousand rows goes in at once', async () => {
-    const rows = Array.from({length: 5000}, (_, at) => machine(String(at + 1), {name: `machine ${at}`}));
+    const rows = Array.from({length: 5000}, (_, at) =>
+      machine(String(at + 1), {name: `machine ${at}`}),
+    );
     expect(await load(rows)).toMatchObject({inserted: 5000});
     expect(await countRows(world.pool, machines, world.account.accountId)).toBe(5000);
   });
@@ -162,7 +187,10 @@ describe('a batch', () => {
   test('leaves the rows of other accounts alone', async () => {
     await load([machine('1', {name: 'ours'})]);
     await inTransaction(world.pool, (client) =>
-      loadRows(client, machines, [machine('1', {name: 'theirs'})], {accountId: '999', sweepId: '1'}),
+      loadRows(client, machines, [machine('1', {name: 'theirs'})], {
+        accountId: '999',
+        sweepId: '1',
+      }),
     );
     expect((await readAll()).map((row) => row.name).sort()).toEqual(['ours', 'theirs']);
   });
@@ -178,7 +206,12 @@ describe('two transactions', () => {
       await early.query('BEGIN');
       await late.query('BEGIN');
       await loadRows(early, machines, [machine('1', {name: 'early'}), machine('2')], batch('1'));
-      const waiting = loadRows(late, machines, [machine('1', {name: 'late'}), machine('3')], batch('2'));
+      const waiting = loadRows(
+        late,
+        machines,
+        [machine('1', {name: 'late'}), machine('3')],
+        batch('2'),
+      );
       await untilBlocked(late);
       await early.query('COMMIT');
       await waiting;
@@ -195,7 +228,8 @@ describe('two transactions', () => {
   });
 
   test('that bring the same rows in opposite order do not deadlock', async () => {
-    const rows = (name: string) => Array.from({length: 50}, (_, at) => machine(String(at + 1), {name}));
+    const rows = (name: string) =>
+      Array.from({length: 50}, (_, at) => machine(String(at + 1), {name}));
     await load(rows('before'));
     const {accountId} = world.account;
     // Not by inTransaction: it would run the loser of a deadlock again.
@@ -216,7 +250,10 @@ describe('two transactions', () => {
 
   test('that are rolled back leave nothing, and their connection loads on', async () => {
     const failed = inTransaction(world.pool, async (client) => {
-      await loadRows(client, machines, [machine('1')], {accountId: world.account.accountId, sweepId: '1'});
+      await loadRows(client, machines, [machine('1')], {
+        accountId: world.account.accountId,
+        sweepId: '1',
+      });
       await loadRows(client, machines, [machine('1', {name: 'x'})], {
         accountId: world.account.accountId,
         sweepId: '1',
@@ -226,7 +263,10 @@ describe('two transactions', () => {
     await expect(failed).rejects.toThrow('stop');
     expect(await readAll()).toEqual([]);
     for (let repeated = 0; repeated < 8; repeated++) {
-      expect(await load([machine('1', {name: `${repeated}`})])).toMatchObject({revived: 0, unchanged: 0});
+      expect(await load([machine('1', {name: `${repeated}`})])).toMatchObject({
+        revived: 0,
+        unchanged: 0,
+      });
     }
   });
 });

@@ -31,7 +31,14 @@ const sweep = (statement: string, values: readonly unknown[] = []) =>
   inSweepTransaction(pool, (client) => client.query(statement, [accountId, ...values]));
 
 async function find(words: string, phone: string | null = null): Promise<(string | null)[]> {
-  const sought = {accountIds: [accountId], number: null, externalKey: null, words, phone, limit: 10};
+  const sought = {
+    accountIds: [accountId],
+    number: null,
+    externalKey: null,
+    words,
+    phone,
+    limit: 10,
+  };
   return (await findRows(pool, tables, sought)).map(({number}) => number);
 }
 
@@ -65,7 +72,9 @@ test('a word is found behind the latest rows as well, among all that are older',
 });
 
 test('a row that is renamed is found by its new name alone', async () => {
-  await sweep(`UPDATE warehouse.jobs SET name = 'Plain boiler' WHERE account_id = $1 AND job_number = 1`);
+  await sweep(
+    `UPDATE warehouse.jobs SET name = 'Plain boiler' WHERE account_id = $1 AND job_number = 1`,
+  );
   expect(await find('rare')).toEqual([]);
   expect(await find('plain')).toEqual(['1']);
 });

@@ -12,7 +12,11 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 const found = async () =>
-  (await findSpentSequences(world.pool)).map(({sequence, last, highest}) => [sequence, last, highest]);
+  (await findSpentSequences(world.pool)).map(({sequence, last, highest}) => [
+    sequence,
+    last,
+    highest,
+  ]);
 
 test('where every row took its number from the sequence, none is behind', async () => {
   await world.author(`INSERT INTO warehouse.customers (name) VALUES ('x')`);

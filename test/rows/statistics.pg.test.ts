@@ -9,7 +9,9 @@ test('a table whose rows are on their way is not noted to hold nothing: its stat
   const pool = openPool(database.url, {max: 2, applicationName: 'test'});
   const gather = async () => {
     await pool.query('SELECT sync.gather_statistics()');
-    const {rows} = await pool.query(`SELECT reltuples FROM pg_class WHERE oid = 'warehouse.jobs'::regclass`);
+    const {rows} = await pool.query(
+      `SELECT reltuples FROM pg_class WHERE oid = 'warehouse.jobs'::regclass`,
+    );
     return rows[0]?.reltuples;
   };
   try {

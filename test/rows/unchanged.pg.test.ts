@@ -17,7 +17,13 @@ describe('what is unchanged', () => {
   test('is not written: every row keeps its version', async () => {
     await load(rows);
     const before = await readVersions();
-    expect(await load(rows, '2')).toEqual({inserted: 0, updated: 0, revived: 0, unchanged: 300, fresher: 0});
+    expect(await load(rows, '2')).toEqual({
+      inserted: 0,
+      updated: 0,
+      revived: 0,
+      unchanged: 300,
+      fresher: 0,
+    });
     expect(await readVersions()).toEqual(before);
   });
 
@@ -58,12 +64,15 @@ async function readWal(): Promise<string> {
 }
 
 async function walSince(start: string): Promise<number> {
-  const {rows} = await world.pool.query('SELECT pg_current_wal_lsn() - $1::pg_lsn AS bytes', [start]);
+  const {rows} = await world.pool.query('SELECT pg_current_wal_lsn() - $1::pg_lsn AS bytes', [
+    start,
+  ]);
   return Number(rows[0].bytes);
 }
 
 describe('markVanished', () => {
-  const part = (number: string, code: string) => rowOf(parts, {machine_number: number, code, size: '1'});
+  const part = (number: string, code: string) =>
+    rowOf(parts, {machine_number: number, code, size: '1'});
   const readParts = async () =>
     (
       await world.pool.query(
@@ -81,7 +90,9 @@ describe('markVanished', () => {
       }),
     );
 
-  beforeEach(() => load([part('1', '11'), part('1', '12'), part('2', '13'), part('3', '14')], '1', parts));
+  beforeEach(() =>
+    load([part('1', '11'), part('1', '12'), part('2', '13'), part('3', '14')], '1', parts),
+  );
 
   test('marks what a parent no longer lists, and nothing else', async () => {
     expect(await vanish(['1', '2'], [part('1', '11'), part('2', '13')])).toBe(1);
@@ -114,7 +125,9 @@ describe('markVanished', () => {
   });
 
   test('does not touch other accounts', async () => {
-    await world.pool.query('UPDATE warehouse.machine_parts SET account_id = 999 WHERE code = $1', ['11']);
+    await world.pool.query('UPDATE warehouse.machine_parts SET account_id = 999 WHERE code = $1', [
+      '11',
+    ]);
     expect(await vanish(['1'], [])).toBe(1);
   });
 

@@ -54,7 +54,11 @@ describe.each(fields)('$field', ({writes, name, onCreate, onUpdate, given, wante
     expect(await world.changes('operation, fields')).toEqual([
       {operation: 'create', fields: {...needed, [name]: wanted}},
     ]);
-    const held = await world.row(table.name, made?.row_id, `to_jsonb(${name}) #>> '{}' AS value, _pending`);
+    const held = await world.row(
+      table.name,
+      made?.row_id,
+      `to_jsonb(${name}) #>> '{}' AS value, _pending`,
+    );
     expect(held).toEqual({value: wanted, _pending: true});
     await world.author('SELECT sync.sequence_feed()');
     const entries = await world.author(
@@ -81,7 +85,9 @@ describe.each(fields)('$field', ({writes, name, onCreate, onUpdate, given, wante
         value: wanted,
       });
       await world.author('DELETE FROM sync.changes');
-      await world.sweep(`UPDATE warehouse.${table.name} SET _pending = NULL WHERE row_id = $1`, [rowId]);
+      await world.sweep(`UPDATE warehouse.${table.name} SET _pending = NULL WHERE row_id = $1`, [
+        rowId,
+      ]);
       const before = await world.row(table.name, rowId);
       await world.as(role, update, [given, rowId]);
       expect(await world.row(table.name, rowId)).toEqual(before);
@@ -102,9 +108,11 @@ describe('a decimal number', () => {
     ['12345.1 * 3', '37035.299999999996', '37035.3'],
   ])('of %s is written as it was meant', async (_, given, wanted) => {
     await world.sent('jobs', {job_number: '4'});
-    await world.as(role, 'INSERT INTO warehouse.job_charges (job_number, price_per_unit) VALUES (4, $1)', [
-      given,
-    ]);
+    await world.as(
+      role,
+      'INSERT INTO warehouse.job_charges (job_number, price_per_unit) VALUES (4, $1)',
+      [given],
+    );
     expect(await world.changes('fields')).toEqual([{fields: {price_per_unit: wanted}}]);
   });
 
@@ -118,9 +126,11 @@ describe('a decimal number', () => {
     ['a large one', '123456789012345.00001'],
   ])('that is %s stays as it was written', async (_, given) => {
     await world.sent('jobs', {job_number: '4'});
-    await world.as(role, 'INSERT INTO warehouse.job_charges (job_number, price_per_unit) VALUES (4, $1)', [
-      given,
-    ]);
+    await world.as(
+      role,
+      'INSERT INTO warehouse.job_charges (job_number, price_per_unit) VALUES (4, $1)',
+      [given],
+    );
     expect(await world.changes('fields')).toEqual([{fields: {price_per_unit: given}}]);
   });
 });
@@ -140,7 +150,9 @@ test('a repair and what the service sent keep every digit', async () => {
   const noise = ['0.30000000000000004', '0.7999999999999999'];
   const rowId = await world.sent('time_entries', {id: '5', number_of_hours: noise[0]});
   const read = () => world.row('time_entries', rowId, 'number_of_hours');
-  await world.as(role, 'UPDATE warehouse.time_entries SET employee_id = 7 WHERE row_id = $1', [rowId]);
+  await world.as(role, 'UPDATE warehouse.time_entries SET employee_id = 7 WHERE row_id = $1', [
+    rowId,
+  ]);
   expect(await world.changes('fields')).toEqual([{fields: {employee_id: '7'}}]);
   expect(await read()).toEqual({number_of_hours: noise[0]});
   await world.as(

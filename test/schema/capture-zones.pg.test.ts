@@ -43,7 +43,8 @@ const write = (statement: string, values: unknown[] = [], options = '') => {
   if (options !== '') url.searchParams.set('options', options);
   return withClient(url.href, (client) => client.query(statement, values));
 };
-const task = (given: string) => `INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', ${given})`;
+const task = (given: string) =>
+  `INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', ${given})`;
 const wanted = async () =>
   (await world.changes(`fields->>'scheduled_at' AS wanted`)).map((row) => row.wanted);
 
@@ -74,7 +75,11 @@ describe.each(instants)(
     });
 
     test.runIf(onUpdate)('is refused in a row that is there, but not where it stays', async () => {
-      const rowId = await world.sent(table.name, {[key]: '55', ...needed, [name]: '2027-03-02 10:00Z'});
+      const rowId = await world.sent(table.name, {
+        [key]: '55',
+        ...needed,
+        [name]: '2027-03-02 10:00Z',
+      });
       const update = `UPDATE warehouse.${table.name} SET ${name} = $1 WHERE row_id = $2`;
       await expect(write(update, [naive, rowId])).rejects.toThrow(refused(field));
       await write(update, ['2027-03-02 10:00Z', rowId]);
@@ -101,7 +106,10 @@ describe('a session that has only the zone of the server', () => {
     ['Z', `'2027-03-01T03:15:00Z'`],
     ['a zone', `'${naive} ${zone}'`],
     ['AT TIME ZONE', `timestamp '${naive}' AT TIME ZONE '${zone}'`],
-    ['a reckoning with moments', `now() - now() + 'epoch'::timestamptz + interval '20878 days 03:15'`],
+    [
+      'a reckoning with moments',
+      `now() - now() + 'epoch'::timestamptz + interval '20878 days 03:15'`,
+    ],
   ])('may write a time with %s', async (_, given) => {
     await write(task(given));
     expect(await wanted()).toEqual([local]);
@@ -109,7 +117,9 @@ describe('a session that has only the zone of the server', () => {
 
   test('may write a parameter that its statement gives a zone, and a price in a text is no parameter', async () => {
     await write(task(`$1::timestamp AT TIME ZONE '${zone}'`), [naive]);
-    await write(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('it''s $5', '${naive} ${zone}')`);
+    await write(
+      `INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('it''s $5', '${naive} ${zone}')`,
+    );
     expect(await wanted()).toEqual([local, local]);
   });
 
@@ -166,12 +176,15 @@ test('each statement is asked anew, and each row of it', async () => {
 
 test('taking a change back needs no zone, for the times are those that were there', async () => {
   const rowId = await world.sent('tasks', {id: '5', name: 'x', scheduled_at: '2027-03-01 10:00Z'});
-  await world.author(`UPDATE warehouse.tasks SET scheduled_at = '2027-03-02 10:00Z' WHERE row_id = $1`, [
-    rowId,
-  ]);
+  await world.author(
+    `UPDATE warehouse.tasks SET scheduled_at = '2027-03-02 10:00Z' WHERE row_id = $1`,
+    [rowId],
+  );
   const [change] = await world.changes('change_id');
   await world.author(send, [change?.change_id]);
-  await world.author(`UPDATE sync.changes SET state = 'done', settled_at = now(), lease_until = NULL`);
+  await world.author(
+    `UPDATE sync.changes SET state = 'done', settled_at = now(), lease_until = NULL`,
+  );
   const {rows} = await write(
     'SELECT outcome, refusal FROM sync.undo_changes(ARRAY(SELECT change_id FROM sync.changes WHERE row_id = $1))',
     [rowId],

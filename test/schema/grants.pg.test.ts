@@ -101,7 +101,9 @@ test('the queue is open to workers, and to them alone', async () => {
 });
 
 test('what is made later is given to nobody by default', async () => {
-  expect(await world.author('SELECT defaclrole::regrole, defaclacl FROM pg_default_acl')).toEqual([]);
+  expect(await world.author('SELECT defaclrole::regrole, defaclacl FROM pg_default_acl')).toEqual(
+    [],
+  );
 });
 
 test('no role is a member of another of them, and none may log in, or more', async () => {
@@ -171,5 +173,7 @@ test('what reads for an assistant belongs to a role that makes nothing anywhere'
               ARRAY(SELECT nspname::text FROM pg_namespace WHERE has_schema_privilege(proowner, oid, 'CREATE')) AS makes
          FROM pg_proc WHERE proname LIKE 'read\\_as\\_%' ORDER BY 1`,
     ),
-  ).toEqual([{name: 'read_as_assistant', owner: 'fieldmirror_assistant', volatility: 's', makes: []}]);
+  ).toEqual([
+    {name: 'read_as_assistant', owner: 'fieldmirror_assistant', volatility: 's', makes: []},
+  ]);
 });

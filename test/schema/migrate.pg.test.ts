@@ -74,14 +74,19 @@ describe('migrate', () => {
         WHERE attrelid = 'warehouse.jobs'::regclass AND attname = 'job_number'`,
     );
     const jobs = allTables.find((table) => table.name === 'jobs');
-    expect(some[0].comment).toBe(jobs?.columns.find((column) => column.name === 'job_number')?.comment);
+    expect(some[0].comment).toBe(
+      jobs?.columns.find((column) => column.name === 'job_number')?.comment,
+    );
   });
 
   test('writes a comment only where it differs, and mends what somebody changed', async () => {
     await migrate(pool, definitions);
     const read = async () =>
-      (await pool.query('SELECT xmin::text, objoid, objsubid, description FROM pg_description ORDER BY 2, 3'))
-        .rows;
+      (
+        await pool.query(
+          'SELECT xmin::text, objoid, objsubid, description FROM pg_description ORDER BY 2, 3',
+        )
+      ).rows;
     const before = await read();
     await migrate(pool, definitions, true);
     expect(await read()).toEqual(before);
@@ -146,7 +151,9 @@ describe('migrate', () => {
     url.pathname = `/${name}`;
     const ascii = openPool(url.href, {max: 1, applicationName: 'test'});
     try {
-      await expect(migrate(ascii, definitions)).rejects.toThrow(/expected a database in UTF8, got SQL_ASCII/);
+      await expect(migrate(ascii, definitions)).rejects.toThrow(
+        /expected a database in UTF8, got SQL_ASCII/,
+      );
     } finally {
       await ascii.end();
       await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
@@ -157,7 +164,9 @@ describe('migrate', () => {
   test.each(['14.11', '9.6.24', '14.11 (Debian 14.11-1)', 'unknown'])(
     'refuses version %s by its name',
     (version) => {
-      expect(findServerProblem({version, encoding: 'UTF8'})).toContain(`got ${version}; upgrade it`);
+      expect(findServerProblem({version, encoding: 'UTF8'})).toContain(
+        `got ${version}; upgrade it`,
+      );
     },
   );
 

@@ -24,7 +24,9 @@ beforeAll(async () => {
   );
   const {postgres} = await startPostgres(setUp, 'roles');
   adminUrl = await postgres.url('postgres');
-  await withClient(adminUrl, (admin) => admin.query(`CREATE ROLE "Plain owner" LOGIN PASSWORD 'made-up'`));
+  await withClient(adminUrl, (admin) =>
+    admin.query(`CREATE ROLE "Plain owner" LOGIN PASSWORD 'made-up'`),
+  );
 });
 afterAll(() => setUp.end());
 
@@ -32,7 +34,9 @@ beforeEach(async () => {
   await withClient(adminUrl, async (admin) => {
     await admin.query('DROP DATABASE IF EXISTS plain WITH (FORCE)');
     for (const role of roles) await admin.query(`DROP ROLE IF EXISTS ${role}`);
-    await admin.query(`CREATE DATABASE plain OWNER "Plain owner" ENCODING 'UTF8' TEMPLATE template0`);
+    await admin.query(
+      `CREATE DATABASE plain OWNER "Plain owner" ENCODING 'UTF8' TEMPLATE template0`,
+    );
   });
   const url = Object.assign(new URL(adminUrl), {
     username: 'Plain owner',
@@ -44,14 +48,17 @@ beforeEach(async () => {
 
 /** What the roles may do with one thing of each kind. */
 async function listRights(): Promise<readonly (boolean | null)[]> {
-  return await withClient(Object.assign(new URL(adminUrl), {pathname: '/plain'}).href, async (admin) => {
-    const {rows} = await admin.query<{rights: (boolean | null)[]}>(`SELECT ARRAY[
+  return await withClient(
+    Object.assign(new URL(adminUrl), {pathname: '/plain'}).href,
+    async (admin) => {
+      const {rows} = await admin.query<{rights: (boolean | null)[]}>(`SELECT ARRAY[
       has_table_privilege(to_regrole('fieldmirror_reader')::oid, 'mart.customers', 'SELECT'),
       has_table_privilege(to_regrole('fieldmirror_author')::oid, 'warehouse.customers', 'UPDATE'),
       has_table_privilege(to_regrole('fieldmirror_worker')::oid, 'sync.sweeps', 'INSERT'),
       has_table_privilege(to_regrole('fieldmirror_assistant')::oid, 'masked.dim_customer', 'SELECT')] AS rights`);
-    return rows[0]?.rights ?? [];
-  });
+      return rows[0]?.rights ?? [];
+    },
+  );
 }
 
 /** Runs what a message tells an administrator to run: everything that begins like a statement and ends like one. */
@@ -78,7 +85,9 @@ test('doctor warns of it until they have their rights, which start gives them, t
   await runCommand(['migrate', '--json'], env);
   const look = async () => {
     const {code, stdout} = await runCommand(['doctor', '--json'], env);
-    const {findings} = JSON.parse(stdout) as {findings: {what: string; state: string; found: string}[]};
+    const {findings} = JSON.parse(stdout) as {
+      findings: {what: string; state: string; found: string}[];
+    };
     return {code, ...findings.find(({what}) => what === 'roles')};
   };
   const missing = await look();
@@ -88,7 +97,10 @@ test('doctor warns of it until they have their rights, which start gives them, t
     found: expect.stringContaining(roles.join(', ')),
   });
   await obey(missing.found ?? '');
-  expect(await look()).toMatchObject({state: 'warning', found: expect.stringContaining('without rights')});
+  expect(await look()).toMatchObject({
+    state: 'warning',
+    found: expect.stringContaining('without rights'),
+  });
   const {code, stderr} = await runCommand(['start', '--once', '--json'], {
     ...env,
     FIELDMIRROR_DEMO_NIGHTS: '0',
@@ -105,7 +117,9 @@ test('roles that an administrator made without the owner are told as such, in wh
   const first = await runCommand(['migrate'], env);
   expect(first.code, first.stderr).toBe(0);
   expect(await obey(first.stdout)).toEqual(['GRANT fieldmirror_assistant TO "Plain owner";']);
-  expect(await runCommand(['migrate'], env)).toMatchObject({stdout: expect.not.stringContaining('roles')});
+  expect(await runCommand(['migrate'], env)).toMatchObject({
+    stdout: expect.not.stringContaining('roles'),
+  });
 });
 
 test('a migration that fails at its end leaves no table: the next one begins anew', async () => {

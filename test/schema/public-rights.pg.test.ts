@@ -7,7 +7,11 @@ import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {definitions} from '../../src/schema/all-definitions.ts';
 import {migrate} from '../../src/schema/migrate.ts';
-import {checkPublic, describeLargeObjects, describeTemporary} from '../../src/schema/public-rights.ts';
+import {
+  checkPublic,
+  describeLargeObjects,
+  describeTemporary,
+} from '../../src/schema/public-rights.ts';
 import {runCommand} from '../support/command.ts';
 import {asSuperuser, createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
@@ -15,7 +19,10 @@ import {withClient} from '../support/with-client.ts';
 
 const suffix = randomBytes(4).toString('hex');
 const members = ['reader', 'author', 'worker', 'assistant'];
-const logins = ['stranger', ...members, 'tenant'].map((name) => ({name, login: `${name}_${suffix}`}));
+const logins = ['stranger', ...members, 'tenant'].map((name) => ({
+  name,
+  login: `${name}_${suffix}`,
+}));
 const temporary = 'CREATE TEMPORARY TABLE mine (a integer)';
 const large = 'SELECT lo_from_bytea(0, $$x$$), lo_create(0), lo_creat(-1)';
 let database: TestDatabase;
@@ -78,7 +85,9 @@ test('large objects are left to a superuser: doctor prints the statement, and it
   await migrate(pool, definitions);
   expect(await whoMay(large)).toEqual(['stranger', ...members]);
   const {stdout} = await runCommand(['doctor', '--json'], {DATABASE_URL: database.url});
-  const {findings} = JSON.parse(stdout) as {findings: {what: string; state: string; found: string}[]};
+  const {findings} = JSON.parse(stdout) as {
+    findings: {what: string; state: string; found: string}[];
+  };
   const found = findings.find(({what}) => what === 'every login');
   expect(found?.state).toBe('good');
   const [statement = ''] = /REVOKE [^;]+;/.exec(found?.found ?? '') ?? [];
@@ -121,7 +130,8 @@ test('an owner of the schemas who does not own the database names the statements
     expect(await whoMay(temporary)).toEqual(['stranger', ...members]);
     const told = (await look()).temporary ?? '';
     expect(told).toContain(`${tenant} does not own the database; let an administrator run`);
-    for (const statement of told.match(/(?:GRANT|REVOKE) [^;]+;/g) ?? []) await pool.query(statement);
+    for (const statement of told.match(/(?:GRANT|REVOKE) [^;]+;/g) ?? [])
+      await pool.query(statement);
     expect(await whoMay(temporary)).toEqual(['worker']);
     await own.query(temporary);
     expect((await look()).temporary).toBeNull();

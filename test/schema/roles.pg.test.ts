@@ -63,15 +63,15 @@ describe('the author', () => {
   test.each(writable)('writes %s, reads what became of it, and decides', async (table) => {
     await as('author', `INSERT INTO warehouse.${table} (name) VALUES ('x')`);
     await as('author', `UPDATE warehouse.${table} SET name = 'y'`);
-    expect(await tryAs('author', 'SELECT operation, fields, requested_by FROM sync.changes')).toEqual([
-      {operation: 'create', fields: {name: 'y'}, requested_by: 'fieldmirror'},
-    ]);
+    expect(
+      await tryAs('author', 'SELECT operation, fields, requested_by FROM sync.changes'),
+    ).toEqual([{operation: 'create', fields: {name: 'y'}, requested_by: 'fieldmirror'}]);
     await as('author', 'SELECT sync.hold_change(change_id) FROM sync.changes');
     await as('author', 'SELECT sync.release_change(change_id) FROM sync.changes');
     await as('author', 'SELECT sync.retry_change(change_id) FROM sync.changes');
-    expect(await tryAs('author', `SELECT sync.wait(max(change_id), '0') AS state FROM sync.changes`)).toEqual(
-      [{state: 'pending'}],
-    );
+    expect(
+      await tryAs('author', `SELECT sync.wait(max(change_id), '0') AS state FROM sync.changes`),
+    ).toEqual([{state: 'pending'}]);
     await as('author', `DELETE FROM warehouse.${table}`);
     expect(await world.changes('state')).toEqual([{state: 'cancelled'}]);
   });
@@ -143,15 +143,17 @@ describe('the author', () => {
       `UPDATE warehouse.customers SET name = 'x'`,
       'DELETE FROM warehouse.customers',
     ])
-      await expect(as('author', `SET LOCAL fieldmirror.writer = '${writer}'; ${statement}`)).rejects.toThrow(
-        'fieldmirror.writer: only a worker may set it, got fieldmirror_author',
-      );
+      await expect(
+        as('author', `SET LOCAL fieldmirror.writer = '${writer}'; ${statement}`),
+      ).rejects.toThrow('fieldmirror.writer: only a worker may set it, got fieldmirror_author');
   });
 });
 
 test('fieldmirror.writer knows two words', async () => {
   await expect(
-    world.author(`BEGIN; SET LOCAL fieldmirror.writer = 'sweeper'; DELETE FROM warehouse.customers`),
+    world.author(
+      `BEGIN; SET LOCAL fieldmirror.writer = 'sweeper'; DELETE FROM warehouse.customers`,
+    ),
   ).rejects.toThrow(`fieldmirror.writer: expected sweep or repair, got 'sweeper'`);
 });
 
@@ -160,7 +162,9 @@ test('the worker does all that a sweep and a push do', async () => {
   if (table === undefined) throw new Error('no table');
   const client = await world.pool.connect();
   try {
-    await client.query(`BEGIN; SET LOCAL ROLE fieldmirror_worker; SET LOCAL fieldmirror.writer = 'sweep'`);
+    await client.query(
+      `BEGIN; SET LOCAL ROLE fieldmirror_worker; SET LOCAL fieldmirror.writer = 'sweep'`,
+    );
     const batch = {accountId: world.accountId, sweepId: '1'};
     await loadRows(client, table, [rowOf(table, {customer_number: '3', name: 'a'})], batch);
     await loadRows(client, table, [rowOf(table, {customer_number: '3', name: 'b'})], {
@@ -177,7 +181,9 @@ test('the worker does all that a sweep and a push do', async () => {
   } finally {
     client.release(true);
   }
-  expect(await world.author('SELECT name FROM history.customers ORDER BY valid_from')).toHaveLength(5);
+  expect(await world.author('SELECT name FROM history.customers ORDER BY valid_from')).toHaveLength(
+    5,
+  );
 });
 
 test.each(['reader', 'author', 'worker', 'assistant'])(

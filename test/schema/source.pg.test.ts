@@ -77,7 +77,9 @@ test('a database with functions, triggers and comments of another state ends equ
 
 test('what is in line already is not touched', async () => {
   const read = () =>
-    pool.query(`SELECT oid, xmin::text FROM pg_proc WHERE pronamespace = 'sync'::regnamespace ORDER BY oid`);
+    pool.query(
+      `SELECT oid, xmin::text FROM pg_proc WHERE pronamespace = 'sync'::regnamespace ORDER BY oid`,
+    );
   const before = (await read()).rows;
   await migrate(pool, definitions);
   expect((await read()).rows).toEqual(before);
@@ -191,7 +193,9 @@ test.each([
   [`operations = '{NULL}'`, 'captured_tables_operations_check'],
   [`parent_table = 'jobs', parent_number_column = NULL`, 'captured_tables_parent_check'],
 ])('no captured table has %s', async (set, constraint) => {
-  await expect(pool.query(`UPDATE sync.captured_tables SET ${set}`)).rejects.toMatchObject({constraint});
+  await expect(pool.query(`UPDATE sync.captured_tables SET ${set}`)).rejects.toMatchObject({
+    constraint,
+  });
 });
 
 test('a file that Postgres refuses is named with its line, and nothing of it stays', async () => {

@@ -24,9 +24,13 @@ const oldLocks = [
   'pg_advisory_lock(7203685477580001)',
   'pg_advisory_lock(7302114)',
   'pg_advisory_lock(7302115)',
-  ...['sync.sequence_feed', 'sync.grant_roles', 'sync.file_settings', 'mart.customers', 'bullmq'].map(
-    (name) => `pg_advisory_lock(720368547, hashtext('${name}'))`,
-  ),
+  ...[
+    'sync.sequence_feed',
+    'sync.grant_roles',
+    'sync.file_settings',
+    'mart.customers',
+    'bullmq',
+  ].map((name) => `pg_advisory_lock(720368547, hashtext('${name}'))`),
   ...['sweep', 'push'].flatMap((queue) => [
     `pg_advisory_lock(hashtext('bullmq:finalization'), hashtext('${queue}'))`,
     `pg_advisory_lock(hashtext('bullmq:jidseq:${queue}'))`,
@@ -186,7 +190,8 @@ describe('the catalogue', () => {
       const places = known.settings[setting];
       if (places?.length === 0 || places?.includes(name) === true) return false;
       // The writer counts beside the right to write as a worker, or is put back after a function set it.
-      const isGuarded = body.includes('write_as_worker') || body.includes(`set_config('${setting}', writer`);
+      const isGuarded =
+        body.includes('write_as_worker') || body.includes(`set_config('${setting}', writer`);
       return !(/^fieldmirror\.(writer|feed)$/.test(setting) && isGuarded);
     });
     expect(strange.map(({name, setting}) => `${name} reads ${setting}`)).toEqual([]);
@@ -214,7 +219,9 @@ describe('an author who calls itself a key of the HTTP API', () => {
       try {
         await client.query('BEGIN; SET LOCAL ROLE fieldmirror_author');
         await client.query(`SELECT set_config('application_name', $1, true)`, [name]);
-        await client.query(`UPDATE warehouse.customers SET name = 'new' WHERE row_id = $1`, [rowId]);
+        await client.query(`UPDATE warehouse.customers SET name = 'new' WHERE row_id = $1`, [
+          rowId,
+        ]);
         await client.query('COMMIT');
       } finally {
         client.release(true);

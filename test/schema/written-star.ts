@@ -1,8 +1,14 @@
 // The star by its names, written down by hand.
 
-const dimensions = ['account', 'customer', 'employee', 'item', 'job_status', 'job_type', 'tax_entity'].map(
-  (name) => `dim_${name}`,
-);
+const dimensions = [
+  'account',
+  'customer',
+  'employee',
+  'item',
+  'job_status',
+  'job_type',
+  'tax_entity',
+].map((name) => `dim_${name}`);
 const facts = [
   ...[
     'assignment',
@@ -73,5 +79,14 @@ export const members = [
 ];
 export const star = [
   ...members,
-  ...['dim_date', 'dim_job_state', 'settings', 'capacity', 'closed_days', 'labels', 'reported', 'freshness'],
+  ...[
+    'dim_date',
+    'dim_job_state',
+    'settings',
+    'capacity',
+    'closed_days',
+    'labels',
+    'reported',
+    'freshness',
+  ],
 ];

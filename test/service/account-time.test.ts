@@ -66,23 +66,34 @@ describe('writing a time', () => {
     'Pacific/Apia',
     'Europe/London',
     'UTC',
-  ])('in %s every quarter of an hour around each change of clocks reads back as itself', (timeZone) => {
-    const time = new AccountTime(timeZone);
-    for (const day of ['2026-03-08', '2026-03-29', '2026-04-05', '2026-10-04', '2026-10-25', '2026-11-01']) {
-      const start = Date.parse(`${day}T00:00:00Z`) - 86_400_000;
-      for (let quarter = 0; quarter < 3 * 96; quarter++) {
-        const utc = `${new Date(start + quarter * 900_000 + 61_000).toISOString().slice(0, 19)}Z`;
-        const written = time.writeIso(utc);
-        expect(written).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/);
-        expect(new Date(written).toISOString().slice(0, 19)).toBe(utc.slice(0, 19));
-        expect(time.parse(written)).toBe(utc);
+  ])(
+    'in %s every quarter of an hour around each change of clocks reads back as itself',
+    (timeZone) => {
+      const time = new AccountTime(timeZone);
+      for (const day of [
+        '2026-03-08',
+        '2026-03-29',
+        '2026-04-05',
+        '2026-10-04',
+        '2026-10-25',
+        '2026-11-01',
+      ]) {
+        const start = Date.parse(`${day}T00:00:00Z`) - 86_400_000;
+        for (let quarter = 0; quarter < 3 * 96; quarter++) {
+          const utc = `${new Date(start + quarter * 900_000 + 61_000).toISOString().slice(0, 19)}Z`;
+          const written = time.writeIso(utc);
+          expect(written).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/);
+          expect(new Date(written).toISOString().slice(0, 19)).toBe(utc.slice(0, 19));
+          expect(time.parse(written)).toBe(utc);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 describe('spans', () => {
-  const at = (now: string, timeZone = 'America/New_York') => new AccountTime(timeZone, () => Date.parse(now));
+  const at = (now: string, timeZone = 'America/New_York') =>
+    new AccountTime(timeZone, () => Date.parse(now));
 
   test('a week starts on Sunday, also when today is one', () => {
     expect(at('2026-11-01T15:00:00Z').span('this_week')).toEqual({
@@ -114,7 +125,8 @@ describe('spans', () => {
   });
 
   test('a word that the specification does not have is none', () => {
-    for (const word of ['', 'someday', 'constructor', 'Today']) expect(newYork.span(word)).toBeNull();
+    for (const word of ['', 'someday', 'constructor', 'Today'])
+      expect(newYork.span(word)).toBeNull();
   });
 });
 

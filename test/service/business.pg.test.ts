@@ -104,7 +104,11 @@ describe('making a business up', () => {
     expect((await sandbox.get('/jobs.xml')).root.elements).toEqual([]);
     await seedBusiness(sandbox.databaseUrl, {seed: 5, customers: 5});
     await expect.poll(async () => (await sandbox.get('/jobs.xml')).root.elements).toHaveLength(30);
-    const customer = await sandbox.send('POST', '/customers.xml', '<customer><name>next</name></customer>');
+    const customer = await sandbox.send(
+      'POST',
+      '/customers.xml',
+      '<customer><name>next</name></customer>',
+    );
     expect(field(customer, 'customer_number')).toBe('6');
     await sandbox.close();
   });
@@ -155,7 +159,9 @@ describe('the business', () => {
     await seedBusiness(url, scale);
     sandbox = await openSandbox({databaseUrl: url});
     const pages = async (path: string, count: number) =>
-      await Promise.all(Array.from({length: count}, (_, index) => sandbox.get(`${path}&page=${index + 1}`)));
+      await Promise.all(
+        Array.from({length: count}, (_, index) => sandbox.get(`${path}&page=${index + 1}`)),
+      );
     const customerPages = await pages('/customers.xml?include=contacts,notes', 4);
     const jobPages = await pages('/jobs.xml?include=employees,job_charges,time_entries,notes', 17);
     customers = customerPages.flatMap(({root}) => root.elements);
@@ -200,7 +206,10 @@ describe('the business', () => {
   test('adds up: the subtotal of a job is the sum of its charges, its total that and the tax', () => {
     const cents = (value: string | null | undefined) => Math.round(Number(value) * 100);
     for (const job of jobs) {
-      const sum = column(within(job, 'job_charges'), 'total').reduce((all, total) => all + cents(total), 0);
+      const sum = column(within(job, 'job_charges'), 'total').reduce(
+        (all, total) => all + cents(total),
+        0,
+      );
       expect(cents(field(job, 'subtotal'))).toBe(sum);
       expect(cents(field(job, 'total'))).toBe(sum + cents(field(job, 'tax')));
     }
@@ -212,7 +221,8 @@ describe('the business', () => {
         .filter((job) => field(job, 'job_type_id') === type)
         .map((job) => Number(String(field(job, 'created_at')).slice(5, 7)));
     const share = (type: string, wanted: readonly number[]) =>
-      months(type).filter((month) => wanted.includes(month)).length / Math.max(1, months(type).length);
+      months(type).filter((month) => wanted.includes(month)).length /
+      Math.max(1, months(type).length);
     expect(share('102', [5, 6, 7, 8, 9, 10])).toBeGreaterThan(0.9);
   });
 
@@ -244,19 +254,27 @@ describe('the business', () => {
   test('holds the awkward values that are legal', () => {
     const values = customers.map((customer) => field(customer, 'fax'));
     expect(values).toEqual(expect.arrayContaining([null, '']));
-    expect(customers.some((customer) => /^0\d+$/.test(field(customer, 'service_zip_code') ?? ''))).toBe(true);
-    expect(customers.some((customer) => /^00/.test(field(customer, 'account_number') ?? ''))).toBe(true);
+    expect(
+      customers.some((customer) => /^0\d+$/.test(field(customer, 'service_zip_code') ?? '')),
+    ).toBe(true);
+    expect(customers.some((customer) => /^00/.test(field(customer, 'account_number') ?? ''))).toBe(
+      true,
+    );
     expect(customers.some((customer) => field(customer, 'job_status') === 'None')).toBe(true);
     for (const part of ['275.10', '&amp;', '&lt;', '"', 'é', 'ü', '日本', '🐕', '\r\n', '\n'])
       expect([part, text.includes(part)]).toEqual([part, true]);
     expect(
-      customers.some((customer) => (field(customer, 'special_instructions') ?? '').startsWith('  ')),
+      customers.some((customer) =>
+        (field(customer, 'special_instructions') ?? '').startsWith('  '),
+      ),
     ).toBe(true);
   });
 
   test('names nobody who could exist: made-up numbers and mail addresses only', () => {
-    for (const phone of text.matchAll(/\(\d{3}\) (\d{3}-\d{4})/g)) expect(phone[1]).toMatch(/^555-01\d\d$/);
-    for (const mail of text.matchAll(/[\w.]+@([\w.]+)/g)) expect(mail[1]).toMatch(/^example\.(com|org)$/);
+    for (const phone of text.matchAll(/\(\d{3}\) (\d{3}-\d{4})/g))
+      expect(phone[1]).toMatch(/^555-01\d\d$/);
+    for (const mail of text.matchAll(/[\w.]+@([\w.]+)/g))
+      expect(mail[1]).toMatch(/^example\.(com|org)$/);
   });
 });
 

@@ -56,21 +56,25 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     expect(field(created, name)).toBe(fields[name]);
     const changed = `${fields[name]} x`;
     await sandbox.send('PUT', `/customers/${number(created)}.xml`, payload({[name]: changed}));
-    expect(field((await sandbox.get(`/customers/${number(created)}.xml`)).root, name)).toBe(changed);
+    expect(field((await sandbox.get(`/customers/${number(created)}.xml`)).root, name)).toBe(
+      changed,
+    );
   });
 
   test.each(names)('the filter %s finds who has exactly that text', async (name) => {
     const value = `${fields[name]} ${name} filter`;
     const wanted = await create({name: 'wanted', [name]: value});
     await create({name: 'other', [name]: `${value} and more`});
-    expect(column(await listed(new URLSearchParams({[name]: value}).toString()), 'customer_number')).toEqual([
-      number(wanted),
-    ]);
+    expect(
+      column(await listed(new URLSearchParams({[name]: value}).toString()), 'customer_number'),
+    ).toEqual([number(wanted)]);
   });
 
   test('the filter customer_number finds the one, and nobody for a number that is none', async () => {
     const customer = await create({name: 'by number'});
-    expect(column(await listed(`customer_number=${number(customer)}`), 'name')).toEqual(['by number']);
+    expect(column(await listed(`customer_number=${number(customer)}`), 'name')).toEqual([
+      'by number',
+    ]);
     expect((await listed('customer_number=abc')).elements).toEqual([]);
   });
 
@@ -80,7 +84,10 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     await create({name: 'one', ...place, service_state: 'NJ'});
     const all = new URLSearchParams({...place, name: 'both', customer_number: number(both)});
     expect(column(await listed(all.toString()), 'name')).toEqual(['both']);
-    expect(column(await listed('service_city=Combi&billing_city=Combi'), 'name')).toEqual(['both', 'one']);
+    expect(column(await listed('service_city=Combi&billing_city=Combi'), 'name')).toEqual([
+      'both',
+      'one',
+    ]);
   });
 
   test('an empty filter finds the empty text, not nil', async () => {
@@ -113,7 +120,8 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     const only = 'phone_number,name,id,nonsense,service-city';
     const list = await listed(`only=${only}`);
     const expected = ['id', 'name', 'phone_number', 'service_city'];
-    for (const customer of list.elements) expect(customer.elements.map((one) => one.name)).toEqual(expected);
+    for (const customer of list.elements)
+      expect(customer.elements.map((one) => one.name)).toEqual(expected);
     expect((await sandbox.get(`/customers.xml?only=${only.replaceAll(',', '%20')}`)).text).toBe(
       (await sandbox.get(`/customers.xml?only=${only.replaceAll(',', '%2C')}`)).text,
     );
@@ -170,12 +178,14 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
 
   test('an update changes the fields that it names and no other; PATCH means PUT', async () => {
     const created = await create({name: 'before', fax: '1', service_city: 'Here'});
-    const updated = await sandbox.send('PATCH', `/customers/${number(created)}.xml`, payload({fax: '2'}));
-    expect([field(updated, 'name'), field(updated, 'fax'), field(updated, 'service_city')]).toEqual([
-      'before',
-      '2',
-      'Here',
-    ]);
+    const updated = await sandbox.send(
+      'PATCH',
+      `/customers/${number(created)}.xml`,
+      payload({fax: '2'}),
+    );
+    expect([field(updated, 'name'), field(updated, 'fax'), field(updated, 'service_city')]).toEqual(
+      ['before', '2', 'Here'],
+    );
   });
 
   test('nil="true" makes a field nil, an empty element makes it the empty text', async () => {

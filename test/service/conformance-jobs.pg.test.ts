@@ -43,7 +43,9 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     '2026-12-24T21:05:00-05:00',
     '2026-12-25T02:05:00Z',
   ])('scheduled_on takes %s, and the end follows from the duration', async (text) => {
-    const job = await create(`<name>s</name><scheduled_on>${text}</scheduled_on><duration>90</duration>`);
+    const job = await create(
+      `<name>s</name><scheduled_on>${text}</scheduled_on><duration>90</duration>`,
+    );
     expect(field(job, 'scheduled_on')).toBe(scheduledOn);
     expect(field(job, 'ends_at')).toBe('2026-12-24T22:35:00-05:00');
     expect(field(await update(job, '<duration>30.0</duration>'), 'ends_at')).toBe(
@@ -84,8 +86,9 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
   ])('%s is set, shown, filtered by and embedded', async (name, id, include, title) => {
     const job = await create(`<name>t</name><${name}>${id}</${name}>`);
     expect(field(job, name)).toBe(id);
-    const found = (await sandbox.get(`/customers/${customer}/jobs.xml?${name}=${id}&include=${include}`))
-      .root;
+    const found = (
+      await sandbox.get(`/customers/${customer}/jobs.xml?${name}=${id}&include=${include}`)
+    ).root;
     expect(column(found, 'job_number')).toContain(number(job));
     for (const one of found.elements) expect(field(within(one, include), 'name')).toBe(title);
     expect(field(await update(job, `<${name} nil="true"/>`), name)).toBeNull();
@@ -146,7 +149,9 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     expect(
       column((await sandbox.get(`/customers/${customer}/jobs.xml?${query}`)).root, 'job_number'),
     ).toEqual([number(job)]);
-    expect((await sandbox.get(`/customers/${customer}/jobs.xml?${query}&page=2`)).root.elements).toEqual([]);
+    expect(
+      (await sandbox.get(`/customers/${customer}/jobs.xml?${query}&page=2`)).root.elements,
+    ).toEqual([]);
   });
 
   test('the jobs of one customer are its own, and take page, only and include', async () => {
@@ -157,7 +162,9 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
           `/customers/${field(one, 'customer_number')}/jobs.xml?only=job_number&include=notes`,
         )
       ).root;
-      expect(column(own, 'job_number')).toEqual(column(within(one, 'jobs'), 'job_number').slice(0, 30));
+      expect(column(own, 'job_number')).toEqual(
+        column(within(one, 'jobs'), 'job_number').slice(0, 30),
+      );
       for (const job of own.elements)
         expect(job.elements.map(({name}) => name)).toEqual(['job_number', 'notes']);
     }
@@ -174,10 +181,14 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     'tax_entity',
   ])('include=%s embeds it, after the fields of the job', async (name) => {
     const list = await listed(`include=${name}&only=job_number`);
-    const embedded = list.elements.flatMap((job) => job.elements.filter((one) => one.name === name));
+    const embedded = list.elements.flatMap((job) =>
+      job.elements.filter((one) => one.name === name),
+    );
     if (name !== 'job_status') expect(embedded.length).toBeGreaterThan(0);
     for (const job of list.elements)
-      expect(['job_number', name]).toEqual(expect.arrayContaining(job.elements.map((one) => one.name)));
+      expect(['job_number', name]).toEqual(
+        expect.arrayContaining(job.elements.map((one) => one.name)),
+      );
   });
 
   test('an embedded customer is the whole customer, but for its sub-customers', async () => {
@@ -244,8 +255,8 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     expect(field(await sandbox.send('DELETE', `/jobs/${number(job)}.xml`), 'name')).toBe('goner');
     expect((await sandbox.get(`/jobs/${number(job)}.xml`)).status).toBe(400);
     expect((await sandbox.get(`/tasks/${field(task, 'id')}.xml`)).status).toBe(400);
-    expect(column((await sandbox.get(`/customers/${customer}/jobs.xml`)).root, 'name')).not.toContain(
-      'goner',
-    );
+    expect(
+      column((await sandbox.get(`/customers/${customer}/jobs.xml`)).root, 'name'),
+    ).not.toContain('goner');
   });
 });

@@ -21,15 +21,17 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
   test('name is kept and updated', async () => {
     const task = await create('<name>Call &amp; wait</name>');
     expect(field(task, 'name')).toBe('Call & wait');
-    expect(field(await sandbox.send('PUT', path(task), '<task><name>x</name></task>'), 'name')).toBe('x');
+    expect(
+      field(await sandbox.send('PUT', path(task), '<task><name>x</name></task>'), 'name'),
+    ).toBe('x');
   });
 
   test.each(['1/4/2027 12:05am', '01/04/27 12:05am', '2027-01-04 00:05', '2027-01-04T05:05:00Z'])(
     'scheduled_at takes %s',
     async (text) => {
-      expect(field(await create(`<name>s</name><scheduled_at>${text}</scheduled_at>`), 'scheduled_at')).toBe(
-        scheduledAt,
-      );
+      expect(
+        field(await create(`<name>s</name><scheduled_at>${text}</scheduled_at>`), 'scheduled_at'),
+      ).toBe(scheduledAt);
     },
   );
 
@@ -52,14 +54,22 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
   });
 
   test('employee_number lists the tasks of that employee, alone and with other filters', async () => {
-    const employee = await sandbox.send('POST', '/employees.xml', '<employee><name>E</name></employee>');
+    const employee = await sandbox.send(
+      'POST',
+      '/employees.xml',
+      '<employee><name>E</name></employee>',
+    );
     const task = await create(
       `<name>e</name><employee_id>${field(employee, 'id')}</employee_id><scheduled_at>11/2/2026 08:00am</scheduled_at>`,
     );
     const query = `employee_number=${field(employee, 'employee_number')}`;
-    expect(column((await sandbox.get(`/tasks.xml?${query}`)).root, 'id')).toEqual([field(task, 'id')]);
+    expect(column((await sandbox.get(`/tasks.xml?${query}`)).root, 'id')).toEqual([
+      field(task, 'id'),
+    ]);
     const all = `${query}&completed=false&scheduled_at=today`;
-    expect(column((await sandbox.get(`/tasks.xml?${all}`)).root, 'id')).toEqual([field(task, 'id')]);
+    expect(column((await sandbox.get(`/tasks.xml?${all}`)).root, 'id')).toEqual([
+      field(task, 'id'),
+    ]);
     expect((await sandbox.get(`/tasks.xml?${query}&completed=true`)).root.elements).toEqual([]);
   });
 
@@ -81,7 +91,12 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
     const [job] = (await sandbox.get('/jobs.xml?only=id,job_number,tasks_count')).root.elements;
     const before = Number(job && field(job, 'tasks_count'));
     const counted = async () =>
-      Number(field((await sandbox.get(`/jobs/${job && field(job, 'job_number')}.xml`)).root, 'tasks_count'));
+      Number(
+        field(
+          (await sandbox.get(`/jobs/${job && field(job, 'job_number')}.xml`)).root,
+          'tasks_count',
+        ),
+      );
     const task = await create(`<name>d</name><job_id>${job && field(job, 'id')}</job_id>`);
     expect(await counted()).toBe(before + 1);
     await sandbox.send('DELETE', path(task));
@@ -111,7 +126,9 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
     test('the list holds the notes of that record', async () => {
       const note = await add('listed');
       expect(column((await sandbox.get(`${own}.xml`)).root, 'id')).toContain(field(note, 'id'));
-      expect(column((await sandbox.get(`${other}.xml`)).root, 'id')).not.toContain(field(note, 'id'));
+      expect(column((await sandbox.get(`${other}.xml`)).root, 'id')).not.toContain(
+        field(note, 'id'),
+      );
     });
 
     test('an update takes the same shape as a create', async () => {

@@ -14,7 +14,11 @@ afterAll(() => sandbox.close());
 
 describe('a restart', () => {
   test('loses nothing: records, numbers, assignments, tokens', async () => {
-    const customer = await sandbox.send('POST', '/customers.xml', '<customer><name>kept</name></customer>');
+    const customer = await sandbox.send(
+      'POST',
+      '/customers.xml',
+      '<customer><name>kept</name></customer>',
+    );
     const path = `/customers/${field(customer, 'customer_number')}`;
     const list = '<employee_ids type="array"><employee_id>1003</employee_id></employee_ids>';
     await sandbox.send('POST', `${path}/jobs.xml`, `<job><name>kept</name>${list}</job>`);
@@ -31,7 +35,11 @@ describe('a restart', () => {
     const after = await Promise.all(paths.map((one) => sandbox.get(one)));
     expect(after.map(({text}) => text)).toEqual(before.map(({text}) => text));
     expect(sandbox.service.token).toBe(token);
-    const next = await sandbox.send('POST', '/customers.xml', '<customer><name>next</name></customer>');
+    const next = await sandbox.send(
+      'POST',
+      '/customers.xml',
+      '<customer><name>next</name></customer>',
+    );
     expect(Number(field(next, 'customer_number'))).toBeGreaterThan(
       Number(field(customer, 'customer_number')),
     );
@@ -43,15 +51,20 @@ describe('an empty database', () => {
     const empty = await openSandbox({isEmpty: true});
     expect((await empty.get('/customers.xml')).root.elements).toEqual([]);
     expect(column((await empty.get('/employees.xml')).root, 'is_account_owner')).toEqual(['true']);
-    const customer = await empty.send('POST', '/customers.xml', '<customer><name>first</name></customer>');
+    const customer = await empty.send(
+      'POST',
+      '/customers.xml',
+      '<customer><name>first</name></customer>',
+    );
     expect(field(customer, 'customer_number')).toBe('1');
-    const body = '<job><name>j</name><job_type_id>101</job_type_id><job_status_id>201</job_status_id></job>';
+    const body =
+      '<job><name>j</name><job_type_id>101</job_type_id><job_status_id>201</job_status_id></job>';
     await empty.send('POST', '/customers/1/jobs.xml', body);
     const job = (await empty.get('/jobs/1.xml?include=job_type,job_status')).root;
-    expect([field(within(job, 'job_type'), 'name'), field(within(job, 'job_status'), 'name')]).toEqual([
-      'Heating repair',
-      'Waiting for parts',
-    ]);
+    expect([
+      field(within(job, 'job_type'), 'name'),
+      field(within(job, 'job_status'), 'name'),
+    ]).toEqual(['Heating repair', 'Waiting for parts']);
     await empty.close();
   });
 });
@@ -102,7 +115,9 @@ describe('lists', () => {
   test('in the order "changed" bring an edited job to the front', async () => {
     const ordered = await openSandbox({order: 'changed'});
     await ordered.send('PUT', '/jobs/7.xml', '<job><name>edited</name></job>');
-    expect(column((await ordered.get('/jobs.xml?only=job_number')).root, 'job_number')[0]).toBe('7');
+    expect(column((await ordered.get('/jobs.xml?only=job_number')).root, 'job_number')[0]).toBe(
+      '7',
+    );
     await ordered.close();
   });
 });
@@ -115,7 +130,11 @@ describe('the journal', () => {
     );
 
   test('holds one entry per effect, with the fields that changed', async () => {
-    const customer = await sandbox.send('POST', '/customers.xml', '<customer><name>j</name></customer>');
+    const customer = await sandbox.send(
+      'POST',
+      '/customers.xml',
+      '<customer><name>j</name></customer>',
+    );
     const number = field(customer, 'customer_number') ?? '';
     const path = `/customers/${number}.xml`;
     await sandbox.send('PUT', path, '<customer><fax>1</fax><service_city nil="true"/></customer>');
@@ -166,7 +185,8 @@ describe('the journal', () => {
       `/employees/${number}.xml`,
       '<employee><password>hunter33</password></employee>',
     );
-    const kept = await sandbox.sql(`SELECT (SELECT jsonb_agg(changed)::text FROM service.journal) AS journal,
+    const kept =
+      await sandbox.sql(`SELECT (SELECT jsonb_agg(changed)::text FROM service.journal) AS journal,
       (SELECT jsonb_agg(fields)::text FROM service.employees) AS fields, (SELECT string_agg(password_hash, ' ') FROM service.employees) AS hashes`);
     const all = JSON.stringify(kept);
     for (const secret of ['hunter22', 'hunter33', String(token)]) expect(all).not.toContain(secret);
@@ -177,7 +197,8 @@ describe('the journal', () => {
   test('effects at once are all there: 20 charges of one job, from 20 callers', async () => {
     const path = '/jobs/9/job_charges.xml';
     const before = field((await sandbox.get('/jobs/9.xml')).root, 'subtotal');
-    const body = '<job_charge><quantity>1</quantity><price_per_unit>0.25</price_per_unit></job_charge>';
+    const body =
+      '<job_charge><quantity>1</quantity><price_per_unit>0.25</price_per_unit></job_charge>';
     await Promise.all(Array.from({length: 20}, () => sandbox.send('POST', path, body)));
     expect(Number(field((await sandbox.get('/jobs/9.xml')).root, 'subtotal'))).toBeCloseTo(
       Number(before) + 5,
@@ -190,7 +211,9 @@ describe('starting', () => {
   test('two services on one empty database at once both come up, with one owner', async () => {
     const first = await openSandbox({isEmpty: true});
     await first.sql('DROP SCHEMA service CASCADE');
-    const both = await Promise.all([1, 2, 3].map(() => startService({databaseUrl: first.databaseUrl})));
+    const both = await Promise.all(
+      [1, 2, 3].map(() => startService({databaseUrl: first.databaseUrl})),
+    );
     expect(new Set(both.map(({token}) => token)).size).toBe(1);
     await Promise.all(both.map((service) => service.close()));
     await first.close();
@@ -215,9 +238,9 @@ describe('starting', () => {
   });
 
   test('a time zone that is none is refused', async () => {
-    await expect(startService({databaseUrl: sandbox.databaseUrl, timeZone: 'Mars/Olympus'})).rejects.toThrow(
-      UsageError,
-    );
+    await expect(
+      startService({databaseUrl: sandbox.databaseUrl, timeZone: 'Mars/Olympus'}),
+    ).rejects.toThrow(UsageError);
   });
 
   test('close answers what has begun and lets go of the port', async () => {

@@ -55,7 +55,9 @@ async function readAll(pool: pg.Pool): Promise<string> {
 }
 
 async function count(pool: pg.Pool, where: string): Promise<number> {
-  const {rows} = await pool.query(`SELECT count(*)::integer AS count FROM service.jobs WHERE ${where}`);
+  const {rows} = await pool.query(
+    `SELECT count(*)::integer AS count FROM service.jobs WHERE ${where}`,
+  );
   return rows[0].count;
 }
 
@@ -92,9 +94,9 @@ describe('sixty days', () => {
         field,
         expect.toSatisfy((held: number) => held > 0),
       ]);
-    expect(await count(pool, `status = 'scheduled' AND fields ->> 'created_at' < '${begins}'`)).toBeLessThan(
-      open,
-    );
+    expect(
+      await count(pool, `status = 'scheduled' AND fields ->> 'created_at' < '${begins}'`),
+    ).toBeLessThan(open);
     const {rows} = await pool.query(
       `SELECT count(*)::integer AS count FROM service.job_charges WHERE fields ->> 'updated_at' <> fields ->> 'created_on'`,
     );
@@ -148,8 +150,11 @@ test('two services on one business play each step once', async () => {
 test('by the clock a service that was away makes up for it, and one that hurries goes on from where it stood', async () => {
   const pool = await openBusiness();
   const playedUntil = async () =>
-    (await pool.query(`SELECT extract(epoch FROM played_until)::float * 1000 AS ms FROM service.business`))
-      .rows[0].ms;
+    (
+      await pool.query(
+        `SELECT extract(epoch FROM played_until)::float * 1000 AS ms FROM service.business`,
+      )
+    ).rows[0].ms;
   const clock = Date.parse(addDays(5));
   await (await startLive(pool, {speed: 1, now: () => clock})).stop();
   expect(await playedUntil()).toBe(clock);

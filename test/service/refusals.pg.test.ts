@@ -55,9 +55,9 @@ describe('who is let in', () => {
       `${token}:${token}:`,
     ])
       expect(await refused('GET', '/customers.xml', basic(text))).toEqual(denied);
-    expect((await sandbox.call('GET', '/customers.xml?only=id', basic(`${token}:${token}`))).status).toBe(
-      200,
-    );
+    expect(
+      (await sandbox.call('GET', '/customers.xml?only=id', basic(`${token}:${token}`))).status,
+    ).toBe(200);
   });
 
   test.each(['', 'Bearer x', 'Basic', 'Basic %%%', 'Basic AAAA'])(
@@ -99,9 +99,18 @@ describe('what is not there', () => {
 
   test('an unknown record is told before the payload is judged', async () => {
     const call = {body: '<nonsense/>'};
-    expect(await refused('PUT', '/customers/999999.xml', call)).toEqual([400, ['Invalid customer.']]);
-    expect(await refused('POST', '/customers/999999/jobs.xml', call)).toEqual([400, ['Invalid customer.']]);
-    expect(await refused('POST', '/jobs/999999/job_charges.xml', call)).toEqual([400, ['Invalid job.']]);
+    expect(await refused('PUT', '/customers/999999.xml', call)).toEqual([
+      400,
+      ['Invalid customer.'],
+    ]);
+    expect(await refused('POST', '/customers/999999/jobs.xml', call)).toEqual([
+      400,
+      ['Invalid customer.'],
+    ]);
+    expect(await refused('POST', '/jobs/999999/job_charges.xml', call)).toEqual([
+      400,
+      ['Invalid job.'],
+    ]);
     expect(await refused('DELETE', '/jobs/999999.xml')).toEqual([400, ['Invalid job.']]);
   });
 
@@ -131,20 +140,26 @@ describe('what is not there', () => {
 });
 
 describe('payloads', () => {
-  test.each(['', 'text/xml', 'text/plain', 'application/json', 'application/x-www-form-urlencoded'])(
-    'the content type "%s" gets 415',
-    async (type) => {
-      const [status] = await refused('POST', '/customers.xml', {
-        body: customer('<name>x</name>'),
-        headers: {'content-type': type},
-      });
-      expect(status).toBe(415);
-    },
-  );
+  test.each([
+    '',
+    'text/xml',
+    'text/plain',
+    'application/json',
+    'application/x-www-form-urlencoded',
+  ])('the content type "%s" gets 415', async (type) => {
+    const [status] = await refused('POST', '/customers.xml', {
+      body: customer('<name>x</name>'),
+      headers: {'content-type': type},
+    });
+    expect(status).toBe(415);
+  });
 
   test('a content type may bear a charset', async () => {
     const headers = {'content-type': 'Application/XML; charset="UTF-8"'};
-    const answer = await sandbox.call('POST', '/customers.xml', {body: customer('<name>é</name>'), headers});
+    const answer = await sandbox.call('POST', '/customers.xml', {
+      body: customer('<name>é</name>'),
+      headers,
+    });
     expect(answer.status).toBe(200);
   });
 
@@ -167,7 +182,10 @@ describe('payloads', () => {
     ['a control character', customer('<name>\u0001</name>')],
     ['a document type', `<!DOCTYPE customer [<!ENTITY x "y">]>${customer('<name>&x;</name>')}`],
     ['bytes that are no UTF-8', Buffer.from(customer('<name>é</name>'), 'latin1')],
-    ['an unknown encoding', `<?xml version="1.0" encoding="klingon"?>${customer('<name>x</name>')}`],
+    [
+      'an unknown encoding',
+      `<?xml version="1.0" encoding="klingon"?>${customer('<name>x</name>')}`,
+    ],
     ['a field given twice', customer('<name>x</name><name>y</name>')],
     ['a reserved name', customer('<__proto__>x</__proto__>')],
     ['a tower of elements', '<customer>'.repeat(5000) + '</customer>'.repeat(5000)],
@@ -190,7 +208,9 @@ describe('payloads', () => {
 
   test('a body just under 1 MB is taken', async () => {
     const name = 'x'.repeat(1_000_000);
-    const answer = await sandbox.call('POST', '/customers.xml', {body: customer(`<name>${name}</name>`)});
+    const answer = await sandbox.call('POST', '/customers.xml', {
+      body: customer(`<name>${name}</name>`),
+    });
     expect(answer.status).toBe(200);
   });
 });

@@ -6,7 +6,13 @@ import type {Order} from '../../src/service/order.ts';
 import {lifeAt, startOf, workedMinutes} from '../../src/service/order-life.ts';
 import {Roster} from '../../src/service/roster.ts';
 
-const scale = {seed: '1', customers: 300, jobs: 1_800, today: '2026-08-24', timeZone: 'America/New_York'};
+const scale = {
+  seed: '1',
+  customers: 300,
+  jobs: 1_800,
+  today: '2026-08-24',
+  timeZone: 'America/New_York',
+};
 
 function listOrders(horizon = 0): {readonly plan: Plan; readonly orders: readonly Order[]} {
   const plan = new Plan(scale, horizon);

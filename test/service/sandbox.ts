@@ -61,13 +61,18 @@ const parser = new XMLParser({
 /** Starts a service on a copy of the shared business, or on an empty database. */
 export async function openSandbox({isEmpty = false, ...options}: Options = {}): Promise<Sandbox> {
   const database = await createDatabase(isEmpty ? 'template0' : inject('businessTemplate'));
-  const start = () => startService({databaseUrl: database.url, now: () => NOW, compress: false, ...options});
+  const start = () =>
+    startService({databaseUrl: database.url, now: () => NOW, compress: false, ...options});
   const pool = new pg.Pool({connectionString: database.url, max: 2});
   // Dropping the database may cut a connection that is about to close.
   pool.on('error', () => {});
   const agent = new Agent();
   let service = await start();
-  const call: Sandbox['call'] = async (method, path, {body, headers = {}, token = service.token} = {}) => {
+  const call: Sandbox['call'] = async (
+    method,
+    path,
+    {body, headers = {}, token = service.token} = {},
+  ) => {
     const authorization = `Basic ${Buffer.from(`${token}:${token}`).toString('base64')}`;
     const type = body === undefined ? {} : {'content-type': 'application/xml'};
     const sent = {authorization, ...type, ...headers};
@@ -88,7 +93,8 @@ export async function openSandbox({isEmpty = false, ...options}: Options = {}): 
     get: (path) => call('GET', path),
     send: async (method, path, body) => {
       const answer = await call(method, path, body === undefined ? {} : {body});
-      if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+      if (answer.status !== 200)
+        throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
       return answer.root;
     },
     sql: async (text, values = []) => (await pool.query(text, [...values])).rows,
@@ -149,7 +155,9 @@ function toElements(nodes: readonly RawNode[]): Seen[] {
     if (tag === undefined) return [];
     const inner = node[tag];
     const own: readonly RawNode[] = Array.isArray(inner) ? inner : [];
-    const text = own.map((child) => (typeof child['#text'] === 'string' ? child['#text'] : '')).join('');
+    const text = own
+      .map((child) => (typeof child['#text'] === 'string' ? child['#text'] : ''))
+      .join('');
     const attributes = Object.fromEntries(
       Object.entries(node[':@'] ?? {}).map(([name, value]) => [name, String(value)]),
     );

@@ -27,16 +27,19 @@ describe.each(['observed', 'documented'] as const)('in the %s dialect', (dialect
   });
   afterAll(() => sandbox.close());
 
-  test.each(updates)('%s takes back what it shows, and the record stays as it is', async (route) => {
-    const paths = await pathsOf(sandbox, route);
-    expect(paths).not.toEqual([]);
-    for (const path of paths) {
-      const shown = await sandbox.get(path);
-      const put = await sandbox.call('PUT', path, {body: shown.text});
-      expect([path, put.status, put.status === 200 ? '' : put.text]).toEqual([path, 200, '']);
-      expect(valuesOf((await sandbox.get(path)).root)).toEqual(valuesOf(shown.root));
-    }
-  });
+  test.each(updates)(
+    '%s takes back what it shows, and the record stays as it is',
+    async (route) => {
+      const paths = await pathsOf(sandbox, route);
+      expect(paths).not.toEqual([]);
+      for (const path of paths) {
+        const shown = await sandbox.get(path);
+        const put = await sandbox.call('PUT', path, {body: shown.text});
+        expect([path, put.status, put.status === 200 ? '' : put.text]).toEqual([path, 200, '']);
+        expect(valuesOf((await sandbox.get(path)).root)).toEqual(valuesOf(shown.root));
+      }
+    },
+  );
 });
 
 /** The addresses of forty records, spread over all that are live. */

@@ -48,14 +48,21 @@ function resourceOf(path: string) {
   return found;
 }
 
-const fill = (path: string, value: string) => path.replaceAll(/:\w+/g, encodeURIComponent(value) || '%20');
+const fill = (path: string, value: string) =>
+  path.replaceAll(/:\w+/g, encodeURIComponent(value) || '%20');
 
 const faults: string[] = [];
-async function ask(method: string, path: string, call: Parameters<Sandbox['call']>[2] = {}): Promise<number> {
+async function ask(
+  method: string,
+  path: string,
+  call: Parameters<Sandbox['call']>[2] = {},
+): Promise<number> {
   const {status} = await sandbox.call(method, path, call);
   // A caller that is let in no more tries nothing.
   if (status >= 500 || status === 401)
-    faults.push(`${method} ${path.slice(0, 120)} ${String(call.body ?? '').slice(0, 200)}: ${status}`);
+    faults.push(
+      `${method} ${path.slice(0, 120)} ${String(call.body ?? '').slice(0, 200)}: ${status}`,
+    );
   return status;
 }
 
@@ -109,7 +116,14 @@ describe.each(values)('%s', (_what, value) => {
         method,
         `${await existing(path)}?${fields.map((name) => `${name}=${short.slice(0, 90)}`).join('&')}`,
       );
-      for (const name of ['page', 'only', 'include', 'state', 'completed', ...fields.filter(isFilter)])
+      for (const name of [
+        'page',
+        'only',
+        'include',
+        'state',
+        'completed',
+        ...fields.filter(isFilter),
+      ])
         await ask(method, `${await existing(path)}?${name}=${short}`);
     }
     expect(faults).toEqual([]);
@@ -171,7 +185,10 @@ const bodies: readonly (readonly [string, (x: string, f: string) => string | Buf
         Buffer.from(`</${f}></${x}>`),
       ]),
   ],
-  ['UTF-16 that says nothing', (x, f) => Buffer.from(`\ufeff<${x}><${f}>1</${f}></${x}>`, 'utf16le')],
+  [
+    'UTF-16 that says nothing',
+    (x, f) => Buffer.from(`\ufeff<${x}><${f}>1</${f}></${x}>`, 'utf16le'),
+  ],
   ['depth', (x) => `<${x}>${'<a>'.repeat(5_000)}${'</a>'.repeat(5_000)}</${x}>`],
   [
     'many fields',
@@ -189,8 +206,13 @@ test.each(bodies)('a body that is %s', async (_what, write) => {
   for (const {method, path} of bodied) {
     const {element, writable} = resourceOf(path);
     const address = await existing(path);
-    for (const name of [...writable].slice(0, 4)) await ask(method, address, {body: write(element, name)});
-    for (const type of ['application/json', 'text/xml; charset=utf-7', 'application/x-www-form-urlencoded'])
+    for (const name of [...writable].slice(0, 4))
+      await ask(method, address, {body: write(element, name)});
+    for (const type of [
+      'application/json',
+      'text/xml; charset=utf-7',
+      'application/x-www-form-urlencoded',
+    ])
       await ask(method, address, {body: write(element, 'name'), headers: {'content-type': type}});
   }
   expect(faults).toEqual([]);

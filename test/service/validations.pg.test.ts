@@ -19,11 +19,21 @@ async function refused(
   return [answer.status, answer.root.elements.map((error) => error.text)];
 }
 
-const cases: readonly (readonly [method: string, path: string, body: string, texts: readonly string[]])[] = [
+const cases: readonly (readonly [
+  method: string,
+  path: string,
+  body: string,
+  texts: readonly string[],
+])[] = [
   ['POST', '/customers.xml', '<customer/>', ["Name can't be blank"]],
   ['POST', '/customers.xml', '<customer><name>  </name></customer>', ["Name can't be blank"]],
   ['PUT', '/customers/1.xml', '<customer><name nil="true"/></customer>', ["Name can't be blank"]],
-  ['PUT', '/customers/1.xml', '<customer><parent_id>99</parent_id></customer>', ['Parent must exist']],
+  [
+    'PUT',
+    '/customers/1.xml',
+    '<customer><parent_id>99</parent_id></customer>',
+    ['Parent must exist'],
+  ],
   ['PUT', '/customers/1.xml', '<customer><name><b>x</b></name></customer>', ['Name is invalid']],
   [
     'PUT',
@@ -52,7 +62,12 @@ const cases: readonly (readonly [method: string, path: string, body: string, tex
     '<job><scheduled_on>2/3/26 13:00pm</scheduled_on></job>',
     ['Scheduled on is not a valid date and time'],
   ],
-  ['PUT', '/jobs/1.xml', '<job><status>lost</status></job>', ['Status is not included in the list']],
+  [
+    'PUT',
+    '/jobs/1.xml',
+    '<job><status>lost</status></job>',
+    ['Status is not included in the list'],
+  ],
   [
     'PUT',
     '/jobs/1.xml',
@@ -118,7 +133,12 @@ const cases: readonly (readonly [method: string, path: string, body: string, tex
     '<task><name>x</name><scheduled_at>x</scheduled_at></task>',
     ['Scheduled at is not a valid date and time'],
   ],
-  ['POST', '/tasks.xml', '<task><name>x</name><completed nil="true"/></task>', ["Completed can't be blank"]],
+  [
+    'POST',
+    '/tasks.xml',
+    '<task><name>x</name><completed nil="true"/></task>',
+    ["Completed can't be blank"],
+  ],
   [
     'POST',
     '/tasks.xml',

@@ -18,7 +18,11 @@ describe('the observed dialect', () => {
     customer = field(await sandbox.send('POST', '/customers.xml', body), 'customer_number') ?? '';
     const scheduled =
       '<job><name>j</name><scheduled_on>7/4/26 09:00am</scheduled_on><duration>60.0</duration></job>';
-    job = field(await sandbox.send('POST', `/customers/${customer}/jobs.xml`, scheduled), 'job_number') ?? '';
+    job =
+      field(
+        await sandbox.send('POST', `/customers/${customer}/jobs.xml`, scheduled),
+        'job_number',
+      ) ?? '';
   });
   afterAll(() => sandbox.close());
 
@@ -30,11 +34,14 @@ describe('the observed dialect', () => {
     expect((await sandbox.get(`/jobs/${job}/time_entries.xml`)).text).toBe(
       `${HEADER}<time-entries type="array"/>\n`,
     );
-    expect((await sandbox.get(`/jobs/${job}/notes.xml`)).text).toBe(`${HEADER}<notes type="array"/>\n`);
+    expect((await sandbox.get(`/jobs/${job}/notes.xml`)).text).toBe(
+      `${HEADER}<notes type="array"/>\n`,
+    );
   });
 
   test('a list has dashed names and typed fields; nil, empty and text differ; only & < > are escaped', async () => {
-    const only = 'name,fax,phone_number,service_address,parent_id,balance,is_active,created_at,latitude';
+    const only =
+      'name,fax,phone_number,service_address,parent_id,balance,is_active,created_at,latitude';
     const {text} = await sandbox.get(`/customers.xml?customer_number=${customer}&only=${only}`);
     expect(text).toBe(`${HEADER}<customers type="array">
   <customer>
@@ -62,7 +69,9 @@ Unit 4</service-address>
   });
 
   test('instants stand in local time with the offset of their date, never Z', async () => {
-    const {text} = await sandbox.get(`/jobs/${job}.xml?only=scheduled_on,ends_at,created_at,completed_on`);
+    const {text} = await sandbox.get(
+      `/jobs/${job}.xml?only=scheduled_on,ends_at,created_at,completed_on`,
+    );
     expect(text).toBe(`${HEADER}<job>
   <created-at type="dateTime">2026-11-02T10:00:00-05:00</created-at>
   <scheduled-on type="dateTime">2026-07-04T09:00:00-04:00</scheduled-on>
@@ -113,7 +122,11 @@ Unit 4</service-address>
       '/customers.xml',
       `<customer><name>sub</name><parent_id>${field(parent.root, 'id')}</parent_id></customer>`,
     );
-    await sandbox.send('PUT', `/customers/${customer}.xml`, '<customer><tax_id>301</tax_id></customer>');
+    await sandbox.send(
+      'PUT',
+      `/customers/${customer}.xml`,
+      '<customer><tax_id>301</tax_id></customer>',
+    );
     const {text} = await sandbox.get(`/customers/${customer}.xml?include=tax_entity`);
     expect(text).toContain(
       '\n  <children type="array">\n    <child type="Customer">\n      <id type="integer">',
@@ -146,7 +159,8 @@ describe('the documented dialect', () => {
       '<customer><name>c</name><fax></fax></customer>',
     );
     const base = `/customers/${field(customer, 'customer_number')}`;
-    const shown = (await sandbox.get(`${base}.xml?only=name,fax,phone_number,created_at,children`)).text;
+    const shown = (await sandbox.get(`${base}.xml?only=name,fax,phone_number,created_at,children`))
+      .text;
     expect(shown).toBe(`${HEADER}<customer>
   <created_at>2026-11-02T10:00:00-05:00</created_at>
   <name>c</name>
@@ -203,7 +217,11 @@ describe('HTTP', () => {
     const {token, url} = sandbox.service;
     const authorization = `Basic ${Buffer.from(`${token}:${token}`).toString('base64')}`;
     const dispatcher = new Agent();
-    const answer = await request(url + path, {method, headers: {authorization, ...headers}, dispatcher});
+    const answer = await request(url + path, {
+      method,
+      headers: {authorization, ...headers},
+      dispatcher,
+    });
     const bytes = Buffer.from(await answer.body.arrayBuffer());
     await dispatcher.close();
     return {status: answer.statusCode, headers: answer.headers, bytes};
@@ -243,7 +261,9 @@ describe('HTTP', () => {
       body: '<customer><name>x</name></customer>',
     });
     expect(answer.headers.location).toMatch(/^\/acme\/customers\/\d+\.xml$/);
-    const note = await sandbox.call('POST', '/customers/1/notes.xml', {body: '<note><note>x</note></note>'});
+    const note = await sandbox.call('POST', '/customers/1/notes.xml', {
+      body: '<note><note>x</note></note>',
+    });
     expect(note.headers.location).toMatch(/^\/acme\/customers\/1\/notes\/\d+\.xml$/);
   });
 

@@ -42,7 +42,8 @@ describe('a payload', () => {
   });
 
   const utf16 = (text: string) => Buffer.from(text, 'utf16le');
-  const declared = (encoding: string) => `<?xml version="1.0" encoding="${encoding}"?><job><a>é</a></job>`;
+  const declared = (encoding: string) =>
+    `<?xml version="1.0" encoding="${encoding}"?><job><a>é</a></job>`;
   test.each([
     ['ISO-8859-1 by declaration', Buffer.from(declared('ISO-8859-1'), 'latin1'), null],
     ['ISO-8859-1 by charset', Buffer.from(declared('UTF-8'), 'latin1'), 'iso-8859-1'],
@@ -57,8 +58,12 @@ describe('a payload', () => {
   });
 
   test('in no encoding, or in another one than it says, is refused', () => {
-    expect(() => readRequest(Buffer.from(declared('klingon')), jobs)).toThrow('unknown encoding klingon');
-    expect(() => readRequest(Buffer.from(declared('UTF-8'), 'latin1'), jobs)).toThrow('is not UTF-8');
+    expect(() => readRequest(Buffer.from(declared('klingon')), jobs)).toThrow(
+      'unknown encoding klingon',
+    );
+    expect(() => readRequest(Buffer.from(declared('UTF-8'), 'latin1'), jobs)).toThrow(
+      'is not UTF-8',
+    );
   });
 
   test('with a byte order mark is read', () => {
@@ -68,7 +73,8 @@ describe('a payload', () => {
   test('that is cut anywhere is refused', () => {
     const text =
       '<job><name>a &amp; b</name><employee_ids type="array"><employee_id>1</employee_id></employee_ids></job>';
-    for (let end = 0; end < text.length; end++) expect(() => read(text.slice(0, end))).toThrow(Refusal);
+    for (let end = 0; end < text.length; end++)
+      expect(() => read(text.slice(0, end))).toThrow(Refusal);
     expect(() => read(text)).not.toThrow();
   });
 

@@ -12,8 +12,13 @@ describe('config apply', () => {
 insight:
   south: {currency: EUR}
 `);
-    expect(ended, ended.stderr).toMatchObject({code: 0, stdout: expect.stringContaining('changed:')});
-    expect(await query('SELECT name, time_zone, state, key_id FROM sync.accounts ORDER BY name')).toEqual([
+    expect(ended, ended.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('changed:'),
+    });
+    expect(
+      await query('SELECT name, time_zone, state, key_id FROM sync.accounts ORDER BY name'),
+    ).toEqual([
       {name: 'north', time_zone: 'America/Chicago', state: 'active', key_id: null},
       {name: 'south', time_zone: 'UTC', state: 'active', key_id: null},
     ]);
@@ -25,9 +30,13 @@ insight:
       await query(`SELECT to_char(next_due_at, 'HH24:MI:SS') AS at, next_due_at > now() AND next_due_at < now() + interval '1 day' AS soon
                           FROM sync.schedules WHERE every_ms > 60000`),
     ).toEqual([{at: '04:30:00', soon: true}]);
-    expect((await config('plan --check', 'schedules: {south: {jobs fast: {at: 04:30:00Z}}}')).code).toBe(0);
     expect(
-      await query('SELECT currency FROM mart.settings JOIN sync.accounts ON account_id = account_key'),
+      (await config('plan --check', 'schedules: {south: {jobs fast: {at: 04:30:00Z}}}')).code,
+    ).toBe(0);
+    expect(
+      await query(
+        'SELECT currency FROM mart.settings JOIN sync.accounts ON account_id = account_key',
+      ),
     ).toEqual([{currency: 'EUR'}]);
   });
 
@@ -52,7 +61,9 @@ write_rules: {customers: {fax: newest}}
     );
     expect(code).toBe(0);
     expect(stdout).toMatch(/north \/ one \/ every +│ 1h +│ 30m/);
-    expect(stdout).toContain('does not name it: schedules / north / one / stream, schedules / north / two');
+    expect(stdout).toContain(
+      'does not name it: schedules / north / one / stream, schedules / north / two',
+    );
     expect(await schedules()).toMatchObject([
       {name: 'one', every: 1_800_000},
       {name: 'two', every: 3_600_000},
@@ -98,11 +109,13 @@ write_rules: {customers: {fax: null}}
         ),
       ).toEqual([{name: 'south'}]);
     for (const table of ['sync.capacity_to_come', 'sync.fields'])
-      expect(await query(`SELECT name FROM ${table} JOIN sync.accounts USING (account_id)`)).toEqual([
-        {name: 'south'},
-      ]);
+      expect(
+        await query(`SELECT name FROM ${table} JOIN sync.accounts USING (account_id)`),
+      ).toEqual([{name: 'south'}]);
     expect(
-      await query('SELECT currency, repeat_visit_days AS days FROM mart.settings ORDER BY account_key'),
+      await query(
+        'SELECT currency, repeat_visit_days AS days FROM mart.settings ORDER BY account_key',
+      ),
     ).toEqual([
       {currency: null, days: 7},
       {currency: 'EUR', days: 7},
@@ -186,7 +199,11 @@ write_rules: {customers: {fax: null}}
       'promoted_fields: {north: {jobs: {f: {name: row_id}}}}',
       /'row_id' is a column of jobs already/,
     ],
-    ['a field without a name', 'promoted_fields: {north: {jobs: {f: {types: [text]}}}}', /f: expected name/],
+    [
+      'a field without a name',
+      'promoted_fields: {north: {jobs: {f: {types: [text]}}}}',
+      /f: expected name/,
+    ],
   ])('with %s changes nothing at all', async (_, text, words) => {
     await apply(accounts);
     const ended = await apply(`write_rules: {customers: {fax: service}}\n${text}`);
@@ -222,7 +239,9 @@ promoted_fields: {north: {jobs: {custom_text1: {name: brand, types: [integer]}}}
 });
 
 test('hours of an employee who is not mirrored yet are its hours from its first row on', async () => {
-  await apply(`${accounts}capacity: {north: {7: [6, 6, 6, 6, 6, 0, 0]}, south: {7: [5, 5, 5, 5, 5, 0, 0]}}`);
+  await apply(
+    `${accounts}capacity: {north: {7: [6, 6, 6, 6, 6, 0, 0]}, south: {7: [5, 5, 5, 5, 5, 0, 0]}}`,
+  );
   await client.query(`SET fieldmirror.writer = 'repair';
     INSERT INTO warehouse.employees (account_id, employee_number, name) SELECT account_id, 7, 'Ann' FROM sync.accounts WHERE name = 'north'`);
   expect(
@@ -230,10 +249,12 @@ test('hours of an employee who is not mirrored yet are its hours from its first 
       `SELECT working_hours[1]::int AS hours, name FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key`,
     ),
   ).toEqual([{hours: 6, name: 'Ann'}]);
-  expect(await query('SELECT name FROM sync.capacity_to_come JOIN sync.accounts USING (account_id)')).toEqual(
-    [{name: 'south'}],
-  );
-  expect(await config('plan --check', 'capacity: {north: {7: [6, 6, 6, 6, 6, 0, 0]}}')).toMatchObject({
+  expect(
+    await query('SELECT name FROM sync.capacity_to_come JOIN sync.accounts USING (account_id)'),
+  ).toEqual([{name: 'south'}]);
+  expect(
+    await config('plan --check', 'capacity: {north: {7: [6, 6, 6, 6, 6, 0, 0]}}'),
+  ).toMatchObject({
     code: 0,
   });
 });

@@ -32,11 +32,18 @@ export const accounts = `accounts:
 `;
 
 /** Runs a verb of `config` on a file that says this. @param verb - with its options */
-export async function config(verb: string, text: string, more: Readonly<Record<string, string>> = {}) {
+export async function config(
+  verb: string,
+  text: string,
+  more: Readonly<Record<string, string>> = {},
+) {
   const [name = '', ...options] = verb.split(' ');
   const file = join(folder, 'fieldmirror.yaml');
   await writeFile(file, text);
-  return await runCommand(['config', name, file, ...options], {DATABASE_URL: database.url, ...more});
+  return await runCommand(['config', name, file, ...options], {
+    DATABASE_URL: database.url,
+    ...more,
+  });
 }
 
 export const apply = (text: string, more: Readonly<Record<string, string>> = {}) =>

@@ -7,7 +7,16 @@ import {describe, expect, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
-import {accounts, apply, client, config, database, folder, query, schedules} from './config-place.ts';
+import {
+  accounts,
+  apply,
+  client,
+  config,
+  database,
+  folder,
+  query,
+  schedules,
+} from './config-place.ts';
 
 describe('config plan', () => {
   test('tells each difference, and changes nothing', async () => {
@@ -64,7 +73,9 @@ describe('config plan', () => {
 describe('config export', () => {
   test('writes a file that apply takes, never a token, and does not replace one unasked', async () => {
     await apply(accounts);
-    await client.query(`UPDATE sync.accounts SET sealed_token = 'sealed', key_id = 'k' WHERE name = 'north'`);
+    await client.query(
+      `UPDATE sync.accounts SET sealed_token = 'sealed', key_id = 'k' WHERE name = 'north'`,
+    );
     const env = {DATABASE_URL: database.url};
     const file = join(folder, 'told.yaml');
     expect(
@@ -75,7 +86,10 @@ describe('config export', () => {
     expect(text).toMatch(/^# yaml-language-server: \$schema=\.\/fieldmirror\.schema\.json\n/);
     expect(text).toContain('    paused: false # default\n');
     expect(text).not.toMatch(/sealed|key_id/);
-    expect(await runCommand(['config', 'plan', file, '--check'], env)).toMatchObject({code: 0, stderr: ''});
+    expect(await runCommand(['config', 'plan', file, '--check'], env)).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
     expect(await runCommand(['config', 'export', file], env)).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/comments would be lost; --force/),
@@ -116,11 +130,24 @@ test('doctor tells where each value in force came from', async () => {
   const {settings} = JSON.parse((await runCommand(['doctor', '--json'], given)).stdout);
   const sourceOf = (name: string) => settings.find((each: {name: string}) => each.name === name);
   const file = join(folder, 'fieldmirror.yaml');
-  expect(sourceOf('write_rules / customers / fax')).toMatchObject({value: 'service', source: 'file', file});
-  expect(sourceOf('write_rules / customers / name')).toMatchObject({value: 'newest', source: 'warehouse'});
-  expect(sourceOf('write_rules / customers / phone_number')).toMatchObject({value: 'ask', source: 'default'});
+  expect(sourceOf('write_rules / customers / fax')).toMatchObject({
+    value: 'service',
+    source: 'file',
+    file,
+  });
+  expect(sourceOf('write_rules / customers / name')).toMatchObject({
+    value: 'newest',
+    source: 'warehouse',
+  });
+  expect(sourceOf('write_rules / customers / phone_number')).toMatchObject({
+    value: 'ask',
+    source: 'default',
+  });
   expect(sourceOf('schedules / south / one / stream')).toMatchObject({source: 'file'});
-  expect(sourceOf('schedules / south / one / every')).toMatchObject({value: '1m', source: 'warehouse'});
+  expect(sourceOf('schedules / south / one / every')).toMatchObject({
+    value: '1m',
+    source: 'warehouse',
+  });
   expect(sourceOf('accounts / other / time_zone')).toMatchObject({source: 'environment'});
   expect(sourceOf('DATABASE_URL')).toMatchObject({source: 'environment'});
   const {stdout} = await runCommand(['doctor'], given);
@@ -145,7 +172,9 @@ describe.each(['reader', 'author', 'worker'])('a login of fieldmirror_%s', (role
     const url = new URL(database.url);
     url.username = login;
     url.password = 'made-up';
-    const ended = await apply('schedules: {north: {x: {stream: jobs, every: 1h}}}', {DATABASE_URL: url.href});
+    const ended = await apply('schedules: {north: {x: {stream: jobs, every: 1h}}}', {
+      DATABASE_URL: url.href,
+    });
     const told = await runCommand(['config', 'export'], {DATABASE_URL: url.href});
     await dropRoles(login);
     expect(ended).toMatchObject({code: 3, stderr: expect.stringMatching(/permission denied/)});

@@ -42,7 +42,11 @@ const text = fc
   .string({minLength: 1, maxLength: 12, unit: 'grapheme'})
   .filter((each) => !each.includes('\0'));
 const number = fc.integer({min: 1, max: 2 ** 31}).map(String);
-const day = fc.date({min: new Date('2000-01-01'), max: new Date('2049-12-31'), noInvalidDate: true});
+const day = fc.date({
+  min: new Date('2000-01-01'),
+  max: new Date('2049-12-31'),
+  noInvalidDate: true,
+});
 const rule = fc.constantFrom('service', 'warehouse', 'newest', 'ask');
 const every = fc
   .tuple(fc.integer({min: 1, max: 90}), fc.constantFrom('ms', 's', 'm', 'h'))
@@ -64,9 +68,16 @@ const schedule = fc.oneof(
 );
 const fresh = fc.constantFrom('15m', '1h', '90m');
 const keptFor = fc.constantFrom('31d', '365d', 'forever');
-const names = fc.uniqueArray(fc.constantFrom('north', 'south', '7', 'demo'), {minLength: 1, maxLength: 3});
+const names = fc.uniqueArray(fc.constantFrom('north', 'south', '7', 'demo'), {
+  minLength: 1,
+  maxLength: 3,
+});
 const promoted = fc.uniqueArray(
-  fc.tuple(text, fc.stringMatching(/^x_[a-z0-9_]{1,9}$/), fc.constantFrom('text', 'integer', 'dateTime')),
+  fc.tuple(
+    text,
+    fc.stringMatching(/^x_[a-z0-9_]{1,9}$/),
+    fc.constantFrom('text', 'integer', 'dateTime'),
+  ),
   {
     selector: ([, name]) => name,
     maxLength: 3,
@@ -92,7 +103,12 @@ const rulesOf = (accounts: readonly string[]) => {
   const host = fc.constantFrom('hooks.example.com', '127.0.0.1:8080');
   return fc.oneof(
     fc.record(
-      {receiver: fc.constantFrom('webhook', 'slack'), host, quiet: every.filter(isOfSeconds), ...scope},
+      {
+        receiver: fc.constantFrom('webhook', 'slack'),
+        host,
+        quiet: every.filter(isOfSeconds),
+        ...scope,
+      },
       {requiredKeys: ['receiver', 'host']},
     ),
     fc.record(
@@ -133,10 +149,14 @@ const settings = names.chain((accounts) => {
     ),
     schedules: by(fc.dictionary(text, schedule, {maxKeys: 3})),
     freshness: by(fc.record({customers: fresh, jobs: fresh}, {requiredKeys: []})),
-    write_rules: fc.record({customers: fc.record({fax: rule, phone_number: rule}, {requiredKeys: []})}),
+    write_rules: fc.record({
+      customers: fc.record({fax: rule, phone_number: rule}, {requiredKeys: []}),
+    }),
     promoted_fields: by(
       promoted.map((fields) => ({
-        jobs: Object.fromEntries(fields.map(([field, name, type]) => [field, {name, types: [type]}])),
+        jobs: Object.fromEntries(
+          fields.map(([field, name, type]) => [field, {name, types: [type]}]),
+        ),
       })),
     ),
     insight: by(
@@ -163,7 +183,9 @@ const settings = names.chain((accounts) => {
         {maxKeys: 2},
       ),
     ),
-    labels: by(fc.record({task_type: fc.dictionary(number, text, {maxKeys: 2})}, {requiredKeys: []})),
+    labels: by(
+      fc.record({task_type: fc.dictionary(number, text, {maxKeys: 2})}, {requiredKeys: []}),
+    ),
     retention: fc.record(
       {
         quiet_sweeps: keptFor,
@@ -191,7 +213,9 @@ test('export, then apply on an empty installation: the same rows, and a plan wit
       expect(await rowsOf(empty)).toEqual(await rowsOf(told));
       expect(await exportOf(empty)).toBe(file);
       const {sections} = await planSettings(empty, parseSettings(file, 'f').patch, environment);
-      expect(sections.flatMap(({differences, unnamed}) => [...differences, ...unnamed])).toEqual([]);
+      expect(sections.flatMap(({differences, unnamed}) => [...differences, ...unnamed])).toEqual(
+        [],
+      );
     }),
     {numRuns: 12},
   );

@@ -37,25 +37,49 @@ describe('a mistake is told with its place', () => {
       /no user name or password/,
     ],
     ['an address that is none', 'accounts: {n: {url: 5}}', /expected the base address .*, got 5$/],
-    ['a zone', 'accounts: {n: {time_zone: EST5}}', /did you mean America\/New_York\?\), got "EST5"$/],
+    [
+      'a zone',
+      'accounts: {n: {time_zone: EST5}}',
+      /did you mean America\/New_York\?\), got "EST5"$/,
+    ],
     ['true as a word', 'accounts: {n: {paused: yes}}', /expected true or false, got "yes"$/],
-    ['an account of null', 'accounts: {n: null}', /accounts \/ n: expected keys with values, got null$/],
+    [
+      'an account of null',
+      'accounts: {n: null}',
+      /accounts \/ n: expected keys with values, got null$/,
+    ],
     ['a name with a blank', 'accounts: {"a b": {}}', /without blanks .*, got "a b"$/],
-    ['an unknown stream', 'schedules: {n: {x: {stream: job}}}', /expected one of .*jobs.*, got "job"$/],
+    [
+      'an unknown stream',
+      'schedules: {n: {x: {stream: job}}}',
+      /expected one of .*jobs.*, got "job"$/,
+    ],
     [
       'an interval',
       'schedules: {n: {x: {every: 5 min}}}',
       /expected an interval .*such as .*5m.*, got "5 min"$/,
     ],
-    ['a time of day', 'schedules: {n: {x: {at: 3am}}}', /expected a time of day in UTC .*, got "3am"$/],
+    [
+      'a time of day',
+      'schedules: {n: {x: {at: 3am}}}',
+      /expected a time of day in UTC .*, got "3am"$/,
+    ],
     ['an unknown table', 'write_rules: {customer: {}}', /no such key \(did you mean customers\?\)/],
-    ['an unknown field', 'write_rules: {customers: {phone_numbr: ask}}', /\(did you mean phone_number\?\)/],
+    [
+      'an unknown field',
+      'write_rules: {customers: {phone_numbr: ask}}',
+      /\(did you mean phone_number\?\)/,
+    ],
     [
       'an unknown rule',
       'write_rules: {customers: {fax: servce}}',
       /expected one of service, .*, got "servce"$/,
     ],
-    ['a column', 'promoted_fields: {n: {jobs: {f: {name: Warranty}}}}', /small letters.*, got "Warranty"$/],
+    [
+      'a column',
+      'promoted_fields: {n: {jobs: {f: {name: Warranty}}}}',
+      /small letters.*, got "Warranty"$/,
+    ],
     ['a currency', 'insight: {n: {currency: usd}}', /three capital letters.*, got "usd"$/],
     [
       'hours of six days',
@@ -67,8 +91,16 @@ describe('a mistake is told with its place', () => {
       'capacity: {n: {7: [8, 8, 8, 8, 25, 0, 0]}}',
       /7 \/ 4: expected hours of a day, 0 to 24, got 25$/,
     ],
-    ['an employee without number', 'capacity: {n: {bob: null}}', /expected a number from 1 on, got "bob"$/],
-    ['a day that is none', 'closed_days: {n: {2026-02-30: x}}', /expected a day, .*, got "2026-02-30"$/],
+    [
+      'an employee without number',
+      'capacity: {n: {bob: null}}',
+      /expected a number from 1 on, got "bob"$/,
+    ],
+    [
+      'a day that is none',
+      'closed_days: {n: {2026-02-30: x}}',
+      /expected a day, .*, got "2026-02-30"$/,
+    ],
     ['a name that is a number', 'closed_days: {n: {2026-12-25: 3}}', /expected a text, got 3$/],
     ['an unknown kind of label', 'labels: {n: {task_typ: {}}}', /\(did you mean task_type\?\)/],
     [
@@ -76,7 +108,11 @@ describe('a mistake is told with its place', () => {
       'labels: {n: {task_type: {7: x, "7": y}}}',
       /task_type \/ 7: expected it once, got it twice/,
     ],
-    ['half a day', 'insight: {n: {repeat_visit_days: 1.5}}', /expected whole days, 1 to 365, got 1\.5$/],
+    [
+      'half a day',
+      'insight: {n: {repeat_visit_days: 1.5}}',
+      /expected whole days, 1 to 365, got 1\.5$/,
+    ],
   ])('%s', (_, text, words) => {
     expect(refusalOf(text)).toMatch(words);
     expect(refusalOf(text)).not.toContain('s3cret');
@@ -86,7 +122,11 @@ describe('a mistake is told with its place', () => {
     ['nothing', '', /^f\.yaml: expected sections .*, got nothing$/],
     ['a list', '- accounts', /^f\.yaml: expected sections .*, got something else$/],
     ['a bracket that stays open', 'accounts: {\n', /^f\.yaml:2:1: expected YAML, got /],
-    ['a key twice', 'labels: {}\nlabels: {}', /^f\.yaml:2:1: expected each key once, got this one again: /],
+    [
+      'a key twice',
+      'labels: {}\nlabels: {}',
+      /^f\.yaml:2:1: expected each key once, got this one again: /,
+    ],
     ['an alias without its anchor', 'labels: *x', /^f\.yaml: expected YAML, got unresolved alias/i],
     ['two documents', 'labels: {}\n---\nlabels: {}', /^f\.yaml:2:1: expected YAML, got /],
   ])('%s is no file of settings', (_, text, words) => {
@@ -94,8 +134,14 @@ describe('a mistake is told with its place', () => {
   });
 
   test('all of them are told at once, in the order of the file', () => {
-    const told = refusalOf('insight: {n: {currency: usd}}\nschedules:\n  n:\n    x:\nlabel: {}').split('\n');
-    expect(told.map((line) => line.split(': ')[0])).toEqual(['f.yaml:1:15', 'f.yaml:4:5', 'f.yaml:5:1']);
+    const told = refusalOf(
+      'insight: {n: {currency: usd}}\nschedules:\n  n:\n    x:\nlabel: {}',
+    ).split('\n');
+    expect(told.map((line) => line.split(': ')[0])).toEqual([
+      'f.yaml:1:15',
+      'f.yaml:4:5',
+      'f.yaml:5:1',
+    ]);
   });
 });
 
@@ -116,7 +162,8 @@ test('null that is written out takes away', () => {
 });
 
 test('a long number is a key with all its digits, and a day is no moment', () => {
-  const text = 'labels: {n: {task_type: {123456789012345678: x}}}\nclosed_days: {n: {2026-12-25: y}}';
+  const text =
+    'labels: {n: {task_type: {123456789012345678: x}}}\nclosed_days: {n: {2026-12-25: y}}';
   expect(parseSettings(text, 'f.yaml').patch).toEqual({
     labels: {n: {task_type: {'123456789012345678': 'x'}}},
     closed_days: {n: {'2026-12-25': 'y'}},

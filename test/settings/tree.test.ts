@@ -22,7 +22,9 @@ describe('a patch', () => {
   });
 
   test('takes away what it has null for, with all that is in it', () => {
-    expect(mergePatch(held, {south: null, north: {hours: null}}, {})).toEqual({north: {paused: true}});
+    expect(mergePatch(held, {south: null, north: {hours: null}}, {})).toEqual({
+      north: {paused: true},
+    });
   });
 
   test('brings a value of null back to its default', () => {
@@ -50,11 +52,20 @@ test('differences tell what was, what is to be, and what goes', () => {
 });
 
 const key = fc.constantFrom('a', 'b', 'c', '7');
-const value = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.array(fc.integer(), {maxLength: 2}));
+const value = fc.oneof(
+  fc.integer(),
+  fc.string(),
+  fc.boolean(),
+  fc.array(fc.integer(), {maxLength: 2}),
+);
 const {patch} = fc.letrec<{patch: Patch}>((tie) => ({
-  patch: fc.dictionary(key, fc.oneof({depthSize: 'small'}, value, fc.constant(null), tie('patch')), {
-    maxKeys: 4,
-  }) as fc.Arbitrary<Patch>,
+  patch: fc.dictionary(
+    key,
+    fc.oneof({depthSize: 'small'}, value, fc.constant(null), tie('patch')),
+    {
+      maxKeys: 4,
+    },
+  ) as fc.Arbitrary<Patch>,
 }));
 const tree = patch.map((each) => mergePatch({}, each, {}));
 

@@ -48,7 +48,9 @@ describe('of an answer', () => {
     const held = await atWarehouse(
       'SELECT name, owed::text, older::text FROM mart.ask_debtors AS held ORDER BY held.owed DESC, customer_key',
     );
-    expect(rows.map(({name, owed, older}: Record<string, unknown>) => ({name, owed, older}))).toEqual(held);
+    expect(
+      rows.map(({name, owed, older}: Record<string, unknown>) => ({name, owed, older})),
+    ).toEqual(held);
     const csv = await ask('debtors', '--csv');
     expect(csv.stdout.split('\n')[0]).toBe(columns.join(','));
     expect(csv.stdout.trimEnd().split('\n')).toHaveLength(held.length + 1);
@@ -82,7 +84,12 @@ test.each([
     2,
     /the mirror knows the account since 20\d\d-.* UTC; ask for that moment or a later one/,
   ],
-  ['a moment to come', ['debtors', '--as-of', '2049-01-01'], 2, /expected a moment that has passed/],
+  [
+    'a moment to come',
+    ['debtors', '--as-of', '2049-01-01'],
+    2,
+    /expected a moment that has passed/,
+  ],
   [
     'no moment',
     ['debtors', '--as-of', 'yesterday'],
@@ -120,21 +127,32 @@ test('check says that every tie-out holds, and counts findings without failing',
   expect(code).toBe(0);
   const {tieOuts, findings} = JSON.parse(stdout);
   expect(tieOuts.map(({broken}: {broken: number}) => broken)).toEqual(Array(17).fill(0));
-  expect(findings.map(({name}: {name: string}) => name)).toEqual(['D1', 'D2', 'D3', 'D4', 'D5', 'D6']);
+  expect(findings.map(({name}: {name: string}) => name)).toEqual([
+    'D1',
+    'D2',
+    'D3',
+    'D4',
+    'D5',
+    'D6',
+  ]);
 });
 
 test('what a sweep has just written breaks no claim: the star is brought in line first', async () => {
   await atWarehouse(
     "SET fieldmirror.writer = 'repair'; UPDATE warehouse.jobs SET subtotal = subtotal + 1 WHERE job_number = 2",
   );
-  expect((await atWarehouse('SELECT waiting > 0 AS behind FROM mart.freshness'))[0]).toEqual({behind: true});
+  expect((await atWarehouse('SELECT waiting > 0 AS behind FROM mart.freshness'))[0]).toEqual({
+    behind: true,
+  });
   const {code, stdout} = await ask('revenue-by-week');
   expect({code, stdout}).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('without what changed since'),
   });
   expect(await runCommand(['check'], place.env)).toMatchObject({code: 0});
-  expect((await atWarehouse('SELECT waiting > 0 AS behind FROM mart.freshness'))[0]).toEqual({behind: false});
+  expect((await atWarehouse('SELECT waiting > 0 AS behind FROM mart.freshness'))[0]).toEqual({
+    behind: false,
+  });
 });
 
 test('check fails where a figure does not tie out', async () => {

@@ -22,7 +22,10 @@ let pool: pg.Pool;
 let masked: Client;
 let personal: Client;
 
-async function openClient(args: readonly string[], changed: Record<string, string> = {}): Promise<Client> {
+async function openClient(
+  args: readonly string[],
+  changed: Record<string, string> = {},
+): Promise<Client> {
   const client = new Client({name: 'test', version: '1'});
   const env = {PATH: process.env.PATH ?? '', ...place.env, ...changed};
   const command = [main, 'mcp', '--account', account.name, ...args];
@@ -61,7 +64,11 @@ interface Told {
   readonly text: string;
 }
 
-async function call(client: Client, name: string, args: Record<string, unknown> = {}): Promise<Told> {
+async function call(
+  client: Client,
+  name: string,
+  args: Record<string, unknown> = {},
+): Promise<Told> {
   const result = await client.callTool({name, arguments: args});
   const [part] = result.content as {type: string; text: string}[];
   return {isError: result.isError === true, text: part?.text ?? ''};
@@ -91,7 +98,11 @@ test('lists the questions, answers one, and tells its definition', async () => {
     [account.id],
   );
   expect(answer.rows).toEqual([expect.objectContaining(held)]);
-  expect(answer).toMatchObject({broken: [], definition: expect.any(String), freshAsOf: expect.any(String)});
+  expect(answer).toMatchObject({
+    broken: [],
+    definition: expect.any(String),
+    freshAsOf: expect.any(String),
+  });
 });
 
 test('tells the columns of a table, and how fresh it all is', async () => {
@@ -122,7 +133,10 @@ describe.each([
   test.each(named)('%s has the rows of that account', async (name) => {
     const of = async (place: string, where = '') =>
       (await query(`SELECT count(*)::integer AS rows FROM ${place} ${where}`))[0]?.rows;
-    const own = await of(`mart.${name}`, `WHERE account_key = ${account.id} OR account_key IS NULL`);
+    const own = await of(
+      `mart.${name}`,
+      `WHERE account_key = ${account.id} OR account_key IS NULL`,
+    );
     const [told] = rowsOf(
       await sql(
         client(),
@@ -133,9 +147,10 @@ describe.each([
   });
 
   test('the other one has rows, of which it hears in no way', async () => {
-    const [held] = await query('SELECT count(*) > 0 AS has FROM mart.fct_job WHERE account_key = $1', [
-      other.account.accountId,
-    ]);
+    const [held] = await query(
+      'SELECT count(*) > 0 AS has FROM mart.fct_job WHERE account_key = $1',
+      [other.account.accountId],
+    );
     expect(held).toEqual({has: true});
     // A value of a row that is not shown must not come out by an error: conditions are looked at after the account.
     const [job] = await query('SELECT job_key FROM mart.fct_job WHERE account_key = $1 LIMIT 1', [
@@ -175,7 +190,9 @@ describe('the account of a transaction', () => {
       client.query('SELECT told FROM sync.read_as_assistant($1, 10, 1000) AS told', [text]);
     try {
       await client.query('BEGIN');
-      await expect(read('SELECT * FROM fct_job')).rejects.toThrow('expected a transaction that is bound');
+      await expect(read('SELECT * FROM fct_job')).rejects.toThrow(
+        'expected a transaction that is bound',
+      );
       await client.query('ROLLBACK; BEGIN');
       await client.query('SELECT sync.bind_assistant($1, false)', [account.id]);
       await expect(
@@ -183,9 +200,9 @@ describe('the account of a transaction', () => {
       ).rejects.toThrow('duplicate key');
       await client.query('ROLLBACK; BEGIN');
       await client.query('SELECT sync.bind_assistant($1, false)', [account.id]);
-      await expect(read(`SELECT sync.bind_assistant(${other.account.accountId}, true)`)).rejects.toThrow(
-        'permission denied',
-      );
+      await expect(
+        read(`SELECT sync.bind_assistant(${other.account.accountId}, true)`),
+      ).rejects.toThrow('permission denied');
       await client.query('ROLLBACK');
       expect(await query('SELECT * FROM sync.assistant_scopes')).toEqual([]);
       await expect(client.query('SELECT sync.bind_assistant(99, false)')).rejects.toThrow(
@@ -216,12 +233,12 @@ describe('names of people', () => {
       `SELECT name, customer_key::text AS key FROM mart.ask_debtors AS debtor WHERE account_key = $1 ORDER BY debtor.owed DESC, customer_key LIMIT 1`,
       [account.id],
     );
-    expect(JSON.parse((await call(masked, 'ask', {name: 'debtors', limit: 1})).text).rows[0].name).toBe(
-      `customer ${key}`,
-    );
-    expect(JSON.parse((await call(personal, 'ask', {name: 'debtors', limit: 1})).text).rows[0].name).toBe(
-      name,
-    );
+    expect(
+      JSON.parse((await call(masked, 'ask', {name: 'debtors', limit: 1})).text).rows[0].name,
+    ).toBe(`customer ${key}`);
+    expect(
+      JSON.parse((await call(personal, 'ask', {name: 'debtors', limit: 1})).text).rows[0].name,
+    ).toBe(name);
     const text = `SELECT name FROM dim_customer WHERE customer_key = ${key}`;
     expect(rowsOf(await sql(masked, text))).toEqual([{name: `customer ${key}`}]);
     expect(rowsOf(await sql(personal, text))).toEqual([{name}]);
@@ -242,13 +259,17 @@ describe('names of people', () => {
   });
 
   test('are in no story that is told', async () => {
-    expect(await call(masked, 'explain', {stream: 'customers', number: '1', field: 'name'})).toMatchObject({
+    expect(
+      await call(masked, 'explain', {stream: 'customers', number: '1', field: 'name'}),
+    ).toMatchObject({
       isError: true,
     });
-    expect(await call(masked, 'explain', {stream: 'jobs', number: '1'})).toMatchObject({isError: true});
-    expect((await call(masked, 'explain', {stream: 'jobs', number: '1', field: 'subtotal'})).text).toContain(
-      'jobs 1 of account',
-    );
+    expect(await call(masked, 'explain', {stream: 'jobs', number: '1'})).toMatchObject({
+      isError: true,
+    });
+    expect(
+      (await call(masked, 'explain', {stream: 'jobs', number: '1', field: 'subtotal'})).text,
+    ).toContain('jobs 1 of account');
     expect(
       (await call(personal, 'explain', {stream: 'customers', number: '1', field: 'name'})).text,
     ).toContain('customers 1');
@@ -261,7 +282,11 @@ describe.each([
 ])('refused %s:', (_, client) => {
   test.each<readonly [string, string, RegExp]>([
     ['an update', `UPDATE dim_date SET year = 1`, /syntax error/],
-    ['a delete in a WITH', `WITH gone AS (DELETE FROM mart.settings RETURNING *) SELECT * FROM gone`, /WITH/],
+    [
+      'a delete in a WITH',
+      `WITH gone AS (DELETE FROM mart.settings RETURNING *) SELECT * FROM gone`,
+      /WITH/,
+    ],
     ['a second statement', `SELECT 1; DROP TABLE warehouse.jobs`, /multiple commands|syntax error/],
     [
       'a view that ends and goes on',
@@ -288,19 +313,31 @@ describe.each([
       /calls table_to_xml/,
     ],
     ['the database as XML', `SELECT database_to_xml(true, true, '')`, /calls database_to_xml/],
-    ...['sync.accounts', 'sync.assistant_scopes', 'mart.fct_job', 'mart.freshness', 'warehouse.jobs'].map(
-      (name) => [name, `SELECT * FROM ${name}`, /reads/] as const,
-    ),
+    ...[
+      'sync.accounts',
+      'sync.assistant_scopes',
+      'mart.fct_job',
+      'mart.freshness',
+      'warehouse.jobs',
+    ].map((name) => [name, `SELECT * FROM ${name}`, /reads/] as const),
     ...['pg_shadow', 'pg_settings', 'pg_roles', 'pg_locks', 'pg_class', 'pg_stat_activity'].map(
       (name) => [name, `SELECT count(*) FROM ${name}`, /reads/] as const,
     ),
     ['columns of everything', `SELECT count(*) FROM information_schema.columns`, /reads/],
-    ['names of the catalogue by their number', `SELECT (16384::oid::regclass)::text AS name`, /of type/],
+    [
+      'names of the catalogue by their number',
+      `SELECT (16384::oid::regclass)::text AS name`,
+      /of type/,
+    ],
     ['who asks', `SELECT current_user::text AS one`, /calls text/],
     ['a long text', `SELECT repeat('x', 1000000000) AS x`, /calls repeat/],
     ['a padded text', `SELECT lpad('x', 1000000000) AS x`, /calls lpad/],
     ['a padded type', `SELECT 'x'::char(10000000) AS x`, /calls bpchar/],
-    ['a text of all rows', `SELECT string_agg(month_name, '') AS x FROM dim_date`, /calls string_agg/],
+    [
+      'a text of all rows',
+      `SELECT string_agg(month_name, '') AS x FROM dim_date`,
+      /calls string_agg/,
+    ],
     ['an array of all rows', `SELECT array_agg(date) AS x FROM dim_date`, /calls array_agg/],
     ['an array of rows', `SELECT ARRAY(SELECT year FROM dim_date) AS x`, /an array of rows/],
     ['an array of arrays', `SELECT ARRAY[ARRAY[1], ARRAY[2]] AS x`, /an array of arrays/],
@@ -308,7 +345,11 @@ describe.each([
     ['a row in a row', `SELECT ROW(1, 2)::text AS x`, /ROW|record/],
     ['a whole row', `SELECT dim_date::text AS x FROM dim_date`, /of type/],
     ['XML', `SELECT xmlelement(name x)::text AS x`, /XMLEXPR|of type xml/],
-    ['rows without end', `SELECT count(*) FROM generate_series(1, 1000000000)`, /calls generate_series/],
+    [
+      'rows without end',
+      `SELECT count(*) FROM generate_series(1, 1000000000)`,
+      /calls generate_series/,
+    ],
     [
       'recursion',
       `WITH RECURSIVE more AS (SELECT 'x' AS x UNION ALL SELECT x || x FROM more) SELECT x FROM more`,
@@ -385,9 +426,10 @@ describe('what a statement takes', () => {
       await client.query('BEGIN');
       await client.query('SELECT sync.bind_assistant($1, false)', [account.id]);
       // As JSON it would be larger than what Postgres can hold.
-      const {rows} = await client.query(`SELECT told FROM sync.read_as_assistant($1, 10, 1000000) AS told`, [
-        `SELECT repeat(E'\\x01', 200000000) AS x`,
-      ]);
+      const {rows} = await client.query(
+        `SELECT told FROM sync.read_as_assistant($1, 10, 1000000) AS told`,
+        [`SELECT repeat(E'\\x01', 200000000) AS x`],
+      );
       expect(rows).toEqual([{told: null}]);
     } finally {
       client.release(true);
@@ -411,7 +453,10 @@ describe('what a statement takes', () => {
         return told;
       });
       const second = sql(masked, 'SELECT 1 AS one').then(() => ended.push('second'));
-      expect(await first).toMatchObject({isError: true, text: expect.stringContaining('made anew')});
+      expect(await first).toMatchObject({
+        isError: true,
+        text: expect.stringContaining('made anew'),
+      });
       await second;
       expect(ended).toEqual(['first', 'second']);
     } finally {

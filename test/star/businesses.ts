@@ -14,7 +14,11 @@ export interface Businesses {
   readonly first: TestWorld;
   readonly second: TestWorld;
   /** Sets fields of a record at the service of the first, as people there would; null is nil. */
-  edit(table: string, where: string, fields: Readonly<Record<string, string | null>>): Promise<void>;
+  edit(
+    table: string,
+    where: string,
+    fields: Readonly<Record<string, string | null>>,
+  ): Promise<void>;
   /** Runs a statement in the database of that service. */
   atService(text: string): Promise<readonly Record<string, unknown>[]>;
   sweepAll(): Promise<void>;
@@ -42,7 +46,8 @@ export async function openBusinesses(): Promise<Businesses> {
         `UPDATE service.${table} SET fields = jsonb_strip_nulls(fields || $1) WHERE ${where}`,
         [{...fields, updated_at: `${new Date().toISOString().slice(0, 19)}Z`}],
       );
-      if (rowCount === 0) throw new Error(`service.${table}: expected a record where ${where}, found none`);
+      if (rowCount === 0)
+        throw new Error(`service.${table}: expected a record where ${where}, found none`);
     },
     atService: async (text) => (await people.query(text)).rows,
     sweepAll: async () => {
@@ -54,7 +59,9 @@ export async function openBusinesses(): Promise<Businesses> {
     findBroken: async () => {
       const broken: string[] = [];
       for (const {name, claim, sql} of tieOuts) {
-        const [row] = await query(`SELECT to_jsonb(broken)::text AS row FROM (${sql}) AS broken LIMIT 1`);
+        const [row] = await query(
+          `SELECT to_jsonb(broken)::text AS row FROM (${sql}) AS broken LIMIT 1`,
+        );
         if (row !== undefined) broken.push(`${name}: ${claim} ${row.row}`);
       }
       return broken;

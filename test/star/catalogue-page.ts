@@ -31,7 +31,9 @@ SELECT sum(completed_amount) FROM mart.fct_job_as_of('2026-11-01') WHERE complet
 - Four facts are tables (${members
   .filter(({keptBy}) => keptBy !== undefined)
   .map(({name}) => `\`${name}\``)
-  .join(', ')}): they are written at the end of each sweep that wrote, and a few seconds after an edit.
+  .join(
+    ', ',
+  )}): they are written at the end of each sweep that wrote, and a few seconds after an edit.
   \`mart.freshness\` says what they do not hold yet. All else is a view.
 - What the service does not know is asked of people once: \`mart.settings\`, \`mart.capacity\`, \`mart.closed_days\`, \`mart.labels\`. A figure that
   needs what is not set is left out.
@@ -84,5 +86,7 @@ function drawColumns(columns: Member['columns']): string {
   const draw = (row: readonly string[], filler: string) =>
     `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0, filler)).join(' | ')} |`;
   const [head = [], ...rest] = rows;
-  return [draw(head, ' '), draw(['', ''], '-'), ...rest.map((row) => draw(row, ' ')), ''].join('\n');
+  return [draw(head, ' '), draw(['', ''], '-'), ...rest.map((row) => draw(row, ' ')), ''].join(
+    '\n',
+  );
 }

@@ -8,23 +8,33 @@ test('docs/insight.md is what the definitions say: npm test -- -u test/star/cata
   await expect(drawPage()).toMatchFileSnapshot('../../docs/insight.md');
 });
 
-describe.each(questions.map((question) => [question.name, question] as const))('%s', (_, question) => {
-  test('is in words, and says how it may be wrong', () => {
-    for (const words of [question.question, question.definition, question.caveats, question.comment])
-      expect(words).toMatch(/^[A-Z].{10,}[.?]?$/);
-  });
+describe.each(questions.map((question) => [question.name, question] as const))(
+  '%s',
+  (_, question) => {
+    test('is in words, and says how it may be wrong', () => {
+      for (const words of [
+        question.question,
+        question.definition,
+        question.caveats,
+        question.comment,
+      ])
+        expect(words).toMatch(/^[A-Z].{10,}[.?]?$/);
+    });
 
-  test('divides nothing that was rounded', () => {
-    const rounded = [...question.from.matchAll(/, \d\) AS (\w+)/g)].map(([, name]) => name);
-    for (const name of rounded)
-      expect(question.from).not.toMatch(new RegExp(`(?:/|nullif\\()\\s*(?:\\w+\\.)?${name}\\b|\\.${name} /`));
-  });
+    test('divides nothing that was rounded', () => {
+      const rounded = [...question.from.matchAll(/, \d\) AS (\w+)/g)].map(([, name]) => name);
+      for (const name of rounded)
+        expect(question.from).not.toMatch(
+          new RegExp(`(?:/|nullif\\()\\s*(?:\\w+\\.)?${name}\\b|\\.${name} /`),
+        );
+    });
 
-  test('rests on claims that there are', () => {
-    const known = tieOuts.map(({name}) => name);
-    expect(known).toEqual(expect.arrayContaining([...question.tieOuts]));
-  });
-});
+    test('rests on claims that there are', () => {
+      const known = tieOuts.map(({name}) => name);
+      expect(known).toEqual(expect.arrayContaining([...question.tieOuts]));
+    });
+  },
+);
 
 test('no name of the star or of a question is used twice, and no column of one of them', () => {
   const all = [...members, ...questions];

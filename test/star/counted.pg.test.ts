@@ -53,7 +53,14 @@ async function insert(table: string, {account_id: owner = accountId, ...row}: Ro
 
 async function insertJob(number: number, {hours, ...row}: Row): Promise<void> {
   await insert('jobs', {
-    ...{job_number: number, id: 1000 + number, customer_id: 1, customer_number: 1, job_type_id: 1, tax_id: 1},
+    ...{
+      job_number: number,
+      id: 1000 + number,
+      customer_id: 1,
+      customer_number: 1,
+      job_type_id: 1,
+      tax_id: 1,
+    },
     ...{
       name: 'a job',
       duration: 20,
@@ -113,7 +120,11 @@ beforeAll(async () => {
     async () => openPool(warehouse.url, {max: 2, applicationName: 'test'}),
     (opened) => opened.end(),
   );
-  ({accountId} = await upsertAccount(pool, {name: 'states', apiUrl: 'http://127.0.0.1:1', timeZone: 'UTC'}));
+  ({accountId} = await upsertAccount(pool, {
+    name: 'states',
+    apiUrl: 'http://127.0.0.1:1',
+    timeZone: 'UTC',
+  }));
   ({accountId: otherId} = await upsertAccount(pool, {
     name: 'other',
     apiUrl: 'http://127.0.0.1:2',
@@ -156,16 +167,25 @@ afterAll(() => setUp.end());
 const counted = [...members, ...questions]
   .map(({name}) => name)
   .filter(
-    (name) => !name.startsWith('dim_') && !['ask_freshness', 'fct_task', 'ask_late_tasks'].includes(name),
+    (name) =>
+      !name.startsWith('dim_') && !['ask_freshness', 'fct_task', 'ask_late_tasks'].includes(name),
   );
 
 const everyState = Object.keys(states);
 const openStates = ['unscheduled', 'scheduled', 'in_progress', 'sold, scheduled'];
 const completedStates = ['completed', 'sold, completed'];
-const openOnce = everyState.filter((state) => !['lost', 'estimate', 'estimate, cancelled'].includes(state));
+const openOnce = everyState.filter(
+  (state) => !['lost', 'estimate', 'estimate, cancelled'].includes(state),
+);
 const decided = everyState.filter((state) => /^sold|^lost|estimate/.test(state));
 const without = (...names: string[]) => everyState.filter((state) => !names.includes(state));
-const withAppointment = ['scheduled', 'in_progress', 'completed', 'sold, scheduled', 'sold, completed'];
+const withAppointment = [
+  'scheduled',
+  'in_progress',
+  'completed',
+  'sold, scheduled',
+  'sold, completed',
+];
 
 /** A visit that is planned or done; what was sold is no repeat. */
 const repeats = ['unscheduled', 'scheduled', 'in_progress', 'completed'];
@@ -240,7 +260,9 @@ describe('which jobs count', () => {
   });
 
   test.each(counted)('%s', (name) => {
-    expect(changed.get(name)).toEqual(everyState.filter((state) => expected[name]?.includes(state)));
+    expect(changed.get(name)).toEqual(
+      everyState.filter((state) => expected[name]?.includes(state)),
+    );
   });
 });
 
@@ -300,21 +322,24 @@ test('a percentage is reckoned from hours that are not rounded', async () => {
 test.each([
   ['0.00', [{name: 'Customer'}]],
   ['58.00', []],
-])('of two good customers who stayed away, the one who owes %s is called: %j', async (owed, called) => {
-  await playing(async () => {
-    await client.query('DELETE FROM warehouse.jobs');
-    for (const number of [2, 3])
-      await insertJob(number, {
-        status: 'complete',
-        created_at: ago(420),
-        completed_on: ago(410 - number),
-        invoice_date: ago(400),
-        balance_remaining: owed,
-      });
-    await client.query('SELECT sync.refresh_star()');
-    expect(await ask('ask_lapsed_customers', 'name')).toEqual(called);
-  });
-});
+])(
+  'of two good customers who stayed away, the one who owes %s is called: %j',
+  async (owed, called) => {
+    await playing(async () => {
+      await client.query('DELETE FROM warehouse.jobs');
+      for (const number of [2, 3])
+        await insertJob(number, {
+          status: 'complete',
+          created_at: ago(420),
+          completed_on: ago(410 - number),
+          invoice_date: ago(400),
+          balance_remaining: owed,
+        });
+      await client.query('SELECT sync.refresh_star()');
+      expect(await ask('ask_lapsed_customers', 'name')).toEqual(called);
+    });
+  },
+);
 
 describe('another account, with the same numbers', () => {
   const utilisation = findQuestion('utilisation');
@@ -352,9 +377,10 @@ describe('another account, with the same numbers', () => {
         subtotal: '7.00',
       });
       await insert('job_employees', {account_id: otherId, job_number: 1, employee_id: 1});
-      await client.query(`INSERT INTO mart.settings (account_key, repeat_visit_days) VALUES ($1, 1)`, [
-        otherId,
-      ]);
+      await client.query(
+        `INSERT INTO mart.settings (account_key, repeat_visit_days) VALUES ($1, 1)`,
+        [otherId],
+      );
       await client.query(
         `INSERT INTO mart.closed_days (account_key, date, name) SELECT $1, current_date - back, 'closed' FROM generate_series(0, 60) AS back`,
         [otherId],
@@ -366,7 +392,8 @@ describe('another account, with the same numbers', () => {
 
   test('has working hours of its own: those of one do not answer for another', async () => {
     await playing(async () => {
-      const needsHours = () => prepareQuestion(client, utilisation, {accountKey: accountId, asOf: undefined});
+      const needsHours = () =>
+        prepareQuestion(client, utilisation, {accountKey: accountId, asOf: undefined});
       await client.query('DELETE FROM mart.settings');
       await expect(needsHours()).rejects.toThrow('needs the working hours');
       await setHours();
@@ -374,7 +401,8 @@ describe('another account, with the same numbers', () => {
       await expect(
         prepareQuestion(client, utilisation, {accountKey: otherId, asOf: undefined}),
       ).resolves.toBeDefined();
-      const unseen = async (accountKey: string) => (await readReport(client, accountKey)).unseen.join(' ');
+      const unseen = async (accountKey: string) =>
+        (await readReport(client, accountKey)).unseen.join(' ');
       expect(await unseen(accountId)).toContain('How busy each technician was');
       expect(await unseen(otherId)).not.toContain('How busy each technician was');
     });

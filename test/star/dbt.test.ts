@@ -7,9 +7,13 @@ const text = drawDbtSources();
 
 test('names every member and answer, with all columns and their descriptions', () => {
   for (const {name, comment, columns} of [...members, ...questions]) {
-    expect(text).toContain(`      - name: ${name}\n        description: ${JSON.stringify(comment)}`);
+    expect(text).toContain(
+      `      - name: ${name}\n        description: ${JSON.stringify(comment)}`,
+    );
     for (const [column, , told] of columns)
-      expect(text).toContain(`          - name: ${column}\n            description: ${JSON.stringify(told)}`);
+      expect(text).toContain(
+        `          - name: ${column}\n            description: ${JSON.stringify(told)}`,
+      );
   }
 });
 

@@ -86,7 +86,8 @@ async function textsOf(name: string, isDuck = false): Promise<string> {
   );
   return columns
     .map(({name: column, type}) => {
-      if (type === 'numeric') return `CAST(CAST(${column} * 10000 AS bigint) AS varchar) AS ${column}`;
+      if (type === 'numeric')
+        return `CAST(CAST(${column} * 10000 AS bigint) AS varchar) AS ${column}`;
       if (type === 'timestamp with time zone')
         return `CAST(${isDuck ? `epoch_us(${column})` : `(extract(epoch FROM ${column}) * 1000000)::bigint`} AS varchar) AS ${column}`;
       if (type === 'boolean')
@@ -98,7 +99,9 @@ async function textsOf(name: string, isDuck = false): Promise<string> {
 
 test('an answer goes into a file of Parquet, or it is said why not', async () => {
   const file = join(folder, 'debtors.parquet');
-  expect(await runCommand(['ask', 'debtors', '--parquet', file], place.env)).toMatchObject({code: 0});
+  expect(await runCommand(['ask', 'debtors', '--parquet', file], place.env)).toMatchObject({
+    code: 0,
+  });
   const [held] = await query(
     `SELECT count(*)::text AS rows, (sum(owed) * 10000)::bigint::text AS owed FROM mart.ask_debtors`,
   );
@@ -106,7 +109,10 @@ test('an answer goes into a file of Parquet, or it is said why not', async () =>
     `SELECT CAST(count(*) AS varchar) AS rows, CAST(CAST(sum(owed) * 10000 AS bigint) AS varchar) AS owed FROM '${file}'`,
   );
   expect(rows).toEqual([held]);
-  const refused = await runCommand(['ask', 'debtors', '--parquet', join(folder, 'nowhere', 'x')], place.env);
+  const refused = await runCommand(
+    ['ask', 'debtors', '--parquet', join(folder, 'nowhere', 'x')],
+    place.env,
+  );
   expect(refused).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('expected a file that can be written'),
@@ -301,5 +307,8 @@ describe('CSV', () => {
 
 test('a table that there is not is refused with the nearest', async () => {
   const {code, stderr} = await run('csv', folder, 'fct_jobs');
-  expect([code, stderr]).toEqual([2, expect.stringContaining('no table "fct_jobs" (did you mean fct_job?)')]);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('no table "fct_jobs" (did you mean fct_job?)'),
+  ]);
 });

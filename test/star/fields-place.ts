@@ -27,7 +27,11 @@ afterEach(async () => {
 });
 
 /** A field of jobs without a column. */
-export function seen(field: string, type: string | null = 'text', more: Partial<SeenField> = {}): SeenField {
+export function seen(
+  field: string,
+  type: string | null = 'text',
+  more: Partial<SeenField> = {},
+): SeenField {
   return {table: 'jobs', field, column: null, type, isTyped: true, ...more};
 }
 
@@ -77,10 +81,10 @@ export async function sweep(
 }
 
 export async function field(name: string, table = 'jobs') {
-  const {rows} = await pool.query('SELECT * FROM sync.fields WHERE table_name = $1 AND field = $2', [
-    table,
-    name,
-  ]);
+  const {rows} = await pool.query(
+    'SELECT * FROM sync.fields WHERE table_name = $1 AND field = $2',
+    [table, name],
+  );
   return rows[0];
 }
 

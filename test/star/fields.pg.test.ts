@@ -58,7 +58,9 @@ describe('a field that is seen', () => {
     const sweepId = await beginSweep('jobs', other.accountId);
     await remember(sweepId, [seen('a', 'integer')], 'jobs', other.accountId);
     expect(await events()).toEqual([]);
-    const {rows} = await pool.query(`SELECT types FROM sync.fields WHERE field = 'a' ORDER BY account_id`);
+    const {rows} = await pool.query(
+      `SELECT types FROM sync.fields WHERE field = 'a' ORDER BY account_id`,
+    );
     expect(rows).toEqual([{types: ['text']}, {types: ['integer']}]);
   });
 
@@ -153,7 +155,9 @@ describe('a field that is not seen', () => {
     await sweep([seen('a'), seen('b')]);
     expect((await field('b')).vanished_at).toBeNull();
     expect(await events()).toEqual([
-      expect.stringMatching(/^jobs\.b vanished: no record bears it any more; last seen \d{4}-\d\d-\d\d$/),
+      expect.stringMatching(
+        /^jobs\.b vanished: no record bears it any more; last seen \d{4}-\d\d-\d\d$/,
+      ),
       expect.stringMatching(/^jobs\.b returned: seen again; missed since \d{4}-\d\d-\d\d$/),
     ]);
   });

@@ -2,7 +2,10 @@ import {describe, expect, test} from 'vitest';
 import {accountId, field, pool, seen, sweep} from './fields-place.ts';
 
 describe('the filled share', () => {
-  async function insertJob(number: number, values: {name?: string | null; total?: number; extra?: object}) {
+  async function insertJob(
+    number: number,
+    values: {name?: string | null; total?: number; extra?: object},
+  ) {
     await pool.query(
       'INSERT INTO warehouse.jobs (account_id, job_number, name, total, extra) VALUES ($1, $2, $3, $4, $5)',
       [accountId, number, values.name ?? null, values.total ?? null, values.extra ?? {}],
@@ -31,7 +34,9 @@ describe('the filled share', () => {
       [Number(accountId)],
     );
     await sweep(fields, {wroteRows: true});
-    const {rows} = await pool.query('SELECT field, filled_share AS share FROM sync.fields ORDER BY field');
+    const {rows} = await pool.query(
+      'SELECT field, filled_share AS share FROM sync.fields ORDER BY field',
+    );
     expect(rows).toEqual([
       {field: 'api_token', share: null},
       {field: 'custom_text1', share: 0.25},

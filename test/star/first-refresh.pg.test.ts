@@ -57,7 +57,11 @@ test('Postgres knows afterwards how many jobs there are', async () => {
 });
 
 test('dates are those of each account, and the session is in its own zone afterwards', async () => {
-  const account = {name: 'far away', apiUrl: 'https://example.com', timeZone: 'Australia/Lord_Howe'};
+  const account = {
+    name: 'far away',
+    apiUrl: 'https://example.com',
+    timeZone: 'Australia/Lord_Howe',
+  };
   const {accountId} = await upsertAccount(pool, account);
   const zone = await inSweepTransaction(pool, async (client) => {
     await client.query(

@@ -11,7 +11,12 @@ import {createLogger} from '../../src/core/log.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {questions} from '../../src/star/all-questions.ts';
-import {answerQuestion, beginReading, prepareQuestion, wordOf} from '../../src/star/answer-question.ts';
+import {
+  answerQuestion,
+  beginReading,
+  prepareQuestion,
+  wordOf,
+} from '../../src/star/answer-question.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
@@ -44,8 +49,18 @@ beforeAll(async () => {
     async () => new PageReader(),
     (reader) => reader.close(),
   );
-  await seedBusiness(business.url, {seed: 1, customers: 80, jobs: 480, today: begin.toString(), timeZone});
-  const account = await upsertAccount(pool, {name: 'golden', apiUrl: 'http://127.0.0.1:1', timeZone});
+  await seedBusiness(business.url, {
+    seed: 1,
+    customers: 80,
+    jobs: 480,
+    today: begin.toString(),
+    timeZone,
+  });
+  const account = await upsertAccount(pool, {
+    name: 'golden',
+    apiUrl: 'http://127.0.0.1:1',
+    timeZone,
+  });
   const log = createLogger({level: 'error', secrets: []});
   await livePast(
     {pool, databaseUrl: warehouse.url, pageReader, log},
@@ -76,6 +91,11 @@ afterAll(() => setUp.end());
 /** How old the data is depends on how fast this machine is. */
 const told = questions.filter(({name}) => name !== 'ask_freshness');
 
-test.each(told.map((question) => [wordOf(question), question] as const))('%s', async (word, question) => {
-  await expect(await ask(question)).toMatchFileSnapshot(join(import.meta.dirname, 'golden', `${word}.txt`));
-});
+test.each(told.map((question) => [wordOf(question), question] as const))(
+  '%s',
+  async (word, question) => {
+    await expect(await ask(question)).toMatchFileSnapshot(
+      join(import.meta.dirname, 'golden', `${word}.txt`),
+    );
+  },
+);

@@ -13,7 +13,9 @@ let stranger: string;
 
 beforeAll(async () => {
   world = await openCaptureWorld();
-  const {rows} = await world.pool.query<{name: string}>(`SELECT 'bi_' || current_database() AS name`);
+  const {rows} = await world.pool.query<{name: string}>(
+    `SELECT 'bi_' || current_database() AS name`,
+  );
   stranger = rows[0]?.name ?? '';
   await makeRole(stranger);
   await world.pool.query(`GRANT USAGE ON SCHEMA mart TO ${stranger}`);
@@ -60,7 +62,9 @@ test('the reader, and a BI user to whom the view alone was granted, read fields 
   await world.sent('jobs', {job_number: '4', extra});
   for (const role of ['fieldmirror_reader', stranger]) {
     const {rows} = await readAs(role, 'SELECT * FROM mart.jobs');
-    expect(rows).toMatchObject([{promoted_float: 1.5, promoted_boolean: true, promoted_decimal: null}]);
+    expect(rows).toMatchObject([
+      {promoted_float: 1.5, promoted_boolean: true, promoted_decimal: null},
+    ]);
     expect(rows[0].promoted_datetime).toBe('2026-11-02T10:00:00Z');
   }
 });
@@ -111,7 +115,13 @@ describe('what is wanted and not agreed', () => {
       expect(await count(name)).toBe(0);
       expect(await countRows(world.pool, table, world.accountId)).toBe(0);
       expect(await wanted('table_name, row_id, operation, state, external_key')).toEqual([
-        {table_name: name, row_id: made?.row_id, operation: 'create', state: 'pending', external_key: 'mine'},
+        {
+          table_name: name,
+          row_id: made?.row_id,
+          operation: 'create',
+          state: 'pending',
+          external_key: 'mine',
+        },
       ]);
       await world.author(`SELECT sync.close_change(change_id, 'rejected', 'no') FROM sync.changes`);
       expect(await count(name)).toBe(0);
@@ -132,7 +142,10 @@ describe('what is wanted and not agreed', () => {
     await world.sent('customers', {customer_number: '3', name: 'a'});
     await world.sent('customers', {customer_number: '4', name: 'b'});
     await world.author(`UPDATE warehouse.customers SET name = 'mine' WHERE customer_number = 3`);
-    const {rows} = await readAs('fieldmirror_reader', 'SELECT name, _pending FROM mart.customers ORDER BY 1');
+    const {rows} = await readAs(
+      'fieldmirror_reader',
+      'SELECT name, _pending FROM mart.customers ORDER BY 1',
+    );
     expect(rows).toEqual([
       {name: 'b', _pending: null},
       {name: 'mine', _pending: true},
@@ -145,9 +158,13 @@ describe('what is wanted and not agreed', () => {
   test('an assignment counts once the service has it', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.sent('job_employees', {job_number: '4', employee_id: '7'});
-    await world.author('INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 8)');
+    await world.author(
+      'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 8)',
+    );
     const assigned = async () =>
-      (await world.author('SELECT employee_id FROM mart.job_employees')).map((row) => row.employee_id);
+      (await world.author('SELECT employee_id FROM mart.job_employees')).map(
+        (row) => row.employee_id,
+      );
     expect(await assigned()).toEqual(['7']);
     expect(await wanted('table_name, fields')).toEqual([
       {table_name: 'jobs', fields: {employee_ids: ['7', '8']}},

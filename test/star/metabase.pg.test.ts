@@ -85,7 +85,9 @@ describe('a Metabase without anything gets', () => {
     const dashboards = [...metabase.dashboards.values()];
     expect(dashboards.map(({name}) => name)).toEqual(boards.map(({title}) => title));
     for (const [at, {dashcards}] of dashboards.entries()) {
-      const named = dashcards.map(({card_id}) => metabase.cards.get(card_id ?? 0)?.description ?? '');
+      const named = dashcards.map(
+        ({card_id}) => metabase.cards.get(card_id ?? 0)?.description ?? '',
+      );
       expect(named.map((text) => /\(Fieldmirror: (.*)\)$/.exec(text)?.[1])).toEqual([
         'freshness',
         ...(boards[at]?.questions ?? []),
@@ -108,7 +110,8 @@ describe('a second run', () => {
     const before = structuredClone({cards: metabase.cards, dashboards: metabase.dashboards});
     const [card] = metabase.cards.values();
     const [dashboard] = metabase.dashboards.values();
-    if (card === undefined || dashboard === undefined) throw new Error('expected a card and a dashboard');
+    if (card === undefined || dashboard === undefined)
+      throw new Error('expected a card and a dashboard');
     metabase.cards.set(card.id, {...card, name: 'Mine', display: 'line'});
     const moved = dashboard.dashcards.map((each) => ({...each, row: each.row + 40}));
     metabase.dashboards.set(dashboard.id, {...dashboard, dashcards: moved});
@@ -122,7 +125,9 @@ describe('a second run', () => {
       before.dashboards.set(dashboard.id, {...dashboard, dashcards: moved}),
     );
     expect([metabase.databases.size, metabase.collections.size]).toEqual([1, 1]);
-    expect(metabase.seen).toContain(`POST /api/database/${[...metabase.databases.keys()][0]}/sync_schema`);
+    expect(metabase.seen).toContain(
+      `POST /api/database/${[...metabase.databases.keys()][0]}/sync_schema`,
+    );
   });
 
   test('puts what a dashboard lacks below what people placed, on their first tab', async () => {
@@ -146,7 +151,11 @@ describe('a second run', () => {
     const after = metabase.dashboards.get(dashboard.id);
     expect(after?.tabs).toEqual(tabs);
     expect(after?.dashcards.slice(0, -1)).toEqual([...rest, own]);
-    expect(after?.dashcards.at(-1)).toMatchObject({card_id: first?.card_id, row: 75, dashboard_tab_id: 71});
+    expect(after?.dashcards.at(-1)).toMatchObject({
+      card_id: first?.card_id,
+      row: 75,
+      dashboard_tab_id: 71,
+    });
   });
 });
 
@@ -164,7 +173,10 @@ describe('it is refused, and nothing is left behind,', () => {
 
   test('where the account is none of the warehouse, whose accounts it then names', async () => {
     const {code, stderr} = await run({FIELDMIRROR_ACCOUNT: "o'brien"});
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/expected one of [\w.:]+, got "o'brien"/)]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/expected one of [\w.:]+, got "o'brien"/),
+    ]);
     expect(nothing()).toEqual([0, 0, 0]);
   });
 
@@ -177,7 +189,9 @@ describe('it is refused, and nothing is left behind,', () => {
       'GET /api/database: expected 200, got 401: Unauthenticated; METABASE_API_KEY: make',
     );
     const other = await run({WAREHOUSE_URL: 'mysql://a:made-up-secret@127.0.0.1/x'});
-    expect(other.stderr).toContain('WAREHOUSE_URL: expected an address that begins with postgres://');
+    expect(other.stderr).toContain(
+      'WAREHOUSE_URL: expected an address that begins with postgres://',
+    );
     const gone = await run({METABASE_URL: 'http://127.0.0.1:1'});
     expect(gone.stderr).toContain('GET http://127.0.0.1:1/api/database: expected an answer, got');
     for (const {code, stdout, stderr} of [wrong, other, gone]) {
@@ -190,11 +204,15 @@ describe('it is refused, and nothing is left behind,', () => {
 test('of several accounts each gets a collection of its own, with its own figures', async () => {
   const {rows} = await place.pool.query('SELECT name FROM mart.dim_account');
   const account = rows[0]?.name;
-  expect(await run({FIELDMIRROR_ACCOUNT: account, METABASE_NAME: 'Field'})).toMatchObject({code: 0});
+  expect(await run({FIELDMIRROR_ACCOUNT: account, METABASE_NAME: 'Field'})).toMatchObject({
+    code: 0,
+  });
   expect([...metabase.collections.values()].map(({name}) => name)).toEqual([`Field: ${account}`]);
   expect([...metabase.databases.values()].map(({name}) => name)).toEqual(['Field']);
   for (const {dataset_query} of metabase.cards.values()) {
-    expect(dataset_query.native.query).toContain(`FROM mart.dim_account WHERE name = '${account}') ORDER BY`);
+    expect(dataset_query.native.query).toContain(
+      `FROM mart.dim_account WHERE name = '${account}') ORDER BY`,
+    );
     expect(await metabase.run(dataset_query)).toMatchObject({status: 'completed'});
   }
 });

@@ -48,7 +48,11 @@ function replaceIn(name: Member['name'], text: string, by: string): (member: Mem
 }
 
 /** A member with another value of one column. */
-function replaceColumn(name: Member['name'], column: string, value: string): (member: Member) => Member {
+function replaceColumn(
+  name: Member['name'],
+  column: string,
+  value: string,
+): (member: Member) => Member {
   return (member) => {
     if (member.name !== name) return member;
     return {
@@ -78,12 +82,20 @@ test('unbroken, the star ties out', async () => {
 test.each([
   [
     'a share rounded down',
-    replaceColumn('fct_assignment', 'amount_share', 'trunc(shared.subtotal / shared.technicians, 2)'),
+    replaceColumn(
+      'fct_assignment',
+      'amount_share',
+      'trunc(shared.subtotal / shared.technicians, 2)',
+    ),
     'T5',
   ],
   ['a date in UTC', replaceIn('fct_job', 'account.time_zone', `'UTC'`), 'scenario'],
   ['rows that are gone, counted', replaceIn('fct_job', 'held._deleted_at IS NULL AND ', ''), 'T1'],
-  ['a join that doubles', replaceIn('fct_job_charge', 'job.account_id = charge.account_id AND ', ''), 'T10'],
+  [
+    'a join that doubles',
+    replaceIn('fct_job_charge', 'job.account_id = charge.account_id AND ', ''),
+    'T10',
+  ],
 ] as const)('%s is found', async (_, mutate, by) => {
   await define(mutate);
   expect(await findBroken()).toContain(by);

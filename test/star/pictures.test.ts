@@ -3,10 +3,14 @@ import {questions} from '../../src/star/all-questions.ts';
 import {drawings} from '../../src/star/answer-picture.ts';
 import {boards} from '../../src/star/boards.ts';
 
-const drawn = Object.entries(drawings).flatMap(([name, drawing]) => (drawing ? [{name, ...drawing}] : []));
+const drawn = Object.entries(drawings).flatMap(([name, drawing]) =>
+  drawing ? [{name, ...drawing}] : [],
+);
 
 test.each(drawn)('$name has the columns that are drawn of it', ({name, along, series}) => {
-  const columns = questions.find((question) => question.name === name)?.columns.map(([column]) => column);
+  const columns = questions
+    .find((question) => question.name === name)
+    ?.columns.map(([column]) => column);
   expect(columns).toEqual(expect.arrayContaining([along, ...Object.keys(series)]));
 });
 

@@ -39,11 +39,10 @@ export async function addField(
 }
 
 export async function addJob(number: number, attributes: object, account = accountId) {
-  await pool.query('INSERT INTO warehouse.jobs (account_id, job_number, extra) VALUES ($1, $2, $3)', [
-    account,
-    number,
-    attributes,
-  ]);
+  await pool.query(
+    'INSERT INTO warehouse.jobs (account_id, job_number, extra) VALUES ($1, $2, $3)',
+    [account, number, attributes],
+  );
 }
 
 /** Promotes a field, as a person does. */
@@ -64,14 +63,17 @@ export async function columns(): Promise<Record<string, string>> {
 }
 
 export async function values(column: string): Promise<unknown[]> {
-  const {rows} = await pool.query(`SELECT ${column} AS value FROM mart.jobs ORDER BY account_id, job_number`);
+  const {rows} = await pool.query(
+    `SELECT ${column} AS value FROM mart.jobs ORDER BY account_id, job_number`,
+  );
   return rows.map(({value}) => value);
 }
 
 export async function failure(action: Promise<unknown>): Promise<string> {
   return await action.then(
     () => 'nothing failed',
-    (error: Error & {hint?: string}) => `${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`,
+    (error: Error & {hint?: string}) =>
+      `${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`,
   );
 }
 

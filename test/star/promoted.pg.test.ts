@@ -57,7 +57,10 @@ describe('a promoted field', () => {
     await addJob(1, {custom_datetime1: '2031-01-04T09:00:00-05:00'});
     await addJob(2, {});
     await promote('custom_datetime1', 'warranty_until');
-    expect(Object.entries(await columns()).at(-1)).toEqual(['warranty_until', 'timestamp with time zone']);
+    expect(Object.entries(await columns()).at(-1)).toEqual([
+      'warranty_until',
+      'timestamp with time zone',
+    ]);
     expect(await values('warranty_until')).toEqual(['2031-01-04T14:00:00Z', null]);
     const {rows} = await pool.query(
       `SELECT col_description(attrelid, attnum) AS comment FROM pg_attribute WHERE attrelid = 'mart.jobs'::regclass AND attname = 'warranty_until'`,
@@ -127,9 +130,10 @@ describe('a promoted field', () => {
     await addField('a');
     await promote('a', 'amount');
     await pool.query('ALTER TABLE warehouse.jobs ADD COLUMN a text');
-    await pool.query(`INSERT INTO warehouse.jobs (account_id, job_number, a) VALUES ($1, 1, 'moved')`, [
-      accountId,
-    ]);
+    await pool.query(
+      `INSERT INTO warehouse.jobs (account_id, job_number, a) VALUES ($1, 1, 'moved')`,
+      [accountId],
+    );
     await pool.query('SELECT sync.build_mart()');
     expect(await values('amount')).toEqual(['moved']);
     const seen = {table: 'jobs', field: 'a', column: 'a', type: 'text', isTyped: true};
@@ -140,7 +144,10 @@ describe('a promoted field', () => {
 });
 
 describe('a value', () => {
-  const cases: Record<string, [string, readonly (readonly [string, string | number | boolean | null])[]]> = {
+  const cases: Record<
+    string,
+    [string, readonly (readonly [string, string | number | boolean | null])[]]
+  > = {
     integer: [
       'integer',
       [

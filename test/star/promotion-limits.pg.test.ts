@@ -4,7 +4,16 @@ import {beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {rememberFields} from '../../src/star/fields.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
-import {accountId, addField, addJob, columns, database, failure, pool, promote} from './promoted-place.ts';
+import {
+  accountId,
+  addField,
+  addJob,
+  columns,
+  database,
+  failure,
+  pool,
+  promote,
+} from './promoted-place.ts';
 
 describe('what stands on a view', () => {
   beforeEach(async () => {
@@ -48,7 +57,10 @@ describe('what stands on a view', () => {
     try {
       await pool.query(`GRANT SELECT ON mart.jobs TO ${role}`);
       await promote('a', null);
-      const {rows} = await pool.query(`SELECT has_table_privilege($1, 'mart.jobs', 'SELECT') AS may`, [role]);
+      const {rows} = await pool.query(
+        `SELECT has_table_privilege($1, 'mart.jobs', 'SELECT') AS may`,
+        [role],
+      );
       expect(rows).toEqual([{may: true}]);
     } finally {
       await pool.query(`DROP OWNED BY ${role}`);
@@ -87,7 +99,9 @@ describe('a promotion is refused, by what is wrong with it,', () => {
 
   test('where the field is a secret', async () => {
     await addField('api_token', ['secret']);
-    expect(await failure(promote('api_token', 'token'))).toMatch(/is a secret, and secrets are not kept/);
+    expect(await failure(promote('api_token', 'token'))).toMatch(
+      /is a secret, and secrets are not kept/,
+    );
   });
 
   test('where there is no such table', async () => {

@@ -194,7 +194,11 @@ async function openAccounts(pool: pg.Pool): Promise<string[]> {
     ['here', 'America/New_York'],
     ['there', 'Australia/Lord_Howe'],
   ] as const) {
-    const {accountId} = await upsertAccount(pool, {name, apiUrl: `https://example.com/${name}`, timeZone});
+    const {accountId} = await upsertAccount(pool, {
+      name,
+      apiUrl: `https://example.com/${name}`,
+      timeZone,
+    });
     accountIds.push(accountId);
     await inSweepTransaction(pool, async (client) => {
       for (let id = 1; id <= 5; id++)

@@ -32,7 +32,9 @@ test('tells the figures of the last whole week, as the star has them', async () 
     [from, to],
   );
   expect(figures.find(({metric}: {metric: string}) => metric === 'revenue').now).toBe(held.revenue);
-  expect(figures.find(({metric}: {metric: string}) => metric === 'completed').now).toBe(held.completed);
+  expect(figures.find(({metric}: {metric: string}) => metric === 'completed').now).toBe(
+    held.completed,
+  );
   expect(new Date(from).getUTCDay()).toBe(1);
 });
 
@@ -97,7 +99,9 @@ test('says what of a delivered report is restated, with its jobs, until the next
       WHERE completed_date < date_trunc('week', today) AND completed_date > today - 100 AND completed_amount > 0 ORDER BY completed_date DESC LIMIT 1`,
   );
   await inSweepTransaction(pool, (client) =>
-    client.query('UPDATE warehouse.jobs SET subtotal = subtotal + 100 WHERE row_id = $1', [job.job_key]),
+    client.query('UPDATE warehouse.jobs SET subtotal = subtotal + 100 WHERE row_id = $1', [
+      job.job_key,
+    ]),
   );
   await refreshStar(pool);
   const restated = await look();
@@ -110,7 +114,11 @@ test('says what of a delivered report is restated, with its jobs, until the next
       ...{metric: 'revenue', week: job.week, knownAsOf: expect.any(String)},
       ...{reported: expect.any(String), now: expect.any(String)},
       jobs: [
-        {jobNumber: String(job.job_number), reported: job.amount, now: String(Number(job.amount) + 100)},
+        {
+          jobNumber: String(job.job_number),
+          reported: job.amount,
+          now: String(Number(job.amount) + 100),
+        },
       ],
     },
   ]);
@@ -144,7 +152,9 @@ test('refuses to be made from data that is too old, unless asked all the same', 
   );
   const {code, stderr} = await report();
   expect(code).toBe(2);
-  expect(stderr).toMatch(/the jobs were proven complete .* ago; run fieldmirror sync jobs, or .* --force/);
+  expect(stderr).toMatch(
+    /the jobs were proven complete .* ago; run fieldmirror sync jobs, or .* --force/,
+  );
   expect((await report('--force')).stdout).toContain('Beware: the jobs were proven complete');
 });
 

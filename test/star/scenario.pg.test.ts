@@ -50,7 +50,10 @@ test('every tie-out holds after the first load', async () => {
 
 describe('a business that is lived through', () => {
   /** A row of `mart.fct_job` of the first business that a condition holds for. */
-  async function pick(where: string, from = 'mart.fct_job AS job'): Promise<Record<string, unknown>> {
+  async function pick(
+    where: string,
+    from = 'mart.fct_job AS job',
+  ): Promise<Record<string, unknown>> {
     const [row] = await world.query(
       `SELECT job.* FROM ${from} WHERE job.account_key = $1 AND ${where} ORDER BY job.job_number LIMIT 1`,
       [world.first.account.accountId],
@@ -78,7 +81,11 @@ describe('a business that is lived through', () => {
     await world.sweepAll();
     for (const row of picked) {
       const now = await reread(row);
-      expect(now).toMatchObject({job_state: 'completed', completed_amount: row.subtotal, open_amount: '0'});
+      expect(now).toMatchObject({
+        job_state: 'completed',
+        completed_amount: row.subtotal,
+        open_amount: '0',
+      });
       const changes = await world.query(
         'SELECT from_state, to_state FROM mart.fct_job_status_change WHERE job_key = $1 ORDER BY observed_at',
         [row.job_key],
@@ -197,7 +204,11 @@ describe('a business that is lived through', () => {
         [moved.job_key],
       ),
     ).toEqual([
-      {from_scheduled_at: moved.scheduled_at, to_scheduled_at: expect.anything(), to_date: '2031-01-04'},
+      {
+        from_scheduled_at: moved.scheduled_at,
+        to_scheduled_at: expect.anything(),
+        to_date: '2031-01-04',
+      },
     ]);
   });
 
@@ -224,8 +235,14 @@ describe('a business that is lived through', () => {
       'SELECT amount_share, job_share FROM mart.fct_assignment WHERE job_key = $1 ORDER BY assignment_key',
       [shared.job_key],
     );
-    expect(shares.map(({amount_share}) => amount_share).sort()).toEqual(['333.33', '333.33001', '333.34']);
-    expect(shares.map(({job_share}) => Number(job_share)).sort()).toEqual([0.333333, 0.333333, 0.333334]);
+    expect(shares.map(({amount_share}) => amount_share).sort()).toEqual([
+      '333.33',
+      '333.33001',
+      '333.34',
+    ]);
+    expect(shares.map(({job_share}) => Number(job_share)).sort()).toEqual([
+      0.333333, 0.333333, 0.333334,
+    ]);
   });
 
   test('both hours that a clock shows twice, and both sides of midnight, count on their own date', async () => {
@@ -246,9 +263,10 @@ describe('a business that is lived through', () => {
     for (const row of picked)
       dates.push(
         (
-          await world.query('SELECT completed_date::text AS date FROM mart.fct_job WHERE job_key = $1', [
-            row.job_key,
-          ])
+          await world.query(
+            'SELECT completed_date::text AS date FROM mart.fct_job WHERE job_key = $1',
+            [row.job_key],
+          )
         )[0]?.date,
       );
     expect(dates).toEqual(['2026-10-31', '2026-11-01', '2026-11-01', '2026-11-01']);

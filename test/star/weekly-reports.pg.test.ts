@@ -44,8 +44,12 @@ test('one is made for each account and week, also by several workers at once, an
   expect(await madeCount()).toBe(1);
   const files = await readdir(folder);
   expect(files).toEqual([expect.stringMatching(/^acme_sons-\d{4}-\d\d-\d\d\.html$/)]);
-  expect(await readFile(join(folder, files[0] ?? ''), 'utf8')).toContain('acme &amp; sons, week of');
-  const {rows} = await pool.query('SELECT count(DISTINCT known_as_of)::integer AS count FROM mart.reported');
+  expect(await readFile(join(folder, files[0] ?? ''), 'utf8')).toContain(
+    'acme &amp; sons, week of',
+  );
+  const {rows} = await pool.query(
+    'SELECT count(DISTINCT known_as_of)::integer AS count FROM mart.reported',
+  );
   expect(rows).toEqual([{count: 1}]);
 });
 

@@ -43,7 +43,9 @@ describe.each(children)('the children %s', (_name, stream, child) => {
     for (const column of Object.keys(child.parentColumns)) {
       const say = (value: string) => {
         const own = change(sampleChildRecord(child, '501'), {[column]: value});
-        return change(record, {[child.element]: child.item === null ? own : list(child.item, [own])});
+        return change(record, {
+          [child.element]: child.item === null ? own : list(child.item, [own]),
+        });
       };
       const right = column.endsWith('_number') ? '7021' : '41';
       expect(() => read(stream, say(right))).not.toThrow();
@@ -55,14 +57,20 @@ describe.each(children)('the children %s', (_name, stream, child) => {
   });
 
   test('prove nothing where the record does not send them', () => {
-    expect(rowsOf(read(stream, change(record, {[child.element]: undefined})), child.element)).toBeUndefined();
-    expect(rowsOf(read(stream, change(record, {[child.element]: null})), child.element)).toBeUndefined();
+    expect(
+      rowsOf(read(stream, change(record, {[child.element]: undefined})), child.element),
+    ).toBeUndefined();
+    expect(
+      rowsOf(read(stream, change(record, {[child.element]: null})), child.element),
+    ).toBeUndefined();
   });
 
   test('are none where the record sends an empty list, in either dialect', () => {
     const none = child.item === null ? undefined : [];
     for (const empty of [list('x', []), '', '\n  ']) {
-      expect(rowsOf(read(stream, change(record, {[child.element]: empty})), child.element)).toEqual(none);
+      expect(rowsOf(read(stream, change(record, {[child.element]: empty})), child.element)).toEqual(
+        none,
+      );
     }
   });
 
@@ -76,7 +84,9 @@ describe.each(children)('the children %s', (_name, stream, child) => {
   });
 
   test('do not change what their parent means', () => {
-    expect(hashOf(stream, change(record, {[child.element]: undefined}))).toBe(hashOf(stream, record));
+    expect(hashOf(stream, change(record, {[child.element]: undefined}))).toBe(
+      hashOf(stream, record),
+    );
   });
 });
 
@@ -104,7 +114,10 @@ describe.each(children.filter(([, , child]) => child.item !== null))(
     });
 
     test('names the item with the bad value', () => {
-      const bad = change(sampleChildRecord(child, '502'), {id: '502', [child.table.key[0] ?? 'id']: 'many'});
+      const bad = change(sampleChildRecord(child, '502'), {
+        id: '502',
+        [child.table.key[0] ?? 'id']: 'many',
+      });
       expect(() => read(stream, withItems(child.item ?? '', bad))).toThrow(
         `${stream.name} 7021, ${child.element}`,
       );
@@ -121,16 +134,26 @@ test('employees of a job make links only: whose address they have stays with the
     address: '1 Elm',
     encrypted_password: SECRET,
   });
-  const [row] = rowsOf(read(jobs, change(record, {employees: list('employee', [ann])})), 'employees') ?? [];
-  expect(row).toMatchObject({key: '7021,5', values: ['7021', '41', '5', '1', 'Ann'], attributes: '{}'});
+  const [row] =
+    rowsOf(read(jobs, change(record, {employees: list('employee', [ann])})), 'employees') ?? [];
+  expect(row).toMatchObject({
+    key: '7021,5',
+    values: ['7021', '41', '5', '1', 'Ann'],
+    attributes: '{}',
+  });
 });
 
 test('an item whose embedded parts come too is one row, its parts in attributes', () => {
   const charge = change(sampleChildRecord(childOf(jobs, 'job_charges'), '501'), {
     item: element({price: '1.0', name: 'Filter'}),
   });
-  const rowSet = read(jobs, change(sampleRecord(jobs), {job_charges: list('job_charge', [charge])}));
-  expect(rowsOf(rowSet, 'job_charges')?.[0]?.attributes).toBe('{"item":{"name":"Filter","price":"1.0"}}');
+  const rowSet = read(
+    jobs,
+    change(sampleRecord(jobs), {job_charges: list('job_charge', [charge])}),
+  );
+  expect(rowsOf(rowSet, 'job_charges')?.[0]?.attributes).toBe(
+    '{"item":{"name":"Filter","price":"1.0"}}',
+  );
 });
 
 test('a look-up is the same row whichever record brings it', () => {

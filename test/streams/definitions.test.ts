@@ -30,7 +30,8 @@ const SPECIFIED: Readonly<Record<string, string>> = {
   job_charges:
     'id job_number job_id item_id details quantity price_per_unit total discount deleted_at created_on',
   employees: 'employee_number name can_login username id active email_address',
-  time_entries: 'id job_number job_id employee_id started_on number_of_hours ended_on note billable',
+  time_entries:
+    'id job_number job_id employee_id started_on number_of_hours ended_on note billable',
   tasks: 'id name scheduled_at completed job_id',
   customer_notes: 'id customer_number customer_id note noteable_id noteable_type public',
   job_notes: 'id job_number job_id note noteable_id noteable_type public',
@@ -41,31 +42,36 @@ const SPECIFIED: Readonly<Record<string, string>> = {
   tax_entities: 'id name',
 };
 
-describe.each(allTables.map((table) => [table.name, table] as const))('the table %s', (name, table) => {
-  test('has a column for every specified field, under its name', () => {
-    expect(columnsOf(name)).toEqual(expect.arrayContaining((SPECIFIED[name] ?? 'missing').split(/\s+/)));
-  });
+describe.each(allTables.map((table) => [table.name, table] as const))(
+  'the table %s',
+  (name, table) => {
+    test('has a column for every specified field, under its name', () => {
+      expect(columnsOf(name)).toEqual(
+        expect.arrayContaining((SPECIFIED[name] ?? 'missing').split(/\s+/)),
+      );
+    });
 
-  test('tells people in one sentence what it and each column hold', () => {
-    for (const comment of [table.comment, ...table.columns.map((column) => column.comment)]) {
-      expect(comment).toMatch(/^\S.*\.$/);
-      expect(comment.length).toBeLessThan(120);
-    }
-  });
+    test('tells people in one sentence what it and each column hold', () => {
+      for (const comment of [table.comment, ...table.columns.map((column) => column.comment)]) {
+        expect(comment).toMatch(/^\S.*\.$/);
+        expect(comment.length).toBeLessThan(120);
+      }
+    });
 
-  test('names its columns with underscores, none for custom fields, QuickBooks references or secrets', () => {
-    for (const column of columnsOf(name)) {
-      expect(column).toMatch(/^[a-z][a-z0-9_]*$/);
-      expect(column).not.toMatch(/^custom_|_ref_|list_id|edit_sequence/);
-      expect(isSecret(column)).toBe(false);
-    }
-  });
+    test('names its columns with underscores, none for custom fields, QuickBooks references or secrets', () => {
+      for (const column of columnsOf(name)) {
+        expect(column).toMatch(/^[a-z][a-z0-9_]*$/);
+        expect(column).not.toMatch(/^custom_|_ref_|list_id|edit_sequence/);
+        expect(isSecret(column)).toBe(false);
+      }
+    });
 
-  test('is keyed by whole numbers', () => {
-    for (const key of table.key)
-      expect(table.columns.find((column) => column.name === key)?.type).toBe('integer');
-  });
-});
+    test('is keyed by whole numbers', () => {
+      for (const key of table.key)
+        expect(table.columns.find((column) => column.name === key)?.type).toBe('integer');
+    });
+  },
+);
 
 describe.each(allStreams.map((stream) => [stream.name, stream] as const))(
   'the stream %s',
@@ -88,25 +94,35 @@ describe.each(allStreams.map((stream) => [stream.name, stream] as const))(
         expect(columnsOf(table.name)).toEqual(
           expect.arrayContaining(Object.keys({...parentColumns, ...renamed})),
         );
-        expect(columnsOf(stream.name)).toEqual(expect.arrayContaining(Object.values(parentColumns)));
+        expect(columnsOf(stream.name)).toEqual(
+          expect.arrayContaining(Object.values(parentColumns)),
+        );
       }
     });
 
     test('fingerprints itself as int4, the same in every run', () => {
       expect(shapeOf(stream, zone)).toBe(shapeOf({...stream}, zone));
       expect(
-        Number.isInteger(shapeOf(stream, zone)) && (shapeOf(stream, zone) | 0) === shapeOf(stream, zone),
+        Number.isInteger(shapeOf(stream, zone)) &&
+          (shapeOf(stream, zone) | 0) === shapeOf(stream, zone),
       ).toBe(true);
     });
   },
 );
 
 test('there are thirteen tables', () => {
-  expect(allTables.map((table) => table.name).toSorted()).toEqual(Object.keys(SPECIFIED).toSorted());
+  expect(allTables.map((table) => table.name).toSorted()).toEqual(
+    Object.keys(SPECIFIED).toSorted(),
+  );
 });
 
 test('what others point at is swept first', () => {
-  expect(allStreams.map((stream) => stream.name)).toEqual(['employees', 'customers', 'jobs', 'tasks']);
+  expect(allStreams.map((stream) => stream.name)).toEqual([
+    'employees',
+    'customers',
+    'jobs',
+    'tasks',
+  ]);
 });
 
 test('paged are the lists that the specification pages', () => {
@@ -145,7 +161,10 @@ test('a stream that does not exist is refused with the names of those that do', 
 
 describe('the fingerprint of a stream', () => {
   const [child] = customers.children;
-  const alike = (table: MirrorTable, columns: MirrorTable['columns']): MirrorTable => ({...table, columns});
+  const alike = (table: MirrorTable, columns: MirrorTable['columns']): MirrorTable => ({
+    ...table,
+    columns,
+  });
   const [first, ...others] = jobs.table.columns.toReversed();
   const changes: Readonly<Record<string, Stream>> = {
     'a column less': {...jobs, table: alike(jobs.table, others)},

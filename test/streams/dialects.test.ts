@@ -19,7 +19,11 @@ function toDocumented(value: Value, nil: 'said' | 'left out'): Value {
       ? []
       : [{name: value.names[at] ?? '', value: toDocumented(part, nil)}],
   );
-  return {names: kept.map((part) => part.name), values: kept.map((part) => part.value), isArray: false};
+  return {
+    names: kept.map((part) => part.name),
+    values: kept.map((part) => part.value),
+    isArray: false,
+  };
 }
 
 function documented(record: Element, nil: 'said' | 'left out'): Element {
@@ -33,7 +37,11 @@ const text = fc.string({
   maxLength: 6,
 });
 const instant = fc
-  .date({min: new Date('2001-01-01T00:00:00Z'), max: new Date('2099-12-31T00:00:00Z'), noInvalidDate: true})
+  .date({
+    min: new Date('2001-01-01T00:00:00Z'),
+    max: new Date('2099-12-31T00:00:00Z'),
+    noInvalidDate: true,
+  })
   .map((date) => `${date.toISOString().slice(0, 19)}+00:00`);
 
 /** Fields of an embedded record with the names of Rails: nil, nested and lists among them. */
@@ -47,7 +55,11 @@ const {branch} = fc.letrec<{branch: Element; value: Value}>((tie) => ({
   branch: fc
     .tuple(fc.constantFrom('id', 'kind', 'job'), tie('value'), tie('value'), text)
     .map(([name, value, allocations, leaf]) =>
-      element({[name]: asNamed(value), allocations: isListOf(allocations) ? allocations : leaf, z: leaf}),
+      element({
+        [name]: asNamed(value),
+        allocations: isListOf(allocations) ? allocations : leaf,
+        z: leaf,
+      }),
     ),
 }));
 
@@ -65,7 +77,10 @@ const VALUES: Readonly<Record<ColumnType, fc.Arbitrary<Value>>> = {
   nested: fc.oneof(branch, fc.constant(list('x', []))),
 };
 
-function fieldsOf(table: MirrorTable, fixed: Readonly<Record<string, Value>>): fc.Arbitrary<Element> {
+function fieldsOf(
+  table: MirrorTable,
+  fixed: Readonly<Record<string, Value>>,
+): fc.Arbitrary<Element> {
   const fields = table.columns
     .filter(({name}) => !(name in fixed))
     .map(({name, type}) => [name, fc.option(VALUES[type], {nil: null})] as const);

@@ -11,27 +11,48 @@ import {element, timeZone} from './sample-record.ts';
 const hashOf = (fields: Readonly<Record<string, Value>>): string =>
   readRows(tasks, element({id: '1', ...fields}), {timeZone}).row.hash;
 
-const ALIKE: readonly [string, Readonly<Record<string, Value>>, Readonly<Record<string, Value>>][] = [
-  ['a decimal with zeros behind it', {duration: '275.10'}, {duration: '275.1'}],
-  ['a decimal with an exponent', {duration: '1.5e3'}, {duration: '1500.00'}],
-  ['a zero with a sign', {duration: '-0.0'}, {duration: '0'}],
-  ['one moment under two offsets', {ends_at: '2031-01-04T09:00:00-05:00'}, {ends_at: '2031-01-04T14:00:00Z'}],
+const ALIKE: readonly [string, Readonly<Record<string, Value>>, Readonly<Record<string, Value>>][] =
   [
-    'a moment with a fraction of zero',
-    {ends_at: '2031-01-04T09:00:00.000-05:00'},
-    {ends_at: '2031-01-04T09:00:00-05:00'},
-  ],
-  ['a moment as text of the zone', {ends_at: '1/4/2031 09:00am'}, {ends_at: '2031-01-04T09:00:00-05:00'}],
-  ['CRLF and LF in a column', {name: 'a\r\nb\rc'}, {name: 'a\nb\nc'}],
-  ['CRLF and LF in attributes', {other: 'a\r\nb\rc'}, {other: 'a\nb\nc'}],
-  ['CRLF and LF deep in attributes', {other: element({a: 'b\r\n'})}, {other: element({a: 'b\n'})}],
-  ['1 and true', {completed: '1'}, {completed: 'true'}],
-  ['a field that is nil and one not sent', {name: null, other: null}, {}],
-  ['an empty text and nil where no text is expected', {duration: '', ends_at: ''}, {duration: null}],
-  ['an empty branch and none', {other: {names: [], values: [], isArray: true}}, {}],
-];
+    ['a decimal with zeros behind it', {duration: '275.10'}, {duration: '275.1'}],
+    ['a decimal with an exponent', {duration: '1.5e3'}, {duration: '1500.00'}],
+    ['a zero with a sign', {duration: '-0.0'}, {duration: '0'}],
+    [
+      'one moment under two offsets',
+      {ends_at: '2031-01-04T09:00:00-05:00'},
+      {ends_at: '2031-01-04T14:00:00Z'},
+    ],
+    [
+      'a moment with a fraction of zero',
+      {ends_at: '2031-01-04T09:00:00.000-05:00'},
+      {ends_at: '2031-01-04T09:00:00-05:00'},
+    ],
+    [
+      'a moment as text of the zone',
+      {ends_at: '1/4/2031 09:00am'},
+      {ends_at: '2031-01-04T09:00:00-05:00'},
+    ],
+    ['CRLF and LF in a column', {name: 'a\r\nb\rc'}, {name: 'a\nb\nc'}],
+    ['CRLF and LF in attributes', {other: 'a\r\nb\rc'}, {other: 'a\nb\nc'}],
+    [
+      'CRLF and LF deep in attributes',
+      {other: element({a: 'b\r\n'})},
+      {other: element({a: 'b\n'})},
+    ],
+    ['1 and true', {completed: '1'}, {completed: 'true'}],
+    ['a field that is nil and one not sent', {name: null, other: null}, {}],
+    [
+      'an empty text and nil where no text is expected',
+      {duration: '', ends_at: ''},
+      {duration: null},
+    ],
+    ['an empty branch and none', {other: {names: [], values: [], isArray: true}}, {}],
+  ];
 
-const DIFFERENT: readonly [string, Readonly<Record<string, Value>>, Readonly<Record<string, Value>>][] = [
+const DIFFERENT: readonly [
+  string,
+  Readonly<Record<string, Value>>,
+  Readonly<Record<string, Value>>,
+][] = [
   ['nil and empty in a column', {name: null}, {name: ''}],
   ['nil and empty in attributes', {other: null}, {other: ''}],
   ['empty and an equals sign', {name: ''}, {name: '='}],
@@ -40,8 +61,16 @@ const DIFFERENT: readonly [string, Readonly<Record<string, Value>>, Readonly<Rec
   ['texts cut at another place', {name: 'a', description: 'b'}, {name: 'ab', description: ''}],
   ['two decimals', {duration: '10'}, {duration: '1'}],
   ['a decimal and its negative', {duration: '-1'}, {duration: '1'}],
-  ['a local time in winter and in summer', {ends_at: '1/4/2031 09:00am'}, {ends_at: '7/4/2031 09:00am'}],
-  ['moments a millisecond apart', {ends_at: '2031-01-04T14:00:00.001Z'}, {ends_at: '2031-01-04T14:00:00Z'}],
+  [
+    'a local time in winter and in summer',
+    {ends_at: '1/4/2031 09:00am'},
+    {ends_at: '7/4/2031 09:00am'},
+  ],
+  [
+    'moments a millisecond apart',
+    {ends_at: '2031-01-04T14:00:00.001Z'},
+    {ends_at: '2031-01-04T14:00:00Z'},
+  ],
   ['blanks around a text', {name: ' a'}, {name: 'a'}],
   ['a backslash and a line break in attributes', {other: '\\r'}, {other: '\n'}],
   ['false and nothing', {completed: 'false'}, {}],
@@ -56,9 +85,12 @@ test.each(DIFFERENT)('%s mean different things', (_what, one, other) => {
 });
 
 test('no two rows of texts have one meaning by the way they are joined', () => {
-  const cell = fc.option(fc.string({unit: fc.constantFrom('=', 'a', '\n', '\u0001'), maxLength: 3}), {
-    nil: null,
-  });
+  const cell = fc.option(
+    fc.string({unit: fc.constantFrom('=', 'a', '\n', '\u0001'), maxLength: 3}),
+    {
+      nil: null,
+    },
+  );
   const cells = fc.record({name: cell, description: cell, other: cell});
   fc.assert(
     fc.property(cells, cells, (one, other) => {
@@ -82,7 +114,8 @@ test('decimals mean the same exactly when they are the same number', () => {
       const [one, other] = pair.map((part) => {
         const text = `${part.sign}${part.digits}.${part.fraction}e${part.exponent}`;
         const exact =
-          BigInt(part.digits + part.fraction) * 10n ** BigInt(part.exponent + 3 + 4 - part.fraction.length);
+          BigInt(part.digits + part.fraction) *
+          10n ** BigInt(part.exponent + 3 + 4 - part.fraction.length);
         return {meaning: meaningOf('decimal', text), exact: part.sign === '-' ? -exact : exact};
       });
       expect(one?.meaning === other?.meaning).toBe(one?.exact === other?.exact);
@@ -94,7 +127,9 @@ test('decimals mean the same exactly when they are the same number', () => {
 test('line breaks in JSON text are normalised, escaped backslashes before an r are not', () => {
   fc.assert(
     fc.property(fc.string({unit: fc.constantFrom('\\', 'r', 'n', '\r', '\n', '"')}), (text) => {
-      expect(JSON.parse(meaningOf('nested', JSON.stringify(text)))).toBe(text.replace(/\r\n?/g, '\n'));
+      expect(JSON.parse(meaningOf('nested', JSON.stringify(text)))).toBe(
+        text.replace(/\r\n?/g, '\n'),
+      );
     }),
   );
 });

@@ -18,7 +18,9 @@ test('fields become members sorted by name, texts stay texts', () => {
 });
 
 test('nil and empty branches are left out, empty texts are kept', () => {
-  expect(json('item', element({a: null, b: '', c: list('x', []), d: element({e: null})}))).toEqual({b: ''});
+  expect(json('item', element({a: null, b: '', c: list('x', []), d: element({e: null})}))).toEqual({
+    b: '',
+  });
   expect(json('item', element({a: null}))).toBeNull();
   expect(json('items', list('item', []))).toBeNull();
 });
@@ -30,7 +32,9 @@ test('the allocations of a job read the same in both dialects', () => {
       allocations: list('allocation', [allocation(null), allocation('5001')], isArray),
       include_expenses: 'true',
     });
-  expect(json('job_allocations', allocations(false))).toEqual(json('job_allocations', allocations(true)));
+  expect(json('job_allocations', allocations(false))).toEqual(
+    json('job_allocations', allocations(true)),
+  );
   expect(json('job_allocations', allocations(true))).toEqual({
     allocations: [
       {allocation_type: 'house', amount: '0.0'},
@@ -54,11 +58,16 @@ describe('an element is an array', () => {
   ] as const;
 
   test.each(SINGULARS)('when it is %s and its one item is %s', (name, item) => {
-    for (const isArray of [true, false]) expect(json(name, list(item, ['a'], isArray))).toEqual(['a']);
+    for (const isArray of [true, false])
+      expect(json(name, list(item, ['a'], isArray))).toEqual(['a']);
   });
 
   test('when it says so, whatever its items are called', () => {
-    expect(json('crew', list('employee', ['a', null, element({b: null})]))).toEqual(['a', null, {}]);
+    expect(json('crew', list('employee', ['a', null, element({b: null})]))).toEqual([
+      'a',
+      null,
+      {},
+    ]);
   });
 
   test('when all of several items have one name', () => {
@@ -93,5 +102,7 @@ test('a name twice beside others is refused: one of the two would be lost', () =
 test('names that mean something to JavaScript are names like others', () => {
   const names = ['__proto__', 'constructor', 'hasOwnProperty'];
   const odd: Element = {names, values: ['1', '2', '3'], isArray: false};
-  expect(toJson('item', odd, reading)).toBe('{"__proto__":"1","constructor":"2","hasOwnProperty":"3"}');
+  expect(toJson('item', odd, reading)).toBe(
+    '{"__proto__":"1","constructor":"2","hasOwnProperty":"3"}',
+  );
 });

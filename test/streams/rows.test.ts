@@ -36,7 +36,9 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     const sent = stream.table.columns.map(({name}) => record.values[record.names.indexOf(name)]);
     expect(row.values).toEqual(
       sent.map((value) =>
-        typeof value === 'string' ? value : JSON.stringify({shares: [{amount: '0.0', kind: 'house'}]}),
+        typeof value === 'string'
+          ? value
+          : JSON.stringify({shares: [{amount: '0.0', kind: 'house'}]}),
       ),
     );
   });
@@ -48,15 +50,24 @@ describe.each(streams)('a record of %s', (_name, stream) => {
   });
 
   test('makes the same rows when its fields come in another order', () => {
-    const turned = {...record, names: record.names.toReversed(), values: record.values.toReversed()};
+    const turned = {
+      ...record,
+      names: record.names.toReversed(),
+      values: record.values.toReversed(),
+    };
     expect(read(stream, turned)).toEqual(read(stream, record));
   });
 
   test('means the same with a secret changed, and something else with any other field changed', () => {
     expect(hashOf(stream, change(record, {token: 'another'}))).toBe(hashOf(stream, record));
     expect(hashOf(stream, change(record, {unheard_of: 'else'}))).not.toBe(hashOf(stream, record));
-    for (const {name} of stream.table.columns.filter((column) => !(column.name in stream.derived))) {
-      const without = change(record, {[name]: null, [stream.key]: name === stream.key ? '7022' : '7021'});
+    for (const {name} of stream.table.columns.filter(
+      (column) => !(column.name in stream.derived),
+    )) {
+      const without = change(record, {
+        [name]: null,
+        [stream.key]: name === stream.key ? '7022' : '7021',
+      });
       expect(hashOf(stream, without), name).not.toBe(hashOf(stream, record));
     }
   });
@@ -109,7 +120,9 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     for (const text of ['a\0b', 'a\ud800b']) {
       expect(() => read(stream, change(record, {name: text}))).toThrow(RecordError);
       expect(() => read(stream, change(record, {unheard_of: text}))).toThrow(RecordError);
-      expect(() => read(stream, change(record, {unheard_of: element({deep: text})}))).toThrow(/field deep: /);
+      expect(() => read(stream, change(record, {unheard_of: element({deep: text})}))).toThrow(
+        /field deep: /,
+      );
     }
   });
 });
@@ -120,7 +133,9 @@ test('a job knows the number of its customer from the embedded customer, of whic
   const row = withCustomer(element({id: '9', customer_number: '0380', name: 'Ann', token: SECRET}));
   expect(cellOf(jobs.table, row, 'customer_number')).toBe('380');
   expect(JSON.parse(row.attributes)).not.toHaveProperty('customer');
-  expect(withCustomer(element({id: '9', customer_number: '380', name: 'Bea'})).hash).toEqual(row.hash);
+  expect(withCustomer(element({id: '9', customer_number: '380', name: 'Bea'})).hash).toEqual(
+    row.hash,
+  );
   expect(cellOf(jobs.table, withCustomer(undefined), 'customer_number')).toBeNull();
   expect(cellOf(jobs.table, withCustomer(null), 'customer_number')).toBeNull();
   expect(() => withCustomer(element({customer_number: 'x'}))).toThrow(
@@ -162,7 +177,10 @@ test('every secret of the observed records is dropped', () => {
   const secrets =
     `token remember_me_token password_digest encrypted_password password_salt remember_token api_key apikey
     remember_me_token_expires_at password stripe_customer_id`.split(/\s+/);
-  const record = change(sampleRecord(employees), Object.fromEntries(secrets.map((name) => [name, SECRET])));
+  const record = change(
+    sampleRecord(employees),
+    Object.fromEntries(secrets.map((name) => [name, SECRET])),
+  );
   expect(read(employees, record)).toEqual(read(employees, sampleRecord(employees)));
 });
 

@@ -19,8 +19,14 @@ export function list(item: string, items: readonly Value[], isArray = true): Ele
 }
 
 /** The same record with fields set, added or, where undefined, left out. */
-export function change(record: Element, fields: Readonly<Record<string, Value | undefined>>): Element {
-  const kept = record.names.map((name, at): [string, Value | undefined] => [name, record.values[at]]);
+export function change(
+  record: Element,
+  fields: Readonly<Record<string, Value | undefined>>,
+): Element {
+  const kept = record.names.map((name, at): [string, Value | undefined] => [
+    name,
+    record.values[at],
+  ]);
   const merged = Object.entries({...Object.fromEntries(kept), ...fields});
   return element(
     Object.fromEntries(merged.filter((entry): entry is [string, Value] => entry[1] !== undefined)),
@@ -63,7 +69,10 @@ export function sampleChild(child: Child): Element {
 
 /** One embedded record with this id; it does not name its parent. */
 export function sampleChildRecord(child: Child, id: string): Element {
-  const parents = Object.keys(child.parentColumns).map((name): [string, undefined] => [name, undefined]);
+  const parents = Object.keys(child.parentColumns).map((name): [string, undefined] => [
+    name,
+    undefined,
+  ]);
   return change(sampleFields(child.table), {id, api_token: SECRET, ...Object.fromEntries(parents)});
 }
 
@@ -71,12 +80,20 @@ function sampleFields(table: MirrorTable): Element {
   return element(Object.fromEntries(table.columns.map(({name, type}) => [name, VALUES[type]])));
 }
 
-export const read = (stream: Stream, record: Element): RowSet => readRows(stream, record, {timeZone});
+export const read = (stream: Stream, record: Element): RowSet =>
+  readRows(stream, record, {timeZone});
 export const hashOf = (stream: Stream, record: Element): string => read(stream, record).row.hash;
-export const allRows = ({row, children}: RowSet): Row[] => [row, ...children.flatMap((child) => child.rows)];
+export const allRows = ({row, children}: RowSet): Row[] => [
+  row,
+  ...children.flatMap((child) => child.rows),
+];
 export const rowsOf = (rowSet: RowSet, name: string): readonly Row[] | undefined =>
   rowSet.children.find(({element}) => element === name)?.rows;
-export const cellOf = (table: MirrorTable, row: Row | undefined, name: string): string | null | undefined =>
+export const cellOf = (
+  table: MirrorTable,
+  row: Row | undefined,
+  name: string,
+): string | null | undefined =>
   row?.values[table.columns.findIndex((column) => column.name === name)];
 export const childOf = (stream: Stream, name: string): Child => {
   const child = stream.children.find((candidate) => candidate.element === name);

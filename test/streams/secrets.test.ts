@@ -13,31 +13,58 @@ test.each(
   expect(isSecret(name)).toBe(true);
 });
 
-test.each('name username key item_id notes description customer_id status api tokyo pas'.split(' '))(
-  '%s is not the name of a secret',
-  (name) => {
-    expect(isSecret(name)).toBe(false);
-  },
-);
+test.each(
+  'name username key item_id notes description customer_id status api tokyo pas'.split(' '),
+)('%s is not the name of a secret', (name) => {
+  expect(isSecret(name)).toBe(false);
+});
 
 const REDACTED: readonly [string, string, string][] = [
   ['dashed', '<password-salt>hunter2</password-salt>', '<password-salt>[secret]</password-salt>'],
-  ['underscored', '<password_salt>hunter2</password_salt>', '<password_salt>[secret]</password_salt>'],
+  [
+    'underscored',
+    '<password_salt>hunter2</password_salt>',
+    '<password_salt>[secret]</password_salt>',
+  ],
   ['in capitals', '<Token>hunter2</TOKEN>', '<Token>[secret]</TOKEN>'],
   ['typed', '<token type="string">hunter2</token>', '<token type="string">[secret]</token>'],
   ['nil', '<a><token nil="true"/><b>1</b></a>', '<a><token nil="true"/><b>1</b></a>'],
   ['empty', '<token></token><b>1</b>', '<token></token><b>1</b>'],
-  ['with elements inside', '<token><v>hunter2</v></token><b>1</b>', '<token>[secret]</token><b>1</b>'],
-  ['nested in itself', '<token><token>x</token>hunter2</token><b>1</b>', '<token>[secret]</token><b>1</b>'],
-  ['in CDATA', '<token><![CDATA[</token>hunter2]]></token><b>1</b>', '<token>[secret]</token><b>1</b>'],
-  ['behind a comment', '<token><!-- </token> -->hunter2</token><b>1</b>', '<token>[secret]</token><b>1</b>'],
-  ['with a bracket in an attribute', '<token a="/>">hunter2</token>', '<token a="[secret]">[secret]</token>'],
+  [
+    'with elements inside',
+    '<token><v>hunter2</v></token><b>1</b>',
+    '<token>[secret]</token><b>1</b>',
+  ],
+  [
+    'nested in itself',
+    '<token><token>x</token>hunter2</token><b>1</b>',
+    '<token>[secret]</token><b>1</b>',
+  ],
+  [
+    'in CDATA',
+    '<token><![CDATA[</token>hunter2]]></token><b>1</b>',
+    '<token>[secret]</token><b>1</b>',
+  ],
+  [
+    'behind a comment',
+    '<token><!-- </token> -->hunter2</token><b>1</b>',
+    '<token>[secret]</token><b>1</b>',
+  ],
+  [
+    'with a bracket in an attribute',
+    '<token a="/>">hunter2</token>',
+    '<token a="[secret]">[secret]</token>',
+  ],
   [
     'in an attribute',
     '<user api-key="hunter2" id=\'5\'>Ann</user>',
     '<user api-key="[secret]" id=\'5\'>Ann</user>',
   ],
-  ['in an attribute of a secret', '<token value="hunter2"/><b>1</b>', '<token value="[secret]"/><b>1</b>'],
+  [
+    'in an attribute of a secret',
+    '<token value="hunter2"/><b>1</b>',
+    '<token value="[secret]"/><b>1</b>',
+  ],
   ['cut in the text', '<a>1</a><token>hunt', '<a>1</a><token>[secret]'],
   ['cut in the closing tag', '<token>hunter2</tok', '<token>[secret]'],
   ['cut in the opening tag', '<a>1</a><token value="hunter2', '<a>1</a><token [secret]'],
@@ -50,9 +77,17 @@ const REDACTED: readonly [string, string, string][] = [
     "<n>5 < 6, it's</n><token>hunter2</token><x>it's</x>",
     "<n>5 < 6, it's</n><token>[secret]</token><x>it's</x>",
   ],
-  ['behind an ampersand', '<n>AT&T</n><token>hunter2</token>', '<n>AT&T</n><token>[secret]</token>'],
+  [
+    'behind an ampersand',
+    '<n>AT&T</n><token>hunter2</token>',
+    '<n>AT&T</n><token>[secret]</token>',
+  ],
   ['with a blank before its name', '< token>hunter2</ token>', '< token>[secret]</ token>'],
-  ['in a comment', '<!-- <token>hunter2</token> --><b>1</b>', '<!-- <token>[secret]</token> --><b>1</b>'],
+  [
+    'in a comment',
+    '<!-- <token>hunter2</token> --><b>1</b>',
+    '<!-- <token>[secret]</token> --><b>1</b>',
+  ],
 ];
 
 describe('XML for the quarantine', () => {
@@ -75,8 +110,10 @@ describe('XML for the quarantine', () => {
   test('shows no secret wherever it is cut', () => {
     const xml = `<customer>\n  <name>Ann</name>\n  <remember-me-token type="string">${SECRET}</remember-me-token>\n  <city>X</city>\n</customer>`;
     const start = xml.indexOf(SECRET);
-    for (let end = 0; end <= xml.length; end++) expect(redactXml(xml.slice(0, end))).not.toMatch(/hunter?2?/);
-    for (let from = 0; from <= start; from++) expect(redactXml(xml.slice(from))).not.toContain(SECRET);
+    for (let end = 0; end <= xml.length; end++)
+      expect(redactXml(xml.slice(0, end))).not.toMatch(/hunter?2?/);
+    for (let from = 0; from <= start; from++)
+      expect(redactXml(xml.slice(from))).not.toContain(SECRET);
   });
 
   test('shows no secret with any piece of markup thrown in before it', () => {
@@ -103,7 +140,9 @@ describe('XML for the quarantine', () => {
     );
     fc.assert(
       fc.property(fc.array(piece, {maxLength: 8}), (pieces) => {
-        expect(redactXml(`${pieces.join('')}<api_token>${SECRET}</api_token>`)).not.toContain(SECRET);
+        expect(redactXml(`${pieces.join('')}<api_token>${SECRET}</api_token>`)).not.toContain(
+          SECRET,
+        );
       }),
       {numRuns: 3000},
     );

@@ -56,7 +56,11 @@ const instant = fc
 const WRITTEN: readonly (readonly [ColumnType, string, fc.Arbitrary<string>])[] = [
   // Without CR: line breaks alone mean the same here and are not equal there.
   ['text', 'text', fc.string({unit: 'binary'}).map((text) => text.replaceAll('\r', ''))],
-  ['integer', 'bigint', fc.oneof(number, fc.bigInt({min: -(2n ** 64n), max: 2n ** 64n}).map(String))],
+  [
+    'integer',
+    'bigint',
+    fc.oneof(number, fc.bigInt({min: -(2n ** 64n), max: 2n ** 64n}).map(String)),
+  ],
   ['decimal', 'numeric', number],
   ['float', 'float8', fc.oneof(number, fc.double().map(String))],
   ['boolean', 'boolean', fc.constantFrom('true', 'false', '1', '0')],

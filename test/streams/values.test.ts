@@ -134,7 +134,9 @@ test('one and zero are booleans too', () => {
 test('times without an offset are read in the zone of the account', () => {
   expect(read('instant', '7/4/31 09:00am')).toBe('2031-07-04T09:00:00-04:00');
   expect(read('instant', '01/04/2031 12:05pm')).toBe('2031-01-04T12:05:00-05:00');
-  expect(readValue('instant', '7/4/2031 9:00am', 'Europe/Berlin')).toBe('2031-07-04T09:00:00+02:00');
+  expect(readValue('instant', '7/4/2031 9:00am', 'Europe/Berlin')).toBe(
+    '2031-07-04T09:00:00+02:00',
+  );
 });
 
 test('a date is where its day begins', () => {

@@ -48,7 +48,9 @@ const specified = {
 };
 
 test('the filters are those of the specification, each with what it takes', () => {
-  expect(Object.fromEntries(allStreams.map(({name, filters}) => [name, filters]))).toEqual(specified);
+  expect(Object.fromEntries(allStreams.map(({name, filters}) => [name, filters]))).toEqual(
+    specified,
+  );
 });
 
 test('every span and every state is a window by its own word', () => {
@@ -60,9 +62,10 @@ test('every span and every state is a window by its own word', () => {
 
 describe.each(allStreams)('of $name', (stream) => {
   const given = Object.entries(stream.filters).flatMap(([filter, takes]) =>
-    (typeof takes === 'string' ? [takes === 'number' ? '3' : 'Harbor & Sons + 100 % = ü'] : takes).map(
-      (value) => [filter, value] as const,
-    ),
+    (typeof takes === 'string'
+      ? [takes === 'number' ? '3' : 'Harbor & Sons + 100 % = ü']
+      : takes
+    ).map((value) => [filter, value] as const),
   );
 
   test.each(given)('%s=%s is a window, and its name stands for it', (filter, value) => {
@@ -71,11 +74,14 @@ describe.each(allStreams)('of $name', (stream) => {
     expect(nameWindow(stream, [`${filter}=${value}`, `${filter}=${value}`])).toBe(name);
   });
 
-  test.each(Object.entries(listWindows(stream)))('%s is the name of its filter, too', (word, window) => {
-    const [[filter, value] = ['', '']] = Object.entries(window);
-    expect(readWindow(stream, word)).toEqual(window);
-    expect(nameWindow(stream, [`${filter}=${value}`])).toBe(word);
-  });
+  test.each(Object.entries(listWindows(stream)))(
+    '%s is the name of its filter, too',
+    (word, window) => {
+      const [[filter, value] = ['', '']] = Object.entries(window);
+      expect(readWindow(stream, word)).toEqual(window);
+      expect(nameWindow(stream, [`${filter}=${value}`])).toBe(word);
+    },
+  );
 
   test('all filters together have one name, in whatever order they are given', () => {
     if (given.length === 0) return;

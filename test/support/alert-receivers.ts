@@ -47,7 +47,9 @@ export async function openHttpReceiver(): Promise<TestReceiver> {
   const server: LocalServer = await listenLocally(async (request, response) => {
     const body = await text(request);
     const status = await inbox.take({path: request.url ?? '', headers: request.headers, body});
-    response.writeHead(status ?? 200, status === 302 ? {location: '/elsewhere'} : {}).end('an answer');
+    response
+      .writeHead(status ?? 200, status === 302 ? {location: '/elsewhere'} : {})
+      .end('an answer');
   });
   return Object.assign(inbox, {url: server.url, close: () => server.close()});
 }

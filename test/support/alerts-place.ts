@@ -47,8 +47,18 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
     destination: {write: (line) => void logged.push(line)},
   });
   const config = {
-    ...{keys: parseKeys(keyText), bounds: null, databaseUrl: database.url, directUrl: null, home: ''},
-    ...{smtpUrl: smtpUrl === null ? null : new Secret(smtpUrl), allowsHttp: false, allowsLinkLocal: false},
+    ...{
+      keys: parseKeys(keyText),
+      bounds: null,
+      databaseUrl: database.url,
+      directUrl: null,
+      home: '',
+    },
+    ...{
+      smtpUrl: smtpUrl === null ? null : new Secret(smtpUrl),
+      allowsHttp: false,
+      allowsLinkLocal: false,
+    },
   };
   const round = async (as: pg.Pool, means: AlertDeps['config']) => {
     await query(`UPDATE sync.alert_looks SET looked_at = now() - interval '2 minutes'`);

@@ -18,6 +18,7 @@ const options = [
 /** Starts a real browser. @throws where the machine has none: `apt-get install chromium` */
 export async function openBrowser(): Promise<Browser> {
   const executablePath = places.find(existsSync);
-  if (executablePath === undefined) throw new Error('no Chromium on this machine: apt-get install chromium');
+  if (executablePath === undefined)
+    throw new Error('no Chromium on this machine: apt-get install chromium');
   return await chromium.launch({executablePath, args: options});
 }

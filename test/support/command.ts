@@ -24,7 +24,11 @@ const compileCache = join(import.meta.dirname, '..', '..', 'node_modules', '.cac
 export const main = join(import.meta.dirname, '..', '..', 'dist', 'main.js');
 
 /** The flags with which a user's Node runs it. */
-export const nodeFlags = ['--max-semi-space-size=4', '--initial-heap-size=36', '--heap-growing-percent=50'];
+export const nodeFlags = [
+  '--max-semi-space-size=4',
+  '--initial-heap-size=36',
+  '--heap-growing-percent=50',
+];
 
 /** The command line of the program, as a user's shell has it. */
 export function programLine(...args: string[]): string[] {
@@ -32,7 +36,10 @@ export function programLine(...args: string[]): string[] {
 }
 
 /** @param env - the whole environment of the command, beside PATH */
-export function startCommand(args: readonly string[], env: Readonly<Record<string, string>>): Running {
+export function startCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Running {
   return startProgram(programLine(...args), env);
 }
 
@@ -65,7 +72,9 @@ export function startProgram(
     'data',
     note((text) => (stderr += text)),
   );
-  const ended = new Promise<Ended>((done) => child.on('close', (code) => done({code, stdout, stderr})));
+  const ended = new Promise<Ended>((done) =>
+    child.on('close', (code) => done({code, stdout, stderr})),
+  );
   const prints = (pattern: RegExp) =>
     new Promise<string>((done, failed) => {
       const look = () => {
@@ -75,7 +84,9 @@ export function startProgram(
         done(found[0]);
       };
       listeners.add(look);
-      void ended.then(() => failed(new Error(`ended without printing ${pattern}: ${stdout}${stderr}`)));
+      void ended.then(() =>
+        failed(new Error(`ended without printing ${pattern}: ${stdout}${stderr}`)),
+      );
       look();
     });
   return {process: child, ended, prints};

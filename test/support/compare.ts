@@ -38,7 +38,8 @@ export async function findDifferences(
     const rows = await readRows(client, table, moment ?? null);
     return compareSets(table, {
       rows: rows.filter(({columns}) => isCompared(owner, columns.get(key))),
-      records: owner === table ? found.filter(({fields}) => isCompared(table, fields.get(key))) : found,
+      records:
+        owner === table ? found.filter(({fields}) => isCompared(table, fields.get(key))) : found,
     });
   };
   const differences = await compare(stream.table, records);
@@ -84,9 +85,12 @@ function compareFields(
     const column = table.columns.find((candidate) => candidate.name === name);
     const held = column === undefined ? row.extra[name] : row.columns.get(name);
     if (secretName.test(name)) {
-      if (held !== undefined && held !== null) differences.push(`${place}: the secret ${name} is held`);
+      if (held !== undefined && held !== null)
+        differences.push(`${place}: the secret ${name} is held`);
     } else if (!isSame(column, sent, held)) {
-      differences.push(`${place}.${name}: sent ${JSON.stringify(sent)}, held ${JSON.stringify(held)}`);
+      differences.push(
+        `${place}.${name}: sent ${JSON.stringify(sent)}, held ${JSON.stringify(held)}`,
+      );
     }
   }
 }
@@ -100,7 +104,11 @@ function isSame(column: Column | undefined, sent: string | null, held: unknown):
   return held === sent;
 }
 
-async function readRows(client: Queryable, table: MirrorTable, moment: string | null): Promise<HeldRow[]> {
+async function readRows(
+  client: Queryable,
+  table: MirrorTable,
+  moment: string | null,
+): Promise<HeldRow[]> {
   const columns = table.columns.map((column) =>
     column.type === 'instant'
       ? `to_char("${column.name}" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "${column.name}"`

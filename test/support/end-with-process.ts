@@ -30,7 +30,8 @@ export function endWithProcess(home: string): () => void {
 function killPostgres(home: string): void {
   const pid = readPid(home);
   if (pid !== null) process.kill(pid, 'SIGQUIT');
-  for (let look = 0; look < looks && readPid(home) !== null; look++) Atomics.wait(tick, 0, 0, betweenLooksMs);
+  for (let look = 0; look < looks && readPid(home) !== null; look++)
+    Atomics.wait(tick, 0, 0, betweenLooksMs);
   rmSync(home, {recursive: true, force: true});
 }
 

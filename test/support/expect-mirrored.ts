@@ -23,7 +23,8 @@ export async function readLastWrites(databaseUrl: string): Promise<unknown[]> {
     const writes: unknown[] = [];
     for (const {name} of allTables) {
       writes.push(
-        (await client.query(`SELECT count(*), max(xmin::text::bigint) FROM warehouse."${name}"`)).rows[0],
+        (await client.query(`SELECT count(*), max(xmin::text::bigint) FROM warehouse."${name}"`))
+          .rows[0],
       );
     }
     return writes;

@@ -62,7 +62,10 @@ export interface FaultyLine {
 }
 
 /** @param target - the port on 127.0.0.1 behind the line */
-export async function openFaultyLine(target: number, draw: Draw | null = null): Promise<FaultyLine> {
+export async function openFaultyLine(
+  target: number,
+  draw: Draw | null = null,
+): Promise<FaultyLine> {
   const line = new Line(target, draw);
   await line.comeUp();
   return line;
@@ -88,7 +91,9 @@ class Line implements FaultyLine {
 
   async comeUp(): Promise<void> {
     if (this.#server !== null) return;
-    const server = createServer({allowHalfOpen: true, noDelay: true}, (client) => this.#connect(client));
+    const server = createServer({allowHalfOpen: true, noDelay: true}, (client) =>
+      this.#connect(client),
+    );
     this.#server = server;
     await new Promise<void>((done, failed) =>
       server.once('error', failed).listen(this.port, '127.0.0.1', done),

@@ -13,12 +13,12 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  execFileSync(process.execPath, ['esbuild.config.ts'], {cwd: join(import.meta.dirname, '..', '..')});
+  execFileSync(process.execPath, ['esbuild.config.ts'], {
+    cwd: join(import.meta.dirname, '..', '..'),
+  });
   const setUp = new SetUp();
-  const {postgresUrl, superuserUrl, warehouseTemplate, businessTemplate, redisUrl} = await startServers(
-    setUp,
-    makers,
-  );
+  const {postgresUrl, superuserUrl, warehouseTemplate, businessTemplate, redisUrl} =
+    await startServers(setUp, makers);
   project.provide('postgresUrl', postgresUrl);
   project.provide('superuserUrl', superuserUrl);
   project.provide('warehouseTemplate', warehouseTemplate);

@@ -17,7 +17,8 @@ export async function openHoldingProxy(target: string, isHeld: RegExp): Promise<
   let holds = true;
   const {url, close, breakConnections} = await openProxy(target, {
     giveBack: (answer, response, {method, path}) => {
-      if (holds && isHeld.test(`${method} ${path}`)) answer.resume().once('end', () => held.resolve());
+      if (holds && isHeld.test(`${method} ${path}`))
+        answer.resume().once('end', () => held.resolve());
       else giveBackAsItCame(answer, response);
     },
   });

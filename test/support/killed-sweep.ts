@@ -59,7 +59,15 @@ export async function carryKilled(killed: KilledSweep): Promise<Left> {
   const pool = openPool(databaseUrl, {max: 2, applicationName: 'killed sweep'});
   const {rows} = await pool.query<{account_id: string}>('SELECT account_id FROM sync.accounts');
   const accountId = rows[0]?.account_id ?? '';
-  const work: Work = {databaseUrl, redisUrl, accountId, service, timeZone: 'America/New_York', leaseMs, dies};
+  const work: Work = {
+    databaseUrl,
+    redisUrl,
+    accountId,
+    service,
+    timeZone: 'America/New_York',
+    leaseMs,
+    dies,
+  };
   const workers = new Set<ChildProcess>();
   try {
     const target = {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'} as const;
@@ -109,7 +117,11 @@ async function comes(file: string): Promise<boolean> {
   return false;
 }
 
-async function readLeft(pool: pg.Pool, {state, sweepId, accountId}: Sweep, hasDied: boolean): Promise<Left> {
+async function readLeft(
+  pool: pg.Pool,
+  {state, sweepId, accountId}: Sweep,
+  hasDied: boolean,
+): Promise<Left> {
   const lines = async (sql: string, values: unknown[] = []) =>
     (await pool.query<{line: string}>(sql, values)).rows.map((row) => row.line);
   const tables = ['jobs', ...jobs.children.map(({table}) => table.name)];

@@ -13,9 +13,13 @@ export interface LocalServer {
 }
 
 /** @param address - of this machine */
-export async function listenLocally(answer: RequestListener, address = '127.0.0.1'): Promise<LocalServer> {
+export async function listenLocally(
+  answer: RequestListener,
+  address = '127.0.0.1',
+): Promise<LocalServer> {
   const server = createServer(answer);
-  const listen = async (port: number) => void (await once(server.listen(port, address), 'listening'));
+  const listen = async (port: number) =>
+    void (await once(server.listen(port, address), 'listening'));
   await listen(0);
   const {port} = server.address() as AddressInfo;
   return {

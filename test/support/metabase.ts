@@ -102,23 +102,31 @@ export class Metabase {
     const {method = '', headers} = request;
     const {pathname, searchParams} = new URL(request.url ?? '', this.url);
     this.seen.push(`${method} ${pathname}`);
-    if (headers['x-api-key'] !== adminKey) return void response.writeHead(401).end('Unauthenticated');
+    if (headers['x-api-key'] !== adminKey)
+      return void response.writeHead(401).end('Unauthenticated');
     const [, number = ''] = /\/(\d+)/.exec(pathname) ?? [];
     const route = `${method} ${pathname.replace(/\d+/, ':id')}`;
     const schema = bodies[route as keyof typeof bodies];
     const parsed = schema?.safeParse(JSON.parse(text));
-    if (parsed?.success === false) return void response.writeHead(400).end(z.prettifyError(parsed.error));
+    if (parsed?.success === false)
+      return void response.writeHead(400).end(z.prettifyError(parsed.error));
     try {
       const result = await this.#serve(route, Number(number), parsed?.data ?? null, searchParams);
       if (result === undefined) response.writeHead(404).end('Not found.');
-      else response.writeHead(200, {'content-type': 'application/json'}).end(JSON.stringify(result));
+      else
+        response.writeHead(200, {'content-type': 'application/json'}).end(JSON.stringify(result));
     } catch (error) {
       response.writeHead(400).end(JSON.stringify({message: String(error)}));
     }
   }
 
   /** @returns undefined where there is no such thing */
-  async #serve(route: string, at: number, body: unknown, search: URLSearchParams): Promise<unknown> {
+  async #serve(
+    route: string,
+    at: number,
+    body: unknown,
+    search: URLSearchParams,
+  ): Promise<unknown> {
     switch (route) {
       case 'GET /api/database':
         return {data: [...this.databases.values()]};
@@ -148,7 +156,11 @@ export class Metabase {
       case 'GET /api/collection':
         return [
           {id: 'root', name: 'Our analytics'},
-          ...[...this.collections.values()].map((each) => ({...each, location: '/', archived: false})),
+          ...[...this.collections.values()].map((each) => ({
+            ...each,
+            location: '/',
+            archived: false,
+          })),
         ];
       case 'POST /api/collection':
         return this.#keep(this.collections, body as Body<'POST /api/collection'>);
@@ -192,7 +204,10 @@ export class Metabase {
     }
   }
 
-  #keep<Kept extends {readonly id: number}>(held: Map<number, Kept>, given: Omit<Kept, 'id'>): Kept {
+  #keep<Kept extends {readonly id: number}>(
+    held: Map<number, Kept>,
+    given: Omit<Kept, 'id'>,
+  ): Kept {
     const kept = {...given, id: ++this.#last} as Kept;
     held.set(kept.id, kept);
     return kept;
@@ -211,7 +226,8 @@ export class Metabase {
 
   /** A card below zero is a new one; a card that there is not is refused. */
   #place(given: Dashcard): Dashcard {
-    if (given.card_id != null && !this.cards.has(given.card_id)) throw new Error(`no card ${given.card_id}`);
+    if (given.card_id != null && !this.cards.has(given.card_id))
+      throw new Error(`no card ${given.card_id}`);
     const placed = {...given, series: given.series ?? []};
     return placed.id < 0 ? {...placed, id: ++this.#last} : placed;
   }

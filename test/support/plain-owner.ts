@@ -48,8 +48,12 @@ export async function makePlainOwner(adminUrl: string): Promise<Logins> {
     if (mayCreateRoles && rows[0]?.isNew === true)
       await superuser.query(`ALTER ROLE ${owner} SET createrole_self_grant = 'set, inherit'`);
     else
-      for (const role of ['reader', 'author', 'worker', 'assistant'].map((name) => `fieldmirror_${name}`))
-        await superuser.query(`CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO ${owner} WITH ADMIN OPTION`);
+      for (const role of ['reader', 'author', 'worker', 'assistant'].map(
+        (name) => `fieldmirror_${name}`,
+      ))
+        await superuser.query(
+          `CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO ${owner} WITH ADMIN OPTION`,
+        );
     for (const statement of beyondAnOwner) await superuser.query(statement);
   });
   return {ownerUrl: withLogin(adminUrl, owner, password), superuserUrl};

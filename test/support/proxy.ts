@@ -1,6 +1,11 @@
 // Stands between us and a service: requests go on as they came, and so do the answers, but for what a test wants.
 
-import {type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse} from 'node:http';
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http';
 import {buffer} from 'node:stream/consumers';
 import {type LocalServer, listenLocally} from './local-server.ts';
 

@@ -37,13 +37,17 @@ export interface ManyRedises {
 export const password = 'canary@word/1';
 export const encodedPassword = encodeURIComponent(password);
 
-export async function openAccess(setUp: SetUp, {isTls}: {readonly isTls: boolean}): Promise<RedisAccess> {
+export async function openAccess(
+  setUp: SetUp,
+  {isTls}: {readonly isTls: boolean},
+): Promise<RedisAccess> {
   const certificatePath = isTls ? await makeCertificate(setUp) : null;
   const ca = certificatePath === null ? null : readFileSync(certificatePath);
   return {
     scheme: isTls ? 'rediss' : 'redis',
     certificatePath,
-    listen: (port) => (certificatePath === null ? [`port ${port}`] : listenTls(port, certificatePath)),
+    listen: (port) =>
+      certificatePath === null ? [`port ${port}`] : listenTls(port, certificatePath),
     ask: async (port, secret, ...[command = '', ...args]) => {
       const redis = new Redis({
         ...{host: '127.0.0.1', port, password: secret, enableReadyCheck: false},
@@ -79,7 +83,16 @@ async function makeCertificate(setUp: SetUp): Promise<string> {
     (path) => rm(path, {recursive: true, force: true}),
   );
   const path = join(folder, 'certificate.pem');
-  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const kind = [
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-days',
+    '2',
+  ];
   const names = ['-subj', '/CN=queue', '-addext', 'subjectAltName=IP:127.0.0.1'];
   const files = ['-keyout', keyPathOf(path), '-out', path];
   execFileSync('openssl', ['req', ...kind, ...names, ...files], {stdio: 'ignore'});

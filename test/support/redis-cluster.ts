@@ -2,7 +2,13 @@ import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {vi} from 'vitest';
 import {freePorts} from './free-ports.ts';
-import {encodedPassword, type ManyRedises, openAccess, password, type RedisAccess} from './redis-access.ts';
+import {
+  encodedPassword,
+  type ManyRedises,
+  openAccess,
+  password,
+  type RedisAccess,
+} from './redis-access.ts';
 import {type RedisProcess, runRedis} from './redis-process.ts';
 import {SetUp} from './set-up.ts';
 
@@ -68,7 +74,11 @@ async function run(access: RedisAccess, {port, busPort}: Member): Promise<RedisP
       ...(access.certificatePath === null ? [] : ['tls-cluster yes']),
       ...[`dir ${folder}`, 'save ""', 'appendonly yes', 'bind 127.0.0.1'],
       ...[`requirepass ${password}`, `masterauth ${password}`],
-      ...['cluster-enabled yes', `cluster-port ${busPort}`, `cluster-node-timeout ${nodeTimeoutMs}`],
+      ...[
+        'cluster-enabled yes',
+        `cluster-port ${busPort}`,
+        `cluster-node-timeout ${nodeTimeoutMs}`,
+      ],
       ...['cluster-replica-validity-factor 0', 'repl-diskless-sync-delay 0'],
     ];
     await writeFile(path, `${lines.join('\n')}\n`);
@@ -103,13 +113,17 @@ async function expectOfAll(
   expected: string,
 ): Promise<void> {
   const check = async ({port}: Member) => {
-    if (!String(await ask(port, ...question)).includes(expected)) throw new Error(`not yet: ${expected}`);
+    if (!String(await ask(port, ...question)).includes(expected))
+      throw new Error(`not yet: ${expected}`);
   };
   for (const member of members) await vi.waitFor(() => check(member), patience);
 }
 
 /** @returns the ports of each primary and of its replica where that is well, the pair with our keys first */
-async function listPairs(asked: number, ask: Ask): Promise<[primary: number, replica: number | undefined][]> {
+async function listPairs(
+  asked: number,
+  ask: Ask,
+): Promise<[primary: number, replica: number | undefined][]> {
   const ours = Number(await ask(asked, 'CLUSTER', 'KEYSLOT', '{fieldmirror}'));
   type Range = [first: number, last: number, primary: [string, number], replica?: [string, number]];
   const ranges = (await ask(asked, 'CLUSTER', 'SLOTS')) as Range[];

@@ -2,7 +2,13 @@ import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {vi} from 'vitest';
 import {freePorts} from './free-ports.ts';
-import {encodedPassword, type ManyRedises, openAccess, password, type RedisAccess} from './redis-access.ts';
+import {
+  encodedPassword,
+  type ManyRedises,
+  openAccess,
+  password,
+  type RedisAccess,
+} from './redis-access.ts';
 import {type RedisProcess, runRedis} from './redis-process.ts';
 import {SetUp} from './set-up.ts';
 

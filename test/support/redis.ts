@@ -16,7 +16,9 @@ export async function startRedis(): Promise<TestRedis | null> {
     const url = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
     return {url, stop: async () => void (await container.stop())};
   } catch (cause) {
-    process.stderr.write(`no Redis in a container: ${cause instanceof Error ? cause.message : cause}\n`);
+    process.stderr.write(
+      `no Redis in a container: ${cause instanceof Error ? cause.message : cause}\n`,
+    );
     return null;
   }
 }

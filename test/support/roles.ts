@@ -17,5 +17,7 @@ export async function makeRole(name: string, rest = ''): Promise<void> {
 
 /** Removes roles that own nothing any more, and have no right of their own; those that are not there are passed over. */
 export async function dropRoles(...names: readonly string[]): Promise<void> {
-  await withClient(inject('superuserUrl'), (admin) => admin.query(`DROP ROLE IF EXISTS ${names.join(', ')}`));
+  await withClient(inject('superuserUrl'), (admin) =>
+    admin.query(`DROP ROLE IF EXISTS ${names.join(', ')}`),
+  );
 }

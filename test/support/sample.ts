@@ -77,7 +77,9 @@ async function createTable(pool: pg.Pool, table: MirrorTable): Promise<void> {
     instant: 'timestamptz',
     nested: 'jsonb',
   };
-  const columns = table.columns.map(({name, type}) => `${pg.escapeIdentifier(name)} ${types[type]}`);
+  const columns = table.columns.map(
+    ({name, type}) => `${pg.escapeIdentifier(name)} ${types[type]}`,
+  );
   await pool.query(`
     CREATE TABLE warehouse.${table.name} (
       row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, account_id bigint NOT NULL, external_key text,

@@ -34,7 +34,9 @@ export class SetUp {
       return begun;
     } catch (cause) {
       const left = await this.#endAll();
-      throw new Error([`${name}: ${messageOf(cause)}`, ...left.map(describeLeft)].join('\n'), {cause});
+      throw new Error([`${name}: ${messageOf(cause)}`, ...left.map(describeLeft)].join('\n'), {
+        cause,
+      });
     }
   }
 

@@ -31,7 +31,13 @@ export interface Makers {
   redis(): Promise<TestRedis | null>;
 }
 
-const business = {seed: 7, customers: 60, jobs: 240, timeZone: 'America/New_York', today: '2026-11-02'};
+const business = {
+  seed: 7,
+  customers: 60,
+  jobs: 240,
+  timeZone: 'America/New_York',
+  today: '2026-11-02',
+};
 
 export const makers: Makers = {
   warehouse: migrateWarehouse,
@@ -50,12 +56,17 @@ export async function startServers(
   {warehouse, business, redis}: Makers,
 ): Promise<SharedServers> {
   const adminUrl = process.env.TEST_POSTGRES_URL ?? (await ownPostgres(setUp));
-  const {ownerUrl: postgresUrl, superuserUrl} = await setUp.step('setting up Postgres', async () => {
-    await forgoDurability(adminUrl);
-    return await makePlainOwner(adminUrl);
-  });
+  const {ownerUrl: postgresUrl, superuserUrl} = await setUp.step(
+    'setting up Postgres',
+    async () => {
+      await forgoDurability(adminUrl);
+      return await makePlainOwner(adminUrl);
+    },
+  );
   const template = async (name: string, make: (url: string) => Promise<unknown>) => {
-    await withClient(postgresUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0`));
+    await withClient(postgresUrl, (client) =>
+      client.query(`CREATE DATABASE ${name} TEMPLATE template0`),
+    );
     const url = new URL(postgresUrl);
     url.pathname = `/${name}`;
     await make(url.href);
@@ -68,5 +79,11 @@ export async function startServers(
     template('business_template', business),
   );
   const started = await setUp.step('starting Redis', redis, async (server) => server?.stop());
-  return {postgresUrl, superuserUrl, warehouseTemplate, businessTemplate, redisUrl: started?.url ?? null};
+  return {
+    postgresUrl,
+    superuserUrl,
+    warehouseTemplate,
+    businessTemplate,
+    redisUrl: started?.url ?? null,
+  };
 }

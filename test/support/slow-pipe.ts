@@ -27,11 +27,16 @@ export async function runIntoPipe(
     env: {PATH: process.env.PATH ?? '', FIELDMIRROR_ENV_FILE: '/dev/null', ...env},
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
-  const [stdout, stderr, told] = shell.stdio.slice(1) as Readable[] as [Readable, Readable, Readable];
+  const [stdout, stderr, told] = shell.stdio.slice(1) as Readable[] as [
+    Readable,
+    Readable,
+    Readable,
+  ];
   const ended = once(shell, 'close');
   const pid = once(told, 'data').then(([line]) => Number(line));
   if (stopsAt !== undefined) {
-    const stop = async (chunk: Buffer) => chunk.includes(stopsAt) && process.kill(await pid, 'SIGTERM');
+    const stop = async (chunk: Buffer) =>
+      chunk.includes(stopsAt) && process.kill(await pid, 'SIGTERM');
     stdout.on('data', (chunk: Buffer) => void stop(chunk));
   }
   const [out, error, [code]] = await Promise.all([text(stdout), text(stderr), ended]);

@@ -3,7 +3,15 @@
 // every machine gives.
 
 import {execFileSync} from 'node:child_process';
-import {chownSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync} from 'node:fs';
+import {
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
@@ -41,7 +49,9 @@ export async function openSmallDisk(): Promise<SmallDisk | null> {
     },
   );
   const {postgres} = await startPostgres(setUp, 'home');
-  const url = await setUp.step('making a warehouse on the small disk', () => makeWarehouse(postgres, folder));
+  const url = await setUp.step('making a warehouse on the small disk', () =>
+    makeWarehouse(postgres, folder),
+  );
   const ballast = join(folder, 'ballast');
   return {
     database: {url, drop: () => setUp.end()},
@@ -64,7 +74,10 @@ async function makeWarehouse(postgres: EmbeddedPostgres, folder: string): Promis
 }
 
 async function makeTablespace(adminUrl: string, place: string): Promise<void> {
-  const [data] = await run<{folder: string}>(adminUrl, `SELECT current_setting('data_directory') AS folder`);
+  const [data] = await run<{folder: string}>(
+    adminUrl,
+    `SELECT current_setting('data_directory') AS folder`,
+  );
   const {uid, gid} = statSync(data?.folder ?? '/');
   mkdirSync(place);
   chownSync(place, uid, gid);
@@ -74,7 +87,9 @@ async function makeTablespace(adminUrl: string, place: string): Promise<void> {
 
 function mount(folder: string): boolean {
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMb}m`, 'tmpfs', folder], {stdio: 'ignore'});
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMb}m`, 'tmpfs', folder], {
+      stdio: 'ignore',
+    });
     return true;
   } catch {
     return false;

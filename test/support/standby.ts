@@ -4,7 +4,11 @@ import {execFileSync} from 'node:child_process';
 import {appendFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
-import {findPrograms, type ProgramRunner, programRunner} from '../../src/postgres/embedded-process.ts';
+import {
+  findPrograms,
+  type ProgramRunner,
+  programRunner,
+} from '../../src/postgres/embedded-process.ts';
 import {freePorts} from './free-ports.ts';
 import type {OwnPostgres} from './own-postgres.ts';
 import type {SetUp} from './set-up.ts';
@@ -48,10 +52,13 @@ async function copyPrimary(
   await withClient(adminUrl, async (client) => {
     await client.query(`SELECT pg_backup_start('standby', true)`);
     execFileSync('cp', ['-a', primary, folder]);
-    const {rows} = await client.query<{label: string}>('SELECT labelfile AS label FROM pg_backup_stop()');
+    const {rows} = await client.query<{label: string}>(
+      'SELECT labelfile AS label FROM pg_backup_stop()',
+    );
     await writeFile(join(folder, 'backup_label'), rows[0]?.label ?? '');
   });
-  for (const name of ['postmaster.pid', 'postmaster.opts']) await rm(join(folder, name), {force: true});
+  for (const name of ['postmaster.pid', 'postmaster.opts'])
+    await rm(join(folder, name), {force: true});
   await writeFile(join(folder, 'standby.signal'), '');
   for (const name of ['backup_label', 'standby.signal']) await runner.own(join(folder, name));
   const {hostname, port, username, password} = new URL(adminUrl);
@@ -63,7 +70,9 @@ async function copyPrimary(
 async function makeSynchronous(adminUrl: string): Promise<void> {
   await withClient(adminUrl, async (client) => {
     const isState = async (column: string, state: string) => {
-      const {rows} = await client.query(`SELECT FROM pg_stat_replication WHERE ${column} = '${state}'`);
+      const {rows} = await client.query(
+        `SELECT FROM pg_stat_replication WHERE ${column} = '${state}'`,
+      );
       return rows.length > 0;
     };
     while (!(await isState('state', 'streaming'))) await wait(20);

@@ -73,7 +73,8 @@ export function listImports(): Import[] {
 
 /** Imports from a module that is not on a lower level, as `sweeps → push: src/sweeps/a.ts → src/push/b.ts`. */
 export function listAgainstOrder(imports: readonly Import[]): string[] {
-  const levelOf = (path: string) => levels.findIndex((level) => level.includes(moduleOf(path) ?? ''));
+  const levelOf = (path: string) =>
+    levels.findIndex((level) => level.includes(moduleOf(path) ?? ''));
   return imports
     .filter(({from, to}) => moduleOf(from) !== moduleOf(to) && levelOf(to) >= levelOf(from))
     .map(({from, to}) => `${moduleOf(from)} → ${moduleOf(to)}: ${from} → ${to}`)

@@ -33,7 +33,8 @@ export async function openToldPlace(): Promise<ToldPlace> {
   return {
     ...place,
     ...{http, alertsOf},
-    addHook: (name, options = {}) => place.addRule(name, {webhook: `${http.url}/${name}`, ...options}),
+    addHook: (name, options = {}) =>
+      place.addRule(name, {webhook: `${http.url}/${name}`, ...options}),
     rounds: async (count = 2) => {
       for (let at = 0; at < count; at++) await place.round();
     },

@@ -87,14 +87,20 @@ export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
 }
 
 async function askForSweeps({api, pool, account: {accountId}}: TestWorld): Promise<void> {
-  const {rows} = await pool.query<{number: string}>('SELECT min(job_number) AS number FROM warehouse.jobs');
+  const {rows} = await pool.query<{number: string}>(
+    'SELECT min(job_number) AS number FROM warehouse.jobs',
+  );
   // Without news a sweep has no batch to write.
   await api.jobs.update(rows[0]?.number ?? '', {name: 'Changed at the service'});
   for (const stream of ['customers', 'jobs'])
     await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'schedule'});
 }
 
-async function start(world: TestWorld, redisUrl: string | null, more: Partial<WorkerDeps>): Promise<Workers> {
+async function start(
+  world: TestWorld,
+  redisUrl: string | null,
+  more: Partial<WorkerDeps>,
+): Promise<Workers> {
   const {databaseUrl: directUrl, account} = world;
   const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
   const deps = {...world, ...more, leaseMs: 3_000, settle};

@@ -86,9 +86,19 @@ export async function openWorld(
   const deps = {pool, databaseUrl: database.url, openAccount, pageReader, log};
   const sweep: TestWorld['sweep'] = async (stream, kind = {}) => {
     const mode =
-      kind.windowName !== undefined ? 'window' : kind.recordNumber !== undefined ? 'record' : 'full';
+      kind.windowName !== undefined
+        ? 'window'
+        : kind.recordNumber !== undefined
+          ? 'record'
+          : 'full';
     const {accountId} = account;
-    const {sweepId} = await requestSweep(pool, {...kind, accountId, stream, mode, requestedBy: 'command'});
+    const {sweepId} = await requestSweep(pool, {
+      ...kind,
+      accountId,
+      stream,
+      mode,
+      requestedBy: 'command',
+    });
     return await runSweep(deps, sweepId, new AbortController().signal);
   };
   return {

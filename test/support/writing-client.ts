@@ -36,7 +36,8 @@ export function createWritingClient(transport: Transport) {
       ...client.jobs,
       create: async (customerNumber: string, fields: Fields) =>
         await jobs.create(`/customers/${toPathPart(customerNumber)}/jobs.xml`, fields),
-      update: async (number: string, fields: Fields) => await jobs.update(pathOf('jobs', number), fields),
+      update: async (number: string, fields: Fields) =>
+        await jobs.update(pathOf('jobs', number), fields),
       remove: async (number: string) => await jobs.remove(pathOf('jobs', number)),
     },
     jobCharges: {
@@ -52,7 +53,8 @@ export function createWritingClient(transport: Transport) {
     tasks: {
       ...client.tasks,
       create: (fields: Fields) => tasks.create('/tasks.xml', fields),
-      update: async (number: string, fields: Fields) => await tasks.update(pathOf('tasks', number), fields),
+      update: async (number: string, fields: Fields) =>
+        await tasks.update(pathOf('tasks', number), fields),
       remove: async (number: string) => await tasks.remove(pathOf('tasks', number)),
     },
     timeEntries: nested(
@@ -94,9 +96,16 @@ function nested(reads: Reads, writes: Writes, list: string) {
   };
 }
 
-function writesOf(transport: Transport, {list, item}: {readonly list: string; readonly item: Resource}) {
+function writesOf(
+  transport: Transport,
+  {list, item}: {readonly list: string; readonly item: Resource},
+) {
   const names = {list, item};
-  const send = async (method: 'POST' | 'PUT', path: string, fields: Fields): Promise<WriteResult> => {
+  const send = async (
+    method: 'POST' | 'PUT',
+    path: string,
+    fields: Fields,
+  ): Promise<WriteResult> => {
     const body = encodeDocument(item, writableOf(item), fields);
     return await sendWrite(transport, {method, path, body}, names);
   };
@@ -124,6 +133,9 @@ export function writableOf(element: Resource): WritableFields {
   const {fields, writable} = resource;
   const types = new Map(fields.map(({name, type}) => [name, kinds[type] ?? 'text']));
   return new Map(
-    [...writable].map((name) => [name, name.endsWith('_ids') ? 'ids' : (types.get(name) ?? 'text')]),
+    [...writable].map((name) => [
+      name,
+      name.endsWith('_ids') ? 'ids' : (types.get(name) ?? 'text'),
+    ]),
   );
 }

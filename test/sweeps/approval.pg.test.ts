@@ -38,7 +38,9 @@ test('once approved each is asked for again, and what is gone is marked, however
   await approveSweep(place.world.pool, sweepId);
   expect(await place.sweep()).toMatchObject({state: 'uncertified', counts: {tombstoned: 80}});
   expect(await place.deleted()).toEqual(range(81, 160));
-  expect(place.script.questions.map(({kind}) => kind)).toEqual(Array.from({length: 80}, () => 'record'));
+  expect(place.script.questions.map(({kind}) => kind)).toEqual(
+    Array.from({length: 80}, () => 'record'),
+  );
   expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 0}});
 });
 

@@ -22,7 +22,8 @@ const changes: (() => Promise<unknown>)[] = [
   async () => {},
   () => world.api.customers.update('3', {phone_number: '555-0103'}),
   () => world.api.jobNotes.create('5', {note: 'Gate code at the desk'}),
-  () => world.api.jobCharges.create('5', {details: 'Filter', quantity: '2', price_per_unit: '19.50'}),
+  () =>
+    world.api.jobCharges.create('5', {details: 'Filter', quantity: '2', price_per_unit: '19.50'}),
   () => world.api.customers.create({name: 'Willow Laundry'}),
   () => world.api.jobs.remove('7'),
   () => world.api.jobs.update('8', {name: 'Second visit'}),
@@ -36,7 +37,9 @@ beforeAll(async () => {
   for (const change of changes) {
     await change();
     await world.sweepAll();
-    const {rows} = await world.pool.query<{at: string}>('SELECT max(ended_at) AS at FROM sync.sweeps');
+    const {rows} = await world.pool.query<{at: string}>(
+      'SELECT max(ended_at) AS at FROM sync.sweeps',
+    );
     const truth = new Map<string, readonly TrueRecord[]>();
     for (const stream of allStreams) truth.set(stream.name, await readTruth(service, stream));
     moments.push({at: rows[0]?.at ?? '', truth});
@@ -68,9 +71,10 @@ test('one moment is not like another: what was compared did change', async () =>
   const last = moments.at(-1);
   for (const stream of allStreams.filter(({name}) => name !== 'employees')) {
     const records = first?.truth.get(stream.name) ?? [];
-    expect(await findDifferences(world.pool, stream, records, {moment: last?.at}), stream.name).not.toEqual(
-      [],
-    );
+    expect(
+      await findDifferences(world.pool, stream, records, {moment: last?.at}),
+      stream.name,
+    ).not.toEqual([]);
   }
 });
 
@@ -86,6 +90,7 @@ test('every sweep of an unchanged service is certified, and writes no row and no
     return counts;
   };
   const before = await written();
-  for (const {name} of allStreams) expect(await world.sweep(name)).toMatchObject({state: 'certified'});
+  for (const {name} of allStreams)
+    expect(await world.sweep(name)).toMatchObject({state: 'certified'});
   expect(await written()).toEqual(before);
 });

@@ -14,7 +14,8 @@ afterEach(async () => {
   place = null;
 });
 
-const capWords = /the list showed 30 records, from \d+ to \d+, and 30 more live outside of these numbers/;
+const capWords =
+  /the list showed 30 records, from \d+ to \d+, and 30 more live outside of these numbers/;
 
 describe.each([
   ['the oldest', range(1, 30)],

@@ -5,16 +5,19 @@ import {planSchedules} from '../../src/sweeps/default-schedules.ts';
 const now = new Date('2026-11-02T17:20:00Z');
 const zones = ['America/New_York', 'Europe/Berlin', 'Asia/Kathmandu', 'UTC'];
 
-test.each(zones)('full sweeps come in the night of %s, from three to a little after five', (timeZone) => {
-  for (let accountId = 0; accountId < 50; accountId++) {
-    for (const {name, firstDueAt} of planSchedules(now, timeZone, String(accountId))) {
-      if (!name.includes('nightly')) continue;
-      const format = new Intl.DateTimeFormat('en', {timeZone, hour: 'numeric', hourCycle: 'h23'});
-      expect(Number(format.format(new Date(firstDueAt)))).toBeGreaterThanOrEqual(3);
-      expect(Number(format.format(new Date(firstDueAt)))).toBeLessThanOrEqual(5);
+test.each(zones)(
+  'full sweeps come in the night of %s, from three to a little after five',
+  (timeZone) => {
+    for (let accountId = 0; accountId < 50; accountId++) {
+      for (const {name, firstDueAt} of planSchedules(now, timeZone, String(accountId))) {
+        if (!name.includes('nightly')) continue;
+        const format = new Intl.DateTimeFormat('en', {timeZone, hour: 'numeric', hourCycle: 'h23'});
+        expect(Number(format.format(new Date(firstDueAt)))).toBeGreaterThanOrEqual(3);
+        expect(Number(format.format(new Date(firstDueAt)))).toBeLessThanOrEqual(5);
+      }
     }
-  }
-});
+  },
+);
 
 test('every schedule is due within its first interval, and not at once', () => {
   for (const accountId of ['1', '2', '200', '9007199254740991']) {
@@ -40,7 +43,9 @@ test.each([
   });
   for (const {name, firstDueAt, everyMs} of planSchedules(new Date(before), timeZone)) {
     if (!name.includes('nightly')) continue;
-    const turns = Array.from({length: 5}, (_, at) => format.format(Date.parse(firstDueAt) + at * everyMs));
+    const turns = Array.from({length: 5}, (_, at) =>
+      format.format(Date.parse(firstDueAt) + at * everyMs),
+    );
     expect(new Set(turns.map((turn) => turn.slice(0, 10))).size, name).toBe(5);
     for (const turn of turns) expect(Number(/(\d\d):/.exec(turn)?.[1])).toBeLessThanOrEqual(6);
   }
@@ -49,7 +54,9 @@ test.each([
 test('two hundred accounts of one zone do not come round at the same moments', () => {
   const minutes = new Map<string, number>();
   for (let accountId = 1; accountId <= 200; accountId++) {
-    const nightly = planSchedules(now, 'UTC', String(accountId)).find(({name}) => name === 'jobs nightly');
+    const nightly = planSchedules(now, 'UTC', String(accountId)).find(
+      ({name}) => name === 'jobs nightly',
+    );
     const minute = nightly?.firstDueAt.slice(0, 16) ?? '';
     minutes.set(minute, (minutes.get(minute) ?? 0) + 1);
   }

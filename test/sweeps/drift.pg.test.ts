@@ -40,7 +40,9 @@ async function sweep(): Promise<void> {
 
 async function events(): Promise<string[]> {
   const {rows} = await world.pool.query('SELECT * FROM sync.field_events ORDER BY event_id');
-  return rows.map(({table_name, field, kind, detail}) => `${table_name}.${field} ${kind}: ${detail}`);
+  return rows.map(
+    ({table_name, field, kind, detail}) => `${table_name}.${field} ${kind}: ${detail}`,
+  );
 }
 
 async function field(name: string) {
@@ -127,9 +129,10 @@ describe('a field', () => {
       column_name: null,
       filled_share: null,
     });
-    const {rows} = await world.pool.query('SELECT string_agg(row::text, $1) AS all FROM sync.fields AS row', [
-      '',
-    ]);
+    const {rows} = await world.pool.query(
+      'SELECT string_agg(row::text, $1) AS all FROM sync.fields AS row',
+      [''],
+    );
     expect(rows[0].all).not.toContain('hunter2');
     expect(await extra()).toEqual([{}]);
   });

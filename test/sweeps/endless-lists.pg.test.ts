@@ -17,7 +17,12 @@ const listBounds = {multiple: 3, least: 10, unknown: 200, beyond: 20};
 async function sweep(requestedBy: 'schedule' | 'command') {
   const {world} = place;
   const {accountId} = world.account;
-  const {sweepId} = await requestSweep(world.pool, {accountId, stream: 'jobs', mode: 'full', requestedBy});
+  const {sweepId} = await requestSweep(world.pool, {
+    accountId,
+    stream: 'jobs',
+    mode: 'full',
+    requestedBy,
+  });
   const deps = {...world, batchRecords: 30, listBounds};
   return await runSweep(deps, sweepId, new AbortController().signal);
 }

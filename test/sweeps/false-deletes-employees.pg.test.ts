@@ -18,14 +18,18 @@ test.each([
     const service = await scriptService(({url}, response) => {
       if (url?.startsWith('/employees/') === true)
         return refuse(response, 400, {body: words('Invalid employee.')});
-      if (url?.startsWith('/employees.xml') === true) response.end(list('employees', listed.map(employee)));
+      if (url?.startsWith('/employees.xml') === true)
+        response.end(list('employees', listed.map(employee)));
       return url?.startsWith('/employees.xml');
     });
     const world = await openWorld(service);
     try {
       await world.sweep('employees');
       listed = left;
-      expect(await world.sweep('employees')).toMatchObject({outcome: 'ended', counts: {tombstoned: 0}});
+      expect(await world.sweep('employees')).toMatchObject({
+        outcome: 'ended',
+        counts: {tombstoned: 0},
+      });
       const {rows} = await world.pool.query(
         'SELECT count(*)::integer FROM warehouse.employees WHERE _deleted_at IS NULL',
       );

@@ -31,7 +31,8 @@ function leave(numbers: readonly number[]): void {
   place.script.known = numbers;
 }
 
-const asked = () => place.script.questions.filter(({kind}) => kind === 'record').map(({number}) => number);
+const asked = () =>
+  place.script.questions.filter(({kind}) => kind === 'record').map(({number}) => number);
 
 async function tombstones(): Promise<Record<string, unknown>[]> {
   const {rows} = await place.world.pool.query(
@@ -153,7 +154,11 @@ describe('the breaker', () => {
   test('a role that sees less, half of the list gone and denied by number, marks nothing and asks a person', async () => {
     place = await openHeld(120);
     leave(range(61, 120));
-    expect(await place.sweep()).toMatchObject({outcome: 'ended', state: 'stopped', counts: {tombstoned: 0}});
+    expect(await place.sweep()).toMatchObject({
+      outcome: 'ended',
+      state: 'stopped',
+      counts: {tombstoned: 0},
+    });
     expect(await place.live()).toEqual(range(1, 120));
     expect(await place.reasons()).not.toEqual([]);
     const listed = await tombstones();
@@ -226,7 +231,8 @@ describe('sweeps that may not delete', () => {
     place = await openHeld(70);
     leave(range(11, 70));
     place.script.twist = ({kind}, response) =>
-      kind === 'keys' && refuse(response, 401, {body: words('Invalid Username, Account or password.')});
+      kind === 'keys' &&
+      refuse(response, 401, {body: words('Invalid Username, Account or password.')});
     expect(await place.sweep()).toMatchObject({outcome: 'failed', error: expect.any(FatalError)});
     expect(await place.deleted()).toEqual([]);
   });

@@ -59,7 +59,13 @@ test('the cost is shown by the account’s own sweeps before a freshness is set,
     stdout: expect.stringMatching(/requests each\s+time, .* a day, .* at the pace.*set for north/s),
   });
   expect(await fresh()).toEqual([
-    {name: 'customers fresh', mode: 'window', window_name: 'whole_list', every: 3_600_000, is_due: true},
+    {
+      name: 'customers fresh',
+      mode: 'window',
+      window_name: 'whole_list',
+      every: 3_600_000,
+      is_due: true,
+    },
   ]);
 
   expect(await run('sync', 'customers', '--window', 'whole_list')).toMatchObject({code: 0});
@@ -68,7 +74,9 @@ test('the cost is shown by the account’s own sweeps before a freshness is set,
   expect(pass.requests * 2).toBeLessThanOrEqual(full.requests);
   const listed = await run('schedules', 'list');
   expect(listed.stdout).toMatch(/customers fresh +│ customers, whole_list +│ 1h [^\n]*│ +72 /);
-  expect(listed.stdout).toMatch(/requests a day in all, by what the last sweeps took; \d+ not counted/);
+  expect(listed.stdout).toMatch(
+    /requests a day in all, by what the last sweeps took; \d+ not counted/,
+  );
 });
 
 test('a worker keeps the promise, status tells it, and it is taken away by its name', {
@@ -95,7 +103,9 @@ test('a worker keeps the promise, status tells it, and it is taken away by its n
   const late = await run('status');
   expect(late).toMatchObject({
     code: 1,
-    stdout: expect.stringMatching(/north, customers: .*looked at as a whole 3 h .*1 h is promised: not kept/),
+    stdout: expect.stringMatching(
+      /north, customers: .*looked at as a whole 3 h .*1 h is promised: not kept/,
+    ),
   });
   expect(await run('schedules', 'remove', 'customers fresh')).toMatchObject({code: 0});
   expect(await fresh()).toEqual([]);
@@ -111,11 +121,21 @@ test('a file of settings has the freshness in a section of its own, and tells it
     expect(await add('north')).toMatchObject({code: 0});
     await client.query(addSweep);
     await writeFile(file, 'freshness:\n  north:\n    customers: 30m\n    tasks: 60m\n');
-    const cost = /north: the whole list of customers every 30 min: 20 requests\s+each time, 960 a day/;
-    expect(await run('config', 'plan', file)).toMatchObject({code: 0, stdout: expect.stringMatching(cost)});
+    const cost =
+      /north: the whole list of customers every 30 min: 20 requests\s+each time, 960 a day/;
+    expect(await run('config', 'plan', file)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(cost),
+    });
     expect(await fresh()).toEqual([]);
-    expect(await run('config', 'apply', file)).toMatchObject({code: 0, stdout: expect.stringMatching(cost)});
-    expect(await fresh()).toMatchObject([{name: 'customers fresh', every: 1_800_000}, {name: 'tasks fresh'}]);
+    expect(await run('config', 'apply', file)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(cost),
+    });
+    expect(await fresh()).toMatchObject([
+      {name: 'customers fresh', every: 1_800_000},
+      {name: 'tasks fresh'},
+    ]);
     const {settings} = await json('config', 'export');
     expect(settings.freshness).toEqual({north: {customers: '30m', tasks: '1h'}});
     expect(Object.keys(settings.schedules.north)).not.toContain('customers fresh');
@@ -129,14 +149,23 @@ test('a file of settings has the freshness in a section of its own, and tells it
 
 const mistakes: readonly (readonly [args: readonly string[], words: RegExp])[] = [
   [['set', 'customer', '--fresh', '1h', '--yes'], /customer.*customers/],
-  [['set', 'customers', '--fresh', '30s', '--yes'], /--fresh: expected an interval of a minute or more/],
-  [['set', 'customers', '--fresh', '2m', '--yes'], /expected 7m or more, for one pass over customers takes/],
+  [
+    ['set', 'customers', '--fresh', '30s', '--yes'],
+    /--fresh: expected an interval of a minute or more/,
+  ],
+  [
+    ['set', 'customers', '--fresh', '2m', '--yes'],
+    /expected 7m or more, for one pass over customers takes/,
+  ],
   [['set', 'customers', '--fresh', '1h', '--every', '1h'], /cannot be used with option '--every/],
   [
     ['set', 'customers fresh', '--every', '1h'],
     /freshness sets this one: fieldmirror schedules set customers/,
   ],
-  [['set', 'customers', '--yes'], /--yes: .*: fieldmirror schedules set customers --fresh 1h --yes/],
+  [
+    ['set', 'customers', '--yes'],
+    /--yes: .*: fieldmirror schedules set customers --fresh 1h --yes/,
+  ],
   [
     ['set', 'jobs by hand', '--stream', 'jobs', '--every', '1h', '--yes'],
     /schedules set STREAM --fresh 1h --yes, .*leave --yes out; nothing was set/,
@@ -147,7 +176,10 @@ test('a mistake sets nothing', {timeout: 120_000}, async () => {
   expect(await add('north')).toMatchObject({code: 0});
   await client.query(addSweep);
   for (const [args, words] of mistakes)
-    expect(await run('schedules', ...args)).toMatchObject({code: 2, stderr: expect.stringMatching(words)});
+    expect(await run('schedules', ...args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(words),
+    });
   expect(await fresh()).toEqual([]);
   expect((await run('schedules', 'list')).stdout).not.toContain('jobs by hand');
 });

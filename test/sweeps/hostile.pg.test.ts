@@ -36,7 +36,10 @@ test('a record that cannot be read goes to quarantine without its secrets, and t
     if (page === 1) response.end(list('jobs', [job(1), bad, job(3)]));
     return page === 1;
   });
-  expect(await world.sweep('jobs')).toMatchObject({outcome: 'ended', counts: {records: 2, quarantined: 1}});
+  expect(await world.sweep('jobs')).toMatchObject({
+    outcome: 'ended',
+    counts: {records: 2, quarantined: 1},
+  });
   expect(await numbersOf(world)).toEqual(['1', '3']);
   const {rows} = await world.pool.query('SELECT reason, xml FROM sync.quarantine');
   expect(rows).toHaveLength(1);
@@ -47,7 +50,8 @@ test('a record that cannot be read goes to quarantine without its secrets, and t
 
 test('a window in which a record cannot be read is not refreshed, and says why', async () => {
   const {world} = await open(({page}, response) => {
-    if (page === 1) response.end(list('jobs', [job(1), job(2, '<subtotal type="decimal">a lot</subtotal>')]));
+    if (page === 1)
+      response.end(list('jobs', [job(1), job(2, '<subtotal type="decimal">a lot</subtotal>')]));
     return page === 1;
   });
   expect(await world.sweep('jobs', {windowName: 'today'})).toMatchObject({state: 'uncertified'});
@@ -95,7 +99,9 @@ test('one byte that is not UTF-8 keeps out its own record alone, in every pass a
   const result = await world.sweep('jobs');
   expect(result).toMatchObject({outcome: 'ended', state: 'uncertified'});
   expect(await numbersOf(world)).toEqual(['1', '3']);
-  const {rows} = await world.pool.query('SELECT number FROM sync.quarantine WHERE resolved_at IS NULL');
+  const {rows} = await world.pool.query(
+    'SELECT number FROM sync.quarantine WHERE resolved_at IS NULL',
+  );
   expect(rows).toEqual([{number: '2'}]);
 });
 
@@ -114,14 +120,20 @@ test.each([
   '%s in the middle of a list is never its end: the sweep waits, and what was read before stays',
   async (_, body) => {
     const {world} = await open(({page}, response) => {
-      response.end(page === 1 ? list('jobs', wholeBatch) : page === 2 ? body : list('jobs', [job(page)]));
+      response.end(
+        page === 1 ? list('jobs', wholeBatch) : page === 2 ? body : list('jobs', [job(page)]),
+      );
       return true;
     });
     const result = await world.sweep('jobs');
     expect(result.outcome).toBe('postponed');
     expect(await numbersOf(world)).toHaveLength(1_000);
     const {rows} = await world.pool.query('SELECT state, next_page, error FROM sync.sweeps');
-    expect(rows[0]).toMatchObject({state: 'due', next_page: 2, error: expect.stringMatching(/jobs/)});
+    expect(rows[0]).toMatchObject({
+      state: 'due',
+      next_page: 2,
+      error: expect.stringMatching(/jobs/),
+    });
   },
 );
 
@@ -133,7 +145,11 @@ test.each([
     /nested deeper than 20/,
   ],
   ['a blank line before the declaration', `\n${list('jobs', [job(2)])}`, /before <\?xml/],
-  ['an encoding that nobody reads', list('jobs', [job(2)]).replace('UTF-8', 'EBCDIC-US'), /ebcdic-us/],
+  [
+    'an encoding that nobody reads',
+    list('jobs', [job(2)]).replace('UTF-8', 'EBCDIC-US'),
+    /ebcdic-us/,
+  ],
 ])('%s fails the sweep at once: the next answer would be no other', async (_, body, words) => {
   const {world} = await open(({page}, response) => {
     response.setHeader('content-type', 'application/xml');
@@ -176,7 +192,8 @@ test.each([
 test('an empty answer that says gzip is an empty answer: a 404 is the record gone, and ends the sweep', async () => {
   const service = await scriptService(({url = '', page}, response) => {
     if (/\/jobs\/\d+\.xml/.test(url)) response.writeHead(404, {'content-encoding': 'gzip'}).end();
-    else if (page === 1 && url.startsWith('/jobs.xml')) response.end(list('jobs', [job(1), job(3)]));
+    else if (page === 1 && url.startsWith('/jobs.xml'))
+      response.end(list('jobs', [job(1), job(3)]));
     else return false;
     return true;
   });
@@ -242,7 +259,8 @@ test('a refused token stops the sweep at once, and says what to check', async ()
 
 test('a field that nobody has seen before is kept under its own name', async () => {
   const {world} = await open(({page}, response) => {
-    if (page === 1) response.end(list('jobs', [job(1, '<brand-new-field>275.10</brand-new-field>')]));
+    if (page === 1)
+      response.end(list('jobs', [job(1, '<brand-new-field>275.10</brand-new-field>')]));
     return page === 1;
   });
   await world.sweep('jobs');

@@ -19,7 +19,13 @@ import {emptyRedis} from '../support/redis.ts';
 /** Three batches of 1,000, so that a sweep can reach a step more than once. */
 const records = 2_300;
 let folder: string;
-const adversary = new Adversary({...settingsOf(0), resource: 'jobs', order: 'number', pageSize: 50, records});
+const adversary = new Adversary({
+  ...settingsOf(0),
+  resource: 'jobs',
+  order: 'number',
+  pageSize: 50,
+  records,
+});
 adversary.isQuiet = true;
 let service: AdversaryService;
 let held: TestDatabase;

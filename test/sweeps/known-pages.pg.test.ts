@@ -22,9 +22,12 @@ afterAll(async () => {
 });
 
 const jobs = findStream('jobs');
-const read = async (text: string, values: unknown[] = []) => (await world.pool.query(text, values)).rows;
+const read = async (text: string, values: unknown[] = []) =>
+  (await world.pool.query(text, values)).rows;
 const readPages = () =>
-  read(`SELECT page, digest, hashes, xmin::text FROM sync.known_pages WHERE stream = 'jobs' ORDER BY page`);
+  read(
+    `SELECT page, digest, hashes, xmin::text FROM sync.known_pages WHERE stream = 'jobs' ORDER BY page`,
+  );
 /** The jobs of another account. */
 const newList = async (name: string) => {
   const text = `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ($1, $1, 'UTC') RETURNING account_id`;
@@ -77,7 +80,9 @@ test.each([
   ['marked deleted', 'UPDATE warehouse.jobs SET _deleted_at = now() WHERE job_number = $1'],
   ['removed by hand', 'DELETE FROM warehouse.jobs WHERE job_number = $1'],
 ])('a row that was %s is back after a sweep of the same pages', async (_, change) => {
-  const [{job_number: number}] = await read('SELECT min(job_number) AS job_number FROM warehouse.jobs');
+  const [{job_number: number}] = await read(
+    'SELECT min(job_number) AS job_number FROM warehouse.jobs',
+  );
   const client = await world.pool.connect();
   await client.query(`BEGIN; SELECT set_config('fieldmirror.writer', 'sweep', true)`);
   await client.query(change, [number]);
@@ -85,9 +90,9 @@ test.each([
   client.release(true);
   const before = await readPages();
   await world.sweepAll();
-  expect(await read('SELECT _deleted_at FROM warehouse.jobs WHERE job_number = $1', [number])).toEqual([
-    {_deleted_at: null},
-  ]);
+  expect(
+    await read('SELECT _deleted_at FROM warehouse.jobs WHERE job_number = $1', [number]),
+  ).toEqual([{_deleted_at: null}]);
   expect(await readPages()).toEqual(before);
 });
 
@@ -97,11 +102,14 @@ test('a page is cut as it was before where it is the same, and anew where it is 
   const before = await cut(first, pageOf(1, ['one', 'two']));
   await first.save();
   // Other hashes than those of the page tell whether the table was asked.
-  await read(`UPDATE sync.known_pages SET hashes = decode(repeat('ab', 32), 'hex') WHERE account_id = $1`, [
-    list.accountId,
-  ]);
+  await read(
+    `UPDATE sync.known_pages SET hashes = decode(repeat('ab', 32), 'hex') WHERE account_id = $1`,
+    [list.accountId],
+  );
   const again = new KnownPages(world.pool, list);
-  expect((await cut(again, pageOf(1, ['one', 'two']))).hashes?.toString('hex')).toBe('ab'.repeat(32));
+  expect((await cut(again, pageOf(1, ['one', 'two']))).hashes?.toString('hex')).toBe(
+    'ab'.repeat(32),
+  );
   expect((await cut(again, pageOf(1, ['one', 'three']))).hashes?.subarray(0, 16)).toEqual(
     before.hashes?.subarray(0, 16),
   );
@@ -125,10 +133,15 @@ test('a page that cannot be cut, and an empty one, are not kept', async () => {
   const list = await newList('odd');
   const pages = new KnownPages(world.pool, list);
   const {body, ...rest} = pageOf(1, ['one']);
-  await cut(pages, {...rest, body: Buffer.from(body.toString().replace('<job>', '<!-- odd --><job>'))});
+  await cut(pages, {
+    ...rest,
+    body: Buffer.from(body.toString().replace('<job>', '<!-- odd --><job>')),
+  });
   await cut(pages, pageOf(2, []));
   await pages.save();
-  expect(await read('SELECT page FROM sync.known_pages WHERE account_id = $1', [list.accountId])).toEqual([]);
+  expect(
+    await read('SELECT page FROM sync.known_pages WHERE account_id = $1', [list.accountId]),
+  ).toEqual([]);
 });
 
 test('another account has another key', async () => {

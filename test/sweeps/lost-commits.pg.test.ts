@@ -38,7 +38,10 @@ async function open(): Promise<Place> {
   const line = await openFaultyLine(Number(new URL(database.url).port));
   const behind = new URL(database.url);
   behind.port = String(line.port);
-  const world = await openWorld({url: proxy.url, token: service.token}, {...database, url: behind.href});
+  const world = await openWorld(
+    {url: proxy.url, token: service.token},
+    {...database, url: behind.href},
+  );
   const pool = openPool(database.url, {max: 1, applicationName: 'author'});
   closers.push(
     service.close,
@@ -61,7 +64,8 @@ async function open(): Promise<Place> {
 test('of a push: each change has one effect, and all are settled', async () => {
   const {world, proxy, line, strike, query} = await open();
   await world.sweep('customers');
-  const push = () => pushAccount({...world, settle}, world.account.accountId, signal).catch(() => {});
+  const push = () =>
+    pushAccount({...world, settle}, world.account.accountId, signal).catch(() => {});
   const write = async (name: string) => {
     await query(`INSERT INTO warehouse.customers (name) VALUES ('${name}')`);
     await query(`UPDATE warehouse.customers SET fax = '${name}' WHERE customer_number = 1`);
@@ -100,7 +104,10 @@ test('of a push: each change has one effect, and all are settled', async () => {
 
 test('of a sweep: it goes on, and the rows are those of the service', async () => {
   const {world, service, line, strike, query} = await open();
-  const atService = openPool(service.databaseUrl, {max: 1, applicationName: 'people at the service'});
+  const atService = openPool(service.databaseUrl, {
+    max: 1,
+    applicationName: 'people at the service',
+  });
   closers.push(() => atService.end());
   const lost = () => line.struck['lose-reply'];
   const sweep = async () => {

@@ -28,7 +28,9 @@ async function sweep(...notes: readonly (readonly number[])[]) {
   page = list(
     'jobs',
     notes.map((ids, at) => {
-      const items = ids.map((id) => `<note><id type="integer">${id}</id><text>note ${id}</text></note>`);
+      const items = ids.map(
+        (id) => `<note><id type="integer">${id}</id><text>note ${id}</text></note>`,
+      );
       return job(at + 1, `<notes type="array">${items.join('')}</notes>`);
     }),
   );

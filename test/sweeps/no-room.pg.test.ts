@@ -84,7 +84,9 @@ test('status shows what waits for room, and calls a person', async () => {
 
 test('a change that finds no room waits, and is carried when there is', async () => {
   await world.sweep('customers');
-  await world.pool.query(`UPDATE warehouse.customers SET fax = '555-0199' WHERE customer_number = 5`);
+  await world.pool.query(
+    `UPDATE warehouse.customers SET fax = '555-0199' WHERE customer_number = 5`,
+  );
   await fillDisk('sync.attempts', '53100');
   const push = () => pushAccount(world, world.account.accountId, new AbortController().signal);
   expect(await push()).toMatchObject({done: 0, rejected: 0, conflict: 0});

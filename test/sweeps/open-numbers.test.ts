@@ -30,7 +30,11 @@ describe('numbers that a sweep has to ask for', () => {
   });
 
   test('are all that were never seen between the first and the last', () => {
-    expect(findGaps(range([2, 3, 6, 8]), 100)).toEqual({numbers: ['4', '5', '7'], left: 0, sampled: 0});
+    expect(findGaps(range([2, 3, 6, 8]), 100)).toEqual({
+      numbers: ['4', '5', '7'],
+      left: 0,
+      sampled: 0,
+    });
   });
 
   test('are none when nothing is known, or when one number is', () => {
@@ -43,7 +47,11 @@ describe('numbers that a sweep has to ask for', () => {
   });
 
   test('are not fewer because a number was absent once and is known, or lies outside', () => {
-    expect(findGaps(range([5, 7, 9], [1, 7, 12]), 1)).toEqual({numbers: ['6'], left: 1, sampled: 0});
+    expect(findGaps(range([5, 7, 9], [1, 7, 12]), 1)).toEqual({
+      numbers: ['6'],
+      left: 1,
+      sampled: 0,
+    });
   });
 
   test('are counted where there are more than one sweep asks for', () => {
@@ -82,7 +90,11 @@ describe('a gap wider than an account could have left', () => {
 
   test('is asked at both ends and evenly between, and the rest is only counted', () => {
     const {numbers, left, sampled} = findGaps(range([1, outlier]), 5_000);
-    expect({asked: numbers.length, left, sampled}).toEqual({asked: 200, left: 0, sampled: outlier - 2});
+    expect({asked: numbers.length, left, sampled}).toEqual({
+      asked: 200,
+      left: 0,
+      sampled: outlier - 2,
+    });
     expect(numbers.slice(0, 3)).toEqual(['2', '3', '4']);
     expect(numbers.at(-1)).toBe(String(outlier - 1));
     const steps = numbers.slice(1).map((number, at) => Number(number) - Number(numbers[at]));
@@ -91,7 +103,10 @@ describe('a gap wider than an account could have left', () => {
 
   test('is asked about once', () => {
     const {numbers} = findGaps(range([1, outlier]), 5_000);
-    expect(findGaps(range([1, outlier], numbers.map(Number)), 5_000)).toMatchObject({numbers: [], left: 0});
+    expect(findGaps(range([1, outlier], numbers.map(Number)), 5_000)).toMatchObject({
+      numbers: [],
+      left: 0,
+    });
   });
 
   test('becomes two where a record is found in it, and each has a sample of its own', () => {
@@ -104,7 +119,10 @@ describe('a gap wider than an account could have left', () => {
   });
 
   test('begins where asking through it would take a sweep and more', () => {
-    expect(findGaps(range([1, wideGap + 2]), 5_000)).toMatchObject({left: wideGap - 5_000, sampled: 0});
+    expect(findGaps(range([1, wideGap + 2]), 5_000)).toMatchObject({
+      left: wideGap - 5_000,
+      sampled: 0,
+    });
     expect(findGaps(range([1, wideGap + 3]), 5_000)).toMatchObject({left: 0, sampled: wideGap + 1});
   });
 });

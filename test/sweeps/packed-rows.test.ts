@@ -65,7 +65,8 @@ test('pages packed one after the other keep their lines, longer ones too', () =>
   const long = {number: '1', row: rowOf(tasks.table, 'é'.repeat(1_000_000)), children: []};
   const packed = ['1', '2'].map(() => pack(tasks, new Map([[0, long]])));
   const short = pack(tasks, new Map([[0, {...long, row: rowOf(tasks.table, 'short')}]]));
-  for (const one of packed) expect(unpackRows(tasks, one)).toEqual([{at: 0, rowSet: encode(tasks, long)}]);
+  for (const one of packed)
+    expect(unpackRows(tasks, one)).toEqual([{at: 0, rowSet: encode(tasks, long)}]);
   expect(unpackRows(tasks, short)[0]?.rowSet.row.line.includes('short')).toBe(true);
 });
 

@@ -5,7 +5,8 @@ import {digestPage} from '../../src/sweeps/page-digest.ts';
 
 const key = createSecretKey(Buffer.alloc(16, 7));
 const text = Buffer.from('<jobs></jobs>');
-const digest = (bytes: Buffer, coding = '', by = key) => digestPage(by, {bytes, coding}).toString('hex');
+const digest = (bytes: Buffer, coding = '', by = key) =>
+  digestPage(by, {bytes, coding}).toString('hex');
 const flip = (bytes: Buffer, bit: number) => {
   const other = Buffer.from(bytes);
   other[bit >> 3] = (other[bit >> 3] ?? 0) ^ (1 << (bit & 7));

@@ -51,7 +51,14 @@ describe('the fields of a page', () => {
       chosen_days_of_week: ['nested'],
       job_allocations: ['nested'],
     });
-    for (const element of ['notes', 'job_charges', 'job_type', 'customer', 'time_entries', 'tax_entity'])
+    for (const element of [
+      'notes',
+      'job_charges',
+      'job_type',
+      'customer',
+      'time_entries',
+      'tax_entity',
+    ])
       expect(tables.jobs).not.toHaveProperty(element);
   });
 
@@ -70,7 +77,8 @@ describe('the fields of a page', () => {
   });
 
   test('of an excerpt that no table takes are one nested field', () => {
-    const task = '<task><id type="integer">1</id><job><job-number type="integer">5</job-number></job></task>';
+    const task =
+      '<task><id type="integer">1</id><job><job-number type="integer">5</job-number></job></task>';
     expect(byTable(fieldsOf(tasks, list('tasks', [task])))).toEqual({
       tasks: {id: ['integer'], job: ['nested']},
     });
@@ -149,7 +157,9 @@ describe('what a sweep has seen', () => {
   test('has an end, whatever names a service makes up', () => {
     const sightings = new FieldSightings(jobs);
     const fields = Array.from({length: 10_000}, (_, n) => `f${n}`);
-    const taken = sightings.take([{table: 'jobs', isTyped: true, fields, types: fields.map(() => 'text')}]);
+    const taken = sightings.take([
+      {table: 'jobs', isTyped: true, fields, types: fields.map(() => 'text')},
+    ]);
     expect(taken.length).toBeLessThan(5_000);
     expect(sightings.take([one('integer', 'f1')])).toHaveLength(1);
   });

@@ -31,7 +31,11 @@ class SmallReader extends PageReader {
 }
 
 /** A service of one page, which it gives when `inTime` resolves, and a sweep of it. */
-async function open(records: readonly string[], pageReader: PageReader, inTime = Promise.resolve()) {
+async function open(
+  records: readonly string[],
+  pageReader: PageReader,
+  inTime = Promise.resolve(),
+) {
   const service = await scriptService((request, response) => {
     if (request.url?.startsWith('/jobs.xml') !== true || request.page > 1) return false;
     void inTime.then(() => response.end(list('jobs', records)));
@@ -44,7 +48,8 @@ async function open(records: readonly string[], pageReader: PageReader, inTime =
   const asked = {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'} as const;
   const {sweepId} = await requestSweep(world.pool, asked);
   const run = () => runSweep({...world, pageReader}, sweepId, new AbortController().signal);
-  const read = async () => (await world.pool.query('SELECT state, failures FROM sync.sweeps')).rows[0];
+  const read = async () =>
+    (await world.pool.query('SELECT state, failures FROM sync.sweeps')).rows[0];
   return {run, read};
 }
 

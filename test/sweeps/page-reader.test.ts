@@ -29,7 +29,8 @@ function task(page: number, body: string) {
 }
 
 const good = (page: number) => task(page, list('jobs', [job(page)]));
-const large = (page: number) => task(page, list('jobs', [job(page, '<a>1</a><b/>'.repeat(120_000))]));
+const large = (page: number) =>
+  task(page, list('jobs', [job(page, '<a>1</a><b/>'.repeat(120_000))]));
 
 test('the page that ends the thread fails, and those behind it are read by the next', async () => {
   const reader = openSmall();
@@ -47,7 +48,12 @@ test('of two such pages each fails for itself', async () => {
   const reader = openSmall();
   const pages = [large(1), good(2), large(3), good(4)].map((page) => reader.read(page));
   const settled = await Promise.allSettled(pages);
-  expect(settled.map(({status}) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled']);
+  expect(settled.map(({status}) => status)).toEqual([
+    'rejected',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ]);
 });
 
 test('a page with more than is ever taken ends no thread', async () => {

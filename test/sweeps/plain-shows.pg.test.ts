@@ -32,7 +32,10 @@ afterAll(async () => {
 });
 
 /** The rows of every table with their versions: a row that is written again has another one. */
-async function readRows(from: TestWorld, columns = 'row_id, xmin, t.*'): Promise<Record<string, unknown[]>> {
+async function readRows(
+  from: TestWorld,
+  columns = 'row_id, xmin, t.*',
+): Promise<Record<string, unknown[]>> {
   const held: Record<string, unknown[]> = {};
   for (const {name} of allTables)
     held[name] = (
@@ -42,16 +45,19 @@ async function readRows(from: TestWorld, columns = 'row_id, xmin, t.*'): Promise
 }
 
 const numbersOf = async (stream: string, key: string): Promise<string[]> =>
-  (await world.pool.query(`SELECT ${key} AS number FROM warehouse.${stream} ORDER BY 1 LIMIT 8`)).rows.map(
-    ({number}) => String(number),
-  );
+  (
+    await world.pool.query(`SELECT ${key} AS number FROM warehouse.${stream} ORDER BY 1 LIMIT 8`)
+  ).rows.map(({number}) => String(number));
 
-test.each(allStreams)('$name, asked for one by one, leave every row as the list had it', async (stream) => {
-  const before = await readRows(world);
-  for (const recordNumber of await numbersOf(stream.name, stream.key))
-    expect(await world.sweep(stream.name, {recordNumber})).toMatchObject({state: 'certified'});
-  expect(await readRows(world)).toEqual(before);
-});
+test.each(allStreams)(
+  '$name, asked for one by one, leave every row as the list had it',
+  async (stream) => {
+    const before = await readRows(world);
+    for (const recordNumber of await numbersOf(stream.name, stream.key))
+      expect(await world.sweep(stream.name, {recordNumber})).toMatchObject({state: 'certified'});
+    expect(await readRows(world)).toEqual(before);
+  },
+);
 
 test.each(allStreams)('$name whose shows say next to nothing keep all the rest', async (stream) => {
   const [recordNumber = ''] = await numbersOf(stream.name, stream.key);
@@ -64,7 +70,9 @@ test.each(allStreams)('$name whose shows say next to nothing keep all the rest',
       .filter((line) => kept.test(line))
       .join('\n');
   alter = (path, body) => (isShow.test(path) ? thin(body) : body);
-  expect(await world.sweep(stream.name, {recordNumber})).toMatchObject({counts: {records: 1, updated: 0}});
+  expect(await world.sweep(stream.name, {recordNumber})).toMatchObject({
+    counts: {records: 1, updated: 0},
+  });
   expect(await readRows(world)).toEqual(before);
 });
 
@@ -111,7 +119,9 @@ test('a full sweep that finds a record by its number alone keeps what that does 
   alter = (path, body) => (path.startsWith('/jobs.xml') ? body.replace(own, '') : body);
   const result = await world.sweep('jobs');
   expect(result).toMatchObject({state: 'certified', counts: {tombstoned: 0, vanished: 0}});
-  const {rows} = await world.pool.query('SELECT evidence FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1');
+  const {rows} = await world.pool.query(
+    'SELECT evidence FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1',
+  );
   expect(rows[0].evidence.unseen).toEqual({asked: 1, found: 1, gone: 0});
   expect(await readRows(world)).toEqual(before);
 });
@@ -135,7 +145,8 @@ describe('of a service that tells the rest nowhere', () => {
       counts: {updated: 1},
     });
     const after = await readRows(world);
-    for (const table of ['job_employees', 'job_charges']) expect(after[table], table).toEqual(before[table]);
+    for (const table of ['job_employees', 'job_charges'])
+      expect(after[table], table).toEqual(before[table]);
     const column = 'SELECT customer_number FROM warehouse.jobs WHERE job_number = $1';
     expect((await world.pool.query(column, [number])).rows).not.toEqual([{customer_number: null}]);
   });

@@ -1,6 +1,10 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {type QuarantinedRecord, quarantineRecords, resolveQuarantine} from '../../src/sweeps/quarantine.ts';
+import {
+  type QuarantinedRecord,
+  quarantineRecords,
+  resolveQuarantine,
+} from '../../src/sweeps/quarantine.ts';
 import {countQuarantined} from '../../src/sweeps/stream-status.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openWorld, type World} from '../support/sample.ts';
@@ -24,7 +28,12 @@ const bad = (number: string | null, xml: string, reason = 'no name'): Quarantine
 });
 const keep = (...records: QuarantinedRecord[]) =>
   inTransaction(world.pool, (client) =>
-    quarantineRecords(client, {accountId: world.account.accountId, stream: 'jobs', sweepId, records}),
+    quarantineRecords(client, {
+      accountId: world.account.accountId,
+      stream: 'jobs',
+      sweepId,
+      records,
+    }),
   );
 const resolve = (...numbers: string[]) =>
   inTransaction(world.pool, (client) =>
@@ -44,7 +53,9 @@ describe('quarantine', () => {
       {number: '7', reason: 'no name', xml: '<job>é</job>', page: 3, resolved: false},
       {number: null, reason: 'no number', xml: '<job/>', page: 3, resolved: false},
     ]);
-    expect(await countQuarantined(world.pool, world.account.accountId)).toEqual(new Map([['jobs', 2]]));
+    expect(await countQuarantined(world.pool, world.account.accountId)).toEqual(
+      new Map([['jobs', 2]]),
+    );
   });
 
   test('keeps the same bytes once, in one batch and in the next', async () => {
@@ -56,13 +67,19 @@ describe('quarantine', () => {
   test('keeps a record whose number is known once, whatever is wrong with it and wherever it was read', async () => {
     expect(await keep(bad('7', '<a/>', 'no name'), bad('07', '<b/>', 'no date'))).toBe(1);
     expect(await keep({...bad('7', '<c/>', 'no end'), page: null})).toBe(0);
-    expect(await read()).toEqual([{number: '7', reason: 'no end', xml: '<c/>', page: 3, resolved: false}]);
-    expect(await countQuarantined(world.pool, world.account.accountId)).toEqual(new Map([['jobs', 1]]));
+    expect(await read()).toEqual([
+      {number: '7', reason: 'no end', xml: '<c/>', page: 3, resolved: false},
+    ]);
+    expect(await countQuarantined(world.pool, world.account.accountId)).toEqual(
+      new Map([['jobs', 1]]),
+    );
   });
 
   test('tells how many of them a sweep had not met before', async () => {
     expect(await keep(bad('7', '<a/>'), bad('8', '<b/>'), bad(null, '<c/>'))).toBe(3);
-    expect(await keep(bad('7', '<a/>'), bad('9', '<d/>'), bad(null, '<c/>'), bad(null, '<e/>'))).toBe(2);
+    expect(
+      await keep(bad('7', '<a/>'), bad('9', '<d/>'), bad(null, '<c/>'), bad(null, '<e/>')),
+    ).toBe(2);
     await resolve('7');
     expect(await keep(bad('7', '<a/>'))).toBe(1);
   });

@@ -61,10 +61,17 @@ test('what could not be read is listed, shown without its secrets, asked for aga
     ['2', 'subtotal'],
   ])
     expect(listed).toContainEqual(
-      expect.objectContaining({stream: 'jobs', number, reason: expect.stringContaining(words ?? '')}),
+      expect.objectContaining({
+        stream: 'jobs',
+        number,
+        reason: expect.stringContaining(words ?? ''),
+      }),
     );
   const ids = new Map<string | null, string>(
-    listed.map((entry: {number: string | null; quarantineId: string}) => [entry.number, entry.quarantineId]),
+    listed.map((entry: {number: string | null; quarantineId: string}) => [
+      entry.number,
+      entry.quarantineId,
+    ]),
   );
   const entry = ids.get('2') ?? '';
   const {stdout} = await runCommand(['quarantine', 'show', entry], env);
@@ -76,13 +83,18 @@ test('what could not be read is listed, shown without its secrets, asked for aga
     /jobs 2[\s\S]*subtotal[\s\S]*see: fieldmirror explain A10\n$/,
   );
   expect((await run('status')).json.concerns).toContainEqual(
-    expect.objectContaining({kind: 'quarantine', text: expect.stringContaining('2 records in quarantine')}),
+    expect.objectContaining({
+      kind: 'quarantine',
+      text: expect.stringContaining('2 records in quarantine'),
+    }),
   );
 
   expect(await run('quarantine', 'retry', entry)).toMatchObject({
     code: 1,
     json: {
-      retried: [{quarantineId: entry, outcome: 'still-bad', reason: expect.stringContaining('subtotal')}],
+      retried: [
+        {quarantineId: entry, outcome: 'still-bad', reason: expect.stringContaining('subtotal')},
+      ],
     },
   });
   expect(await runCommand(['quarantine', 'retry', ids.get(null) ?? ''], env)).toMatchObject({

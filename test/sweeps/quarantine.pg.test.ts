@@ -12,7 +12,8 @@ afterEach(async () => {
 
 const spoil = '<subtotal type="decimal">a lot</subtotal>';
 const badJob = (number: number) => job(number, spoil);
-const badTask = (id: number) => `<task><id type="integer">${id}</id><name type="integer">Call</name></task>`;
+const badTask = (id: number) =>
+  `<task><id type="integer">${id}</id><name type="integer">Call</name></task>`;
 const task = (id: number) => `<task><id type="integer">${id}</id><name>Call</name></task>`;
 
 /** A service whose records the test adds and removes. */
@@ -99,7 +100,10 @@ test('a record that no list shows any more, but that is there and still bad, sta
   Object.assign(records, {
     get: (number: number) => (number === 9 ? hidden : Map.prototype.get.call(records, number)),
   });
-  expect(await world.sweep('tasks')).toMatchObject({state: 'uncertified', counts: {quarantined: 1}});
+  expect(await world.sweep('tasks')).toMatchObject({
+    state: 'uncertified',
+    counts: {quarantined: 1},
+  });
   expect(await readOpen(world)).toEqual(['9']);
 });
 

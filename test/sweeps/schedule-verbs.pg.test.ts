@@ -75,14 +75,17 @@ test.each<[args: string[], words: RegExp]>([
   [['run', 'jobs tody'], /has no schedule "jobs tody".*jobs today/],
 ])('a mistake sets nothing: %s', async (args, words) => {
   expect(await add('north')).toMatchObject({code: 0});
-  const all = 'SELECT name, stream, window_name, every_ms, next_due_at FROM sync.schedules ORDER BY name';
+  const all =
+    'SELECT name, stream, window_name, every_ms, next_due_at FROM sync.schedules ORDER BY name';
   const before = (await client.query(all)).rows;
   const ended = await run(...args);
   expect(ended).toMatchObject({code: 2, stderr: expect.stringMatching(words)});
   expect((await client.query(all)).rows).toEqual(before);
 });
 
-test('a schedule that is run before its time is swept by the worker', {timeout: 120_000}, async () => {
+test('a schedule that is run before its time is swept by the worker', {
+  timeout: 120_000,
+}, async () => {
   expect(await add('north')).toMatchObject({code: 0});
   expect(await run('run', 'jobs today')).toMatchObject({
     code: 0,

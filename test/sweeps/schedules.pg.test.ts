@@ -34,9 +34,12 @@ const window: SchedulePlan = {
   everyMs: hourMs,
   firstDueAt: '2999-01-01T00:00:00Z',
 };
-const insert = (...plans: SchedulePlan[]) => insertSchedules(world.pool, world.account.accountId, plans);
+const insert = (...plans: SchedulePlan[]) =>
+  insertSchedules(world.pool, world.account.accountId, plans);
 const list = (isDue = false) =>
-  isDue ? listDueSchedules(world.pool, [world.account.accountId]) : listSchedules(world.pool, world.account);
+  isDue
+    ? listDueSchedules(world.pool, [world.account.accountId])
+    : listSchedules(world.pool, world.account);
 
 async function only(): Promise<string> {
   const [schedule, ...others] = await list();
@@ -72,7 +75,12 @@ describe('schedules', () => {
     await insert(nightly);
     const scheduleId = await only();
     const sweep = await takeDueSchedule(world.pool, scheduleId);
-    expect(sweep).toMatchObject({stream: 'jobs', mode: 'full', state: 'due', requestedBy: 'schedule'});
+    expect(sweep).toMatchObject({
+      stream: 'jobs',
+      mode: 'full',
+      state: 'due',
+      requestedBy: 'schedule',
+    });
     const [moved] = await list();
     const aheadMs = Date.parse(moved?.nextDueAt ?? '') - Date.now();
     expect(aheadMs).toBeGreaterThan(0);
@@ -84,7 +92,9 @@ describe('schedules', () => {
   test('that are due make one sweep, however often they are taken at once', async () => {
     await insert(nightly);
     const scheduleId = await only();
-    const taken = await Promise.all(Array.from({length: 10}, () => takeDueSchedule(world.pool, scheduleId)));
+    const taken = await Promise.all(
+      Array.from({length: 10}, () => takeDueSchedule(world.pool, scheduleId)),
+    );
     expect(taken.filter((sweep) => sweep !== null)).toHaveLength(1);
     expect(await listDueSweeps(world.pool, [world.account.accountId], 2)).toHaveLength(1);
   });
@@ -137,7 +147,12 @@ describe('a schedule is overdue', () => {
     expect(await overdue()).toEqual([]);
     await world.pool.query('UPDATE sync.schedules SET next_due_at = $1', [ago(1.1 * hourMs)]);
     expect(await listOverdueSchedules(world.pool, [world.account.accountId])).toMatchObject([
-      {name: 'jobs today', accountName: 'acme', everyMs: hourMs, waitsSince: expect.stringMatching(/Z$/)},
+      {
+        name: 'jobs today',
+        accountName: 'acme',
+        everyMs: hourMs,
+        waitsSince: expect.stringMatching(/Z$/),
+      },
     ]);
     expect(await listOverdueSchedules(world.pool, ['999999'])).toEqual([]);
   });

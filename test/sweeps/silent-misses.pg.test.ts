@@ -117,7 +117,9 @@ describe('pages that are not what they seem', () => {
   test('airbytehq/airbyte-python-cdk#1073: a page of which no record can be taken is not the end, and is not passed over in silence', async () => {
     place = await openScript([range(1, 30), range(31, 60), range(61, 70)]);
     place.script.more = (number, {kind}) =>
-      kind !== 'keys' && number > 30 && number <= 60 ? '<subtotal type="decimal">a lot</subtotal>' : '';
+      kind !== 'keys' && number > 30 && number <= 60
+        ? '<subtotal type="decimal">a lot</subtotal>'
+        : '';
     expect(await place.sweep()).toMatchObject({
       state: 'uncertified',
       counts: {quarantined: expect.any(Number)},
@@ -132,7 +134,8 @@ describe('pages that are not what they seem', () => {
     place = await openScript([range(1, 30), [], range(31, 40)]);
     const result = await place.sweep();
     expect(result).toMatchObject({outcome: 'ended'});
-    if ('state' in result && result.state === 'certified') expect(await place.live()).toEqual(range(1, 40));
+    if ('state' in result && result.state === 'certified')
+      expect(await place.live()).toEqual(range(1, 40));
     expect(await place.deleted()).toEqual([]);
   });
 
@@ -178,7 +181,8 @@ describe('passes that break off', () => {
     ['a 500', (_, response) => refuse(response, 500, {body: ''})],
     [
       'a page of HTML',
-      (_, response) => refuse(response, 200, {body: '<html>Log in</html>', contentType: 'text/html'}),
+      (_, response) =>
+        refuse(response, 200, {body: '<html>Log in</html>', contentType: 'text/html'}),
     ],
     [
       'a list cut short inside a record',

@@ -19,7 +19,10 @@ afterEach(async () => {
 
 test('a sweep over a line of 32 kB a second is certified, and keeps its lease', async () => {
   const service = await openService({compress: false});
-  const line = await openFaultyLine(Number(new URL(service.url).port), () => ({kind: 'slow', bytesASecond}));
+  const line = await openFaultyLine(Number(new URL(service.url).port), () => ({
+    kind: 'slow',
+    bytesASecond,
+  }));
   const world = await openWorld({url: `http://127.0.0.1:${line.port}`, token: service.token});
   closers.push(service.close, () => line.close(), world.close);
   const {sweepId} = await requestSweep(world.pool, {

@@ -39,8 +39,11 @@ const pretendPages = (stream: string, count: number) =>
     [stream, count],
   );
 const lastSweep = async () =>
-  (await world.pool.query('SELECT state, reasons, evidence FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1'))
-    .rows[0];
+  (
+    await world.pool.query(
+      'SELECT state, reasons, evidence FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1',
+    )
+  ).rows[0];
 /** The newest transaction that wrote each table. */
 const writes = async () => {
   const tables = allTables.map(
@@ -75,10 +78,14 @@ test.each(allStreams.map(({name}) => name))(
 /** One text of each table that a stream fills. */
 const textsOf = (stream: string) => {
   const {table, children} = findStream(stream);
-  return [...new Set([table, ...children.map((child) => child.table)])].flatMap(({name, columns, key}) => {
-    const column = columns.find(({type, name: column}) => type === 'text' && !key.includes(column));
-    return column === undefined ? [] : [{place: `warehouse.${name}`, column: column.name}];
-  });
+  return [...new Set([table, ...children.map((child) => child.table)])].flatMap(
+    ({name, columns, key}) => {
+      const column = columns.find(
+        ({type, name: column}) => type === 'text' && !key.includes(column),
+      );
+      return column === undefined ? [] : [{place: `warehouse.${name}`, column: column.name}];
+    },
+  );
 };
 
 test.each(allStreams.map(({name}) => name))(
@@ -86,7 +93,9 @@ test.each(allStreams.map(({name}) => name))(
   async (stream) => {
     const texts = textsOf(stream);
     const forged = texts
-      .map(({place, column}) => `(SELECT count(*)::integer FROM ${place} WHERE ${column} = 'FORGED')`)
+      .map(
+        ({place, column}) => `(SELECT count(*)::integer FROM ${place} WHERE ${column} = 'FORGED')`,
+      )
       .join(' + ');
     const count = async () => (await world.pool.query(`SELECT ${forged} AS forged`)).rows[0].forged;
     const forge = texts.map(
@@ -116,7 +125,9 @@ describe('of children', () => {
     const {rows: [note] = []} = await world.pool.query(
       'SELECT job_number FROM warehouse.job_notes WHERE _deleted_at IS NULL LIMIT 1',
     );
-    await writeUnseen(text.replace('$job', note.job_number).replace('$account', world.account.accountId));
+    await writeUnseen(
+      text.replace('$job', note.job_number).replace('$account', world.account.accountId),
+    );
     await pretendPages('jobs', 2);
     await world.sweep('jobs');
     await world.sweep('jobs');
@@ -138,6 +149,9 @@ test('of a long list a part is compared; where a row is not as it was sent, the 
   expect(state).toBe('uncertified');
   expect(reasons.join()).toMatch(/rows of a sample of \d+ records held something else/);
   await world.sweep('jobs');
-  expect(await lastSweep()).toMatchObject({state: 'certified', evidence: {sample: {isWhole: true}}});
+  expect(await lastSweep()).toMatchObject({
+    state: 'certified',
+    evidence: {sample: {isWhole: true}},
+  });
   await expectTruth('jobs');
 });

@@ -29,13 +29,17 @@ const child = (name: string) => `<child type="Customer">${fields(3, name, 1)}</c
 beforeEach(async () => {
   listed = [parent(child('Dock'))];
   known = new Map([
-    [3, `<customers>${fields(3, 'Dock', 1)}<contacts type="array"/><notes type="array"/></customers>`],
+    [
+      3,
+      `<customers>${fields(3, 'Dock', 1)}<contacts type="array"/><notes type="array"/></customers>`,
+    ],
   ]);
   service = await scriptService((request, response) => {
     const {pathname} = new URL(request.url ?? '/', 'http://service');
     const record = known.get(Number(/^\/customers\/(\d+)\.xml$/.exec(pathname)?.[1]));
     if (record !== undefined) response.end(record);
-    else if (pathname === '/customers.xml' && request.page === 1) response.end(list('customers', listed));
+    else if (pathname === '/customers.xml' && request.page === 1)
+      response.end(list('customers', listed));
     else return undefined;
     return true;
   });
@@ -87,7 +91,10 @@ test('of one that the list shows as well, the list counts', async () => {
   // Its parent is read again, and is older than the list.
   listed[0] = parent(child('as its parent has it now'));
   for (let sweeps = 1; sweeps <= 3; sweeps++) {
-    expect(await world.sweep('customers')).toMatchObject({state: 'certified', counts: {updated: 0}});
+    expect(await world.sweep('customers')).toMatchObject({
+      state: 'certified',
+      counts: {updated: 0},
+    });
     expect(await rows()).toEqual([harbor, dock]);
   }
 });
@@ -95,13 +102,18 @@ test('of one that the list shows as well, the list counts', async () => {
 test('one that cannot be read keeps its parent from nothing', async () => {
   listed = [parent('<child type="Customer"><name>without a number</name></child>')];
   known.clear();
-  expect(await world.sweep('customers')).toMatchObject({state: 'certified', counts: {quarantined: 0}});
+  expect(await world.sweep('customers')).toMatchObject({
+    state: 'certified',
+    counts: {quarantined: 0},
+  });
   expect(await rows()).toEqual([harbor]);
 });
 
 test('it comes with its parent also when that is asked for alone', async () => {
   known.set(1, listed[0]?.replaceAll('customer>', 'customers>') ?? '');
-  expect(await world.sweep('customers', {recordNumber: '1'})).toMatchObject({counts: {inserted: 2}});
+  expect(await world.sweep('customers', {recordNumber: '1'})).toMatchObject({
+    counts: {inserted: 2},
+  });
   expect(await rows()).toEqual([harbor, dock]);
 });
 
@@ -114,16 +126,25 @@ test('one that a change of its own has just written is the result of that change
   };
   const renamed = [
     read(parent(child('Pier'))),
-    read(`<customers>${fields(3, 'Pier', 1)}<contacts type="array"/><notes type="array"/></customers>`),
+    read(
+      `<customers>${fields(3, 'Pier', 1)}<contacts type="array"/><notes type="array"/></customers>`,
+    ),
   ];
   const readBackOf = new Map(
     renamed.flatMap(({row, children}, at) =>
-      [row, ...children.flatMap((kind) => kind.rows)].map((own) => [own, {changeId: String(at + 1), since}]),
+      [row, ...children.flatMap((kind) => kind.rows)].map((own) => [
+        own,
+        {changeId: String(at + 1), since},
+      ]),
     ),
   );
   const {accountId} = world.account;
   await inSweepTransaction(world.pool, (client) =>
-    writeRowSets(client, {stream: customers, rowSets: renamed}, {accountId, sweepId: null, readBackOf}),
+    writeRowSets(
+      client,
+      {stream: customers, rowSets: renamed},
+      {accountId, sweepId: null, readBackOf},
+    ),
   );
   const written =
     'SELECT name, _change_id::text AS change FROM warehouse.customers WHERE customer_number = 3';

@@ -29,13 +29,20 @@ describe('an end', () => {
     const asked = {mode: 'window', windowName: 'today'} as const;
     const window = await request(asked);
     const ended = await claim(window.sweepId);
-    await expect(endSweep(world.pool, ended, {state: 'certified'})).rejects.toThrow(/sweeps_refreshed_check/);
+    await expect(endSweep(world.pool, ended, {state: 'certified'})).rejects.toThrow(
+      /sweeps_refreshed_check/,
+    );
     const refused = endSweep(world.pool, ended, {state: 'refreshed', reasons: ['but']});
     await expect(refused).rejects.toThrow(/sweeps_reasons_check/);
     await endSweep(world.pool, ended, {state: 'refreshed'});
-    expect(await readSweep(world.pool, window.sweepId)).toMatchObject({state: 'refreshed', reasons: []});
+    expect(await readSweep(world.pool, window.sweepId)).toMatchObject({
+      state: 'refreshed',
+      reasons: [],
+    });
     const full = await claim((await request()).sweepId);
-    await expect(endSweep(world.pool, full, {state: 'refreshed'})).rejects.toThrow(/sweeps_refreshed_check/);
+    await expect(endSweep(world.pool, full, {state: 'refreshed'})).rejects.toThrow(
+      /sweeps_refreshed_check/,
+    );
   });
 
   test.each([
@@ -46,13 +53,17 @@ describe('an end', () => {
     {state: 'certified', error: 'but'},
   ] as const)('that contradicts itself is refused by the row: %o', async (end) => {
     const {sweepId} = await request();
-    await expect(endSweep(world.pool, await claim(sweepId), end)).rejects.toThrow(/check constraint/);
+    await expect(endSweep(world.pool, await claim(sweepId), end)).rejects.toThrow(
+      /check constraint/,
+    );
   });
 
   test('comes once', async () => {
     const sweep = await claim((await request()).sweepId);
     await endSweep(world.pool, sweep, {state: 'certified'});
-    await expect(endSweep(world.pool, sweep, {state: 'failed', error: 'x'})).rejects.toThrow(RetryableError);
+    await expect(endSweep(world.pool, sweep, {state: 'failed', error: 'x'})).rejects.toThrow(
+      RetryableError,
+    );
     await expect(checkpoint(sweep)).rejects.toThrow(RetryableError);
   });
 });
@@ -62,7 +73,9 @@ describe('a clean stop', () => {
     const {sweepId} = await request();
     const sweep = await claim(sweepId);
     await checkpoint(sweep, 9);
-    expect(await postponeSweep(world.pool, sweep, {delayMs: 0, isFailure: false, error: null})).toBe(true);
+    expect(
+      await postponeSweep(world.pool, sweep, {delayMs: 0, isFailure: false, error: null}),
+    ).toBe(true);
     expect(await claim(sweepId)).toMatchObject({nextPage: 9, failures: 0, fence: 2, counts});
   });
 });
@@ -71,14 +84,20 @@ describe('status', () => {
   test('tells live rows, the last sweep of each kind, and what is in quarantine', async () => {
     const {accountId} = world.account;
     const rows = ['1', '2', '3'].map((number) => rowOf(machines, {machine_number: number}));
-    await inTransaction(world.pool, (client) => loadRows(client, machines, rows, {accountId, sweepId: '1'}));
-    await world.pool.query('UPDATE warehouse.machines SET _deleted_at = now() WHERE machine_number = 2');
+    await inTransaction(world.pool, (client) =>
+      loadRows(client, machines, rows, {accountId, sweepId: '1'}),
+    );
+    await world.pool.query(
+      'UPDATE warehouse.machines SET _deleted_at = now() WHERE machine_number = 2',
+    );
     const first = await request({stream: 'machines'});
     await endSweep(world.pool, await claim(first.sweepId), {state: 'failed', error: 'x'});
     const second = await request({stream: 'machines'});
     const window = await request({stream: 'machines', mode: 'window', windowName: 'today'});
     const status = await readStatus(world.pool, accountId, [{name: 'machines', table: machines}]);
-    expect(status).toEqual([{stream: 'machines', rows: 2, sweeps: [second, window], quarantined: 0}]);
+    expect(status).toEqual([
+      {stream: 'machines', rows: 2, sweeps: [second, window], quarantined: 0},
+    ]);
     expect(await listLatestSweeps(world.pool, '999')).toEqual([]);
   });
 });
@@ -86,7 +105,10 @@ describe('status', () => {
 describe('an approval', () => {
   async function stop(): Promise<string> {
     const {sweepId} = await request();
-    await endSweep(world.pool, await claim(sweepId), {state: 'stopped', reasons: ['too much is gone']});
+    await endSweep(world.pool, await claim(sweepId), {
+      state: 'stopped',
+      reasons: ['too much is gone'],
+    });
     return sweepId;
   }
 

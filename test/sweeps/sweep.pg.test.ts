@@ -37,7 +37,9 @@ test('a second sweep of an unchanged service writes no row of any table', async 
   const before = await writtenRows();
   await world.sweepAll();
   expect(await writtenRows()).toEqual(before);
-  expect(await count(`SELECT sum(inserted + updated) AS count FROM sync.sweeps WHERE sweep_id > 4`)).toBe(0);
+  expect(
+    await count(`SELECT sum(inserted + updated) AS count FROM sync.sweeps WHERE sweep_id > 4`),
+  ).toBe(0);
 });
 
 test('the other dialect of the same records writes no row either', async () => {
@@ -49,8 +51,11 @@ test('the other dialect of the same records writes no row either', async () => {
     await second.sweepAll();
     for (const {name} of allTables) {
       const hashes = async (from: TestWorld) =>
-        (await from.pool.query(`SELECT encode(_hash, 'hex') AS hash FROM warehouse."${name}" ORDER BY 1`))
-          .rows;
+        (
+          await from.pool.query(
+            `SELECT encode(_hash, 'hex') AS hash FROM warehouse."${name}" ORDER BY 1`,
+          )
+        ).rows;
       expect(await hashes(second), name).toEqual(await hashes(world));
     }
   } finally {
@@ -72,24 +77,32 @@ test('a row that somebody removed by hand comes back, though its bytes are known
 
 test('a note that vanished from its job is marked deleted, and its job is not', async () => {
   await world.sweep('jobs');
-  const {rows} = await world.pool.query('SELECT job_number, id FROM warehouse.job_notes ORDER BY id LIMIT 1');
+  const {rows} = await world.pool.query(
+    'SELECT job_number, id FROM warehouse.job_notes ORDER BY id LIMIT 1',
+  );
   const {job_number: jobNumber, id} = rows[0];
   await world.api.jobNotes.remove({parentNumber: jobNumber, id});
   const result = await world.sweep('jobs');
   expect(result).toMatchObject({outcome: 'ended', counts: {vanished: 1}});
   expect(
-    await count('SELECT count(*) FROM warehouse.job_notes WHERE id = $1 AND _deleted_at IS NOT NULL', [id]),
+    await count(
+      'SELECT count(*) FROM warehouse.job_notes WHERE id = $1 AND _deleted_at IS NOT NULL',
+      [id],
+    ),
   ).toBe(1);
   expect(
-    await count('SELECT count(*) FROM warehouse.jobs WHERE job_number = $1 AND _deleted_at IS NULL', [
-      jobNumber,
-    ]),
+    await count(
+      'SELECT count(*) FROM warehouse.jobs WHERE job_number = $1 AND _deleted_at IS NULL',
+      [jobNumber],
+    ),
   ).toBe(1);
 });
 
 test('a change at the service changes its row, and no other', async () => {
   await world.sweep('customers');
-  const {rows} = await world.pool.query('SELECT customer_number FROM warehouse.customers ORDER BY 1 LIMIT 1');
+  const {rows} = await world.pool.query(
+    'SELECT customer_number FROM warehouse.customers ORDER BY 1 LIMIT 1',
+  );
   const number = String(rows[0].customer_number);
   await world.api.customers.update(number, {phone_number: '555-0199'});
   expect(await world.sweep('customers')).toMatchObject({counts: {inserted: 0, updated: 1}});
@@ -107,18 +120,24 @@ test('a window brings fresh records and infers nothing from absence', async () =
   const result = await world.sweep('jobs', {windowName: 'in_progress'});
   expect(result).toMatchObject({outcome: 'ended', state: 'refreshed', counts: {inserted: 0}});
   expect(await count('SELECT count(*) FROM warehouse.jobs WHERE _deleted_at IS NULL')).toBe(live);
-  expect(await count(`SELECT count(*) FROM sync.sweeps WHERE mode = 'window' AND reasons <> '{}'`)).toBe(0);
+  expect(
+    await count(`SELECT count(*) FROM sync.sweeps WHERE mode = 'window' AND reasons <> '{}'`),
+  ).toBe(0);
 });
 
 test('a schedule may have filters; one that is no window fails its sweep with the word that was probably meant', async () => {
-  expect(await world.sweep('jobs', {windowName: 'scheduled=this_month&state=completed'})).toMatchObject({
+  expect(
+    await world.sweep('jobs', {windowName: 'scheduled=this_month&state=completed'}),
+  ).toMatchObject({
     outcome: 'ended',
     state: 'refreshed',
   });
   expect(await world.sweep('jobs', {windowName: 'shceduled=today'})).toMatchObject({
     outcome: 'failed',
     error: {
-      message: expect.stringMatching(/\(did you mean scheduled\?\).*; mend window_name in sync.schedules/),
+      message: expect.stringMatching(
+        /\(did you mean scheduled\?\).*; mend window_name in sync.schedules/,
+      ),
     },
   });
 });
@@ -132,7 +151,9 @@ test('one record can be asked for by its number', async () => {
     outcome: 'ended',
     counts: {updated: 1, requests: 1},
   });
-  expect(await count(`SELECT count(*) FROM warehouse.jobs WHERE name = 'Boiler, second visit'`)).toBe(1);
+  expect(
+    await count(`SELECT count(*) FROM warehouse.jobs WHERE name = 'Boiler, second visit'`),
+  ).toBe(1);
 });
 
 test("a record that the service does not have is an answer, and the service's words are its evidence", async () => {
@@ -156,7 +177,9 @@ test('no secret that the service hands out is anywhere in the warehouse', async 
     ['\n'],
   );
   const held = `${rows[0].all}${customers[0].all}`;
-  expect(held).not.toMatch(/password_salt|encrypted_password|remember_token|password_digest|"token"/);
+  expect(held).not.toMatch(
+    /password_salt|encrypted_password|remember_token|password_digest|"token"/,
+  );
   expect(held).not.toContain(service.token);
 });
 

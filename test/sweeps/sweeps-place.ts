@@ -39,12 +39,19 @@ export const counts: SweepCounts = {
 
 export const request = (more: Partial<SweepRequest> = {}) => {
   const {accountId} = world.account;
-  return requestSweep(world.pool, {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command', ...more});
+  return requestSweep(world.pool, {
+    accountId,
+    stream: 'jobs',
+    mode: 'full',
+    requestedBy: 'command',
+    ...more,
+  });
 };
 export const checkpoint = (claim: Claim, nextPage = 5) =>
   inTransaction(world.pool, (client) => saveCheckpoint(client, claim, {nextPage, counts}));
 
-export const listDue = (perAccount = 2) => listDueSweeps(world.pool, [world.account.accountId], perAccount);
+export const listDue = (perAccount = 2) =>
+  listDueSweeps(world.pool, [world.account.accountId], perAccount);
 
 export async function claim(sweepId: string): Promise<Sweep> {
   const sweep = await claimSweep(world.pool, sweepId, leaseMs);

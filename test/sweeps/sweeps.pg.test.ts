@@ -14,7 +14,16 @@ import {
   saveCheckpoint,
 } from '../../src/sweeps/sweeps.ts';
 import {machines, rowOf} from '../support/sample.ts';
-import {checkpoint, claim, counts, expire, leaseMs, listDue, request, world} from './sweeps-place.ts';
+import {
+  checkpoint,
+  claim,
+  counts,
+  expire,
+  leaseMs,
+  listDue,
+  request,
+  world,
+} from './sweeps-place.ts';
 
 describe('a request', () => {
   test('makes a sweep that is due at once', async () => {
@@ -53,7 +62,11 @@ describe('a request', () => {
 
   test('makes what waits for its next try due at once', async () => {
     const {sweepId} = await request();
-    await postponeSweep(world.pool, await claim(sweepId), {delayMs: 3_600_000, isFailure: true, error: 'x'});
+    await postponeSweep(world.pool, await claim(sweepId), {
+      delayMs: 3_600_000,
+      isFailure: true,
+      error: 'x',
+    });
     expect(await claimSweep(world.pool, sweepId, leaseMs)).toBeNull();
     await request();
     expect(await claimSweep(world.pool, sweepId, leaseMs)).not.toBeNull();
@@ -118,7 +131,9 @@ describe('a claim', () => {
     const taken = await claim(sweepId);
     expect(taken).toMatchObject({fence: 2, startedAt: old.startedAt});
     expect(await renewLease(world.pool, {...old, leaseMs})).toBe(false);
-    expect(await postponeSweep(world.pool, old, {delayMs: 0, isFailure: false, error: null})).toBe(false);
+    expect(await postponeSweep(world.pool, old, {delayMs: 0, isFailure: false, error: null})).toBe(
+      false,
+    );
     await expect(checkpoint(old)).rejects.toThrow(RetryableError);
     await expect(endSweep(world.pool, old, {state: 'certified'})).rejects.toThrow(/fence 1/);
     expect(taken).toEqual({
@@ -150,7 +165,11 @@ describe('a claim', () => {
 describe('a checkpoint', () => {
   test('keeps page and counts, and the failures before it are forgotten', async () => {
     const {sweepId} = await request();
-    await postponeSweep(world.pool, await claim(sweepId), {delayMs: 0, isFailure: true, error: 'broken'});
+    await postponeSweep(world.pool, await claim(sweepId), {
+      delayMs: 0,
+      isFailure: true,
+      error: 'broken',
+    });
     expect(await readSweep(world.pool, sweepId)).toMatchObject({
       state: 'due',
       failures: 1,
@@ -174,7 +193,10 @@ describe('a checkpoint', () => {
     await claim(sweepId);
     const {accountId} = world.account;
     const batch = inTransaction(world.pool, async (client) => {
-      await loadRows(client, machines, [rowOf(machines, {machine_number: '1'})], {accountId, sweepId});
+      await loadRows(client, machines, [rowOf(machines, {machine_number: '1'})], {
+        accountId,
+        sweepId,
+      });
       await saveCheckpoint(client, old, {nextPage: 2, counts});
     });
     await expect(batch).rejects.toThrow(/another worker/);

@@ -30,7 +30,12 @@ describe('one record by its number', () => {
     const ended = await sync('jobs', '--record', '2000000', '--json');
     expect(JSON.parse(ended.stdout)).toMatchObject({
       streams: [
-        {state: 'certified', records: 0, reasons: [], absent: expect.stringContaining('no job 2000000')},
+        {
+          state: 'certified',
+          records: 0,
+          reasons: [],
+          absent: expect.stringContaining('no job 2000000'),
+        },
       ],
     });
     const listed = await runCommand(['sweeps', 'list', '--json', '--limit', '1'], place.env);
@@ -70,7 +75,9 @@ describe('what a filter lets through', () => {
     const other = await sync('jobs', '--window', 'uncompleted', '--json');
     expect(JSON.parse(other.stdout)).toMatchObject({streams: [{tombstoned: 0}]});
     const again = await sync('jobs', ...filters, '--filter', 'state=completed', '--json');
-    expect(JSON.parse(again.stdout)).toMatchObject({streams: [{inserted: 0, tombstoned: 0, records}]});
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      streams: [{inserted: 0, tombstoned: 0, records}],
+    });
   });
 
   test('a text goes as it is typed', async () => {
@@ -91,6 +98,10 @@ describe('what a filter lets through', () => {
       '--window and --filter, or --record, got both',
     ],
   ])('%j is refused with exit code 2', async (args, words) => {
-    expect(await sync(...args)).toMatchObject({code: 2, stdout: '', stderr: expect.stringContaining(words)});
+    expect(await sync(...args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(words),
+    });
   });
 });

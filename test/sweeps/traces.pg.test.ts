@@ -90,7 +90,10 @@ describe('a sweep', () => {
     });
     expect(ways).toEqual(['sweep', 'sweep > page', 'sweep > page > request']);
     expect(named('request')[0]?.attributes).toMatchObject({'http.response.status_code': 401});
-    expect(named('page')[0]).toMatchObject({status: {code: 2}, attributes: {'error.type': 'AccessError'}});
+    expect(named('page')[0]).toMatchObject({
+      status: {code: 2},
+      attributes: {'error.type': 'AccessError'},
+    });
     expect(named('page')[0]?.status.message).toBeUndefined();
     expect(named('sweep')[0]?.attributes).toMatchObject({'fieldmirror.outcome': 'failed'});
   });
@@ -114,9 +117,15 @@ test('each change of a push is a trace of its own, with the requests that it nee
       'fieldmirror.change': expect.stringMatching(/^\d+$/),
       'fieldmirror.outcome': 'done',
     });
-    const below = spans.filter((each) => each.parentSpanContext?.spanId === change.spanContext().spanId);
+    const below = spans.filter(
+      (each) => each.parentSpanContext?.spanId === change.spanContext().spanId,
+    );
     // Its record is read, written and read back; each request is about the same record.
-    expect(below.map((each) => each.attributes['http.request.method'])).toEqual(['GET', 'PUT', 'GET']);
+    expect(below.map((each) => each.attributes['http.request.method'])).toEqual([
+      'GET',
+      'PUT',
+      'GET',
+    ]);
     expect(new Set(below.map((each) => each.attributes['url.path'])).size).toBe(1);
   }
 });
@@ -125,5 +134,6 @@ test('no attribute has a value of a record, or a query', async () => {
   const {spans} = await trace(() => world.sweep('jobs', {windowName: 'scheduled=this_week'}));
   expect(spans.length).toBeGreaterThan(0);
   for (const {attributes} of spans)
-    for (const value of Object.values(attributes)) expect(String(value)).not.toMatch(/[?&=]|Kanari/);
+    for (const value of Object.values(attributes))
+      expect(String(value)).not.toMatch(/[?&=]|Kanari/);
 });

@@ -16,15 +16,20 @@ afterAll(async () => await world.close());
 test.each([
   ['stopped', 'the token was refused', /^the token was refused$/],
   ['paused', null, /^account test is paused; fieldmirror accounts resume test$/],
-])('of an account that was %s before it was asked nobody waits for a sweep', async (_, reason, words) => {
-  const {pool, account} = world;
-  const {accountId} = account;
-  await resumeAccount(pool, accountId);
-  await (reason === null ? pauseAccount(pool, accountId, null) : stopAccount(pool, accountId, reason));
-  const asked = {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'} as const;
-  const {sweepId} = await requestSweep(pool, asked);
-  const watch = {progress: watchProgress(true), signal: AbortSignal.timeout(20_000)};
-  expect(await watchSweeps(world, [sweepId], watch)).toMatchObject([
-    {state: 'failed', error: expect.stringMatching(words)},
-  ]);
-});
+])(
+  'of an account that was %s before it was asked nobody waits for a sweep',
+  async (_, reason, words) => {
+    const {pool, account} = world;
+    const {accountId} = account;
+    await resumeAccount(pool, accountId);
+    await (reason === null
+      ? pauseAccount(pool, accountId, null)
+      : stopAccount(pool, accountId, reason));
+    const asked = {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'} as const;
+    const {sweepId} = await requestSweep(pool, asked);
+    const watch = {progress: watchProgress(true), signal: AbortSignal.timeout(20_000)};
+    expect(await watchSweeps(world, [sweepId], watch)).toMatchObject([
+      {state: 'failed', error: expect.stringMatching(words)},
+    ]);
+  },
+);

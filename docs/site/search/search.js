@@ -48,7 +48,10 @@ function show() {
   if (found.hidden) return;
   const hits = index.search(asked);
   const count = hits.length === 0 ? 'Nothing is found' : `${hits.length} found`;
-  found.replaceChildren(make('p', 'quiet', `${count} for “${asked}”`), drawHits(hits.slice(0, mostFound)));
+  found.replaceChildren(
+    make('p', 'quiet', `${count} for “${asked}”`),
+    drawHits(hits.slice(0, mostFound)),
+  );
 }
 
 function drawHits(hits) {

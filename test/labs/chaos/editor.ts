@@ -24,7 +24,11 @@ export class Editor {
   /** Edits that the service answered. */
   acknowledged = 0;
 
-  constructor(service: {readonly url: string; readonly token: string}, random: Random, numbers: Numbers) {
+  constructor(
+    service: {readonly url: string; readonly token: string},
+    random: Random,
+    numbers: Numbers,
+  ) {
     this.#service = service;
     this.#random = random;
     this.#numbers = numbers;
@@ -35,7 +39,8 @@ export class Editor {
     const random = this.#random;
     const table = random.pick(['customers', 'jobs'] as const);
     const at = ++this.#count;
-    if (random.isTrue(0.15)) return await this.#send('POST', '/customers.xml', {name: `Made there ${at}`});
+    if (random.isTrue(0.15))
+      return await this.#send('POST', '/customers.xml', {name: `Made there ${at}`});
     const [first = '', ...others] = this.#numbers[table];
     const number = random.pick([first, ...others]);
     const field = random.pick<string>(fields[table]);
@@ -57,10 +62,16 @@ export class Editor {
 
   /** An hour and a minute apart, so that no visit's end is the beginning of another one. */
   #moment(at: number): string {
-    return new Date(Date.UTC(2031, 0, 1) + at * 61 * 60_000).toISOString().replace('.000Z', '+00:00');
+    return new Date(Date.UTC(2031, 0, 1) + at * 61 * 60_000)
+      .toISOString()
+      .replace('.000Z', '+00:00');
   }
 
-  async #send(method: 'POST' | 'PUT', path: string, values: Readonly<Record<string, string>>): Promise<void> {
+  async #send(
+    method: 'POST' | 'PUT',
+    path: string,
+    values: Readonly<Record<string, string>>,
+  ): Promise<void> {
     for (const value of Object.values(values)) this.#sent.set(normalise(value), 1);
     const element = path.startsWith('/jobs') ? 'job' : 'customer';
     const inside = Object.entries(values).map(

@@ -30,7 +30,8 @@ export async function openLedger(databaseUrl: string, max: number): Promise<pg.P
 }
 
 function keepCertain(client: pg.ClientBase, reader: pg.Pool): void {
-  const query: (text: string, values?: unknown[]) => Promise<pg.QueryResult> = client.query.bind(client);
+  const query: (text: string, values?: unknown[]) => Promise<pg.QueryResult> =
+    client.query.bind(client);
   const commit = async () => {
     const act = randomUUID();
     await query('INSERT INTO authors.acts VALUES ($1)', [act]);

@@ -154,7 +154,19 @@ export async function openPlace(size: Size): Promise<Place> {
     ...(lines.redis === null ? {} : {REDIS_URL: `redis://127.0.0.1:${lines.redis.port}`}),
   };
   return new Place({
-    ...{home, service, token, serviceUrl, lines, env, size, databaseUrl, serviceDatabaseUrl, setUp, redis},
+    ...{
+      home,
+      service,
+      token,
+      serviceUrl,
+      lines,
+      env,
+      size,
+      databaseUrl,
+      serviceDatabaseUrl,
+      setUp,
+      redis,
+    },
   });
 }
 
@@ -166,7 +178,11 @@ async function startService(setUp: SetUp, size: Size, database: string) {
       const {port} = await freeLine();
       const made = ['--seed', '7', '--customers', String(size.customers)];
       const args = ['service', '--port', String(port), ...made, '--json', '--database', database];
-      const process = new Supervised('service', {args, env: {FIELDMIRROR_TIME_ZONE: timeZone}, secrets: []});
+      const process = new Supervised('service', {
+        args,
+        env: {FIELDMIRROR_TIME_ZONE: timeZone},
+        secrets: [],
+      });
       process.start();
       return process;
     },
@@ -234,11 +250,16 @@ export async function startWorkers({workers}: Place): Promise<void> {
 
 /** @returns the workers that did not end in time */
 export async function endWorkers({workers}: Place): Promise<string[]> {
-  const ends = await Promise.all(workers.map(async (worker) => [worker.name, await worker.end()] as const));
+  const ends = await Promise.all(
+    workers.map(async (worker) => [worker.name, await worker.end()] as const),
+  );
   return ends.filter(([, isTimely]) => !isTimely).map(([name]) => name);
 }
 
 /** A pool on the warehouse, past the line; it outlives crashes. */
-export async function askWarehouse<T extends pg.QueryResultRow>(pool: pg.Pool, sql: string): Promise<T[]> {
+export async function askWarehouse<T extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  sql: string,
+): Promise<T[]> {
   return (await untilItAnswers(() => pool.query<T>(sql))).rows;
 }

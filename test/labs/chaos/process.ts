@@ -86,7 +86,9 @@ export class Supervised {
     this.#isAsked = true;
     running.process.kill('SIGTERM');
     const timely = new AbortController();
-    const late = wait(mostStopMs, 'late' as const, {signal: timely.signal}).catch(() => 'ended' as const);
+    const late = wait(mostStopMs, 'late' as const, {signal: timely.signal}).catch(
+      () => 'ended' as const,
+    );
     const end = await Promise.race([running.ended.then(() => 'ended' as const), late]);
     timely.abort();
     if (end === 'late') running.process.kill('SIGKILL');
@@ -118,7 +120,9 @@ export class Supervised {
       const {code, stdout, stderr} = await running.ended;
       this.#running = null;
       const lines = `${stdout}\n${stderr}`.split('\n');
-      this.leaks.push(...lines.filter((line) => this.#secrets.some((secret) => line.includes(secret))));
+      this.leaks.push(
+        ...lines.filter((line) => this.#secrets.some((secret) => line.includes(secret))),
+      );
       const {name} = this;
       const said = stderr.slice(-lettersKept);
       this.lives.push({name, pid: running.process.pid ?? 0, code, isAsked: this.#isAsked, said});

@@ -38,7 +38,12 @@ export async function comeToRest(place: Place, pool: pg.Pool): Promise<Quiet> {
     const seconds = await untilItAnswers(() => readNextDue(pool));
     const isOver = performance.now() - startedAt > mostMs || elapsed() > mostSeconds;
     if (seconds === null || isOver)
-      return {before, after: await countStates(pool), seconds: elapsed(), isSettled: seconds === null};
+      return {
+        before,
+        after: await countStates(pool),
+        seconds: elapsed(),
+        isSettled: seconds === null,
+      };
     if (seconds <= soonSeconds || (await isUnderWay(pool))) await wait(lookMs);
     else {
       const step = Math.max(seconds, stepSeconds);

@@ -19,7 +19,10 @@ export function listFaults(result: Result, name: string): string[] {
     ...(inDoubt > 0 ? [`${name}: ${inDoubt} still in doubt`] : []),
     ...ends
       .filter(({code, said}) => !knownCodes.has(code) || said.includes('This is a bug'))
-      .map(({name: process, code, said}) => `${name}: ${process} ended with ${code}: ${said.slice(-600)}`),
+      .map(
+        ({name: process, code, said}) =>
+          `${name}: ${process} ended with ${code}: ${said.slice(-600)}`,
+      ),
     ...vitals.map(findGrowth).flatMap((growth) => (growth === null ? [] : [`${name}: ${growth}`])),
     ...calamities.slowEnds.map((process) => `${name}: ${process} did not end within half a minute`),
     ...troubles.map((trouble) => `${name}: ${trouble}`),

@@ -89,7 +89,9 @@ async function live(
   const mayhem = new Mayhem(place, random('calamities'));
   const vitals = new VitalSigns();
   const over = new AbortController();
-  const watching = repeat(sampleMs, over.signal, () => vitals.take([...place.workers, place.service]));
+  const watching = repeat(sampleMs, over.signal, () =>
+    vitals.take([...place.workers, place.service]),
+  );
 
   log(`the storm: ${minutes} minutes`);
   const storm = AbortSignal.timeout(minutes * 60_000);
@@ -113,7 +115,8 @@ async function live(
   const late = await endWorkers(place);
   troubles.push(...late.map((name) => `${name} did not end within half a minute`));
   // The first pass ends sweeps begun earlier, which show earlier state; the second shows the present one.
-  for (const turn of ['first', 'second']) troubles.push(...(await sweepAll(place, `the ${turn} time after`)));
+  for (const turn of ['first', 'second'])
+    troubles.push(...(await sweepAll(place, `the ${turn} time after`)));
   const outcome = await judgeChaos(place, {
     ...{pool, editor, records},
     intents: authors.flatMap(({intents}) => intents),
@@ -124,7 +127,9 @@ async function live(
     calamities: mayhem.counts,
     quiet,
     vitals: vitals.tell(),
-    ends: [...place.workers, place.service].flatMap(({lives}) => lives.filter(({isAsked}) => !isAsked)),
+    ends: [...place.workers, place.service].flatMap(({lives}) =>
+      lives.filter(({isAsked}) => !isAsked),
+    ),
     refusals: authors.flatMap(({refusals}) => refusals),
     editsThere: editor.acknowledged,
     struck: place.allLines
@@ -156,11 +161,18 @@ async function sweepAll(place: Place, when: string): Promise<string[]> {
   return code === 0 ? [] : [`sync ${when}: exit code ${code}: ${(stderr || stdout).slice(-500)}`];
 }
 
-function numbersOf(records: readonly {readonly table: string; readonly number: string}[], wanted: string) {
+function numbersOf(
+  records: readonly {readonly table: string; readonly number: string}[],
+  wanted: string,
+) {
   return records.filter(({table}) => table === wanted).map(({number}) => number);
 }
 
-async function repeat(everyMs: number, signal: AbortSignal, act: () => Promise<unknown>): Promise<void> {
+async function repeat(
+  everyMs: number,
+  signal: AbortSignal,
+  act: () => Promise<unknown>,
+): Promise<void> {
   while (!signal.aborted) {
     await act();
     await wait(everyMs, undefined, {signal}).catch(() => {});

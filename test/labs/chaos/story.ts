@@ -28,7 +28,10 @@ export async function tellStories(
   for (const fault of faults.slice(0, mostStories)) {
     const [, table, number] = /(\w+) (\d+)/.exec(fault) ?? [];
     if (table === undefined || number === undefined) continue;
-    lines.push(`the story of ${table} ${number}:`, ...(await tellStory(pool, journal, {table, number})));
+    lines.push(
+      `the story of ${table} ${number}:`,
+      ...(await tellStory(pool, journal, {table, number})),
+    );
   }
   return lines;
 }

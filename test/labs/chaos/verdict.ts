@@ -69,7 +69,12 @@ export async function judgeChaos(
     different.push(...(await findDifferences(pool, stream, records, {leavesOut})));
   }
   const {lost, duplicated, unexpected, unrecorded} = verdict;
-  const stories = await tellStories(pool, entries, [...lost, ...duplicated, ...unexpected, ...unrecorded]);
+  const stories = await tellStories(pool, entries, [
+    ...lost,
+    ...duplicated,
+    ...unexpected,
+    ...unrecorded,
+  ]);
   return {verdict, changes, different, unseeable, stories};
 }
 
@@ -128,7 +133,8 @@ function addBefore(
     const before: Record<string, Value> = {};
     for (const name of entry.kind === 'update' ? Object.keys(entry.changed) : []) {
       const editedAt = writtenAt.get(`${key} ${name}`);
-      if (isOurs && editedAt !== undefined && isInWindow(editedAt, entry, told.requests)) unseeable++;
+      if (isOurs && editedAt !== undefined && isInWindow(editedAt, entry, told.requests))
+        unseeable++;
       else before[name] = values[name] ?? null;
     }
     held.set(key, {...values, ...entry.changed});

@@ -13,10 +13,17 @@ function live(
   megabytesAt: (minute: number) => number,
   descriptorsAt = (_minute: number) => 40,
 ) {
-  const samples = Array.from({length: ((warmMinutes + minutes) * 60_000) / everyMs + 1}, (_, at) => {
-    const minute = (at * everyMs) / 60_000;
-    return {atMs: at * everyMs, megabytes: megabytesAt(minute), descriptors: descriptorsAt(minute)};
-  });
+  const samples = Array.from(
+    {length: ((warmMinutes + minutes) * 60_000) / everyMs + 1},
+    (_, at) => {
+      const minute = (at * everyMs) / 60_000;
+      return {
+        atMs: at * everyMs,
+        megabytes: megabytesAt(minute),
+        descriptors: descriptorsAt(minute),
+      };
+    },
+  );
   return describeLife('worker', samples);
 }
 

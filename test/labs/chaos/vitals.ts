@@ -28,7 +28,9 @@ export const mostAMinute = {megabytes: 2, descriptors: 0.5} as const;
 export class VitalSigns {
   readonly #samples = new Map<string, Sample[]>();
 
-  async take(processes: readonly {readonly name: string; readonly pid: number | null}[]): Promise<void> {
+  async take(
+    processes: readonly {readonly name: string; readonly pid: number | null}[],
+  ): Promise<void> {
     await Promise.all(
       processes.map(async ({name, pid}) => {
         const sample = pid === null ? null : await look(pid);
@@ -74,7 +76,12 @@ export function describeLife(name: string, samples: readonly Sample[]): Vitals {
     last: told.at(-1)?.[kind] ?? Number.NaN,
     aMinute: riseOf(told.map((sample) => ({atMs: sample.atMs, value: sample[kind]}))),
   });
-  return {name, minutes: lengthOf(told) / 60_000, megabytes: of('megabytes'), descriptors: of('descriptors')};
+  return {
+    name,
+    minutes: lengthOf(told) / 60_000,
+    megabytes: of('megabytes'),
+    descriptors: of('descriptors'),
+  };
 }
 
 function lengthOf(samples: readonly Sample[]): number {

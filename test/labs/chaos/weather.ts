@@ -17,7 +17,10 @@ const every = {
 
 export const weathers = {
   /** A write is struck more often than a read: the engine must find out its fate. */
-  service: {chance: (chunk) => (/^(POST|PUT|DELETE) /.test(start(chunk)) ? 0.15 : 0.02), kinds: every},
+  service: {
+    chance: (chunk) => (/^(POST|PUT|DELETE) /.test(start(chunk)) ? 0.15 : 0.02),
+    kinds: every,
+  },
   /** The answer to a COMMIT is lost: a read must find out whether it was done. */
   commit: {
     chance: (chunk) => (chunk.includes('COMMIT\0') ? 0.03 : 0),

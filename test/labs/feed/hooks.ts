@@ -46,8 +46,17 @@ export class Hooks {
     const hooks = new Hooks(random, receiver);
     const keys = parseKeys(Buffer.alloc(32, 3).toString('base64'));
     for (const name of names) {
-      const asked = {url: `${receiver.url}/${name}`, table: ['tasks'], leaveOut: [], limit: 100, mask: false};
-      await insertHook(admin, {...planHook({keys, allowsHttp: false}, name, asked).plan, accountId: null});
+      const asked = {
+        url: `${receiver.url}/${name}`,
+        table: ['tasks'],
+        leaveOut: [],
+        limit: 100,
+        mask: false,
+      };
+      await insertHook(admin, {
+        ...planHook({keys, allowsHttp: false}, name, asked).plan,
+        accountId: null,
+      });
     }
     for (let at = 0; at < workers; at++) {
       const pool = openPool(url, {max: 4, applicationName});
@@ -107,7 +116,8 @@ export class Hooks {
     const id = String(headers['webhook-id']);
     const held = this.#bodies.get(id);
     if (held !== undefined) this.repeats += 1;
-    if (held !== undefined && held !== body) this.violations.push(`${id} came again with another body`);
+    if (held !== undefined && held !== body)
+      this.violations.push(`${id} came again with another body`);
     this.#bodies.set(id, body);
     for (const entry of JSON.parse(body).data.entries) this.#note(name, entry);
     return isFailing && this.#random.isTrue(failShare) ? 500 : undefined;

@@ -84,6 +84,7 @@ function nameOf(values: FeedPage['entries'][number]['before']): string | null {
 function isKilled(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return (
-    ('code' in error && error.code === '57P01') || /terminat|ECONNRESET|not queryable/i.test(error.message)
+    ('code' in error && error.code === '57P01') ||
+    /terminat|ECONNRESET|not queryable/i.test(error.message)
   );
 }

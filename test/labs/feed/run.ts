@@ -36,7 +36,12 @@ export interface ModelResult {
   readonly violations: readonly string[];
 }
 
-export async function runModel({url, accountId, transactions, seed}: ModelPlan): Promise<ModelResult> {
+export async function runModel({
+  url,
+  accountId,
+  transactions,
+  seed,
+}: ModelPlan): Promise<ModelResult> {
   const admin = new pg.Pool({connectionString: url, max: 4});
   // The end of a pool waits for none of its connections: a warehouse that is dropped next may end the last of them by force.
   admin.on('error', () => {});
@@ -124,7 +129,10 @@ async function writeAll(
     () => void following[killer.integer(0, readers - 1)]?.kill(admin).catch(() => {}),
     killEveryMs,
   );
-  const killingWorkers = setInterval(() => void hooks.kill(admin).catch(() => {}), killWorkerEveryMs);
+  const killingWorkers = setInterval(
+    () => void hooks.kill(admin).catch(() => {}),
+    killWorkerEveryMs,
+  );
   const writing = Array.from({length: writers}, (_, at) =>
     runWriter({
       ...{url, rowIds},

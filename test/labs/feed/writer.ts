@@ -18,7 +18,13 @@ interface WriterPlan {
  * Commits transactions one after the other, each of one to three writes, with a delay somewhere in it; some are rolled back.
  * @returns what was committed
  */
-export async function runWriter({url, name, transactions, rowIds, random}: WriterPlan): Promise<Write[]> {
+export async function runWriter({
+  url,
+  name,
+  transactions,
+  rowIds,
+  random,
+}: WriterPlan): Promise<Write[]> {
   const client = new pg.Client({connectionString: url});
   await client.connect();
   const committed: Write[] = [];
@@ -43,7 +49,9 @@ async function runTransaction(
   await client.query(`BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`);
   // Rows are locked in one order, so that no two transactions wait for each other.
   const chosen = [
-    ...new Set(Array.from({length: random.integer(1, 3)}, () => random.integer(0, rowIds.length - 1))),
+    ...new Set(
+      Array.from({length: random.integer(1, 3)}, () => random.integer(0, rowIds.length - 1)),
+    ),
   ].sort((a, b) => a - b);
   const written: Write[] = [];
   for (const [place, index] of chosen.entries()) {
@@ -56,7 +64,9 @@ async function runTransaction(
     const rowId = rowIds[index] ?? '';
     await client.query('UPDATE warehouse.tasks SET name = $2 WHERE row_id = $1', [rowId, token]);
     written.push({token, rowId, cause: rows[0]?.name ?? null});
-    await client.query('SELECT pg_sleep($1)', [random.isTrue(0.5) ? 0 : (random.next() * longestMs) / 1_000]);
+    await client.query('SELECT pg_sleep($1)', [
+      random.isTrue(0.5) ? 0 : (random.next() * longestMs) / 1_000,
+    ]);
   }
   return written;
 }

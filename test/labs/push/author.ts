@@ -43,7 +43,14 @@ const parents: Readonly<Record<string, string>> = {
   time_entries: 'jobs',
   job_charges: 'jobs',
 };
-const deletable = new Set(['customers', 'customer_notes', 'jobs', 'job_notes', 'time_entries', 'tasks']);
+const deletable = new Set([
+  'customers',
+  'customer_notes',
+  'jobs',
+  'job_notes',
+  'time_entries',
+  'tasks',
+]);
 
 let lastTag = 0;
 
@@ -101,17 +108,28 @@ export class Author {
 
   #choose(): Act {
     const kind = this.#random.weighted([10, 12, 14, 8, 6, 6, 26, 9, 7]);
-    const creates = ['customers', 'jobs', 'job_notes', 'time_entries', 'job_charges', 'tasks'] as const;
+    const creates = [
+      'customers',
+      'jobs',
+      'job_notes',
+      'time_entries',
+      'job_charges',
+      'tasks',
+    ] as const;
     const table = creates[kind];
     if (table !== undefined)
       return (client) =>
-        this.#create(client, table === 'job_notes' && this.#random.isTrue(0.3) ? 'customer_notes' : table);
+        this.#create(
+          client,
+          table === 'job_notes' && this.#random.isTrue(0.3) ? 'customer_notes' : table,
+        );
     if (kind === 6) return (client) => this.#update(client);
     return kind === 7 ? (client) => this.#assign(client) : (client) => this.#delete(client);
   }
 
   async #create(client: pg.ClientBase, table: string): Promise<void> {
-    const parent = parents[table] === undefined ? null : this.#pick(({table: of}) => of === parents[table]);
+    const parent =
+      parents[table] === undefined ? null : this.#pick(({table: of}) => of === parents[table]);
     if (parents[table] !== undefined && parent === null) return;
     // Sometimes the same content again: two records are wanted, and two must be there.
     const twin = this.#random.isTrue(0.12)
@@ -121,7 +139,8 @@ export class Author {
     const fields = twin?.content ?? this.#contentOf(table, tag);
     const names = Object.keys(fields);
     const columns = parent === null ? names : [...names, 'parent_row_id'];
-    const values = parent === null ? Object.values(fields) : [...Object.values(fields), parent.rowId];
+    const values =
+      parent === null ? Object.values(fields) : [...Object.values(fields), parent.rowId];
     const [row] = await this.#write(
       client,
       `INSERT INTO warehouse.${table} (${columns.join(', ')}) VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,

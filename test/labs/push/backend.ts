@@ -25,7 +25,11 @@ export function forwardTo(url: string): Backend {
   return async ({method, path, authorization, body}) => {
     const answer = await send(url + path, {
       method,
-      headers: {authorization, 'content-type': 'application/xml; charset=utf-8', connection: 'close'},
+      headers: {
+        authorization,
+        'content-type': 'application/xml; charset=utf-8',
+        connection: 'close',
+      },
       body: body.length === 0 ? null : body,
     });
     const {location, date} = answer.headers;

@@ -3,7 +3,12 @@
 
 import {findWrites} from '../../../src/streams/all.ts';
 import {Facts, groupBy, isTakenBack, tell} from './facts.ts';
-import {findLostChanges, findLostValues, findSilentLosers, findSilentOverwrites} from './find-lost.ts';
+import {
+  findLostChanges,
+  findLostValues,
+  findSilentLosers,
+  findSilentOverwrites,
+} from './find-lost.ts';
 import {type Effect, type FinalChange, type History, normal, type Value} from './history.ts';
 
 /**
@@ -109,9 +114,13 @@ function findDuplicatedUpdates(facts: Facts): string[] {
     const wanted = facts
       .intentsOfRecord(effect)
       .filter((intent) =>
-        [intent.fields, intent.saw].some((values) => field in values && normal(values[field]) === value),
+        [intent.fields, intent.saw].some(
+          (values) => field in values && normal(values[field]) === value,
+        ),
       ).length;
-    return wanted > 0 && count > wanted ? [`${name}: written ${count} times, wanted ${wanted}`] : [];
+    return wanted > 0 && count > wanted
+      ? [`${name}: written ${count} times, wanted ${wanted}`]
+      : [];
   });
 }
 
@@ -126,12 +135,16 @@ function findUnexpected(facts: Facts, effect: Effect): string[] {
     );
     if (wanted.length === 0) return [`${name} (${key}): nobody wanted it`];
     return wanted.every((intent) => gaveUp.has(facts.stateOf(intent)))
-      ? [`${name} (${key}): it is said to be ${wanted.map((intent) => facts.stateOf(intent)).join(', ')}`]
+      ? [
+          `${name} (${key}): it is said to be ${wanted.map((intent) => facts.stateOf(intent)).join(', ')}`,
+        ]
       : [];
   }
   const intents = facts.intentsOfRecord(effect);
   if (operation === 'delete')
-    return intents.some((intent) => intent.operation === 'delete' && !gaveUp.has(facts.stateOf(intent)))
+    return intents.some(
+      (intent) => intent.operation === 'delete' && !gaveUp.has(facts.stateOf(intent)),
+    )
       ? []
       : [`${name}: nobody wanted it`];
   return Object.entries(fields).flatMap(([field, value]) => {
@@ -194,7 +207,9 @@ function findUndisputed(facts: Facts): string[] {
   return facts.history.conflicts.flatMap(({changeId, field, serviceValue}) => {
     const change = facts.change(changeId);
     if (change === undefined || isWrittenByOthers(facts, change, field)) return [];
-    return [`${tell(change)}: ${field} in conflict with ${normal(serviceValue)}, which nobody else wrote`];
+    return [
+      `${tell(change)}: ${field} in conflict with ${normal(serviceValue)}, which nobody else wrote`,
+    ];
   });
 }
 
@@ -202,10 +217,14 @@ function findUndisputed(facts: Facts): string[] {
 function isWrittenByOthers(facts: Facts, {table, number}: FinalChange, field: string): boolean {
   const {writable} = findWrites(table).table;
   const group = writable.find(({name}) => name === field)?.group ?? field;
-  const together = writable.filter((each) => (each.group ?? each.name) === group).map(({name}) => name);
+  const together = writable
+    .filter((each) => (each.group ?? each.name) === group)
+    .map(({name}) => name);
   return facts
     .effectsOf(table, number ?? '')
-    .some(({isOurs, fields}) => !isOurs && (field in fields || together.some((name) => name in fields)));
+    .some(
+      ({isOurs, fields}) => !isOurs && (field in fields || together.some((name) => name in fields)),
+    );
 }
 
 function findUnreported(facts: Facts, change: FinalChange): string[] {
@@ -221,13 +240,19 @@ function findUnreported(facts: Facts, change: FinalChange): string[] {
 
 function findRowless(facts: Facts): string[] {
   const live = new Set(
-    facts.history.rows.filter(({isDeleted}) => !isDeleted).map(({table, number}) => `${table} ${number}`),
+    facts.history.rows
+      .filter(({isDeleted}) => !isDeleted)
+      .map(({table, number}) => `${table} ${number}`),
   );
   const dead = new Set(
-    facts.history.rows.filter((row) => row.isDeleted).map(({table, number}) => `${table} ${number}`),
+    facts.history.rows
+      .filter((row) => row.isDeleted)
+      .map(({table, number}) => `${table} ${number}`),
   );
   return facts.history.records.flatMap(({table, number}) =>
-    live.has(`${table} ${number}`) || dead.has(`${table} ${number}`) ? [] : [`${table} ${number}: no row`],
+    live.has(`${table} ${number}`) || dead.has(`${table} ${number}`)
+      ? []
+      : [`${table} ${number}: no row`],
   );
 }
 
@@ -239,7 +264,9 @@ function findDiverged(facts: Facts, row: History['rows'][number]): string[] {
   if (isDeleted || isOpen) return [];
   if (number === null) {
     const states = facts.intentsOfRow(row).map((intent) => facts.stateOf(intent));
-    return states.includes('rejected') ? [] : [`${name}: no number, and its create is ${states.join(', ')}`];
+    return states.includes('rejected')
+      ? []
+      : [`${name}: no number, and its create is ${states.join(', ')}`];
   }
   const record = facts.record(table, number);
   if (record === undefined) return [`${name}: a row, and no record`];

@@ -58,7 +58,11 @@ export async function runConvergence(world: {
 }): Promise<Convergence> {
   const {seed, histories, databaseUrl, pageReader} = world;
   const service = await openMemoryService({seed, runs: Math.ceil(histories / 2)});
-  const mischief = new Mischief(service.backend, {seed: String(seed), odds: certain, readTrouble: 0});
+  const mischief = new Mischief(service.backend, {
+    seed: String(seed),
+    odds: certain,
+    readTrouble: 0,
+  });
   await mischief.comeUp();
   const pool = openPool(databaseUrl, {max: 4, applicationName: 'convergence'});
   const {accountId} = await upsertAccount(pool, {name: 'lab', apiUrl: mischief.url, timeZone});
@@ -68,7 +72,10 @@ export async function runConvergence(world: {
   const place = {databaseUrl, accountId, service: reach, timeZone, log};
   const worker = new LabWorker(place, random, {death: 0, stall: 0});
   const sweep = async (stream: string) => {
-    await sweepStream({pool, databaseUrl, accountId, pageReader, service: reach}, {stream, tries: 1});
+    await sweepStream(
+      {pool, databaseUrl, accountId, pageReader, service: reach},
+      {stream, tries: 1},
+    );
   };
   const records = (['customers', 'jobs'] as const).flatMap((table) =>
     Array.from({length: Math.ceil(histories / 2)}, (_, at) => ({table, number: String(at + 1)})),
@@ -107,11 +114,10 @@ export async function runConvergence(world: {
 async function drawRules({pool, random}: Place): Promise<void> {
   for (const [table, names] of Object.entries(fields))
     for (const name of names)
-      await pool.query('UPDATE sync.write_rules SET rule = $3 WHERE table_name = $1 AND field = $2', [
-        table,
-        name,
-        random.pick(rules),
-      ]);
+      await pool.query(
+        'UPDATE sync.write_rules SET rule = $3 WHERE table_name = $1 AND field = $2',
+        [table, name, random.pick(rules)],
+      );
 }
 
 /** Leaves each record alone, or edits it here, there, or on both sides. */
@@ -162,7 +168,12 @@ function editThere(
 async function editHere(
   client: pg.ClientBase,
   {intents}: Place,
-  {table, number, field, value}: Place['records'][number] & {readonly field: string; readonly value: string},
+  {
+    table,
+    number,
+    field,
+    value,
+  }: Place['records'][number] & {readonly field: string; readonly value: string},
 ): Promise<void> {
   await client.query(`SELECT set_config('fieldmirror.last_change', '', false)`);
   const key = table === 'jobs' ? 'job_number' : 'customer_number';
@@ -249,7 +260,8 @@ async function conclude(
     changes: changes.length,
     conflicts: conflicts.length,
     byPerson:
-      (await pool.query(`SELECT FROM sync.conflicts WHERE decided_by NOT LIKE 'rule %'`)).rowCount ?? 0,
+      (await pool.query(`SELECT FROM sync.conflicts WHERE decided_by NOT LIKE 'rule %'`))
+        .rowCount ?? 0,
     requests,
     violations,
   };

@@ -1,6 +1,13 @@
 // A history, looked up: by change, row, record and number.
 
-import {type Effect, type FinalChange, type History, type Intent, normal, type Value} from './history.ts';
+import {
+  type Effect,
+  type FinalChange,
+  type History,
+  type Intent,
+  normal,
+  type Value,
+} from './history.ts';
 
 /** The states in which nothing more happens to a change. */
 export const isOver = new Set(['done', 'rejected', 'cancelled']);
@@ -20,11 +27,15 @@ export class Facts {
     this.history = history;
     this.changes = history.changes;
     this.#changes = new Map(history.changes.map((change) => [change.changeId, change]));
-    this.#records = new Map(history.records.map((record) => [`${record.table} ${record.number}`, record]));
+    this.#records = new Map(
+      history.records.map((record) => [`${record.table} ${record.number}`, record]),
+    );
     this.#intentsOfChange = groupBy(history.intents, ({changeId}) => changeId);
     this.#intentsOfRow = groupBy(history.intents, ({table, rowId}) => `${table} ${rowId}`);
     const numbered = [...history.changes, ...history.rows].filter(({number}) => number !== null);
-    this.#rowOfNumber = new Map(numbered.map(({table, number, rowId}) => [`${table} ${number}`, rowId]));
+    this.#rowOfNumber = new Map(
+      numbered.map(({table, number, rowId}) => [`${table} ${number}`, rowId]),
+    );
     const open = history.changes.filter(({state}) => !isOver.has(state));
     this.#openRows = new Set(open.map(({table, rowId}) => `${table} ${rowId}`));
     this.#effects = groupBy(history.effects, ({table, number}) => `${table} ${number}`);
@@ -77,12 +88,21 @@ export function isTakenBack(facts: Facts, change: FinalChange): boolean {
       [fields, before].some((values) => field in values && normal(values[field]) === normal(value)),
     );
   return Object.entries(last).every(
-    ([field, value]) => (own.length > 1 && normal(value) === normal(first[field])) || isHeld(field, value),
+    ([field, value]) =>
+      (own.length > 1 && normal(value) === normal(first[field])) || isHeld(field, value),
   );
 }
 
 /** One change in words. */
-export function tell({changeId, operation, table, number, rowId, state, reason}: FinalChange): string {
+export function tell({
+  changeId,
+  operation,
+  table,
+  number,
+  rowId,
+  state,
+  reason,
+}: FinalChange): string {
   return `change ${changeId} (${operation} of ${table} ${number ?? `row ${rowId}`}) is ${state}${reason === null ? '' : `: ${reason}`}`;
 }
 

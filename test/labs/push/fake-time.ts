@@ -1,6 +1,14 @@
 import pg from 'pg';
 
-const tables = ['customers', 'customer_notes', 'jobs', 'job_notes', 'time_entries', 'job_charges', 'tasks'];
+const tables = [
+  'customers',
+  'customer_notes',
+  'jobs',
+  'job_notes',
+  'time_entries',
+  'job_charges',
+  'tasks',
+];
 
 /** A worker that waits for one of them may hold another: we give way long before Postgres looks for a deadlock. */
 const lockTimeout = '200ms';
@@ -46,7 +54,8 @@ async function holdStill(client: pg.ClientBase): Promise<void> {
       await client.query(`LOCK TABLE ${names.join(', ')} IN EXCLUSIVE MODE`);
       return;
     } catch (error) {
-      const isBusy = error instanceof pg.DatabaseError && ['55P03', '40P01'].includes(error.code ?? '');
+      const isBusy =
+        error instanceof pg.DatabaseError && ['55P03', '40P01'].includes(error.code ?? '');
       if (!isBusy || attempt === mostTries) throw error;
       await client.query('ROLLBACK');
     }

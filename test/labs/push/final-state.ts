@@ -4,7 +4,15 @@ import pg from 'pg';
 import {allStreams, allWrites} from '../../../src/streams/all.ts';
 import {readTruth, type TrueRecord} from '../../support/truth.ts';
 import {keyOf} from './author.ts';
-import type {Effect, FinalChange, FinalConflict, FinalRecord, FinalRow, Value, Values} from './history.ts';
+import type {
+  Effect,
+  FinalChange,
+  FinalConflict,
+  FinalRecord,
+  FinalRow,
+  Value,
+  Values,
+} from './history.ts';
 import type {JournalEntry} from './memory-store.ts';
 
 const writes = allWrites.filter(({table}) => table.name !== 'employees');
@@ -75,7 +83,9 @@ function toRecords(tableName: string, {fields, embedded}: TrueRecord): FinalReco
   const values: Record<string, Value> = {};
   for (const {name, kind} of known.table.writable) {
     if (kind === 'ids')
-      values[name] = (embedded.get('employees') ?? []).map((employee) => employee.fields.get('id') ?? '');
+      values[name] = (embedded.get('employees') ?? []).map(
+        (employee) => employee.fields.get('id') ?? '',
+      );
     else if (kind !== 'secret') values[name] = fields.get(name) ?? null;
   }
   return [{table: tableName, number: fields.get(known.key) ?? '', fields: values}];
@@ -89,7 +99,9 @@ export function toEffects(journal: readonly JournalEntry[]): Effect[] {
     if (known === undefined) return [];
     const names = known.table.writable.map(({name}) => name);
     const pick = (values: Values) =>
-      Object.fromEntries(names.flatMap((name) => (name in values ? [[name, values[name] ?? null]] : [])));
+      Object.fromEntries(
+        names.flatMap((name) => (name in values ? [[name, values[name] ?? null]] : [])),
+      );
     const fields = pick(entry.changed);
     if (entry.kind === 'update' && Object.keys(fields).length === 0) return [];
     const key = entry.kind === 'create' ? keyOf(fields) : null;

@@ -5,12 +5,15 @@ import {type FinalChange, type Intent, normal} from './history.ts';
 
 /** Each acknowledged change is there, came to rest or says whom it waits for, and did as it says. */
 export function findLostChanges(facts: Facts): string[] {
-  const missing = facts.history.intents.filter(({changeId}) => facts.change(changeId) === undefined);
+  const missing = facts.history.intents.filter(
+    ({changeId}) => facts.change(changeId) === undefined,
+  );
   const owners = new Map<string, string>();
   const found = missing.map(({changeId, table}) => `change ${changeId} of ${table} is nowhere`);
   for (const change of facts.changes) {
     const {table, number, state, operation} = change;
-    if (!isOver.has(state) && !isLeftToPerson(facts, change)) found.push(`${tell(change)}, and all is quiet`);
+    if (!isOver.has(state) && !isLeftToPerson(facts, change))
+      found.push(`${tell(change)}, and all is quiet`);
     if (state !== 'done' || facts.intentsOf(change).length === 0) continue;
     const effects = facts.effectsOf(table, number ?? '');
     if (operation === 'delete' && facts.record(table, number ?? '') !== undefined)
@@ -20,7 +23,8 @@ export function findLostChanges(facts: Facts): string[] {
     if (!effects.some((effect) => effect.operation === 'create' && effect.key === key))
       found.push(`${tell(change)}, and was never created`);
     const owner = owners.get(`${table} ${number}`);
-    if (owner !== undefined) found.push(`${tell(change)}, and that is what change ${owner} created`);
+    if (owner !== undefined)
+      found.push(`${tell(change)}, and that is what change ${owner} created`);
     owners.set(`${table} ${number}`, change.changeId);
   }
   return found;
@@ -44,10 +48,14 @@ export function findLostValues(facts: Facts): string[] {
     if (change?.state !== 'done' || change.number === null) return [];
     const {table, number} = change;
     const record = facts.record(table, number);
-    const isForeign = facts.effectsOf(table, number).some(({isOurs, fields}) => !isOurs && field in fields);
+    const isForeign = facts
+      .effectsOf(table, number)
+      .some(({isOurs, fields}) => !isOurs && field in fields);
     const hasGivenWay = facts.history.conflicts.some(
       (conflict) =>
-        conflict.changeId === change.changeId && conflict.field === field && conflict.winner === 'service',
+        conflict.changeId === change.changeId &&
+        conflict.field === field &&
+        conflict.winner === 'service',
     );
     if (
       record === undefined ||
@@ -91,7 +99,8 @@ export function findSilentOverwrites(facts: Facts): string[] {
 export function findSilentLosers(facts: Facts): string[] {
   return facts.changes.flatMap((change) => {
     const {state, operation, table, number} = change;
-    if (operation !== 'update' || number === null || (state !== 'done' && state !== 'cancelled')) return [];
+    if (operation !== 'update' || number === null || (state !== 'done' && state !== 'cancelled'))
+      return [];
     if (state === 'cancelled' && isTakenBack(facts, change)) return [];
     const wanted: Record<string, Intent['fields'][string]> = Object.assign(
       {},
@@ -100,7 +109,8 @@ export function findSilentLosers(facts: Facts): string[] {
     const saw = facts.intentsOf(change).map((intent) => intent.saw);
     const effects = facts.effectsOf(table, number);
     return Object.entries(wanted).flatMap(([field, value]) => {
-      const holds = (values: Intent['fields']) => field in values && normal(values[field]) === normal(value);
+      const holds = (values: Intent['fields']) =>
+        field in values && normal(values[field]) === normal(value);
       const isKept = facts.history.conflicts.some(
         (conflict) =>
           conflict.changeId === change.changeId &&
@@ -110,7 +120,9 @@ export function findSilentLosers(facts: Facts): string[] {
       // The service held the value already, or held it all along.
       const isThere =
         effects.some((effect) => holds(effect.fields) || holds(effect.before)) || saw.some(holds);
-      return isThere || isKept ? [] : [`${tell(change)}: ${field} = ${normal(value)} never arrived`];
+      return isThere || isKept
+        ? []
+        : [`${tell(change)}: ${field} = ${normal(value)} never arrived`];
     });
   });
 }

@@ -5,7 +5,9 @@ import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import type {Work} from './push-worker.ts';
 
-const clockFile = pathToFileURL(join(import.meta.dirname, '..', '..', 'support', 'wrong-clock.ts')).href;
+const clockFile = pathToFileURL(
+  join(import.meta.dirname, '..', '..', 'support', 'wrong-clock.ts'),
+).href;
 const workerFile = join(import.meta.dirname, 'push-worker.ts');
 
 /**

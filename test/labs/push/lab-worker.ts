@@ -134,7 +134,12 @@ export class LabWorker {
   async #pass(step: PushStep): Promise<void> {
     await this.#place.onStep?.();
     if (!this.isDead && this.#random.isTrue(this.#frailty.death)) await this.#die();
-    if (!this.isDead && !this.#isAwake && stallSteps.has(step) && this.#random.isTrue(this.#frailty.stall)) {
+    if (
+      !this.isDead &&
+      !this.#isAwake &&
+      stallSteps.has(step) &&
+      this.#random.isTrue(this.#frailty.stall)
+    ) {
       this.#firstStall.resolve('stalled');
       await new Promise<void>((wake) => this.#stalled.push(wake));
     }

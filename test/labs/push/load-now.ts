@@ -32,5 +32,8 @@ export async function loadWith(
 ): Promise<boolean> {
   const {pool, url: databaseUrl, accountId, mischief} = place;
   const service = {url: mischief.url, token: place.service.token};
-  return await sweepStream({pool, databaseUrl, accountId, pageReader, service}, {...target, tries: 1});
+  return await sweepStream(
+    {pool, databaseUrl, accountId, pageReader, service},
+    {...target, tries: 1},
+  );
 }

@@ -139,10 +139,15 @@ export class MemoryService {
     if (number !== null) {
       const record = this.#findOne({resource, owner, number}, shown);
       const include = this.#showsEmbed ? view.include : new Set<string>();
-      return toAnswer(200, this.#writer.writeRecord(resource, shown.embed(record, include), view.only));
+      return toAnswer(
+        200,
+        this.#writer.writeRecord(resource, shown.embed(record, include), view.only),
+      );
     }
     const name = query.get('name');
-    const all = shown.list(resource, owner).filter(({fields}) => name === null || fields.name === name);
+    const all = shown
+      .list(resource, owner)
+      .filter(({fields}) => name === null || fields.name === name);
     const page = Math.max(1, Number(query.get('page') ?? 1));
     const isPaged = resource === customers || resource === jobs || resource === tasks;
     const listed = isPaged ? all.slice((page - 1) * this.#pageSize, page * this.#pageSize) : all;
@@ -156,13 +161,19 @@ export class MemoryService {
     if (method === 'DELETE') {
       const record = this.#findOne(place);
       this.store.delete(record, by);
-      return toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(record, new Set()), null));
+      return toAnswer(
+        200,
+        this.#writer.writeRecord(resource, this.store.embed(record, new Set()), null),
+      );
     }
     const given = readRequest(body, resource);
     const problems = new Problems();
     const taken = takeChanges(resource, given, {time: this.#time, problems});
     const changes = Object.fromEntries(
-      Object.entries(taken).map(([name, value]) => [name, value === null ? null : this.misread(name, value)]),
+      Object.entries(taken).map(([name, value]) => [
+        name,
+        value === null ? null : this.misread(name, value),
+      ]),
     );
     const employeeIds = this.#readIds(resource, given.get('employee_ids'), problems);
     const held = method === 'PUT' ? this.#findOne(place) : null;
@@ -170,15 +181,24 @@ export class MemoryService {
     problems.refuse();
     if (held !== null) {
       this.store.update(held, {changes, employeeIds}, by);
-      return toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(held, new Set()), null));
+      return toAnswer(
+        200,
+        this.#writer.writeRecord(resource, this.store.embed(held, new Set()), null),
+      );
     }
     if (number !== null) throw new Refusal(405, 'POST is not allowed here.');
     const made = this.store.create(resource, {changes, employeeIds: employeeIds ?? [], owner}, by);
-    const answer = toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(made, new Set()), null));
+    const answer = toAnswer(
+      200,
+      this.#writer.writeRecord(resource, this.store.embed(made, new Set()), null),
+    );
     // As with the reference service, only a created charge gets no Location.
     if (resource === jobCharges) return answer;
     const base = resource === jobs ? '/jobs' : path.replace(/\.xml$/, '');
-    return {...answer, headers: {...answer.headers, location: `${base}/${made.fields[resource.key]}.xml`}};
+    return {
+      ...answer,
+      headers: {...answer.headers, location: `${base}/${made.fields[resource.key]}.xml`},
+    };
   }
 
   #findOne({resource, owner, number}: Place, shown: StoreView = this.store): Stored {
@@ -187,10 +207,15 @@ export class MemoryService {
     return record;
   }
 
-  #readIds(resource: Resource, given: Given | undefined, problems: Problems): readonly string[] | null {
+  #readIds(
+    resource: Resource,
+    given: Given | undefined,
+    problems: Problems,
+  ): readonly string[] | null {
     if (resource !== jobs || given === undefined) return null;
     const ids = given === null || given === '' ? [] : [...new Set(given)];
-    for (const id of ids) if (!this.store.isEmployee(id)) problems.add('employee', `${id} must exist`);
+    for (const id of ids)
+      if (!this.store.isEmployee(id)) problems.add('employee', `${id} must exist`);
     return ids;
   }
 }

@@ -94,7 +94,9 @@ export class MemoryStore implements StoreView {
 
   list(resource: Resource, owner: Stored | null): Stored[] {
     const all =
-      owner === null ? [...(this.#records.get(resource.table)?.values() ?? [])] : this.#own(resource, owner);
+      owner === null
+        ? [...(this.#records.get(resource.table)?.values() ?? [])]
+        : this.#own(resource, owner);
     return all.filter(({isDeleted}) => !isDeleted);
   }
 
@@ -173,7 +175,10 @@ export class MemoryStore implements StoreView {
       before[name] = record.fields[name] ?? null;
       record.fields[name] = value;
     }
-    if (employeeIds !== null && [...employeeIds].sort().join() !== [...record.employeeIds].sort().join()) {
+    if (
+      employeeIds !== null &&
+      [...employeeIds].sort().join() !== [...record.employeeIds].sort().join()
+    ) {
       before.employee_ids = record.employeeIds;
       changed.employee_ids = employeeIds;
       record.employeeIds = employeeIds;
@@ -187,7 +192,8 @@ export class MemoryStore implements StoreView {
   delete(record: Stored, by: By): void {
     record.isDeleted = true;
     this.#note(record, {kind: 'delete', changed: {}, before: {}}, by);
-    if (record.resource === customers) for (const job of this.list(jobs, record)) this.delete(job, by);
+    if (record.resource === customers)
+      for (const job of this.list(jobs, record)) this.delete(job, by);
   }
 
   /** Moves all instants back by so many seconds. */
@@ -213,8 +219,12 @@ export class MemoryStore implements StoreView {
     const branches: Branch[] = [];
     const {resource} = record;
     if (resource === jobs && include.has('customer')) {
-      const customer = view.list(customers, null).find(({fields}) => fields.id === record.fields.customer_id);
-      branches.push(this.#branch(customers, 'customer', customer === undefined ? [] : [customer], true));
+      const customer = view
+        .list(customers, null)
+        .find(({fields}) => fields.id === record.fields.customer_id);
+      branches.push(
+        this.#branch(customers, 'customer', customer === undefined ? [] : [customer], true),
+      );
     }
     if (resource === jobs && include.has('employees')) {
       const assigned = record.employeeIds.flatMap((id) => this.#employeeIds.get(id) ?? []);
@@ -241,7 +251,13 @@ export class MemoryStore implements StoreView {
     const {resource, fields} = record;
     const number = fields[resource.key] ?? '';
     this.#keepVersion(record);
-    this.journal.push({id: this.journal.length + 1, resource: resource.table, number, ...what, ...by});
+    this.journal.push({
+      id: this.journal.length + 1,
+      resource: resource.table,
+      number,
+      ...what,
+      ...by,
+    });
   }
 
   #keepVersion(record: Stored): void {

@@ -143,7 +143,8 @@ export class Mischief {
     asked: Asked,
     {response, random}: {readonly response: ServerResponse; readonly random: Random},
   ): Promise<void> {
-    if (this.isHealed || !random.isTrue(this.#readTrouble)) return send(response, await this.#backend(asked));
+    if (this.isHealed || !random.isTrue(this.#readTrouble))
+      return send(response, await this.#backend(asked));
     const trouble = random.pick(['reset', 'cut', 'fail'] as const);
     if (trouble === 'reset') response.socket?.resetAndDestroy();
     else if (trouble === 'fail') send(response, serverError);
@@ -177,7 +178,10 @@ export class Mischief {
 }
 
 const xml = {'content-type': 'application/xml; charset=utf-8'};
-const refusal = {headers: xml, body: Buffer.from('<errors><error>Please try again later.</error></errors>')};
+const refusal = {
+  headers: xml,
+  body: Buffer.from('<errors><error>Please try again later.</error></errors>'),
+};
 const serverError: Answer = {
   status: 500,
   headers: {'content-type': 'text/html'},
@@ -200,15 +204,24 @@ function garble(
   if (fate === 'lose') response.socket?.resetAndDestroy();
   else if (fate === 'cut') cut(response, answer, random);
   else if (fate === 'fail') send(response, serverError);
-  else if (fate === 'empty' && isDone) send(response, {status: 200, headers: {}, body: Buffer.alloc(0)});
-  else if (fate === 'no-content' && isDone) send(response, {status: 204, headers: {}, body: Buffer.alloc(0)});
+  else if (fate === 'empty' && isDone)
+    send(response, {status: 200, headers: {}, body: Buffer.alloc(0)});
+  else if (fate === 'no-content' && isDone)
+    send(response, {status: 204, headers: {}, body: Buffer.alloc(0)});
   else if (fate === 'located' && isDone)
-    send(response, {status: 201, headers: location === undefined ? {} : {location}, body: Buffer.alloc(0)});
+    send(response, {
+      status: 201,
+      headers: location === undefined ? {} : {location},
+      body: Buffer.alloc(0),
+    });
   else send(response, answer);
 }
 
 function send(response: ServerResponse, {status, headers, body}: Answer): void {
-  response.writeHead(status, {...headers, ...(status === 204 ? {} : {'content-length': body.length})});
+  response.writeHead(status, {
+    ...headers,
+    ...(status === 204 ? {} : {'content-length': body.length}),
+  });
   response.end(body);
 }
 

@@ -86,7 +86,10 @@ const ownClock: Mutant = {
   name: 'our clock for the service’s',
   found: /: duplicated: /,
   rewrite: (sql) =>
-    sql.replace('AS "isKnown"', `OR created_at < $3::timestamptz - interval '2 minutes' AS "isKnown"`),
+    sql.replace(
+      'AS "isKnown"',
+      `OR created_at < $3::timestamptz - interval '2 minutes' AS "isKnown"`,
+    ),
 };
 
 /** A reading counts as it is, however soon it came after a write of ours. */
@@ -97,7 +100,11 @@ const neverBehind: Mutant = {
 };
 
 /** A request goes out when its turn comes, though another worker may have the change by then. */
-const noLookAtTheTurn: Mutant = {name: 'no look at the turn', found: /: duplicated: /, isTimeless: true};
+const noLookAtTheTurn: Mutant = {
+  name: 'no look at the turn',
+  found: /: duplicated: /,
+  isTimeless: true,
+};
 
 export const mutants: readonly Mutant[] = [
   noFence,

@@ -25,7 +25,16 @@ export interface Work {
 }
 
 const work: Work = JSON.parse(process.env.WORK ?? '');
-const {databaseUrl, accountId, service, timeZone, diesAt, settle = {}, signal = 'SIGKILL', leaseMs} = work;
+const {
+  databaseUrl,
+  accountId,
+  service,
+  timeZone,
+  diesAt,
+  settle = {},
+  signal = 'SIGKILL',
+  leaseMs,
+} = work;
 const transport = createTransport({
   baseUrl: service.url,
   token: new Secret(service.token),
@@ -46,7 +55,15 @@ async function onStep(step: PushStep): Promise<void> {
 
 const log = createLogger({level: 'silent', secrets: []});
 await pushAccount(
-  {pool, databaseUrl, openAccount: async () => account, log, onStep, settle, ...(leaseMs && {leaseMs})},
+  {
+    pool,
+    databaseUrl,
+    openAccount: async () => account,
+    log,
+    onStep,
+    settle,
+    ...(leaseMs && {leaseMs}),
+  },
   accountId,
   new AbortController().signal,
 );

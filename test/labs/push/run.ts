@@ -50,7 +50,10 @@ interface World {
   /** A migrated, empty warehouse of its own. */
   readonly databaseUrl: string;
   readonly pageReader: PageReader;
-  readonly openService: (options: {readonly seed: number; readonly runs: number}) => Promise<LabService>;
+  readonly openService: (options: {
+    readonly seed: number;
+    readonly runs: number;
+  }) => Promise<LabService>;
   readonly weather?: Weather;
   readonly mutant?: Mutant;
   /** Carries due changes in the first rounds, in place of workers in this process. */
@@ -135,7 +138,9 @@ class Life {
     };
     const isAtOnce = random.isTrue(0.4);
     if (!isAtOnce) await write();
-    this.#stepsUntilOutage = random.isTrue(this.#weather.outage) ? random.integer(1, latestOutageStep) : null;
+    this.#stepsUntilOutage = random.isTrue(this.#weather.outage)
+      ? random.integer(1, latestOutageStep)
+      : null;
     const isDown = random.isTrue(0.1);
     if (isDown) await this.#mischief.goDown();
     await Promise.all([
@@ -216,13 +221,16 @@ class Life {
   /** Runs one or two workers, beside those that still stall from before, some of which sleep on. */
   async #carry(count: number): Promise<void> {
     const stalled = this.#stalled.splice(0);
-    const sleepOn = this.#carries++ < latestWaking ? stalled.filter(() => this.#random.isTrue(0.8)) : [];
+    const sleepOn =
+      this.#carries++ < latestWaking ? stalled.filter(() => this.#random.isTrue(0.8)) : [];
     const before = stalled.filter((worker) => !sleepOn.includes(worker));
     this.#stalled.push(...sleepOn);
     const wakeEarly = before.filter(() => this.#random.isTrue(0.4));
     while (this.#workers.length < count) this.#workers.push(this.#openWorker());
     const ends = await Promise.all([
-      ...this.#workers.slice(0, count).map(async (worker) => [worker, await worker.work()] as const),
+      ...this.#workers
+        .slice(0, count)
+        .map(async (worker) => [worker, await worker.work()] as const),
       ...wakeEarly.map(async (worker) => {
         await worker.wake();
         return [worker, 'woken'] as const;
@@ -262,7 +270,11 @@ class Life {
       onStep: () => this.#comeNearerToOutage(),
       countOutages: () => this.#tally.outages,
     };
-    return new LabWorker(place, new Random(String(seed), 'worker', ++this.#workerCount), this.#frailty);
+    return new LabWorker(
+      place,
+      new Random(String(seed), 'worker', ++this.#workerCount),
+      this.#frailty,
+    );
   }
 
   async #comeNearerToOutage(): Promise<void> {

@@ -92,7 +92,9 @@ export async function openReferenceService(service: {
   readonly pool: pg.Pool;
 }): Promise<LabService> {
   const {url, token, pool} = service;
-  const {rows} = await pool.query<{last: string}>('SELECT coalesce(max(id), 0) AS last FROM service.journal');
+  const {rows} = await pool.query<{last: string}>(
+    'SELECT coalesce(max(id), 0) AS last FROM service.journal',
+  );
   const last = rows[0]?.last ?? '0';
   return {
     token,

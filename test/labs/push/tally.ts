@@ -38,7 +38,15 @@ export function emptyTally(): Tally {
 }
 
 export function addTally(sum: Tally, more: Tally): void {
-  for (const name of ['runs', 'changes', 'creates', 'deaths', 'stalls', 'outages', 'rounds'] as const)
+  for (const name of [
+    'runs',
+    'changes',
+    'creates',
+    'deaths',
+    'stalls',
+    'outages',
+    'rounds',
+  ] as const)
     sum[name] += more[name];
   for (const [state, count] of Object.entries(more.states))
     sum.states[state] = (sum.states[state] ?? 0) + count;
@@ -53,7 +61,9 @@ export function listViolations(verdict: Verdict, name: string): string[] {
   const faults = counters.filter(
     (counter): counter is Exclude<Counter, 'leftToPerson'> => counter !== 'leftToPerson',
   );
-  return faults.flatMap((counter) => verdict[counter].map((story) => `${name}: ${counter}: ${story}`));
+  return faults.flatMap((counter) =>
+    verdict[counter].map((story) => `${name}: ${counter}: ${story}`),
+  );
 }
 
 export function describeTally(tally: Tally): string {

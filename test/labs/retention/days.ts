@@ -59,7 +59,8 @@ async function changeBothSides({working, api}: Month, played: Played, day: numbe
   await pushAccount(played, accountId, signal);
   for (const number of theirs)
     await api.customers.update(number, {phone_number: `555-02${String(day).padStart(2, '0')}`});
-  for (const stream of ['customers', 'jobs']) await sweep(played, accountId, {stream, mode: 'full'});
+  for (const stream of ['customers', 'jobs'])
+    await sweep(played, accountId, {stream, mode: 'full'});
   await sequenceFeed(played.pool);
   await refreshStar(played.pool);
 }

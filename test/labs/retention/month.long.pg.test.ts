@@ -86,7 +86,9 @@ test('the last seven days are there sweep by sweep, and of those before one row 
   for (const day of folded.slice(1)) expect(day.rows).toBe(10 * 11);
   const [{sum}] = await query('SELECT sum(sweeps)::integer FROM sync.sweep_days');
   const made = ends.reduce((total, {sweeps}) => total + sweeps, 0);
-  expect(sum + (await count(`sync.sweeps WHERE requested_by = 'schedule'`))).toBeGreaterThanOrEqual(made);
+  expect(sum + (await count(`sync.sweeps WHERE requested_by = 'schedule'`))).toBeGreaterThanOrEqual(
+    made,
+  );
 });
 
 test('the strip of thirty nights is whole', async () => {
@@ -125,12 +127,16 @@ test('the warehouse holds what the service holds, each change with its versions'
   });
   const last = String(days - 1).padStart(2, '0');
   expect(await count('warehouse.customers WHERE fax = $1', `555-01${last}`)).toBe(changesADay);
-  expect(await count('warehouse.customers WHERE phone_number = $1', `555-02${last}`)).toBe(changesADay);
+  expect(await count('warehouse.customers WHERE phone_number = $1', `555-02${last}`)).toBe(
+    changesADay,
+  );
   expect(await count(`sync.changes WHERE state = 'done'`)).toBe(days * changesADay);
   expect(await count('sync.changes')).toBe(days * changesADay);
 });
 
-test('changes go when they were over for 90 days, and versions stay', {timeout: 900_000}, async () => {
+test('changes go when they were over for 90 days, and versions stay', {
+  timeout: 900_000,
+}, async () => {
   const versions = await count('history.past_customers');
   await month.at(endOf(days + 89), removeOld);
   // The changes of the last day were settled on it, and those of the day before are 90 days old.

@@ -89,7 +89,8 @@ export async function openMonth(days: number): Promise<Month> {
   });
   const [working] = accounts;
   const api = apis.get(working?.accountId ?? '');
-  if (working === undefined || api === undefined) throw new Error('expected ten accounts, got none');
+  if (working === undefined || api === undefined)
+    throw new Error('expected ten accounts, got none');
   const close = async () => {
     for (const transport of transports.values()) await transport.close();
     await database.drop();
@@ -106,7 +107,8 @@ async function beginAccounts({at, begin, accounts}: Omit<Month, 'firstSweeps'>):
   return await at(begin, async (played) => {
     for (const {accountId} of accounts) {
       await insertSchedules(played.pool, accountId, planSchedules(begin, timeZone, accountId));
-      for (const {name: stream} of allStreams) await sweep(played, accountId, {stream, mode: 'full'});
+      for (const {name: stream} of allStreams)
+        await sweep(played, accountId, {stream, mode: 'full'});
       for (const {stream, mode, windowName} of await listSchedules(played.pool, {accountId}))
         if (mode === 'window') await sweep(played, accountId, {stream, mode, windowName});
     }
@@ -121,7 +123,11 @@ async function beginAccounts({at, begin, accounts}: Omit<Month, 'firstSweeps'>):
 export async function sweep(
   played: Played,
   accountId: string,
-  kind: {readonly stream: string; readonly mode: 'full' | 'window'; readonly windowName?: string | null},
+  kind: {
+    readonly stream: string;
+    readonly mode: 'full' | 'window';
+    readonly windowName?: string | null;
+  },
 ): Promise<Extract<SweepResult, {outcome: 'ended'}>> {
   const {sweepId} = await requestSweep(played.pool, {...kind, accountId, requestedBy: 'command'});
   const result = await runSweep(played, sweepId, signal);

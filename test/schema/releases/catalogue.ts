@@ -61,7 +61,11 @@ export async function readCatalogue(pool: pg.Pool): Promise<ReadonlyMap<string, 
 export function compareCatalogues(
   upgraded: ReadonlyMap<string, string>,
   fresh: ReadonlyMap<string, string>,
-): {readonly thing: string; readonly upgraded: string | undefined; readonly fresh: string | undefined}[] {
+): {
+  readonly thing: string;
+  readonly upgraded: string | undefined;
+  readonly fresh: string | undefined;
+}[] {
   return [...new Set([...upgraded.keys(), ...fresh.keys()])]
     .toSorted()
     .filter((thing) => upgraded.get(thing) !== fresh.get(thing))

@@ -35,7 +35,9 @@ await warehouse.query(
 );
 await run(['push']);
 await warehouse.query(`SET fieldmirror.mode = 'hold'`);
-await warehouse.query(`UPDATE warehouse.customers SET fax = '555-0143' WHERE customer_number = ${edited}`);
+await warehouse.query(
+  `UPDATE warehouse.customers SET fax = '555-0143' WHERE customer_number = ${edited}`,
+);
 await warehouse.query('RESET fieldmirror.mode');
 await warehouse.query(`SET fieldmirror.batch = 'import 4711'`);
 await warehouse.query(
@@ -62,7 +64,10 @@ await service.close();
 
 async function run(args: readonly string[], typed = ''): Promise<void> {
   // The service answers in this process meanwhile.
-  const child = spawn(process.execPath, [main, ...args], {env, stdio: ['pipe', 'inherit', 'inherit']});
+  const child = spawn(process.execPath, [main, ...args], {
+    env,
+    stdio: ['pipe', 'inherit', 'inherit'],
+  });
   child.stdin.end(`${typed}\n`);
   const [code] = await once(child, 'exit');
   // 1: a change needs a person.

@@ -45,7 +45,8 @@ describe.each(releases)('%s', (release) => {
     [database, business] = await Promise.all([createDatabase(), createDatabase()]);
     service = await serveBusiness(business.url);
     // A function of the first release is declared with a setting of ours, which an owner may not do.
-    const asSuperuser = (text: string) => withClient(inject('superuserUrl'), (client) => client.query(text));
+    const asSuperuser = (text: string) =>
+      withClient(inject('superuserUrl'), (client) => client.query(text));
     await asSuperuser('GRANT SET ON PARAMETER "fieldmirror.writer" TO fieldmirror');
     await withClient(database.url, async (client) => {
       await client.query(gunzipSync(readFileSync(join(import.meta.dirname, release))).toString());
@@ -70,12 +71,16 @@ describe.each(releases)('%s', (release) => {
   const query = async (text: string): Promise<any[]> => (await world.pool.query(text)).rows;
 
   test('no row of a user is lost', async () => {
-    expect(counted).toMatchObject({'warehouse.customers': 13, 'warehouse.jobs': 30, 'sync.forgotten': 1});
+    expect(counted).toMatchObject({
+      'warehouse.customers': 13,
+      'warehouse.jobs': 30,
+      'sync.forgotten': 1,
+    });
     const now = await countRows(world.pool);
     expect(Object.entries(counted).filter(([name, count]) => (now[name] ?? 0) < count)).toEqual([]);
-    expect(await query(`SELECT external_key FROM warehouse.customers WHERE customer_number IS NULL`)).toEqual(
-      [{external_key: 'erp-4711'}],
-    );
+    expect(
+      await query(`SELECT external_key FROM warehouse.customers WHERE customer_number IS NULL`),
+    ).toEqual([{external_key: 'erp-4711'}]);
   });
 
   test('tables, functions, triggers, rights and comments are those of a new warehouse', async () => {
@@ -83,7 +88,9 @@ describe.each(releases)('%s', (release) => {
     try {
       await withPool(fresh.url, async (pool) => {
         await bringAlike(pool);
-        expect(compareCatalogues(await readCatalogue(world.pool), await readCatalogue(pool))).toEqual([]);
+        expect(
+          compareCatalogues(await readCatalogue(world.pool), await readCatalogue(pool)),
+        ).toEqual([]);
       });
     } finally {
       await fresh.drop();
@@ -91,7 +98,9 @@ describe.each(releases)('%s', (release) => {
   });
 
   test('what a user built on it stands, and a sealed token opens', async () => {
-    expect(await query('SELECT count(*)::int AS jobs FROM reports.open_jobs')).not.toEqual([{jobs: 0}]);
+    expect(await query('SELECT count(*)::int AS jobs FROM reports.open_jobs')).not.toEqual([
+      {jobs: 0},
+    ]);
     const [held] = await query(
       'SELECT account_id::text AS id, key_id AS "keyId", sealed_token AS bytes FROM sync.accounts',
     );
@@ -110,7 +119,9 @@ describe.each(releases)('%s', (release) => {
     );
     expect(waiting.map(({state}) => state)).toEqual(['held', 'pending', 'pending']);
     const {name: place} = account;
-    expect(await claimInstallation(world.pool, {name: place, holdsCreates: false})).toEqual({held: []});
+    expect(await claimInstallation(world.pool, {name: place, holdsCreates: false})).toEqual({
+      held: [],
+    });
     await pushAccount(world, world.account.accountId, new AbortController().signal);
     expect(await query(`SELECT state FROM sync.changes ORDER BY change_id`)).toEqual(
       ['done', 'held', 'done', 'done'].map((state) => ({state})),
