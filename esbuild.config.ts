@@ -1,6 +1,7 @@
-// The built program, in `dist/`: what an installation runs, because Node strips no types inside `node_modules`.
-// Packages of which a program needs a small part go into it, and those that a short verb loads, with their licences beside it;
-// all others stay outside, where npm keeps their licences and their native parts.
+// The built program, in `dist/`: what an installation runs, because Node strips no types inside
+// `node_modules`. Packages of which a program needs a small part go into it, and those that a short
+// verb loads, with their licences beside it; all others stay outside, where npm keeps their
+// licences and their native parts.
 
 import {existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, join} from 'node:path';
@@ -24,7 +25,8 @@ export const options = {
   target: 'node24',
   external: Object.keys(manifest.dependencies),
   sourcemap: true,
-  // A stack names file and line; the text of drizzle's and our source would be two thirds of the package.
+  // A stack names file and line; the text of drizzle's and our source would be two thirds of the
+  // package.
   sourcesContent: false,
   banner: {js: banner},
   metafile: true,
@@ -49,7 +51,10 @@ function readLicence(folder: string): string {
   return [`${name} ${version}, ${license}`, ...texts, ''].join('\n\n');
 }
 
-/** Files that the code reads from beside itself: tables of the reference service, the script for Metabase, what pages are drawn with. */
+/**
+ * Files that the code reads from beside itself: tables of the reference service, the script for
+ * Metabase, what pages are drawn with.
+ */
 const besideCode = [
   'src/service/schema.sql',
   'src/cli/metabase-setup.mjs',
@@ -57,7 +62,10 @@ const besideCode = [
   'src/console/icon.svg',
 ];
 
-/** A program that starts meanwhile finds its files whole: what is there already is not written again. */
+/**
+ * A program that starts meanwhile finds its files whole: what is there already is not written
+ * again.
+ */
 function keep(folder: string, files: ReadonlyMap<string, Uint8Array | string>): void {
   mkdirSync(folder, {recursive: true});
   for (const [name, contents] of files) {

@@ -1,6 +1,7 @@
-// npm run bench:accounts [-- --accounts 200] [-- --runs 3]: whether one slow account and one that refuses its
-// token keep the others waiting. Two worker processes sweep all four streams of every account, once with all
-// accounts well and once with these two, in turn; the ratio is what counts. It reports; it asserts nothing.
+// npm run bench:accounts [-- --accounts 200] [-- --runs 3]: whether one slow account and one that
+// refuses its token keep the others waiting. Two worker processes sweep all four streams of every
+// account, once with all accounts well and once with these two, in turn; the ratio is what counts.
+// It reports; it asserts nothing.
 
 import {randomBytes} from 'node:crypto';
 import {readFile} from 'node:fs/promises';

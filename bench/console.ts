@@ -1,6 +1,7 @@
-// npm run bench:console [-- --rows 1000000] [-- --changes 100000]: how fast the pages of the console answer on a large warehouse.
-// Each page is asked for by addresses that nobody asked for before, so that no reading is shared. Beside it: the weight of each
-// page, how soon an open page is told of a change, and what fifty open pages cost the database. It reports; it asserts nothing.
+// npm run bench:console [-- --rows 1000000] [-- --changes 100000]: how fast the pages of the
+// console answer on a large warehouse. Each page is asked for by addresses that nobody asked for
+// before, so that no reading is shared. Beside it: the weight of each page, how soon an open page
+// is told of a change, and what fifty open pages cost the database. It reports; it asserts nothing.
 
 import {once} from 'node:events';
 import {request} from 'node:http';

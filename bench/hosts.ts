@@ -1,7 +1,8 @@
-// npm run bench:hosts [-- --accounts 60] [-- --latency 100] [-- --queue redis]: workers on hosts of their own, Postgres,
-// Redis and the service on others. How much 1, 2 and 4 of them sweep, what it costs that one of four is cut off in the
-// middle, and how long a session that was cut off keeps its locks. Linux and root; elsewhere it says that it is skipped.
-// It reports; it asserts nothing but that all is swept.
+// npm run bench:hosts [-- --accounts 60] [-- --latency 100] [-- --queue redis]: workers on hosts of
+// their own, Postgres, Redis and the service on others. How much 1, 2 and 4 of them sweep, what it
+// costs that one of four is cut off in the middle, and how long a session that was cut off keeps
+// its locks. Linux and root; elsewhere it says that it is skipped. It reports; it asserts nothing
+// but that all is swept.
 
 import {randomBytes} from 'node:crypto';
 import {join} from 'node:path';
@@ -144,8 +145,8 @@ async function readSeenAt(pool: pg.Pool, host: Host | undefined): Promise<string
 }
 
 /**
- * Cuts off a session that holds the locks of all accounts in the middle of a COPY: Postgres waits for its next line, and
- * no time limit of a statement or of an idle transaction ends that.
+ * Cuts off a session that holds the locks of all accounts in the middle of a COPY: Postgres waits
+ * for its next line, and no time limit of a statement or of an idle transaction ends that.
  * @returns seconds until the locks are free
  */
 async function measureLock({postgresUrl, workers}: Machines, name: string): Promise<number> {

@@ -1,6 +1,6 @@
-// npm run bench:idle [-- --accounts 1000] [-- --records 1000] [-- --seconds 60]: one worker with few accounts and with
-// many: how long it takes to sweep them all, for the first time and again, and what it costs when nothing is due. It
-// reports; it asserts nothing.
+// npm run bench:idle [-- --accounts 1000] [-- --records 1000] [-- --seconds 60]: one worker with
+// few accounts and with many: how long it takes to sweep them all, for the first time and again,
+// and what it costs when nothing is due. It reports; it asserts nothing.
 
 import {randomBytes} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
@@ -44,7 +44,10 @@ const idleSeconds = Number(values.seconds);
 const fewAccounts = 10;
 /** Two pages of customers, jobs and tasks, and one of employees. */
 const perPage = Math.round(Number(values.records) / 7);
-/** After the last sweep. A session of Postgres that has nothing to do tells its counts after ten seconds. */
+/**
+ * After the last sweep. A session of Postgres that has nothing to do tells its counts after ten
+ * seconds.
+ */
 const settleMs = 15_000;
 const tickMs = 10;
 const dayMs = 86_400_000;

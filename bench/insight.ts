@@ -1,6 +1,7 @@
-// npm run bench:insight [-- --jobs 60000 --rows 1000000 --turns 13]: the star of a business with so many jobs. How much CPU time each answer
-// takes, a refresh after a hundred changed jobs, after none and of everything, and the query that a BI tool writes; what so many
-// rows take as Parquet; what the star adds to a first load and to an unchanged sweep. It reports; it asserts nothing.
+// npm run bench:insight [-- --jobs 60000 --rows 1000000 --turns 13]: the star of a business with so
+// many jobs. How much CPU time each answer takes, a refresh after a hundred changed jobs, after
+// none and of everything, and the query that a BI tool writes; what so many rows take as Parquet;
+// what the star adds to a first load and to an unchanged sweep. It reports; it asserts nothing.
 
 import {fork} from 'node:child_process';
 import {once} from 'node:events';
@@ -26,7 +27,9 @@ const {values} = parseArgs({
   },
 });
 const runs = 3;
-/** Jobs of a first load, for each that is asked for: each is loaded twice a turn, with 20 kB of XML. */
+/**
+ * Jobs of a first load, for each that is asked for: each is loaded twice a turn, with 20 kB of XML.
+ */
 const loadedShare = 1 / 6;
 const fewestLoaded = 100;
 
@@ -106,7 +109,10 @@ async function mirror(url: string, token: string): Promise<void> {
   if (code !== 0) throw new Error(`start --once ended with ${code}: ${stdout}${stderr}`);
 }
 
-/** As a BI tool writes it: a fact with every dimension that it has a key of, and nothing of them asked for. */
+/**
+ * As a BI tool writes it: a fact with every dimension that it has a key of, and nothing of them
+ * asked for.
+ */
 function naiveQuery({name, columns}: (typeof members)[number]): string {
   const keys = new Set(columns.map(([column]) => column));
   const dimensions = members.filter(
@@ -119,7 +125,9 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
   return `SELECT count(*) FROM mart.${name} AS fact ${joins.join(' ')} WHERE fact.account_key = 1 LIMIT 6`;
 }
 
-/** In a process of its own, with the flag of the program, whose memory is that of the export alone. */
+/**
+ * In a process of its own, with the flag of the program, whose memory is that of the export alone.
+ */
 async function exportParquet(): Promise<{
   written: number;
   bytes: number;

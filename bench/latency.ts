@@ -1,5 +1,6 @@
-// npm run bench:latency [-- --jobs 30000] [-- --ms 200]: sweeps of a service that is far away, against what its latency
-// allows with as many requests at once as an account may have. It reports; it asserts nothing.
+// npm run bench:latency [-- --jobs 30000] [-- --ms 200]: sweeps of a service that is far away,
+// against what its latency allows with as many requests at once as an account may have. It reports;
+// it asserts nothing.
 
 import {parseArgs} from 'node:util';
 import {DEFAULT_CONCURRENCY} from '../src/api/learned-concurrency.ts';

@@ -1,5 +1,5 @@
-// npm run bench:lean [-- --jobs 1000000]: a first load and an unchanged sweep of 30,000 lean jobs and of so many, and how
-// much more memory the longer list takes. It reports; it asserts nothing.
+// npm run bench:lean [-- --jobs 1000000]: a first load and an unchanged sweep of 30,000 lean jobs
+// and of so many, and how much more memory the longer list takes. It reports; it asserts nothing.
 
 import {parseArgs} from 'node:util';
 import {drawTable} from '../src/cli/report.ts';

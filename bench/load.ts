@@ -1,6 +1,7 @@
-// npm run bench [-- --jobs 30000] [-- --turns 3] [-- --large]: how fast a first load and an unchanged sweep are, as ratios to
-// floors measured beside them. The speed of a machine changes within minutes, so all are measured in turns, and each ratio
-// is to the floor of its own turn. It reports medians; it asserts nothing.
+// npm run bench [-- --jobs 30000] [-- --turns 3] [-- --large]: how fast a first load and an
+// unchanged sweep are, as ratios to floors measured beside them. The speed of a machine changes
+// within minutes, so all are measured in turns, and each ratio is to the floor of its own turn. It
+// reports medians; it asserts nothing.
 
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -74,7 +75,8 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
     packed: await start('packed'),
     streamed: await start('streaming'),
   };
-  // One load to warm up: a new Postgres makes its log files with its first load, a used one has them.
+  // One load to warm up: a new Postgres makes its log files with its first load, a used one has
+  // them.
   await inNewWarehouse(postgres, (url) => sweep(url, servers.plain.url));
   const turns: Turn[] = [];
   while (turns.length < turnCount) turns.push(await takeTurn(postgres, servers, files));

@@ -1,6 +1,7 @@
-// npm run bench:push [-- --changes 10000] [-- --waiting 100000] [-- --ms 0]: how fast changes drain, against the same bare requests
-// from the same client: a read, a write and a read back for each record, and nothing else. The service runs in a process
-// of its own, and so many milliseconds away. Both are measured in turns within one run. It reports; it asserts nothing.
+// npm run bench:push [-- --changes 10000] [-- --waiting 100000] [-- --ms 0]: how fast changes
+// drain, against the same bare requests from the same client: a read, a write and a read back for
+// each record, and nothing else. The service runs in a process of its own, and so many milliseconds
+// away. Both are measured in turns within one run. It reports; it asserts nothing.
 
 import {parseArgs} from 'node:util';
 import type pg from 'pg';

@@ -1,6 +1,6 @@
-// npm run bench:service [-- --jobs 12000]: everything that a business has, by the built program's `start --once`: its
-// process, the schema and four streams. The service keeps its answers ready. It reports; it asserts only that each
-// sweep is certified.
+// npm run bench:service [-- --jobs 12000]: everything that a business has, by the built program's
+// `start --once`: its process, the schema and four streams. The service keeps its answers ready. It
+// reports; it asserts only that each sweep is certified.
 
 import {fork} from 'node:child_process';
 import {once} from 'node:events';

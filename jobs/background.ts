@@ -1,5 +1,6 @@
-// The parts of a worker that go on beside the queue. Each has a heartbeat, and all are noted in rows, so that `status`, `doctor` and
-// alerts see by the same code which of them does not do its work. No part waits for another one.
+// The parts of a worker that go on beside the queue. Each has a heartbeat, and all are noted in
+// rows, so that `status`, `doctor` and alerts see by the same code which of them does not do its
+// work. No part waits for another one.
 
 import type pg from 'pg';
 import {Pulse} from '../src/core/pulse.ts';
@@ -77,7 +78,9 @@ export class Background {
     if (this.#workerId !== null) await removeParts(this.#pool, this.#workerId).catch(() => {});
   }
 
-  /** A warehouse that is away gets no note; then the rows grow old, and the worker counts as lost. */
+  /**
+   * A warehouse that is away gets no note; then the rows grow old, and the worker counts as lost.
+   */
   #note(): void {
     const workerId = this.#workerId;
     if (workerId === null || this.#noting !== null) return;

@@ -3,7 +3,10 @@ import type {Logger} from '../src/core/log.ts';
 /** Gives the reason why the warehouse may be a copy, or null. */
 export type FindCopy = () => Promise<string | null>;
 
-/** As long as the warehouse may be a copy, its worker takes up nothing: no change is sent, and no sweep is run. */
+/**
+ * As long as the warehouse may be a copy, its worker takes up nothing: no change is sent, and no
+ * sweep is run.
+ */
 export class CopyWatch {
   readonly #find: FindCopy;
   readonly #log: Logger;
@@ -20,7 +23,10 @@ export class CopyWatch {
     return this.#found !== null;
   }
 
-  /** Looks once. A line is logged when work begins to rest, and when it goes on. @returns whether work rests */
+  /**
+   * Looks once. A line is logged when work begins to rest, and when it goes on. @returns whether
+   * work rests
+   */
   async look(): Promise<boolean> {
     const found = await this.#find();
     if (found !== null && found !== this.#found) this.#log.error({event: 'copy.suspected'}, found);

@@ -1,5 +1,5 @@
-// A worker notes that it is alive, in a row of its own, after each round in which it looked for work. A
-// worker that hangs, or cannot reach the queue, falls silent.
+// A worker notes that it is alive, in a row of its own, after each round in which it looked for
+// work. A worker that hangs, or cannot reach the queue, falls silent.
 
 import type pg from 'pg';
 import {
@@ -46,7 +46,10 @@ export class Heartbeat {
     this.#saidAt = this.#clock();
   }
 
-  /** Removes the row: a worker that stopped is not missed. Where the database is away, the row grows old. */
+  /**
+   * Removes the row: a worker that stopped is not missed. Where the database is away, the row grows
+   * old.
+   */
   async stop(): Promise<void> {
     this.#hasStopped = true;
     await this.#beating.catch(() => {});

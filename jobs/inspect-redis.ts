@@ -1,5 +1,5 @@
-// A Redis is asked once before BullMQ sees it: whether it answers, takes writes, and keeps them. Of a cluster each
-// primary is asked.
+// A Redis is asked once before BullMQ sees it: whether it answers, takes writes, and keeps them. Of
+// a cluster each primary is asked.
 
 import {randomUUID} from 'node:crypto';
 import type {Redis} from 'ioredis';
@@ -31,7 +31,8 @@ interface ServerFound {
 /**
  * Asks for settings that lose queue jobs: no append-only file, or an eviction policy.
  * @param url - a whole `REDIS_URL`
- * @throws {FatalError} the server that would hold our keys cannot be reached, refuses us, or takes nothing
+ * @throws {FatalError} the server that would hold our keys cannot be reached, refuses us, or takes
+ *   nothing
  */
 export async function inspectRedis(url: string): Promise<RedisFound> {
   const address = parseRedisAddress(url);
@@ -82,7 +83,8 @@ function tellAside(error: unknown): ServerFound {
 async function inspectServer(target: Target, database: number, keys: string): Promise<ServerFound> {
   return await askOnce(target, async (redis) => {
     if (database !== 0) await redis.select(database);
-    // Two keys at once, as in each script of BullMQ: a server of a cluster refuses those that belong apart.
+    // Two keys at once, as in each script of BullMQ: a server of a cluster refuses those that
+    // belong apart.
     await redis.exists(`${keys}:probe:1`, `${keys}:probe:2`);
     await redis.set(`${keys}:probe:${randomUUID()}`, '', 'PX', 1);
     return await look(redis, target);

@@ -1,7 +1,7 @@
-// A notice of Postgres wakes the poller, and no more. Any login may send any number of notices with any text:
-// no grant of Postgres forbids it. So a payload is a hint that counts only when it is an account served here,
-// and hints gather in a set while one look is under way: neither memory nor the queue grows with the number
-// of notices.
+// A notice of Postgres wakes the poller, and no more. Any login may send any number of notices with
+// any text: no grant of Postgres forbids it. So a payload is a hint that counts only when it is an
+// account served here, and hints gather in a set while one look is under way: neither memory nor
+// the queue grows with the number of notices.
 
 /** The look that a notice may wake, for the accounts served here. */
 interface Wakes {
@@ -11,7 +11,9 @@ interface Wakes {
   readonly signal: AbortSignal;
 }
 
-/** @returns takes the payload of each notice; a look that fails is left to the poller's next round */
+/**
+ * @returns takes the payload of each notice; a look that fails is left to the poller's next round
+ */
 export function handleNotices({isServed, look, signal}: Wakes): (payload: string) => void {
   const hinted = new Set<string>();
   let isLooking = false;

@@ -4,7 +4,9 @@ import {listOverdueSchedules} from '../src/sweeps/schedules.ts';
 
 const lookMs = 30_000;
 
-/** Logs each overdue schedule once, and again when it has run meanwhile and is overdue once more. */
+/**
+ * Logs each overdue schedule once, and again when it has run meanwhile and is overdue once more.
+ */
 export class OverdueSchedules {
   readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
   #told: ReadonlySet<string> = new Set();

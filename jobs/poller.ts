@@ -1,5 +1,5 @@
-// The poller makes the queue a matter of speed and no more: every two seconds it finds by the rows alone the
-// work that is due, and wakes a worker for it, even where the queue has forgotten it.
+// The poller makes the queue a matter of speed and no more: every two seconds it finds by the rows
+// alone the work that is due, and wakes a worker for it, even where the queue has forgotten it.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {FatalError, NoRoomError} from '../src/core/errors.ts';
@@ -14,10 +14,11 @@ interface Times {
 const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
 
 /**
- * Goes round until told to stop. A failed round is tried again; an outage is logged at its start and end, with each
- * reason once.
+ * Goes round until told to stop. A failed round is tried again; an outage is logged at its start
+ * and end, with each reason once.
  * @param round - looks once for due work, and wakes workers for it
- * @returns rejects when no round has succeeded for a minute: a person must look after the queue or the
+ * @returns rejects when no round has succeeded for a minute: a person must look after the queue or
+ *   the
  *   warehouse, and a supervisor may start the process anew; never resolves. A warehouse that has no room is
  *   waited for: a new process would find no more
  */

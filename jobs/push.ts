@@ -7,7 +7,10 @@ import {queueNames, type WakeQueue, wakeOptions} from './wake-queue.ts';
 
 export const payloadSchema = z.object({accountId: z.string().regex(/^\d+$/)});
 
-/** Wake-ups within so long count as one. A dead worker's queue job stays a minute; later ones still count. */
+/**
+ * Wake-ups within so long count as one. A dead worker's queue job stays a minute; later ones still
+ * count.
+ */
 const wakeAgainMs = 250;
 
 /**
@@ -30,9 +33,9 @@ export async function run(
 }
 
 /**
- * Wakes a worker for each account that has changes to carry. A wake-up that counts as one with a running job
- * follows it: a change committed after that job's last look is not left to the poller. A wake-up too many
- * finds nothing due.
+ * Wakes a worker for each account that has changes to carry. A wake-up that counts as one with a
+ * running job follows it: a change committed after that job's last look is not left to the poller.
+ * A wake-up too many finds nothing due.
  */
 export async function wake(queue: WakeQueue, accounts: readonly DueAccount[]): Promise<void> {
   if (accounts.length === 0) return;

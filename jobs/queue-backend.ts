@@ -1,6 +1,7 @@
-// The queue wakes workers. It is in Redis when an address of Redis is given, else in the warehouse's
-// Postgres; all else is the same for both. A backend is reached once before BullMQ sees it: a queue built
-// while Postgres is down stays dead without a word, and one built while Redis is down waits for ever.
+// The queue wakes workers. It is in Redis when an address of Redis is given, else in the
+// warehouse's Postgres; all else is the same for both. A backend is reached once before BullMQ sees
+// it: a queue built while Postgres is down stays dead without a word, and one built while Redis is
+// down waits for ever.
 
 import {
   createPostgresBackend,
@@ -44,7 +45,10 @@ const connectTimeoutMs = 5_000;
  */
 export async function openQueueBackend(addresses: {
   readonly redisUrl: string | null;
-  /** An address of sessions of our own: the queue listens, and names its tables without their schema. */
+  /**
+   * An address of sessions of our own: the queue listens, and names its tables without their
+   * schema.
+   */
   readonly databaseUrl: string;
   readonly log: Logger;
 }): Promise<QueueBackend> {
@@ -101,8 +105,8 @@ async function openPostgres(connectionString: string, log: Logger): Promise<Queu
 }
 
 /**
- * Connections for one part of the queue, which keeps one of them to listen. BullMQ takes some out without a
- * listener for errors: a connection that broke just then would end the process.
+ * Connections for one part of the queue, which keeps one of them to listen. BullMQ takes some out
+ * without a listener for errors: a connection that broke just then would end the process.
  */
 function openQueuePool(connectionString: string): PgPool {
   const pool = new pg.Pool({
@@ -134,8 +138,8 @@ function endWith<T extends WakeWorker>(part: T, end: () => Promise<void> | void)
 }
 
 /**
- * A long lock and many stalls allowed: the row's fence, not the queue, guards against doing work twice. A worker whose
- * connection was closed, as by a failover, looks again after a second.
+ * A long lock and many stalls allowed: the row's fence, not the queue, guards against doing work
+ * twice. A worker whose connection was closed, as by a failover, looks again after a second.
  */
 const workerOptions = {
   lockDuration: 60_000,
@@ -146,8 +150,8 @@ const workerOptions = {
 };
 
 /**
- * After a wait that broke, BullMQ on Postgres would wait for a notice for up to an hour. A session that breaks just when it
- * begins to listen is taken for one that listens, and no notice comes.
+ * After a wait that broke, BullMQ on Postgres would wait for a notice for up to an hour. A session
+ * that breaks just when it begins to listen is taken for one that listens, and no notice comes.
  */
 class PostgresWorker extends Worker<
   unknown,
@@ -162,7 +166,10 @@ class PostgresWorker extends Worker<
   }
 }
 
-/** BullMQ reports each lost connection as an event; without a listener the event would end the process. */
+/**
+ * BullMQ reports each lost connection as an event; without a listener the event would end the
+ * process.
+ */
 function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(
   part: T,
   outage: Outage,

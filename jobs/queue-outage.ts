@@ -1,10 +1,14 @@
-// When the queue or the warehouse goes away, half a dozen connections notice, again and again. An operator is
-// told once when it goes and once when it is back, and between the two of each further reason for which a whole round
-// of work failed: a connection that was cut says nothing of the read-only warehouse that the next one finds.
+// When the queue or the warehouse goes away, half a dozen connections notice, again and again. An
+// operator is told once when it goes and once when it is back, and between the two of each further
+// reason for which a whole round of work failed: a connection that was cut says nothing of the
+// read-only warehouse that the next one finds.
 
 import type {Logger} from '../src/core/log.ts';
 
-/** The time without a failure before all is called well again: connections come back one after the other. */
+/**
+ * The time without a failure before all is called well again: connections come back one after the
+ * other.
+ */
 const quietMs = 10_000;
 
 /** Remembers since when calls fail. */

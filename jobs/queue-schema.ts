@@ -1,4 +1,5 @@
-// The tables of the queue, when it is in Postgres: the owner of the warehouse makes them, workers use them.
+// The tables of the queue, when it is in Postgres: the owner of the warehouse makes them, workers
+// use them.
 
 import {LATEST_SCHEMA_VERSION, runMigrations} from 'bullmq';
 import pg from 'pg';
@@ -13,8 +14,8 @@ export const schema = 'bullmq';
 const connectTimeoutMs = 5_000;
 
 /**
- * Makes missing or old tables, in the turn of migrations. A dedicated session: a migration's lock and its transaction
- * must share one.
+ * Makes missing or old tables, in the turn of migrations. A dedicated session: a migration's lock
+ * and its transaction must share one.
  * @throws {FatalError} a part is missing, and we may not make it
  */
 export async function migrateQueue(
@@ -26,7 +27,8 @@ export async function migrateQueue(
   pool.on('connect', (each) => each.on('error', () => {}));
   const client = await pool.connect();
   try {
-    // A worker may use the schema, but not make it: `IF NOT EXISTS` is refused even where it exists.
+    // A worker may use the schema, but not make it: `IF NOT EXISTS` is refused even where it
+    // exists.
     if (!(await isReady(client))) await makeReady(pool, client, words);
   } catch (cause) {
     if (!isError(cause, '42501')) throw cause;
@@ -40,7 +42,9 @@ export async function migrateQueue(
   }
 }
 
-/** Two processes that start at once would grant on the same objects. The turn ends with the session. */
+/**
+ * Two processes that start at once would grant on the same objects. The turn ends with the session.
+ */
 async function makeReady(pool: pg.Pool, client: pg.PoolClient, words: WaitWords): Promise<void> {
   const turn = await pool.connect();
   try {

@@ -1,9 +1,12 @@
-// BullMQ's functions take turns by advisory locks, and any login may take those: the queue would stand still. In their place
-// they find functions of the same names in their own schema, which lock rows of a table that only a worker may lock.
+// BullMQ's functions take turns by advisory locks, and any login may take those: the queue would
+// stand still. In their place they find functions of the same names in their own schema, which lock
+// rows of a table that only a worker may lock.
 
 import type pg from 'pg';
 
-/** Where BullMQ's functions look for names: functions of the schema stand before those of Postgres. */
+/**
+ * Where BullMQ's functions look for names: functions of the schema stand before those of Postgres.
+ */
 export const pathOf = (schema: string) => `${schema}, pg_catalog, pg_temp`;
 
 const forms = [

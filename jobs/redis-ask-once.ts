@@ -39,7 +39,8 @@ export async function askOnce<T>(
   const redis =
     typeof server === 'string' ? new Redis(server, once) : new Redis({...server, ...once});
   let broken: Error | undefined;
-  // The cause of a broken connection comes as an event; the waiting call learns only that it is closed.
+  // The cause of a broken connection comes as an event; the waiting call learns only that it is
+  // closed.
   redis.on('error', (error: Error) => (broken ??= error));
   try {
     await redis.connect();

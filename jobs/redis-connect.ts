@@ -1,4 +1,5 @@
-// Connections for BullMQ. It opens and closes them itself, but for a cluster, whose client it is given.
+// Connections for BullMQ. It opens and closes them itself, but for a cluster, whose client it is
+// given.
 
 import type {ConnectionOptions} from 'bullmq';
 import {Cluster} from 'ioredis';
@@ -12,7 +13,8 @@ export interface QueueConnection {
 }
 
 /**
- * Producers fail at once while Redis is away, the poller tries again; a worker waits for its return.
+ * Producers fail at once while Redis is away, the poller tries again; a worker waits for its
+ * return.
  */
 const patience = {
   producer: {enableOfflineQueue: false, maxRetriesPerRequest: 1},
@@ -20,8 +22,9 @@ const patience = {
 } as const;
 
 /**
- * A primary that hangs closes no connection, and another one may have its place: after so long without an answer
- * we ask anew who the primary is. A worker's wait for work takes ten seconds at most.
+ * A primary that hangs closes no connection, and another one may have its place: after so long
+ * without an answer we ask anew who the primary is. A worker's wait for work takes ten seconds at
+ * most.
  */
 const answerTimeoutMs = 15_000;
 /** A failover takes seconds: BullMQ's own delays grow to twenty. */
@@ -58,8 +61,9 @@ function connectCluster(address: ClusterAddress, role: keyof typeof patience): Q
   const {enableOfflineQueue, maxRetriesPerRequest} = patience[role];
   const cluster = new Cluster([...address.servers], {
     enableOfflineQueue,
-    // While a part of the cluster is missing, a check for readiness fails and leaves the attempt to connect without an
-    // end; a worker of BullMQ that waits for that attempt takes no work ever again.
+    // While a part of the cluster is missing, a check for readiness fails and leaves the attempt to
+    // connect without an end; a worker of BullMQ that waits for that attempt takes no work ever
+    // again.
     enableReadyCheck: false,
     // A certificate names the host, not its address.
     dnsLookup: (host, answer) => answer(null, host),

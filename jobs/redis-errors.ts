@@ -54,7 +54,10 @@ export function explainRedisError(cause: unknown, place: string, first: Mends = 
   );
 }
 
-/** The client hangs the refused command on its error, and the command that logs in holds the password. */
+/**
+ * The client hangs the refused command on its error, and the command that logs in holds the
+ * password.
+ */
 function withoutCommand(cause: unknown): unknown {
   return cause instanceof Error && 'command' in cause ? new Error(cause.message) : cause;
 }

@@ -1,4 +1,5 @@
-// Which servers take writes is known only to the cluster, or to the sentinels: any of them that answers is good enough.
+// Which servers take writes is known only to the cluster, or to the sentinels: any of them that
+// answers is good enough.
 
 import type {ClusterAddress, RedisServer, SentinelAddress} from '../src/core/redis-address.ts';
 import {accessOptions, askOnce, nameServer} from './redis-ask-once.ts';

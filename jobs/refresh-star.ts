@@ -15,7 +15,10 @@ export async function refreshAfter(deps: RefreshDeps, result: SweepResult): Prom
   if (inserted + updated + revived + tombstoned + vanished > 0) await refreshNow(deps);
 }
 
-/** When refreshes after sweeps began in this process: they may take minutes, and another one would wait for their lock. */
+/**
+ * When refreshes after sweeps began in this process: they may take minutes, and another one would
+ * wait for their lock.
+ */
 const underWay = new Map<symbol, {readonly pool: pg.Pool; readonly begunAt: number}>();
 const longestMs = boundsOf('star').longestMs ?? 0;
 
@@ -31,8 +34,8 @@ export function makeStarRounds({pool, log}: RefreshDeps, pulse: Pulse): Rounds {
 }
 
 /**
- * Brings the star in line. A refresh that fails fails nothing else: what it was to write still waits, and mart.freshness says
- * since when.
+ * Brings the star in line. A refresh that fails fails nothing else: what it was to write still
+ * waits, and mart.freshness says since when.
  */
 export async function refreshNow({pool, log}: RefreshDeps): Promise<void> {
   const key = Symbol('refresh');

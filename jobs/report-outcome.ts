@@ -1,5 +1,6 @@
-// The rows have recorded the outcome; the queue is told only that the job was taken. So this is the one place that turns
-// outcomes into log lines for an operator. At `info` there is one line for each sweep and each change that ended.
+// The rows have recorded the outcome; the queue is told only that the job was taken. So this is the
+// one place that turns outcomes into log lines for an operator. At `info` there is one line for
+// each sweep and each change that ended.
 
 import {causeNumbers} from '../src/core/alert-causes.ts';
 import {AccessError, OlderReadingError} from '../src/core/errors.ts';
@@ -14,7 +15,10 @@ import {pageOfSweep} from '../src/sweeps/sweep-page.ts';
 
 type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;
 
-/** @param isWatched - a person sees the end of the sweep anyway: its line is at `info`, however it ended */
+/**
+ * @param isWatched - a person sees the end of the sweep anyway: its line is at `info`, however it
+ * ended
+ */
 export function reportOutcome(
   log: Logger,
   {sweepId, isWatched = false}: {readonly sweepId: string; readonly isWatched?: boolean},
@@ -36,7 +40,8 @@ export function reportOutcome(
 }
 
 function reportPostponed(log: Logger, {sweep, error, delayMs}: Outcome<'postponed'>): void {
-  // Without a delay nothing failed: the process was told to stop, and said so. Nor did a record that is read again.
+  // Without a delay nothing failed: the process was told to stop, and said so. Nor did a record
+  // that is read again.
   const level = delayMs === 0 || error instanceof OlderReadingError ? 'info' : 'warn';
   log[level](
     {event: 'sweep.postponed', ...factsOf(sweep), delayMs, reason: error.message},
@@ -80,7 +85,10 @@ function factsOf({accountName, stream, sweepId, mode, windowName, recordNumber}:
   };
 }
 
-/** One line at `info` for a change that came to its end or waits for a person; others have theirs at `debug`. */
+/**
+ * One line at `info` for a change that came to its end or waits for a person; others have theirs at
+ * `debug`.
+ */
 export function reportChange(log: Logger, {change, end, durationMs}: Carried): void {
   const level = end === 'postponed' || end === 'in_doubt' ? 'debug' : 'info';
   if (!log.isLevelEnabled(level)) return;

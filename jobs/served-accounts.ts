@@ -3,7 +3,10 @@ import type pg from 'pg';
 import {listAccounts} from '../src/accounts/accounts.ts';
 import type {Logger} from '../src/core/log.ts';
 
-/** Numbers of accounts, or a function that reads them, so that an added account is served within seconds. */
+/**
+ * Numbers of accounts, or a function that reads them, so that an added account is served within
+ * seconds.
+ */
 export type AccountIds = readonly string[] | (() => Promise<readonly string[]>);
 
 /** The accounts that this process serves, with one log line for each that it no longer serves. */
@@ -19,7 +22,9 @@ export class ServedAccounts {
     this.#deps = deps;
   }
 
-  /** Reads the accounts to serve now. For each account that is served no longer, one line says why. */
+  /**
+   * Reads the accounts to serve now. For each account that is served no longer, one line says why.
+   */
   async look(): Promise<readonly string[]> {
     return await this.#oneByOne.add(async () => {
       const accountIds =

@@ -13,8 +13,8 @@ export const payloadSchema = z.object({sweepId: id, accountId: id});
 const wakeAgainMs = 10_000;
 
 /**
- * Carries one sweep as far as it goes, and brings the star in line with it. Running it twice, or in two places, leaves the
- * same rows.
+ * Carries one sweep as far as it goes, and brings the star in line with it. Running it twice, or in
+ * two places, leaves the same rows.
  * @param options.isWatched - a person sees the end of the sweep anyway
  */
 export async function run(
@@ -25,7 +25,8 @@ export async function run(
   let filled: Promise<void> | undefined;
   const onSweepStep: SweepDeps['onSweepStep'] = async (step, sweep) => {
     await deps.onSweepStep?.(step, sweep);
-    // All rows of a first load are there, and Postgres has little to do while the list is read again.
+    // All rows of a first load are there, and Postgres has little to do while the list is read
+    // again.
     if (step === 'list-read' && sweep.isFirstLoad) filled = refreshNow(deps);
   };
   const result = await runSweep({...deps, onSweepStep}, sweepId, signal);
@@ -36,9 +37,10 @@ export async function run(
 }
 
 /**
- * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue job of a
- * worker that died holding it stays locked for a minute, and must not keep the next one out. A wake-up too
- * many finds nothing due. Windows and single records come before full sweeps, however many of those wait.
+ * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue
+ * job of a worker that died holding it stays locked for a minute, and must not keep the next one
+ * out. A wake-up too many finds nothing due. Windows and single records come before full sweeps,
+ * however many of those wait.
  */
 export async function wake(queue: WakeQueue, due: readonly DueSweep[]): Promise<void> {
   if (due.length === 0) return;
@@ -76,7 +78,8 @@ function dataOf({
 
 /**
  * The result of the queue's job, as bull-board shows it.
- * @throws {UnrecoverableError} the sweep failed: the queue counts its job as failed, with the same reason
+ * @throws {UnrecoverableError} the sweep failed: the queue counts its job as failed, with the same
+ *   reason
  */
 export function resultOf(result: SweepResult): object {
   if (result.outcome === 'failed') throw new UnrecoverableError(result.error.message);

@@ -7,8 +7,9 @@ export const queueNames = {sweeps: 'sweep', pushes: 'push'} as const;
 export type WakeQueue = Pick<Queue, 'addBulk' | 'waitUntilReady' | 'close'>;
 
 /**
- * Retries are counted in the rows, so the queue makes none. A job that has ended stays for a day, so that bull-board
- * and BullMQ's own metrics show the runs; BullMQ removes older jobs when a later one ends.
+ * Retries are counted in the rows, so the queue makes none. A job that has ended stays for a day,
+ * so that bull-board and BullMQ's own metrics show the runs; BullMQ removes older jobs when a later
+ * one ends.
  */
 export const wakeOptions = {
   attempts: 1,

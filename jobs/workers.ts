@@ -36,7 +36,10 @@ export interface Workers {
   readonly broken: Promise<never>;
   /** Looks for due work at once, instead of at the poller's next round. */
   wakeDue(): Promise<void>;
-  /** Takes no more work, gives back work under way, and returns within seconds even if the queue hangs. */
+  /**
+   * Takes no more work, gives back work under way, and returns within seconds even if the queue
+   * hangs.
+   */
   stop(): Promise<void>;
 }
 
@@ -50,11 +53,17 @@ type WorkerDeps = SweepDeps &
 /** The work that this process does. */
 export interface WorkerOptions {
   readonly accountIds: AccountIds;
-  /** Whether to keep schedules and carry changes as well, or only to run the sweeps that are asked for. */
+  /**
+   * Whether to keep schedules and carry changes as well, or only to run the sweeps that are asked
+   * for.
+   */
   readonly keepsSchedules: boolean;
   /** An address of sessions of our own, to listen at; left out where that of the pool is one. */
   readonly directUrl?: string;
-  /** Whether the warehouse may be a copy; left out where that was looked at, by a process that ends by itself. */
+  /**
+   * Whether the warehouse may be a copy; left out where that was looked at, by a process that ends
+   * by itself.
+   */
   readonly findCopy?: FindCopy;
   /** Parts beside those that every worker has. */
   readonly parts?: (surroundings: BackgroundSurroundings) => readonly BackgroundPart[];
@@ -86,7 +95,8 @@ const readyMs = 10_000;
 const stopMs = 5_000;
 
 /**
- * Starts working on the queue's jobs, and polls for due work: the rows know it, the queue may forget.
+ * Starts working on the queue's jobs, and polls for due work: the rows know it, the queue may
+ * forget.
  * @throws {FatalError} the queue does not answer: a worker made then would receive nothing for ever
  */
 export async function startWorkers(
@@ -205,8 +215,8 @@ function listenForChanges(
 }
 
 /**
- * BullMQ on Postgres remembers that the first connection failed, and then does nothing, without a word; on
- * Redis it waits.
+ * BullMQ on Postgres remembers that the first connection failed, and then does nothing, without a
+ * word; on Redis it waits.
  */
 async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]): Promise<void> {
   const late = new AbortController();

@@ -1,7 +1,8 @@
 #!/usr/bin/env -S node --max-semi-space-size=4 --initial-heap-size=36 --heap-growing-percent=50
-// Two things are set before all other code is loaded: the limits of the C library, for which a process may
-// begin anew, and the cache in which Node keeps compiled code, so that a short question gets a quick answer.
-// The small young generation halves the memory of a first load; a heap that begins large gives back the speed that this costs.
+// Two things are set before all other code is loaded: the limits of the C library, for which a
+// process may begin anew, and the cache in which Node keeps compiled code, so that a short question
+// gets a quick answer. The small young generation halves the memory of a first load; a heap that
+// begins large gives back the speed that this costs.
 
 import {enableCompileCache} from 'node:module';
 import {fixAllocator} from './cli/allocator.ts';

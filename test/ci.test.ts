@@ -1,5 +1,5 @@
-// The project's own claims can be run: .ci/run calls, if only a little, each measuring or torture command
-// that README and docs name, and each that exists.
+// The project's own claims can be run: .ci/run calls, if only a little, each measuring or torture
+// command that README and docs name, and each that exists.
 
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';

@@ -1,4 +1,5 @@
-// Each kind of error has a page with its number, each page has its kind, and the program says the number last.
+// Each kind of error has a page with its number, each page has its kind, and the program says the
+// number last.
 
 import {execFileSync} from 'node:child_process';
 import {readdirSync, readFileSync} from 'node:fs';

@@ -1,4 +1,5 @@
-// How the program is begun where something is missing: one sentence with the next step, and exit code 2.
+// How the program is begun where something is missing: one sentence with the next step, and exit
+// code 2.
 
 import {spawnSync} from 'node:child_process';
 import {cpSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';

@@ -7,7 +7,10 @@ import {expect, test} from 'vitest';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-/** The HTTP server's lines are of another kind: one for each request, told apart by route and status. */
+/**
+ * The HTTP server's lines are of another kind: one for each request, told apart by route and
+ * status.
+ */
 const code = execFileSync('git', ['ls-files', 'src', 'jobs'], {cwd: root, encoding: 'utf8'})
   .split('\n')
   .filter((path) => path.endsWith('.ts') && !/^src\/(?:console|http)\//.test(path));

@@ -1,7 +1,8 @@
 import {readFileSync} from 'node:fs';
 import {expect, test} from 'vitest';
 
-// A shell, a manifest, an image, the first line of the program, and benches and tests each write them themselves.
+// A shell, a manifest, an image, the first line of the program, and benches and tests each write
+// them themselves.
 test.each([
   'package.json',
   'bin/fieldmirror',

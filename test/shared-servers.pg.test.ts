@@ -28,7 +28,10 @@ const quiet: Makers = {
   redis: async () => null,
 };
 
-/** Starts servers of which one cannot be made. @returns the error's words, and the place of the Postgres */
+/**
+ * Starts servers of which one cannot be made. @returns the error's words, and the place of the
+ * Postgres
+ */
 async function fail(change: (see: (url: string) => Promise<void>) => Partial<Makers>) {
   let [url, home] = ['', ''];
   const see = async (seen: string) => {

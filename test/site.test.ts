@@ -1,4 +1,5 @@
-// The documents as a site: whole, in a real browser from a disk, with nothing asked of any other machine.
+// The documents as a site: whole, in a real browser from a disk, with nothing asked of any other
+// machine.
 
 import {execFileSync} from 'node:child_process';
 import {existsSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';

@@ -1,5 +1,6 @@
-// The structure of the code: flat modules in one order, narrow lines, one meaning per exported name. What does not hold yet is
-// listed in structure-exceptions.json; the list only gets shorter, and an entry that is not needed any more fails, too.
+// The structure of the code: flat modules in one order, narrow lines, one meaning per exported
+// name. What does not hold yet is listed in structure-exceptions.json; the list only gets shorter,
+// and an entry that is not needed any more fails, too.
 
 import {expect, test} from 'vitest';
 import exceptions from './structure-exceptions.json' with {type: 'json'};

@@ -1,4 +1,5 @@
-// A session in the middle of a COPY, with the locks of all accounts, that stays there until it is cut off.
+// A session in the middle of a COPY, with the locks of all accounts, that stays there until it is
+// cut off.
 
 import {once} from 'node:events';
 import {from} from 'pg-copy-streams';

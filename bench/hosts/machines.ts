@@ -1,4 +1,5 @@
-// The machines that workers share, and those that workers run on: each a host of its own, the service on the bridge.
+// The machines that workers share, and those that workers run on: each a host of its own, the
+// service on the bridge.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';

@@ -19,7 +19,8 @@ export function nameAccount(number: number): string {
 }
 
 /**
- * Adds accounts with sealed tokens and a due sweep of every stream, paused until all workers are there.
+ * Adds accounts with sealed tokens and a due sweep of every stream, paused until all workers are
+ * there.
  * @param added.key - the key that tokens are sealed with, as FIELDMIRROR_KEY has it
  */
 export async function addAccounts(
@@ -59,7 +60,10 @@ export async function whileAtWork<T>(
   }
 }
 
-/** @throws {Error} it has ended, or is not at work after a long while; with everything that it printed */
+/**
+ * @throws {Error} it has ended, or is not at work after a long while; with everything that it
+ * printed
+ */
 async function expectAtWork(worker: Running): Promise<void> {
   const standstill = setTimeout(() => worker.process.kill('SIGKILL'), standstillMs);
   await worker.prints(/At work/).finally(() => clearTimeout(standstill));

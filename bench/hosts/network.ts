@@ -1,5 +1,6 @@
-// Hosts on one machine: network namespaces, each with an address, routes and a loopback of its own, joined by a bridge.
-// They stand in a namespace that lasts as long as its processes: nothing of them is left behind.
+// Hosts on one machine: network namespaces, each with an address, routes and a loopback of its own,
+// joined by a bridge. They stand in a namespace that lasts as long as its processes: nothing of
+// them is left behind.
 
 import {type ChildProcess, execFileSync, spawn, spawnSync} from 'node:child_process';
 import {once} from 'node:events';
@@ -23,7 +24,8 @@ export interface Host {
 
 /**
  * Runs this very program again in a network of its own.
- * @returns in that network; elsewhere null, when the program has ended there or the machine has no such networks
+ * @returns in that network; elsewhere null, when the program has ended there or the machine has no
+ *   such networks
  */
 export async function enterNetwork(): Promise<Network | null> {
   if (process.env[inside] === '1') return new Network();

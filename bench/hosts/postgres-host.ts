@@ -1,5 +1,5 @@
-// A Postgres that every host of its network may reach, in the namespace of this process. It prints its address as the
-// host itself has it, and lasts until standard input ends.
+// A Postgres that every host of its network may reach, in the namespace of this process. It prints
+// its address as the host itself has it, and lasts until standard input ends.
 
 import {appendFile} from 'node:fs/promises';
 import {join} from 'node:path';

@@ -1,4 +1,5 @@
-// Floors that no loader can beat: reading the bytes as XML at all, and Postgres taking the same rows by COPY.
+// Floors that no loader can beat: reading the bytes as XML at all, and Postgres taking the same
+// rows by COPY.
 
 import {once} from 'node:events';
 import {createReadStream, createWriteStream} from 'node:fs';
@@ -10,7 +11,10 @@ import {from as copyFrom, to as copyTo} from 'pg-copy-streams';
 import {SaxesParser} from 'saxes';
 import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 
-/** Seconds to run the pages through the XML parser, listening only as far as it takes to see every event. */
+/**
+ * Seconds to run the pages through the XML parser, listening only as far as it takes to see every
+ * event.
+ */
 export async function tokenise(files: readonly string[]): Promise<number> {
   let seconds = 0;
   let events = 0;
@@ -42,8 +46,8 @@ export async function copyOut(
 }
 
 /**
- * Seconds to take the same rows into empty tables with the same indexes, a table at a time. No trigger runs:
- * the rows are no edits, and no loader could be faster than one without triggers.
+ * Seconds to take the same rows into empty tables with the same indexes, a table at a time. No
+ * trigger runs: the rows are no edits, and no loader could be faster than one without triggers.
  * @param client - a login that may switch triggers off
  */
 export async function copyIn(

@@ -1,5 +1,5 @@
-// A made-up business behind a proxy that keeps each answer of a list, in a process of its own: whoever asks again waits
-// for no rendering.
+// A made-up business behind a proxy that keeps each answer of a list, in a process of its own:
+// whoever asks again waits for no rendering.
 
 import {once} from 'node:events';
 import type {IncomingHttpHeaders} from 'node:http';

@@ -1,4 +1,5 @@
-// A large warehouse, filled by SQL: made-up customers and jobs, sweeps, and changes in every state. It is for reading alone.
+// A large warehouse, filled by SQL: made-up customers and jobs, sweeps, and changes in every state.
+// It is for reading alone.
 
 import type pg from 'pg';
 import {inSweepTransaction, inTransaction} from '../../src/postgres/database.ts';

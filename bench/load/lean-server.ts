@@ -1,5 +1,5 @@
-// Serves a list of lean jobs, 2 kB each with nothing embedded, and the keys of it: made for each request, so that a
-// million take no room; each page after so many milliseconds as are asked for.
+// Serves a list of lean jobs, 2 kB each with nothing embedded, and the keys of it: made for each
+// request, so that a million take no room; each page after so many milliseconds as are asked for.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {emptyList, serveJobs, xmlDeclaration} from './serve-jobs.ts';

@@ -1,5 +1,5 @@
-// Serves prepared pages, and pages of their keys, in a process of its own: its cost is kept out of the
-// measurement. The numbers between those of its pages are gaps.
+// Serves prepared pages, and pages of their keys, in a process of its own: its cost is kept out of
+// the measurement. The numbers between those of its pages are gaps.
 
 import {
   closeSync,

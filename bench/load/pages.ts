@@ -1,4 +1,5 @@
-// Pages to measure with: answers of the reference service, kept as files, so that rendering is not measured.
+// Pages to measure with: answers of the reference service, kept as files, so that rendering is not
+// measured.
 
 import {existsSync} from 'node:fs';
 import {mkdir, readdir, rename, rm, writeFile} from 'node:fs/promises';

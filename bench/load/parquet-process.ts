@@ -1,4 +1,5 @@
-// A process that writes so many rows of the star's widest fact as Parquet, and tells its peak memory.
+// A process that writes so many rows of the star's widest fact as Parquet, and tells its peak
+// memory.
 
 import {createWriteStream} from 'node:fs';
 import {writeParquet} from '../../src/cli/parquet.ts';

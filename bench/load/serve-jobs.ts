@@ -1,5 +1,6 @@
-// Servers of made pages share the list of jobs, and know no single job. Each runs in a process of its own, and tells the one
-// that started it its port and, whenever it is asked, how much CPU time it took.
+// Servers of made pages share the list of jobs, and know no single job. Each runs in a process of
+// its own, and tells the one that started it its port and, whenever it is asked, how much CPU time
+// it took.
 
 import {createServer, type ServerResponse} from 'node:http';
 

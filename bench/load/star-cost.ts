@@ -1,4 +1,5 @@
-// The cost of the star for a sweep: the same jobs loaded by turns, with its triggers and its refresh, and without.
+// The cost of the star for a sweep: the same jobs loaded by turns, with its triggers and its
+// refresh, and without.
 
 import type {EmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {percentile} from '../../test/support/percentile.ts';
@@ -13,8 +14,9 @@ export interface StarCost {
 }
 
 /**
- * The ratios of several turns. A sweep of three seconds takes a fifth more or less from one minute to the next: a ratio is of two
- * sweeps that follow each other, and the median of the turns is what counts: of an odd number of turns it is one of them.
+ * The ratios of several turns. A sweep of three seconds takes a fifth more or less from one minute
+ * to the next: a ratio is of two sweeps that follow each other, and the median of the turns is what
+ * counts: of an odd number of turns it is one of them.
  */
 export interface Spread {
   readonly least: number;

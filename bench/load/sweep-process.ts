@@ -1,5 +1,6 @@
-// One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured: with the star that
-// is brought in line beside it, or without; and, where asked for, one more by the same process.
+// One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be
+// measured: with the star that is brought in line beside it, or without; and, where asked for, one
+// more by the same process.
 
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {createClient} from '../../src/api/client.ts';
@@ -54,7 +55,10 @@ async function sweepOnce() {
   return {seconds: (performance.now() - startedAt) / 1000, result};
 }
 
-/** Loaded where it is needed, before the clock runs: with it comes the queue, whose memory is not that of a sweep. */
+/**
+ * Loaded where it is needed, before the clock runs: with it comes the queue, whose memory is not
+ * that of a sweep.
+ */
 async function carryWithStar(): Promise<typeof runSweep> {
   const {run} = await import('../../jobs/sweep.ts');
   return (deps, sweepId, signal) => run(deps, sweepId, {signal});

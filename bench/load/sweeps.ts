@@ -1,4 +1,5 @@
-// Sweeps of the jobs of a server of pages, each in a process of its own and in a warehouse that is named.
+// Sweeps of the jobs of a server of pages, each in a process of its own and in a warehouse that is
+// named.
 
 import {type ChildProcess, fork} from 'node:child_process';
 import {once} from 'node:events';
@@ -25,7 +26,9 @@ export interface SweepFigures extends TimedSweep {
   readonly peakMegabytes: number;
   /** Rows that the sweep wrote. */
   readonly written: {readonly warehouse: number; readonly history: number};
-  /** One more by the same process, whose code is compiled by then; null where none was asked for. */
+  /**
+   * One more by the same process, whose code is compiled by then; null where none was asked for.
+   */
   readonly again: TimedSweep | null;
 }
 
@@ -98,7 +101,10 @@ export async function sweep(
   return figures;
 }
 
-/** A first load of a new warehouse, and a sweep of what has not changed since. @param how - of `again`, that sweep alone */
+/**
+ * A first load of a new warehouse, and a sweep of what has not changed since. @param how - of
+ * `again`, that sweep alone
+ */
 export async function sweepTwice(
   databaseUrl: string,
   apiUrl: string,

@@ -20,7 +20,8 @@ const copied = ['docs/pictures', 'ops'];
 const assets = join(repository, 'src', 'console');
 
 /**
- * Builds README, docs and what stands beside them as pages that work from a disk: nothing is asked of another machine, and none is needed.
+ * Builds README, docs and what stands beside them as pages that work from a disk: nothing is asked
+ * of another machine, and none is needed.
  * @param to - a folder, emptied first
  * @returns the addresses of the pages, as `decisions/index.html`
  * @throws where a document leads to nothing
@@ -59,7 +60,10 @@ async function writePage(to: string, {address}: Page, page: string): Promise<voi
   await writeFile(file, page);
 }
 
-/** The console's sheet and icon, what the site adds to them, and the search: a script that a page from a disk may load. */
+/**
+ * The console's sheet and icon, what the site adds to them, and the search: a script that a page
+ * from a disk may load.
+ */
 async function writeAssets(to: string): Promise<void> {
   const sheets = [join(assets, 'console.css'), join(import.meta.dirname, 'site.css')];
   const texts = await Promise.all(sheets.map((path) => readFile(path, 'utf8')));

@@ -28,7 +28,10 @@ export async function listDocuments(): Promise<readonly Document[]> {
   );
 }
 
-/** The documents in the order in which the README names them; those of a folder are found by the page of the folder. */
+/**
+ * The documents in the order in which the README names them; those of a folder are found by the
+ * page of the folder.
+ */
 export function listMenu(
   documents: readonly Document[],
   titles: ReadonlyMap<string, string>,

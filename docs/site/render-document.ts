@@ -20,7 +20,10 @@ export interface Rendered {
   readonly passages: readonly Passage[];
 }
 
-/** Renders a document: links lead into the site, headings have the anchors that they have in the repository. */
+/**
+ * Renders a document: links lead into the site, headings have the anchors that they have in the
+ * repository.
+ */
 export function renderDocument({path, markdown}: Document, site: Site): Rendered {
   const tokens = new Marked().lexer(markdown);
   leadIntoSite(tokens, path, site);

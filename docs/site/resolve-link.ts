@@ -1,4 +1,5 @@
-// From a link in the repository to one in the site. Documents keep their names; README is the first page, and docs is the root.
+// From a link in the repository to one in the site. Documents keep their names; README is the first
+// page, and docs is the root.
 
 import {posix} from 'node:path';
 
@@ -10,7 +11,10 @@ export interface Site {
   readonly copied: readonly string[];
 }
 
-/** The place of a document, a file or a folder in the site: `docs/decisions` becomes `decisions/index.html`. */
+/**
+ * The place of a document, a file or a folder in the site: `docs/decisions` becomes
+ * `decisions/index.html`.
+ */
 export function addressOf(path: string, {documents}: Pick<Site, 'documents'>): string {
   if (path === 'README.md') return 'index.html';
   const short = path.replace(/^docs\//, '');

@@ -11,7 +11,9 @@ export interface AccountApi {
 
 /** A token while it is in use. */
 export interface TokenInUse {
-  /** How a person gives the account another token: `give it … with fieldmirror accounts add NAME`. */
+  /**
+   * How a person gives the account another token: `give it … with fieldmirror accounts add NAME`.
+   */
   readonly mend: string;
   /** Whether the account has got another token since. */
   readonly isReplaced: () => Promise<boolean>;

@@ -27,7 +27,9 @@ export interface SealedToken {
   readonly bytes: Buffer;
 }
 
-/** The part of an address that identifies a service: its scheme and a slash at its end do not count. */
+/**
+ * The part of an address that identifies a service: its scheme and a slash at its end do not count.
+ */
 export function placeOf(apiUrl: string): string {
   if (!URL.canParse(apiUrl)) return apiUrl;
   const {host, pathname} = new URL(apiUrl);
@@ -44,9 +46,12 @@ export function refuseMove(known: Pick<Account, 'name' | 'apiUrl'>, apiUrl: stri
 }
 
 /**
- * Makes the account of that name, or gives it another zone; an account that agrees already is not written.
- * @param options.mayMove - whether its address may become another service's: of the demo only, whose port changes
- * @throws {UsageError} the account of that name is at another service: the rows of two would be mixed
+ * Makes the account of that name, or gives it another zone; an account that agrees already is not
+ * written.
+ * @param options.mayMove - whether its address may become another service's: of the demo only,
+ *   whose port changes
+ * @throws {UsageError} the account of that name is at another service: the rows of two would be
+ *   mixed
  */
 export async function upsertAccount(
   db: Queryable,
@@ -54,7 +59,8 @@ export async function upsertAccount(
   options: {readonly mayMove?: boolean} = {},
 ): Promise<Account> {
   const {name, apiUrl, timeZone} = account;
-  // Another process may write the account after we have read it: then we judge the account as it is by now.
+  // Another process may write the account after we have read it: then we judge the account as it is
+  // by now.
   for (;;) {
     const known = await readAccount(db, name);
     if (known?.apiUrl === apiUrl && known.timeZone === timeZone) return known;
@@ -97,7 +103,9 @@ export async function listAccounts(db: Queryable): Promise<Account[]> {
   return rows;
 }
 
-/** The account of that number and its token as it is kept here, null when there is no such account. */
+/**
+ * The account of that number and its token as it is kept here, null when there is no such account.
+ */
 export async function readAccountAccess(
   db: Queryable,
   accountId: string,
@@ -112,7 +120,10 @@ export async function readAccountAccess(
   return {...account, sealed: bytes === null || keyId === null ? null : {keyId, bytes}};
 }
 
-/** The accounts whose tokens are known, in any state: those named, and those sealed with one of the keys. */
+/**
+ * The accounts whose tokens are known, in any state: those named, and those sealed with one of the
+ * keys.
+ */
 export async function listKnownAccounts(
   db: Queryable,
   known: {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]},
@@ -126,9 +137,10 @@ export async function listKnownAccounts(
 }
 
 /**
- * Keeps a sealed token for an account, in place of the one it had. The owner of another token is to be
- * learned anew.
- * @param instead - only where this one is still kept: the same token, sealed anew, must not replace a newer one
+ * Keeps a sealed token for an account, in place of the one it had. The owner of another token is to
+ * be learned anew.
+ * @param instead - only where this one is still kept: the same token, sealed anew, must not replace
+ *   a newer one
  */
 export async function keepSealedToken(
   db: Queryable,
@@ -152,8 +164,9 @@ export async function pauseAccount(
 }
 
 /**
- * Lets the sweeps of an account run again. A caller that was refused with its token asks anew. Full sweeps
- * that failed while it was stopped are asked for again, so that nothing stays failed until the next night.
+ * Lets the sweeps of an account run again. A caller that was refused with its token asks anew. Full
+ * sweeps that failed while it was stopped are asked for again, so that nothing stays failed until
+ * the next night.
  * @returns false when it was active already
  */
 export async function resumeAccount(db: Queryable, accountId: string): Promise<boolean> {
@@ -172,9 +185,9 @@ export async function resumeAccount(db: Queryable, accountId: string): Promise<b
 }
 
 /**
- * Stops an account whose token is refused, and ends each of its due sweeps as `failed`, so that no caller
- * waits for one; both in one statement. A worker with one of its sweeps under way is refused by the service
- * as well.
+ * Stops an account whose token is refused, and ends each of its due sweeps as `failed`, so that no
+ * caller waits for one; both in one statement. A worker with one of its sweeps under way is refused
+ * by the service as well.
  * @param reason - the failure met, and the next step
  * @returns false when it was stopped already: its first reason stays
  */

@@ -1,5 +1,5 @@
-// Keys of the HTTP API and the console: random bytes, shown once. Only their hash is kept, and looked up whole, so that no
-// comparison tells how much of a guess was right.
+// Keys of the HTTP API and the console: random bytes, shown once. Only their hash is kept, and
+// looked up whole, so that no comparison tells how much of a guess was right.
 
 import type {Secret} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -21,7 +21,10 @@ const columns = [
   'revoked_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A key as the warehouse knows it, never its text: a row of sync.api_keys, whose definition says what each column means. */
+/**
+ * A key as the warehouse knows it, never its text: a row of sync.api_keys, whose definition says
+ * what each column means.
+ */
 export interface ApiKey extends ReadRow<Row, (typeof columns)[number]> {
   /** Name of the account that it opens; null: the console for all of them. */
   readonly account: string | null;
@@ -36,7 +39,8 @@ const tables = 'sync.api_keys LEFT JOIN sync.accounts USING (account_id)';
 
 /**
  * Makes a key and keeps its hash.
- * @returns its text, which cannot be read again; null when there is a key of that name already, revoked or
+ * @returns its text, which cannot be read again; null when there is a key of that name already,
+ *   revoked or
  *   not
  */
 export async function addApiKey(
@@ -58,7 +62,10 @@ export async function listApiKeys(db: Queryable): Promise<ApiKey[]> {
   return rows;
 }
 
-/** From the next request on the key opens nothing. @returns false where no key of that name is in use */
+/**
+ * From the next request on the key opens nothing. @returns false where no key of that name is in
+ * use
+ */
 export async function revokeApiKey(db: Queryable, name: string): Promise<boolean> {
   const {rowCount} = await db.query(
     'UPDATE sync.api_keys SET revoked_at = now() WHERE name = $1 AND revoked_at IS NULL',
@@ -99,8 +106,8 @@ export async function listRevoked(db: Queryable, apiKeyIds: readonly string[]): 
   return rows.map(({id}) => id);
 }
 
-// Noted once a minute, however many requests come. Of two at once one writes, and neither waits for the
-// other.
+// Noted once a minute, however many requests come. Of two at once one writes, and neither waits for
+// the other.
 async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {
   await db.query(
     `UPDATE sync.api_keys SET last_used_at = date_trunc('minute', now())

@@ -1,6 +1,9 @@
 import type pg from 'pg';
 
-/** The result of one item of a request: its change, or the HTTP API's answer where nothing had to change. */
+/**
+ * The result of one item of a request: its change, or the HTTP API's answer where nothing had to
+ * change.
+ */
 export type ApiResult = {readonly change_id: string} | {readonly unchanged: unknown};
 
 export interface ApiRequest {
@@ -14,8 +17,9 @@ export interface ApiRequest {
 export const keptFor = '30 days';
 
 /**
- * Claims a request for this transaction, or finds its earlier results; waits for another transaction that is
- * at it. Each claim deletes up to two old requests, so that they need no clean-up of their own.
+ * Claims a request for this transaction, or finds its earlier results; waits for another
+ * transaction that is at it. Each claim deletes up to two old requests, so that they need no
+ * clean-up of their own.
  * @returns null when it is new: the caller keeps its results before it commits
  */
 export async function claimApiRequest(

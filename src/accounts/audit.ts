@@ -34,7 +34,10 @@ export async function writeAudit(
   );
 }
 
-/** The latest actions, the newest first. @param accountIds - only of these, and of none in particular; null: all */
+/**
+ * The latest actions, the newest first. @param accountIds - only of these, and of none in
+ * particular; null: all
+ */
 export async function listAudit(
   db: Queryable,
   {accountIds, limit}: {readonly accountIds: readonly string[] | null; readonly limit: number},

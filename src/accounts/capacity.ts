@@ -24,7 +24,9 @@ export async function listCapacity(db: Queryable): Promise<Capacity[]> {
   return rows;
 }
 
-/** The numbers of the employees that are mirrored, by account; an account without any is left out. */
+/**
+ * The numbers of the employees that are mirrored, by account; an account without any is left out.
+ */
 export async function listEmployeeNumbers(db: Queryable): Promise<Map<string, string[]>> {
   const {rows} = await db.query<{account: string; numbers: string[]}>(
     `SELECT account.name AS account, array_agg(employee_number::text ORDER BY employee_number) AS numbers

@@ -1,4 +1,5 @@
-// Whether the business at an address is the one that the warehouse holds: by what its records keep for as long as they live.
+// Whether the business at an address is the one that the warehouse holds: by what its records keep
+// for as long as they live.
 
 import type {Client} from '../api/client.ts';
 import {parseTime} from '../api/times.ts';
@@ -29,7 +30,10 @@ export interface ComparedBusiness {
   readonly isSame: boolean;
 }
 
-/** Compares number, id and moment of creation of a sample of live rows. It reads, and writes nothing on either side. */
+/**
+ * Compares number, id and moment of creation of a sample of live rows. It reads, and writes nothing
+ * on either side.
+ */
 export async function compareBusiness(
   db: Queryable,
   api: Client,

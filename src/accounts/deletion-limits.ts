@@ -1,6 +1,9 @@
 import type {Queryable} from '../postgres/database.ts';
 
-/** How many rows one sweep may mark as deleted without a person: so many rows, or so many percent of the live ones. */
+/**
+ * How many rows one sweep may mark as deleted without a person: so many rows, or so many percent of
+ * the live ones.
+ */
 export type DeletionLimit = {readonly rows: number} | {readonly percent: number};
 
 /** A limit of one stream of an account, by the account's name. */

@@ -1,4 +1,5 @@
-// What a customer leaves in the warehouse, counted and removed: migrations/functions/forget does both.
+// What a customer leaves in the warehouse, counted and removed: migrations/functions/forget does
+// both.
 
 import pg from 'pg';
 import {FatalError, RetryableError} from '../core/errors.ts';
@@ -86,7 +87,8 @@ export async function countForgotten(
 }
 
 /**
- * Removes the personal data of a customer, in a transaction of the caller. Once it is committed the tables are to be vacuumed.
+ * Removes the personal data of a customer, in a transaction of the caller. Once it is committed the
+ * tables are to be vacuumed.
  * @throws {FatalError} changes of the customer are not over, or the login is not the owner's
  * @throws {RetryableError} somebody else held a table for too long
  */
@@ -114,7 +116,10 @@ export async function listReceipts(
   return rows;
 }
 
-/** All versions and all messages are looked through: that takes longer than a statement may elsewhere. */
+/**
+ * All versions and all messages are looked through: that takes longer than a statement may
+ * elsewhere.
+ */
 async function run(
   client: pg.ClientBase,
   {accountId, number}: CustomerKey,
@@ -151,7 +156,8 @@ function explain(error: unknown, number: string): unknown {
 }
 
 /**
- * Vacuums and analyses every table of ours, for dead rows and statistics hold values, too, and the star may hold names.
+ * Vacuums and analyses every table of ours, for dead rows and statistics hold values, too, and the
+ * star may hold names.
  * @param pool - without a pooler in between, and without a limit for a statement
  */
 export async function vacuumAll(pool: pg.Pool): Promise<void> {

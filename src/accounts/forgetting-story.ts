@@ -27,7 +27,8 @@ export interface ForgettingStory extends Pick<HeldCustomer, 'name' | 'isLive'> {
 }
 
 /**
- * Reads what forgetting a customer would do. It is done and taken back, and holds up writers meanwhile.
+ * Reads what forgetting a customer would do. It is done and taken back, and holds up writers
+ * meanwhile.
  * @returns null where nothing is here of such a customer
  */
 export async function readForgetting(
@@ -78,7 +79,10 @@ export function sumRemoved(removed: readonly Removed[]): string {
   return `${formatNumber(rows)} rows in ${formatNumber(removed.length)} tables`;
 }
 
-/** The weekly reports that were cleared up, and those that could not be; none where none named the customer. */
+/**
+ * The weekly reports that were cleared up, and those that could not be; none where none named the
+ * customer.
+ */
 export function describeFiles({removed, unseen}: ClearedFiles): string[] {
   return [
     ...(removed.length === 0 ? [] : [`removed weekly reports ${removed.join(', ')}`]),

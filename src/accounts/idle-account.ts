@@ -1,6 +1,9 @@
 import type {Account} from './accounts.ts';
 
-/** The commands that let an account go on that is paused or stopped, each with what it does; none of an active one. */
+/**
+ * The commands that let an account go on that is paused or stopped, each with what it does; none of
+ * an active one.
+ */
 export function listWaysOn({
   name,
   state,

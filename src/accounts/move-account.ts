@@ -3,7 +3,9 @@
 import type {Queryable} from '../postgres/database.ts';
 import type {Account} from './accounts.ts';
 
-/** The streams whose records have a number of their own and the moment in which they were created. */
+/**
+ * The streams whose records have a number of their own and the moment in which they were created.
+ */
 export type NumberedStream = 'customers' | 'jobs' | 'employees';
 
 /** What a record keeps for as long as it lives. */
@@ -41,7 +43,8 @@ export async function countOpenChanges(db: Queryable, accountId: string): Promis
 
 /**
  * Gives an account another address; workers ask there from their next request on.
- * @returns false where it has another address by now than the one that was read: then nothing is written
+ * @returns false where it has another address by now than the one that was read: then nothing is
+ *   written
  */
 export async function moveAccount(
   db: Queryable,

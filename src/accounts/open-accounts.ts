@@ -13,7 +13,10 @@ import type {WorkerReach} from './workers.ts';
 /** The means to open any account that this process may open. */
 export interface AccountsOptions {
   readonly pool: pg.Pool;
-  /** Keys that open the tokens sealed in the warehouse; without any, only tokens given apart are known. */
+  /**
+   * Keys that open the tokens sealed in the warehouse; without any, only tokens given apart are
+   * known.
+   */
   readonly keys: readonly SealingKey[];
   readonly allowHttp: boolean;
   readonly allowLinkLocal?: boolean;
@@ -36,13 +39,17 @@ interface Given extends GivenAccess {
 }
 
 interface Open {
-  /** The address, state and sealed token it was opened with: when one changes, it is opened anew. */
+  /**
+   * The address, state and sealed token it was opened with: when one changes, it is opened anew.
+   */
   readonly by: string;
   readonly transport: Transport;
   readonly account: AccountApi;
 }
 
-/** The ways to the accounts that this process serves, each opened when it is first needed, and kept. */
+/**
+ * The ways to the accounts that this process serves, each opened when it is first needed, and kept.
+ */
 export class Accounts {
   readonly #options: AccountsOptions;
   readonly #given = new Map<string, Given>();
@@ -58,9 +65,9 @@ export class Accounts {
   }
 
   /**
-   * Makes known an access that is not in the warehouse: the environment's account, the demo. Its address goes
-   * before the row's, which another demo on the same warehouse may have moved. Its token goes before the one
-   * that is sealed there now, and gives way to one that is sealed later.
+   * Makes known an access that is not in the warehouse: the environment's account, the demo. Its
+   * address goes before the row's, which another demo on the same warehouse may have moved. Its
+   * token goes before the one that is sealed there now, and gives way to one that is sealed later.
    */
   async give(accountId: string, access: GivenAccess): Promise<void> {
     const account = await this.#read(accountId);
@@ -101,8 +108,8 @@ export class Accounts {
   }
 
   /**
-   * Opens the way to an account: the same one at every call, until the account gets another address or token
-   * or is resumed.
+   * Opens the way to an account: the same one at every call, until the account gets another address
+   * or token or is resumed.
    * @throws {FatalError} there is no such account, or its token is not known here
    */
   async open(accountId: string): Promise<AccountApi> {

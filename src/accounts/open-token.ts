@@ -5,7 +5,8 @@ import type {Account, SealedToken} from './accounts.ts';
 
 /**
  * The token of an account, from the seal it is kept under.
- * @throws {FatalError} there is no seal, or the keys do not open it; the message names the account and the step
+ * @throws {FatalError} there is no seal, or the keys do not open it; the message names the account
+ *   and the step
  */
 export function openToken(
   {

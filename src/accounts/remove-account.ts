@@ -1,5 +1,5 @@
-// What an account leaves in the warehouse, counted and removed. Tables are found by their column `account_id`, so that one
-// that is added later is not forgotten.
+// What an account leaves in the warehouse, counted and removed. Tables are found by their column
+// `account_id`, so that one that is added later is not forgotten.
 
 import type {Queryable} from '../postgres/database.ts';
 
@@ -28,7 +28,8 @@ export async function countHoldings(db: Queryable, accountId: string): Promise<H
 }
 
 /**
- * Whether work of the account is under way; its row is locked, so that nothing is begun until the transaction ends.
+ * Whether work of the account is under way; its row is locked, so that nothing is begun until the
+ * transaction ends.
  * @returns the reason why it cannot be removed now, or null
  */
 export async function findWorkUnderWay(db: Queryable, accountId: string): Promise<string | null> {
@@ -52,7 +53,10 @@ export async function findWorkUnderWay(db: Queryable, accountId: string): Promis
   return null;
 }
 
-/** Removes an account and all that it holds, in a transaction of the caller. Nothing of it goes to the service. */
+/**
+ * Removes an account and all that it holds, in a transaction of the caller. Nothing of it goes to
+ * the service.
+ */
 export async function removeAccount(
   db: Queryable,
   {accountId, name}: {readonly accountId: string; readonly name: string},
@@ -73,7 +77,10 @@ export async function removeAccount(
   await db.query('DELETE FROM sync.accounts WHERE account_id = $1', [accountId]);
 }
 
-/** Tables in the order in which they are emptied: rows before their versions, which the removal of a row adds to; the account comes last. */
+/**
+ * Tables in the order in which they are emptied: rows before their versions, which the removal of a
+ * row adds to; the account comes last.
+ */
 async function listTables(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{table: string}>(
     `SELECT format('%I.%I', nspname, relname) AS table

@@ -2,8 +2,8 @@ import {AccessError, RetryableError} from '../core/errors.ts';
 import type {AccountApi} from './account-api.ts';
 
 /**
- * Judges the refusal of a token: if the token was replaced while in use, the refusal says nothing of the new
- * one.
+ * Judges the refusal of a token: if the token was replaced while in use, the refusal says nothing
+ * of the new one.
  * @returns the error to go on with, which says how the account gets another token
  */
 export async function judgeAccess(error: unknown, {token}: AccountApi): Promise<unknown> {

@@ -4,7 +4,8 @@ import type {Queryable} from '../postgres/database.ts';
 import {type HeldSeal, lockSeals, replaceSeal} from './seals.ts';
 
 /**
- * Seals all that is sealed in the warehouse anew with the first of the keys, in a transaction of the caller: all of it, or nothing.
+ * Seals all that is sealed in the warehouse anew with the first of the keys, in a transaction of
+ * the caller: all of it, or nothing.
  * @param keys - the new key, then those that open what is sealed now
  * @returns what was sealed with another key before
  * @throws {UsageError} none of the keys opens something, or it is damaged; the message names each

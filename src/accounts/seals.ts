@@ -1,4 +1,5 @@
-// Everything in the warehouse that is sealed with FIELDMIRROR_KEY, in one list, to be sealed anew with another key.
+// Everything in the warehouse that is sealed with FIELDMIRROR_KEY, in one list, to be sealed anew
+// with another key.
 
 import type {Queryable} from '../postgres/database.ts';
 
@@ -64,7 +65,10 @@ export async function listSealingKeys(db: Queryable): Promise<string[]> {
   return rows.map(({keyId}) => keyId);
 }
 
-/** Puts a seal in the place of the one that was read. Of an account the owner of the token stays known. */
+/**
+ * Puts a seal in the place of the one that was read. Of an account the owner of the token stays
+ * known.
+ */
 export async function replaceSeal(
   db: Queryable,
   {table, id, keyId, bytes}: Pick<HeldSeal, 'table' | 'id' | 'keyId' | 'bytes'>,

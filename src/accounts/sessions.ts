@@ -1,4 +1,5 @@
-// Sessions of the console. The cookie is random, and only its hash is kept: a signature would add nothing to it.
+// Sessions of the console. The cookie is random, and only its hash is kept: a signature would add
+// nothing to it.
 
 import type {Secret} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -21,7 +22,9 @@ const columns = [
   'expires_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A person who is signed in: a row of sync.sessions, whose definition says what each column means. */
+/**
+ * A person who is signed in: a row of sync.sessions, whose definition says what each column means.
+ */
 export type Session = ReadRow<Row, (typeof columns)[number]>;
 type NewSession = Pick<
   Session,
@@ -51,7 +54,10 @@ export async function readSession(db: Queryable, token: string): Promise<Session
   return (await readSessions(db, [token])).get(token) ?? null;
 }
 
-/** The sessions of some cookies, by cookie: one that is over, signed out, or whose key was revoked is not among them. */
+/**
+ * The sessions of some cookies, by cookie: one that is over, signed out, or whose key was revoked
+ * is not among them.
+ */
 export async function readSessions(
   db: Queryable,
   tokens: readonly string[],

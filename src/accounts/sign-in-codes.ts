@@ -1,4 +1,5 @@
-// Links that sign in, as a terminal prints them: good once, for ten minutes. Whoever can print one can reach the database.
+// Links that sign in, as a terminal prints them: good once, for ten minutes. Whoever can print one
+// can reach the database.
 
 import type {Secret} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';

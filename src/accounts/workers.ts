@@ -67,7 +67,10 @@ export async function noteWorker(
   );
 }
 
-/** A worker that stops as it should leaves no row: one that is left was killed, or cannot reach the database. */
+/**
+ * A worker that stops as it should leaves no row: one that is left was killed, or cannot reach the
+ * database.
+ */
 export async function removeWorker(db: Queryable, workerId: string): Promise<void> {
   await db.query('DELETE FROM sync.workers WHERE worker_id = $1', [workerId]);
 }

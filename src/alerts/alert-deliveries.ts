@@ -1,5 +1,5 @@
-// What is to be sent, under leases by the database's clock. A worker that is killed between sending and noting leaves its lease
-// behind: another one sends the same message again, under the same id.
+// What is to be sent, under leases by the database's clock. A worker that is killed between sending
+// and noting leaves its lease behind: another one sends the same message again, under the same id.
 
 import type {Sealed} from '../core/seal.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -38,7 +38,10 @@ const lease = "interval '1 minute'";
 /** About a day of tries. */
 const mostAttempts = 30;
 
-/** The news that something is wrong goes out before the news that it is over, each by itself or in a digest. */
+/**
+ * The news that something is wrong goes out before the news that it is over, each by itself or in a
+ * digest.
+ */
 const isAfterAnother = `
   EXISTS (SELECT FROM sync.alert_deliveries AS told
             JOIN sync.alert_deliveries AS earlier
@@ -52,8 +55,8 @@ export const isWithheld = `
   (due.kind = 'ping' AND EXISTS (SELECT FROM sync.alerts AS alert WHERE alert.mended_at IS NULL AND ${isTold}))`;
 
 /**
- * Claims deliveries that are due, the longest waiting first, and those whose worker was lost. What this worker has not the means
- * for is left to another.
+ * Claims deliveries that are due, the longest waiting first, and those whose worker was lost. What
+ * this worker has not the means for is left to another.
  */
 export async function claimDeliveries(
   db: Queryable,
@@ -113,7 +116,8 @@ export async function noteSent(db: Queryable, {deliveryId, fence}: Claimed): Pro
 }
 
 /**
- * The receiver did not take it: it is due again later, or given up after about a day. A ping is never given up.
+ * The receiver did not take it: it is due again later, or given up after about a day. A ping is
+ * never given up.
  * @returns the state that the delivery has now; null where it is no longer ours
  */
 export async function noteFailed(
@@ -131,7 +135,10 @@ export async function noteFailed(
   return rows[0]?.state ?? null;
 }
 
-/** Gives back what could not be brought to its end: another worker takes it up at once. It may have arrived. */
+/**
+ * Gives back what could not be brought to its end: another worker takes it up at once. It may have
+ * arrived.
+ */
 export async function giveBack(db: Queryable, {deliveryId, fence}: Claimed): Promise<void> {
   await db.query(
     `UPDATE sync.alert_deliveries SET state = 'due', lease_until = NULL, due_at = now() WHERE ${isOurs}`,

@@ -12,7 +12,8 @@ const timeoutMs = 10_000;
 /**
  * Sends a message. Its Message-ID is the same in each try, by which programs of mail drop a repeat.
  * @returns the answer of the server: `250`
- * @throws {RetryableError} it names the server and its code, never its words, which may repeat what was said to it
+ * @throws {RetryableError} it names the server and its code, never its words, which may repeat what
+ *   was said to it
  */
 export async function sendEmail(
   {to, server}: {readonly to: string; readonly server: SmtpServer},

@@ -1,5 +1,5 @@
-// The words of a message. Names and reasons in it come from elsewhere: each stays on its line, and each receiver escapes it as
-// it must.
+// The words of a message. Names and reasons in it come from elsewhere: each stays on its line, and
+// each receiver escapes it as it must.
 
 import {seeDocs} from '../core/alert-causes.ts';
 import type {News} from './alert-deliveries.ts';

@@ -1,4 +1,5 @@
-// The read model of alerts: who is told, what is open, which messages do not arrive. Nothing in it is a secret.
+// The read model of alerts: who is told, what is open, which messages do not arrive. Nothing in it
+// is a secret.
 
 import type {Queryable} from '../postgres/database.ts';
 import {type AlertRule, listRules} from './alert-rules.ts';

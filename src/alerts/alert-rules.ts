@@ -20,7 +20,10 @@ const columns = [
   'every_ms',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A row of sync.alert_rules, without what is sealed in it. Its definition says what each column means. */
+/**
+ * A row of sync.alert_rules, without what is sealed in it. Its definition says what each column
+ * means.
+ */
 export interface AlertRule
   extends Omit<ReadRow<Row, (typeof columns)[number]>, 'causes' | 'quietMs' | 'everyMs'> {
   readonly causes: readonly Cause[] | null;
@@ -55,8 +58,9 @@ export const ruleColumns = [
 ].join(', ');
 
 /**
- * Whether a rule tells of an alert: `rule` and `alert` in a query. A rule is never told of its own failure, and a ping that names
- * no cause goes on while the service sends a new field: nothing is wrong then.
+ * Whether a rule tells of an alert: `rule` and `alert` in a query. A rule is never told of its own
+ * failure, and a ping that names no cause goes on while the service sends a new field: nothing is
+ * wrong then.
  */
 export const isTold = `(
   (rule.account_id IS NULL OR rule.account_id = alert.account_id)
@@ -108,8 +112,8 @@ export async function readSealedAccess(db: Queryable, ruleId: string): Promise<S
 }
 
 /**
- * Removes a rule, and what was still to be sent by it. Alerts are kept for rules: with the last rule they go, so that none
- * stays open that no worker looks at.
+ * Removes a rule, and what was still to be sent by it. Alerts are kept for rules: with the last
+ * rule they go, so that none stays open that no worker looks at.
  * @returns false where there is none of that name
  */
 export async function deleteRule(db: Queryable, name: string): Promise<boolean> {

@@ -1,5 +1,5 @@
-// What is wrong, as rows. A look finds everything that is wrong at the moment; here that becomes alerts that open and mend, and
-// what is to be sent of them.
+// What is wrong, as rows. A look finds everything that is wrong at the moment; here that becomes
+// alerts that open and mend, and what is to be sent of them.
 
 import type pg from 'pg';
 import type {Cause} from '../core/alert-causes.ts';
@@ -62,7 +62,8 @@ const lookLease = "interval '2 minutes'";
 const mostMessages = 5;
 
 /**
- * Begins a look, where a rule wants one, the last is a minute ago, and no other worker has begun it.
+ * Begins a look, where a rule wants one, the last is a minute ago, and no other worker has begun
+ * it.
  * @returns null where there is nothing to do
  */
 export async function takeLook(db: Queryable): Promise<Look | null> {
@@ -77,8 +78,8 @@ export async function takeLook(db: Queryable): Promise<Look | null> {
 }
 
 /**
- * Ends a look: what is wrong and has no alert gets one, an alert of what is no longer wrong is mended, and each rule that tells of
- * it gets a delivery; all in one transaction.
+ * Ends a look: what is wrong and has no alert gets one, an alert of what is no longer wrong is
+ * mended, and each rule that tells of it gets a delivery; all in one transaction.
  * @returns null where the look was taken over by another worker: nothing is written
  */
 export async function endLook(
@@ -152,8 +153,9 @@ async function mendAlerts(client: pg.ClientBase, troubles: string): Promise<stri
 }
 
 /**
- * For each open alert and each rule that tells of it, once. Was the same thing told within the rule's quiet time, it waits for the
- * end of that. A rule that was just made is told of what is open already.
+ * For each open alert and each rule that tells of it, once. Was the same thing told within the
+ * rule's quiet time, it waits for the end of that. A rule that was just made is told of what is
+ * open already.
  */
 async function requestOpened(client: pg.ClientBase): Promise<void> {
   await client.query(

@@ -12,7 +12,10 @@ interface Matter {
   readonly next: string;
 }
 
-/** Describes changes that do not come to their end by themselves, one text for each reason, each batch or each change. */
+/**
+ * Describes changes that do not come to their end by themselves, one text for each reason, each
+ * batch or each change.
+ */
 export function describeLateChanges(
   late: readonly (LateChanges | LateChange)[],
   now: string,

@@ -12,8 +12,8 @@ export interface Concern {
   readonly stream: string | null;
   readonly kind: Cause;
   /**
-   * Tells it from others of its kind, account and stream: number of a sweep or change, a table, a field. Empty where there is but
-   * one, or where several are told together.
+   * Tells it from others of its kind, account and stream: number of a sweep or change, a table, a
+   * field. Empty where there is but one, or where several are told together.
    */
   readonly subject: string;
   /** Since when it is so: ISO 8601; null where that is not known. */
@@ -39,7 +39,8 @@ const namedSchedules = 3;
  * - a sweep that waits for approval;
  * - records in quarantine;
  * - a sweep that waits until the warehouse has room;
- * - a stream that is swept in full by schedule, and was not proven complete for two days, or for two intervals of its
+ * - a stream that is swept in full by schedule, and was not proven complete for two days, or for
+ *   two intervals of its
  *   schedule where that is longer; one that never was counts from the day its account was added;
  * - changes made here that do not come to their end by themselves: `listLateChanges` says which;
  * - schedules that have not run for two of their intervals;

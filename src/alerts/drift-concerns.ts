@@ -9,8 +9,9 @@ const words = {
 } as const;
 
 /**
- * Finds fields that are new, have vanished or changed their type within the last seven days. The latest event of a field counts:
- * one that came back is no concern. `status` lists the events themselves.
+ * Finds fields that are new, have vanished or changed their type within the last seven days. The
+ * latest event of a field counts: one that came back is no concern. `status` lists the events
+ * themselves.
  */
 export function findDrift(accounts: readonly AccountFacts[]): Concern[] {
   return accounts.flatMap(({account, events}) => {

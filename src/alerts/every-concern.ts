@@ -37,7 +37,10 @@ export interface Installation extends Workforce, PartFacts {
 /** What the process that looks brings along. */
 export interface Looker extends Pick<Workforce, 'keyIds'> {
   readonly bounds: readonly Bound[];
-  /** Folder of the embedded Postgres; null where Postgres is another one, whose disk is not seen from here. */
+  /**
+   * Folder of the embedded Postgres; null where Postgres is another one, whose disk is not seen
+   * from here.
+   */
   readonly home: string | null;
   /** The address by which it reaches the warehouse. */
   readonly address: WarehouseAddress;

@@ -11,8 +11,9 @@ import {findEveryConcern, type Looker, readInstallation} from './every-concern.t
 import {findHeldUp} from './held-up-concerns.ts';
 
 /**
- * Finds everything that an alert is about, of all accounts: the concerns of `status`, each thing by itself, and drift. Where somebody
- * has locked what is read for that, it tells who, and leaves every other alert as it is.
+ * Finds everything that an alert is about, of all accounts: the concerns of `status`, each thing by
+ * itself, and drift. Where somebody has locked what is read for that, it tells who, and leaves
+ * every other alert as it is.
  */
 export async function findTroubles(pool: pg.Pool, looker: Looker): Promise<Trouble[]> {
   try {

@@ -1,10 +1,13 @@
-// A disk that fills up stops every sweep: what grows past its bound is told before. Bounds are settings, for a usual size is
-// known to a person alone.
+// A disk that fills up stops every sweep: what grows past its bound is told before. Bounds are
+// settings, for a usual size is known to a person alone.
 
 import type {Size} from '../health/table-sizes.ts';
 import type {Concern} from './concerns.ts';
 
-/** The most bytes that the database or a table may take, or the least that are to be free where the embedded Postgres lives. */
+/**
+ * The most bytes that the database or a table may take, or the least that are to be free where the
+ * embedded Postgres lives.
+ */
 export interface Bound {
   /** `database`, `disk`, or the name of a table with its schema. */
   readonly name: string;
@@ -26,7 +29,10 @@ export function readBounds(text: string | null): readonly Bound[] {
   return given.some(({name}) => name === leastFree.name) ? given : [leastFree, ...given];
 }
 
-/** Finds what has grown past its bound. A bound of a table that is not there would not count, without a word. */
+/**
+ * Finds what has grown past its bound. A bound of a table that is not there would not count,
+ * without a word.
+ */
 export function findGrowth(bounds: readonly Bound[], sizes: readonly Size[]): Concern[] {
   return bounds.flatMap(({name, bytes}) => {
     const size = sizes.find((each) => each.name === name);

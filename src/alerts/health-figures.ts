@@ -36,7 +36,10 @@ import {
   type PromisedFreshness,
 } from '../sweeps/schedules.ts';
 
-/** The health of the whole warehouse in figures; `readAccounts` tells the same of each account with its rows and reasons. */
+/**
+ * The health of the whole warehouse in figures; `readAccounts` tells the same of each account with
+ * its rows and reasons.
+ */
 export interface HealthFigures {
   /** ISO 8601, by the clock of the database. */
   readonly now: string;

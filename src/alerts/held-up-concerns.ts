@@ -2,7 +2,10 @@ import {formatDuration} from '../core/format.ts';
 import {endHolders, type HeldUp, nameHolder} from '../postgres/lock-waits.ts';
 import type {Concern} from './concerns.ts';
 
-/** Finds the sessions of others that hold Fieldmirror up, each by itself. @param now - ISO 8601, by the database's clock */
+/**
+ * Finds the sessions of others that hold Fieldmirror up, each by itself. @param now - ISO 8601, by
+ * the database's clock
+ */
 export function findHeldUp(holders: readonly HeldUp[], now: string): Concern[] {
   return holders.map((holder) => ({
     ...{account: null, stream: null, kind: 'held-up', subject: String(holder.pid)},

@@ -22,7 +22,10 @@ export interface Freshness {
   /** Two intervals of its full sweep: one night may fail. Null where no schedule sweeps it. */
   readonly targetMs: number | null;
   readonly isFresh: boolean;
-  /** The freshness that is promised of it during the day, and whether that is kept; null where none is. */
+  /**
+   * The freshness that is promised of it during the day, and whether that is kept; null where none
+   * is.
+   */
   readonly promise: string | null;
   /** When it is swept in full again; null where that is not planned. */
   readonly nextDueAt: string | null;

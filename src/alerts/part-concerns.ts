@@ -5,11 +5,17 @@ import type {Concern} from './concerns.ts';
 /** How the background parts of live workers fare. */
 export interface PartFacts {
   readonly parts: readonly PartHealth[];
-  /** The sessions that Fieldmirror waits for at the moment, in words; read where a part is late alone. */
+  /**
+   * The sessions that Fieldmirror waits for at the moment, in words; read where a part is late
+   * alone.
+   */
   readonly waitsFor: readonly string[];
 }
 
-/** The parts that have had no good round for longer than they may, whatever the cause. @param now - ISO 8601, by the database's clock */
+/**
+ * The parts that have had no good round for longer than they may, whatever the cause. @param now -
+ * ISO 8601, by the database's clock
+ */
 export function listLateParts(facts: readonly PartHealth[], now: string): PartHealth[] {
   return facts.filter((health) => {
     const {part, goodAt, begunAt, lastError} = health;
@@ -20,7 +26,10 @@ export function listLateParts(facts: readonly PartHealth[], now: string): PartHe
   });
 }
 
-/** Finds the parts that need a person: one concern for each part, of the worker where it is late for longest. */
+/**
+ * Finds the parts that need a person: one concern for each part, of the worker where it is late for
+ * longest.
+ */
 export function findLateParts({parts: facts, waitsFor}: PartFacts, now: string): Concern[] {
   const late = new Map<PartName, PartHealth>();
   for (const health of listLateParts(facts, now).toReversed())

@@ -13,7 +13,10 @@ const columns = [
   'sent_at',
 ] as const satisfies readonly (keyof typeof alertDeliveries.$inferSelect)[];
 
-/** A message to a receiver, as a person looks back on it: a row of sync.alert_deliveries, whose definition says what each column means. */
+/**
+ * A message to a receiver, as a person looks back on it: a row of sync.alert_deliveries, whose
+ * definition says what each column means.
+ */
 export interface PastDelivery
   extends ReadRow<typeof alertDeliveries.$inferSelect, (typeof columns)[number]> {
   readonly rule: string;
@@ -23,7 +26,10 @@ export interface PastDelivery
   readonly folded: number;
 }
 
-/** The latest messages of some rules, the newest first: a digest in place of those that it tells, no ping that was taken. */
+/**
+ * The latest messages of some rules, the newest first: a digest in place of those that it tells, no
+ * ping that was taken.
+ */
 export async function listPastDeliveries(
   db: Queryable,
   {rules, limit}: {readonly rules: readonly string[]; readonly limit: number},

@@ -8,7 +8,8 @@ import type {RuleHealth} from './rule-health.ts';
 import {describeMissingKey, type Workforce} from './worker-concerns.ts';
 
 /**
- * Finds the rules whose messages do not arrive, or would not: nobody hears of anything else that is wrong.
+ * Finds the rules whose messages do not arrive, or would not: nobody hears of anything else that is
+ * wrong.
  * @param now - ISO 8601, by the database's clock
  */
 export function findFailingRules(
@@ -51,7 +52,10 @@ export function findFailingRules(
   });
 }
 
-/** Why no worker can send to the receiver of a rule; null where one can, or none is alive and nothing is known. */
+/**
+ * Why no worker can send to the receiver of a rule; null where one can, or none is alive and
+ * nothing is known.
+ */
 function describeLack(
   {keyId, rule}: RuleHealth,
   workforce: Workforce,
@@ -73,7 +77,8 @@ function describeLack(
 const failingAfterTries = 3;
 
 /**
- * Finds the subscribers of the feed that are stopped, take nothing, or have no worker that can send to them.
+ * Finds the subscribers of the feed that are stopped, take nothing, or have no worker that can send
+ * to them.
  * @param now - ISO 8601, by the database's clock
  */
 export function findFailingHooks(

@@ -8,7 +8,10 @@ export interface RuleHealth {
   readonly receiver: Receiver;
   /** Whether its address is known; one that a file of settings made waits for it. */
   readonly hasAddress: boolean;
-  /** The key that its address is sealed with; null: it goes through the mail server of the workers' environment. */
+  /**
+   * The key that its address is sealed with; null: it goes through the mail server of the workers'
+   * environment.
+   */
   readonly keyId: string | null;
   /** When a receiver last took one. */
   readonly lastSentAt: string | null;
@@ -17,8 +20,9 @@ export interface RuleHealth {
   /** Messages that were given up within the last week, and not followed by one that was taken. */
   readonly givenUp: number;
   /**
-   * Since when messages do not arrive; null while nothing is wrong with the rule. A rule that waits for its address fails ten minutes
-   * after it was made, though nothing is to be sent: otherwise its first message would be late.
+   * Since when messages do not arrive; null while nothing is wrong with the rule. A rule that waits
+   * for its address fails ten minutes after it was made, though nothing is to be sent: otherwise
+   * its first message would be late.
    */
   readonly failingSince: string | null;
   /** Why the last try failed; null also where no worker has tried. */

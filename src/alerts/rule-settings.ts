@@ -1,10 +1,14 @@
-// The choices of a person for a rule, but for its address: the columns of sync.alert_rules that a file of settings names.
+// The choices of a person for a rule, but for its address: the columns of sync.alert_rules that a
+// file of settings names.
 
 import type {Sealed} from '../core/seal.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {AlertRule, RulePlan} from './alert-rules.ts';
 
-/** How often a ping comes, and for how long a thing is not told again, where nothing else was asked for. */
+/**
+ * How often a ping comes, and for how long a thing is not told again, where nothing else was asked
+ * for.
+ */
 export const usualEveryMs = 300_000;
 export const usualQuietMs = 14_400_000;
 
@@ -14,7 +18,9 @@ export interface RuleSetting
     AlertRule,
     'name' | 'receiver' | 'target' | 'account' | 'causes' | 'quietMs' | 'everyMs'
   > {
-  /** Whether a rule of e-mail brings the server that sends it; the environment gives that of others. */
+  /**
+   * Whether a rule of e-mail brings the server that sends it; the environment gives that of others.
+   */
   readonly hasServer: boolean;
 }
 
@@ -29,8 +35,9 @@ export async function listRuleSettings(db: Queryable): Promise<RuleSetting[]> {
 }
 
 /**
- * Changes the settings of a rule; its address and its messages stay. A new rule, and one of e-mail that is to bring its server from now on,
- * waits for what is secret: no worker claims by an empty key. A ping comes no later than its new interval says.
+ * Changes the settings of a rule; its address and its messages stay. A new rule, and one of e-mail
+ * that is to bring its server from now on, waits for what is secret: no worker claims by an empty
+ * key. A ping comes no later than its new interval says.
  */
 export async function writeRuleSetting(
   db: Queryable,
@@ -55,7 +62,8 @@ export async function writeRuleSetting(
 }
 
 /**
- * Gives a rule the address, or the server of e-mail, that it waits for. Messages that wait are sent then.
+ * Gives a rule the address, or the server of e-mail, that it waits for. Messages that wait are sent
+ * then.
  * @returns false where no rule of that name waits
  */
 export async function giveRuleAccess(

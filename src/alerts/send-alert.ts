@@ -34,7 +34,8 @@ export interface Route {
  * Sends a message, or a ping where there is none, once.
  * @returns the receiver's answer, for a person
  * @throws {RetryableError} the receiver does not take it
- * @throws {UsageError | FatalError} this process cannot reach it: no key, no server of e-mail, an address that may not be used
+ * @throws {UsageError | FatalError} this process cannot reach it: no key, no server of e-mail, an
+ *   address that may not be used
  */
 export async function send(
   deps: SendDeps,

@@ -24,7 +24,10 @@ const atOnce = 8;
 const firstMs = 30_000;
 const longestMs = 3_600_000;
 
-/** Sends everything that is due, at least once: it is noted after the receiver took it, never before. */
+/**
+ * Sends everything that is due, at least once: it is noted after the receiver took it, never
+ * before.
+ */
 export async function sendDue(deps: SendDueDeps): Promise<void> {
   const means = {keyIds: deps.keys.map(({id}) => id), hasSmtp: deps.smtpUrl !== null};
   for (;;) {

@@ -6,7 +6,8 @@ const lateMs = 600_000;
 
 /**
  * Finds out whether the star is behind the warehouse for longer than a refresh takes.
- * @param waitingSince - when the oldest change was made that the star does not hold; null where it holds all
+ * @param waitingSince - when the oldest change was made that the star does not hold; null where it
+ *   holds all
  * @param now - ISO 8601, by the database's clock
  */
 export function findStarConcerns(waitingSince: string | null, now: string): Concern[] {

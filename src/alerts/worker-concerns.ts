@@ -1,4 +1,5 @@
-// Concerns from the rows of workers: whether one is alive, and which accounts none of them can serve.
+// Concerns from the rows of workers: whether one is alive, and which accounts none of them can
+// serve.
 
 import type {Worker} from '../accounts/workers.ts';
 import {demoName} from '../core/demo-name.ts';
@@ -21,7 +22,8 @@ const unserved = {stream: null, kind: 'unserved', subject: '', since: null} as c
 /**
  * Finds the concerns that need a person:
  * - no worker is alive, and one was killed within the last day, or schedules are due;
- * - an active account that no worker serves, because none of them has its token or the key that opens it.
+ * - an active account that no worker serves, because none of them has its token or the key that
+ *   opens it.
  * @param now - ISO 8601, by the database's clock
  */
 export function findWorkerConcerns(
@@ -57,8 +59,9 @@ export function drawWorkers(workers: readonly Worker[], now: string): string {
 }
 
 /**
- * Why nobody opens what is sealed with a key: `sealed with key 4f1c, and the workers have none`; null where a live worker has it.
- * Where no worker is alive, the keys of the command that looks count.
+ * Why nobody opens what is sealed with a key: `sealed with key 4f1c, and the workers have none`;
+ * null where a live worker has it. Where no worker is alive, the keys of the command that looks
+ * count.
  */
 export function describeMissingKey(keyId: string, {workers, keyIds}: Workforce): string | null {
   const alive = workers.filter(({isAlive}) => isAlive);

@@ -4,7 +4,8 @@ import type undici from 'undici';
 import {skippingInterim} from './interim-answers.ts';
 import {refusingConnector, refusingLookup} from './refused-addresses.ts';
 
-// The whole of undici brings fetch, WebSocket and mocks along: thirty milliseconds of every verb that asks the service.
+// The whole of undici brings fetch, WebSocket and mocks along: thirty milliseconds of every verb
+// that asks the service.
 const load = createRequire(import.meta.url);
 const Agent: typeof undici.Agent = load('undici/lib/dispatcher/agent.js');
 const buildConnector: typeof undici.buildConnector = load('undici/lib/core/connect.js');
@@ -18,9 +19,11 @@ export interface AgentOptions {
 }
 
 /**
- * The connections of one account: pooled and kept alive for reads, a fresh one for every write. A write on a connection
- * that the server is just closing fails after it arrived: 50 of 50 in our measurement.
- * @see docs/traps.md "The HTTP client". No certificate check can be switched off, and HTTP/2 is not spoken: one dead connection
+ * The connections of one account: pooled and kept alive for reads, a fresh one for every write. A
+ * write on a connection that the server is just closing fails after it arrived: 50 of 50 in our
+ * measurement.
+ * @see docs/traps.md "The HTTP client". No certificate check can be switched off, and HTTP/2 is not
+ *   spoken: one dead connection
  *   would fail all the requests on it
  */
 export function createAgents({ca, lookup, allowLinkLocal = false}: AgentOptions): {

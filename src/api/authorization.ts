@@ -3,7 +3,8 @@ import {Secret} from '../core/secret.ts';
 
 /**
  * The `Authorization` header for a token: Basic, with the token as user and as password.
- * @throws {UsageError} a token that cannot be one: empty, with blanks, or with a colon, which would end the user name
+ * @throws {UsageError} a token that cannot be one: empty, with blanks, or with a colon, which would
+ *   end the user name
  * @see docs/service.md "Authentication"
  */
 export function toAuthorization(token: Secret): Secret {

@@ -3,9 +3,12 @@ import {UsageError} from '../core/errors.ts';
 const HINT = 'give it as https://HOST/ACCOUNT';
 
 /**
- * Checks an account's base address. It may hold a path (`https://app.example.com/my-slug`): paths are joined to it.
- * @param allowHttp - http to another machine shows the token to everyone between; only for a test network
- * @throws {UsageError} not a URL, another scheme, user info, a query or a fragment; it never repeats the address itself,
+ * Checks an account's base address. It may hold a path (`https://app.example.com/my-slug`): paths
+ * are joined to it.
+ * @param allowHttp - http to another machine shows the token to everyone between; only for a test
+ *   network
+ * @throws {UsageError} not a URL, another scheme, user info, a query or a fragment; it never
+ *   repeats the address itself,
  *   which may hold a password
  * @see docs/traps.md "Addresses"; docs/service.md "Errors and headers"
  */

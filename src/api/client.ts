@@ -1,6 +1,6 @@
-// The reads of the field-service API, resource by resource, as the tables of the specification list them:
-// nothing more, so a read that the service does not have (show a charge) cannot be called. Writes are
-// requests of their own: operations.ts.
+// The reads of the field-service API, resource by resource, as the tables of the specification list
+// them: nothing more, so a read that the service does not have (show a charge) cannot be called.
+// Writes are requests of their own: operations.ts.
 
 import {inSpan} from '../core/span.ts';
 import {queryOf} from './list-query.ts';
@@ -88,7 +88,9 @@ export interface ListCall<Filters, Include> extends Call {
 /** One page as it came: for sweeps, which look at the bytes before they parse them. */
 export interface RawPage {
   readonly body: Buffer;
-  /** The way in which the body is still packed, because it was recognised; empty where it is not. */
+  /**
+   * The way in which the body is still packed, because it was recognised; empty where it is not.
+   */
   readonly coding: string;
   /** On the wire. */
   readonly bodyBytes: number;
@@ -100,8 +102,8 @@ export interface RawPage {
 export type Client = ReturnType<typeof createClient>;
 
 /**
- * The reads of one account, each tried again where that may help. Numbers and ids are texts.
- * Every read throws what `Transport.read` and the reader throw; an unknown record is a value, `Gone`.
+ * The reads of one account, each tried again where that may help. Numbers and ids are texts. Every
+ * read throws what `Transport.read` and the reader throw; an unknown record is a value, `Gone`.
  */
 export function createClient(transport: Transport) {
   return {

@@ -8,14 +8,22 @@ const gunzipAsync = promisify(gunzip);
 export interface BodyLimits {
   /** After decompression. */
   readonly maxTextBytes: number;
-  /** Decompressed bytes for each compressed one; asked only beyond `RATIO_FREE_BYTES`, for short repeats are normal. */
+  /**
+   * Decompressed bytes for each compressed one; asked only beyond `RATIO_FREE_BYTES`, for short
+   * repeats are normal.
+   */
   readonly maxRatio: number;
 }
 
 const RATIO_FREE_BYTES = 1_048_576;
-/** So short an answer is unpacked where it came: another thread would cost more than the unpacking. */
+/**
+ * So short an answer is unpacked where it came: another thread would cost more than the unpacking.
+ */
 const shortBytes = 16_384;
-/** Bytes of room for what a body unpacks to, at least and at most; what is more comes in several pieces, and is put together. */
+/**
+ * Bytes of room for what a body unpacks to, at least and at most; what is more comes in several
+ * pieces, and is put together.
+ */
 const room = {least: 1_024, most: 1_048_576};
 
 /** A body as it came over the wire. */
@@ -75,7 +83,10 @@ export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<B
   }
 }
 
-/** Bytes of a body when it is unpacked, as the last of a gzip file say (RFC 1952): they are not checked before it is. */
+/**
+ * Bytes of a body when it is unpacked, as the last of a gzip file say (RFC 1952): they are not
+ * checked before it is.
+ */
 export function tellSize({bytes, coding}: CodedBody): number {
   if (coding === '') return bytes.length;
   return bytes.length < 4 ? 0 : bytes.readUInt32LE(bytes.length - 4);

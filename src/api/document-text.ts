@@ -1,7 +1,10 @@
 import {isUtf8} from 'node:buffer';
 import {shorten} from '../core/shorten.ts';
 
-/** Why bytes are not the text of an XML document; the reader turns it into an error that names the request. */
+/**
+ * Why bytes are not the text of an XML document; the reader turns it into an error that names the
+ * request.
+ */
 export class NotText extends Error {
   override readonly name: string = 'NotText';
 }
@@ -12,9 +15,10 @@ export class UnknownEncoding extends NotText {
 }
 
 /**
- * Turns the bytes of a document into its text, by RFC 7303: by byte order mark, else by the charset of the answer's
- * `Content-Type`, else by its XML declaration, else as UTF-8. Never guesses and never replaces: bytes that the encoding does not have
- * are refused, because U+FFFD in a name would be written back to the service one day.
+ * Turns the bytes of a document into its text, by RFC 7303: by byte order mark, else by the charset
+ * of the answer's `Content-Type`, else by its XML declaration, else as UTF-8. Never guesses and
+ * never replaces: bytes that the encoding does not have are refused, because U+FFFD in a name would
+ * be written back to the service one day.
  * @param contentType - the header as sent; null where there was none
  * @throws {NotText} an unknown encoding, or bytes that are not of it
  * @see docs/traps.md "The XML parser"
@@ -67,7 +71,9 @@ function findDeclared(body: Buffer): string | null {
   return declaration?.[1] ?? null;
 }
 
-/** Whether the header leaves a document to be read as UTF-8 by those who look at its bytes alone. */
+/**
+ * Whether the header leaves a document to be read as UTF-8 by those who look at its bytes alone.
+ */
 export function saysUtf8(contentType: string | null): boolean {
   return /^utf-?8$/i.test(findCharset(contentType) ?? 'utf-8');
 }

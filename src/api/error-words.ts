@@ -3,7 +3,10 @@ import {decodeText, NotText} from './document-text.ts';
 
 /** The words in the body of a refusal. */
 export interface ErrorWords {
-  /** The service's words, at most 200 characters on one line; a remark of ours when there are none to show. */
+  /**
+   * The service's words, at most 200 characters on one line; a remark of ours when there are none
+   * to show.
+   */
   readonly text: string;
   /** True for `<errors>`: only then do we know that it was the service itself that spoke. */
   readonly isReadable: boolean;
@@ -17,8 +20,8 @@ const ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?>([\s\S]*)<\/errors>$/
 const EMPTY_ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?\/>$/;
 
 /**
- * Reads the body of an answer that is no success, whatever it is: `<errors><error>`, plain text labelled XML, an HTML
- * page, nothing. Never throws.
+ * Reads the body of an answer that is no success, whatever it is: `<errors><error>`, plain text
+ * labelled XML, an HTML page, nothing. Never throws.
  * @param hide - hides what must not come back in the words: an answer can hold what was sent
  * @see docs/service.md "Errors and headers"
  */

@@ -1,5 +1,6 @@
-// One request and its answer, without retries and without judgement of the status. Undici's `request()` is not used: it
-// hears an abort only once it is connected, and cannot tell whether a byte was sent. Writes hang on exactly that.
+// One request and its answer, without retries and without judgement of the status. Undici's
+// `request()` is not used: it hears an abort only once it is connected, and cannot tell whether a
+// byte was sent. Writes hang on exactly that.
 
 import type {Agent, Dispatcher} from 'undici';
 import {freeBytes, takeBytes} from '../core/own-bytes.ts';
@@ -16,8 +17,8 @@ export interface Exchange {
 /** Why there is no whole answer. */
 export interface ExchangeFailure {
   /**
-   * `aborted`: by the caller. `withheld`: the caller said at the last moment that it may not start. `deadline`, `too-large`,
-   * `too-many-headers`: by us. `network`: by anything below HTTP.
+   * `aborted`: by the caller. `withheld`: the caller said at the last moment that it may not start.
+   * `deadline`, `too-large`, `too-many-headers`: by us. `network`: by anything below HTTP.
    */
   readonly kind: 'aborted' | 'withheld' | 'deadline' | 'too-large' | 'too-many-headers' | 'network';
   /** The code of Node or undici: `ECONNREFUSED`, `UND_ERR_SOCKET`; empty when there is none. */
@@ -86,8 +87,8 @@ export async function exchange(
 const mostExpected = 16_777_216;
 
 /**
- * The bytes of an answer. Each chunk is copied as it comes, and its memory freed when the next one comes: by then undici
- * is done with it, and a collection would come much later.
+ * The bytes of an answer. Each chunk is copied as it comes, and its memory freed when the next one
+ * comes: by then undici is done with it, and a collection would come much later.
  */
 class Body {
   #chunk: Buffer | null = null;

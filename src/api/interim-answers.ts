@@ -1,6 +1,6 @@
-// A server may send interim answers before any answer, asked for or not: 100 Continue, 103 Early Hints (RFC
-// 9110, 15.2). Undici 8 skips a 103, and destroys the connection at a 100. So they are taken out of a
-// connection's bytes before undici reads these; a 101 is none of them, and stays.
+// A server may send interim answers before any answer, asked for or not: 100 Continue, 103 Early
+// Hints (RFC 9110, 15.2). Undici 8 skips a 103, and destroys the connection at a 100. So they are
+// taken out of a connection's bytes before undici reads these; a 101 is none of them, and stays.
 
 import type {Socket} from 'node:net';
 import type {buildConnector} from 'undici';
@@ -12,7 +12,10 @@ const beginnings =
 const interim = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
 /** So many bytes tell for certain how an answer begins. */
 const certainBytes = 'HTTP/1.1 100 '.length;
-/** As much as undici takes of a head. An interim answer beyond it goes on to undici, which ends the connection. */
+/**
+ * As much as undici takes of a head. An interim answer beyond it goes on to undici, which ends the
+ * connection.
+ */
 const maxHeadBytes = 16_384;
 
 /** The same connector; on its connections no interim answer is seen. */
@@ -33,7 +36,8 @@ function skipInterim(socket: Socket): void {
     for (;;) {
       const chunk: Buffer | null = read(size);
       if (chunk === null) return null;
-      // An answer begins with the first bytes after a request. One request is under way on a connection, never two.
+      // An answer begins with the first bytes after a request. One request is under way on a
+      // connection, never two.
       if (socket.bytesWritten !== written) isAtHead = true;
       written = socket.bytesWritten;
       if (!isAtHead) return chunk;
@@ -57,7 +61,9 @@ function dropInterim(bytes: Buffer): Buffer {
   return rest;
 }
 
-/** True while it takes more bytes to tell whether an interim answer stands there, or where it ends. */
+/**
+ * True while it takes more bytes to tell whether an interim answer stands there, or where it ends.
+ */
 function isUndecided(bytes: Buffer): boolean {
   if (bytes.length < certainBytes) return beginnings.test(headOf(bytes));
   return bytes.length <= maxHeadBytes && interim.test(headOf(bytes));

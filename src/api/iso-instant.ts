@@ -2,8 +2,9 @@ const ISO_INSTANT =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 /**
- * True for a moment as the service writes it, `2031-07-04T09:00:00-04:00`: a day that exists, a time of 24 hours, an
- * offset. Lives on the path of every record, so it makes no object of the date: 25 of these come with every job.
+ * True for a moment as the service writes it, `2031-07-04T09:00:00-04:00`: a day that exists, a
+ * time of 24 hours, an offset. Lives on the path of every record, so it makes no object of the
+ * date: 25 of these come with every job.
  * @see docs/service.md "Times"
  */
 export function isIsoInstant(text: string): boolean {

@@ -1,5 +1,5 @@
-// The tags that stood at each place of a record before. Records of one list have the same tags in the same order
-// (docs/service.md "Names"), so that a tag is known by comparing bytes.
+// The tags that stood at each place of a record before. Records of one list have the same tags in
+// the same order (docs/service.md "Names"), so that a tag is known by comparing bytes.
 
 import {readValueType, type ValueType} from './value-type.ts';
 import {extendShape, type Shape, startShape} from './xml-shape.ts';
@@ -40,14 +40,20 @@ interface KnownElement {
   readonly places: Map<Shape, Place>;
 }
 
-/** A tag without attributes that other readers would have to look at; white space as the service may indent it. */
+/**
+ * A tag without attributes that other readers would have to look at; white space as the service may
+ * indent it.
+ */
 const TAG =
   /^[ \t\r\n]*<(?!xml)([a-z_][a-z0-9_.-]{0,199})((?: (?:type|nil)="[a-z]{0,40}")*) ?(\/?)>/i;
 /** More tags at one place are no order of fields: the one not met for longest is forgotten. */
 const mostAtPlace = 16;
 const mostTags = 20_000;
 
-/** What is known of the lists of one kind. A hostile server can send ever new tags: then it starts over. */
+/**
+ * What is known of the lists of one kind. A hostile server can send ever new tags: then it starts
+ * over.
+ */
 export class KnownTags {
   #root = makeElement(1);
   #count = 0;

@@ -1,9 +1,12 @@
-// Latencies are compared like with like: a page of a list takes its time, a single record does not. Medians, because
-// one slow answer among eight says nothing about the service.
+// Latencies are compared like with like: a page of a list takes its time, a single record does not.
+// Medians, because one slow answer among eight says nothing about the service.
 
 /** Answers that make one judgement. */
 const WINDOW = 8;
-/** Slow is more than so many times the best, and by more than so much: milliseconds on a near network are jitter. */
+/**
+ * Slow is more than so many times the best, and by more than so much: milliseconds on a near
+ * network are jitter.
+ */
 const SLOW_FACTOR = 2;
 const SLOW_FLOOR_MS = 500;
 /** Within this factor two medians are the same. */
@@ -28,7 +31,8 @@ export class Latency {
    * Takes in one answer.
    * @param kind - requests of one kind should take about the same time
    * @param running - requests under way when it came, itself included
-   * @returns true when answers of this kind have become slow and more requests at once than before may be the cause.
+   * @returns true when answers of this kind have become slow and more requests at once than before
+   *   may be the cause.
    *   Where they are as slow with no more requests than at the best, the service is: that is the new best.
    */
   isSlow(kind: string, ms: number, running: number): boolean {
@@ -43,14 +47,17 @@ export class Latency {
     return false;
   }
 
-  /** Begins new windows: answers under other circumstances are not to be judged with those to come. */
+  /**
+   * Begins new windows: answers under other circumstances are not to be judged with those to come.
+   */
   forgetRecent(): void {
     for (const known of this.#known.values()) known.recent = [];
   }
 }
 
 /**
- * The kind of a request: its method, its path without numbers, and its query's names. Values do not matter.
+ * The kind of a request: its method, its path without numbers, and its query's names. Values do not
+ * matter.
  */
 export function kindOf(
   method: string,

@@ -1,6 +1,7 @@
-// How many requests an account bears at once is documented nowhere, so it is learned as TCP learns a line: one more with every
-// second answer in time until the service shows once that it is too much, and half as many then; from there on one more after each
-// round of answers. No clock and no timer in here: time comes in, a number comes out.
+// How many requests an account bears at once is documented nowhere, so it is learned as TCP learns
+// a line: one more with every second answer in time until the service shows once that it is too
+// much, and half as many then; from there on one more after each round of answers. No clock and no
+// timer in here: time comes in, a number comes out.
 
 import {Latency} from './latency.ts';
 
@@ -12,7 +13,9 @@ export interface ConcurrencyBounds {
 
 export const DEFAULT_CONCURRENCY: ConcurrencyBounds = {initial: 4, max: 16};
 
-/** The sign that an attempt's end gives: the service kept up, had too much, or neither can be said. */
+/**
+ * The sign that an attempt's end gives: the service kept up, had too much, or neither can be said.
+ */
 export type Load = 'in-time' | 'too-much' | 'unknown';
 
 /** An attempt under way. */
@@ -24,10 +27,12 @@ export interface Begun {
 
 /**
  * The concurrency that an account is known to bear: always a whole number from 1 to `max`.
- * - grows by one with every second answer in time until it has halved once, and then after as many of them as are allowed at once;
+ * - grows by one with every second answer in time until it has halved once, and then after as many
+ *   of them as are allowed at once;
  *   answers that came while there was room for more do not count, because they say nothing about more
  * - halves when there was too much, or when answers have become slow since more are asked at once
- * - attempts that began before the last halving change nothing: a burst of refusals is one sign, not many
+ * - attempts that began before the last halving change nothing: a burst of refusals is one sign,
+ *   not many
  */
 export class LearnedConcurrency {
   readonly #max: number;

@@ -1,7 +1,10 @@
 import PQueue from 'p-queue';
 import type {Sleep} from './retry.ts';
 
-/** The purpose of a request. Waiting requests start in this order; within one, first come first served. */
+/**
+ * The purpose of a request. Waiting requests start in this order; within one, first come first
+ * served.
+ */
 export type Urgency = 'write-back' | 'fresh' | 'full';
 
 const PRIORITIES: Readonly<Record<Urgency, number>> = {'write-back': 2, fresh: 1, full: 0};
@@ -14,9 +17,10 @@ export interface LimiterOptions {
 }
 
 /**
- * The turns of one account's requests: how many run at once, which waiting one is next, and until when none
- * starts at all. `LearnedConcurrency` learns `concurrency` (learned-concurrency.ts); it may be changed at any time, and holds for
- * the requests not yet started. A `hold` is for all of them: a 429 on one is meant for the account.
+ * The turns of one account's requests: how many run at once, which waiting one is next, and until
+ * when none starts at all. `LearnedConcurrency` learns `concurrency` (learned-concurrency.ts); it
+ * may be changed at any time, and holds for the requests not yet started. A `hold` is for all of
+ * them: a 429 on one is meant for the account.
  */
 export class Limiter {
   readonly #queue: PQueue;
@@ -51,7 +55,9 @@ export class Limiter {
     if (this.#waiting.size > 0) void this.#release();
   }
 
-  /** Starts nothing any more: waiting and later requests fail with this error. Running ones go on. */
+  /**
+   * Starts nothing any more: waiting and later requests fail with this error. Running ones go on.
+   */
   stop(error: Error): void {
     this.#stop.abort(error);
     for (const turn of this.#waiting) turn.abort(this.#stop.signal.reason);
@@ -59,7 +65,8 @@ export class Limiter {
 
   /**
    * Runs a request when it is its turn. Once it runs, the signal is its own to heed.
-   * @throws the signal's reason, at once, when it is aborted while the request waits; the error of `stop` likewise. Then
+   * @throws the signal's reason, at once, when it is aborted while the request waits; the error of
+   *   `stop` likewise. Then
    *   it never starts
    */
   async run<T>(
@@ -71,7 +78,8 @@ export class Limiter {
   ): Promise<T> {
     this.#stop.signal.throwIfAborted();
     signal?.throwIfAborted();
-    // The queue would give up a running request, too, when it hears the signal; so it hears only of the wait.
+    // The queue would give up a running request, too, when it hears the signal; so it hears only of
+    // the wait.
     const turn = new AbortController();
     const leave = () => turn.abort(signal?.reason);
     const endWait = () => {
@@ -92,8 +100,8 @@ export class Limiter {
     }
   }
 
-  // Only while requests wait: a hold that none of them meets needs no timer. A hold may be made longer
-  // meanwhile.
+  // Only while requests wait: a hold that none of them meets needs no timer. A hold may be made
+  // longer meanwhile.
   async #release(): Promise<void> {
     if (this.#isReleasing) return;
     this.#isReleasing = true;

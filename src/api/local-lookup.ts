@@ -6,8 +6,9 @@ import {isLoopback} from './base-url.ts';
 const code = 'ELOOPBACK';
 
 /**
- * Looks names up as `lookup` does, and believes no answer but this machine. Plain http shows the token to all
- * on the way, and a name server, or an impostor in its place, may answer anything for `localhost`.
+ * Looks names up as `lookup` does, and believes no answer but this machine. Plain http shows the
+ * token to all on the way, and a name server, or an impostor in its place, may answer anything for
+ * `localhost`.
  */
 export function onlyThisMachine(lookup: LookupFunction = ofSystem): LookupFunction {
   return (hostname, options, callback) => {

@@ -40,7 +40,10 @@ export function describeFailure({kind, code}: ExchangeFailure): string {
     : `no answer [${code || 'unknown'}]`;
 }
 
-/** Failures that tell of a wrong address, where it has never been a right one; each with what to check. */
+/**
+ * Failures that tell of a wrong address, where it has never been a right one; each with what to
+ * check.
+ */
 const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
   [
     /^ENOTFOUND$/,
@@ -59,7 +62,8 @@ const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
 /**
  * The error for a read that got no whole answer.
  * @param thing - the request and its attempt
- * @param isProven - whether this address has given a good answer: its failures then pass by themselves
+ * @param isProven - whether this address has given a good answer: its failures then pass by
+ *   themselves
  */
 export function toFailureError(thing: string, failure: ExchangeFailure, isProven = true): Error {
   const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;

@@ -1,5 +1,5 @@
-// The operations on every resource of the specification, in terms of paths and element names. The resources
-// themselves stand in client.ts.
+// The operations on every resource of the specification, in terms of paths and element names. The
+// resources themselves stand in client.ts.
 
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
@@ -15,7 +15,10 @@ export interface Target extends ReadRequest {
   readonly names: ElementNames;
 }
 
-/** A list, or a page of one. `bad` holds records that could not be taken: the list is not complete without them. */
+/**
+ * A list, or a page of one. `bad` holds records that could not be taken: the list is not complete
+ * without them.
+ */
 export interface List {
   readonly records: readonly FieldRecord[];
   readonly bad: readonly BadRecord[];
@@ -90,9 +93,10 @@ export function refuseMissing(
 }
 
 /**
- * Sends a writing request, once. A success is believed when its body is empty, or the record that was written; any
- * other body leaves it in doubt.
- * @see docs/service.md "Envelopes": 200, 201 or 204, with or without a body; docs/traps.md "Answers that were lost"
+ * Sends a writing request, once. A success is believed when its body is empty, or the record that
+ * was written; any other body leaves it in doubt.
+ * @see docs/service.md "Envelopes": 200, 201 or 204, with or without a body; docs/traps.md "Answers
+ *   that were lost"
  */
 export async function sendWrite(
   transport: Transport,
@@ -141,7 +145,8 @@ function readWrittenRecord(
   try {
     return readRecord(answer.body, write.names, {thing, contentType: answer.contentType});
   } catch (error) {
-    // The body is the record, so it was written; an odd value in it is found when the record is read again.
+    // The body is the record, so it was written; an odd value in it is found when the record is
+    // read again.
     if (error instanceof RecordError) return null;
     throw error;
   }

@@ -14,8 +14,9 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
   /** 1-based; the checkpoint of an interrupted sweep. */
   readonly fromPage: number;
   /**
-   * Pages known to be there. Beyond them one is asked for at a time, and only when the consumer wants it, so that a list
-   * whose length is known costs no request past its end. null or absent: unknown, and all are asked for ahead.
+   * Pages known to be there. Beyond them one is asked for at a time, and only when the consumer
+   * wants it, so that a list whose length is known costs no request past its end. null or absent:
+   * unknown, and all are asked for ahead.
    */
   readonly knownPages?: number | null;
   /** Called for a page before it is asked for: the result says whether its body is known. */
@@ -24,19 +25,27 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
   readonly clock?: () => number;
 }
 
-/** Pages under way at least, the one awaited included; and at most. The limiter says how many the account allows. */
+/**
+ * Pages under way at least, the one awaited included; and at most. The limiter says how many the
+ * account allows.
+ */
 const fewest = 4;
 const most = DEFAULT_CONCURRENCY.max;
-/** While the end of a list is unknown, of the pages read so far this share may be asked for ahead, and so in vain. */
+/**
+ * While the end of a list is unknown, of the pages read so far this share may be asked for ahead,
+ * and so in vain.
+ */
 const shareInVain = 0.5;
 
 /**
- * Yields the pages of a list in order of number, without end: a page past the end is an empty list, and the
- * consumer decides where the end is (of a sweep src/sweeps/read-list.ts). As many are asked for ahead as it takes for
- * each to be there when it is wanted. When the consumer returns, throws or is aborted, outstanding requests are cut and
- * waited for.
- * @throws the error of the first page that fails, when its turn comes; the signal's reason when it is aborted
- * @see docs/traps.md "Pages without a cursor"; docs/service.md "Page size"; docs/decisions/0023-pages-ahead-by-need.md
+ * Yields the pages of a list in order of number, without end: a page past the end is an empty list,
+ * and the consumer decides where the end is (of a sweep src/sweeps/read-list.ts). As many are asked
+ * for ahead as it takes for each to be there when it is wanted. When the consumer returns, throws
+ * or is aborted, outstanding requests are cut and waited for.
+ * @throws the error of the first page that fails, when its turn comes; the signal's reason when it
+ *   is aborted
+ * @see docs/traps.md "Pages without a cursor"; docs/service.md "Page size";
+ *   docs/decisions/0023-pages-ahead-by-need.md
  */
 export async function* fetchPages(
   client: Pick<Client, 'fetchPage'>,
@@ -69,7 +78,8 @@ export async function* fetchPages(
     for (;;) {
       while (queue.length === 0 || (queue.length < need.pages && next <= lastAhead)) {
         const asked = ask(next++);
-        // A page beyond the end may fail after the consumer has gone, with no handler left for its error.
+        // A page beyond the end may fail after the consumer has gone, with no handler left for its
+        // error.
         asked.catch(() => {});
         queue.push(asked);
       }
@@ -86,9 +96,9 @@ export async function* fetchPages(
 }
 
 /**
- * How many pages must be under way so that none is waited for: the time of an answer over the time that the consumer takes
- * for a page. The fastest answer counts, because it waited in no queue at the service: one that is near and busy is
- * asked no faster for being asked for more at once.
+ * How many pages must be under way so that none is waited for: the time of an answer over the time
+ * that the consumer takes for a page. The fastest answer counts, because it waited in no queue at
+ * the service: one that is near and busy is asked no faster for being asked for more at once.
  */
 class Need {
   readonly #isEndUnknown: boolean;

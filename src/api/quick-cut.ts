@@ -1,6 +1,6 @@
-// A page that holds only records we know byte for byte needs no parser: cutting and hashing run at the speed of memory,
-// tokenising at a twentieth of it. Cutting is no parsing: it understands exactly the frame that the service was seen to
-// send, and for anything else it steps aside.
+// A page that holds only records we know byte for byte needs no parser: cutting and hashing run at
+// the speed of memory, tokenising at a twentieth of it. Cutting is no parsing: it understands
+// exactly the frame that the service was seen to send, and for anything else it steps aside.
 
 import {hash} from 'node:crypto';
 import type {ElementNames} from './xml-record.ts';
@@ -10,8 +10,10 @@ const SLASH = 0x2f;
 const BANG = 0x21;
 
 /**
- * Cuts a page at its record tags, `<job>`…`</job>`, without copying: the slices are views of the body.
- * @returns the records' own bytes in order; null when the page is not, byte for byte, a UTF-8 declaration, the list's
+ * Cuts a page at its record tags, `<job>`…`</job>`, without copying: the slices are views of the
+ * body.
+ * @returns the records' own bytes in order; null when the page is not, byte for byte, a UTF-8
+ *   declaration, the list's
  *   opening tag (with or without `type="array"`), records with white space between them, and the closing tag; also
  *   when it holds a comment, CDATA or a DOCTYPE, a record tag with an attribute, or an element named like the record inside one.
  *   Null means: read it the strict way. It says nothing of what is inside the slices, which may be malformed
@@ -25,7 +27,10 @@ export function cutList(body: Buffer, {list, item}: ElementNames): Buffer[] | nu
   return dashed ?? (item.includes('_') ? cutRecords(body, {name: item, ...opening}) : null);
 }
 
-/** The first 16 bytes of a slice's SHA-256: enough that no two records of one warehouse ever share them by chance. */
+/**
+ * The first 16 bytes of a slice's SHA-256: enough that no two records of one warehouse ever share
+ * them by chance.
+ */
 export function hashSlice(slice: Buffer): Buffer {
   return hash('sha256', slice, 'buffer').subarray(0, 16);
 }
@@ -54,7 +59,9 @@ export function skipDeclaration(body: Buffer): number | null {
   return DECLARATION.exec(body.toString('latin1', 0, 60))?.[0].length ?? null;
 }
 
-/** @returns null where the body does not begin with a UTF-8 declaration and the list's opening tag */
+/**
+ * @returns null where the body does not begin with a UTF-8 declaration and the list's opening tag
+ */
 export function readOpening(body: Buffer, list: string): Opening | null {
   const found = OPENING.exec(body.toString('latin1', 0, 200));
   const listName = found?.[1];
@@ -84,7 +91,8 @@ function cutRecords(
     : null;
 }
 
-// Searching the bare name finds its closing tag and every tag that could nest; `<job-type>` and words in texts go by.
+// Searching the bare name finds its closing tag and every tag that could nest; `<job-type>` and
+// words in texts go by.
 function findEnd(body: Buffer, name: Buffer, from: number): number {
   for (let at = body.indexOf(name, from); at !== -1; at = body.indexOf(name, at + name.length)) {
     const before = body[at - 1];

@@ -1,6 +1,7 @@
-// A document that is read without a tokeniser where it looks as others of its kind looked before: a tag is known by its bytes, and a
-// value is all up to the closing tag that must follow. At anything else the reading steps aside, and the strict reader
-// reads the whole document: what is taken is decided there alone.
+// A document that is read without a tokeniser where it looks as others of its kind looked before: a
+// tag is known by its bytes, and a value is all up to the closing tag that must follow. At anything
+// else the reading steps aside, and the strict reader reads the whole document: what is taken is
+// decided there alone.
 
 import {isUtf8} from 'node:buffer';
 import {KnownTags, type Place, type Tag} from './known-tags.ts';
@@ -23,7 +24,8 @@ const knownKinds = new Map<string, KnownTags>();
 /**
  * Reads a document as far as it is known.
  * @param kind - documents of one kind have the same tags in the same order
- * @returns the result of the reading; null where it stepped aside: nothing is said of the document then
+ * @returns the result of the reading; null where it stepped aside: nothing is said of the document
+ *   then
  */
 export function readUnlessAside<T>(
   body: Buffer,
@@ -192,7 +194,9 @@ export class QuickDocument {
     return type === TEXT || isNumber || isOfType(type, text) ? text : stepAside();
   }
 
-  /** The window moves with the values: a text of the whole page would be a large object, and dear. */
+  /**
+   * The window moves with the values: a text of the whole page would be a large object, and dear.
+   */
   #cut(start: number, end: number): string {
     if (start < this.#windowStart || end > this.#windowEnd) {
       this.#windowStart = start;

@@ -1,4 +1,5 @@
-// Reads a list that looks as lists of its kind looked before: docs/decisions/0019-a-quick-reader-before-the-strict-one.md.
+// Reads a list that looks as lists of its kind looked before:
+// docs/decisions/0019-a-quick-reader-before-the-strict-one.md.
 
 import {readOpening} from './quick-cut.ts';
 import {readUnlessAside, stepAside, type Terms} from './quick-document.ts';

@@ -1,4 +1,5 @@
-// Reads one record that looks as others of its kind looked before: docs/decisions/0019-a-quick-reader-before-the-strict-one.md.
+// Reads one record that looks as others of its kind looked before:
+// docs/decisions/0019-a-quick-reader-before-the-strict-one.md.
 
 import {saysUtf8} from './document-text.ts';
 import {skipDeclaration} from './quick-cut.ts';

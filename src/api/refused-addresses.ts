@@ -1,5 +1,6 @@
-// Addresses that no account, receiver or subscriber can have: those of a network's own link, and those where clouds
-// hand out the credentials of a machine. Private addresses are none of them, for an ERP lives there.
+// Addresses that no account, receiver or subscriber can have: those of a network's own link, and
+// those where clouds hand out the credentials of a machine. Private addresses are none of them, for
+// an ERP lives there.
 
 import {lookup as ofSystem} from 'node:dns';
 import {BlockList, isIP, type LookupFunction, SocketAddress} from 'node:net';
@@ -31,7 +32,10 @@ const embeddings = [
   return {range, at};
 });
 
-/** Whether nothing may be connected to at an address, however it is written. @param address - of IPv4 or IPv6 */
+/**
+ * Whether nothing may be connected to at an address, however it is written. @param address - of
+ * IPv4 or IPv6
+ */
 export function isRefusedAddress(address: string): boolean {
   const [bare = ''] = address.split('%');
   if (isIP(bare) === 4) return refused.check(bare, 'ipv4');
@@ -41,7 +45,10 @@ export function isRefusedAddress(address: string): boolean {
   return inside.some(({at}) => refused.check(readIpv4(bare, at), 'ipv4'));
 }
 
-/** Looks names up as `lookup` does; a name that leads to a refused address is not connected to at all. */
+/**
+ * Looks names up as `lookup` does; a name that leads to a refused address is not connected to at
+ * all.
+ */
 export function refusingLookup(lookup: LookupFunction = ofSystem): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, address, family) => {
@@ -52,7 +59,10 @@ export function refusingLookup(lookup: LookupFunction = ofSystem): LookupFunctio
   };
 }
 
-/** The same connector, which does not connect to a refused address: no name is looked up for a literal one. */
+/**
+ * The same connector, which does not connect to a refused address: no name is looked up for a
+ * literal one.
+ */
 export function refusingConnector(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');

@@ -1,6 +1,8 @@
 import {readDate} from './http-date.ts';
 
-/** No wait asked by a server is believed beyond this: a week would be an outage of our own making. */
+/**
+ * No wait asked by a server is believed beyond this: a week would be an outage of our own making.
+ */
 export const MAX_RETRY_AFTER_MS = 300_000;
 
 /**

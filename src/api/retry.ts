@@ -9,7 +9,10 @@ export interface RetryPolicy {
   readonly attempts: number;
   /** The first pause is up to this long, each next up to twice as long. */
   readonly baseMs: number;
-  /** No pause here is longer; a server that asks for more gets its error handed on, to be tried again much later. */
+  /**
+   * No pause here is longer; a server that asks for more gets its error handed on, to be tried
+   * again much later.
+   */
   readonly maxPauseMs: number;
   readonly sleep: Sleep;
   /** 0 ≤ x < 1 */
@@ -28,10 +31,11 @@ export const DEFAULT_RETRY: RetryPolicy = {
 };
 
 /**
- * Runs a read again, whole, while it fails with a `RetryableError`: exponential pauses with full jitter, or what
- * `Retry-After` asks when that is longer. Never used for writes.
+ * Runs a read again, whole, while it fails with a `RetryableError`: exponential pauses with full
+ * jitter, or what `Retry-After` asks when that is longer. Never used for writes.
  * @param run - gets the attempt's number, from 1
- * @throws the last attempt's error; at once any error of another kind, and one that asks for more than `maxPauseMs`
+ * @throws the last attempt's error; at once any error of another kind, and one that asks for more
+ *   than `maxPauseMs`
  */
 export async function retry<T>(
   run: (attempt: number) => Promise<T>,

@@ -1,16 +1,25 @@
 import {ARRAY, TEXT, type TypeName, valueTypes} from './value-type.ts';
 import {toUnderscored} from './xml-shape.ts';
 
-/** How a field was sent: by its `type` attribute, as `text` where it has none, as `nested` with elements inside. */
+/**
+ * How a field was sent: by its `type` attribute, as `text` where it has none, as `nested` with
+ * elements inside.
+ */
 export type SentType = Exclude<TypeName, 'array'> | 'nested';
 
 /** Elements of one kind with the same fields, in one document. */
 export interface SeenElement {
-  /** From the record inwards, underscored: `[]` is the record itself, `['notes', 'note']` one of its notes. */
+  /**
+   * From the record inwards, underscored: `[]` is the record itself, `['notes', 'note']` one of its
+   * notes.
+   */
   readonly path: readonly string[];
   /** Their fields, as every element of this shape has them. */
   readonly names: readonly string[];
-  /** Of each field the types it was sent with, for `listTypes`; 0 where it was nil throughout and named none. */
+  /**
+   * Of each field the types it was sent with, for `listTypes`; 0 where it was nil throughout and
+   * named none.
+   */
   readonly types: Uint8Array;
 }
 
@@ -24,7 +33,10 @@ export function listTypes(types: number): SentType[] {
     .map(({name}) => (name === 'array' ? 'nested' : name));
 }
 
-/** True where a field had a type that only a `type` attribute can tell: the documented dialect has none. */
+/**
+ * True where a field had a type that only a `type` attribute can tell: the documented dialect has
+ * none.
+ */
 export function namesTypes(types: number): boolean {
   return (types & ~(TEXT.bit | ARRAY.bit)) !== 0;
 }
@@ -39,7 +51,10 @@ interface Entry {
   readonly next: Entry | undefined;
 }
 
-/** Which fields one document was seen to hold, and of which types: one entry for each kind and shape of element. */
+/**
+ * Which fields one document was seen to hold, and of which types: one entry for each kind and shape
+ * of element.
+ */
 export class SeenElements {
   readonly #entries = new Map<readonly string[], Entry>();
   /** Items of a list that is still open: its name is told when it closes. */
@@ -47,7 +62,8 @@ export class SeenElements {
 
   /**
    * Notes one element, inner ones before those around them.
-   * @param names - the list that all elements of its shape share; null for an element that shares its names with none,
+   * @param names - the list that all elements of its shape share; null for an element that shares
+   *   its names with none,
    *   which is a list
    * @param types - of each field the bit of its type, or 0; more may follow
    */

@@ -45,8 +45,8 @@ export interface Attempt {
 const ours: ReadonlySet<EndedRequest['result']> = new Set(['aborted', 'withheld']);
 
 /**
- * Sends a request whose turn it is, once, and unpacks its answer where it is not recognised. The concurrency is learned from how
- * it ends, and `onAttempt` is called if it was sent.
+ * Sends a request whose turn it is, once, and unpacks its answer where it is not recognised. The
+ * concurrency is learned from how it ends, and `onAttempt` is called if it was sent.
  * @throws {ExchangeError | BadCoding}
  */
 export async function sendOnce(

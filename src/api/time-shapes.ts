@@ -1,4 +1,5 @@
-// Apart from the code that reads and writes times, which brings a calendar: the streams' definitions only name shapes.
+// Apart from the code that reads and writes times, which brings a calendar: the streams'
+// definitions only name shapes.
 
 /** The textual shapes of the specification, and ISO with the offset of the account's zone. */
 export type TimeShape = 'M/D/YY hh:mmam' | 'MM/DD/YYYY hh:mmam' | 'M/D/YYYY hh:mmam' | 'iso';

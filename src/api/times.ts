@@ -1,5 +1,6 @@
-// The service answers with offsets and takes local text without one (docs/service.md "Times"). Written by hand, both ways: JS
-// and Postgres disagree about which of two 1:30s is meant and about the year of "69" (docs/traps.md "Time").
+// The service answers with offsets and takes local text without one (docs/service.md "Times").
+// Written by hand, both ways: JS and Postgres disagree about which of two 1:30s is meant and about
+// the year of "69" (docs/traps.md "Time").
 
 import {Temporal} from 'temporal-polyfill';
 import {RecordError} from '../core/errors.ts';
@@ -9,7 +10,10 @@ import type {TimeShape} from './time-shapes.ts';
 export interface ParsedTime {
   /** ISO with offset, `2031-07-04T09:00:00-04:00`. */
   readonly instant: string;
-  /** The clock of the zone showed this text twice; the first time is meant, the one with the earlier offset. */
+  /**
+   * The clock of the zone showed this text twice; the first time is meant, the one with the earlier
+   * offset.
+   */
   readonly isAmbiguous: boolean;
 }
 
@@ -22,8 +26,8 @@ export interface FormattedTime {
 const LOCAL = /^(\d{1,2})\/(\d{1,2})\/(\d{2}|\d{4}) (\d{1,2}):(\d{2}) ?(am|pm)$/i;
 
 /**
- * Reads a moment: ISO with an offset, kept as it is, or one of the specification's shapes in the account's zone. A
- * year of two digits is of this century: 2000 to 2099.
+ * Reads a moment: ISO with an offset, kept as it is, or one of the specification's shapes in the
+ * account's zone. A year of two digits is of this century: 2000 to 2099.
  * @param timeZone - an IANA name that `isTimeZone` accepts
  * @throws {RecordError} no such shape, no such day or hour, or a local time that the clock skipped
  */
@@ -41,7 +45,8 @@ export function parseTime(text: string, timeZone: string): ParsedTime {
 /**
  * Writes a moment in one of the shapes, as the clock of the account's zone shows it.
  * @param instant - ISO with an offset, as `parseTime` gives it
- * @throws {RecordError} no instant; or the shape cannot say it: it has seconds, or a year outside of 2000 to 2099 for
+ * @throws {RecordError} no instant; or the shape cannot say it: it has seconds, or a year outside
+ *   of 2000 to 2099 for
  *   the shape with two digits
  */
 export function formatTime(
@@ -100,7 +105,8 @@ function isShownTwice(local: Temporal.ZonedDateTime): boolean {
   return !findMoments(local.toPlainDateTime(), local.timeZoneId).isOne;
 }
 
-// Two moments for one text of the clock: it is shown twice, or it is skipped and both lie beside the gap.
+// Two moments for one text of the clock: it is shown twice, or it is skipped and both lie beside
+// the gap.
 function findMoments(local: Temporal.PlainDateTime, timeZone: string) {
   const earlier = local.toZonedDateTime(timeZone, {disambiguation: 'earlier'});
   const later = local.toZonedDateTime(timeZone, {disambiguation: 'later'});

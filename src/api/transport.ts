@@ -30,13 +30,18 @@ export interface TransportOptions extends AgentOptions {
   readonly baseUrl: string;
   readonly token: Secret;
   readonly allowHttp?: boolean;
-  /** False for an address that may never have been right: what tells of a wrong one is then final. */
+  /**
+   * False for an address that may never have been right: what tells of a wrong one is then final.
+   */
   readonly isProven?: boolean;
   /** Requests at once, between which the account's own measure is learned. */
   readonly concurrency?: Partial<ConcurrencyBounds>;
   readonly limits?: Partial<TransportLimits>;
   readonly retry?: Partial<RetryPolicy>;
-  /** Milliseconds since 1970, to measure the date of a `Retry-After` by where the answer has no date of its own. */
+  /**
+   * Milliseconds since 1970, to measure the date of a `Retry-After` by where the answer has no date
+   * of its own.
+   */
   readonly now?: () => number;
   /** Milliseconds on a clock that never goes back, to measure answers and holds by. */
   readonly clock?: () => number;
@@ -91,7 +96,9 @@ export interface WriteRequest {
   readonly leave?: AbortSignal | undefined;
   /** Called when its turn has come, before it is connected. */
   readonly onTurn?: () => Promise<void>;
-  /** Asked right before its first byte, for it may have waited long by then: false leaves it unsent. */
+  /**
+   * Asked right before its first byte, for it may have waited long by then: false leaves it unsent.
+   */
   readonly mayStart?: () => boolean;
 }
 
@@ -102,14 +109,15 @@ export interface Transport {
   /**
    * Reads, in as many attempts as the policy allows.
    * @throws {RetryableError} 429, 5xx, a failing network, a deadline, a body that does not unpack
-   * @throws {AccessError} 401; from then on at once, by every read of this transport, and nothing more is sent
+   * @throws {AccessError} 401; from then on at once, by every read of this transport, and nothing
+   *   more is sent
    * @throws {FatalError} 403, a redirect, a certificate not trusted, a body beyond the caps
    * @throws {RecordError} any other 4xx; and the signal's own reason when it is aborted
    */
   read(request: ReadRequest): Promise<Answer | Gone>;
   /**
-   * Writes, once, before any read that waits. Its fate at the network and the service is returned, not
-   * thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
+   * Writes, once, before any read that waits. Its fate at the network and the service is returned,
+   * not thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
    */
   write(request: WriteRequest): Promise<WriteOutcome>;
   /** The words of an answer, without the token and other secrets that were sent. */
@@ -121,7 +129,8 @@ export interface Transport {
 }
 
 /**
- * Opens the way to one account. No redirects, no HTTP/2, no cookies; errors carry neither bodies nor the token.
+ * Opens the way to one account. No redirects, no HTTP/2, no cookies; errors carry neither bodies
+ * nor the token.
  * @throws {UsageError} a base address or a token that cannot be right
  * @see docs/traps.md "The HTTP client"; docs/traps.md "Answers that were lost"
  */
@@ -336,8 +345,9 @@ class HttpTransport implements Transport {
   }
 }
 
-// A captive portal answers everything with 200 and its own page, and may call that anything. Where the address is right, the reader
-// of the page finds it, in its turn: what was read before it is kept.
+// A captive portal answers everything with 200 and its own page, and may call that anything. Where
+// the address is right, the reader of the page finds it, in its turn: what was read before it is
+// kept.
 function isHtml({contentType, body, coding}: Answer, isProven: boolean): boolean {
   if (/^text\/html/i.test(contentType ?? '')) return true;
   return (

@@ -24,7 +24,9 @@ export class RefusedDocument extends BadDocument {
   override readonly name = 'RefusedDocument';
 }
 
-/** The builder's calls: the root and each record when they open, each record again when it is whole. */
+/**
+ * The builder's calls: the root and each record when they open, each record again when it is whole.
+ */
 export interface Sink {
   root(name: string, isArray: boolean): void;
   startRecord(name: string): void;
@@ -33,8 +35,9 @@ export interface Sink {
 }
 
 /**
- * Makes values of a parser's events. One instance reads one document. `recordDepth` is where records stand: 1 when the
- * root is the record, 2 when it is a list of them. A flaw inside a record spoils that record alone.
+ * Makes values of a parser's events. One instance reads one document. `recordDepth` is where
+ * records stand: 1 when the root is the record, 2 when it is a list of them. A flaw inside a record
+ * spoils that record alone.
  */
 export class TreeBuilder {
   readonly #limits: Limits;
@@ -50,7 +53,8 @@ export class TreeBuilder {
   #attributesAt = 0;
   #text = '';
   #reason: string | null = null;
-  // The depth of the element that the reason speaks of, until its name is known: tags tell it as they close.
+  // The depth of the element that the reason speaks of, until its name is known: tags tell it as
+  // they close.
   #reasonDepth = 0;
   // Attributes come before their tag is told: they wait here.
   #type: ValueType = TEXT;
@@ -61,7 +65,8 @@ export class TreeBuilder {
   readonly #values: (Value[] | null)[] = [];
   readonly #shapes: (Shape | null)[] = [];
   readonly #names: (string[] | null)[] = [];
-  // Types of the children so far, a list per depth used over and over; only the first ones are of the open element.
+  // Types of the children so far, a list per depth used over and over; only the first ones are of
+  // the open element.
   readonly #childTypes: number[][] = [];
 
   /** @param sink.seen - notes the fields of records and of the records embedded in them */
@@ -271,7 +276,8 @@ export class TreeBuilder {
     else types[at] = typeof value === 'string' ? type.bit : ARRAY.bit;
   }
 
-  // Too many children for a shape, or a name too long: from here on the names are a list of this element's own.
+  // Too many children for a shape, or a name too long: from here on the names are a list of this
+  // element's own.
   #addName(depth: number, shape: Shape | null, name: string): void {
     if (name.length > MAX_NAME_LENGTH)
       throw new RefusedDocument(`an element with a name longer than ${MAX_NAME_LENGTH} characters`);

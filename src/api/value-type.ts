@@ -13,7 +13,9 @@ export type TypeName =
 /** The promise of a `type` attribute about the text; `text` promises nothing. */
 export interface ValueType {
   readonly name: TypeName;
-  /** A bit of its own in a byte, so that the types of one field over many records are one number. */
+  /**
+   * A bit of its own in a byte, so that the types of one field over many records are one number.
+   */
   readonly bit: number;
 }
 
@@ -36,8 +38,8 @@ const byAttribute = new Map(valueTypes.map((type) => [type.name as string, type]
 for (const type of valueTypes) if (type.name === 'dateTime') byAttribute.set('datetime', type);
 
 /**
- * Reads a `type` attribute. A type that starts with a capital is a class name (`type="Customer"`), no type of data;
- * one that we do not know promises nothing.
+ * Reads a `type` attribute. A type that starts with a capital is a class name (`type="Customer"`),
+ * no type of data; one that we do not know promises nothing.
  * @see docs/service.md "Types and nil"; docs/service.md "Nested records"
  */
 export function readValueType(attribute: string): ValueType {
@@ -49,7 +51,10 @@ const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?$/;
 const FLOAT_WORD = /^(?:NaN|[+-]?Infinity)$/;
 const DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
 
-/** True when the text is what its type promises. The text itself is kept as sent: `275.10` stays `275.10`. */
+/**
+ * True when the text is what its type promises. The text itself is kept as sent: `275.10` stays
+ * `275.10`.
+ */
 export function isOfType(type: ValueType, text: string): boolean {
   switch (type.name) {
     case 'text':

@@ -1,5 +1,6 @@
-// The meaning of an answer's status for the caller. The two tables of this file, of reads and of writes,
-// differ in one thing: after a write whose fate is not certain the caller may not simply try again.
+// The meaning of an answer's status for the caller. The two tables of this file, of reads and of
+// writes, differ in one thing: after a write whose fate is not certain the caller may not simply
+// try again.
 
 import {AccessError, FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import type {ErrorWords} from './error-words.ts';
@@ -10,7 +11,9 @@ import type {Load} from './learned-concurrency.ts';
 export interface Answer {
   readonly status: number;
   readonly body: Buffer;
-  /** The way in which the body is still packed, because it was recognised; empty where it is not. */
+  /**
+   * The way in which the body is still packed, because it was recognised; empty where it is not.
+   */
   readonly coding: string;
   readonly contentType: string | null;
   /** The `Date` header: the service's clock. */
@@ -22,7 +25,10 @@ export interface Answer {
   readonly ms: number;
 }
 
-/** The service answered, and knows no such record. An expected outcome, and evidence: its words are kept. */
+/**
+ * The service answered, and knows no such record. An expected outcome, and evidence: its words are
+ * kept.
+ */
 export interface Gone {
   readonly gone: true;
   readonly status: number;
@@ -49,9 +55,10 @@ const UNKNOWN_RECORD =
   /^Invalid (?:customer|job|employee|task|(?:customer |job )?note|time[ _-]entry)\.$/i;
 
 /**
- * True when the service says that there is no such record: 400 with its `Invalid job.`, or 404 or 410. A page of HTML
- * under these numbers is some proxy's, and proves nothing.
- * @see docs/service.md "Errors and headers"; docs/service.md "Deletes and identifiers"; docs/traps.md "Absence"
+ * True when the service says that there is no such record: 400 with its `Invalid job.`, or 404 or
+ * 410. A page of HTML under these numbers is some proxy's, and proves nothing.
+ * @see docs/service.md "Errors and headers"; docs/service.md "Deletes and identifiers";
+ *   docs/traps.md "Absence"
  */
 export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words'>): boolean {
   if (words.isHtml) return false;
@@ -61,7 +68,8 @@ export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words
 
 /**
  * The error for a read that was not answered with 200: its type says what to do next.
- * @param isProven - whether this address has given a good answer: a web page in its place then passes by itself
+ * @param isProven - whether this address has given a good answer: a web page in its place then
+ *   passes by itself
  */
 export function toReadError(refusal: Refusal, isProven = true): Error {
   const {thing, status, words, retryAfterMs} = refusal;
@@ -82,7 +90,10 @@ export function toReadError(refusal: Refusal, isProven = true): Error {
   );
 }
 
-/** A gateway, a firewall or a sign-in page answers for the service; or the address was never the API's. */
+/**
+ * A gateway, a firewall or a sign-in page answers for the service; or the address was never the
+ * API's.
+ */
 function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean): Error {
   const isMissing = status === 404 || status === 410;
   const what = isMissing
@@ -99,8 +110,9 @@ function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean):
 }
 
 /**
- * The error for a write that the service definitely refused; null when the answer proves nothing and the write is in
- * doubt. A 503 counts where the service itself says why: a gateway's does not know what became of the request.
+ * The error for a write that the service definitely refused; null when the answer proves nothing
+ * and the write is in doubt. A 503 counts where the service itself says why: a gateway's does not
+ * know what became of the request.
  * @see docs/traps.md "Answers that were lost"
  */
 export function toWriteError(refusal: Refusal): Error | null {

@@ -3,8 +3,8 @@ import {describeFailure} from './network-failure.ts';
 import {type Answer, isUnknownRecord, type Refusal, toWriteError} from './verdict.ts';
 
 /**
- * The outcome of a write. `refused` and `not-sent` are certain: nothing was written. `in-doubt` is not: the
- * caller finds out by reading, and never sends again blindly.
+ * The outcome of a write. `refused` and `not-sent` are certain: nothing was written. `in-doubt` is
+ * not: the caller finds out by reading, and never sends again blindly.
  * @see docs/traps.md "Answers that were lost"
  */
 export type WriteOutcome =
@@ -19,7 +19,10 @@ export interface Refused {
   readonly words: string;
   /** The service knows no such record. */
   readonly isGone: boolean;
-  /** Typed by what to do next: RecordError; FatalError for 401 and 403; RetryableError for 429 and 503. */
+  /**
+   * Typed by what to do next: RecordError; FatalError for 401 and 403; RetryableError for 429 and
+   * 503.
+   */
   readonly error: Error;
 }
 
@@ -42,7 +45,10 @@ export function judgeRefusal(refusal: Refusal): Refused | InDoubt {
   return {outcome: 'refused', status, words: words.text, isGone: isUnknownRecord(refusal), error};
 }
 
-/** The outcome of a write that got no whole answer. @param thing - the request, for the reason's text */
+/**
+ * The outcome of a write that got no whole answer. @param thing - the request, for the reason's
+ * text
+ */
 export function judgeFailure(thing: string, failure: ExchangeFailure): WriteOutcome {
   const reason = `${thing}: expected an answer, got ${describeFailure(failure)}`;
   return failure.isSent

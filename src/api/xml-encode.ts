@@ -18,19 +18,25 @@ export type FieldKind = 'text' | 'decimal' | 'integer' | 'boolean' | 'ids';
 /** The fields that a document may hold; any other is kept off the wire. */
 export type WritableFields = ReadonlyMap<string, FieldKind>;
 
-/** A field to write: its text, null to clear it, or ids for an array. Numbers and booleans come as text. */
+/**
+ * A field to write: its text, null to clear it, or ids for an array. Numbers and booleans come as
+ * text.
+ */
 export type FieldValue = string | null | readonly string[];
 
 export type Fields = Readonly<Record<string, FieldValue>>;
 
 /**
- * Writes the document of a create or update. Everything that reaches fast-xml-parser's builder was checked first: the
- * builder itself writes any tag name and any character it is given.
+ * Writes the document of a create or update. Everything that reaches fast-xml-parser's builder was
+ * checked first: the builder itself writes any tag name and any character it is given.
  * @param root - the resource; a note's text is `note` inside `note`
  * @param writable - the fields that may be written of it
- * @param fields - underscored names; in the order given. An absent field is left alone by the service, null clears it
- * @returns the document, UTF-8 when written to the wire. Line ends are sent as LF: every XML reader makes them so
- * @throws {RecordError} a field that may not be written, a text that is not of its field's kind, or a character that
+ * @param fields - underscored names; in the order given. An absent field is left alone by the
+ *   service, null clears it
+ * @returns the document, UTF-8 when written to the wire. Line ends are sent as LF: every XML reader
+ *   makes them so
+ * @throws {RecordError} a field that may not be written, a text that is not of its field's kind, or
+ *   a character that
  *   XML 1.0 does not have. It names the field and the character, never the text
  * @see docs/service.md "Endpoints"; docs/traps.md "The XML parser"
  */

@@ -1,7 +1,7 @@
 /**
- * How much of a document is taken. Beyond `valueLength` one record is refused, beyond any other limit the
- * document is. A parsed document must fit into the thread that reads pages, whose heap is 96 MB, and must not
- * keep other accounts waiting.
+ * How much of a document is taken. Beyond `valueLength` one record is refused, beyond any other
+ * limit the document is. A parsed document must fit into the thread that reads pages, whose heap is
+ * 96 MB, and must not keep other accounts waiting.
  */
 export interface Limits {
   readonly bytes: number;
@@ -13,15 +13,19 @@ export interface Limits {
   readonly attributesOfElement: number;
   /** `&amp;` and the like. */
   readonly references: number;
-  /** Flaws that stay where they are, such as a control character: each costs as much as a hundred good characters. */
+  /**
+   * Flaws that stay where they are, such as a control character: each costs as much as a hundred
+   * good characters.
+   */
   readonly flaws: number;
   /** Characters of one value. */
   readonly valueLength: number;
 }
 
 /**
- * Measured with a heap of 96 MB: documents of any kind up to these limits are read or refused; 500,000 elements of one
- * record, 3,000,000 references or 48 MB of two-byte text are not, and one string of 100 MB ends the whole process.
+ * Measured with a heap of 96 MB: documents of any kind up to these limits are read or refused;
+ * 500,000 elements of one record, 3,000,000 references or 48 MB of two-byte text are not, and one
+ * string of 100 MB ends the whole process.
  */
 export const DEFAULT_LIMITS: Limits = {
   bytes: 32_000_000,
@@ -35,7 +39,10 @@ export const DEFAULT_LIMITS: Limits = {
   valueLength: 1_048_576,
 };
 
-/** More than a limit that a right answer might exceed one day: a larger limit is a person's decision. */
+/**
+ * More than a limit that a right answer might exceed one day: a larger limit is a person's
+ * decision.
+ */
 export class TooMuch extends Error {
   override readonly name = 'TooMuch';
 

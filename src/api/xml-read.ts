@@ -1,6 +1,7 @@
-// The strict reader, and the judge of the quick one (quick-document.ts). A document is believed when it is whole: well-formed
-// to the closing tag of the root that was asked for, with nothing after it. Anything less is an error, never a shorter
-// list: rows would be missed by silence. One flaw inside one record spoils that record alone, and the rest goes on.
+// The strict reader, and the judge of the quick one (quick-document.ts). A document is believed
+// when it is whole: well-formed to the closing tag of the root that was asked for, with nothing
+// after it. Anything less is an error, never a shorter list: rows would be missed by silence. One
+// flaw inside one record spoils that record alone, and the rest goes on.
 
 import {SaxesParser} from 'saxes';
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
@@ -20,7 +21,9 @@ export interface ReadMeta {
   readonly thing?: string;
   readonly contentType?: string | null;
   readonly limits?: Partial<Limits>;
-  /** Notes the fields of every record with the types they were sent with, those of bad records too. */
+  /**
+   * Notes the fields of every record with the types they were sent with, those of bad records too.
+   */
   readonly seen?: SeenElements;
 }
 
@@ -34,11 +37,14 @@ export interface BadRecord {
 }
 
 /**
- * Reads a list in either dialect: `<jobs type="array">` or `<jobs>`, dashed or underscored, empty or not.
- * @returns the records in the order sent, values as text; records of one shape share one `names`. `bad` holds
+ * Reads a list in either dialect: `<jobs type="array">` or `<jobs>`, dashed or underscored, empty
+ * or not.
+ * @returns the records in the order sent, values as text; records of one shape share one `names`.
+ *   `bad` holds
  *   records that could not be taken: a value that its own `type` or `nil` contradicts, text mixed with
  *   elements, a character that XML forbids, an unknown entity, a value too long
- * @throws {RetryableError} the bytes are not a whole list of this name: the message says what came instead
+ * @throws {RetryableError} the bytes are not a whole list of this name: the message says what came
+ *   instead
  * @throws {FatalError} more records, elements or the like than the limit: a person must raise it
  * @see docs/traps.md "The XML parser"; docs/service.md "Envelopes"
  */
@@ -51,7 +57,8 @@ export function readList(
 }
 
 /**
- * Reads one record: `<job>` or, as the service answers for customers, `<customers>` with the fields right inside.
+ * Reads one record: `<job>` or, as the service answers for customers, `<customers>` with the fields
+ * right inside.
  * @throws {RetryableError} the bytes are not one whole record of this name
  * @throws {RecordError} they are, but one of its values cannot be taken
  * @see docs/service.md "Envelopes": a list says `type="array"`, a record does not
@@ -102,7 +109,8 @@ function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): Fie
   return checkSingle(found[0], {list, item});
 }
 
-// The documented dialect has no type="array": there a list shows itself by holding records under the plural.
+// The documented dialect has no type="array": there a list shows itself by holding records under
+// the plural.
 function checkSingle(record: FieldRecord | undefined, {list, item}: ElementNames): FieldRecord {
   if (record === undefined) throw new BadDocument('an element without fields');
   const isList = record.names.every(
@@ -121,11 +129,13 @@ interface Plan {
   take(value: Value, reason: string | null, slice: () => string): void;
 }
 
-// Written as closures over one parser: this is the hot path, and saxes calls its handlers with the parser as `this`.
+// Written as closures over one parser: this is the hot path, and saxes calls its handlers with the
+// parser as `this`.
 function parse(text: string, plan: Plan): void {
   refuseDoctype(text);
   checkReferences(text, plan.limits.references);
-  // Errors stand without line and column; version 1.0 is forced so that no declaration lets control characters in.
+  // Errors stand without line and column; version 1.0 is forced so that no declaration lets control
+  // characters in.
   const parser = new SaxesParser({
     position: false,
     forceXMLVersion: true,
@@ -237,7 +247,8 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
       );
     if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
     const got = `${error.message} (${body.length} bytes)`;
-    // The same answer would come again: rounds of tries only keep the reason from whoever can mend it.
+    // The same answer would come again: rounds of tries only keep the reason from whoever can mend
+    // it.
     if (error instanceof RefusedDocument || error instanceof UnknownEncoding)
       throw new FatalError(
         `${thing}: expected ${expected}, got ${got}; nothing of it was taken: whoever runs the service, or a proxy before it, must mend that`,

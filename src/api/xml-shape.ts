@@ -1,9 +1,15 @@
-// Records of one list nearly all have the same fields in the same order (docs/service.md "Names"), so their lists of names are
-// one and the same object: made once, compared by identity, and a hundred pushes per record saved.
+// Records of one list nearly all have the same fields in the same order (docs/service.md "Names"),
+// so their lists of names are one and the same object: made once, compared by identity, and a
+// hundred pushes per record saved.
 
-/** Beyond this many children an element is a list, not a record: its names are kept as they come. */
+/**
+ * Beyond this many children an element is a list, not a record: its names are kept as they come.
+ */
 const MAX_NAMES = 512;
-/** No name of a record is as long as this; a hostile server's would be kept for as long as its shape. */
+/**
+ * No name of a record is as long as this; a hostile server's would be kept for as long as its
+ * shape.
+ */
 export const MAX_NAME_LENGTH = 1_000;
 /** A hostile server can send ever new names; then we start over instead of growing. */
 const MAX_SHAPES = 8_192;
@@ -33,7 +39,8 @@ export function startShape(): Shape {
 }
 
 /**
- * The shape after one more child; null when it has too many for a record, or a name too long for one.
+ * The shape after one more child; null when it has too many for a record, or a name too long for
+ * one.
  * @param raw - the name as sent, dashes and all
  */
 export function extendShape(shape: Shape, raw: string): Shape | null {
@@ -47,7 +54,10 @@ export function namesOf(shape: Shape): readonly string[] {
   return shape.names;
 }
 
-/** The specification's spelling of a name: the service answers with dashes, the documented dialect with underscores. */
+/**
+ * The specification's spelling of a name: the service answers with dashes, the documented dialect
+ * with underscores.
+ */
 export function toUnderscored(raw: string): string {
   return raw.replaceAll('-', '_');
 }

@@ -1,6 +1,7 @@
-// Bytes that are not UTF-8 spoil the record that holds them, and no other. A page is cut at its record tags,
-// which are ASCII: no byte of a character beyond ASCII is one of theirs, whole or broken. A page that the cut
-// does not understand, or whose own frame is broken, is an error as before.
+// Bytes that are not UTF-8 spoil the record that holds them, and no other. A page is cut at its
+// record tags, which are ASCII: no byte of a character beyond ASCII is one of theirs, whole or
+// broken. A page that the cut does not understand, or whose own frame is broken, is an error as
+// before.
 
 import {isUtf8} from 'node:buffer';
 import {RecordError, RetryableError} from '../core/errors.ts';
@@ -23,7 +24,8 @@ export interface RecordSink {
 }
 
 /**
- * Reads a list as `readList` does; records with bytes that are not UTF-8 are among the bad ones, their fields not noted.
+ * Reads a list as `readList` does; records with bytes that are not UTF-8 are among the bad ones,
+ * their fields not noted.
  * @throws {RetryableError | FatalError} as `readList` does
  */
 export function readListApart(

@@ -1,5 +1,5 @@
-// Values that came back from the service with another meaning than they were sent with, and the changes held
-// for them.
+// Values that came back from the service with another meaning than they were sent with, and the
+// changes held for them.
 
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -22,8 +22,8 @@ const keptColumns = ['field', 'kind', 'sent', 'got', 'is_stop', 'looked_at', 'lo
 export type KeptAlteration = ReadRow<Row, (typeof keptColumns)[number]>;
 
 /**
- * Keeps alterations. The first of a kind in its account stops further changes of that kind until a person has
- * looked.
+ * Keeps alterations. The first of a kind in its account stops further changes of that kind until a
+ * person has looked.
  * @returns the kinds that are stopped
  */
 export async function keepAlterations(
@@ -44,8 +44,8 @@ export async function keepAlterations(
 }
 
 /**
- * Holds a change until a person has looked at an alteration of one kind of value. Where a person has just
- * looked, the change is due again.
+ * Holds a change until a person has looked at an alteration of one kind of value. Where a person
+ * has just looked, the change is due again.
  */
 export async function holdForKind(
   db: Queryable,

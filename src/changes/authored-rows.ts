@@ -20,8 +20,8 @@ export async function lockRows(
 }
 
 /**
- * Gives a row the number that the service gave its record. A sweep may have met the record first: its row makes room,
- * for this one has been known by its row_id all along.
+ * Gives a row the number that the service gave its record. A sweep may have met the record first:
+ * its row makes room, for this one has been known by its row_id all along.
  * @param key - the column of the number
  */
 export async function giveNumber(
@@ -55,7 +55,9 @@ export interface AssignedJob {
   readonly isNew: boolean;
 }
 
-/** Lets the rows of jobs' assignments be written over: the changes of them have reached the service. */
+/**
+ * Lets the rows of jobs' assignments be written over: the changes of them have reached the service.
+ */
 export async function settleAssignments(
   client: pg.ClientBase,
   jobs: readonly AssignedJob[],
@@ -73,9 +75,9 @@ export async function settleAssignments(
 }
 
 /**
- * Gives the assignments of new jobs the number of their job. Their rows stay the same: an author who removes
- * one at this moment must find it. Rows of the same assignments from a sweep make room, and so do rows
- * assigned twice.
+ * Gives the assignments of new jobs the number of their job. Their rows stay the same: an author
+ * who removes one at this moment must find it. Rows of the same assignments from a sweep make room,
+ * and so do rows assigned twice.
  */
 async function numberAssignments(
   client: pg.ClientBase,
@@ -104,8 +106,8 @@ async function numberAssignments(
 }
 
 /**
- * Notes which change took employees off their jobs, once the service's record is loaded: a record that was
- * read before does not bring them back.
+ * Notes which change took employees off their jobs, once the service's record is loaded: a record
+ * that was read before does not bring them back.
  */
 export async function stampUnassigned(
   client: pg.ClientBase,
@@ -122,7 +124,9 @@ export async function stampUnassigned(
   );
 }
 
-/** Marks a row deleted, and the rows that it owns: the service has deleted the record by our change. */
+/**
+ * Marks a row deleted, and the rows that it owns: the service has deleted the record by our change.
+ */
 export async function markDeleted(
   client: pg.ClientBase,
   table: MirrorTable,
@@ -147,7 +151,10 @@ export async function markDeleted(
     );
 }
 
-/** A record as a document of the service showed it; both moments are by the service's clock, null where it does not say. */
+/**
+ * A record as a document of the service showed it; both moments are by the service's clock, null
+ * where it does not say.
+ */
 export interface Appearance {
   readonly number: string;
   readonly createdAt: string | null;
@@ -160,7 +167,8 @@ const clocksOfOneService = "interval '2 minutes'";
 /**
  * Tells which of some records a create cannot have made, and which it hardly can have:
  * - known: their rows were here before it was sent, or another create has made them;
- * - older: in the document that showed them they were older than the time since the create was sent. The
+ * - older: in the document that showed them they were older than the time since the create was
+ *   sent. The
  *   service's moments are compared with the service's, and that time is measured here: no difference of
  *   clocks counts.
  */

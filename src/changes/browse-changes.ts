@@ -20,8 +20,8 @@ export function isPlace(text: string): boolean {
 }
 
 /**
- * Lists changes: first those that need a person, the most urgent first; then the others that are not over, the oldest
- * first; then the rest, the latest first.
+ * Lists changes: first those that need a person, the most urgent first; then the others that are
+ * not over, the oldest first; then the rest, the latest first.
  * @param after - the place of the last change of the page before; null for the first page
  */
 export async function browseChanges(

@@ -22,7 +22,10 @@ export type Lateness =
   | 'rejected'
   | 'held';
 
-/** Changes of one account that need a person, for one reason; those of a batch together where they are many. */
+/**
+ * Changes of one account that need a person, for one reason; those of a batch together where they
+ * are many.
+ */
 export interface LateChanges {
   readonly accountId: string;
   readonly lateness: Lateness;
@@ -39,9 +42,14 @@ export interface LateChanges {
 const untakenAfter = "interval '15 minutes'";
 const inDoubtAfter = "interval '1 hour'";
 const heldAfter = "interval '7 days'";
-/** A refusal is news for so long; longer where another change waits for the one that was refused. */
+/**
+ * A refusal is news for so long; longer where another change waits for the one that was refused.
+ */
 const rejectedFor = "interval '7 days'";
-/** A value that the service altered is news for as long; longer where further changes are held for it. */
+/**
+ * A value that the service altered is news for as long; longer where further changes are held for
+ * it.
+ */
 const alteredFor = "interval '7 days'";
 
 /** A person who is told of a hundred changes looks at the list. */
@@ -143,17 +151,19 @@ export async function countChanges(
 /**
  * Finds the changes that need a person, the most urgent first:
  * - a conflict;
- * - a refusal of the last seven days, or an older one where another change waits for it, unless a later
+ * - a refusal of the last seven days, or an older one where another change waits for it, unless a
+ *   later
  *   change of the same record came after it;
- * - an alteration of the last seven days, or an older one where other changes are held for it, until it is
+ * - an alteration of the last seven days, or an older one where other changes are held for it,
+ *   until it is
  *   accepted;
  * - a change that was sent more than an hour ago and is still in doubt;
- * - a change that has been due for 15 minutes without being taken up, or has failed again and again for as
+ * - a change that has been due for 15 minutes without being taken up, or has failed again and again
+ *   for as
  *   long;
- * - a change that has been held for more than seven days.
- * A waiting change is reported under the change that blocks it. Changes of an account that is not active are
- * not taken up: that is a matter of the account.
- * Many changes of one batch are one entry, which names it.
+ * - a change that has been held for more than seven days. A waiting change is reported under the
+ *   change that blocks it. Changes of an account that is not active are not taken up: that is a
+ *   matter of the account. Many changes of one batch are one entry, which names it.
  */
 export async function listLateChanges(
   db: Queryable,
@@ -180,8 +190,8 @@ export interface LateChange extends LateChanges {
 }
 
 /**
- * The same changes one by one, the oldest of each account and reason; those beyond the hundredth are one entry,
- * and so are many of one batch.
+ * The same changes one by one, the oldest of each account and reason; those beyond the hundredth
+ * are one entry, and so are many of one batch.
  */
 export async function listLateChangesSingly(
   db: Queryable,

@@ -1,4 +1,5 @@
-// Everything that is told of one change where there is room for it, and what a person can do about it.
+// Everything that is told of one change where there is room for it, and what a person can do about
+// it.
 
 import type {Account} from '../accounts/accounts.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -16,7 +17,10 @@ import {judgeDecision} from './judge-decision.ts';
 
 export interface ChangeInFull extends ChangeStory {
   readonly sides: readonly FieldSides[];
-  /** The record at the service that it belongs to: of a note its customer or job. Null while that has no number. */
+  /**
+   * The record at the service that it belongs to: of a note its customer or job. Null while that
+   * has no number.
+   */
   readonly record: {readonly stream: string; readonly number: string} | null;
   /** The decisions that are open. */
   readonly verbs: readonly Exclude<Verb, 'resolve'>[];

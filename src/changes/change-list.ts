@@ -1,4 +1,5 @@
-// The changes as a list, a page at a time: each with its next step, and how many there are by state.
+// The changes as a list, a page at a time: each with its next step, and how many there are by
+// state.
 
 import type {Account} from '../accounts/accounts.ts';
 import type {Queryable} from '../postgres/database.ts';

@@ -43,8 +43,8 @@ export type FieldConflict = ReadRow<
 >;
 
 /**
- * Lists changes: first those that are not over, a conflict before the rest and the oldest first; then the others, the
- * latest first.
+ * Lists changes: first those that are not over, a conflict before the rest and the oldest first;
+ * then the others, the latest first.
  */
 export async function listChanges(db: Queryable, wanted: Wanted, limit: number): Promise<Change[]> {
   const {rows} = await db.query<Change>(
@@ -112,7 +112,9 @@ export async function countLatestSettled(
   return rows;
 }
 
-/** Changes to be sent and held ones, in the order of their making. @param after - number of a change */
+/**
+ * Changes to be sent and held ones, in the order of their making. @param after - number of a change
+ */
 export async function listUnsent(
   db: Queryable,
   {
@@ -131,7 +133,8 @@ export async function listUnsent(
 }
 
 /**
- * Changes that a person must decide, that stop others, or were refused or altered since: the oldest first.
+ * Changes that a person must decide, that stop others, or were refused or altered since: the oldest
+ * first.
  */
 export async function listNeedy(
   db: Queryable,
@@ -209,7 +212,10 @@ const wishColumns = ['change_id', 'operation', 'fields', 'base', 'state', 'reque
 /** An open change of a record, as far as `explain` tells it. */
 export type OpenWish = ReadRow<typeof changes.$inferSelect, (typeof wishColumns)[number]>;
 
-/** The changes of a row that are not over, the first first; the base of each is what the service held when a conflict was seen. */
+/**
+ * The changes of a row that are not over, the first first; the base of each is what the service
+ * held when a conflict was seen.
+ */
 export async function listOpenWishes(
   db: Queryable,
   {table, rowId}: {readonly table: string; readonly rowId: string},

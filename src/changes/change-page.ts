@@ -4,8 +4,8 @@ import type {Change} from './change.ts';
 type Standing = Pick<Change, 'state' | 'result'> & Partial<Pick<Change, 'heldFor' | 'failures'>>;
 
 /**
- * `A11` of a change in conflict: the page with cause and mend, that of the alert which tells of the same when it lasts. Null where
- * nothing has to be mended.
+ * `A11` of a change in conflict: the page with cause and mend, that of the alert which tells of the
+ * same when it lasts. Null where nothing has to be mended.
  */
 export function pageOfChange(change: Standing): string | null {
   const cause = causeOfChange(change);

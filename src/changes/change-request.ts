@@ -31,8 +31,8 @@ export const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) 
 );
 
 /**
- * The requests for changes, in their order. An update is sent without the fields that the service holds
- * already: these are known once the record is read, just before the sending.
+ * The requests for changes, in their order. An update is sent without the fields that the service
+ * holds already: these are known once the record is read, just before the sending.
  */
 export async function planRequests(
   db: Queryable,

@@ -1,5 +1,5 @@
-// The values of a change side by side: what was before it, what is wanted, what the row holds now, and what the service held
-// when it was last read.
+// The values of a change side by side: what was before it, what is wanted, what the row holds now,
+// and what the service held when it was last read.
 
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import type {KeptAlteration} from './alterations.ts';
@@ -13,7 +13,10 @@ export interface FieldSides {
   readonly wanted?: ChangeValue;
   readonly row?: ChangeValue;
   readonly service?: ChangeValue;
-  /** How the service's value is known, or became the one that counts; null where there is nothing to tell. */
+  /**
+   * How the service's value is known, or became the one that counts; null where there is nothing to
+   * tell.
+   */
   readonly note: string | null;
   /** Both sides changed it, and nobody has decided. */
   readonly isFought: boolean;

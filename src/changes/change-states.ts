@@ -1,4 +1,7 @@
-/** The states of a change that is not over; the column `is_open` of sync.changes is made from this list. */
+/**
+ * The states of a change that is not over; the column `is_open` of sync.changes is made from this
+ * list.
+ */
 export const openStates = ['held', 'pending', 'sending', 'in_doubt', 'conflict'] as const;
 export const settledStates = ['done', 'rejected', 'cancelled'] as const;
 export const changeStates = [...openStates, ...settledStates] as const;

@@ -3,7 +3,10 @@ import type {ChangeValue} from '../rows/change-values.ts';
 import type {Change} from './change.ts';
 import type {ChangeState} from './change-states.ts';
 
-/** `update customers 4711`; of a record without a number its key at the ERP, or its row: `create jobs (ERP-77)`, `create jobs, row 5`. */
+/**
+ * `update customers 4711`; of a record without a number its key at the ERP, or its row:
+ * `create jobs (ERP-77)`, `create jobs, row 5`.
+ */
 export function nameChange({
   operation,
   table,
@@ -43,7 +46,10 @@ export function tellWhy(change: Pick<Change, 'state' | 'reason' | 'result' | 'wa
   return tellReason(change);
 }
 
-/** `change 12 is pending: a worker sends it, or fieldmirror push` @param state - the one that a decision has led to */
+/**
+ * `change 12 is pending: a worker sends it, or fieldmirror push` @param state - the one that a
+ * decision has led to
+ */
 export function tellDecided(changeId: string, state: ChangeState): string {
   return `change ${changeId} is ${nameState(state)}${tellAfter(state)}`;
 }

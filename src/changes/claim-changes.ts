@@ -1,5 +1,5 @@
-// Claims on changes, by the database's clock. A change whose worker was lost while sending it may have
-// arrived: it is in doubt for every later worker.
+// Claims on changes, by the database's clock. A change whose worker was lost while sending it may
+// have arrived: it is in doubt for every later worker.
 
 import type {Queryable} from '../postgres/database.ts';
 import {type RecentWrite, recentWrites} from '../rows/recent-writes.ts';
@@ -14,34 +14,42 @@ export interface ClaimedChange extends Change {
   /** Version of the account's row: it differs once the account was written since. */
   readonly accountVersion: string;
   /**
-   * How long ago its latest request ended, or its worker was lost, in milliseconds by the database's clock: from
-   * then on no request leaves, though one may still arrive. Null when none was sent.
+   * How long ago its latest request ended, or its worker was lost, in milliseconds by the
+   * database's clock: from then on no request leaves, though one may still arrive. Null when none
+   * was sent.
    */
   readonly requestEndedAgoMs: number | null;
   /**
-   * How long ago the latest request of another update or delete of the record ended that was sent twice or more, in milliseconds:
-   * one of its requests was lost, and may arrive yet. Null when there is none.
+   * How long ago the latest request of another update or delete of the record ended that was sent
+   * twice or more, in milliseconds: one of its requests was lost, and may arrive yet. Null when
+   * there is none.
    */
   readonly sentAgainAgoMs: number | null;
   /** Kinds of values that the service altered, and that no person has looked at yet. */
   readonly stoppedKinds: readonly string[];
-  /** True where the service has answered that it wrote the change; the record is still to be read back. */
+  /**
+   * True where the service has answered that it wrote the change; the record is still to be read
+   * back.
+   */
   readonly isWritten: boolean;
-  /** Earlier changes of the same row that were done a short while ago, in their order: a reading may be older than they are. */
+  /**
+   * Earlier changes of the same row that were done a short while ago, in their order: a reading may
+   * be older than they are.
+   */
   readonly recentWrites: readonly RecentWrite[];
 }
 
 /**
- * SQL that ends the open attempts of the changes which the query above it has put in doubt, `doubted (change_id, reason)`:
- * from now on no request of theirs leaves.
+ * SQL that ends the open attempts of the changes which the query above it has put in doubt,
+ * `doubted (change_id, reason)`: from now on no request of theirs leaves.
  */
 export const endDoubted = `
   UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = doubted.reason
     FROM doubted WHERE attempt.change_id = doubted.change_id AND ended_at IS NULL`;
 
 /**
- * As SQL, when the last request of a change that was sent can have left: rather its end than its noting, for it may have waited
- * long for its turn.
+ * As SQL, when the last request of a change that was sent can have left: rather its end than its
+ * noting, for it may have waited long for its turn.
  * @param change - the alias of sync.changes in the query
  */
 const lastRequestEnd = (change: string) =>
@@ -51,7 +59,8 @@ const lastRequestEnd = (change: string) =>
 export type ChangeClaim = Pick<Change, 'changeId' | 'fence'>;
 
 /**
- * Takes up changes of an active account that are due, the longest due first. One that waits for another is not due.
+ * Takes up changes of an active account that are due, the longest due first. One that waits for
+ * another is not due.
  * @param limit - how many at most
  */
 export async function claimChanges(
@@ -91,7 +100,10 @@ export async function claimChanges(
 /** The changes of an account that processes have in hand. */
 export interface HeldChanges {
   readonly count: number;
-  /** Until the last of their leases ends, unless it is renewed; 0 where there is none. By the database's clock. */
+  /**
+   * Until the last of their leases ends, unless it is renewed; 0 where there is none. By the
+   * database's clock.
+   */
   readonly leaseMs: number;
 }
 
@@ -112,9 +124,9 @@ export interface DueAccount {
 }
 
 /**
- * Accounts that have changes to carry now. The query runs every few seconds. Its order, which an EXISTS would
- * not keep, leads to the index; without it Postgres reads the whole table where many changes wait and few are
- * due.
+ * Accounts that have changes to carry now. The query runs every few seconds. Its order, which an
+ * EXISTS would not keep, leads to the index; without it Postgres reads the whole table where many
+ * changes wait and few are due.
  */
 export async function listAccountsWithDueChanges(
   db: Queryable,
@@ -149,7 +161,10 @@ export async function renewClaims(
   return claims.map(({changeId, fence}) => renewed.get(changeId) === fence);
 }
 
-/** A request may leave until the lease of its worker runs out: only then does the time begin in which it may arrive. */
+/**
+ * A request may leave until the lease of its worker runs out: only then does the time begin in
+ * which it may arrive.
+ */
 async function doubtLost(db: Queryable, accountId: string): Promise<void> {
   await db.query(
     `WITH doubted AS (

@@ -31,8 +31,8 @@ export interface KnownSubject<N extends string | null = string> {
 }
 
 /**
- * The subject of a request: every number that its path has. A request that is only shown may lack numbers
- * that the service has not given yet; one that is sent cannot.
+ * The subject of a request: every number that its path has. A request that is only shown may lack
+ * numbers that the service has not given yet; one that is sent cannot.
  */
 export type Subject<N extends string | null = string> = NewSubject<N> | KnownSubject<N>;
 
@@ -70,7 +70,10 @@ export function composeRequest(
   return {method: subject.operation === 'create' ? 'POST' : 'PUT', path, body};
 }
 
-/** The parent whose number the path of a request has beside the record's own; null where it has none. */
+/**
+ * The parent whose number the path of a request has beside the record's own; null where it has
+ * none.
+ */
 export function parentInPath(
   {parent, isNested}: Writes,
   operation: ChangeOperation,
@@ -86,7 +89,8 @@ export function pathOf({list}: Writes, subject: Subject<string | null>): string 
 }
 
 /**
- * The fields in the order of the table's declaration, so that the same change is always the same document.
+ * The fields in the order of the table's declaration, so that the same change is always the same
+ * document.
  */
 function encodeFields({table, timeShape}: Writes, fields: ChangeValues, timeZone: string): Fields {
   const encoded: Record<string, ChangeValue> = {};

@@ -11,7 +11,10 @@ export type KeptConflict = ReadRow<
   'field' | 'base_value' | 'warehouse_value' | 'service_value' | 'rule' | 'winner'
 >;
 
-/** Keeps both values of every field that both sides changed, in place of the conflicts still undecided. */
+/**
+ * Keeps both values of every field that both sides changed, in place of the conflicts still
+ * undecided.
+ */
 export async function keepConflicts(
   client: pg.ClientBase,
   {changeId}: ChangeClaim,

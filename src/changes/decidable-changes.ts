@@ -42,7 +42,10 @@ export async function readDecidable(
   return rows;
 }
 
-/** The changes that are asked for, without those that are over and ask for nothing; the oldest first. */
+/**
+ * The changes that are asked for, without those that are over and ask for nothing; the oldest
+ * first.
+ */
 export async function listDecidable(
   db: Queryable,
   wanted: Wanted,
@@ -61,7 +64,10 @@ export async function listDecidable(
   return rows;
 }
 
-/** Numbers of the changes that are asked for and can have left something to take back; what takes others back is none of them. */
+/**
+ * Numbers of the changes that are asked for and can have left something to take back; what takes
+ * others back is none of them.
+ */
 export async function listUndoable(
   db: Queryable,
   wanted: Wanted,

@@ -1,4 +1,5 @@
-// A person's decisions about changes: functions of the warehouse carry them out, which may be called in SQL as well.
+// A person's decisions about changes: functions of the warehouse carry them out, which may be
+// called in SQL as well.
 
 import type {Queryable} from '../postgres/database.ts';
 import type {ChangeState} from './change-states.ts';
@@ -9,7 +10,10 @@ export type Verb = (typeof verbs)[number];
 /** A decision about a change. */
 export interface Deciding {
   readonly verb: Verb;
-  /** The reason of `cancel`; the decision of `resolve`: `service`, `warehouse`, `resend`, or the number of a record. */
+  /**
+   * The reason of `cancel`; the decision of `resolve`: `service`, `warehouse`, `resend`, or the
+   * number of a record.
+   */
   readonly given?: string | null;
 }
 
@@ -27,7 +31,8 @@ export type Side = 'service' | 'warehouse';
 /**
  * Decides one change.
  * @returns its state
- * @throws {pg.DatabaseError} there is none of that number, or it is not open to this: the words say what it is now
+ * @throws {pg.DatabaseError} there is none of that number, or it is not open to this: the words say
+ *   what it is now
  */
 export async function decideChange(
   db: Queryable,
@@ -58,7 +63,10 @@ export async function resolveFields(
   ]);
 }
 
-/** Decides many changes alike, each by itself: one that cannot be decided so holds up none of the others. */
+/**
+ * Decides many changes alike, each by itself: one that cannot be decided so holds up none of the
+ * others.
+ */
 export async function decideChanges(
   db: Queryable,
   changeIds: readonly string[],

@@ -6,7 +6,10 @@ import type {DecidedChange} from './decide-changes.ts';
 import {type ChangeGroup, groupChanges} from './preview-decision.ts';
 import {listRefusals} from './refusals.ts';
 
-/** `9,990 changes are held.` and then `10 could not be decided so: expected pending to hold it, got done (change 3, 4, 5 and 7 more).` */
+/**
+ * `9,990 changes are held.` and then
+ * `10 could not be decided so: expected pending to hold it, got done (change 3, 4, 5 and 7 more).`
+ */
 export function tellMany(decided: readonly DecidedChange[]): {
   readonly done: string;
   readonly left: string;

@@ -1,5 +1,5 @@
-// Whether a decision is open to a change, before anybody takes it. The functions of the warehouse have the last word: a test
-// compares the two for every state.
+// Whether a decision is open to a change, before anybody takes it. The functions of the warehouse
+// have the last word: a test compares the two for every state.
 
 import type {ChangeState} from './change-states.ts';
 import type {DecidableChange} from './decidable-changes.ts';
@@ -20,7 +20,10 @@ const rules: Readonly<Record<Verb, Rule>> = {
   resolve: {states: ['conflict'], aim: 'resolve it'},
 };
 
-/** @returns null where the change can be decided so; else why it cannot, in the words of the warehouse */
+/**
+ * @returns null where the change can be decided so; else why it cannot, in the words of the
+ * warehouse
+ */
 export function judgeDecision(change: DecidableChange, deciding: Deciding): string | null {
   const {states, aim} = rules[deciding.verb];
   const {state, isTaken} = change;

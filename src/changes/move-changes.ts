@@ -1,6 +1,7 @@
-// The steps of a change. Each is one statement or a part of the caller's transaction, and needs a claim that
-// holds. The steps follow the drawing in transitions.ts; the database refuses any other. The warehouse row is
-// locked before its changes, here as in the triggers, so that there is no deadlock.
+// The steps of a change. Each is one statement or a part of the caller's transaction, and needs a
+// claim that holds. The steps follow the drawing in transitions.ts; the database refuses any other.
+// The warehouse row is locked before its changes, here as in the triggers, so that there is no
+// deadlock.
 
 import type pg from 'pg';
 import {RetryableError} from '../core/errors.ts';
@@ -30,7 +31,10 @@ export interface Narrowed {
 /** A request that is about to be sent. */
 export interface Sending extends SentRequest {
   readonly claim: ChangeClaim;
-  /** When the record under the request was asked for, by the database's clock; null where none was read. */
+  /**
+   * When the record under the request was asked for, by the database's clock; null where none was
+   * read.
+   */
   readonly readAt: string | null;
   readonly narrowed: Narrowed | null;
   readonly conflicts: readonly KeptConflict[];
@@ -47,7 +51,8 @@ export interface Begun {
 
 /**
  * Notes that requests are about to be sent; commit before the first byte of any of them.
- * @returns for each the attempt noted; null for a change that is no longer ours, whose account is paused, or that bears a
+ * @returns for each the attempt noted; null for a change that is no longer ours, whose account is
+ *   paused, or that bears a
  *   kind of value that was stopped
  * @throws a violation of `onItsWay`: a create with the same content is on its way already
  */
@@ -89,8 +94,8 @@ export async function beginSending(
   RETURNING change_id AS "changeId", fence, attempt_id AS "attemptId", started_at AS "startedAt"`,
     [JSON.stringify(wanted)],
   );
-  // After a sleep a process may have lost a change to itself: both of its claims are here, and one is fenced
-  // off.
+  // After a sleep a process may have lost a change to itself: both of its claims are here, and one
+  // is fenced off.
   const begun = new Map(rows.map((row) => [nameClaim(row), row]));
   for (const {claim, conflicts} of sendings)
     if (begun.has(nameClaim(claim))) await keepConflicts(client, claim, conflicts);
@@ -112,8 +117,8 @@ export async function endAttempt(db: Queryable, attemptId: string, end: AttemptE
 }
 
 /**
- * Gives a change back, to be sent after a while. The service certainly wrote nothing of it, so it counts as
- * not sent. Where an earlier request may still arrive, the change stays in doubt.
+ * Gives a change back, to be sent after a while. The service certainly wrote nothing of it, so it
+ * counts as not sent. Where an earlier request may still arrive, the change stays in doubt.
  */
 export async function postponeChange(
   db: Queryable,
@@ -157,7 +162,9 @@ export async function giveBackChange(
   return held.state;
 }
 
-/** Puts a change in doubt: its request may or may not have arrived, and is looked for after a while. */
+/**
+ * Puts a change in doubt: its request may or may not have arrived, and is looked for after a while.
+ */
 export async function doubtChange(
   db: Queryable,
   claim: ChangeClaim,
@@ -229,10 +236,10 @@ export interface FinishedClaim {
 }
 
 /**
- * Finishes changes: they are done. Changes that waited for them go on. Later changes of the same records get
- * the finished fields' values at the service as their base. Of other fields they keep the base that they had,
- * for the service may have changed those meanwhile. The caller holds the locks of the rows, and loads the
- * service's record after this.
+ * Finishes changes: they are done. Changes that waited for them go on. Later changes of the same
+ * records get the finished fields' values at the service as their base. Of other fields they keep
+ * the base that they had, for the service may have changed those meanwhile. The caller holds the
+ * locks of the rows, and loads the service's record after this.
  * @throws {RetryableError} one of them is no longer ours: roll all of it back
  */
 export async function finishChanges(

@@ -12,9 +12,10 @@ export interface MovingChanges {
 }
 
 /**
- * Counts the changes that go on by themselves, by account; an account without any is left out. Changes are carried in the order
- * in which they were made, so those that ended just now stand around the oldest that is due: they are found there by the
- * primary key, for the table may hold years of changes.
+ * Counts the changes that go on by themselves, by account; an account without any is left out.
+ * Changes are carried in the order in which they were made, so those that ended just now stand
+ * around the oldest that is due: they are found there by the primary key, for the table may hold
+ * years of changes.
  */
 export async function countMovingChanges(
   db: Queryable,

@@ -1,4 +1,5 @@
-// What a decision about many changes would do, before it is made: to how many, of which kinds, and why not to the others.
+// What a decision about many changes would do, before it is made: to how many, of which kinds, and
+// why not to the others.
 
 import {writeNumbers} from '../core/number-ranges.ts';
 import {nameState} from './change-words.ts';

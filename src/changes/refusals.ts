@@ -1,6 +1,9 @@
 import type {DecidedChange} from './decide-changes.ts';
 
-/** More of these would make a group of each: a change that was taken back before is told by number as long as they are few. */
+/**
+ * More of these would make a group of each: a change that was taken back before is told by number
+ * as long as they are few.
+ */
 const fewUndoings = 3;
 const undoneBefore = /^change \d+ takes it back already$/;
 
@@ -9,7 +12,10 @@ interface Refusal {
   readonly what: string;
 }
 
-/** Refusals without the number of the change before each, so that those that say the same are one group. */
+/**
+ * Refusals without the number of the change before each, so that those that say the same are one
+ * group.
+ */
 export function listRefusals(
   decided: readonly Pick<DecidedChange, 'changeId' | 'refusal'>[],
 ): Refusal[] {

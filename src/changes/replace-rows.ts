@@ -1,6 +1,9 @@
 import type pg from 'pg';
 
-/** Brings a table in line with the code: its rows are these and no others. @param rows - values by column */
+/**
+ * Brings a table in line with the code: its rows are these and no others. @param rows - values by
+ * column
+ */
 export async function replaceRows(
   client: pg.ClientBase,
   table: 'sync.captured_tables' | 'sync.change_transitions',

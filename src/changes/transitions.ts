@@ -1,6 +1,6 @@
-// The life of a change, drawn once: which state follows which, and why. sync.change_transitions holds the
-// drawing, and a trigger of sync.changes refuses any other step, to a worker, a verb in SQL and the owner
-// alike.
+// The life of a change, drawn once: which state follows which, and why. sync.change_transitions
+// holds the drawing, and a trigger of sync.changes refuses any other step, to a worker, a verb in
+// SQL and the owner alike.
 
 import type pg from 'pg';
 import type {ChangeState} from './change-states.ts';

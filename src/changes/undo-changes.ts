@@ -6,7 +6,10 @@ import {longestBatch} from './change-states.ts';
 /** What became of one change that was to be taken back. */
 export interface UndoneChange {
   readonly changeId: string;
-  /** `cancelled`: it was not sent, and is given up; `held`: another change takes it back, and is held; null: nothing was done. */
+  /**
+   * `cancelled`: it was not sent, and is given up; `held`: another change takes it back, and is
+   * held; null: nothing was done.
+   */
   readonly outcome: 'cancelled' | 'held' | null;
   /** The change that takes it back. */
   readonly undoId: string | null;
@@ -20,8 +23,8 @@ export interface UndoneChange {
 const atOnce = 250;
 
 /**
- * Takes changes back, the latest first, each by itself, within the rights of the session. In a transaction all of it is there,
- * or none.
+ * Takes changes back, the latest first, each by itself, within the rights of the session. In a
+ * transaction all of it is there, or none.
  * @param changeIds - ascending
  * @param batch - the name of the changes made
  * @param onProgress - hears how many are looked at, as long as more follow
@@ -47,7 +50,10 @@ export async function undoChanges(
   return undone.toReversed();
 }
 
-/** The name of what takes changes back, by the name of the batch or else by the moment: `undo of import 4711`. */
+/**
+ * The name of what takes changes back, by the name of the batch or else by the moment:
+ * `undo of import 4711`.
+ */
 export function nameUndo(batch: string | null, now: Date): string {
   return `undo of ${batch ?? now.toISOString().slice(0, 19).replace('T', ' ')}`.slice(
     0,

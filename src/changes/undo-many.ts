@@ -33,7 +33,10 @@ const rolledBack = new Error('a preview is rolled back');
 /** A preview keeps rows locked: it waits for those of others only so long, at each. */
 const previewLockTimeout = '100ms';
 
-/** Takes changes back in the caller's transaction: all of it is there, or none. @param changeIds - ascending */
+/**
+ * Takes changes back in the caller's transaction: all of it is there, or none. @param changeIds -
+ * ascending
+ */
 export async function undoMany(
   client: pg.ClientBase,
   changeIds: readonly string[],
@@ -55,8 +58,10 @@ export async function undoMany(
 }
 
 /**
- * What `undoMany` would do, with the requests of the changes that it would make. Rows are locked for as long as it takes.
- * @param options - of how many changes made the requests are planned, from the first on; all when it is left out
+ * What `undoMany` would do, with the requests of the changes that it would make. Rows are locked
+ * for as long as it takes.
+ * @param options - of how many changes made the requests are planned, from the first on; all when
+ *   it is left out
  */
 export async function previewUndo(
   pool: pg.Pool,

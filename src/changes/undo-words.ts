@@ -2,7 +2,9 @@ import {formatNumber} from '../core/format.ts';
 import {tellGroup} from './decided-words.ts';
 import type {Undo} from './undo-many.ts';
 
-/** `200 changes were not sent, and are given up. 300 are taken back by 300 changes, held until released. 1 was left: name: changed since (change 3).` */
+/**
+ * `200 changes were not sent, and are given up. 300 are taken back by 300 changes, held until released. 1 was left: name: changed since (change 3).`
+ */
 export function tellUndo({cancelledCount, undoneCount, made, left}: Undo): string {
   const leftCount = left.reduce((total, {count}) => total + count, 0);
   const told = [

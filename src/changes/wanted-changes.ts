@@ -1,4 +1,5 @@
-// The conditions by which a person asks for changes, in the console, in a terminal and over HTTP alike.
+// The conditions by which a person asks for changes, in the console, in a terminal and over HTTP
+// alike.
 
 import {latenesses, selectLate} from './change-health.ts';
 import type {ChangeState} from './change-states.ts';
@@ -36,7 +37,10 @@ export const isWanted = `account_id = ANY ($1)
   AND ($5::interval IS NULL OR requested_at >= now() - $5::interval) AND ($6::interval IS NULL OR requested_at < now() - $6::interval)
   AND ($7::timestamptz IS NULL OR requested_at >= $7) AND ($8::bigint IS NULL OR transaction_id = $8) AND ($9::text IS NULL OR batch = $9)`;
 
-/** Changes that need a person: the late ones, and whatever is held. `rank` is low where it is urgent. */
+/**
+ * Changes that need a person: the late ones, and whatever is held. `rank` is low where it is
+ * urgent.
+ */
 export const needySql = `needy AS MATERIALIZED (
   SELECT change_id, min(rank) AS rank
     FROM (SELECT change_id, array_position(ARRAY[${latenesses.map((lateness) => `'${lateness}'`).join(', ')}], lateness) AS rank

@@ -1,6 +1,6 @@
-// Whether the zone given for an account is its own: the service writes moments with the offset of the
-// account's clock, and takes text without an offset. In a wrong zone every time that is written back would be
-// hours off.
+// Whether the zone given for an account is its own: the service writes moments with the offset of
+// the account's clock, and takes text without an offset. In a wrong zone every time that is written
+// back would be hours off.
 
 import {Temporal} from 'temporal-polyfill';
 import {isIsoInstant} from '../api/iso-instant.ts';
@@ -24,8 +24,9 @@ const offered = [
 ];
 
 /**
- * Compares the offsets of moments on a page with those of a zone. A few that differ prove nothing: rules of
- * zones change, and not every system knows them at once. Moments that are all in UTC prove nothing either.
+ * Compares the offsets of moments on a page with those of a zone. A few that differ prove nothing:
+ * rules of zones change, and not every system knows them at once. Moments that are all in UTC prove
+ * nothing either.
  * @param page - XML of a list whose records have a `created_at`
  * @returns the zone expected and the zone given, where most moments differ; else null
  */
@@ -52,8 +53,8 @@ export function refuseWrongZone(
 }
 
 /**
- * The zones by whose clock all moments of a page may be written: the one of this machine, else those of most people. None where
- * the moments are all in UTC.
+ * The zones by whose clock all moments of a page may be written: the one of this machine, else
+ * those of most people. None where the moments are all in UTC.
  */
 export function guessZones(
   page: string,

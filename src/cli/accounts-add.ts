@@ -32,12 +32,14 @@ export interface AddOptions {
 }
 
 /**
- * Adds an account, or gives an account that is there a new token. The token is asked for, tried, sealed, and
- * only then stored; an account that was stopped goes on with it. Schedules and first sweeps are rows at once:
- * a `start` that runs takes them up within seconds.
- * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, the zone of another
+ * Adds an account, or gives an account that is there a new token. The token is asked for, tried,
+ * sealed, and only then stored; an account that was stopped goes on with it. Schedules and first
+ * sweeps are rows at once: a `start` that runs takes them up within seconds.
+ * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, the zone of
+ *   another
  *   place, another account at that address
- * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be asked:
+ * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be
+ *   asked:
  *   nothing is stored
  */
 export async function add(config: Config, name: string, options: AddOptions): Promise<number> {

@@ -39,8 +39,8 @@ interface Checked extends AccountFinding {
 const checksAtOnce = 8;
 
 /**
- * Asks each account, or one, a light question, and tells its flaws. A stopped account that answers goes on; a
- * token that another key sealed is sealed anew with the first key given.
+ * Asks each account, or one, a light question, and tells its flaws. A stopped account that answers
+ * goes on; a token that another key sealed is sealed anew with the first key given.
  * @returns the exit code: 3 when an account is not well
  */
 export async function check(

@@ -1,4 +1,5 @@
-// An account gets a new address, where the same business is: its records say so, and its token is tried there before anything is stored.
+// An account gets a new address, where the same business is: its records say so, and its token is
+// tried there before anything is stored.
 
 import type pg from 'pg';
 import {
@@ -41,14 +42,20 @@ interface Options {
 /** The token for the new address. */
 interface Found {
   readonly token: Secret;
-  /** To be kept in place of the one that is kept; null where that one is used, or the environment brings it. */
+  /**
+   * To be kept in place of the one that is kept; null where that one is used, or the environment
+   * brings it.
+   */
   readonly sealed: SealedToken | null;
 }
 
 /**
- * Moves an account to another address. Its rows, history and changes stay; changes on their way are sent there, once its name is typed back.
- * @throws {UsageError} another business is there, or what is there cannot be compared; another account's address; a slip
- * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be asked; the account is active, or
+ * Moves an account to another address. Its rows, history and changes stay; changes on their way are
+ * sent there, once its name is typed back.
+ * @throws {UsageError} another business is there, or what is there cannot be compared; another
+ *   account's address; a slip
+ * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be
+ *   asked; the account is active, or
  *   work of it is under way. Nothing is stored
  */
 export async function move(config: Config, name: string, {url, json}: Options): Promise<number> {
@@ -113,7 +120,10 @@ function refuseWork(name: string, reason: string | null): void {
   );
 }
 
-/** A token that was given goes before the one that is kept. The environment's is sent to its own address, or to that of its account. */
+/**
+ * A token that was given goes before the one that is kept. The environment's is sent to its own
+ * address, or to that of its account.
+ */
 async function findToken(
   config: Config,
   pool: pg.Pool,

@@ -25,8 +25,10 @@ interface Output {
 }
 
 /**
- * Gives an account another name here. Its rows, history and changes go by its number and stay; settings of files follow.
- * @throws {UsageError} a name that cannot be, or that another account has; the made-up data keep theirs
+ * Gives an account another name here. Its rows, history and changes go by its number and stay;
+ * settings of files follow.
+ * @throws {UsageError} a name that cannot be, or that another account has; the made-up data keep
+ *   theirs
  */
 export async function rename(
   config: Config,
@@ -56,7 +58,8 @@ export async function rename(
 }
 
 /**
- * Removes an account with all that it holds here, after showing what that is; its name is typed back. The service hears nothing of it.
+ * Removes an account with all that it holds here, after showing what that is; its name is typed
+ * back. The service hears nothing of it.
  * @throws {UsageError} another name was typed
  * @throws {FatalError} it is active, or work of it is under way
  */

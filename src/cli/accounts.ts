@@ -1,5 +1,5 @@
-// Looking after the accounts that are mirrored. A token goes one way: from a person to the seal in the warehouse; no
-// command gives it out, not even in part.
+// Looking after the accounts that are mirrored. A token goes one way: from a person to the seal in
+// the warehouse; no command gives it out, not even in part.
 
 import {type Account, listAccounts, pauseAccount, placeOf} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';

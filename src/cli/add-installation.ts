@@ -1,4 +1,5 @@
-// The installation as a whole: which database works for the accounts, and which key seals their tokens.
+// The installation as a whole: which database works for the accounts, and which key seals their
+// tokens.
 
 import type {Command} from 'commander';
 import {config, finish, type Surroundings} from './verb.ts';

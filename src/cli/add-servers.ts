@@ -1,4 +1,5 @@
-// The verbs that stay and answer over HTTP: the warehouse's own API with its keys, and the reference service.
+// The verbs that stay and answer over HTTP: the warehouse's own API with its keys, and the
+// reference service.
 
 import {type Command, Option} from 'commander';
 import {readBasePath, readCount, readPort} from './arguments.ts';

@@ -1,4 +1,5 @@
-// The verbs that look after an installation: what is its health, where does a value come from, what must be mended.
+// The verbs that look after an installation: what is its health, where does a value come from, what
+// must be mended.
 
 import type {Command} from 'commander';
 import {isPageNumber} from '../core/documents.ts';

@@ -1,5 +1,6 @@
-// The alerts of a worker, beside its other work: what is wrong is looked for once a minute, by one worker of all, and what is due
-// is sent. A receiver that hangs holds up no sweep and no look: nothing waits for it.
+// The alerts of a worker, beside its other work: what is wrong is looked for once a minute, by one
+// worker of all, and what is due is sent. A receiver that hangs holds up no sweep and no look:
+// nothing waits for it.
 
 import type pg from 'pg';
 import {endLook, giveBackLook, type Kept, type Look, takeLook} from '../alerts/alerts.ts';

@@ -33,7 +33,8 @@ export interface PlannedRule {
 
 /**
  * Makes a rule of what was typed.
- * @throws {UsageError} not exactly one receiver, an address that may not be used, an unknown cause, no key to seal with
+ * @throws {UsageError} not exactly one receiver, an address that may not be used, an unknown cause,
+ *   no key to seal with
  */
 export function planRule(
   {keys, allowsHttp}: Pick<Config, 'keys' | 'allowsHttp'>,

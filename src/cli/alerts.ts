@@ -29,8 +29,10 @@ interface Output {
 }
 
 /**
- * Makes a rule, or gives the one that a file of settings has made its address. A worker tells it within a minute what is wrong already.
- * @throws {UsageError} a receiver, cause or account that cannot be, no key to seal with, a name that is taken
+ * Makes a rule, or gives the one that a file of settings has made its address. A worker tells it
+ * within a minute what is wrong already.
+ * @throws {UsageError} a receiver, cause or account that cannot be, no key to seal with, a name
+ *   that is taken
  */
 export async function add(
   config: Config,
@@ -69,7 +71,10 @@ export async function add(
 
 const addresses = ['webhook', 'slack', 'ping', 'smtp'] as const;
 
-/** An address that was given as `-` is asked for: every user of the machine sees what is typed behind a verb. */
+/**
+ * An address that was given as `-` is asked for: every user of the machine sees what is typed
+ * behind a verb.
+ */
 async function withAddress(name: string, options: RuleOptions): Promise<RuleOptions> {
   const asked = addresses.find((each) => options[each] === '-');
   if (asked === undefined) return options;
@@ -110,7 +115,8 @@ export interface TestedRule {
 /**
  * Sends a made-up alert by a rule now, once, and tells the receiver's answer.
  * @throws {RetryableError} the receiver does not take it
- * @throws {UsageError} there is no such rule, or this process has not the key or the server of e-mail
+ * @throws {UsageError} there is no such rule, or this process has not the key or the server of
+ *   e-mail
  */
 export async function testRule(
   {

@@ -1,7 +1,7 @@
-// How the C library of Linux hands memory back. By default it raises its own limits as large buffers come and
-// go, and then keeps the memory freed: a process at work for half an hour held 170 MB that nothing used, and
-// went on growing. With fixed limits large buffers go back at once. The library reads them once, when a
-// process begins, so the process begins anew.
+// How the C library of Linux hands memory back. By default it raises its own limits as large
+// buffers come and go, and then keeps the memory freed: a process at work for half an hour held 170
+// MB that nothing used, and went on growing. With fixed limits large buffers go back at once. The
+// library reads them once, when a process begins, so the process begins anew.
 
 /** The limits, as the C library reads them from the environment. */
 export const allocatorLimits = {
@@ -14,8 +14,8 @@ export const allocatorLimits = {
 const lasting: ReadonlySet<string | undefined> = new Set(['start', 'http', 'service']);
 
 /**
- * Gives the process to the same program with fixed limits, under the same number. Where a limit is set
- * already, the process stays as it is.
+ * Gives the process to the same program with fixed limits, under the same number. Where a limit is
+ * set already, the process stays as it is.
  */
 export function fixAllocator(args: readonly string[]): void {
   const verb = args.find((word) => !word.startsWith('-'));

@@ -1,4 +1,5 @@
-// Arguments are read here, so that a wrong one is told with the usage, before a verb's code is loaded.
+// Arguments are read here, so that a wrong one is told with the usage, before a verb's code is
+// loaded.
 
 import {InvalidArgumentError} from 'commander';
 

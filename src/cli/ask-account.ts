@@ -12,14 +12,17 @@ export interface AccountAddress {
   readonly token: Secret;
   readonly allowsHttp: boolean;
   readonly allowsLinkLocal?: boolean;
-  /** Whether the account was mirrored from there before: then a web page in its place, or no such host, may pass. */
+  /**
+   * Whether the account was mirrored from there before: then a web page in its place, or no such
+   * host, may pass.
+   */
   readonly isProven?: boolean;
 }
 
 /**
  * The flaw of an account, and the next step. `refused`: its token; `address`: the address itself;
- * `unreachable`: the service; `zone`: not the account's own; `other token`: not that of the worker that
- * serves it.
+ * `unreachable`: the service; `zone`: not the account's own; `other token`: not that of the worker
+ * that serves it.
  */
 export interface AccountFinding {
   readonly verdict:
@@ -38,9 +41,11 @@ const timeoutMs = 20_000;
 const attempts = 2;
 
 /**
- * Asks an account one light question, so that a wrong token or address is told before anything begins.
+ * Asks an account one light question, so that a wrong token or address is told before anything
+ * begins.
  * @throws {AccessError} the token is refused
- * @throws {RetryableError | FatalError | UsageError} the service cannot be reached, or is not at that address
+ * @throws {RetryableError | FatalError | UsageError} the service cannot be reached, or is not at
+ *   that address
  */
 export async function askAccount({
   apiUrl,

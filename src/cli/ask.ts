@@ -56,7 +56,8 @@ export function listQuestions(options: {readonly json: boolean}): number {
 }
 
 /**
- * Answers a question by its name: with its definition, how fresh it is, and whether what it rests on ties out.
+ * Answers a question by its name: with its definition, how fresh it is, and whether what it rests
+ * on ties out.
  * @returns the exit code: 1 where a claim that the answer rests on does not hold
  * @throws {UsageError} no such question, or a moment that the mirror does not know
  * @throws {FatalError} the warehouse is not of this version

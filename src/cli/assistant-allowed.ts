@@ -1,11 +1,16 @@
-// What a statement of an assistant may be made of: a list of what is allowed, for a list of what is forbidden would miss the next version's.
-// Left out on purpose: whatever makes large values of small ones (repeat, lpad, string_agg, arrays and documents of rows), and rows without
-// end (generate_series, recursion). Postgres would build them before anything is cut off, and looks at its time limit in between alone.
+// What a statement of an assistant may be made of: a list of what is allowed, for a list of what is
+// forbidden would miss the next version's. Left out on purpose: whatever makes large values of
+// small ones (repeat, lpad, string_agg, arrays and documents of rows), and rows without end
+// (generate_series, recursion). Postgres would build them before anything is cut off, and looks at
+// its time limit in between alone.
 
 import type pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 
-/** By name, in the schema `pg_catalog`. Operators and casts between the types below are allowed beside them. */
+/**
+ * By name, in the schema `pg_catalog`. Operators and casts between the types below are allowed
+ * beside them.
+ */
 const functions = [
   ...[
     'count',
@@ -152,8 +157,8 @@ const nodes = [
   ...['SUBSCRIPTINGREF', 'SQLVALUEFUNCTION', 'COLLATEEXPR', 'COLLATE'],
 ];
 /**
- * Each `||` may double a text and each product the digits of a number, so that their number bounds the size of a value: 64 kB of text,
- * and no more than a few seconds for one row.
+ * Each `||` may double a text and each product the digits of a number, so that their number bounds
+ * the size of a value: 64 kB of text, and no more than a few seconds for one row.
  */
 const most = {joins: 8, products: 40, literalBytes: 250, columns: 500};
 

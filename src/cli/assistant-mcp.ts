@@ -22,7 +22,8 @@ Ask the tool questions first: most of what an owner wants to know has an answer 
 age of the data with a figure. Revenue is before tax, on the day of completion; what is owed is with tax. Nothing can be changed here.`;
 
 /**
- * Serves an assistant by the Model Context Protocol on standard input and output, until the input ends.
+ * Serves an assistant by the Model Context Protocol on standard input and output, until the input
+ * ends.
  * @returns the exit code
  * @throws {FatalError} the warehouse is not of this version
  */

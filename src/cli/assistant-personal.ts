@@ -6,8 +6,8 @@ import type {Question} from './explain.ts';
 const aboutPeople = new Set(['customers', 'employees']);
 
 /**
- * Lets an assistant that is not to learn the names of people ask where a number, a date or a yes or no of a job or a task
- * came from: texts may name anybody.
+ * Lets an assistant that is not to learn the names of people ask where a number, a date or a yes or
+ * no of a job or a task came from: texts may name anybody.
  * @throws {UsageError} the story would tell more
  */
 export function checkExplained({stream, field}: Question): void {

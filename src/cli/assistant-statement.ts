@@ -1,5 +1,6 @@
-// SQL of an assistant. What it may read is decided by the role that its statement runs as, and by the account that the transaction is
-// bound to (migrations/functions/access/assistant.sql), not here. Here and in allowed.ts it is decided what the statement may be made of.
+// SQL of an assistant. What it may read is decided by the role that its statement runs as, and by
+// the account that the transaction is bound to (migrations/functions/access/assistant.sql), not
+// here. Here and in allowed.ts it is decided what the statement may be made of.
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -41,7 +42,8 @@ export async function runStatement(
     await client.query('BEGIN READ WRITE');
     await client.query('SELECT sync.bind_assistant($1, $2)', [accountId, isPersonal]);
     await client.query('SET TRANSACTION READ ONLY');
-    // One process for a bounded time: sweeps have the others. A client that stands still holds no snapshot.
+    // One process for a bounded time: sweeps have the others. A client that stands still holds no
+    // snapshot.
     await client.query(
       `SELECT set_config(name, value, true) FROM (VALUES ('statement_timeout', $1), ('idle_in_transaction_session_timeout', $1),
          ('lock_timeout', '2s'), ('jit', 'off'), ('max_parallel_workers_per_gather', '0')) AS settings (name, value)`,
@@ -63,8 +65,8 @@ export async function runStatement(
 }
 
 /**
- * Lets Postgres read the statement as a view, which takes one SELECT alone, and looks at what it is made of. Nothing of it runs. Names are
- * looked for where the function that reads looks for them.
+ * Lets Postgres read the statement as a view, which takes one SELECT alone, and looks at what it is
+ * made of. Nothing of it runs. Names are looked for where the function that reads looks for them.
  */
 async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
   await client.query(

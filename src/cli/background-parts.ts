@@ -7,7 +7,10 @@ const reportsEveryMs = 60_000;
 
 type PartsDeps = AlertDeps & {readonly config: Pick<Config, 'reports'>};
 
-/** Parts of the worker of `start` beside those of every worker: alerts, and weekly reports where there is a folder for them. */
+/**
+ * Parts of the worker of `start` beside those of every worker: alerts, and weekly reports where
+ * there is a folder for them.
+ */
 export function makesParts(
   deps: PartsDeps,
 ): (surroundings: BackgroundSurroundings) => readonly BackgroundPart[] {

@@ -1,5 +1,5 @@
-// The verbs `changes retry|hold|release|cancel|accept|resolve`: a person's decisions are carried out by
-// functions of the warehouse, which may be called in SQL as well.
+// The verbs `changes retry|hold|release|cancel|accept|resolve`: a person's decisions are carried
+// out by functions of the warehouse, which may be called in SQL as well.
 
 import {readConflicts} from '../changes/change-log.ts';
 import {type Decision, listDecisions} from '../changes/change-next.ts';
@@ -40,7 +40,8 @@ const wrongState = '55000';
 const wrongDecision = '22023';
 
 /**
- * Decides some changes alike, each by itself: a change that cannot be decided so holds up none of the others.
+ * Decides some changes alike, each by itself: a change that cannot be decided so holds up none of
+ * the others.
  * @returns the exit code
  * @throws {UsageError} when all others are done: the changes that could not be decided, and why
  */
@@ -65,7 +66,8 @@ export async function decide(
 /**
  * Decides conflicts.
  * @returns the exit code
- * @throws {UsageError} no decision or several; one that is not open for a change; no such change, or it is in no conflict
+ * @throws {UsageError} no decision or several; one that is not open for a change; no such change,
+ *   or it is in no conflict
  */
 export async function resolve(
   config: Config,

@@ -17,7 +17,8 @@ export interface ListOptions extends ChangeFilters {
 }
 
 /**
- * The changes that are not over, conflicts before the rest and the oldest first; then the others, the latest first.
+ * The changes that are not over, conflicts before the rest and the oldest first; then the others,
+ * the latest first.
  * @returns the exit code
  * @throws {UsageError} no such state, table or account
  */

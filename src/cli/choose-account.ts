@@ -5,7 +5,8 @@ import {nearest} from '../core/nearest.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /**
- * The account that a command is about: the one named; else the environment's or the demo; else the only one there is.
+ * The account that a command is about: the one named; else the environment's or the demo; else the
+ * only one there is.
  * @param own - the environment's account or the demo, where a command has opened it
  * @throws {UsageError} there is none of that name, none at all, or several and none is named
  */
@@ -32,9 +33,10 @@ export async function chooseAccount(
 }
 
 /**
- * Sweeps of an account that is not active are never taken up: a command that asks for one would wait for
- * ever.
- * @throws {FatalError} the account is paused or stopped; the message says why, and how it is resumed
+ * Sweeps of an account that is not active are never taken up: a command that asks for one would
+ * wait for ever.
+ * @throws {FatalError} the account is paused or stopped; the message says why, and how it is
+ *   resumed
  */
 export function requireActive(account: Account): Account {
   if (account.state === 'active') return account;

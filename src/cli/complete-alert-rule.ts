@@ -14,7 +14,8 @@ interface Completed {
 
 /**
  * Takes of what was typed what a rule waits for.
- * @throws {UsageError} another receiver or address of e-mail, no server of e-mail, settings that the file would lose without a word
+ * @throws {UsageError} another receiver or address of e-mail, no server of e-mail, settings that
+ *   the file would lose without a word
  */
 export function completeRule(
   {name, receiver, target}: Pick<AlertRule, 'name' | 'receiver' | 'target'>,

@@ -17,8 +17,8 @@ export interface Screen {
 const machineScreen: Screen = {isTerminal: process.stderr.isTTY === true, draw: drawAside};
 
 /**
- * Names a step before it begins, and at a terminal counts on the same line how far it is; elsewhere the name is all, as of
- * `tellStep`.
+ * Names a step before it begins, and at a terminal counts on the same line how far it is; elsewhere
+ * the name is all, as of `tellStep`.
  * @param step - a text of ours, as it is drawn as it stands
  */
 export function countSteps(step: string, total: number, screen: Screen = machineScreen): Counter {

@@ -1,6 +1,6 @@
-// The past of the demo: its business is played from night to night, and swept each night as a real account is. What the
-// sweeps saw is then dated back to its night, so that history, changes of state, payments and reports of past weeks are there
-// within the first minute.
+// The past of the demo: its business is played from night to night, and swept each night as a real
+// account is. What the sweeps saw is then dated back to its night, so that history, changes of
+// state, payments and reports of past weeks are there within the first minute.
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
@@ -28,7 +28,10 @@ const pages = {pageSize: 500, compress: false, dialect: 'observed'} as const;
 /** A stream, and the window of it; null is all of it. */
 type Target = readonly [stream: string, windowName: string | null];
 
-/** Now and then, and in the last nights, everything is read; in the nights between, all that is likely to change. */
+/**
+ * Now and then, and in the last nights, everything is read; in the nights between, all that is
+ * likely to change.
+ */
 const fullEveryNights = 15;
 const lastNights = 7;
 const everything: readonly Target[] = allStreams.map(({name}) => [name, null]);
@@ -56,7 +59,9 @@ export interface Past {
   readonly nights: number;
 }
 
-/** Lives through the nights, up to the last; what was seen until then is kept where it is cut off. */
+/**
+ * Lives through the nights, up to the last; what was seen until then is kept where it is cut off.
+ */
 export async function livePast(deps: PastDeps, past: Past): Promise<void> {
   const counter = countSteps(
     `living through ${past.nights} days, with a sweep each night`,
@@ -128,7 +133,10 @@ async function openPast(
   };
 }
 
-/** Plays the business up to the last night. It stands still on a day, so that a second run finds nothing new. */
+/**
+ * Plays the business up to the last night. It stands still on a day, so that a second run finds
+ * nothing new.
+ */
 export async function playOn(
   databaseUrl: string,
   {today, timeZone}: {readonly today: Temporal.PlainDate; readonly timeZone: string},

@@ -10,8 +10,9 @@ export interface Night {
 }
 
 /**
- * Dates all that a warehouse has noted back: to the night in which it was noted, so long after its beginning as it was. Rows
- * of the service keep the times that the service gave them. For the demo alone: it takes a superuser, and no trigger runs.
+ * Dates all that a warehouse has noted back: to the night in which it was noted, so long after its
+ * beginning as it was. Rows of the service keep the times that the service gave them. For the demo
+ * alone: it takes a superuser, and no trigger runs.
  * @param nights - in the order of time
  */
 export async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
@@ -36,7 +37,10 @@ export async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<
   });
 }
 
-/** The columns that hold times of ours: of a row of the service those whose names begin with an underscore. */
+/**
+ * The columns that hold times of ours: of a row of the service those whose names begin with an
+ * underscore.
+ */
 async function listNotedTimes(
   client: pg.ClientBase,
 ): Promise<{readonly place: string; readonly columns: readonly string[]}[]> {

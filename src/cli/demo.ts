@@ -1,5 +1,5 @@
-// What is mirrored where there is no account: the reference service with a made-up business, which lived through some months
-// before.
+// What is mirrored where there is no account: the reference service with a made-up business, which
+// lived through some months before.
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
@@ -27,7 +27,10 @@ export interface Demo {
   readonly source: string;
 }
 
-/** Opens the reference service; at the first time a business is made up, and its past is lived through. */
+/**
+ * Opens the reference service; at the first time a business is made up, and its past is lived
+ * through.
+ */
 export async function openDemo(
   {config, closers, embedded}: Opening,
   deps: PastDeps,
@@ -65,12 +68,16 @@ export async function openDemo(
   return {
     account,
     access,
-    // The token opens made-up data only, so it may be shown: a person who plays a dispatcher needs it.
+    // The token opens made-up data only, so it may be shown: a person who plays a dispatcher needs
+    // it.
     source: `the reference service at ${service.url}, made-up data\n         its token is ${service.token}`,
   };
 }
 
-/** Its address changes with each start, but stays that of a process which is still running: ours may end before that one. */
+/**
+ * Its address changes with each start, but stays that of a process which is still running: ours may
+ * end before that one.
+ */
 async function openAccount(
   pool: pg.Pool,
   {apiUrl, token}: GivenAccess,

@@ -145,7 +145,9 @@ function drawLooks({looks, state}: Change): string[] {
   return [`${times} whether it had arrived${state === 'in_doubt' ? '; not found so far' : ''}`];
 }
 
-/** The value that the service had at that time, and what it holds now, where that is another one. */
+/**
+ * The value that the service had at that time, and what it holds now, where that is another one.
+ */
 function drawConflict(conflict: FieldConflict, story: ChangeStory): string[] {
   const now = tellService(conflict.field, story).service ?? conflict.serviceValue;
   const isPast = JSON.stringify(now) !== JSON.stringify(conflict.serviceValue);

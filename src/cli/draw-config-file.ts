@@ -15,7 +15,8 @@ const beginning = [
 
 /**
  * Draws settings as a file, always in the same order.
- * @param schema - the path of the JSON Schema for editors, as seen from the file; null where there is none
+ * @param schema - the path of the JSON Schema for editors, as seen from the file; null where there
+ *   is none
  */
 export function drawFile(held: readonly Held[], schema: string | null): string {
   const document = new Document(

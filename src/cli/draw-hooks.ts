@@ -4,7 +4,9 @@ import type {FeedHook} from '../feed/feed-hooks.ts';
 import {drawTable} from './report.ts';
 import {wrap} from './wrap-text.ts';
 
-/** How `hooks list` looks: a table of subscribers, what is wrong with them, then the dead letters. */
+/**
+ * How `hooks list` looks: a table of subscribers, what is wrong with them, then the dead letters.
+ */
 export function drawHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[]): string {
   if (hooks.length === 0)
     return 'no subscriber is sent the feed: fieldmirror hooks add NAME --url URL';

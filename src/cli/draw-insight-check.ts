@@ -1,4 +1,5 @@
-// How `check` looks. Claims are sentences: they are lines that break, for a table of them is wider than a terminal.
+// How `check` looks. Claims are sentences: they are lines that break, for a table of them is wider
+// than a terminal.
 
 import {formatNumber} from '../core/format.ts';
 import {wrap} from './wrap-text.ts';

@@ -5,7 +5,10 @@ import type {World} from './world.ts';
 /** More accounts than these are told in one line. */
 const fewAccounts = 3;
 
-/** The first lines of `start`: from where and to where it mirrors, and the accounts that it leaves alone. */
+/**
+ * The first lines of `start`: from where and to where it mirrors, and the accounts that it leaves
+ * alone.
+ */
 export function drawOpening(
   world: World,
   {known, unopened}: Served,

@@ -13,7 +13,10 @@ export interface Pushed {
     readonly account: string;
     /** The changes still under way, by state. */
     readonly open: readonly {readonly state: ChangeState; readonly count: number}[];
-    /** Changes that another process has in hand, and when the last of them is nobody's if that process is gone. */
+    /**
+     * Changes that another process has in hand, and when the last of them is nobody's if that
+     * process is gone.
+     */
     readonly held: HeldChanges;
   })[];
   /** Conflicts, and the changes that the service refused or altered just now. */

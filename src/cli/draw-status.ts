@@ -1,5 +1,5 @@
-// How `status` looks: a few accounts have a table of streams each; many accounts have one line each, and a
-// table only for those that need a person.
+// How `status` looks: a few accounts have a table of streams each; many accounts have one line
+// each, and a table only for those that need a person.
 
 import type {Worker} from '../accounts/workers.ts';
 import type {Concern} from '../alerts/concerns.ts';

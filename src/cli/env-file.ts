@@ -1,4 +1,5 @@
-// Settings of the environment, kept in a file: `.env` of the folder in which we are called, or another one that is named.
+// Settings of the environment, kept in a file: `.env` of the folder in which we are called, or
+// another one that is named.
 
 import {chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync} from 'node:fs';
 import {parseEnv} from 'node:util';
@@ -10,8 +11,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Settings of ours that begin with another word. */
 const others = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL'];
 /**
- * Settings that belong together: where the environment gives another value to the first of a group, the file's others are meant for
- * something else. A token, above all, is sent to no other address.
+ * Settings that belong together: where the environment gives another value to the first of a group,
+ * the file's others are meant for something else. A token, above all, is sent to no other address.
  */
 const ofAccount = ['FIELDMIRROR_API_URL', 'FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_TIME_ZONE'];
 const ofWarehouse = ['DATABASE_URL', 'DATABASE_DIRECT_URL'];
@@ -57,8 +58,9 @@ function isOurs(name: string): boolean {
 }
 
 /**
- * The settings of the file; none where it is not there, unless it was named and is not about to be written. A file without any setting of our name is another program's, whatever
- * DATABASE_URL says in it.
+ * The settings of the file; none where it is not there, unless it was named and is not about to be
+ * written. A file without any setting of our name is another program's, whatever DATABASE_URL says
+ * in it.
  * @throws {UsageError} the file cannot be read, or others may read it
  */
 export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
@@ -83,7 +85,10 @@ export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
   }
 }
 
-/** @throws {UsageError} something else than a file is there, such as /dev/null, which stands for no settings */
+/**
+ * @throws {UsageError} something else than a file is there, such as /dev/null, which stands for no
+ * settings
+ */
 export function expectFile(file: string): void {
   if (!existsSync(file) || statSync(file).isFile()) return;
   throw new UsageError(

@@ -1,5 +1,5 @@
-// The end of a command: an error becomes a sentence and an exit code, and all output is written before the
-// process ends.
+// The end of a command: an error becomes a sentence and an exit code, and all output is written
+// before the process ends.
 
 import {CommanderError} from 'commander';
 import {
@@ -59,10 +59,11 @@ export function exitOnStrayErrors(): void {
 }
 
 /**
- * Ends the process after all output is with its reader, however slow the reader is: a pipe takes 64 KiB at
- * once, and process.exit() alone drops the rest. Handles that are still open (a queue that never closes) do
- * not keep the process.
- * @param signal - the signal that stopped the command; output that could not be written is no success
+ * Ends the process after all output is with its reader, however slow the reader is: a pipe takes 64
+ * KiB at once, and process.exit() alone drops the rest. Handles that are still open (a queue that
+ * never closes) do not keep the process.
+ * @param signal - the signal that stopped the command; output that could not be written is no
+ *   success
  */
 export async function exit(exitCode: number, signal: AbortSignal): Promise<never> {
   await flush();
@@ -72,7 +73,9 @@ export async function exit(exitCode: number, signal: AbortSignal): Promise<never
   process.exit(failed);
 }
 
-/** Writes come in order, so the last one ends after all others; its error is told a moment later. */
+/**
+ * Writes come in order, so the last one ends after all others; its error is told a moment later.
+ */
 async function flush(): Promise<void> {
   const streams = [process.stdout, process.stderr];
   const flushOne = (stream: NodeJS.WriteStream) =>

@@ -22,7 +22,10 @@ function listNumbers(): string {
   return ['E', 'A'].map((kind) => `${ofKind(kind)[0]} to ${ofKind(kind).at(-1)}`).join(', ');
 }
 
-/** A terminal shows no links: of one to another page its number is left, of one to a document its name. */
+/**
+ * A terminal shows no links: of one to another page its number is left, of one to a document its
+ * name.
+ */
 function toPlain(markdown: string): string {
   return markdown.replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, (_, text: string, href: string) => {
     const name = /([\w-]+\.md)/.exec(href)?.[1];

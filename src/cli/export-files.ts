@@ -14,7 +14,8 @@ export interface FileOptions {
 }
 
 /**
- * Writes the rows of a statement into a file, under another name until it is whole. The caller has begun a transaction.
+ * Writes the rows of a statement into a file, under another name until it is whole. The caller has
+ * begun a transaction.
  * @returns how many rows
  * @throws {UsageError} a file that cannot be written, an amount that the format cannot hold
  */
@@ -61,7 +62,8 @@ async function writeAside<T>(file: string, write: (part: string) => Promise<T>):
 }
 
 /**
- * Writes files into a folder, all of them or none: they are written aside, and moved when the last one is whole.
+ * Writes files into a folder, all of them or none: they are written aside, and moved when the last
+ * one is whole.
  * @param write - writes the files into the folder that it is given
  * @param names - of the files that it writes
  * @throws {UsageError} a folder that cannot be written

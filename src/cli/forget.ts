@@ -25,7 +25,8 @@ interface Options {
 }
 
 /**
- * Removes the personal data of a customer from the warehouse, and keeps them out of it from then on. The service hears nothing of it.
+ * Removes the personal data of a customer from the warehouse, and keeps them out of it from then
+ * on. The service hears nothing of it.
  * @throws {UsageError} no such customer here; another name was typed
  * @throws {FatalError} changes of the customer are not over
  */
@@ -83,7 +84,10 @@ export async function clearUp(
   }
 }
 
-/** All versions and all messages are looked through: that takes longer than a statement of a worker may. */
+/**
+ * All versions and all messages are looked through: that takes longer than a statement of a worker
+ * may.
+ */
 function openPatient(directUrl: string): ReturnType<typeof openPool> {
   return openPool(directUrl, {
     ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},

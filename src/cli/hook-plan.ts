@@ -31,7 +31,8 @@ const tables = allTables.map(({name}) => name);
 
 /**
  * Makes a subscriber of what was typed.
- * @throws {UsageError} an address that may not be used, an unknown table, a limit that is too large, no key to seal with
+ * @throws {UsageError} an address that may not be used, an unknown table, a limit that is too
+ *   large, no key to seal with
  */
 export function planHook(
   {keys, allowsHttp}: Pick<Config, 'keys' | 'allowsHttp'>,
@@ -63,7 +64,10 @@ export function planHook(
   return {plan, secret};
 }
 
-/** @throws {UsageError} a writer that is neither a login nor a key: its entries would come back as an echo */
+/**
+ * @throws {UsageError} a writer that is neither a login nor a key: its entries would come back as
+ * an echo
+ */
 export function checkWriters(given: readonly string[], known: readonly string[]): void {
   for (const writer of given)
     if (!known.includes(writer))

@@ -39,9 +39,10 @@ interface Output {
 }
 
 /**
- * Makes a subscriber, or gives the one that a file of settings has made its address. A worker sends it what is in the feed from when it
- * was made, or from the cursor that is given.
- * @throws {UsageError} an address, table, writer, account or cursor that cannot be, no key to seal with, a name that is taken
+ * Makes a subscriber, or gives the one that a file of settings has made its address. A worker sends
+ * it what is in the feed from when it was made, or from the cursor that is given.
+ * @throws {UsageError} an address, table, writer, account or cursor that cannot be, no key to seal
+ *   with, a name that is taken
  */
 export async function add(
   config: Config,
@@ -86,7 +87,9 @@ export async function add(
   });
 }
 
-/** @throws {UsageError} settings beside the address: those of the file would be lost without a word */
+/**
+ * @throws {UsageError} settings beside the address: those of the file would be lost without a word
+ */
 function refuseSettings(
   name: string,
   {table, leaveOut, limit, mask, account}: HookOptions & {readonly account: string | undefined},
@@ -104,7 +107,10 @@ function refuseSettings(
   );
 }
 
-/** An address that was given as `-` is asked for: every user of the machine sees what is typed behind a verb. */
+/**
+ * An address that was given as `-` is asked for: every user of the machine sees what is typed
+ * behind a verb.
+ */
 async function withAddress(name: string, options: HookOptions): Promise<HookOptions> {
   if (options.url !== '-') return options;
   const missing = 'hooks add: --url: expected the address on standard input, got nothing';
@@ -122,7 +128,9 @@ export async function list(config: Config, {json}: Output): Promise<number> {
   });
 }
 
-/** From now on nothing is sent to the subscriber. @throws {UsageError} there is none of that name */
+/**
+ * From now on nothing is sent to the subscriber. @throws {UsageError} there is none of that name
+ */
 export async function remove(config: Config, name: string, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findHook(pool, name, 'remove');
@@ -139,8 +147,10 @@ interface RetryOptions extends Output {
 }
 
 /**
- * Lets a worker send to a subscriber again at once; or sends one of its dead letters now, out of order.
- * @throws {UsageError} there is no such subscriber or dead letter, it waits for its address, or the cursor cannot be read from
+ * Lets a worker send to a subscriber again at once; or sends one of its dead letters now, out of
+ * order.
+ * @throws {UsageError} there is no such subscriber or dead letter, it waits for its address, or the
+ *   cursor cannot be read from
  * @throws {RetryableError} it does not take the dead letter
  */
 export async function retry(config: Config, name: string, options: RetryOptions): Promise<number> {
@@ -195,7 +205,8 @@ export interface SentLetter {
 /**
  * Sends a dead letter now, once. The letter is kept: the caller deletes it.
  * @throws {RetryableError} the subscriber does not take it
- * @throws {UsageError | FatalError} there is no such letter, its entries are no longer kept, or nothing may be sent from here
+ * @throws {UsageError | FatalError} there is no such letter, its entries are no longer kept, or
+ *   nothing may be sent from here
  */
 export async function sendDeadLetter(
   config: Config,
@@ -225,7 +236,8 @@ export async function sendDeadLetter(
 }
 
 /**
- * Puts the batch that a subscriber does not take aside as a dead letter, and goes on behind it; or drops a dead letter for good.
+ * Puts the batch that a subscriber does not take aside as a dead letter, and goes on behind it; or
+ * drops a dead letter for good.
  * @throws {UsageError} there is no such subscriber or dead letter, or nothing that it does not take
  */
 export async function skip(

@@ -12,7 +12,9 @@ export interface HttpCommand {
   readonly json: boolean;
 }
 
-/** Serves the console and the HTTP API without working, until told to stop. @returns the exit code */
+/**
+ * Serves the console and the HTTP API without working, until told to stop. @returns the exit code
+ */
 export async function http(
   config: Config,
   {port, host, json}: HttpCommand,

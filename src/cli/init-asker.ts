@@ -28,7 +28,8 @@ export class Asker {
   /**
    * Asks until an answer is taken.
    * @param otherwise - taken where nothing is typed; null where something must be
-   * @param take - makes of the answer what is wanted; its UsageError is told, and the question comes again
+   * @param take - makes of the answer what is wanted; its UsageError is told, and the question
+   *   comes again
    * @throws {UsageError} the person ended it
    */
   async ask<T>(
@@ -61,7 +62,8 @@ export class Asker {
   }
 
   async #read(prompt: string, isHidden: boolean): Promise<string> {
-    // Readline draws its prompt anew at each key, so that it has to know it; of a hidden answer it draws nothing.
+    // Readline draws its prompt anew at each key, so that it has to know it; of a hidden answer it
+    // draws nothing.
     if (isHidden) tellAside(prompt);
     this.#isHidden = isHidden;
     try {

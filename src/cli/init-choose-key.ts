@@ -1,4 +1,5 @@
-// The sealing key of an installation: made at its setting up, so that a second account, an alert or a subscriber needs no further step.
+// The sealing key of an installation: made at its setting up, so that a second account, an alert or
+// a subscriber needs no further step.
 
 import {makeKey, parseKeys, type SealingKey} from '../core/seal.ts';
 import type {Secret} from '../core/secret.ts';
@@ -15,8 +16,8 @@ export interface KeyChoice {
 }
 
 /**
- * Keeps the key that is given, or makes one. None is made for a warehouse with seals of another key: a person has that one somewhere,
- * and a second one would hide that it is missing.
+ * Keeps the key that is given, or makes one. None is made for a warehouse with seals of another
+ * key: a person has that one somewhere, and a second one would hide that it is missing.
  * @param sealedWith - the keys of the warehouse, by their fingerprints
  */
 export function chooseKey(given: readonly SealingKey[], sealedWith: readonly string[]): KeyChoice {

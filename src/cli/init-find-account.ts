@@ -120,7 +120,9 @@ async function findAddress(
   );
 }
 
-/** The last word of its path is what people call an account: acme, of https://app.example.com/acme. */
+/**
+ * The last word of its path is what people call an account: acme, of https://app.example.com/acme.
+ */
 function usualName(apiUrl: string): string {
   const {hostname, pathname} = new URL(apiUrl);
   return pathname.split('/').findLast((word) => /^[A-Za-z0-9][\w.-]*$/.test(word)) ?? hostname;

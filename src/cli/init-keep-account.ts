@@ -86,7 +86,9 @@ async function keep(config: Config, account: Account): Promise<Kept> {
   });
 }
 
-/** @throws {FatalError} the warehouse has the made-up business, or this account under another name */
+/**
+ * @throws {FatalError} the warehouse has the made-up business, or this account under another name
+ */
 async function refuseOthers(db: Queryable, {name, apiUrl}: Account): Promise<void> {
   const held = await listAccounts(db);
   refuseMadeUp(held.map((each) => each.name));

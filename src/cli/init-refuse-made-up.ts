@@ -14,7 +14,8 @@ export function refuseMadeUp(names: readonly string[]): void {
 }
 
 /**
- * Looks into the embedded Postgres where it is going to be the warehouse, before a person has answered all questions for nothing.
+ * Looks into the embedded Postgres where it is going to be the warehouse, before a person has
+ * answered all questions for nothing.
  * @throws {FatalError} it has the made-up business
  */
 export async function refuseMadeUpHome(config: Config, embedded: boolean): Promise<void> {

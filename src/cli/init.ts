@@ -1,5 +1,5 @@
-// The verb `init`: an account and a warehouse, each tried before anything of it is kept. The token stands in a file for its owner
-// alone; it is never an argument, and never printed.
+// The verb `init`: an account and a warehouse, each tried before anything of it is kept. The token
+// stands in a file for its owner alone; it is never an argument, and never printed.
 
 import {existsSync} from 'node:fs';
 import type {Config} from '../core/config.ts';
@@ -25,10 +25,12 @@ export interface InitOptions {
 }
 
 /**
- * Asks for an account and a warehouse, tries both, and keeps them: `.env` and `fieldmirror.yaml`, and a row of the warehouse.
- * Without a terminal the options stand for the answers, and the token comes from standard input.
+ * Asks for an account and a warehouse, tries both, and keeps them: `.env` and `fieldmirror.yaml`,
+ * and a row of the warehouse. Without a terminal the options stand for the answers, and the token
+ * comes from standard input.
  * @throws {UsageError} an answer that cannot be, or files that are there
- * @throws {AccessError | RetryableError | FatalError} the service or the warehouse refuses us: nothing is kept
+ * @throws {AccessError | RetryableError | FatalError} the service or the warehouse refuses us:
+ *   nothing is kept
  */
 export async function init(config: Config, options: InitOptions): Promise<number> {
   const asker = process.stdin.isTTY ? new Asker() : null;

@@ -19,7 +19,8 @@ const mostRefreshes = 3;
 
 /**
  * Checks that the star ties out with the warehouse, and counts what a person may want to look at.
- * @returns the exit code: 1 where a tie-out does not hold, 3 where changes wait to be written into the star, so that none can be
+ * @returns the exit code: 1 where a tie-out does not hold, 3 where changes wait to be written into
+ *   the star, so that none can be
  *   told; a finding is no failure
  */
 export async function check(config: Config, options: {readonly json: boolean}): Promise<number> {

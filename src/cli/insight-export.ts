@@ -48,7 +48,8 @@ const exported = [...shared, ...members.map(({name}) => name)];
 /**
  * Writes tables of the star as files, all from one state of the warehouse.
  * @returns the exit code
- * @throws {UsageError} no such table or account, a folder that cannot be written, an amount that the format cannot hold
+ * @throws {UsageError} no such table or account, a folder that cannot be written, an amount that
+ *   the format cannot hold
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function exportTables(config: Config, options: ExportOptions): Promise<number> {
@@ -94,7 +95,10 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
   });
 }
 
-/** The rows of an account. The row for what is missing belongs to each: without it an inner join would lose facts. */
+/**
+ * The rows of an account. The row for what is missing belongs to each: without it an inner join
+ * would lose facts.
+ */
 function whereOf(table: string, accountId: string): string {
   if (shared.includes(table)) return '';
   const missing = members.find(({name}) => name === table)?.missing;

@@ -21,9 +21,11 @@ export interface ReportOptions {
 }
 
 /**
- * Makes the report of the last whole week. The figures of one that goes into a file are kept, so that the next says what is restated.
+ * Makes the report of the last whole week. The figures of one that goes into a file are kept, so
+ * that the next says what is restated.
  * @returns the exit code
- * @throws {UsageError} the data is too old for a report, and it was not asked for all the same; the file cannot be written
+ * @throws {UsageError} the data is too old for a report, and it was not asked for all the same; the
+ *   file cannot be written
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function report(config: Config, options: ReportOptions): Promise<number> {
@@ -43,7 +45,8 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
           `report: ${warning}; run fieldmirror sync jobs, or ask for it all the same with --force`,
         );
       await give(options, made, warning);
-      // Only a file is delivered: what was looked at on the screen is still news in the next report.
+      // Only a file is delivered: what was looked at on the screen is still news in the next
+      // report.
       if (options.to !== undefined) await keepReported(client, accountId, made.figures);
       await client.query('COMMIT');
       return 0;

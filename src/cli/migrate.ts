@@ -6,7 +6,10 @@ import {checkRoles, describeRoles, listRoleStatements} from '../schema/roles.ts'
 import {print} from './report.ts';
 import {tellWait, withWarehouse} from './with-warehouse.ts';
 
-/** Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres; nothing else. */
+/**
+ * Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres;
+ * nothing else.
+ */
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(
     config,

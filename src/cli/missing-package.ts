@@ -3,7 +3,10 @@
 import {dirname, join} from 'node:path';
 import {packageRoot} from '../core/package.ts';
 
-/** Node's words for a package that it finds in no folder `node_modules`; a file of ours that is missing has other words. */
+/**
+ * Node's words for a package that it finds in no folder `node_modules`; a file of ours that is
+ * missing has other words.
+ */
 const missing = /^Cannot find (?:package|module) '((?:@[\w.-]+\/)?[\w-][\w.-]*)/;
 
 /**

@@ -3,8 +3,9 @@ import {demoName} from '../core/demo-name.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A verb, with its options, as the reader would type it at this place. Where npm runs us no program of our name need be in PATH: in a checkout the
- * scripts of its package.json run the source, and npx finds a program that was installed.
+ * A verb, with its options, as the reader would type it at this place. Where npm runs us no program
+ * of our name need be in PATH: in a checkout the scripts of its package.json run the source, and
+ * npx finds a program that was installed.
  */
 export function callOf(verb: string, env: Environment = process.env): string {
   const {npm_lifecycle_event: event, npm_lifecycle_script: script = ''} = env;
@@ -16,7 +17,8 @@ export function callOf(verb: string, env: Environment = process.env): string {
 
 /**
  * The lines that a reader may copy after a first look.
- * @param account - the name of the account of the environment, or of the made-up one; null where there is neither
+ * @param account - the name of the account of the environment, or of the made-up one; null where
+ *   there is neither
  */
 export function drawNextSteps(account: string | null, env: Environment = process.env): string {
   const call = (verb: string) => callOf(verb, env);

@@ -1,5 +1,6 @@
-// One `start` for each folder of local state. The process listens on a socket in the folder, which the kernel closes when the process
-// ends, however it ends; a socket file without a listener is left over, and counts for nothing.
+// One `start` for each folder of local state. The process listens on a socket in the folder, which
+// the kernel closes when the process ends, however it ends; a socket file without a listener is
+// left over, and counts for nothing.
 
 import {mkdir, open, rm, stat} from 'node:fs/promises';
 import {connect, createServer, type Server} from 'node:net';
@@ -108,7 +109,10 @@ async function listen(path: string, answer: () => string): Promise<Server | 'tak
   return got;
 }
 
-/** Asks who listens; null where nobody does. One that listens and says nothing is there all the same. */
+/**
+ * Asks who listens; null where nobody does. One that listens and says nothing is there all the
+ * same.
+ */
 async function ask(path: string): Promise<Running | null> {
   const socket = connect(path);
   const ending = new AbortController();
@@ -131,8 +135,8 @@ async function ask(path: string): Promise<Running | null> {
 }
 
 /**
- * Removes a socket file that nobody listens on. Two that begin at once both find it: one of them removes it, and looks once more
- * before, for a file that is bound anew meanwhile must stay.
+ * Removes a socket file that nobody listens on. Two that begin at once both find it: one of them
+ * removes it, and looks once more before, for a file that is bound anew meanwhile must stay.
  */
 async function removeLeftOver(path: string): Promise<void> {
   const guard = `${path}.removing`;

@@ -1,4 +1,5 @@
-// The verb `open`: a link that signs in to the console. It is for whoever can reach the database, as this command does.
+// The verb `open`: a link that signs in to the console. It is for whoever can reach the database,
+// as this command does.
 
 import type {Role} from '../accounts/access-roles.ts';
 import {makeSignInCode} from '../accounts/sign-in-codes.ts';
@@ -17,7 +18,9 @@ export interface OpenOptions {
   readonly json: boolean;
 }
 
-/** Prints a link that signs in once, within ten minutes. @throws {UsageError} no console is known */
+/**
+ * Prints a link that signs in once, within ten minutes. @throws {UsageError} no console is known
+ */
 export async function open(config: Config, {role, at, json}: OpenOptions): Promise<number> {
   return await withWarehouse(config, {migrates: true}, async (warehouse) => {
     const url = (at ?? config.consoleUrl?.href ?? (await findConsole(warehouse))).replace(

@@ -1,11 +1,14 @@
-// A signal to npm is meant for the program that npm runs, but npm cannot pass a SIGKILL on: `start` and
-// `http` would go on as orphans, and keep their ports. So a process that npm runs ends with its npm. Any
-// other process lives on when its parent ends: it was put into the background on purpose (nohup, setsid, a
-// supervisor). Standard input tells nothing here: cron closes it at once.
+// A signal to npm is meant for the program that npm runs, but npm cannot pass a SIGKILL on: `start`
+// and `http` would go on as orphans, and keep their ports. So a process that npm runs ends with its
+// npm. Any other process lives on when its parent ends: it was put into the background on purpose
+// (nohup, setsid, a supervisor). Standard input tells nothing here: cron closes it at once.
 
 import {readFileSync} from 'node:fs';
 
-/** A process and its parent, as they were at the start; after the parent's end another one takes its place. */
+/**
+ * A process and its parent, as they were at the start; after the parent's end another one takes its
+ * place.
+ */
 export interface Link {
   readonly pid: number;
   readonly parentPid: number;
@@ -29,7 +32,10 @@ export function watchParent(env: Environment, onEnd: () => void): void {
   timer.unref();
 }
 
-/** Whether npm (or pnpm, yarn) runs a script that is this program, and not one that leaves it behind on purpose. */
+/**
+ * Whether npm (or pnpm, yarn) runs a script that is this program, and not one that leaves it behind
+ * on purpose.
+ */
 export function isRunByNpm({
   npm_lifecycle_event: event,
   npm_lifecycle_script: script = '',
@@ -37,7 +43,9 @@ export function isRunByNpm({
   return event !== undefined && /fieldmirror|main\.ts/.test(script) && !detaching.test(script);
 }
 
-/** npm runs a script in a shell. Some shells stay between npm and us, others give us their place. */
+/**
+ * npm runs a script in a shell. Some shells stay between npm and us, others give us their place.
+ */
 function linksToNpm(): Link[] {
   const own = {pid: process.pid, parentPid: process.ppid};
   const above = shells.has(nameOf(own.parentPid)) ? parentOf(own.parentPid) : null;
@@ -56,7 +64,10 @@ function nameOf(pid: number): string {
   return readProcess(pid, 'comm')?.trim() ?? '';
 }
 
-/** Linux alone has these files. Elsewhere `sh` gives its place to the program, and our own parent is npm. */
+/**
+ * Linux alone has these files. Elsewhere `sh` gives its place to the program, and our own parent is
+ * npm.
+ */
 function readProcess(pid: number, file: 'stat' | 'comm'): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');

@@ -1,7 +1,11 @@
-// The values of one row group and column, in little memory that is used again for the next group. As values of their own they
-// would be millions of objects that die together, and the memory of the process would grow to several groups of them.
+// The values of one row group and column, in little memory that is used again for the next group.
+// As values of their own they would be millions of objects that die together, and the memory of the
+// process would grow to several groups of them.
 
-/** Takes the texts of Postgres row by row, and gives them as the values of the file, made when they are asked for. */
+/**
+ * Takes the texts of Postgres row by row, and gives them as the values of the file, made when they
+ * are asked for.
+ */
 export interface HeldValues {
   set(row: number, text: string | null): void;
   /** The first so many. */

@@ -1,4 +1,5 @@
-// Rows of a statement as a file of Parquet: row groups of bounded size, numbers exact, moments in UTC.
+// Rows of a statement as a file of Parquet: row groups of bounded size, numbers exact, moments in
+// UTC.
 
 import type {SchemaElement} from 'hyparquet';
 import {ByteWriter, ParquetWriter} from 'hyparquet-writer';
@@ -6,15 +7,27 @@ import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 import {type HeldValues, holdSmall, holdTexts, holdWhole} from './parquet-values.ts';
 
-/** Takes bytes in their order, and is done with them when it has resolved: their memory is used again. */
+/**
+ * Takes bytes in their order, and is done with them when it has resolved: their memory is used
+ * again.
+ */
 export type Sink = (bytes: Uint8Array) => Promise<void>;
 
-/** A column of numbers has at least these decimals and digits: the service sends amounts with at most four decimals. */
+/**
+ * A column of numbers has at least these decimals and digits: the service sends amounts with at
+ * most four decimals.
+ */
 const least = {places: 4, digits: 18};
-/** No decimal of Parquet has more digits. Up to `least` they are whole numbers of 64 bits, else of 16 bytes. */
+/**
+ * No decimal of Parquet has more digits. Up to `least` they are whole numbers of 64 bits, else of
+ * 16 bytes.
+ */
 const mostDigits = 38;
 const wideBytes = 16;
-/** Values of a row group, whatever the width of a row. The writer keeps a kilobyte for each group and column until the end. */
+/**
+ * Values of a row group, whatever the width of a row. The writer keeps a kilobyte for each group
+ * and column until the end.
+ */
 const groupValues = 500_000;
 const fetchedRows = 500;
 
@@ -105,7 +118,10 @@ interface Decimal {
   readonly digits: number;
 }
 
-/** A share of a third or a length of 20 minutes has more decimals than an amount: each column of numbers has as many as its values need. */
+/**
+ * A share of a third or a length of 20 minutes has more decimals than an amount: each column of
+ * numbers has as many as its values need.
+ */
 async function measureDecimals(
   client: pg.ClientBase,
   sql: string,

@@ -1,4 +1,5 @@
-// The verb `reset`: an installation begins anew. Only what Fieldmirror has made goes; the service hears nothing of it.
+// The verb `reset`: an installation begins anew. Only what Fieldmirror has made goes; the service
+// hears nothing of it.
 
 import {join} from 'node:path';
 import type pg from 'pg';
@@ -25,9 +26,11 @@ interface Output {
 const applicationName = 'fieldmirror reset';
 
 /**
- * Removes the embedded Postgres, or our schemas from a warehouse of one's own, after showing what goes; its name is typed back.
+ * Removes the embedded Postgres, or our schemas from a warehouse of one's own, after showing what
+ * goes; its name is typed back.
  * @throws {UsageError} another name was typed
- * @throws {FatalError} something works there, or things of others stand on our schemas: nothing is removed
+ * @throws {FatalError} something works there, or things of others stand on our schemas: nothing is
+ *   removed
  */
 export async function reset(config: Config, {json}: Output): Promise<number> {
   if (config.databaseUrl === null) return await resetEmbedded(config, json);
@@ -51,7 +54,8 @@ async function resetEmbedded({home}: Config, json: boolean): Promise<number> {
       );
     });
   } finally {
-    // The server stops, unless another process has joined meanwhile: then its folder is not removed.
+    // The server stops, unless another process has joined meanwhile: then its folder is not
+    // removed.
     await embedded.leave();
   }
   await removeEmbedded(home);

@@ -16,8 +16,10 @@ export interface UrlOptions {
 }
 
 /**
- * Prints the address of the warehouse, without its password unless that is asked for: screens are shared, and output is kept in logs.
- * @throws {FatalError} there is no embedded Postgres, or it rests: its port is another one each time
+ * Prints the address of the warehouse, without its password unless that is asked for: screens are
+ * shared, and output is kept in logs.
+ * @throws {FatalError} there is no embedded Postgres, or it rests: its port is another one each
+ *   time
  */
 export async function url(config: Config, {password, json}: UrlOptions): Promise<number> {
   if (config.databaseUrl === null) requireEmbedded(config.home);

@@ -1,4 +1,5 @@
-// All verbs and options. A verb's file is loaded when the verb is called, so that a short question gets a quick answer.
+// All verbs and options. A verb's file is loaded when the verb is called, so that a short question
+// gets a quick answer.
 
 import {Command} from 'commander';
 import {readVersion} from '../core/package.ts';

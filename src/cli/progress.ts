@@ -4,11 +4,14 @@ import {tell, tellAside, toPrintable} from '../core/terminal.ts';
 import {tellStep} from './tell-step.ts';
 
 /**
- * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal; elsewhere a line at the beginning
- * and the end of each, and some between where it takes long.
+ * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal;
+ * elsewhere a line at the beginning and the end of each, and some between where it takes long.
  */
 export interface Progress {
-  /** @param expected - rows held before, the best guess at a total that the service does not tell; 0 when unknown */
+  /**
+   * @param expected - rows held before, the best guess at a total that the service does not tell; 0
+   * when unknown
+   */
   begin(stream: string, expected: number): void;
   advance(progress: {readonly stream: string; readonly records: number}): void;
   end(stream: string, line: string): void;
@@ -148,7 +151,10 @@ const tickEach: Tick = (call, everyMs) => {
   return () => clearInterval(timer);
 };
 
-/** A line comes when nothing does, too: a change that takes a minute is told as one that is under way. */
+/**
+ * A line comes when nothing does, too: a change that takes a minute is told as one that is under
+ * way.
+ */
 export function printPushLines(
   tick: Tick,
   clock = machineClock,
@@ -189,7 +195,10 @@ function openBars(terminal: NodeJS.WritableStream): cliProgress.MultiBar {
   });
 }
 
-/** A stream that was never swept has no known total and no bar: an empty or a full one would be a claim. */
+/**
+ * A stream that was never swept has no known total and no bar: an empty or a full one would be a
+ * claim.
+ */
 function drawLine(value: number, {name, far, expected, end}: Facts): string {
   if (end !== null) return toPrintable(end);
   if (expected === 0) return toPrintable(`${name} ${far}`);

@@ -1,5 +1,5 @@
-// The verb `psql`: the client of the system, on the warehouse. It hears the address by its environment: arguments of a process are
-// there for every user of the machine to read.
+// The verb `psql`: the client of the system, on the warehouse. It hears the address by its
+// environment: arguments of a process are there for every user of the machine to read.
 
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
@@ -28,7 +28,10 @@ const variables: Readonly<Record<string, string>> = {
 export interface PsqlStart {
   /** For psql as they are. */
   readonly args: readonly string[];
-  /** A user whose password psql asks for, or takes from PGPASSWORD; null: the one of the address, the owner. */
+  /**
+   * A user whose password psql asks for, or takes from PGPASSWORD; null: the one of the address,
+   * the owner.
+   */
   readonly role: string | null;
   readonly signal: AbortSignal;
 }

@@ -19,7 +19,9 @@ type Plan = Pick<Change, 'state' | 'waitsFor'> & {readonly change: string} & (
     | Unplannable
   );
 
-/** Prints the requests of all pending and held changes, in the order in which the changes were made. */
+/**
+ * Prints the requests of all pending and held changes, in the order in which the changes were made.
+ */
 export async function printPlan(
   db: Queryable,
   accounts: readonly Account[],

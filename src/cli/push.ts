@@ -26,9 +26,10 @@ export interface PushOptions {
 }
 
 /**
- * Carries every change that is due, of one account or of all whose tokens are known here, in this process and
- * without the queue; or shows the requests.
- * @returns the exit code: 1 when the service refused or altered a change, or a change needs a decision; 3
+ * Carries every change that is due, of one account or of all whose tokens are known here, in this
+ * process and without the queue; or shows the requests.
+ * @returns the exit code: 1 when the service refused or altered a change, or a change needs a
+ *   decision; 3
  *   when an account could not be served
  */
 export async function push(
@@ -74,7 +75,10 @@ async function listPushed(
   return {active: [account], unopened: []};
 }
 
-/** Carries the due changes of some accounts, one account after the other. @param watch - the progress is left open */
+/**
+ * Carries the due changes of some accounts, one account after the other. @param watch - the
+ * progress is left open
+ */
 export async function pushAll(
   world: Pick<World, 'pool' | 'databaseUrl' | 'openAccount' | 'openPassword' | 'log'>,
   accounts: readonly Account[],

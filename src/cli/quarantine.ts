@@ -1,4 +1,5 @@
-// The verbs `quarantine list` and `quarantine show`: records that could not be read, and the flaw of each.
+// The verbs `quarantine list` and `quarantine show`: records that could not be read, and the flaw
+// of each.
 
 import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
@@ -45,7 +46,9 @@ export async function list(config: Config, options: ListOptions): Promise<number
   });
 }
 
-/** One record: its flaw, and the XML that the service sent, without secrets. @returns the exit code */
+/**
+ * One record: its flaw, and the XML that the service sent, without secrets. @returns the exit code
+ */
 export async function show(
   config: Config,
   id: string,

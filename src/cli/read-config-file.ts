@@ -48,7 +48,10 @@ export async function readSettingsFile(file: string): Promise<SettingsFile> {
   return parseSettings(source, name);
 }
 
-/** @throws {UsageError} it is no YAML, or has keys and values that there are not: one line for each mistake */
+/**
+ * @throws {UsageError} it is no YAML, or has keys and values that there are not: one line for each
+ * mistake
+ */
 export function parseSettings(source: string, name: string): SettingsFile {
   const lines = new LineCounter();
   const document = parseDocument(source, {lineCounter: lines, prettyErrors: false});

@@ -6,8 +6,8 @@ import {Secret} from '../core/secret.ts';
 import {tellAside} from '../core/terminal.ts';
 
 /**
- * Reads a secret from standard input: a prompt that shows nothing on a terminal, else all there is. Never an argument:
- * every user of the machine sees those.
+ * Reads a secret from standard input: a prompt that shows nothing on a terminal, else all there is.
+ * Never an argument: every user of the machine sees those.
  * @param missing - the message where nothing came
  * @throws {UsageError} nothing came
  */

@@ -1,5 +1,5 @@
-// The sweeps that come round by themselves: listed, set, taken away, and run before their time. What may be set is what a file of
-// settings may have (src/settings/schedules-section.ts).
+// The sweeps that come round by themselves: listed, set, taken away, and run before their time.
+// What may be set is what a file of settings may have (src/settings/schedules-section.ts).
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -86,8 +86,10 @@ export async function list(config: Config, {json, account: name}: Output): Promi
 
 /**
  * Makes a schedule, or changes values of the one of that name.
- * @param wanted - `yes` belongs to a freshness, whose cost it confirms: here it is a slip, for nothing asks
- * @throws {UsageError} a value that cannot be, or one that is missing of a new schedule; nothing is set
+ * @param wanted - `yes` belongs to a freshness, whose cost it confirms: here it is a slip, for
+ *   nothing asks
+ * @throws {UsageError} a value that cannot be, or one that is missing of a new schedule; nothing is
+ *   set
  */
 export async function set(
   config: Config,

@@ -1,5 +1,5 @@
-// The accounts that a command serves. An active account whose token cannot be had here is told, not left out
-// without a word.
+// The accounts that a command serves. An active account whose token cannot be had here is told, not
+// left out without a word.
 
 import type {Account} from '../accounts/accounts.ts';
 import {describeIdle} from '../accounts/idle-account.ts';

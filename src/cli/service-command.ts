@@ -13,7 +13,10 @@ import {tellStep} from './tell-step.ts';
 
 export interface ServiceOptions {
   readonly port: number;
-  /** 1 when not given, and 500 customers; for a business that is there already only given options count. */
+  /**
+   * 1 when not given, and 500 customers; for a business that is there already only given options
+   * count.
+   */
   readonly seed?: number;
   readonly customers?: number;
   /** The day the business is looked at; one that follows from the seed when not given. */
@@ -89,7 +92,10 @@ function todayIn(timeZone: string): string {
   return new Date().toLocaleDateString('sv-SE', {timeZone});
 }
 
-/** @throws {UsageError} the options ask for another business than the one that is there and would be shown */
+/**
+ * @throws {UsageError} the options ask for another business than the one that is there and would be
+ * shown
+ */
 function refuseAnother({seed, madeCustomers, today}: Business, asked: ServiceOptions): void {
   const facts = [
     ['--seed', seed, asked.seed],

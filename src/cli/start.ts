@@ -63,8 +63,8 @@ const plainLines: Progress = {
 };
 
 /**
- * The main job: migrate, then worker and schedules, for every account whose token is known here. With `once`: one full
- * sweep of every stream of each, the changes that are due, a summary, exit.
+ * The main job: migrate, then worker and schedules, for every account whose token is known here.
+ * With `once`: one full sweep of every stream of each, the changes that are due, a summary, exit.
  * @param signal - aborts when a person or a supervisor asks to stop
  * @returns the exit code
  */

@@ -1,5 +1,5 @@
-// The requests to stop a command: the signal of a person or a supervisor, the closed pipe of its output's
-// reader, the end of the npm that started it.
+// The requests to stop a command: the signal of a person or a supervisor, the closed pipe of its
+// output's reader, the end of the npm that started it.
 
 import {FatalError} from '../core/errors.ts';
 import {tellAside} from '../core/terminal.ts';
@@ -10,8 +10,8 @@ import {codeOfSignal, StoppedError, type StopSignal} from './stopped.ts';
 const stopMs = 9_000;
 
 /**
- * Aborts when the command shall stop. A second signal, or a stop that takes too long, ends the process at
- * once.
+ * Aborts when the command shall stop. A second signal, or a stop that takes too long, ends the
+ * process at once.
  * @returns a signal; its reason is a FatalError where output cannot be written
  */
 export function awaitStop(): AbortSignal {

@@ -1,5 +1,6 @@
-// A supervisor that waits to be told, as systemd does for a unit of Type=notify: when the work can begin, that the process still
-// runs, that it stops. Node has no sockets for datagrams; systemd-notify, which is where systemd is, passes each word on.
+// A supervisor that waits to be told, as systemd does for a unit of Type=notify: when the work can
+// begin, that the process still runs, that it stops. Node has no sockets for datagrams;
+// systemd-notify, which is where systemd is, passes each word on.
 
 import {execFile} from 'node:child_process';
 import {once} from 'node:events';
@@ -27,7 +28,8 @@ const lookEveryMs = 500;
 const tellMs = 6_000;
 
 /**
- * Takes the address of the supervisor out of the environment, so that a Postgres that we start does not answer in our place.
+ * Takes the address of the supervisor out of the environment, so that a Postgres that we start does
+ * not answer in our place.
  * @returns null where nothing waits to be told
  */
 export function takeSupervisor(env: NodeJS.ProcessEnv): Supervisor | null {
@@ -43,8 +45,9 @@ export function takeSupervisor(env: NodeJS.ProcessEnv): Supervisor | null {
 }
 
 /**
- * Tells a supervisor that the work can begin, then that the event loop runs, three times in its patience, and in the end that
- * the process stops. Returns after the last word; it never fails, for the work does not hang on who watches.
+ * Tells a supervisor that the work can begin, then that the event loop runs, three times in its
+ * patience, and in the end that the process stops. Returns after the last word; it never fails, for
+ * the work does not hang on who watches.
  */
 export async function tellSupervisor(
   {socket, patienceMs}: Supervisor,

@@ -45,7 +45,10 @@ export function describeEnd(sweep: Sweep): string {
   return `${sweep.stream.padEnd(10)} ${sweep.state}: ${parts.join(', ')}`;
 }
 
-/** The service's words that it has no record of the number asked for; null where it has, or was not asked. */
+/**
+ * The service's words that it has no record of the number asked for; null where it has, or was not
+ * asked.
+ */
 function describeAbsent({stream, recordNumber, evidence, counts}: Sweep): string | null {
   if (evidence.absent === undefined) return null;
   const {status, words} = evidence.absent;

@@ -1,5 +1,5 @@
-// The verb `sweeps`: past sweeps with the evidence for their end states, and the one decision that is a
-// person's.
+// The verb `sweeps`: past sweeps with the evidence for their end states, and the one decision that
+// is a person's.
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
@@ -48,7 +48,10 @@ export async function list(config: Config, options: ListOptions): Promise<number
   });
 }
 
-/** One sweep: its counts and evidence, why it is not certified, and its tombstones. @returns the exit code */
+/**
+ * One sweep: its counts and evidence, why it is not certified, and its tombstones. @returns the
+ * exit code
+ */
 export async function show(
   config: Config,
   id: string,
@@ -63,8 +66,8 @@ export async function show(
 }
 
 /**
- * Lets the tombstones of a stopped sweep through: a worker, or the next `start`, asks for each record once
- * more and marks deleted those still gone.
+ * Lets the tombstones of a stopped sweep through: a worker, or the next `start`, asks for each
+ * record once more and marks deleted those still gone.
  * @throws {UsageError} the sweep is not stopped, or a later full sweep has come to its end
  */
 export async function approve(

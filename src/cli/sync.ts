@@ -27,7 +27,8 @@ export interface SyncOptions {
 }
 
 /**
- * Sweeps now, in this process, without the queue; a sweep that a worker has under way is waited for.
+ * Sweeps now, in this process, without the queue; a sweep that a worker has under way is waited
+ * for.
  * @param names - streams; none means all
  * @returns the exit code
  * @throws {UsageError} an unknown stream, window, filter or number
@@ -44,7 +45,8 @@ export async function sync(
       const account = requireActive(await chooseAccount(world, run.account));
       await requireOpened(world, account);
       const {accountId} = account;
-      // Without a name the environment's account is meant, which a person who has several may not think of.
+      // Without a name the environment's account is meant, which a person who has several may not
+      // think of.
       if (run.account === undefined && !run.json && (await world.listKnown()).length > 1)
         tellAside(`of account ${account.name}; --account NAME sweeps another one\n`);
       const progress = watchProgress(run.json);

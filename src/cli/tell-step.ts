@@ -1,6 +1,7 @@
 import {tellAside} from '../core/terminal.ts';
 /**
- * Names a step before it begins to take its time. On standard error: standard output holds results alone.
+ * Names a step before it begins to take its time. On standard error: standard output holds results
+ * alone.
  * @param step - `starting Postgres in .fieldmirror/postgres`
  */
 export function tellStep(step: string): void {

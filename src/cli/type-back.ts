@@ -4,8 +4,8 @@ import {UsageError} from '../core/errors.ts';
 import {tellAside} from '../core/terminal.ts';
 
 /**
- * Lets a person type back the name of what an act is about, so that it is not done by a slip: at a terminal by a question, else by
- * the first line of standard input.
+ * Lets a person type back the name of what an act is about, so that it is not done by a slip: at a
+ * terminal by a question, else by the first line of standard input.
  * @param act - what would be done, as `to remove the account`
  * @throws {UsageError} something else was typed, or nothing: nothing was done
  */

@@ -1,4 +1,5 @@
-// The verb `changes undo`: takes back what was written and should not have been. What it makes is held.
+// The verb `changes undo`: takes back what was written and should not have been. What it makes is
+// held.
 
 import {maskChange, nameChange} from '../changes/change-words.ts';
 import {listUndoable} from '../changes/decidable-changes.ts';

@@ -1,4 +1,5 @@
-// What a verb that tells how things stand could not read, because somebody else has it locked: it says so, and tells the rest.
+// What a verb that tells how things stand could not read, because somebody else has it locked: it
+// says so, and tells the rest.
 
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {isLockTimeout} from '../postgres/lock-waits.ts';

@@ -11,8 +11,8 @@ export interface Surroundings {
 }
 
 /**
- * Reads the settings, of the environment and of a file for it: see `loadConfig` and `withEnvFile`. Their code is loaded by verbs
- * alone; `--help` and `--version` need no setting.
+ * Reads the settings, of the environment and of a file for it: see `loadConfig` and `withEnvFile`.
+ * Their code is loaded by verbs alone; `--help` and `--version` need no setting.
  */
 export async function config(
   options: {

@@ -1,6 +1,6 @@
-// The one way to ask for sweeps and to wait for their ends, for every verb. A sweep's row decides that the
-// sweep has ended, not the worker that carried it: another worker may have it, or its account may be stopped
-// before any worker claims it.
+// The one way to ask for sweeps and to wait for their ends, for every verb. A sweep's row decides
+// that the sweep has ended, not the worker that carried it: another worker may have it, or its
+// account may be stopped before any worker claims it.
 
 import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
@@ -24,7 +24,9 @@ import {describeEnd} from './sweep-summary.ts';
 import type {Warehouse} from './with-warehouse.ts';
 
 const lookEveryMs = 100;
-/** Until somebody is told what is waited for: the time in which a sweep that ends at once does so. */
+/**
+ * Until somebody is told what is waited for: the time in which a sweep that ends at once does so.
+ */
 const patienceMs = 500;
 const outOfReachMs = 60_000;
 
@@ -33,7 +35,10 @@ export interface Watch {
   readonly signal: AbortSignal;
   /** Runs a sweep here as far as it goes, if it is due; left out where workers run sweeps. */
   readonly run?: (sweepId: string) => Promise<void>;
-  /** Tells `ended` when a worker of this process has ended a sweep; the row is looked at then, and not only every so often. */
+  /**
+   * Tells `ended` when a worker of this process has ended a sweep; the row is looked at then, and
+   * not only every so often.
+   */
   readonly ends?: EventEmitter<{ended: []}>;
 }
 
@@ -50,8 +55,8 @@ export async function askForSweep(
 }
 
 /**
- * Waits until the row of every sweep tells its end, in any process. A database that is away for a while is
- * waited for; a sweep of an account that is no longer active ends as failed.
+ * Waits until the row of every sweep tells its end, in any process. A database that is away for a
+ * while is waited for; a sweep of an account that is no longer active ends as failed.
  */
 export async function watchSweeps(
   world: Pick<Warehouse, 'pool' | 'databaseUrl'>,
@@ -103,7 +108,10 @@ async function lookOnce(
   }
 }
 
-/** Tells once of each process that has a sweep which is waited for: a wait without a word looks like a program that hangs. */
+/**
+ * Tells once of each process that has a sweep which is waited for: a wait without a word looks like
+ * a program that hangs.
+ */
 async function tellHeld(
   {pool}: Pick<Warehouse, 'pool'>,
   sweepIds: readonly string[],

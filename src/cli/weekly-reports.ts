@@ -1,4 +1,5 @@
-// The weekly reports that `start` makes by itself: one file for each account and week, from Monday 06:00 of the account.
+// The weekly reports that `start` makes by itself: one file for each account and week, from Monday
+// 06:00 of the account.
 
 import {mkdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -16,8 +17,8 @@ interface Due {
 }
 
 /**
- * Makes the reports that are due. One waits until the jobs of its account are proven complete within a day; `status` says
- * where they are not.
+ * Makes the reports that are due. One waits until the jobs of its account are proven complete
+ * within a day; `status` says where they are not.
  * @param folder - of the files: `acme-2026-11-16.html`
  * @param onMade - is told after each one
  * @throws the error of the first one that could not be made, after the others were

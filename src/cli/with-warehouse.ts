@@ -1,5 +1,6 @@
-// The ground of every verb that asks the warehouse: opened in order and closed in reverse. A verb such as `status` gets along
-// with it, and loads neither the API client nor a logger: these are `world.ts`.
+// The ground of every verb that asks the warehouse: opened in order and closed in reverse. A verb
+// such as `status` gets along with it, and loads neither the API client nor a logger: these are
+// `world.ts`.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -16,7 +17,10 @@ import {tellStep} from './tell-step.ts';
 export interface Warehouse {
   readonly pool: pg.Pool;
   readonly databaseUrl: string;
-  /** The address of sessions of our own, and a pool of them: the same, unless a pooler is in between. */
+  /**
+   * The address of sessions of our own, and a pool of them: the same, unless a pooler is in
+   * between.
+   */
   readonly directUrl: string;
   readonly direct: pg.Pool;
   /** The place of the warehouse, for a person: never a password. */
@@ -105,9 +109,11 @@ export const briefLockTimeoutMs = 500;
  * Does something with the warehouse, and closes it whatever happens.
  * @param options.migrates - whether the schema is brought up to date first
  * @param options.lockTimeoutMs - for a verb that would rather say who holds a lock than wait for it
- * @param options.makes - whether an embedded Postgres is made where none is; a verb that migrates makes one
+ * @param options.makes - whether an embedded Postgres is made where none is; a verb that migrates
+ *   makes one
  * @param use - may open more, which is closed before the warehouse is
- * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses us; or there is none yet
+ * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses us; or
+ *   there is none yet
  * @throws {UsageError} no permission on the data folder
  */
 export async function withWarehouse<T>(

@@ -1,4 +1,5 @@
-// The ground of verbs that move data, beside the warehouse: the accounts, and the service behind them.
+// The ground of verbs that move data, beside the warehouse: the accounts, and the service behind
+// them.
 
 import type pg from 'pg';
 import {
@@ -39,13 +40,15 @@ export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageR
   /** The environment's account, or the demo; null where there are only tokens that are sealed. */
   readonly own: Account | null;
   /**
-   * The accounts whose tokens are known here, in any state; read anew each time, because another may be
-   * added.
+   * The accounts whose tokens are known here, in any state; read anew each time, because another
+   * may be added.
    */
   readonly listKnown: () => Promise<Account[]>;
   /** The active accounts that cannot be served here, each with the reason and the next step. */
   readonly listUnopened: () => Promise<Unopened[]>;
-  /** Why the warehouse may be a copy, in which nothing may work; null where nothing speaks for it. */
+  /**
+   * Why the warehouse may be a copy, in which nothing may work; null where nothing speaks for it.
+   */
   readonly findCopy: () => Promise<string | null>;
   /** The tokens that are known here, for the row of a worker. */
   readonly reach: Accounts['reach'];
@@ -68,9 +71,10 @@ export interface Unopened {
 
 /**
  * Does something with the warehouse, migrated, and the accounts whose tokens are known here: the
- * environment's, and those sealed in the warehouse where a key is given. Where there is neither, with the
- * reference service and its made-up data.
- * @param options - `staysInCopy` for what waits until a person has said that the warehouse is no copy
+ * environment's, and those sealed in the warehouse where a key is given. Where there is neither,
+ * with the reference service and its made-up data.
+ * @param options - `staysInCopy` for what waits until a person has said that the warehouse is no
+ *   copy
  * @throws the errors of `withWarehouse`
  * @throws {FatalError} the warehouse may be a copy
  */
@@ -175,7 +179,9 @@ async function openOwn(opening: Opening, deps: PastDeps, isCopy: boolean): Promi
   );
 }
 
-/** The missing settings, where accounts are mirrored and no access to them is in the environment. */
+/**
+ * The missing settings, where accounts are mirrored and no access to them is in the environment.
+ */
 function expectAccess(held: readonly Account[]): string {
   const sealed = held.filter(({keyId}) => keyId !== null);
   const names = (accounts: readonly Account[]) => accounts.map(({name}) => name).join(', ');
@@ -184,7 +190,9 @@ function expectAccess(held: readonly Account[]): string {
   return `FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN: expected the address and token of ${names(held)}, got nothing`;
 }
 
-/** A stopped account that passes its check goes on; an account that a person paused stays paused. */
+/**
+ * A stopped account that passes its check goes on; an account that a person paused stays paused.
+ */
 async function openReal(
   config: Config,
   access: AccountConfig,

@@ -1,7 +1,9 @@
 /** Lines for a person are at most this wide. */
 export const maxWidth = 110;
 
-/** Breaks a long line between words; further lines are indented more. @param hanging - by how much */
+/**
+ * Breaks a long line between words; further lines are indented more. @param hanging - by how much
+ */
 export function wrap(line: string, hanging = 4): string {
   const [, indent = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
   const lines: string[] = [];

@@ -58,7 +58,10 @@ export const check = defineAction({
 const text = z.string().trim();
 const optional = text.transform((given) => (given === '' ? null : given)).default(null);
 
-/** Adds an account, or gives one a new token; the token is tried before it is stored, and is in no answer and no entry. */
+/**
+ * Adds an account, or gives one a new token; the token is tried before it is stored, and is in no
+ * answer and no entry.
+ */
 export const addAccount = defineAction({
   path: '/accounts/add',
   name: 'accounts.add',

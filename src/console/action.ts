@@ -31,11 +31,17 @@ export interface Outcome {
   readonly once?: string;
   /** True where no page may show again what was read before, to anybody. */
   readonly dropsReadings?: boolean;
-  /** Work that no transaction can hold, begun once it is committed. @returns a sentence more; an error of it is told and logged */
+  /**
+   * Work that no transaction can hold, begun once it is committed. @returns a sentence more; an
+   * error of it is told and logged
+   */
   readonly afterwards?: () => Promise<string>;
 }
 
-/** Something a person does in the console: a form, carried out in one transaction with its entry in the audit. */
+/**
+ * Something a person does in the console: a form, carried out in one transaction with its entry in
+ * the audit.
+ */
 export interface Action<Given = unknown, Ready = unknown> {
   /** `/changes/:changeId/hold` */
   readonly path: string;

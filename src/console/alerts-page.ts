@@ -57,7 +57,9 @@ export const alertsPage = definePage<Story>({
   }),
 });
 
-/** Somebody who is bound to an account sees the rules, alerts and subscribers of that account alone. */
+/**
+ * Somebody who is bound to an account sees the rules, alerts and subscribers of that account alone.
+ */
 async function readStory({db, seen, seesAll, accounts}: Asked): Promise<Story> {
   const {rules, open} = await readAlertOverview(db);
   const names = accounts.map(({name}) => name);

@@ -1,5 +1,5 @@
-// The files that pages are drawn with, all from here: a console behind a closed firewall looks the same. An address holds the
-// hash of its file, so that a browser keeps it for ever.
+// The files that pages are drawn with, all from here: a console behind a closed firewall looks the
+// same. An address holds the hash of its file, so that a browser keeps it for ever.
 
 import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
@@ -15,7 +15,10 @@ interface Asset {
 
 const htmx = dirname(createRequire(import.meta.url).resolve('htmx.org'));
 
-/** htmx begins as soon as it is there: in a file of its own its extension for events would come too late on a slow machine. */
+/**
+ * htmx begins as soon as it is there: in a file of its own its extension for events would come too
+ * late on a slow machine.
+ */
 const scripts = [join(htmx, 'htmx.min.js'), join(htmx, 'ext', 'hx-sse.min.js')];
 
 const assets: ReadonlyMap<string, Asset> = new Map(

@@ -18,7 +18,10 @@ interface Preview extends DecisionPreview {
   readonly choice: string;
 }
 
-/** What a decision about many changes would do, before anything is done. It stands still while it is read. */
+/**
+ * What a decision about many changes would do, before anything is done. It stands still while it is
+ * read.
+ */
 export const changePreview = definePage<Preview>({
   path: '/changes/preview',
   section: '/changes',

@@ -51,7 +51,10 @@ function drawCounts({needy, open, settled}: ChangeCounts, look: Look): SafeHtml 
   </ul>`;
 }
 
-/** The lines with boxes to tick: what is ticked, or all that match, is shown once more before anything is done. */
+/**
+ * The lines with boxes to tick: what is ticked, or all that match, is shown once more before
+ * anything is done.
+ */
 function drawChoosing(list: ChangeList, look: Look): SafeHtml {
   const kept = Object.entries({...filtersOf(look.query), account: look.query.account});
   return html`<form action="/changes/preview">

@@ -35,7 +35,10 @@ interface Preview extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' | '
   readonly numbers: string;
 }
 
-/** What would be written to take changes back, and what is left and why. It stands still while it is read. */
+/**
+ * What would be written to take changes back, and what is left and why. It stands still while it is
+ * read.
+ */
 export const undoPreview = definePage<Preview>({
   path: '/changes/undo',
   section: '/changes',

@@ -2,7 +2,10 @@ import type {Role} from '../accounts/access-roles.ts';
 import {Refused} from './refused.ts';
 import {mayActAs, type Viewer} from './viewer.ts';
 
-/** @param back - the page that a person who may not is shown the way to @throws {Refused} the viewer may not act as that role */
+/**
+ * @param back - the page that a person who may not is shown the way to @throws {Refused} the viewer
+ * may not act as that role
+ */
 export function checkRole(viewer: Viewer, role: Role, back: string): void {
   if (mayActAs(viewer, role)) return;
   throw new Refused(403, {

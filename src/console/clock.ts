@@ -10,7 +10,10 @@ import {viewerOf} from './viewers.ts';
 const cookieName = 'fieldmirror_clock';
 const yearSeconds = 365 * 24 * 3600;
 
-/** The clock by which times are shown: that of the account, where all that are looked at have one; else, or by choice, UTC. */
+/**
+ * The clock by which times are shown: that of the account, where all that are looked at have one;
+ * else, or by choice, UTC.
+ */
 export function readClock(
   request: FastifyRequest,
   accounts: readonly Account[],

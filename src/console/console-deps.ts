@@ -3,7 +3,9 @@ import type {KnownNames} from '../http/known-names.ts';
 import type {ApiPools} from '../http/pools.ts';
 import type {Doings} from './doings.ts';
 
-/** A proxy in front that signs people in, and says in two headers who they are and what they may. */
+/**
+ * A proxy in front that signs people in, and says in two headers who they are and what they may.
+ */
 export interface SignInProxy {
   /** Its addresses: from any other the headers mean nothing. */
   readonly addresses: readonly string[];
@@ -12,7 +14,10 @@ export interface SignInProxy {
 }
 
 export interface ConsoleOptions {
-  /** The address that people use, where it is not that of this machine; https there makes cookies secure. */
+  /**
+   * The address that people use, where it is not that of this machine; https there makes cookies
+   * secure.
+   */
   readonly publicUrl: URL | null;
   /** A proxy that signs people in; null where there is none. */
   readonly proxy: SignInProxy | null;

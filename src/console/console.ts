@@ -1,5 +1,6 @@
-// The console: pages for the people who live with an installation. Each page draws a story that the terminal tells as well;
-// each action is a form. Nothing here needs a script, and nothing comes from elsewhere.
+// The console: pages for the people who live with an installation. Each page draws a story that the
+// terminal tells as well; each action is a form. Nothing here needs a script, and nothing comes
+// from elsewhere.
 
 import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';

@@ -9,8 +9,9 @@ import {defineAction} from './action.ts';
 import {findChoice} from './change-choices.ts';
 
 /**
- * Decides many changes alike, as the preview showed them. What can be done is done, in one transaction with one entry of the
- * audit: a person decided once, and either all of that is there or none of it.
+ * Decides many changes alike, as the preview showed them. What can be done is done, in one
+ * transaction with one entry of the audit: a person decided once, and either all of that is there
+ * or none of it.
  */
 export const decideMany = defineAction({
   path: '/changes/decide',

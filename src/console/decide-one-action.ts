@@ -1,4 +1,5 @@
-// Decisions about one change, each a form on its page. The functions of the warehouse refuse what came too late.
+// Decisions about one change, each a form on its page. The functions of the warehouse refuse what
+// came too late.
 
 import type pg from 'pg';
 import {z} from 'zod';
@@ -90,7 +91,10 @@ async function decide(
   };
 }
 
-/** `side.name`, or `side.street+city` of fields that move as one. @throws {UsageError} a field without a side */
+/**
+ * `side.name`, or `side.street+city` of fields that move as one. @throws {UsageError} a field
+ * without a side
+ */
 function readSides(given: Readonly<Record<string, unknown>>): Record<string, Side> {
   const sides: Record<string, Side> = {};
   for (const [name, side] of Object.entries(given)) {

@@ -1,4 +1,7 @@
-/** Anchors of headings as GitHub makes them: lower case, hyphens for spaces, no punctuation, and a number from the second of a name. */
+/**
+ * Anchors of headings as GitHub makes them: lower case, hyphens for spaces, no punctuation, and a
+ * number from the second of a name.
+ */
 export function makeAnchors(): (title: string) => string {
   const seen = new Map<string, number>();
   return (title) => {

@@ -3,18 +3,28 @@ import type {Receiver, RulePlan} from '../alerts/alert-rules.ts';
 import type {Looker} from '../alerts/every-concern.ts';
 import type {Queryable} from '../postgres/database.ts';
 
-/** What the console lets others do, because it takes more than the warehouse: the service, the key that seals tokens. */
+/**
+ * What the console lets others do, because it takes more than the warehouse: the service, the key
+ * that seals tokens.
+ */
 export interface Doings {
   /** What this process knows beside the warehouse when it looks for what needs a person. */
   readonly looker: Looker;
   /** Every dependency checked, live, as `fieldmirror doctor` does. */
   readonly examine: () => Promise<readonly Check[]>;
-  /** Every setting in force, of this process and of the warehouse, as `doctor` tells them: never a secret. */
+  /**
+   * Every setting in force, of this process and of the warehouse, as `doctor` tells them: never a
+   * secret.
+   */
   readonly listSettings: () => Promise<readonly SettingTold[]>;
-  /** Asks an account a light question with its token; what was stopped and is answered goes on. @returns a sentence */
+  /**
+   * Asks an account a light question with its token; what was stopped and is answered goes on.
+   * @returns a sentence
+   */
   readonly checkAccount: (account: string) => Promise<string>;
   /**
-   * Asks the service with the token of an account that is to be added, or to be given that token. Nothing is stored yet.
+   * Asks the service with the token of an account that is to be added, or to be given that token.
+   * Nothing is stored yet.
    * @throws {UsageError | AccessError} with what is wrong
    */
   readonly tryAccount: (account: GivenAccount) => Promise<{
@@ -29,7 +39,9 @@ export interface Doings {
    */
   readonly planRule: (rule: GivenRule) => Promise<{
     readonly plan: Omit<RulePlan, 'accountId'>;
-    /** What signs the messages to a webhook, for a person to see this once; null of other receivers. */
+    /**
+     * What signs the messages to a webhook, for a person to see this once; null of other receivers.
+     */
     readonly secret: string | null;
   }>;
   /**
@@ -39,13 +51,16 @@ export interface Doings {
    */
   readonly testRule: (rule: string) => Promise<string>;
   /**
-   * Sends a dead letter of a subscriber of the feed now, late and out of order. It stays a dead letter until the caller deletes it.
+   * Sends a dead letter of a subscriber of the feed now, late and out of order. It stays a dead
+   * letter until the caller deletes it.
    * @returns a sentence: the subscriber's answer
-   * @throws {RetryableError | UsageError | FatalError} it was not taken, or cannot be sent from here
+   * @throws {RetryableError | UsageError | FatalError} it was not taken, or cannot be sent from
+   *   here
    */
   readonly sendLetter: (hook: string, letterId: string) => Promise<string>;
   /**
-   * Clears up behind a customer that was forgotten, which takes a connection without a limit for a statement, and the files of weekly reports.
+   * Clears up behind a customer that was forgotten, which takes a connection without a limit for a
+   * statement, and the files of weekly reports.
    * @returns a sentence: the reports that are gone, or cannot be read from here
    */
   readonly clearUpForgotten: (forgotten: {
@@ -54,7 +69,10 @@ export interface Doings {
   }) => Promise<string>;
 }
 
-/** An account as it is filled into a form; one that is there keeps its address and zone where they are not given. */
+/**
+ * An account as it is filled into a form; one that is there keeps its address and zone where they
+ * are not given.
+ */
 export interface GivenAccount {
   readonly name: string;
   readonly url: string | null;

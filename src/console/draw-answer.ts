@@ -20,7 +20,8 @@ export function linkToQuestion(
 
 /**
  * An answer: its chart where it has one, its rows, what is counted, and how far it can be trusted.
- * @param shownRows - so many rows, and none beside a chart, which has them in its table; left out: all, and the chart
+ * @param shownRows - so many rows, and none beside a chart, which has them in its table; left out:
+ *   all, and the chart
  */
 export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
   const {question} = told;

@@ -13,7 +13,10 @@ type Command = NextStep['commands'][number];
 /** Decisions that a person may want whether or not they are the next step. */
 const alwaysOffered: readonly Verb[] = ['hold', 'cancel'];
 
-/** What happens next, and what a person can do: the terminal's commands, as forms where the console has an action. */
+/**
+ * What happens next, and what a person can do: the terminal's commands, as forms where the console
+ * has an action.
+ */
 export function drawNext(story: ChangeInFull, look: Look): SafeHtml {
   const {next, verbs, change} = story;
   const told = next?.commands ?? [];
@@ -115,7 +118,10 @@ function drawCandidates({table, result}: ChangeInFull['change']): SafeHtml {
   ${candidates.length === 0 ? '' : html`<datalist id="candidates">${candidates.map((id) => html`<option value="${id}">`)}</datalist>`}`;
 }
 
-/** Where several fields were changed on both sides, each may go its own way; those that move as one go together. */
+/**
+ * Where several fields were changed on both sides, each may go its own way; those that move as one
+ * go together.
+ */
 function drawFieldByField(
   {change, decisions, fought, conflicts}: ChangeInFull,
   look: Look,

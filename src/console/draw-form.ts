@@ -16,7 +16,10 @@ interface Form {
   readonly isGrave?: boolean;
 }
 
-/** A form for an action, with one button; nothing where the viewer may not. The person comes back to the same page. */
+/**
+ * A form for an action, with one button; nothing where the viewer may not. The person comes back to
+ * the same page.
+ */
 export function drawForm(look: Look, form: Form): SafeHtml | string {
   if (!may(look, form.role)) return '';
   const fixed = {form: look.viewer.formToken, back: look.path, ...form.fixed};

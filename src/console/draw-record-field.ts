@@ -9,7 +9,10 @@ import {drawTime} from './draw-time.ts';
 import type {Look} from './look.ts';
 import {linkToRecord} from './record-link.ts';
 
-/** The whole story of one value: since when it holds, who brought it, whether the service is known to hold it, what was before. */
+/**
+ * The whole story of one value: since when it holds, who brought it, whether the service is known
+ * to hold it, what was before.
+ */
 export function drawField(told: FieldStory, story: RecordStory, look: Look): SafeHtml {
   return html`<p><a href="${linkToRecord(look, story)}">The whole record</a></p>
 <h2>${told.field}</h2>

@@ -4,7 +4,10 @@ import {showMinute} from './draw-time.ts';
 import type {Look} from './look.ts';
 import {linkToRecord, pathOfRecord} from './record-link.ts';
 
-/** The way to any past moment: along the versions, or by the clock. Both forms work without a script. */
+/**
+ * The way to any past moment: along the versions, or by the clock. Both forms work without a
+ * script.
+ */
 export function drawMoment(story: RecordStory, look: Look): SafeHtml {
   const path = pathOfRecord(story);
   const account =

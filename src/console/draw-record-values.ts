@@ -7,7 +7,10 @@ import {showMinute} from './draw-time.ts';
 import type {Look} from './look.ts';
 import {linkToRecord} from './record-link.ts';
 
-/** The values of a record, each with where it came from; what is empty and what no column takes is folded away. */
+/**
+ * The values of a record, each with where it came from; what is empty and what no column takes is
+ * folded away.
+ */
 export function drawValues(story: RecordStory, look: Look): SafeHtml {
   const {values, emptyFields, attributes} = story;
   return html`<h2>Values</h2>

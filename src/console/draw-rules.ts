@@ -9,7 +9,10 @@ import {drawTable} from './draw-table.ts';
 import {drawTime} from './draw-time.ts';
 import {type Look, may} from './look.ts';
 
-/** The rules, and whether their messages arrive. An address is a secret: its host is all that is shown. */
+/**
+ * The rules, and whether their messages arrive. An address is a secret: its host is all that is
+ * shown.
+ */
 export function drawRules(rules: readonly RuleStatus[], look: Look): SafeHtml {
   return drawTable({
     caption: 'Rules: who is told, of what, and whether it arrives',

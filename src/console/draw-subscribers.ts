@@ -8,7 +8,10 @@ import {drawTable} from './draw-table.ts';
 import {drawTime} from './draw-time.ts';
 import {type Look, may} from './look.ts';
 
-/** Subscribers of the feed, and how far each is. An address is a secret: its host is all that is shown. */
+/**
+ * Subscribers of the feed, and how far each is. An address is a secret: its host is all that is
+ * shown.
+ */
 export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtml {
   return drawTable({
     caption: 'Subscribers of the feed: where it is sent, and how far each is',

@@ -4,7 +4,10 @@ import type {Look} from './look.ts';
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** `2026-11-24 07:04` by the clock of the page, with how long ago or ahead that is beside it. @param instant - ISO 8601 */
+/**
+ * `2026-11-24 07:04` by the clock of the page, with how long ago or ahead that is beside it. @param
+ * instant - ISO 8601
+ */
 export function drawTime(
   instant: string | null,
   look: Pick<Look, 'timeZone' | 'now'>,

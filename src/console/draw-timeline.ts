@@ -36,7 +36,10 @@ export function drawTimeline(story: SweepStory, look: Look): SafeHtml {
   })}<p class="quiet">Upper bar: this sweep. Lower bar: the median of the last ten of the same stream and kind. Moments that no row keeps are left out; waiting is not drawn.</p>`;
 }
 
-/** By the clock where a person was waited for; else so long after the sweep began: minutes tell too little. */
+/**
+ * By the clock where a person was waited for; else so long after the sweep began: minutes tell too
+ * little.
+ */
 function drawBeginning(
   step: Step,
   {sweep: {startedAt, approvedAt}}: SweepStory,
@@ -58,7 +61,10 @@ interface Scale {
   readonly ms: number;
 }
 
-/** From the beginning of the work to its end, or to the usual end where that is later. A wait for a person is left out. */
+/**
+ * From the beginning of the work to its end, or to the usual end where that is later. A wait for a
+ * person is left out.
+ */
 function scaleOf({sweep, usual}: SweepStory, steps: readonly Step[], look: Look): Scale {
   const fromMs = Date.parse(sweep.startedAt ?? sweep.dueAt);
   const ends = steps

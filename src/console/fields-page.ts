@@ -86,7 +86,9 @@ ${told.map(
 ${drawEvents(story, look)}`;
 }
 
-/** A field without a column is given a name, under which it becomes a column of mart, or loses it. */
+/**
+ * A field without a column is given a name, under which it becomes a column of mart, or loses it.
+ */
 function drawNaming(
   {account, tableName, field, columnName, types, promotedAs}: ToldField,
   look: Look,

@@ -6,7 +6,9 @@ import {notThere} from './refused.ts';
 /** An entry with the XML that the service sent, without secrets. */
 export type Entry = QuarantineEntry & {readonly xml: string};
 
-/** The entry of that number, of an account that the viewer may see. @throws {Refused} there is none */
+/**
+ * The entry of that number, of an account that the viewer may see. @throws {Refused} there is none
+ */
 export async function findEntry(db: Queryable, seen: readonly Account[], id = ''): Promise<Entry> {
   const entry = /^[1-9]\d{0,17}$/.test(id) ? await readQuarantine(db, id) : null;
   if (entry !== null && seen.some(({accountId}) => accountId === entry.accountId)) return entry;

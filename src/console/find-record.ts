@@ -1,4 +1,5 @@
-// From the address of a record's page to the record and its moment. The account need not be named where one alone has it.
+// From the address of a record's page to the record and its moment. The account need not be named
+// where one alone has it.
 
 import {RecordError} from '../core/errors.ts';
 import {type FoundRecord, findRecord, tellAbsence} from '../explain/explain-record.ts';

@@ -14,7 +14,10 @@ import {defineAction} from './action.ts';
 import {findSeen} from './find-seen.ts';
 import {notThere, Refused} from './refused.ts';
 
-/** Forgets a customer, as `fieldmirror forget customers` does: the receipt and the entry of the audit hold none of the data. */
+/**
+ * Forgets a customer, as `fieldmirror forget customers` does: the receipt and the entry of the
+ * audit hold none of the data.
+ */
 export const forgetCustomer = defineAction({
   path: '/records/customers/:number/forget',
   name: 'customers.forget',
@@ -45,7 +48,10 @@ export const forgetCustomer = defineAction({
   },
 });
 
-/** The receipts are looked at once more behind the locks: two persons may have gone on from the same preview. */
+/**
+ * The receipts are looked at once more behind the locks: two persons may have gone on from the same
+ * preview.
+ */
 async function forgetOnce(
   db: pg.ClientBase,
   customer: CustomerKey,

@@ -9,7 +9,10 @@ import {type Asked, definePage, hidden} from './page.ts';
 import {linkToRecord} from './record-link.ts';
 import {notThere} from './refused.ts';
 
-/** The rows that would go, before an admin types the number back. Counting does it and takes it back, so that none but admins may open it. */
+/**
+ * The rows that would go, before an admin types the number back. Counting does it and takes it
+ * back, so that none but admins may open it.
+ */
 export const forgetPage = definePage<ForgettingStory>({
   path: '/records/customers/:number/forget',
   section: '/records',

@@ -1,5 +1,6 @@
-// Who may come in. A page of another site that sends its visitor's browser here finds a closed door: the address must be one
-// of ours, the cookie is for our own pages alone, and a form must have been drawn for this session.
+// Who may come in. A page of another site that sends its visitor's browser here finds a closed
+// door: the address must be one of ours, the cookie is for our own pages alone, and a form must
+// have been drawn for this session.
 
 import type {FastifyRequest} from 'fastify';
 import type {KnownNames} from '../http/known-names.ts';

@@ -7,7 +7,10 @@ import type {Page} from './page.ts';
 import {definePage, hidden} from './page.ts';
 
 interface Story {
-  /** Those of the accounts that the viewer sees; to who sees every account, those of the installation as well. */
+  /**
+   * Those of the accounts that the viewer sees; to who sees every account, those of the
+   * installation as well.
+   */
   readonly checks: readonly Check[];
   /** Null for somebody who is bound to an account: settings name the others, too. */
   readonly settings: readonly SettingTold[] | null;

@@ -85,7 +85,10 @@ function hideSides(sides: FieldSides): FieldSides {
   return {...sides, ...Object.fromEntries(known.map((name) => [name, hidden]))};
 }
 
-/** A key at the ERP may be a name, and a reason is typed: `create customers (Ada Lovelace)`, `account acme is paused (call Ada)`. */
+/**
+ * A key at the ERP may be a name, and a reason is typed: `create customers (Ada Lovelace)`,
+ * `account acme is paused (call Ada)`.
+ */
 function hideBracket(text: string): string {
   return text.replace(/ \((?!in \d).*\)$/s, ` (${hidden})`);
 }
@@ -98,12 +101,17 @@ function hideText(text: string): string {
   return text === '' || ownWords.test(text) ? text : hidden;
 }
 
-/** Why a change cannot be decided is our own words, but for a change that is held for a kind of value. */
+/**
+ * Why a change cannot be decided is our own words, but for a change that is held for a kind of
+ * value.
+ */
 export function hideGroup(group: ChangeGroup): ChangeGroup {
   return /^(expected |a later change )/.test(group.what) ? group : {...group, what: hidden};
 }
 
-/** Why a change is not taken back is our own words, but where the warehouse refused it by a value. */
+/**
+ * Why a change is not taken back is our own words, but where the warehouse refused it by a value.
+ */
 const undoWords =
   /^(\w+(, \w+)*: (changed since|the service held it before this change|what it was before cannot be written)(; |$))+$|^(\w+(, \w+)* changed since$|it (is|was) |its r|another change |change \d+ takes it back already$|a (person|record) |the service refused|there is none)/;
 

@@ -1,4 +1,5 @@
-// Subscribers of the feed that take nothing, as a person decides on them: `hooks retry` and `hooks skip` of the terminal.
+// Subscribers of the feed that take nothing, as a person decides on them: `hooks retry` and
+// `hooks skip` of the terminal.
 
 import {z} from 'zod';
 import {UsageError} from '../core/errors.ts';
@@ -53,7 +54,10 @@ export const passOver = defineAction({
   },
 });
 
-/** Sends a dead letter before the transaction: where it is not taken it stays, and nothing stands in the audit. */
+/**
+ * Sends a dead letter before the transaction: where it is not taken it stays, and nothing stands in
+ * the audit.
+ */
 export const sendLetter = defineAction({
   path: '/alerts/hooks/:hook/letters/:letter/retry',
   name: 'hooks.retry-letter',

@@ -1,5 +1,6 @@
-// Tells open pages that something moved. One session of Postgres listens for all of them, and only while one is open; a page
-// then asks for itself again. A page that is hidden lets go of its stream.
+// Tells open pages that something moved. One session of Postgres listens for all of them, and only
+// while one is open; a page then asks for itself again. A page that is hidden lets go of its
+// stream.
 
 import {once} from 'node:events';
 import type {FastifyReply} from 'fastify';
@@ -11,7 +12,10 @@ const channel = 'fieldmirror_pages';
 /** A burst of notices redraws a page once. */
 const restMs = 500;
 const keepAliveMs = 20_000;
-/** How often it is looked whether the people behind the streams are still signed in: one statement for all of them. */
+/**
+ * How often it is looked whether the people behind the streams are still signed in: one statement
+ * for all of them.
+ */
 const signedInMs = 3_000;
 
 interface Stream {
@@ -105,7 +109,9 @@ export class Live {
     });
   }
 
-  /** Ends the streams of sessions that are over: signed out, expired, or of a key that was revoked. */
+  /**
+   * Ends the streams of sessions that are over: signed out, expired, or of a key that was revoked.
+   */
   async #endSignedOut(): Promise<void> {
     const streams = [...this.#streams];
     try {

@@ -13,7 +13,10 @@ export type Moving =
   | 'feed_hooks'
   | 'feed_dead_letters';
 
-/** The circumstances under which a page is drawn: who looks, at which accounts, when, and by which clock. */
+/**
+ * The circumstances under which a page is drawn: who looks, at which accounts, when, and by which
+ * clock.
+ */
 export interface Look {
   readonly viewer: Viewer;
   /** Accounts that the viewer may see. */
@@ -39,7 +42,8 @@ export function nameOfAccount({seen}: Pick<Look, 'seen'>, accountId: string | nu
 }
 
 /**
- * An address of the console with some filters; those that are empty are left out. The chosen account stays chosen.
+ * An address of the console with some filters; those that are empty are left out. The chosen
+ * account stays chosen.
  * @param filters - by name; null takes one away
  */
 export function linkTo(

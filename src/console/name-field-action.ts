@@ -4,7 +4,10 @@ import {defineAction} from './action.ts';
 import {findSeen} from './find-seen.ts';
 import {Refused} from './refused.ts';
 
-/** Gives a field without a column a name, under which it is a column of mart, or takes it away where the name is empty. */
+/**
+ * Gives a field without a column a name, under which it is a column of mart, or takes it away where
+ * the name is empty.
+ */
 export const giveFieldName = defineAction({
   path: '/fields/:table/:field/name',
   name: 'fields.name',

@@ -31,7 +31,10 @@ export interface Elsewhere {
   readonly sql: string;
 }
 
-/** A page of the console: it reads a story and draws it, as the terminal does in its own way. It has no SQL of its own. */
+/**
+ * A page of the console: it reads a story and draws it, as the terminal does in its own way. It has
+ * no SQL of its own.
+ */
 export interface Page<Story = unknown> {
   /** `/sweeps/:sweepId` */
   readonly path: string;
@@ -42,8 +45,8 @@ export interface Page<Story = unknown> {
   /** An open page is drawn anew when one of these moves. */
   readonly moving: readonly Moving[];
   /**
-   * For how long a story may be shown to others who ask for the same; a second when it is left out. One that is kept longer is
-   * read anew behind the page.
+   * For how long a story may be shown to others who ask for the same; a second when it is left out.
+   * One that is kept longer is read anew behind the page.
    */
   readonly keptMs?: number;
   /** @throws {Refused} there is nothing at that address */

@@ -1,7 +1,8 @@
 export type Fields = Readonly<Record<string, string | undefined>>;
 
 /**
- * The fields of an address or a form, each as one text: of a name that comes twice the last counts; empty ones are left out.
+ * The fields of an address or a form, each as one text: of a name that comes twice the last counts;
+ * empty ones are left out.
  * @param given - as the server read it
  */
 export function readFields(given: unknown): Fields {

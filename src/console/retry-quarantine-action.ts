@@ -4,7 +4,10 @@ import {requestSweep} from '../sweeps/sweeps.ts';
 import {defineAction} from './action.ts';
 import {findEntry} from './find-quarantined.ts';
 
-/** Asks for a record once more by its number, as `fieldmirror quarantine retry` does; a worker carries it. */
+/**
+ * Asks for a record once more by its number, as `fieldmirror quarantine retry` does; a worker
+ * carries it.
+ */
 export const retryQuarantine = defineAction({
   path: '/quarantine/:entry/retry',
   name: 'quarantine.retry',

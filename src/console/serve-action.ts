@@ -18,8 +18,8 @@ import type {Viewer} from './viewer.ts';
 import {viewerOf} from './viewers.ts';
 
 /**
- * How the functions of the warehouse refuse a decision: none of that number, another state, not open to it; a name that
- * cannot be, is taken, or that a view of somebody else stands on.
+ * How the functions of the warehouse refuse a decision: none of that number, another state, not
+ * open to it; a name that cannot be, is taken, or that a view of somebody else stands on.
  */
 const refusals: ReadonlySet<string | undefined> = new Set([
   ...['P0002', '55000', '22023', '23505', '23514'],
@@ -107,7 +107,9 @@ async function finish(outcome: Outcome, {name}: Action, {log}: ConsoleDeps): Pro
   return {...outcome, said: `${outcome.said} ${more}`};
 }
 
-/** A service that is away, or refuses, is told as it told us: it is not the warehouse that is away. */
+/**
+ * A service that is away, or refuses, is told as it told us: it is not the warehouse that is away.
+ */
 async function prepare(action: Action, order: Order<unknown>): Promise<unknown> {
   try {
     return await action.prepare?.(order);

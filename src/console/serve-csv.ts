@@ -10,7 +10,10 @@ import type {Fields} from './read-fields.ts';
 import {chooseAccounts, readSeen} from './serve-page.ts';
 import {viewerOf} from './viewers.ts';
 
-/** Serves an answer as CSV, row by row as Postgres makes it; a spreadsheet opens it without formulas. */
+/**
+ * Serves an answer as CSV, row by row as Postgres makes it; a spreadsheet opens it without
+ * formulas.
+ */
 export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/business/csv/:question', async (request, reply) => {
     const viewer = viewerOf(request);

@@ -1,4 +1,5 @@
-// The documents that come with the program, at `/docs`: a message ends with a number, and its reader may not be signed in.
+// The documents that come with the program, at `/docs`: a message ends with a number, and its
+// reader may not be signed in.
 
 import {posix} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
@@ -69,7 +70,10 @@ function renderDocument(path: string): {readonly title: string; readonly body: s
   return {title: titleOf(path), body: marked.parser(tokens.filter((token) => !isTitle(token)))};
 }
 
-/** Lets a link lead to the page of its document here; one to a file that is not among them leads nowhere. */
+/**
+ * Lets a link lead to the page of its document here; one to a file that is not among them leads
+ * nowhere.
+ */
 function leadIntoConsole(token: Token, from: string): void {
   if (token.type !== 'link' || /^(https?:|#)/.test(token.href)) return;
   const [target = '', anchor] = String(token.href).split('#');

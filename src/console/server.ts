@@ -1,4 +1,5 @@
-// One port for all that is asked over HTTP: the console for people, /v1 for systems, and what tells whether all is well.
+// One port for all that is asked over HTTP: the console for people, /v1 for systems, and what tells
+// whether all is well.
 
 import fastify, {type FastifyInstance} from 'fastify';
 import {FatalError} from '../core/errors.ts';
@@ -44,7 +45,8 @@ export interface RunningServer {
 const requestTimeoutMs = 60_000;
 
 /**
- * Opens the server, on a warehouse that is migrated. The content of requests is never logged, nor are keys.
+ * Opens the server, on a warehouse that is migrated. The content of requests is never logged, nor
+ * are keys.
  * @throws {FatalError} the port is taken, or the host is none of this machine
  */
 export async function openServer(options: ServerOptions): Promise<RunningServer> {

@@ -5,8 +5,9 @@ import type {Queryable} from '../postgres/database.ts';
 type Waiting = Map<string, PromiseWithResolvers<Session | null>>;
 
 /**
- * Reads the session of each request, and those of requests that come together in one statement: fifty pages that hear of one
- * change ask for themselves at once. No session is kept, so one that is over is over at once.
+ * Reads the session of each request, and those of requests that come together in one statement:
+ * fifty pages that hear of one change ask for themselves at once. No session is kept, so one that
+ * is over is over at once.
  */
 export class SessionReads {
   readonly #db: Queryable;

@@ -14,11 +14,17 @@ interface Keeping {
 }
 
 const usualMs = 1_000;
-/** A story that is kept longer than usual is shown when it is older, too, up to so many times: then it is read anew behind the page. */
+/**
+ * A story that is kept longer than usual is shown when it is older, too, up to so many times: then
+ * it is read anew behind the page.
+ */
 const staleTimes = 10;
 const mostReadings = 500;
 
-/** Reads a story once for all who look at it, so that fifty open pages cost the database no more than one. */
+/**
+ * Reads a story once for all who look at it, so that fifty open pages cost the database no more
+ * than one.
+ */
 export class SharedReads {
   readonly #readings = new Map<string, Reading>();
   readonly #now: () => number;
@@ -42,7 +48,10 @@ export class SharedReads {
     return (await held.story) as Story;
   }
 
-  /** Something moved: a page that is told of it must not be given what was read before. Stories that are kept longer stay. */
+  /**
+   * Something moved: a page that is told of it must not be given what was read before. Stories that
+   * are kept longer stay.
+   */
   forgetRecent(): void {
     for (const [key, {keptMs}] of this.#readings) if (keptMs <= usualMs) this.#readings.delete(key);
   }
@@ -63,7 +72,10 @@ export class SharedReads {
     return reading;
   }
 
-  /** Whoever asks meanwhile gets the story that is held; where it cannot be read anew, the next one asks again. */
+  /**
+   * Whoever asks meanwhile gets the story that is held; where it cannot be read anew, the next one
+   * asks again.
+   */
   #refresh(
     key: string,
     {read, held}: {readonly read: () => Promise<unknown>; readonly held: Reading},

@@ -3,7 +3,10 @@ const withinMs = 60_000;
 /** Sources that are remembered; beyond them the oldest is forgotten. */
 const mostSources = 10_000;
 
-/** Counts wrong keys by their source: ten a minute are let through. No key is guessed anyway, for it is drawn at random. */
+/**
+ * Counts wrong keys by their source: ten a minute are let through. No key is guessed anyway, for it
+ * is drawn at random.
+ */
 export class Attempts {
   readonly #failures = new Map<string, number[]>();
   readonly #now: () => number;

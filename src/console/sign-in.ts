@@ -78,7 +78,10 @@ async function takeCode(request: FastifyRequest, code: string, {deps, attempts}:
 /** The letters of a key that tell it from others, and guess nothing of the rest. */
 const prefixLength = 8;
 
-/** People behind one proxy share its address, and a wrong key of one of them must not lock out the others. */
+/**
+ * People behind one proxy share its address, and a wrong key of one of them must not lock out the
+ * others.
+ */
 function attemptOf({ip}: FastifyRequest, secret: string): string {
   return `${ip} ${secret.slice(0, prefixLength)}`;
 }

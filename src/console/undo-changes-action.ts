@@ -9,7 +9,10 @@ import {UsageError} from '../core/errors.ts';
 import {readNumbers} from '../core/number-ranges.ts';
 import {defineAction} from './action.ts';
 
-/** Takes changes back as the preview showed them, in one transaction with one entry of the audit. What it makes is held. */
+/**
+ * Takes changes back as the preview showed them, in one transaction with one entry of the audit.
+ * What it makes is held.
+ */
 export const undoChanges = defineAction({
   path: '/changes/undo',
   name: 'changes.undo',

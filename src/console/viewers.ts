@@ -1,4 +1,5 @@
-// From a request to the person behind it: by the cookie of a session, or by a proxy that has signed the person in.
+// From a request to the person behind it: by the cookie of a session, or by a proxy that has signed
+// the person in.
 
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {roles} from '../accounts/access-roles.ts';
@@ -82,7 +83,8 @@ async function findViewer(
   const token = tokenOf(request);
   const session = token === '' ? null : await sessions.read(token);
   if (session === null) return null;
-  // The proxy says each time who it is: a session of somebody else, or of a role of before, is over.
+  // The proxy says each time who it is: a session of somebody else, or of a role of before, is
+  // over.
   if (session.wayIn === 'proxy' && !isSame(session, readProxy(request, proxy))) return null;
   return makeViewer(session, token);
 }

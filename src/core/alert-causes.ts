@@ -30,7 +30,10 @@ export const causes = [
 
 export type Cause = (typeof causes)[number];
 
-/** The number of a cause's page: docs/alerts/A01.md. A number stays with its cause, and is never given to another. */
+/**
+ * The number of a cause's page: docs/alerts/A01.md. A number stays with its cause, and is never
+ * given to another.
+ */
 export const causeNumbers: Readonly<Record<Cause, string>> = {
   copy: 'A01',
   'stopped-account': 'A02',

@@ -24,9 +24,14 @@ export interface AccountConfig {
 }
 
 export interface Config {
-  /** Null means: the accounts whose tokens `keys` open; without keys the reference service with made-up data. */
+  /**
+   * Null means: the accounts whose tokens `keys` open; without keys the reference service with
+   * made-up data.
+   */
   readonly account: AccountConfig | null;
-  /** The keys of the tokens in the warehouse: the first seals, all open; empty when none is given. */
+  /**
+   * The keys of the tokens in the warehouse: the first seals, all open; empty when none is given.
+   */
   readonly keys: readonly SealingKey[];
   /** A token, and the address it is for where that is given: for `accounts add`. */
   readonly token: Secret | null;
@@ -36,8 +41,8 @@ export interface Config {
   /** Postgres of the warehouse; null means: the embedded one in `home`. */
   readonly databaseUrl: string | null;
   /**
-   * The same Postgres without a pooler that shares sessions: for migrations, LISTEN and the queue; null means: there is
-   * no such pooler.
+   * The same Postgres without a pooler that shares sessions: for migrations, LISTEN and the queue;
+   * null means: there is no such pooler.
    */
   readonly directUrl: string | null;
   /** Redis of the queue; null means: the queue is in the warehouse's Postgres. */
@@ -48,7 +53,10 @@ export interface Config {
   readonly reports: string | null;
   /** The server of e-mail for alerts, with its password; null means: a rule brings its own. */
   readonly smtpUrl: Secret | null;
-  /** How large the database and its tables may grow before a person is told; null means: only a full disk is told. */
+  /**
+   * How large the database and its tables may grow before a person is told; null means: only a full
+   * disk is told.
+   */
   readonly bounds: string | null;
   /** How many days the demo has lived through when it is first opened. */
   readonly demoNights: number;
@@ -80,8 +88,8 @@ const anything: Check = () => null;
 const checkSwitch: Check = (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1');
 
 /**
- * Every setting, with the check of its value. Checked by hand: zod takes 50 ms to load, a fifth of what
- * `status` takes in all.
+ * Every setting, with the check of its value. Checked by hand: zod takes 50 ms to load, a fifth of
+ * what `status` takes in all.
  */
 const checks = {
   FIELDMIRROR_API_URL: (value) => checkAddress(value, ['https:', 'http:']),
@@ -138,10 +146,11 @@ type Values = Given & Readonly<Record<keyof typeof defaults, string>>;
 const names = Object.keys(checks) as Name[];
 
 /**
- * Reads every setting, checks it, and tells all problems in one message. Of the file system it reads the
- * key's file.
+ * Reads every setting, checks it, and tells all problems in one message. Of the file system it
+ * reads the key's file.
  * @param options.isAdding - an account is being added: a token alone is enough
- * @throws {UsageError} lines such as `config: DATABASE_URL: expected an address that begins with postgres:// or postgresql://, got "localhost"`
+ * @throws {UsageError} lines such as
+ *   `config: DATABASE_URL: expected an address that begins with postgres:// or postgresql://, got "localhost"`
  */
 export function loadConfig(
   env: Readonly<Record<string, string | undefined>>,

@@ -1,7 +1,10 @@
-// The disguises under which a text can come back. Each is taken off a view of the text, which knows for every
-// character where it came from.
+// The disguises under which a text can come back. Each is taken off a view of the text, which knows
+// for every character where it came from.
 
-/** A text made from another one; `starts` and `ends` give the place of each UTF-16 unit in the first text. */
+/**
+ * A text made from another one; `starts` and `ends` give the place of each UTF-16 unit in the first
+ * text.
+ */
 export interface View {
   readonly text: string;
   readonly starts: Int32Array;
@@ -71,7 +74,10 @@ export function readPercents(view: View): View {
 const backslash =
   /\\(?:u\{([0-9a-f]{1,6})\}|u(000[01][0-9a-f]{4}|[0-9a-f]{4})|x([0-9a-f]{2})|(.))/gisu;
 
-/** Reads the backslash escapes of JSON, JavaScript, C and Python; those of blanks and controls are dropped. */
+/**
+ * Reads the backslash escapes of JSON, JavaScript, C and Python; those of blanks and controls are
+ * dropped.
+ */
 export function readBackslashes(view: View): View {
   if (!view.text.includes('\\')) return view;
   return readEach(view, backslash, ([, braced, unit, byte, other = '']) => {
@@ -81,7 +87,9 @@ export function readBackslashes(view: View): View {
   });
 }
 
-/** The texts that a run of hexadecimal digits can be; bytes may be set apart by colons or dashes. */
+/**
+ * The texts that a run of hexadecimal digits can be; bytes may be set apart by colons or dashes.
+ */
 export function readHex(view: View, fewest: number): View[] {
   return findRuns(view, '0-9A-Fa-f:-', 2 * fewest).flatMap(({0: digits, index}) => {
     const places: number[] = [];
@@ -96,7 +104,10 @@ export function readHex(view: View, fewest: number): View[] {
   });
 }
 
-/** The texts that a run of base64 can be, of either alphabet: it may begin at any of four characters. */
+/**
+ * The texts that a run of base64 can be, of either alphabet: it may begin at any of four
+ * characters.
+ */
 export function readBase64(view: View, fewest: number): View[] {
   return findRuns(view, 'A-Za-z0-9+/_-', Math.ceil((4 * fewest) / 3)).flatMap(
     ({0: characters, index}) =>
@@ -112,7 +123,9 @@ export function readBase64(view: View, fewest: number): View[] {
   );
 }
 
-/** Asked at the beginning of a run alone, so that many short runs cost no more than their length. */
+/**
+ * Asked at the beginning of a run alone, so that many short runs cost no more than their length.
+ */
 function findRuns({text}: View, characters: string, fewest: number): RegExpExecArray[] {
   const run = new RegExp(`(?<![${characters}])[${characters}]{${fewest},}=*`, 'g');
   return [...text.matchAll(run)];
@@ -161,7 +174,10 @@ function lengthOfUtf8(bytes: ArrayLike<number>, at: number): number {
   return length;
 }
 
-/** Bytes of UTF-8 that stand in a text as one character each, made into the characters that they are. */
+/**
+ * Bytes of UTF-8 that stand in a text as one character each, made into the characters that they
+ * are.
+ */
 function mergeUtf8(view: View): View {
   if (!/[\u00c2-\u00f4][\u0080-\u00bf]/.test(view.text)) return view;
   return replaceEach(view, /[\u00c2-\u00f4][\u0080-\u00bf]{1,3}/g, ([found]) => {

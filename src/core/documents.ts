@@ -1,4 +1,5 @@
-// The documents that come with the program, by the numbers that messages end with and by their paths.
+// The documents that come with the program, by the numbers that messages end with and by their
+// paths.
 
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -15,7 +16,10 @@ export function isPageNumber(word: string): boolean {
 
 let documents: readonly string[] | null = null;
 
-/** Paths below `docs`, without their ending: `installing`, `errors/E07`. Read once: they come with the program. */
+/**
+ * Paths below `docs`, without their ending: `installing`, `errors/E07`. Read once: they come with
+ * the program.
+ */
 export function listDocuments(): readonly string[] {
   documents ??= readdirSync(folder, {recursive: true, encoding: 'utf8'})
     .filter((name) => name.endsWith('.md'))

@@ -1,9 +1,9 @@
-// Errors are typed by what the caller does next. Messages name the thing, what was expected and what came,
-// and the next step; they carry identifiers, never payloads and never secrets.
+// Errors are typed by what the caller does next. Messages name the thing, what was expected and
+// what came, and the next step; they carry identifiers, never payloads and never secrets.
 
 /**
- * Kinds of errors that have a page of their own, docs/errors/E01.md, with cause and mend. A number stays with its kind, and is never
- * given to another.
+ * Kinds of errors that have a page of their own, docs/errors/E01.md, with cause and mend. A number
+ * stays with its kind, and is never given to another.
  */
 export const errorNumbers = {
   warehouse: 'E01',
@@ -76,7 +76,10 @@ export class RetryableError extends Error {
   }
 }
 
-/** The warehouse has no room: wait for as long as it takes, and count no failure against the waiting work. */
+/**
+ * The warehouse has no room: wait for as long as it takes, and count no failure against the waiting
+ * work.
+ */
 export class NoRoomError extends RetryableError {
   override readonly name = 'NoRoomError';
 
@@ -85,12 +88,18 @@ export class NoRoomError extends RetryableError {
   }
 }
 
-/** The service shows records as they were before a write that it has confirmed: read them again after a pause; that is no failure. */
+/**
+ * The service shows records as they were before a write that it has confirmed: read them again
+ * after a pause; that is no failure.
+ */
 export class OlderReadingError extends RetryableError {
   override readonly name = 'OlderReadingError';
 }
 
-/** One record cannot be read or taken: quarantine it, go on with the rest. Exit code 3 where nothing catches it. */
+/**
+ * One record cannot be read or taken: quarantine it, go on with the rest. Exit code 3 where nothing
+ * catches it.
+ */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
   readonly #kind: ErrorKind | undefined;
@@ -122,7 +131,10 @@ export class FatalError extends Error {
   }
 }
 
-/** The service refuses our token: stop the account at once, and ask for nothing more until a person has mended it. */
+/**
+ * The service refuses our token: stop the account at once, and ask for nothing more until a person
+ * has mended it.
+ */
 export class AccessError extends FatalError {
   override readonly name = 'AccessError';
 
@@ -148,8 +160,8 @@ export class UsageError extends Error {
 }
 
 /**
- * The words that lead to the page of an error, or of its cause: `see: fieldmirror explain E04`; null where there is none. Wrong usage of no
- * further kind has a page for all its messages.
+ * The words that lead to the page of an error, or of its cause: `see: fieldmirror explain E04`;
+ * null where there is none. Wrong usage of no further kind has a page for all its messages.
  */
 export function seePage(error: unknown): string | null {
   const kind = findKind(error) ?? (error instanceof UsageError ? 'usage' : undefined);

@@ -18,7 +18,10 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
-/** How long something took, to the tenth of a second where that tells more than a whole one: `2.1 s`. */
+/**
+ * How long something took, to the tenth of a second where that tells more than a whole one:
+ * `2.1 s`.
+ */
 export function formatElapsed(ms: number): string {
   return ms < 9_950 ? `${formatNumber(ms / 1000)} s` : formatDuration(ms);
 }
@@ -39,7 +42,10 @@ export function formatAhead(instant: string, now: string): string {
   return `in ${formatDuration(Math.max(0, Date.parse(instant) - Date.parse(now)))}`;
 }
 
-/** `3 min 20 s ago` @param now - by the clock that the instant is by; this machine's when it is left out */
+/**
+ * `3 min 20 s ago` @param now - by the clock that the instant is by; this machine's when it is left
+ * out
+ */
 export function formatAgo(instant: string, now = new Date().toISOString()): string {
   return `${formatDuration(Math.max(0, Date.parse(now) - Date.parse(instant)))} ago`;
 }

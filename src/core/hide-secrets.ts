@@ -1,5 +1,6 @@
-// A service, a proxy or a database can answer with what was sent to it, in any spelling. This is the one place that
-// knows how a secret is found in a text, for the log, for errors and for what is kept of them.
+// A service, a proxy or a database can answer with what was sent to it, in any spelling. This is
+// the one place that knows how a secret is found in a text, for the log, for errors and for what is
+// kept of them.
 
 import {
   dropBlanks,
@@ -16,12 +17,18 @@ import type {Secret} from './secret.ts';
 
 /** A shorter secret would be found in every sentence: no text is kept clean of it. */
 export const fewestHidden = 4;
-/** A shorter secret is hidden where it is a word by itself, in its own case: it may be a part of ordinary words. */
+/**
+ * A shorter secret is hidden where it is a word by itself, in its own case: it may be a part of
+ * ordinary words.
+ */
 const fewestAnywhere = 8;
 /** How many disguises are taken off one after another. */
 const deepest = 4;
 
-/** So much of the beginning of a secret is hidden where the text was cut behind it, which folds to three dots. */
+/**
+ * So much of the beginning of a secret is hidden where the text was cut behind it, which folds to
+ * three dots.
+ */
 const fewestOfCut = 6;
 /** So many characters in hex or base64 are read, where the secret is not shorter. */
 const fewestInRun = 12;
@@ -35,9 +42,10 @@ const mask = '[secret]';
 export type Hide = (text: string) => string;
 
 /**
- * The text with `[secret]` in the place of each secret: in any case, with blanks or invisible characters between, in
- * hex, base64, percent-encoding, entities or backslash escapes, and in one of these within another.
- * A secret of less than 8 characters is hidden where it is a whole word in its own case, one of less than 4 nowhere.
+ * The text with `[secret]` in the place of each secret: in any case, with blanks or invisible
+ * characters between, in hex, base64, percent-encoding, entities or backslash escapes, and in one
+ * of these within another. A secret of less than 8 characters is hidden where it is a whole word in
+ * its own case, one of less than 4 nowhere.
  */
 export function hideSecrets(text: string, secrets: readonly Secret[]): string {
   return hiderOf(secrets)(text);
@@ -109,7 +117,10 @@ function toWord(secret: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{N}])${RegExp.escape(secret)}(?![\\p{L}\\p{N}])`, 'gu');
 }
 
-/** The characters of base64 that hold nothing but the secret, in each way in which it can be set in a longer text. */
+/**
+ * The characters of base64 that hold nothing but the secret, in each way in which it can be set in
+ * a longer text.
+ */
 function listBase64(secret: string): string[] {
   return [0, 1, 2].flatMap((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
@@ -119,7 +130,10 @@ function listBase64(secret: string): string[] {
   });
 }
 
-/** A longer text is searched in pieces, so that its views fit into memory; pieces overlap by more than a disguise takes. */
+/**
+ * A longer text is searched in pieces, so that its views fit into memory; pieces overlap by more
+ * than a disguise takes.
+ */
 const pieceLength = 262_144;
 const overlap = 16_384;
 

@@ -1,15 +1,18 @@
-// How long a sweep or a change is certainly ours. Postgres alone decides the owner; this process may count on
-// less time than that, never on more. So the time counts from before the claim or the renewal was asked for.
+// How long a sweep or a change is certainly ours. Postgres alone decides the owner; this process
+// may count on less time than that, never on more. So the time counts from before the claim or the
+// renewal was asked for.
 
 /**
- * Clocks to measure a lease by, in milliseconds; the one that went furthest counts. The monotonic clock stands still while
- * the machine is suspended; the wall clock may be set back.
+ * Clocks to measure a lease by, in milliseconds; the one that went furthest counts. The monotonic
+ * clock stands still while the machine is suspended; the wall clock may be set back.
  */
 export type Clocks = () => readonly number[];
 
 export const machineClocks: Clocks = () => [performance.now(), Date.now()];
 
-/** Whether less than `ms` has passed by each of the clocks. @param since - the clocks' readings then */
+/**
+ * Whether less than `ms` has passed by each of the clocks. @param since - the clocks' readings then
+ */
 export function isWithin(clocks: Clocks, since: readonly number[], ms: number): boolean {
   return clocks().every((now, at) => now - (since[at] ?? 0) < ms);
 }
@@ -72,7 +75,10 @@ export interface LeaseTerms<T> {
   readonly every?: Every;
 }
 
-/** The leases that this process holds, renewed together three times per lease time, until they are closed. */
+/**
+ * The leases that this process holds, renewed together three times per lease time, until they are
+ * closed.
+ */
 export class Leases<T> {
   readonly #terms: LeaseTerms<T>;
   readonly #held = new Map<T, Lease>();
@@ -106,8 +112,8 @@ export class Leases<T> {
     this.#held.clear();
   }
 
-  // A failed renewal is no loss yet: the lease runs on as it was, the next renewal may succeed, and writes
-  // meanwhile are fenced.
+  // A failed renewal is no loss yet: the lease runs on as it was, the next renewal may succeed, and
+  // writes meanwhile are fenced.
   async #renew(): Promise<void> {
     const {clocks, renew, toLoss} = this.#terms;
     if (this.#held.size === 0) return;

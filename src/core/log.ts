@@ -1,5 +1,5 @@
-// Second net under the rule that secrets are never handed to a logger: every line is searched for the secrets that
-// this process knows. (pino's redaction by path misses messages, causes, URLs.)
+// Second net under the rule that secrets are never handed to a logger: every line is searched for
+// the secrets that this process knows. (pino's redaction by path misses messages, causes, URLs.)
 
 import {createRequire} from 'node:module';
 import {type DestinationStream, type Logger, pino} from 'pino';
@@ -12,8 +12,8 @@ import {toPrintable} from './terminal.ts';
 export type {Logger} from 'pino';
 
 /**
- * The page with cause and mend for each event that is logged at `warn` or `error`: of an alert where one tells the same, else of a
- * kind of error.
+ * The page with cause and mend for each event that is logged at `warn` or `error`: of an alert
+ * where one tells the same, else of a kind of error.
  */
 export const eventPages: Readonly<Record<string, string>> = {
   'account.stopped': 'A02',

@@ -1,6 +1,8 @@
 import {closest, distance} from 'fastest-levenshtein';
 
-/** ` (did you mean jobs?)` where one of the known words is close to what was typed, else nothing. */
+/**
+ * ` (did you mean jobs?)` where one of the known words is close to what was typed, else nothing.
+ */
 export function nearest(typed: string, known: readonly string[]): string {
   const near = nearestOf(typed, known);
   return near === null ? '' : ` (did you mean ${near}?)`;

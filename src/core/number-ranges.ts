@@ -14,7 +14,9 @@ export function writeNumbers(numbers: readonly string[]): string {
     .join(',');
 }
 
-/** Reads them back. @returns null where the text is no such list, or holds more than so many numbers */
+/**
+ * Reads them back. @returns null where the text is no such list, or holds more than so many numbers
+ */
 export function readNumbers(text: string, most: number): string[] | null {
   const numbers: string[] = [];
   for (const range of text === '' ? [] : text.split(',')) {

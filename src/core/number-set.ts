@@ -1,6 +1,6 @@
-// Numbers in little memory: a sweep keeps several sets of all numbers of its stream at once. An account counts its records,
-// so their numbers are dense. Measured: a million in a row take 0.1 MB, a million among ten million 1.3 MB; a `Set` of
-// texts takes 55 MB.
+// Numbers in little memory: a sweep keeps several sets of all numbers of its stream at once. An
+// account counts its records, so their numbers are dense. Measured: a million in a row take 0.1 MB,
+// a million among ten million 1.3 MB; a `Set` of texts takes 55 MB.
 
 /**
  * The low bits of a chunk's numbers: while they are few, in order; once they are many, a bit each.
@@ -15,8 +15,9 @@ const exactDigits = 15;
 const highestExact = Number.MAX_SAFE_INTEGER / chunkWidth;
 
 /**
- * A set of whole numbers of 64 bits, as canonical text: `'42'`, never `'042'`. It yields them in order of number. A
- * number that has no other within some 65,536 takes 85 bytes: more than in a `Set` of texts, but an outlier is rare.
+ * A set of whole numbers of 64 bits, as canonical text: `'42'`, never `'042'`. It yields them in
+ * order of number. A number that has no other within some 65,536 takes 85 bytes: more than in a
+ * `Set` of texts, but an outlier is rare.
  */
 export class NumberSet implements Iterable<string> {
   /** By all bits of the numbers but the low sixteen. */

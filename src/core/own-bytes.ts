@@ -1,6 +1,7 @@
-// Large pieces of memory that one owner needs for a while: the bytes of an answer, the copy of a page for a thread. The C library
-// gives such a piece back to the system when it is freed, and touching a new one costs a fault for every four kilobytes: a body
-// of 650 kB takes 0.4 ms to copy into new memory, and 0.03 ms into memory that was used before. So some of it is kept.
+// Large pieces of memory that one owner needs for a while: the bytes of an answer, the copy of a
+// page for a thread. The C library gives such a piece back to the system when it is freed, and
+// touching a new one costs a fault for every four kilobytes: a body of 650 kB takes 0.4 ms to copy
+// into new memory, and 0.03 ms into memory that was used before. So some of it is kept.
 
 /** Smaller pieces stay with the C library anyway. */
 const leastKept = 128 * 1024;
@@ -10,7 +11,9 @@ const mostKept = 8 * 1024 * 1024;
 const kept: ArrayBuffer[] = [];
 let keptBytes = 0;
 
-/** Bytes that nothing else sees, with anything in them, of memory that may have been freed before. */
+/**
+ * Bytes that nothing else sees, with anything in them, of memory that may have been freed before.
+ */
 export function takeBytes(length: number): Buffer<ArrayBuffer> {
   if (length < leastKept) return Buffer.allocUnsafeSlow(length);
   const at = kept.findIndex(({byteLength}) => length <= byteLength && byteLength <= 2 * length);
@@ -23,8 +26,9 @@ export function takeBytes(length: number): Buffer<ArrayBuffer> {
 }
 
 /**
- * The same bytes in memory that was used before; theirs is freed, and they are empty. A collector that meets a new large piece with
- * every answer looks at all that lives twice as often, which costs more than copying.
+ * The same bytes in memory that was used before; theirs is freed, and they are empty. A collector
+ * that meets a new large piece with every answer looks at all that lives twice as often, which
+ * costs more than copying.
  * @param bytes - that nothing else sees
  */
 export function moveBytes(bytes: Buffer): Buffer {
@@ -37,9 +41,11 @@ export function moveBytes(bytes: Buffer): Buffer {
 }
 
 /**
- * Takes the memory of bytes back at once, without waiting for a collection: hundreds of megabytes can wait for one, and
- * each then looks at all that lives. Afterwards the bytes, and all views of their memory, are empty.
- * @param bytes - needed no more, nor any other view of their memory. Bytes of Node's pool, which are less than half of it,
+ * Takes the memory of bytes back at once, without waiting for a collection: hundreds of megabytes
+ * can wait for one, and each then looks at all that lives. Afterwards the bytes, and all views of
+ * their memory, are empty.
+ * @param bytes - needed no more, nor any other view of their memory. Bytes of Node's pool, which
+ *   are less than half of it,
  *   stay as they are
  */
 export function freeBytes({buffer, byteLength}: Uint8Array): void {

@@ -1,4 +1,5 @@
-// How far work has come, how fast it goes, and how long it will take: told alike by a terminal, a log and a page.
+// How far work has come, how fast it goes, and how long it will take: told alike by a terminal, a
+// log and a page.
 
 import {formatDuration, formatNumber} from './format.ts';
 
@@ -36,7 +37,10 @@ export function paceOf({
   };
 }
 
-/** `1,500 of about 3,000 records, 310 a second, 5 s left` @param isExact - the total is known, not guessed */
+/**
+ * `1,500 of about 3,000 records, 310 a second, 5 s left` @param isExact - the total is known, not
+ * guessed
+ */
 export function tellPace(
   {done, total, perSecond, leftMs}: Pace,
   {things, isExact = false}: {readonly things: string; readonly isExact?: boolean},

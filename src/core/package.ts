@@ -1,5 +1,5 @@
-// Files beside the code are found from the package's root, which is the same from source and from the built program: there
-// all files of code stand in `dist/`.
+// Files beside the code are found from the package's root, which is the same from source and from
+// the built program: there all files of code stand in `dist/`.
 
 import {existsSync, readFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';

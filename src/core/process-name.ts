@@ -6,7 +6,8 @@ export function nameThisProcess(): string {
 }
 
 /**
- * Whether a process is known to be gone: it ran on this machine, and is no more. Of others nothing is known.
+ * Whether a process is known to be gone: it ran on this machine, and is no more. Of others nothing
+ * is known.
  * @param name - as `nameThisProcess` gives it
  */
 export function isGone(name: string): boolean {

@@ -73,7 +73,10 @@ export function parseRedisAddress(text: string): RedisAddress {
   );
 }
 
-/** A text that only looks like an address would be found out by the client alone, with an error that tells no setting. */
+/**
+ * A text that only looks like an address would be found out by the client alone, with an error that
+ * tells no setting.
+ */
 function readSingle(url: string): RedisAddress {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const isWhole =

@@ -13,7 +13,10 @@ export interface RoundsPlan {
 
 const stopMs = 3_000;
 
-/** The rounds of one part of a worker: never two at once, and whoever begins one does not wait for it. */
+/**
+ * The rounds of one part of a worker: never two at once, and whoever begins one does not wait for
+ * it.
+ */
 export class Rounds {
   readonly #plan: RoundsPlan;
   readonly #stopping = new AbortController();
@@ -24,7 +27,10 @@ export class Rounds {
     this.#plan = plan;
   }
 
-  /** Begins a round, unless one is under way or was begun a moment ago. Never fails, and waits for nothing. */
+  /**
+   * Begins a round, unless one is under way or was begun a moment ago. Never fails, and waits for
+   * nothing.
+   */
   begin(): void {
     const {everyMs, pulse, work, onFailure} = this.#plan;
     const {signal} = this.#stopping;

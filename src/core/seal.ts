@@ -1,5 +1,6 @@
-// Tokens at rest: AES-256-GCM, with a key from outside the database. A seal is bound to its account, so that a row
-// copied over another one does not open; it names its key, so that a wrong key is told from a damaged seal.
+// Tokens at rest: AES-256-GCM, with a key from outside the database. A seal is bound to its
+// account, so that a row copied over another one does not open; it names its key, so that a wrong
+// key is told from a damaged seal.
 
 import {
   createCipheriv,
@@ -68,7 +69,8 @@ export function seal(token: Secret, {id, key}: SealingKey, accountId: string): S
 
 /**
  * Opens the seal of an account's token.
- * @throws {FatalError} none of the keys sealed it, or it is damaged or of another account; nothing of it is told
+ * @throws {FatalError} none of the keys sealed it, or it is damaged or of another account; nothing
+ *   of it is told
  */
 export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: string): Secret {
   const used = keys.find(({id}) => id === sealed.keyId);
@@ -103,7 +105,8 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
 
 /**
  * A mark that tells whether two processes have the same token; it gives nothing of it away.
- * @param salt - another one for each process that shows a mark, so that only a holder of the token can
+ * @param salt - another one for each process that shows a mark, so that only a holder of the token
+ *   can
  *   compare marks
  */
 export function markToken(token: Secret, salt: string): string {

@@ -1,6 +1,9 @@
 import {inspect} from 'node:util';
 
-/** A text that no log, error or dump can print by accident; only `reveal` gives it, to the code that sends it. */
+/**
+ * A text that no log, error or dump can print by accident; only `reveal` gives it, to the code that
+ * sends it.
+ */
 export class Secret {
   readonly #text: string;
 

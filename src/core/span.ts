@@ -1,6 +1,7 @@
-// Traces, for an operator who loads an SDK of OpenTelemetry before us; without one a call here costs three microseconds and
-// does nothing. docs/watching.md "Traces" lists the spans. An attribute is a name, a number or a count: never a value of a record,
-// and no address with its query.
+// Traces, for an operator who loads an SDK of OpenTelemetry before us; without one a call here
+// costs three microseconds and does nothing. docs/watching.md "Traces" lists the spans. An
+// attribute is a name, a number or a count: never a value of a record, and no address with its
+// query.
 
 import {type Attributes, SpanKind, SpanStatusCode, trace} from '@opentelemetry/api';
 
@@ -13,7 +14,8 @@ export type Note = (more: Attributes) => void;
 const tracer = trace.getTracer('fieldmirror');
 
 /**
- * Does work within a span, which ends with it. An error is noted by its name alone: its message may quote the service.
+ * Does work within a span, which ends with it. An error is noted by its name alone: its message may
+ * quote the service.
  * @throws the error of the work
  */
 export async function inSpan<T>(

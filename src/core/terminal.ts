@@ -1,12 +1,16 @@
-// The one place through which text goes before a terminal may draw it. Names, notes, error words and addresses come from
-// elsewhere, and some characters are commands to a terminal or turn what is read around: U+009B begins a sequence as
-// ESC [ does, U+202E reverses a line, U+2028 ends one.
+// The one place through which text goes before a terminal may draw it. Names, notes, error words
+// and addresses come from elsewhere, and some characters are commands to a terminal or turn what is
+// read around: U+009B begins a sequence as ESC [ does, U+202E reverses a line, U+2028 ends one.
 
-/** Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new line and a tab. */
+/**
+ * Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new
+ * line and a tab.
+ */
 const unsafe = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
 /**
- * The text with `\u202e` in place of signs that a terminal must not get. In JSON they are the same, escaped.
+ * The text with `\u202e` in place of signs that a terminal must not get. In JSON they are the same,
+ * escaped.
  */
 export function toPrintable(text: string): string {
   return text
@@ -27,7 +31,10 @@ export function tellAside(text: string): void {
   process.stderr.write(toPrintable(text));
 }
 
-/** Passes on what a line editor draws while a person types: it moves the cursor, and holds no text but ours and the person's. */
+/**
+ * Passes on what a line editor draws while a person types: it moves the cursor, and holds no text
+ * but ours and the person's.
+ */
 export function drawAside(chunk: Uint8Array): void {
   process.stderr.write(chunk);
 }

@@ -34,8 +34,8 @@ const common: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * True for a zone that an account can have: `America/New_York`, an older name such as `US/Eastern`, `UTC`.
- * False for `EST` and offsets, which have no daylight rule, and for unknown names.
+ * True for a zone that an account can have: `America/New_York`, an older name such as `US/Eastern`,
+ * `UTC`. False for `EST` and offsets, which have no daylight rule, and for unknown names.
  */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z_]+\/\S+$/.test(name) && name !== 'UTC') return false;
@@ -48,8 +48,8 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * The zone that was probably meant: by its abbreviation (`EST5` → `America/New_York`), its city (`new york`),
- * or the nearest spelling.
+ * The zone that was probably meant: by its abbreviation (`EST5` → `America/New_York`), its city
+ * (`new york`), or the nearest spelling.
  * @returns null when nothing is near
  */
 export function suggestTimeZone(name: string): string | null {
@@ -61,7 +61,10 @@ export function suggestTimeZone(name: string): string | null {
   return common.get(abbreviation) ?? findByCity(word, zones) ?? findNearest(word, zones);
 }
 
-/** The words of an error for a zone that is none: what was expected, and which zone was probably meant. */
+/**
+ * The words of an error for a zone that is none: what was expected, and which zone was probably
+ * meant.
+ */
 export function expectTimeZone(name: string): string {
   const meant = suggestTimeZone(name);
   return `expected an IANA zone${meant === null ? ' such as America/New_York' : ` (did you mean ${meant}?)`}`;

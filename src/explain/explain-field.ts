@@ -13,7 +13,9 @@ import type {
   Writer,
 } from './record-versions.ts';
 
-/** A time during which a field did not change, and the row was neither marked deleted nor came back. */
+/**
+ * A time during which a field did not change, and the row was neither marked deleted nor came back.
+ */
 export interface Run {
   readonly value: unknown;
   readonly isDeleted: boolean;
@@ -21,7 +23,9 @@ export interface Run {
   readonly from: string;
   /** Null while it holds. */
   readonly to: string | null;
-  /** The writer of that first version; for a value that a change brought to the service, the change. */
+  /**
+   * The writer of that first version; for a value that a change brought to the service, the change.
+   */
   readonly writer: Writer;
 }
 
@@ -40,12 +44,16 @@ export interface FieldStory {
   readonly removedAt: string | null;
   readonly since: string;
   readonly writer: Writer;
-  /** The last moment at which the service is known to have had this value; null when it never did. */
+  /**
+   * The last moment at which the service is known to have had this value; null when it never did.
+   */
   readonly lastKnownTrue: {
     readonly at: string;
     readonly by: Proof | SweepWriter | ChangeWriter | PrunedChangeWriter;
   } | null;
-  /** The open change that wants this value, and the service's last value; null when there is none. */
+  /**
+   * The open change that wants this value, and the service's last value; null when there is none.
+   */
   readonly wanted: Wanted | null;
   /** Sweeps of the stream that come round by themselves, the next first. */
   readonly nextLooks: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
@@ -58,7 +66,8 @@ export interface FieldStory {
  * @param versions - of the row, the newest first, at least one
  * @param known.said - as `findSaid` has it
  * @param known.wishes - changes of the row that are not over, the first first
- * @param known.proof - the last certified sweep that covered the record after that version was written
+ * @param known.proof - the last certified sweep that covered the record after that version was
+ *   written
  */
 export function tellField(
   versions: readonly [Version, ...Version[]],
@@ -92,7 +101,9 @@ export function tellField(
   };
 }
 
-/** Since when a field has the value that it has in the newest of some versions, and who brought it. */
+/**
+ * Since when a field has the value that it has in the newest of some versions, and who brought it.
+ */
 export function originOf(versions: readonly [Version, ...Version[]], field: string): Run {
   return runsOf(versions, field)[0];
 }
@@ -122,9 +133,9 @@ function saidAt({writer, validFrom}: Version): string {
 }
 
 /**
- * The newest version in which the service itself sent the value that the field holds now. A value that was
- * written here does not count, whatever was certified of the rest; but for a field that an edit left alone an
- * older version counts.
+ * The newest version in which the service itself sent the value that the field holds now. A value
+ * that was written here does not count, whatever was certified of the rest; but for a field that an
+ * edit left alone an older version counts.
  */
 export function findSaid(
   versions: readonly [Version, ...Version[]],

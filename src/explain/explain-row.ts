@@ -9,7 +9,10 @@ import type {EditWriter, Version, Writer} from './record-versions.ts';
 export interface RowEvent {
   /** ISO 8601, UTC. */
   readonly at: string;
-  /** `removed`: taken out of the warehouse; `deleted`: marked so, for the record is gone at the service. */
+  /**
+   * `removed`: taken out of the warehouse; `deleted`: marked so, for the record is gone at the
+   * service.
+   */
   readonly what: 'appeared' | 'changed' | 'deleted' | 'returned' | 'removed';
   readonly writer: Writer;
   /** For a row that appeared every field that is not empty. */
@@ -18,7 +21,9 @@ export interface RowEvent {
     readonly from: unknown;
     readonly to: unknown;
   }[];
-  /** The service's answer when it was asked for the record, of a row that was marked deleted for it. */
+  /**
+   * The service's answer when it was asked for the record, of a row that was marked deleted for it.
+   */
   readonly evidence: NumberAnswer | null;
 }
 

@@ -4,8 +4,10 @@ import type {Schedule} from '../sweeps/schedules.ts';
 import type {ChangeWriter, Writer} from './record-versions.ts';
 
 /**
- * `sweep 12 (full, page 3, certified)`, `change 7 (update by erp, sent 2026-…, answered 200)` or `an edit by erp (psql)`
- * @param field - the field in question: other values that were read back with a change were not written by it
+ * `sweep 12 (full, page 3, certified)`, `change 7 (update by erp, sent 2026-…, answered 200)` or
+ * `an edit by erp (psql)`
+ * @param field - the field in question: other values that were read back with a change were not
+ *   written by it
  */
 export function describeWriter(writer: Writer, field?: string): string {
   if (writer.kind === 'change') return describeChange(writer, field);
@@ -23,7 +25,9 @@ export function describeWriter(writer: Writer, field?: string): string {
   return `sweep ${writer.sweepId} (${mode}, ${page}, ${writer.state})`;
 }
 
-/** The sweep of a schedule that will look at a record: `window today, if the record falls in it`. */
+/**
+ * The sweep of a schedule that will look at a record: `window today, if the record falls in it`.
+ */
 export function describeLook({mode, windowName}: Pick<Schedule, 'mode' | 'windowName'>): string {
   if (mode === 'full') return 'full sweep';
   return windowName === wholeList

@@ -34,7 +34,10 @@ export interface FieldsStory {
   /** Of the last `days` days: of every table, or of the field that is looked at. */
   readonly events: readonly (Omit<FieldEvent, 'accountId'> & {readonly account: string})[];
   readonly days: number;
-  /** What may have been meant, where there is no such table or field: ` (did you mean jobs?)`; else null. */
+  /**
+   * What may have been meant, where there is no such table or field: ` (did you mean jobs?)`; else
+   * null.
+   */
   readonly unknown: string | null;
 }
 

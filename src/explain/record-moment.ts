@@ -28,7 +28,10 @@ export function findMoment(versions: Versions, at: string | null): Moment {
   return {at, version: versions.length - place, versions: [newest, ...older]};
 }
 
-/** The moment when a version began. @param version - counted from the oldest, from 1; beyond the last: null, which is now */
+/**
+ * The moment when a version began. @param version - counted from the oldest, from 1; beyond the
+ * last: null, which is now
+ */
 export function momentOf(versions: Versions, version: number): string | null {
   if (version >= versions.length) return null;
   return versions.at(-Math.max(1, version))?.validFrom ?? null;

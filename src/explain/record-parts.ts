@@ -1,4 +1,5 @@
-// What hangs on a record, and what it hangs on: the children of its own stream, and records of others that point at it.
+// What hangs on a record, and what it hangs on: the children of its own stream, and records of
+// others that point at it.
 
 import type {Queryable} from '../postgres/database.ts';
 import {type Part, readNamed, readParts} from '../rows/parts.ts';
@@ -58,7 +59,9 @@ interface Kind {
   readonly field: string;
 }
 
-/** Records of other streams, and of the same, that point at a record by a column that has an index. */
+/**
+ * Records of other streams, and of the same, that point at a record by a column that has an index.
+ */
 const pointing: Readonly<Record<StreamName, readonly (readonly [StreamName, string, string])[]>> = {
   customers: [
     ['jobs', 'customer_number', 'customer_number'],
@@ -81,7 +84,9 @@ const pointedAt: Readonly<Record<StreamName, readonly (readonly [StreamName, str
     ],
   };
 
-/** Everything that hangs on a record, kind by kind; kinds of which there is nothing are left out. */
+/**
+ * Everything that hangs on a record, kind by kind; kinds of which there is nothing are left out.
+ */
 export async function readRecordParts(
   db: Queryable,
   stream: Stream,

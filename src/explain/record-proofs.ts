@@ -26,8 +26,8 @@ export interface NumberAnswer {
 }
 
 /**
- * The last certified sweep that covered the record and started after a moment: of the whole stream, or of this record.
- * The warehouse's rows were true when that sweep started.
+ * The last certified sweep that covered the record and started after a moment: of the whole stream,
+ * or of this record. The warehouse's rows were true when that sweep started.
  * @param after - ISO 8601
  * @returns null when there was none
  */

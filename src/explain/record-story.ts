@@ -1,4 +1,5 @@
-// The whole story of a record, at a moment: its values with their origins, what hangs on it, and every version.
+// The whole story of a record, at a moment: its values with their origins, what hangs on it, and
+// every version.
 
 import {listOpenWishes, type OpenWish} from '../changes/change-log.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -58,7 +59,10 @@ export interface RecordStory {
   readonly wanted: readonly OpenWish[];
   readonly pointedAt: readonly PointedAt[];
   readonly parts: readonly ToldParts[];
-  /** The version that is looked at, counted from the oldest, from 1; and when each began, the oldest first. */
+  /**
+   * The version that is looked at, counted from the oldest, from 1; and when each began, the oldest
+   * first.
+   */
   readonly version: number;
   readonly moments: readonly string[];
   /** The newest first. */

@@ -5,7 +5,10 @@ import {keyOf} from '../rows/table-sql.ts';
 import type {ChangeOperation, MirrorTable} from '../streams/mirror-table.ts';
 import type {SweepMode, SweepState} from '../sweeps/sweep.ts';
 
-/** The sweep that wrote a version; mode, state and start are null when its own row is no longer kept. */
+/**
+ * The sweep that wrote a version; mode, state and start are null when its own row is no longer
+ * kept.
+ */
 export interface SweepWriter {
   readonly kind: 'sweep';
   readonly sweepId: string;
@@ -17,7 +20,10 @@ export interface SweepWriter {
   readonly page: number | null;
 }
 
-/** A change whose end wrote a version: the record read back, or the earlier row where it came to nothing. */
+/**
+ * A change whose end wrote a version: the record read back, or the earlier row where it came to
+ * nothing.
+ */
 export interface ChangeWriter {
   readonly kind: 'change';
   readonly changeId: string;
@@ -25,7 +31,8 @@ export interface ChangeWriter {
   readonly operation: ChangeOperation;
   readonly state: ChangeState;
   /**
-   * True where the version was read from the service when the change ended; else it is the row before that.
+   * True where the version was read from the service when the change ended; else it is the row
+   * before that.
    */
   readonly isReadBack: boolean;
   /** Names of the fields that the change wanted. */
@@ -42,7 +49,10 @@ export interface ChangeWriter {
 export interface PrunedChangeWriter {
   readonly kind: 'pruned-change';
   readonly changeId: string;
-  /** The author of the edit, where the version began with it; null where that is another version, or the change created the record. */
+  /**
+   * The author of the edit, where the version began with it; null where that is another version, or
+   * the change created the record.
+   */
   readonly writtenBy: string | null;
 }
 
@@ -83,7 +93,9 @@ interface Found extends Record<string, unknown> {
   readonly _attributes: Readonly<Record<string, unknown>>;
 }
 
-/** Every version of the rows that had this number in the account, or of one row, the newest first. */
+/**
+ * Every version of the rows that had this number in the account, or of one row, the newest first.
+ */
 export async function readVersions(
   db: Queryable,
   table: MirrorTable,

@@ -44,7 +44,9 @@ const phoneDigits = {least: 4, most: 10};
 
 const tables = allStreams.map(({table}) => table);
 
-/** Finds records of some accounts, the exact number first. @param typed - null: nothing was typed */
+/**
+ * Finds records of some accounts, the exact number first. @param typed - null: nothing was typed
+ */
 export async function searchRecords(
   db: Queryable,
   accounts: readonly Account[],
@@ -70,7 +72,10 @@ export async function searchRecords(
   };
 }
 
-/** The story for somebody who is not to see personal data: who could find a record by a name would know it. */
+/**
+ * The story for somebody who is not to see personal data: who could find a record by a name would
+ * know it.
+ */
 export function hideSearch(story: SearchStory, hidden: string): SearchStory {
   const hide = (records: readonly ToldRecord[]) =>
     records.map((record) => ({...record, name: record.name === null ? null : hidden}));

@@ -1,5 +1,5 @@
-// A batch that a subscriber does not take, as a person decides on it: sent again, skipped, and of the skipped ones sent again late
-// or dropped.
+// A batch that a subscriber does not take, as a person decides on it: sent again, skipped, and of
+// the skipped ones sent again late or dropped.
 
 import {UsageError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -85,8 +85,8 @@ export async function listDeadLetters(db: Queryable): Promise<DeadLetter[]> {
 }
 
 /**
- * A dead letter of a subscriber, as a batch that can be sent; null where there is none of that number. It may have more entries than its
- * subscriber takes by now.
+ * A dead letter of a subscriber, as a batch that can be sent; null where there is none of that
+ * number. It may have more entries than its subscriber takes by now.
  */
 export async function readDeadLetter(
   db: Queryable,

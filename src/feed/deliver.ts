@@ -12,7 +12,10 @@ export function makeWebhookSecret(): string {
   return `whsec_${randomBytes(secretBytes).toString('base64')}`;
 }
 
-/** Sends a body once, signed by the convention of Standard Webhooks. @returns the answer, for a person: `200` */
+/**
+ * Sends a body once, signed by the convention of Standard Webhooks. @returns the answer, for a
+ * person: `200`
+ */
 export async function sendSigned(
   {url, secret}: {readonly url: URL; readonly secret: Secret},
   {messageId, body}: {readonly messageId: string; readonly body: string},

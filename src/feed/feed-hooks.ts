@@ -1,4 +1,5 @@
-// The subscribers that the feed is sent to: the rows of sync.feed_hooks, as a person makes, reads and removes them.
+// The subscribers that the feed is sent to: the rows of sync.feed_hooks, as a person makes, reads
+// and removes them.
 
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
@@ -25,11 +26,17 @@ const columns = [
   'sent_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A row of sync.feed_hooks, without what is sealed in it. Its definition says what each column means. */
+/**
+ * A row of sync.feed_hooks, without what is sealed in it. Its definition says what each column
+ * means.
+ */
 export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
   /** Name of the account; null where entries of all are sent. */
   readonly account: string | null;
-  /** Positions of the feed between its cursor and the end; null where the cursor cannot be read from. */
+  /**
+   * Positions of the feed between its cursor and the end; null where the cursor cannot be read
+   * from.
+   */
   readonly behind: number | null;
   readonly deadLetters: number;
   /** Whether its address is known; one that a file of settings made waits for it. */

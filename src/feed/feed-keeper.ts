@@ -1,5 +1,6 @@
-// The feed as a worker keeps it: a notice of new entries gives them positions and sends them to the subscribers, at once and at
-// most every few milliseconds. A lost notice is made up for by the worker's next round.
+// The feed as a worker keeps it: a notice of new entries gives them positions and sends them to the
+// subscribers, at once and at most every few milliseconds. A lost notice is made up for by the
+// worker's next round.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';

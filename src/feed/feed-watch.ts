@@ -1,4 +1,5 @@
-// Wakes the readers that wait for the feed, and gives positions to its new entries before they read.
+// Wakes the readers that wait for the feed, and gives positions to its new entries before they
+// read.
 
 import type pg from 'pg';
 import {NoticeWatch, type WaitOn} from '../postgres/notice-watch.ts';
@@ -32,7 +33,10 @@ export class FeedWatch {
     return this.#notices.signal;
   }
 
-  /** Gives positions to what is committed now. Never fails: what has positions can be read all the same. */
+  /**
+   * Gives positions to what is committed now. Never fails: what has positions can be read all the
+   * same.
+   */
   async sequence(): Promise<void> {
     // One that began earlier may have missed the latest commit.
     await this.#sequencing;
@@ -44,7 +48,10 @@ export class FeedWatch {
     await this.#sequencing;
   }
 
-  /** Begins to listen. @returns waits until something moved since, for some time at most, or until the signal aborts */
+  /**
+   * Begins to listen. @returns waits until something moved since, for some time at most, or until
+   * the signal aborts
+   */
   watch(): WaitOn {
     return this.#notices.watch();
   }

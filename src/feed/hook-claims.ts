@@ -1,5 +1,6 @@
-// What a subscriber is sent, under a lease by the database's clock. The batch is noted before it is sent: a worker that is killed
-// between sending and noting leaves its lease behind, and another one sends the same batch again, under the same id.
+// What a subscriber is sent, under a lease by the database's clock. The batch is noted before it is
+// sent: a worker that is killed between sending and noting leaves its lease behind, and another one
+// sends the same batch again, under the same id.
 
 import type {Queryable} from '../postgres/database.ts';
 import type {FeedHook} from './feed-hooks.ts';
@@ -26,8 +27,9 @@ const lease = "interval '1 minute'";
 const isOurs = 'hook_id = $1 AND fence = $2 AND lease_until IS NOT NULL';
 
 /**
- * Claims subscribers that have not seen the end of the feed and are due, and those whose worker was lost. A subscriber whose key this worker has
- * not is left to another; in a database that may be a copy there is none.
+ * Claims subscribers that have not seen the end of the feed and are due, and those whose worker was
+ * lost. A subscriber whose key this worker has not is left to another; in a database that may be a
+ * copy there is none.
  */
 export async function claimHooks(
   db: Queryable,

@@ -1,4 +1,5 @@
-// The choices of a person for a subscriber, but for its address: the columns of sync.feed_hooks that a file of settings names.
+// The choices of a person for a subscriber, but for its address: the columns of sync.feed_hooks
+// that a file of settings names.
 
 import type {Queryable} from '../postgres/database.ts';
 
@@ -25,9 +26,10 @@ export async function listHookSettings(db: Queryable): Promise<HookSetting[]> {
 }
 
 /**
- * Changes the settings of a subscriber; its address and its place in the feed stay. A message under way is given up: its entries go out
- * again by the new settings, under another id, for one id never stands for two messages. A new subscriber begins at the end of the
- * feed, and waits for its address.
+ * Changes the settings of a subscriber; its address and its place in the feed stay. A message under
+ * way is given up: its entries go out again by the new settings, under another id, for one id never
+ * stands for two messages. A new subscriber begins at the end of the feed, and waits for its
+ * address.
  */
 export async function writeHookSetting(
   db: Queryable,
@@ -43,7 +45,10 @@ export async function writeHookSetting(
   );
 }
 
-/** The logins that are members of fieldmirror_author, and the keys of the HTTP API as `http: NAME`: those that write from outside. */
+/**
+ * The logins that are members of fieldmirror_author, and the keys of the HTTP API as `http: NAME`:
+ * those that write from outside.
+ */
 export async function listAuthors(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{author: string}>(
     `SELECT login.rolname::text AS author

@@ -15,7 +15,9 @@ export interface Batch {
   readonly to: string;
 }
 
-/** Receivers refuse large bodies, many of them from 1 MB on. One entry that is larger goes alone. */
+/**
+ * Receivers refuse large bodies, many of them from 1 MB on. One entry that is larger goes alone.
+ */
 const mostCharacters = 500_000;
 
 /**

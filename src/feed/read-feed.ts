@@ -16,7 +16,9 @@ export interface FeedEntry {
   readonly number: string | null;
   readonly external_key: string | null;
   readonly operation: EntryOperation;
-  /** The changed fields before and after; of a created row only after, of a removed one only before. */
+  /**
+   * The changed fields before and after; of a created row only after, of a removed one only before.
+   */
   readonly before: FieldValues | null;
   readonly after: FieldValues | null;
   readonly at: string;
@@ -66,8 +68,8 @@ const columns = `entry.cursor, entry.entry_id AS id, entry.account, entry.table_
   entry.operation, entry.before, entry.after, entry.at, entry.written_by, entry.application, entry.change_id, entry.own`;
 
 /**
- * Reads what follows a cursor, of the entries that have a position. The end of the feed is read in the same statement: no
- * entry is between the entries given and the cursor to go on from.
+ * Reads what follows a cursor, of the entries that have a position. The end of the feed is read in
+ * the same statement: no entry is between the entries given and the cursor to go on from.
  * @throws {CursorError}
  */
 export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPage> {
@@ -98,7 +100,9 @@ function toCursorError(error: unknown): unknown {
 /** The channel of Postgres that tells of new entries: sync.tell_feed names it. */
 export const feedChannel = 'fieldmirror_feed';
 
-/** Gives the committed entries their positions. A transaction of its own: others wait for its end. */
+/**
+ * Gives the committed entries their positions. A transaction of its own: others wait for its end.
+ */
 export async function sequenceFeed(pool: pg.Pool): Promise<void> {
   await pool.query('SELECT sync.sequence_feed()');
 }

@@ -2,7 +2,8 @@ import {isLoopback} from '../api/base-url.ts';
 import {UsageError} from '../core/errors.ts';
 
 /**
- * Checks the address of a receiver. Whoever has it may write there: it is a secret as a whole, and is never repeated.
+ * Checks the address of a receiver. Whoever has it may write there: it is a secret as a whole, and
+ * is never repeated.
  * @param allowsHttp - plain http to another machine shows it to everyone between
  * @throws {UsageError} no address, another scheme, a password in it
  */
@@ -29,7 +30,8 @@ export interface SmtpServer {
 }
 
 /**
- * Reads `smtps://user:password@mail.example.com?from=alerts@example.com`, or `smtp://` for a server that turns to TLS by STARTTLS.
+ * Reads `smtps://user:password@mail.example.com?from=alerts@example.com`, or `smtp://` for a server
+ * that turns to TLS by STARTTLS.
  * @throws {UsageError} it is none; nothing of it is repeated
  */
 export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {

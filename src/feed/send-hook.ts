@@ -41,8 +41,9 @@ const longestMs = 3_600_000;
 const mostAttempts = 34;
 
 /**
- * Sends a subscriber what it has not taken yet, one batch after the other, until there is no more, it takes none, or it is no longer ours.
- * A batch that it does not take is never passed over: an entry behind it may be its effect.
+ * Sends a subscriber what it has not taken yet, one batch after the other, until there is no more,
+ * it takes none, or it is no longer ours. A batch that it does not take is never passed over: an
+ * entry behind it may be its effect.
  * @throws what the database throws: that is no failure of the subscriber
  */
 export async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {

@@ -1,4 +1,5 @@
-// One request to a receiver: never redirected, a deadline for the whole, and the body of the answer is not looked at.
+// One request to a receiver: never redirected, a deadline for the whole, and the body of the answer
+// is not looked at.
 
 import type {LookupFunction} from 'node:net';
 import {createAgents} from '../api/agents.ts';
@@ -29,7 +30,8 @@ export interface Sending extends Way {
 /**
  * Sends it once.
  * @returns the answer, for a person: `200`
- * @throws {RetryableError} anything but 2xx: it names host and status, never the path, which may be a secret
+ * @throws {RetryableError} anything but 2xx: it names host and status, never the path, which may be
+ *   a secret
  */
 export async function sendRequest({url, body, headers = {}, ...way}: Sending): Promise<string> {
   const {signal, lookup: named, allowsLinkLocal: allowLinkLocal} = way;

@@ -26,7 +26,10 @@ import {type FieldEvent, readHealth, type WaitingSweep} from './health.ts';
 export interface StreamFacts extends StreamNotes {
   /** The last full sweep that came to an end; null before the first. */
   readonly lastEnded: Sweep | null;
-  /** When the last certified sweep began: all that lived since is here, and no older. Null: never proven. */
+  /**
+   * When the last certified sweep began: all that lived since is here, and no older. Null: never
+   * proven.
+   */
   readonly provenAt: string | null;
   /** Rows that live, of records that the service has; left out where they were not counted. */
   readonly rows?: number;
@@ -48,7 +51,10 @@ export interface AccountFacts {
   readonly promises: readonly PromisedFreshness[];
   /** Sweeps that wait for a person's approval. */
   readonly waiting: readonly WaitingSweep[];
-  /** The changes that need a person, the most urgent first: those of a kind together, or each by itself. */
+  /**
+   * The changes that need a person, the most urgent first: those of a kind together, or each by
+   * itself.
+   */
   readonly late: readonly (LateChanges | LateChange)[];
   /** Changes in the fields that the service sends, of the last seven days, the newest first. */
   readonly events: readonly FieldEvent[];
@@ -95,7 +101,10 @@ export async function readAccounts(
   };
 }
 
-/** Reads the same, each late change by itself, without a count of the rows: cheap however large the account is. */
+/**
+ * Reads the same, each late change by itself, without a count of the rows: cheap however large the
+ * account is.
+ */
 export async function readAccountFacts(
   db: Queryable,
   accounts: readonly Account[],

@@ -1,19 +1,21 @@
-// Facts that tell how far the warehouse can be trusted, for every account at once. The caller works out ages
-// against `now`: the clock of the database, by which everything here was written.
+// Facts that tell how far the warehouse can be trusted, for every account at once. The caller works
+// out ages against `now`: the clock of the database, by which everything here was written.
 
 import {readNow} from '../postgres/clock.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {isLatestOpinion, type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 
-/** The full sweeps of one stream of one account, by what they prove. Instants are ISO 8601 in UTC. */
+/**
+ * The full sweeps of one stream of one account, by what they prove. Instants are ISO 8601 in UTC.
+ */
 export interface Proof {
   readonly accountId: string;
   readonly stream: string;
   /** The last full sweep that came to an end, whichever. */
   readonly lastEnded: Sweep;
   /**
-   * When the last certified sweep began: no record that lived from then on is missing or older than that. Null where
-   * nothing was ever proven.
+   * When the last certified sweep began: no record that lived from then on is missing or older than
+   * that. Null where nothing was ever proven.
    */
   readonly provenAt: string | null;
 }
@@ -74,7 +76,9 @@ async function listProofs(db: Queryable, accountIds: readonly string[]): Promise
   }));
 }
 
-/** A later sweep that has come to its end knows better: the earlier one cannot be approved any more. */
+/**
+ * A later sweep that has come to its end knows better: the earlier one cannot be approved any more.
+ */
 async function listWaiting(db: Queryable, accountIds: readonly string[]): Promise<WaitingSweep[]> {
   const {rows} = await db.query<WaitingSweep>(
     `SELECT sweep_id AS "sweepId", account_id AS "accountId", stream, ended_at AS "endedAt", reasons,

@@ -71,7 +71,10 @@ export async function removeParts(db: Queryable, workerId: string): Promise<void
   await db.query('DELETE FROM sync.heartbeats WHERE worker_id = $1', [workerId]);
 }
 
-/** The parts of every worker that has noted them within the last minute. Of others `no-worker` tells. */
+/**
+ * The parts of every worker that has noted them within the last minute. Of others `no-worker`
+ * tells.
+ */
 export async function listParts(db: Queryable): Promise<PartHealth[]> {
   const {rows} = await db.query<PartHealth>(
     `SELECT ${selectColumns(columns, 'beat')}, worker.host, worker.pid

@@ -1,4 +1,5 @@
-// A copy must never write to a real business. docs/decisions/0032-copies-know-it.md says what is recognised, and what is not.
+// A copy must never write to a real business. docs/decisions/0032-copies-know-it.md says what is
+// recognised, and what is not.
 
 import type pg from 'pg';
 import {FatalError} from '../core/errors.ts';
@@ -13,7 +14,9 @@ export interface Installation {
   readonly isSameServer: boolean;
   /** Whether it is a standby: it takes no writes, and so sends nothing. */
   readonly isStandby: boolean;
-  /** The names by which workers reach the database of the row; null where no worker has begun yet. */
+  /**
+   * The names by which workers reach the database of the row; null where no worker has begun yet.
+   */
   readonly names: readonly string[] | null;
   readonly claimedAt: string | null;
   readonly claimedBy: string | null;
@@ -42,7 +45,8 @@ export async function readInstallationRow(db: Queryable): Promise<Installation> 
 }
 
 /**
- * Why the database may be a copy of the one that works for the accounts; null where nothing speaks for it.
+ * Why the database may be a copy of the one that works for the accounts; null where nothing speaks
+ * for it.
  * @param name - the name by which this process reaches it
  */
 export function describeCopy(found: Installation, name: string): string | null {
@@ -57,8 +61,9 @@ export function describeCopy(found: Installation, name: string): string | null {
 }
 
 /**
- * Finds out whether the database may be a copy, and notes the name and the server where it is none: a name that is new leads
- * to the same server, or a server that was started anew is reached by a known name, as after a restart or a failover.
+ * Finds out whether the database may be a copy, and notes the name and the server where it is none:
+ * a name that is new leads to the same server, or a server that was started anew is reached by a
+ * known name, as after a restart or a failover.
  * @returns the reason, or null
  */
 export async function findCopy(db: Queryable, name: string): Promise<string | null> {
@@ -84,10 +89,12 @@ export interface Claimed {
 }
 
 /**
- * Makes this database the one that works for the accounts. Creates that are pending may have been sent by the other database since:
- * they are held for a person. All other changes are compared with the service's present values before anything is sent. Readers
- * of the feed begin again, for the other database may have told them what this one does not hold.
- * @param holdsCreates - false where the other database did nothing since the copy was made: the feed goes on, too
+ * Makes this database the one that works for the accounts. Creates that are pending may have been
+ * sent by the other database since: they are held for a person. All other changes are compared with
+ * the service's present values before anything is sent. Readers of the feed begin again, for the
+ * other database may have told them what this one does not hold.
+ * @param holdsCreates - false where the other database did nothing since the copy was made: the
+ *   feed goes on, too
  */
 export async function claimInstallation(
   pool: pg.Pool,

@@ -1,5 +1,5 @@
-// The lines of the log that a person reads aloud: one for each sweep and each change that ended. No value of a record is in
-// them, and no word of the service on a change: it may repeat a value.
+// The lines of the log that a person reads aloud: one for each sweep and each change that ended. No
+// value of a record is in them, and no word of the service on a change: it may repeat a value.
 
 import type {ChangeState} from '../changes/change-states.ts';
 import {nameState} from '../changes/change-words.ts';
@@ -11,7 +11,10 @@ type NamedSweep = Pick<Sweep, 'sweepId' | 'stream' | 'windowName' | 'recordNumbe
   readonly accountName: string;
 };
 
-/** `sweep 12 of jobs (acme)`; of a window `sweep 13 of jobs, scheduled=today (acme)`, of a record `sweep 14 of jobs 4711 (acme)`. */
+/**
+ * `sweep 12 of jobs (acme)`; of a window `sweep 13 of jobs, scheduled=today (acme)`, of a record
+ * `sweep 14 of jobs 4711 (acme)`.
+ */
 export function nameSweep({
   sweepId,
   stream,

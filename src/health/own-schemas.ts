@@ -26,7 +26,10 @@ export async function listOwnSchemas(db: Queryable): Promise<OwnSchema[]> {
   return rows;
 }
 
-/** Views and tables outside our schemas that would go or lose a constraint with them, by their names. */
+/**
+ * Views and tables outside our schemas that would go or lose a constraint with them, by their
+ * names.
+ */
 export async function listDependents(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{name: string}>(
     `WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname = ANY($1)),

@@ -1,5 +1,5 @@
-// The name by which a process reaches its warehouse. Beside what Postgres tells of itself, a physical copy differs in
-// nothing but this name from the database that it was made of.
+// The name by which a process reaches its warehouse. Beside what Postgres tells of itself, a
+// physical copy differs in nothing but this name from the database that it was made of.
 
 import {readFile, realpath} from 'node:fs/promises';
 import {resolve} from 'node:path';
@@ -16,8 +16,8 @@ const machineFile = '/etc/machine-id';
 const ownMachine = /^(localhost|127\..*|\[::1\]|)$/;
 
 /**
- * Host, port and database, without user and password. Every machine has its own `localhost` and its own folders, so that
- * such a name has the machine's id beside it where there is one.
+ * Host, port and database, without user and password. Every machine has its own `localhost` and its
+ * own folders, so that such a name has the machine's id beside it where there is one.
  */
 export async function namePlace({databaseUrl, directUrl, home}: WarehouseAddress): Promise<string> {
   const address = directUrl ?? databaseUrl;
@@ -29,7 +29,10 @@ export async function namePlace({databaseUrl, directUrl, home}: WarehouseAddress
   return ownMachine.test(hostname) ? `${place}${await nameMachine()}` : place;
 }
 
-/** Containers have no id, and their host names are made up anew: there the address alone is the name. */
+/**
+ * Containers have no id, and their host names are made up anew: there the address alone is the
+ * name.
+ */
 async function nameMachine(): Promise<string> {
   const id = await readFile(machineFile, 'utf8').catch(() => '');
   return id.trim() === '' ? '' : ` on machine ${id.trim().slice(0, 8)}`;

@@ -1,5 +1,6 @@
-// Figures of what the warehouse holds, of every account at once. The tables of the warehouse are never counted: a million
-// rows would be read for one number, so their size is what Postgres itself believes it to be.
+// Figures of what the warehouse holds, of every account at once. The tables of the warehouse are
+// never counted: a million rows would be read for one number, so their size is what Postgres itself
+// believes it to be.
 
 import type {Queryable} from '../postgres/database.ts';
 import type {FieldEvent} from './health.ts';
@@ -39,7 +40,10 @@ export async function countFieldEvents(db: Queryable): Promise<FieldEventCount[]
 export interface TableSize {
   readonly schema: string;
   readonly table: string;
-  /** As of its last VACUUM or ANALYZE, all accounts and deleted rows included; null before the first. */
+  /**
+   * As of its last VACUUM or ANALYZE, all accounts and deleted rows included; null before the
+   * first.
+   */
   readonly rows: number | null;
   /** With its indexes and long values. */
   readonly bytes: number;

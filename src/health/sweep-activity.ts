@@ -48,7 +48,10 @@ export interface Night extends Pick<Sweep, 'accountId' | 'stream'> {
   readonly state: Sweep['state'];
 }
 
-/** The verdicts of the last thirty days, the oldest first; a day without a full sweep is not among them. */
+/**
+ * The verdicts of the last thirty days, the oldest first; a day without a full sweep is not among
+ * them.
+ */
 export async function listNights(db: Queryable, accountIds: readonly string[]): Promise<Night[]> {
   const {rows} = await db.query<Night>(
     `SELECT DISTINCT ON (account_id, stream, day) sweep_id AS "sweepId", account_id AS "accountId", stream, day::text AS day, state

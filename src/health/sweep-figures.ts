@@ -1,10 +1,14 @@
-// Figures of the sweeps and schedules of every account, read again and again by whoever watches: each statement goes by an
-// index, and costs the same however long the past is. Ages are by the clock of the database.
+// Figures of the sweeps and schedules of every account, read again and again by whoever watches:
+// each statement goes by an index, and costs the same however long the past is. Ages are by the
+// clock of the database.
 
 import type {Queryable} from '../postgres/database.ts';
 import type {SweepEnd} from '../sweeps/sweep.ts';
 
-/** One stream of one account: how old its knowledge is, and the figures of its last full sweep that ended. */
+/**
+ * One stream of one account: how old its knowledge is, and the figures of its last full sweep that
+ * ended.
+ */
 export interface StreamFigures {
   readonly accountId: string;
   readonly stream: string;

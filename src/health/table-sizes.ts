@@ -18,7 +18,10 @@ export async function readDatabaseBytes(db: Queryable): Promise<number> {
   return rows[0]?.bytes ?? 0;
 }
 
-/** How much the database, or tables with their indexes, take on disk. Nothing is counted: the files are asked for. */
+/**
+ * How much the database, or tables with their indexes, take on disk. Nothing is counted: the files
+ * are asked for.
+ */
 export async function listSizes(db: Queryable, names: readonly string[]): Promise<Size[]> {
   const {rows} = await db.query<Size>(
     `SELECT name, CASE name WHEN 'database' THEN ${databaseSize} ELSE pg_total_relation_size(to_regclass(name)) END::double precision AS bytes

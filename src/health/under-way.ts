@@ -3,7 +3,10 @@
 import type {Queryable} from '../postgres/database.ts';
 import type {SweepMode, SweepStage} from '../sweeps/sweep.ts';
 
-/** A sweep that a worker has under way, and the last one of the same kind that read its list to the end. */
+/**
+ * A sweep that a worker has under way, and the last one of the same kind that read its list to the
+ * end.
+ */
 export interface RunningSweep {
   readonly accountId: string;
   readonly sweepId: string;

@@ -1,5 +1,6 @@
-// What machines ask of this process: whether it lives, whether it can work, and its figures. All of it is open to every caller, as
-// a supervisor and Prometheus have no key, so it tells of nobody: names of accounts and counts, no record and no address.
+// What machines ask of this process: whether it lives, whether it can work, and its figures. All of
+// it is open to every caller, as a supervisor and Prometheus have no key, so it tells of nobody:
+// names of accounts and counts, no record and no address.
 
 import type {FastifyInstance} from 'fastify';
 import {pageOfStatus} from './answer-pages.ts';
@@ -9,7 +10,10 @@ import {type ReadinessDeps, ReadinessProbe} from './readiness.ts';
 
 export type TelemetryDeps = ExporterDeps & ReadinessDeps & {readonly known: KnownNames};
 
-/** Adds `/livez`, `/readyz` and `/metrics`. A server that is open to other machines answers by any name. */
+/**
+ * Adds `/livez`, `/readyz` and `/metrics`. A server that is open to other machines answers by any
+ * name.
+ */
 export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps): Promise<void> {
   const exporter = new Exporter(deps);
   const probe = new ReadinessProbe(deps);
@@ -21,7 +25,8 @@ export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps)
           docs: pageOfStatus(421),
         });
     });
-    // The event loop runs, or there would be no answer: a database that is away is no reason to end the process.
+    // The event loop runs, or there would be no answer: a database that is away is no reason to end
+    // the process.
     app.get('/livez', async () => ({status: 'ok'}));
     app.get('/readyz', async (_request, reply) => {
       const {isReady, checks} = await probe.look();

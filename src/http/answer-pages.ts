@@ -1,9 +1,12 @@
-// The number of the page that an answer over HTTP leads to: in `docs` of a problem of the HTTP API, in the last line of a
-// page of the console that refuses.
+// The number of the page that an answer over HTTP leads to: in `docs` of a problem of the HTTP API,
+// in the last line of a page of the console that refuses.
 
 import {type ErrorKind, errorNumbers} from '../core/errors.ts';
 
-/** The ends of the types of problems, and the page of each. A type stays the same: programs tell problems apart by it. */
+/**
+ * The ends of the types of problems, and the page of each. A type stays the same: programs tell
+ * problems apart by it.
+ */
 const problemKinds = {
   invalid: 'request',
   'too-large': 'request',

@@ -1,4 +1,5 @@
-// The HTTP API: HTTP and JSON for systems that do not speak SQL. It adds nothing to what SQL can do.
+// The HTTP API: HTTP and JSON for systems that do not speak SQL. It adds nothing to what SQL can
+// do.
 
 import type {FastifyInstance, FastifyReply} from 'fastify';
 import type {z} from 'zod';
@@ -32,7 +33,10 @@ interface ApiOptions {
   readonly directUrl: string;
 }
 
-/** Adds every address under /v1. Nothing there is told without a key, not even whether an address exists. */
+/**
+ * Adds every address under /v1. Nothing there is told without a key, not even whether an address
+ * exists.
+ */
 export async function addApi(
   app: FastifyInstance,
   {pools, log, known, directUrl}: ApiOptions,

@@ -6,8 +6,8 @@ import {Problem} from './problem.ts';
 const keys = new WeakMap<FastifyRequest, ApiKey>();
 
 /**
- * Refuses a request without a key before anything of it is looked at: no answer tells whether its address
- * exists or its body is right.
+ * Refuses a request without a key before anything of it is looked at: no answer tells whether its
+ * address exists or its body is right.
  */
 export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
   app.addHook('onRequest', async (request) => {
@@ -24,7 +24,10 @@ export interface AccountKey extends ApiKey {
   readonly timeZone: string;
 }
 
-/** The key that a request came with. @throws {Problem} it is of no one account, or may only read, and a writer is asked for */
+/**
+ * The key that a request came with. @throws {Problem} it is of no one account, or may only read,
+ * and a writer is asked for
+ */
 export function keyOf(
   request: FastifyRequest,
   options: {readonly mustWrite?: boolean} = {},

@@ -16,7 +16,10 @@ interface Held<T> {
   endedAt: number | null;
 }
 
-/** Reads at most once per interval, and one reading at a time, however many ask: a flood costs its source no more than one asker. */
+/**
+ * Reads at most once per interval, and one reading at a time, however many ask: a flood costs its
+ * source no more than one asker.
+ */
 export class CachedReading<T> {
   readonly #read: () => Promise<T>;
   readonly #options: ReadingOptions;
@@ -31,7 +34,8 @@ export class CachedReading<T> {
 
   /**
    * The last reading, or a new one where it is no longer fresh.
-   * @throws the error of the reading; {RetryableError} it takes too long: it goes on, and a later asker is told
+   * @throws the error of the reading; {RetryableError} it takes too long: it goes on, and a later
+   *   asker is told
    */
   async get(): Promise<T> {
     const {promise} = this.#fresh() ?? this.#begin();

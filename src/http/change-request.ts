@@ -1,6 +1,6 @@
-// The requests that may be made, from the tables' own definitions: a field that becomes writable is here by
-// itself. The triggers, not this file, decide whether a change can be made at all, as for every author of
-// SQL.
+// The requests that may be made, from the tables' own definitions: a field that becomes writable is
+// here by itself. The triggers, not this file, decide whether a change can be made at all, as for
+// every author of SQL.
 
 import {z} from 'zod';
 import {allWrites} from '../streams/all.ts';
@@ -30,7 +30,10 @@ const changesAtOnce = 500;
 const employeesAtOnce = 100;
 /** More digits of a number in JSON are not certain: readers make it binary. */
 const certainDigits = 15;
-/** What is rounded to these digits and ends so many decimals earlier was meant so; the triggers drop the rest. */
+/**
+ * What is rounded to these digits and ends so many decimals earlier was meant so; the triggers drop
+ * the rest.
+ */
 const noisyDecimals = 4;
 
 const isText = (text: string) => text.isWellFormed() && !text.includes('\0');

@@ -1,4 +1,5 @@
-// Decisions about many changes over HTTP, within the key's account: in one transaction, with one answer at its end.
+// Decisions about many changes over HTTP, within the key's account: in one transaction, with one
+// answer at its end.
 
 import type pg from 'pg';
 import {z} from 'zod';
@@ -65,7 +66,10 @@ export async function decideOverHttp(
   });
 }
 
-/** Decides those that are given, and what is not among those found is told; in a transaction of its own. */
+/**
+ * Decides those that are given, and what is not among those found is told; in a transaction of its
+ * own.
+ */
 export async function decideBatch(
   pool: pg.Pool,
   key: AccountKey,

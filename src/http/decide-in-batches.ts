@@ -1,5 +1,6 @@
-// Decisions told while they are made: batch by batch, each in a transaction of its own with its entry of the audit. The
-// next batch begins when the lines of the one before were taken, so that no more is decided than is told.
+// Decisions told while they are made: batch by batch, each in a transaction of its own with its
+// entry of the audit. The next batch begins when the lines of the one before were taken, so that no
+// more is decided than is told.
 
 import type pg from 'pg';
 import {z} from 'zod';
@@ -42,7 +43,8 @@ interface BatchDeps {
 }
 
 /**
- * Decides what can be decided, and gives a line for each change and one for the end. Changes are chosen at the beginning.
+ * Decides what can be decided, and gives a line for each change and one for the end. Changes are
+ * chosen at the beginning.
  * @throws nothing was decided: the first batch has failed
  */
 export async function* decideInBatches(
@@ -73,7 +75,10 @@ export async function* decideInBatches(
   yield [{totals, is_cut: isCut, problem: problem?.body ?? null}];
 }
 
-/** Each number once, in the order in which they are decided: what is given up is given up from its end. */
+/**
+ * Each number once, in the order in which they are decided: what is given up is given up from its
+ * end.
+ */
 async function choose(
   pool: pg.Pool,
   {accountId}: AccountKey,

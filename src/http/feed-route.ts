@@ -87,7 +87,10 @@ interface FeedDeps {
   readonly watch: FeedWatch;
 }
 
-/** Adds GET /v1/feed. A request that waits has no turn among those of its key, and there may be some of them. */
+/**
+ * Adds GET /v1/feed. A request that waits has no turn among those of its key, and there may be some
+ * of them.
+ */
 export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDeps): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const hint = 'Follow the feed with one request after the other.';

@@ -10,7 +10,10 @@ export interface FoundRow {
   readonly isDeleted: boolean;
 }
 
-/** The row of an account that a reference names, null when there is none. @param lock - held until the commit */
+/**
+ * The row of an account that a reference names, null when there is none. @param lock - held until
+ * the commit
+ */
 export async function findRow(
   client: pg.ClientBase,
   {table, key}: Pick<Writes, 'table' | 'key'>,

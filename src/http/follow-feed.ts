@@ -22,7 +22,8 @@ interface FollowDeps {
 }
 
 /**
- * The entries after a cursor: at once where there are some, else as soon as there are, and none when the time is over.
+ * The entries after a cursor: at once where there are some, else as soon as there are, and none
+ * when the time is over.
  * @throws {Problem} 410: the reader has to begin again; 400: it is no cursor
  */
 export async function followFeed(

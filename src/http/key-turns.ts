@@ -7,7 +7,10 @@ export interface TurnLimits {
   readonly waiting: number;
 }
 
-/** Turns of each key among its own requests: a key that sends many keeps itself waiting, and no other key. */
+/**
+ * Turns of each key among its own requests: a key that sends many keeps itself waiting, and no
+ * other key.
+ */
 export class Turns {
   readonly #limits: TurnLimits;
   readonly #what: string;

@@ -4,7 +4,10 @@ import {listRevoked} from '../accounts/api-keys.ts';
 /** How long a request may wait on after its key was revoked. */
 const everyMs = 2_000;
 
-/** Ends the requests that wait when their key is revoked. All of them together cost one question every two seconds. */
+/**
+ * Ends the requests that wait when their key is revoked. All of them together cost one question
+ * every two seconds.
+ */
 export class KeyWatch {
   readonly #pool: pg.Pool;
   readonly #waiting = new Map<AbortController, string>();

@@ -1,5 +1,5 @@
-// The names by which a server may be asked. A page of another site can point a name of its own at this machine, and its
-// visitor's browser would then read what is answered here (DNS rebinding).
+// The names by which a server may be asked. A page of another site can point a name of its own at
+// this machine, and its visitor's browser would then read what is answered here (DNS rebinding).
 
 import {isIP} from 'node:net';
 
@@ -10,8 +10,9 @@ export interface KnownNames {
   /** Whether a server goes by that name. */
   has(hostname: string): boolean;
   /**
-   * Whether a request of a machine (/v1, /metrics, /livez, /readyz) was sent to somebody else: it came to a server that listens on
-   * this machine alone, by a name of another. A server that is open to others is asked by names that it does not know.
+   * Whether a request of a machine (/v1, /metrics, /livez, /readyz) was sent to somebody else: it
+   * came to a server that listens on this machine alone, by a name of another. A server that is
+   * open to others is asked by names that it does not know.
    */
   isMisdirected(hostname: string): boolean;
   /** Whether it listens on this machine alone. */

@@ -19,7 +19,10 @@ export const listChangesSchema = z
   })
   .describe('A page of changes, in the order in which they were made.');
 
-/** Changes in the order of their numbers. @param after - number of the last change of the page before */
+/**
+ * Changes in the order of their numbers. @param after - number of the last change of the page
+ * before
+ */
 export async function listApiChanges(
   db: Queryable,
   wanted: Wanted,

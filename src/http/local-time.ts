@@ -2,7 +2,8 @@ import {parseTime} from '../api/times.ts';
 import {RecordError} from '../core/errors.ts';
 
 /**
- * Local text of the account's zone, or ISO with an offset. `readTime` tells whether there is such a moment.
+ * Local text of the account's zone, or ISO with an offset. `readTime` tells whether there is such a
+ * moment.
  */
 export const timePattern =
   /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::[0-5]\d(?:\.\d{1,9})?)?$|^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
@@ -10,8 +11,8 @@ export const timePattern =
 const local = /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::([0-5]\d(?:\.\d{1,9})?))?$/;
 
 /**
- * Reads a moment: `2027-03-14 09:30` by the clock of the account's zone, the first of two where the clock
- * shows it twice; or ISO with an offset, kept as it is.
+ * Reads a moment: `2027-03-14 09:30` by the clock of the account's zone, the first of two where the
+ * clock shows it twice; or ISO with an offset, kept as it is.
  * @returns ISO with an offset
  * @throws {RecordError} no such day or hour, or a local time that the clock skips
  */

@@ -1,7 +1,9 @@
 import {errorNumbers} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 
-/** Logs that something went, once, and once that it is back: it is asked for many times a minute. */
+/**
+ * Logs that something went, once, and once that it is back: it is asked for many times a minute.
+ */
 export class Absence {
   readonly #log: Logger;
   readonly #thing: string;

@@ -1,5 +1,5 @@
-// Every metric of ours, by the question that it answers. Labels are names that a person gave an account, and words of our
-// own: never a number of a record, and nothing that the service sent.
+// Every metric of ours, by the question that it answers. Labels are names that a person gave an
+// account, and words of our own: never a number of a record, and nothing that the service sent.
 
 export const questions = {
   fresh: 'Is the data fresh?',

@@ -18,7 +18,10 @@ export interface ExporterDeps {
   readonly reading?: Partial<ReadingOptions>;
 }
 
-/** Prometheus gives up after ten seconds by default, and an answer without figures is better than none. */
+/**
+ * Prometheus gives up after ten seconds by default, and an answer without figures is better than
+ * none.
+ */
 const defaults: ReadingOptions = {freshMs: 5_000, patienceMs: 5_000};
 
 /** Tells all metrics in Prometheus' text format, whatever state the warehouse is in. */
@@ -42,7 +45,10 @@ export class Exporter {
     return this.#own.contentType;
   }
 
-  /** Without the figures of the warehouse, and with `fieldmirror_warehouse_up 0`, where it does not answer. */
+  /**
+   * Without the figures of the warehouse, and with `fieldmirror_warehouse_up 0`, where it does not
+   * answer.
+   */
   async expose(): Promise<string> {
     try {
       this.#warehouse.show(toSamples(await this.#figures.get()));

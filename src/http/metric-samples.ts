@@ -42,8 +42,8 @@ const eventKinds = wordsOf<FieldEvent['kind']>({
 const unfinishedStates = ['due', 'running'] as const;
 
 /**
- * Makes the samples of the warehouse's figures. A count that may be 0 is told as 0: an alert on a metric that is absent until
- * something goes wrong would miss the first time.
+ * Makes the samples of the warehouse's figures. A count that may be 0 is told as 0: an alert on a
+ * metric that is absent until something goes wrong would miss the first time.
  */
 export function toSamples(figures: HealthFigures): Sample[] {
   return [

@@ -13,7 +13,8 @@ import {rowSchemas} from './routes.ts';
 
 const componentsSchema = z.looseObject({schemas: z.record(z.string(), z.unknown())});
 
-// Zod keeps comments in its one global registry, so the names of referenced schemas must be there, too.
+// Zod keeps comments in its one global registry, so the names of referenced schemas must be there,
+// too.
 const named = {
   Problem: problemSchema,
   Change: changeSchema,
@@ -63,7 +64,10 @@ export async function addDocument(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Each schema is made in two forms, as it is sent and as it is read; only one of the two is ever meant. */
+/**
+ * Each schema is made in two forms, as it is sent and as it is read; only one of the two is ever
+ * meant.
+ */
 function dropUnused<Document extends object>(document: Document): Document {
   if (!('paths' in document) || !('components' in document)) return document;
   const components = componentsSchema.parse(document.components);

@@ -17,7 +17,9 @@ export interface Place {
   readonly changedSince: string | null;
 }
 
-/** Packs a place. The token is no secret and opens nothing: the account is always that of the key. */
+/**
+ * Packs a place. The token is no secret and opens nothing: the account is always that of the key.
+ */
 export function packPlace({table, afterRowId, showsDeleted, changedSince}: Place): string {
   return Buffer.from(JSON.stringify([1, table, afterRowId, showsDeleted, changedSince])).toString(
     'base64url',

@@ -1,5 +1,5 @@
-// The HTTP API stays open to all callers while one caller's writes wait for a lock: reads have connections of
-// their own, and a write gives its connection back soon.
+// The HTTP API stays open to all callers while one caller's writes wait for a lock: reads have
+// connections of their own, and a write gives its connection back soon.
 
 import type pg from 'pg';
 import {openPool, type PoolOptions} from '../postgres/database.ts';
@@ -15,7 +15,10 @@ const connections = {reads: 8, writes: 8} as const;
 const statementTimeoutMs = 30_000;
 const lockTimeoutMs = 3_000;
 
-/** @param given - for how long a write waits for a row that another transaction is changing; whether sessions are shared */
+/**
+ * @param given - for how long a write waits for a row that another transaction is changing; whether
+ * sessions are shared
+ */
 export function openPools(
   databaseUrl: string,
   given: Pick<PoolOptions, 'lockTimeoutMs' | 'sharesSessions'> = {},

@@ -1,4 +1,5 @@
-// A problem, as RFC 9457 has it: the flaw, its place, the value expected, the value that came, the next step.
+// A problem, as RFC 9457 has it: the flaw, its place, the value expected, the value that came, the
+// next step.
 
 import {STATUS_CODES} from 'node:http';
 import pg from 'pg';
@@ -62,8 +63,8 @@ export class Problem extends Error {
 const column = /^warehouse\.\w+\.(\w+): (?:expected )?(.*)$/s;
 
 /**
- * Turns Postgres' refusal of one change into a problem in its own words: refusals of the triggers, and values
- * that a column does not take. Any other error comes back as it is.
+ * Turns Postgres' refusal of one change into a problem in its own words: refusals of the triggers,
+ * and values that a column does not take. Any other error comes back as it is.
  * @param at - JSON pointer to the change in the body
  */
 export function explainRefusal(error: unknown, at: string): unknown {

@@ -8,14 +8,18 @@ import {processCatalogue} from './metric-catalogue.ts';
 const utilisationEveryMs = 1_000;
 /** Five times as seldom. Each figure of the lag holds this pause, too. */
 const lagEveryMs = 50;
-/** Of no samples they are no number, or that of three hundred years: so it is when a process has just begun. */
+/**
+ * Of no samples they are no number, or that of three hundred years: so it is when a process has
+ * just begun.
+ */
 const ofNoSamples = ['min', 'mean', 'stddev'].map((part) => `nodejs_eventloop_lag_${part}_seconds`);
 
 let watched: Registry | null = null;
 
 /**
- * The process is one, and the package cannot stop watching it: so it begins once, when its figures are first asked for. Each
- * reading forgets the lag before it: two who ask at once share one, or the second would be told of no time at all.
+ * The process is one, and the package cannot stop watching it: so it begins once, when its figures
+ * are first asked for. Each reading forgets the lag before it: two who ask at once share one, or
+ * the second would be told of no time at all.
  */
 const ofNode = new CachedReading(
   async () => {

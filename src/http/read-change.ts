@@ -49,7 +49,9 @@ export async function readStory(
   };
 }
 
-/** The change that a statement of this transaction made or went into, since it was last forgotten. */
+/**
+ * The change that a statement of this transaction made or went into, since it was last forgotten.
+ */
 export async function readLastChange(client: pg.ClientBase): Promise<string | null> {
   const {rows} = await client.query<{id: string | null}>('SELECT sync.last_change() AS id');
   return rows[0]?.id ?? null;

@@ -14,8 +14,8 @@ export interface RowsQuery {
 export type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
 
 /**
- * The next rows of a table, in order of row_id, which never changes: a row that stands throughout is read
- * once, though others come and go meanwhile.
+ * The next rows of a table, in order of row_id, which never changes: a row that stands throughout
+ * is read once, though others come and go meanwhile.
  */
 export async function readRows(
   pool: pg.Pool,

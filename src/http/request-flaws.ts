@@ -8,8 +8,8 @@ type Part = string | number;
 const shownCharacters = 40;
 
 /**
- * The flaws that a schema found, told in the terms of the request. The value met is shown in short: it goes
- * back to its sender, and nowhere else.
+ * The flaws that a schema found, told in the terms of the request. The value met is shown in short:
+ * it goes back to its sender, and nowhere else.
  */
 export function findFlaws(
   issues: readonly Issue[],

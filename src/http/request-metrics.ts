@@ -6,10 +6,16 @@ import {requestCatalogue} from './metric-catalogue.ts';
 
 /** In seconds: a record on a near line, a page on a far one, and the deadline of a request. */
 const buckets = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const;
-/** Results that are asked for by name: told as 0 before the first, so that the first is seen to come. */
+/**
+ * Results that are asked for by name: told as 0 before the first, so that the first is seen to
+ * come.
+ */
 const expected = ['200', '429', '503', 'network', 'deadline'] as const;
 
-/** Counts the requests that this process sends to the service. Give it to `Accounts.observe`, and to `addTelemetry`. */
+/**
+ * Counts the requests that this process sends to the service. Give it to `Accounts.observe`, and to
+ * `addTelemetry`.
+ */
 export class RequestMetrics implements AccountObserver {
   readonly registry = new Registry();
   readonly #requests = makeCounter(requestCatalogue.requests, this.registry);

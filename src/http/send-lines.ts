@@ -30,8 +30,9 @@ interface Sending {
 }
 
 /**
- * Sends what `batches` gives, a line for each item, and asks for the next batch when the reader has taken so much of those
- * before that little is left waiting. It resolves when all is sent, or the client is gone.
+ * Sends what `batches` gives, a line for each item, and asks for the next batch when the reader has
+ * taken so much of those before that little is left waiting. It resolves when all is sent, or the
+ * client is gone.
  * @throws the first batch has failed: nothing is sent yet
  */
 export async function sendLines(
@@ -43,7 +44,8 @@ export async function sendLines(
   const lines = new PassThrough({highWaterMark: mostWaiting});
   // A reader that goes away ends the answer, and is no error.
   lines.on('error', () => {});
-  // A server that stops while lines are sent waits for the connection: the headers are out by then, so they say it always.
+  // A server that stops while lines are sent waits for the connection: the headers are out by then,
+  // so they say it always.
   reply.header('connection', 'close').type(linesType).send(lines);
   const isTaken = (waiting: (options: {signal: AbortSignal}) => Promise<unknown>) =>
     waiting({signal: AbortSignal.any([gone, AbortSignal.timeout(patienceMs)])}).then(

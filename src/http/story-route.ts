@@ -25,7 +25,10 @@ interface StoryDeps {
   readonly watch: NoticeWatch;
 }
 
-/** A request that waits has no turn among those of its key and no connection, and there may be some of them. */
+/**
+ * A request that waits has no turn among those of its key and no connection, and there may be some
+ * of them.
+ */
 export function addStory(instance: FastifyInstance, {reads, turns, watch}: StoryDeps): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const places = new WaitingPlaces(

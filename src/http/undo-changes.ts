@@ -40,7 +40,10 @@ export interface UndoProgress {
   readonly of: number;
 }
 
-/** Takes changes back, in one transaction. @throws {Problem} more match than can be taken back at once */
+/**
+ * Takes changes back, in one transaction. @throws {Problem} more match than can be taken back at
+ * once
+ */
 export async function undoOverHttp(
   pool: pg.Pool,
   key: AccountKey,

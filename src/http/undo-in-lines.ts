@@ -1,5 +1,6 @@
-// Changes taken back, told line by line: how far it is while it is under way, and what became of each when all of it is
-// committed. No line holds up the transaction, which goes on to its end though the reader is gone.
+// Changes taken back, told line by line: how far it is while it is under way, and what became of
+// each when all of it is committed. No line holds up the transaction, which goes on to its end
+// though the reader is gone.
 
 import type pg from 'pg';
 import {z} from 'zod';

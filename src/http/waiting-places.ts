@@ -5,7 +5,10 @@ import {Problem} from './problem.ts';
 /** Requests of one key that may wait at once. */
 const waitingAtOnce = 20;
 
-/** Places of each key for requests that wait until something happens: they take no turn of its reads while they do. */
+/**
+ * Places of each key for requests that wait until something happens: they take no turn of its reads
+ * while they do.
+ */
 export class WaitingPlaces {
   readonly #what: string;
   readonly #hint: string;

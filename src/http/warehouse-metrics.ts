@@ -34,7 +34,8 @@ export class WarehouseMetrics {
   clear(): void {
     for (const [name, metric] of this.#metrics) {
       metric.reset();
-      // Without labels a reset leaves a 0 behind: no worker would seem to be alive while nobody knows.
+      // Without labels a reset leaves a 0 behind: no worker would seem to be alive while nobody
+      // knows.
       if (warehouseCatalogue[name].labels.length === 0) metric.remove({});
     }
   }

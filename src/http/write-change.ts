@@ -1,5 +1,5 @@
-// One change: the rows it names are found, its statements run, and the change that the triggers made is
-// looked up.
+// One change: the rows it names are found, its statements run, and the change that the triggers
+// made is looked up.
 
 import type pg from 'pg';
 import type {ApiResult} from '../accounts/api-requests.ts';
@@ -56,7 +56,8 @@ export async function writeChange(
         : await change(client, request, scope);
     const changeId =
       (await readLastChange(client)) ??
-      // The row is deleted before it was sent: its create is cancelled, and nothing is left to send.
+      // The row is deleted before it was sent: its create is cancelled, and nothing is left to
+      // send.
       (operation === 'delete' ? await readLatestChange(client, table, row.rowId) : null);
     const {rowId: row_id, number, externalKey: external_key} = row;
     const unchanged = {state: 'unchanged', table, row_id, operation, number, external_key};

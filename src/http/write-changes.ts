@@ -26,8 +26,8 @@ export interface ChangesRequest {
 }
 
 /**
- * Makes all changes of a request, or none, in one transaction. A request that came before under the same
- * idempotency key is answered with its changes.
+ * Makes all changes of a request, or none, in one transaction. A request that came before under the
+ * same idempotency key is answered with its changes.
  * @returns the results in the order of the request; each change as it is now
  * @throws {Problem} a change is refused, or the key was used for another request
  */
@@ -95,7 +95,10 @@ async function readResults(
   });
 }
 
-/** The hash of the parsed body, not of its bytes: blanks and the order of names make no other request. */
+/**
+ * The hash of the parsed body, not of its bytes: blanks and the order of names make no other
+ * request.
+ */
 function hashBody(body: ChangesRequest['body']): Buffer {
   return createHash('sha256').update(JSON.stringify(body)).digest();
 }

@@ -1,5 +1,5 @@
-// The HTTP API writes as every author does: plain SQL on the warehouse. Triggers make the changes, and
-// refuse.
+// The HTTP API writes as every author does: plain SQL on the warehouse. Triggers make the changes,
+// and refuse.
 
 import pg from 'pg';
 import type {Writes} from '../streams/writes.ts';

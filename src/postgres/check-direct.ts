@@ -3,11 +3,12 @@ import {FatalError} from '../core/errors.ts';
 import {describeDatabase, explainDatabaseError} from './database-errors.ts';
 
 /**
- * Looks whether sessions of our own can be had, of the same database: migrations and the queue in one database and the
- * rows in another would never meet, without a word.
+ * Looks whether sessions of our own can be had, of the same database: migrations and the queue in
+ * one database and the rows in another would never meet, without a word.
  * @param pool - of DATABASE_URL
  * @param direct - of DATABASE_DIRECT_URL
- * @throws {RetryableError | FatalError} the address cannot be reached, shares sessions too, or leads to another database
+ * @throws {RetryableError | FatalError} the address cannot be reached, shares sessions too, or
+ *   leads to another database
  */
 export async function checkDirect(pool: pg.Pool, direct: pg.Pool): Promise<void> {
   const [url = '', directUrl = ''] = [pool, direct].map(({options}) => options.connectionString);

@@ -1,7 +1,10 @@
 import {FatalError} from '../core/errors.ts';
 import type {Queryable} from './database.ts';
 
-/** More than the way to the database and back ever takes, less than would make a schedule or an age wrong. */
+/**
+ * More than the way to the database and back ever takes, less than would make a schedule or an age
+ * wrong.
+ */
 const maxClockMs = 60_000;
 
 /** The present moment by the clock of the database: ISO 8601 in UTC. */
@@ -10,7 +13,10 @@ export async function readNow(db: Queryable): Promise<string> {
   return rows[0]?.now ?? '';
 }
 
-/** How many milliseconds the database's clock is ahead of this machine's, give or take half a round trip. */
+/**
+ * How many milliseconds the database's clock is ahead of this machine's, give or take half a round
+ * trip.
+ */
 export async function readClockAheadMs(db: Queryable): Promise<number> {
   const before = Date.now();
   const {rows} = await db.query<{ms: number}>(

@@ -3,7 +3,10 @@
 import {type SQL, sql} from 'drizzle-orm';
 import {bigint, customType, timestamp} from 'drizzle-orm/pg-core';
 
-/** Bytes. A hash is sixteen of SHA-256: enough to tell two meanings apart, half the width in every row. */
+/**
+ * Bytes. A hash is sixteen of SHA-256: enough to tell two meanings apart, half the width in every
+ * row.
+ */
 export const bytea = customType<{data: Buffer}>({dataType: () => 'bytea'});
 
 /** A moment, as Postgres writes it. */

@@ -1,4 +1,5 @@
-// COPY's text format, by hand: measured at several times the rate of a generic CSV writer, and it tells null from ''.
+// COPY's text format, by hand: measured at several times the rate of a generic CSV writer, and it
+// tells null from ''.
 // @see https://www.postgresql.org/docs/current/sql-copy.html "Text Format"
 
 /** One row for COPY: its fields separated by tabs, ended by a line feed. */

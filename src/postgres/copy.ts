@@ -3,7 +3,8 @@ import {from} from 'pg-copy-streams';
 
 /**
  * Sends rows in COPY's text format.
- * @param statement - `COPY … FROM STDIN`, and statements around it that go with it in one round trip
+ * @param statement - `COPY … FROM STDIN`, and statements around it that go with it in one round
+ *   trip
  * @param lines - in UTF-8
  * @throws what Postgres says; the connection stays usable, its transaction does not
  */

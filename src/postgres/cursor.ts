@@ -2,7 +2,10 @@ import type pg from 'pg';
 
 const usualRows = 10_000;
 
-/** Yields the rows of a query some at a time, so that never all of them are in memory. One such query a transaction. */
+/**
+ * Yields the rows of a query some at a time, so that never all of them are in memory. One such
+ * query a transaction.
+ */
 export async function* readByCursor<R extends pg.QueryResultRow>(
   client: pg.ClientBase,
   query: string,

@@ -112,9 +112,10 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
 ];
 
 /**
- * Explains a failure of the database by its meaning, its place and the next step: a RetryableError, a
- * NoRoomError or a FatalError that names host, port and database, but never the password or a value of a
- * statement. Our own errors, and errors that do not come from the database, come back as they are.
+ * Explains a failure of the database by its meaning, its place and the next step: a RetryableError,
+ * a NoRoomError or a FatalError that names host, port and database, but never the password or a
+ * value of a statement. Our own errors, and errors that do not come from the database, come back as
+ * they are.
  * @param url - the address that was used
  * @param setting - the setting that has it
  */
@@ -183,7 +184,10 @@ function adviceFor(error: Error, url: string): Advice | undefined {
   return spoken.find(([pattern]) => pattern.test(error.message))?.[1];
 }
 
-/** The code; of a missing permission also Postgres' own words, which name a thing of ours and never a value. */
+/**
+ * The code; of a missing permission also Postgres' own words, which name a thing of ours and never
+ * a value.
+ */
 function sourceOf(error: Error): string {
   const code = codeOf(error) ?? 'no code';
   return code === missingRight ? `${code}, ${error.message}` : code;
@@ -194,8 +198,8 @@ function codeOf(error: Error): string | undefined {
 }
 
 /**
- * The error without the parts that must not be printed: `detail` and `where` quote rows, and pg-pool ties the
- * client, its password included, to an error of an idle connection.
+ * The error without the parts that must not be printed: `detail` and `where` quote rows, and
+ * pg-pool ties the client, its password included, to an error of an idle connection.
  */
 function withoutPayload(error: Error): Error {
   const plain = new Error(error.message);

@@ -28,15 +28,24 @@ const keepAliveAfterMs = 10_000;
 const defaultStatementTimeoutMs = 120_000;
 const defaultLockTimeoutMs = 30_000;
 const idleInTransactionTimeoutMs = 120_000;
-/** The client gives up later than the server: a statement it left alone would go on there, on a busy connection. */
+/**
+ * The client gives up later than the server: a statement it left alone would go on there, on a busy
+ * connection.
+ */
 const clientGraceMs = 15_000;
 const transactionAttempts = 3;
 
-/** serialization_failure, deadlock_detected: nothing was done, and the same may succeed the next time. */
+/**
+ * serialization_failure, deadlock_detected: nothing was done, and the same may succeed the next
+ * time.
+ */
 const rerunnable: ReadonlySet<string | undefined> = new Set(['40001', '40P01']);
 
 const timestamptz = 1184;
-/** date, timestamp and arrays of instants: node-postgres would make them a Date in the zone of the process. */
+/**
+ * date, timestamp and arrays of instants: node-postgres would make them a Date in the zone of the
+ * process.
+ */
 const keptAsText: ReadonlySet<number> = new Set([1082, 1114, 1182, 1115, 1185]);
 
 const typeParsers: pg.CustomTypesConfig = {
@@ -52,9 +61,11 @@ const typeParsers: pg.CustomTypesConfig = {
 };
 
 /**
- * Opens a pool on the warehouse; it connects when first used. Instants arrive as ISO text in UTC, bigint and numeric as
- * text too: nothing is rounded. A connection that breaks while idle is replaced without a word.
- * @throws {UsageError} the address is none. The pool itself refuses to connect, by a FatalError, where sessions are
+ * Opens a pool on the warehouse; it connects when first used. Instants arrive as ISO text in UTC,
+ * bigint and numeric as text too: nothing is rounded. A connection that breaks while idle is
+ * replaced without a word.
+ * @throws {UsageError} the address is none. The pool itself refuses to connect, by a FatalError,
+ *   where sessions are
  *   shared that should be its own
  */
 export function openPool(url: string, options: PoolOptions): pg.Pool {
@@ -77,16 +88,19 @@ export function openPool(url: string, options: PoolOptions): pg.Pool {
   const {sharesSessions = false, onWait} = options;
   if (sharesSessions) shareSessions(pool, limits);
   watchLocks(pool, {url, lockTimeoutMs, sharesSessions, onWait});
-  // Without a listener a connection that breaks ends the process: idle ones tell the pool, busy ones themselves.
+  // Without a listener a connection that breaks ends the process: idle ones tell the pool, busy
+  // ones themselves.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
 /**
- * Runs `work` in one transaction and commits it, or leaves no trace. A deadlock or serialization failure runs all of
- * it again, up to three times, so `work` must not remember anything outside the database.
- * @throws the error of `work`; a failure of the database as `explainDatabaseError` has it. After a COMMIT
+ * Runs `work` in one transaction and commits it, or leaves no trace. A deadlock or serialization
+ * failure runs all of it again, up to three times, so `work` must not remember anything outside the
+ * database.
+ * @throws the error of `work`; a failure of the database as `explainDatabaseError` has it. After a
+ *   COMMIT
  *   whose answer was lost the outcome is unknown: read what is there before acting
  */
 export async function inTransaction<T>(
@@ -97,8 +111,10 @@ export async function inTransaction<T>(
 }
 
 /**
- * The same for a transaction that writes the service's records: triggers tell it from edits by others.
- * @param options.isFirstLoad - leaves new rows out of the feed: it begins when the stream was read as a whole
+ * The same for a transaction that writes the service's records: triggers tell it from edits by
+ * others.
+ * @param options.isFirstLoad - leaves new rows out of the feed: it begins when the stream was read
+ *   as a whole
  */
 export async function inSweepTransaction<T>(
   pool: pg.Pool,

@@ -21,8 +21,9 @@ export const owner = 'fieldmirror';
 const abandonedAfterMs = 600_000;
 
 /**
- * Reads the password of the data folder, and makes one where there is none yet. A password that was lost while its data
- * folder was kept is replaced: the files are ours, so we need not know the old one.
+ * Reads the password of the data folder, and makes one where there is none yet. A password that was
+ * lost while its data folder was kept is replaced: the files are ours, so we need not know the old
+ * one.
  * @throws {UsageError} others may read the file
  * @throws {FatalError} it was lost, and a server that knows it still runs
  */
@@ -37,7 +38,9 @@ export async function readPassword(place: EmbeddedPlace): Promise<string> {
   }
 }
 
-/** Written aside and put in place whole: two processes that start at once read the same password. */
+/**
+ * Written aside and put in place whole: two processes that start at once read the same password.
+ */
 async function makePassword(place: EmbeddedPlace, file: string): Promise<void> {
   const aside = `${file}-new-${process.pid}-${randomBytes(3).toString('hex')}`;
   const password = randomBytes(18).toString('base64url');
@@ -67,7 +70,10 @@ async function replacePassword(
   }
 }
 
-/** Made aside and put in place by one rename: a process killed here, or two at once, leave no half data folder. */
+/**
+ * Made aside and put in place by one rename: a process killed here, or two at once, leave no half
+ * data folder.
+ */
 export async function initialise(place: EmbeddedPlace, password: string): Promise<void> {
   const aside = join(place.folder, `postgres-new-${process.pid}-${randomBytes(3).toString('hex')}`);
   await mkdir(join(aside, 'data'), {recursive: true, mode: 0o711});

@@ -1,5 +1,5 @@
-// The errors of Postgres' programs when the embedded server does not start, and a person's next step for
-// each.
+// The errors of Postgres' programs when the embedded server does not start, and a person's next
+// step for each.
 
 import {FatalError} from '../core/errors.ts';
 
@@ -42,7 +42,8 @@ const mends: readonly (readonly [RegExp, Mend])[] = [
 ];
 
 /**
- * @param said - all that Postgres' programs said of one try; errors of more tries one after the other
+ * @param said - all that Postgres' programs said of one try; errors of more tries one after the
+ *   other
  */
 export function explainStartFailure(place: Place, said: string, cause: unknown): FatalError {
   const mend = mends.find(([pattern]) => pattern.test(said))?.[1](place) ?? 'mend that';

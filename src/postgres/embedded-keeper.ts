@@ -1,12 +1,16 @@
-// A server that was killed is started anew on the port that pools know. Our own session tells at once that
-// the server has gone, and shows other processes that the server is in use, however quiet it is.
+// A server that was killed is started anew on the port that pools know. Our own session tells at
+// once that the server has gone, and shows other processes that the server is in use, however quiet
+// it is.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 import type {EmbeddedPlace} from './embedded-data.ts';
 import {addressOf, type EmbeddedServer, findRefusal, start} from './embedded-server.ts';
 
-/** A server that is restarted by hand, or that ended one session only, is back by itself within so many looks. */
+/**
+ * A server that is restarted by hand, or that ended one session only, is back by itself within so
+ * many looks.
+ */
 const looks = 4;
 const betweenLooksMs = 500;
 
@@ -73,7 +77,10 @@ export class EmbeddedKeeper {
     return false;
   }
 
-  /** A start that fails is tried again at the next look: parts of the killed server may still be ending. */
+  /**
+   * A start that fails is tried again at the next look: parts of the killed server may still be
+   * ending.
+   */
   async #startAnew(): Promise<void> {
     this.#onStart();
     await start(this.#place, this.#server.port).catch(() => {});

@@ -1,5 +1,6 @@
-// Postgres refuses to run as root and insists on a user of its own. Where we are root (containers, CI), its programs
-// run as `postgres`, or as `nobody` where that user does not exist: nothing is added to the host.
+// Postgres refuses to run as root and insists on a user of its own. Where we are root (containers,
+// CI), its programs run as `postgres`, or as `nobody` where that user does not exist: nothing is
+// added to the host.
 
 import {execFile} from 'node:child_process';
 import {chown, stat} from 'node:fs/promises';
@@ -21,7 +22,10 @@ export interface Programs {
 export interface ProgramRunner {
   /** The user that the data folder must belong to. */
   readonly user: string;
-  /** @param input - standard input, for text that must not stand among the arguments, which all users see */
+  /**
+   * @param input - standard input, for text that must not stand among the arguments, which all
+   * users see
+   */
   run(program: string, args: readonly string[], input?: string): Promise<void>;
   /** Gives a folder to the user that the programs run as. */
   own(folder: string): Promise<void>;
@@ -66,8 +70,9 @@ export async function programRunner(folder: string): Promise<ProgramRunner> {
       own,
     };
   }
-  // A folder that only root may enter (mktemp -d, /root): the user keeps the one capability to get there.
-  // Without `no_setuid_fixup` the kernel would ignore it in access(2), which Postgres asks about its own binary.
+  // A folder that only root may enter (mktemp -d, /root): the user keeps the one capability to get
+  // there. Without `no_setuid_fixup` the kernel would ignore it in access(2), which Postgres asks
+  // about its own binary.
   const reach = [
     `--reuid=${user.uid}`,
     `--regid=${user.gid}`,

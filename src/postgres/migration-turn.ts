@@ -1,5 +1,6 @@
-// Migrations take turns. The lock is one that only the owner of the schema can take: a comment on a sequence, in a transaction
-// that is rolled back. An advisory lock would be anybody's, and a lock on a table would stand in the way of the migrations.
+// Migrations take turns. The lock is one that only the owner of the schema can take: a comment on a
+// sequence, in a transaction that is rolled back. An advisory lock would be anybody's, and a lock
+// on a table would stand in the way of the migrations.
 
 import pg from 'pg';
 import type {Queryable} from './database.ts';
@@ -8,8 +9,9 @@ import type {Queryable} from './database.ts';
 const sequence = 'sync.migrations_id_seq';
 
 /**
- * As drizzle would make it, in one transaction before that of the migrations, because the turn is on it. The sequence is named:
- * `serial` takes the next free name, and would see one that another session has made and takes back.
+ * As drizzle would make it, in one transaction before that of the migrations, because the turn is
+ * on it. The sequence is named: `serial` takes the next free name, and would see one that another
+ * session has made and takes back.
  */
 const ledger = `
   CREATE SCHEMA IF NOT EXISTS sync;
@@ -17,7 +19,10 @@ const ledger = `
   CREATE TABLE sync.migrations (id integer PRIMARY KEY DEFAULT nextval('${sequence}'), hash text NOT NULL, created_at bigint);
   ALTER SEQUENCE ${sequence} OWNED BY sync.migrations.id`;
 
-/** duplicate_object, duplicate_schema, duplicate_table, unique_violation: another one made it in the same moment. */
+/**
+ * duplicate_object, duplicate_schema, duplicate_table, unique_violation: another one made it in the
+ * same moment.
+ */
 const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
   '42710',
   '42P06',

@@ -1,5 +1,6 @@
-// Wakes those who wait for notices of one channel. One session of Postgres listens for all of them, and goes on for a while after
-// the last: a reader that asks again at once is heard. A reader that waits holds no connection of the pool.
+// Wakes those who wait for notices of one channel. One session of Postgres listens for all of them,
+// and goes on for a while after the last: a reader that asks again at once is heard. A reader that
+// waits holds no connection of the pool.
 
 import {listen} from './listen.ts';
 
@@ -46,7 +47,10 @@ export class NoticeWatch {
     return this.#closing.signal;
   }
 
-  /** Begins to listen: call it, then read, then wait. A notice given while reading ends the wait at once. */
+  /**
+   * Begins to listen: call it, then read, then wait. A notice given while reading ends the wait at
+   * once.
+   */
   watch(): WaitOn {
     this.#listen();
     const since = this.#notices;

@@ -1,19 +1,24 @@
-// Locks, LISTEN and settings that outlive a transaction need a session of our own. A pooler tells its clients a process
-// id that it made up, so it shows at the first query; whether it shares sessions shows when two of its clients ask.
+// Locks, LISTEN and settings that outlive a transaction need a session of our own. A pooler tells
+// its clients a process id that it made up, so it shows at the first query; whether it shares
+// sessions shows when two of its clients ask.
 
 import pg from 'pg';
 import {FatalError} from '../core/errors.ts';
 import {describeDatabase} from './database-errors.ts';
 import {type SessionLimits, setForSession} from './session-settings.ts';
 
-/** A pooler that picks sessions in turn or at random may show two of its clients different ones for a while. */
+/**
+ * A pooler that picks sessions in turn or at random may show two of its clients different ones for
+ * a while.
+ */
 const looks = 8;
 const probeTimeoutMs = 10_000;
 
 /**
  * Makes the settings of each new connection of a pool.
  * @param url - the pool's address
- * @returns rejects with a FatalError where the sessions behind the address are shared; then no session has our settings
+ * @returns rejects with a FatalError where the sessions behind the address are shared; then no
+ *   session has our settings
  */
 export function makeOwnSession(
   url: string,
@@ -49,7 +54,10 @@ async function refuseSharedSessions(url: string): Promise<void> {
   );
 }
 
-/** Two clients that are connected at once never meet in a session of their own, and neither ever changes its session. */
+/**
+ * Two clients that are connected at once never meet in a session of their own, and neither ever
+ * changes its session.
+ */
 async function areSessionsShared(url: string): Promise<boolean> {
   const [one, other] = [openProbe(url), openProbe(url)];
   try {

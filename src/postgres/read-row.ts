@@ -1,12 +1,13 @@
-// Rows of the tables of sync, as code reads them. Their types follow the tables' definitions, and a column has its
-// name in camelCase.
+// Rows of the tables of sync, as code reads them. Their types follow the tables' definitions, and a
+// column has its name in camelCase.
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name;
 
 /**
- * Some columns of a row, read through `selectColumns`. Numbers beyond 2^53 are texts, instants ISO 8601 in UTC.
+ * Some columns of a row, read through `selectColumns`. Numbers beyond 2^53 are texts, instants ISO
+ * 8601 in UTC.
  * @typeParam Row - `$inferSelect` of the table
  */
 export type ReadRow<Row extends object, Column extends keyof Row & string> = {

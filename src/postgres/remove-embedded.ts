@@ -22,7 +22,8 @@ export async function removeEmbedded(home: string): Promise<void> {
       `reset: expected the embedded Postgres in ${dataFolder} to rest, but another process has begun to use it; nothing was removed: stop what runs, and reset again`,
       {kind: 'in-use'},
     );
-  // Moved aside in one step: a reset that is killed leaves no half data folder, and the next initdb removes what it left.
+  // Moved aside in one step: a reset that is killed leaves no half data folder, and the next initdb
+  // removes what it left.
   const aside = `${dataFolder}-new-gone-${randomBytes(3).toString('hex')}`;
   await rename(dataFolder, aside);
   await rm(`${dataFolder}.password`, {force: true});

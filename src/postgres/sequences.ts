@@ -13,8 +13,8 @@ export interface SpentSequence {
   readonly highest: string;
 }
 
-// The catalogue knows every column that counts, those added later too. The number of a row that is gone
-// counts as well: given once more, two rows would share one history.
+// The catalogue knows every column that counts, those added later too. The number of a row that is
+// gone counts as well: given once more, two rows would share one history.
 const listSequences = `
   SELECT counter.oid::regclass::text AS sequence, owner.oid::regclass::text AS "table", attname AS "column",
          to_regclass(format('history.%I', 'past_' || owner.relname))::text AS past
@@ -26,8 +26,8 @@ const listSequences = `
    ORDER BY 1`;
 
 /**
- * Finds the sequences that are behind the numbers in use, as after a restore that left them behind, or after rows that
- * came with numbers of their own. One look into an index each.
+ * Finds the sequences that are behind the numbers in use, as after a restore that left them behind,
+ * or after rows that came with numbers of their own. One look into an index each.
  */
 export async function findSpentSequences(pool: pg.Pool): Promise<SpentSequence[]> {
   const {rows: all} = await pool.query<

@@ -27,7 +27,10 @@ export async function runTransaction<T>(
   }
 }
 
-/** Postgres answers the COMMIT of a transaction that has failed with ROLLBACK, and calls it a success. */
+/**
+ * Postgres answers the COMMIT of a transaction that has failed with ROLLBACK, and calls it a
+ * success.
+ */
 async function commit(client: pg.PoolClient): Promise<void> {
   const {command} = await client.query('COMMIT');
   if (command === 'COMMIT') return;
@@ -37,8 +40,8 @@ async function commit(client: pg.PoolClient): Promise<void> {
 }
 
 /**
- * A session that began while its database was read-only stays so when the database takes writes again: only a new one
- * can write.
+ * A session that began while its database was read-only stays so when the database takes writes
+ * again: only a new one can write.
  */
 function isReadOnly(error: unknown): error is Error {
   return error instanceof pg.DatabaseError && error.code === readOnly;

@@ -1,8 +1,9 @@
 import {setTimeout as wait} from 'node:timers/promises';
 
 /**
- * The larger a batch, the longer from its beginning to the next, so that under load the next is large too: a
- * transaction costs much the same for one item as for many. An item that comes alone goes at once.
+ * The larger a batch, the longer from its beginning to the next, so that under load the next is
+ * large too: a transaction costs much the same for one item as for many. An item that comes alone
+ * goes at once.
  */
 const gatherMs = {each: 10, most: 120};
 
@@ -12,8 +13,9 @@ interface Waiting<T, R> {
 }
 
 /**
- * Does items together that are asked for beside each other: those that come while one batch is under way make
- * the next. A batch that fails is done one by one, so that each item fails for itself.
+ * Does items together that are asked for beside each other: those that come while one batch is
+ * under way make the next. A batch that fails is done one by one, so that each item fails for
+ * itself.
  */
 export class Batcher<T, R> {
   readonly #work: (items: readonly T[]) => Promise<readonly R[]>;
@@ -22,7 +24,9 @@ export class Batcher<T, R> {
   /** By the clock of this process. */
   #notBefore = 0;
 
-  /** @param work - does some items and returns the result of each, in order; all of them, or none */
+  /**
+   * @param work - does some items and returns the result of each, in order; all of them, or none
+   */
   constructor(work: (items: readonly T[]) => Promise<readonly R[]>) {
     this.#work = work;
   }

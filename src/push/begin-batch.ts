@@ -8,7 +8,8 @@ import {Batcher} from './batcher.ts';
 import {atStep, type ChangeContext} from './change-context.ts';
 
 /**
- * The result of noting a request: it may be sent; a twin of it is on its way; the change is no longer ours.
+ * The result of noting a request: it may be sent; a twin of it is on its way; the change is no
+ * longer ours.
  */
 export type Beginning = Begun | 'twin' | 'lost';
 

@@ -35,8 +35,8 @@ export function remoteNumberOf({number, parent}: KnownSubject): string {
 }
 
 /**
- * How long ago the record that shows the change's fate was made here, in milliseconds; null where that is no short while. A
- * reading that does not find it may be older than its creation.
+ * How long ago the record that shows the change's fate was made here, in milliseconds; null where
+ * that is no short while. A reading that does not find it may be older than its creation.
  */
 export async function readMadeAgo(
   {deps, change, writes}: PushRun,
@@ -50,7 +50,10 @@ export async function readMadeAgo(
   );
 }
 
-/** The number of the record that shows what a create has made; null where the number of its parent is unknown. */
+/**
+ * The number of the record that shows what a create has made; null where the number of its parent
+ * is unknown.
+ */
 export function remoteNumberOfCreated(
   {writes}: Pick<PushRun, 'writes'>,
   subject: Subject | null,

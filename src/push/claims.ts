@@ -53,7 +53,10 @@ export class Claims {
     });
   }
 
-  /** The next change to carry; null when no change is due, and none under way could make another due. */
+  /**
+   * The next change to carry; null when no change is due, and none under way could make another
+   * due.
+   */
   async next(): Promise<Held | null> {
     while (!this.#signal.aborted) {
       const held = this.#ready.shift();

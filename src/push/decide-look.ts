@@ -1,5 +1,5 @@
-// The next step of a change in doubt, decided by the records that a look found. Nothing is sent again
-// blindly. Pure.
+// The next step of a change in doubt, decided by the records that a look found. Nothing is sent
+// again blindly. Pure.
 
 import {type Gone, isGone} from '../api/verdict.ts';
 import type {KnownSubject} from '../changes/compose-request.ts';
@@ -20,7 +20,10 @@ import {isBeforeOthers, isPastLag, showsTheOld} from './older.ts';
 import type {Candidates} from './recognize.ts';
 import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
 
-/** A create is sent twice at most: a constraint on its row says so. Updates and deletes may go more often. */
+/**
+ * A create is sent twice at most: a constraint on its row says so. Updates and deletes may go more
+ * often.
+ */
 const maxSends = {create: 2, update: 20, delete: 20} as const;
 /** Looks that must have found nothing before a request counts as never arrived. */
 const fewestLooks = 3;
@@ -75,7 +78,8 @@ export function decideUpdated(
   );
   if (!isUndone || !mayGoAgain(facts)) return lookAgainOrGiveUp(facts);
   const again = sendUpdate(facts, subject, found);
-  // Once its request can no longer arrive, it counts as never sent, and is held until a person has looked.
+  // Once its request can no longer arrive, it counts as never sent, and is held until a person has
+  // looked.
   return isStopped(facts, again) ? lookAgainOrGiveUp(facts) : again;
 }
 
@@ -101,7 +105,9 @@ export function decideDeleted(
   return mayGoAgain(facts) ? sendUnread(subject, {}) : lookAgainOrGiveUp(facts);
 }
 
-/** A value that stands as it was before is no echo of what was sent, however little the two differ. */
+/**
+ * A value that stands as it was before is no echo of what was sent, however little the two differ.
+ */
 function hasArrived(facts: ChangeFacts, row: RemoteRow, name: string): boolean {
   const kind = facts.rules.get(name)?.kind ?? 'text';
   const {fields} = facts.change;
@@ -110,7 +116,9 @@ function hasArrived(facts: ChangeFacts, row: RemoteRow, name: string): boolean {
   return isEchoOf(kind, sent, held) && !isAsBefore(facts, row, name);
 }
 
-/** A third value is another writer's: while the request may still arrive, its effect cannot be told. */
+/**
+ * A third value is another writer's: while the request may still arrive, its effect cannot be told.
+ */
 function isAsBefore({change, rules}: ChangeFacts, {values}: RemoteRow, name: string): boolean {
   const held = values[name];
   const {[name]: before = null} = change.base;

@@ -30,8 +30,8 @@ export function findRow(
 }
 
 /**
- * Merges the change's fields with the reading, and sends the difference; a gone record is left to a person. A reading that may
- * be older than an earlier change of the record is taken again.
+ * Merges the change's fields with the reading, and sends the difference; a gone record is left to a
+ * person. A reading that may be older than an earlier change of the record is taken again.
  */
 export function decideUpdate(
   facts: ChangeFacts,
@@ -81,8 +81,8 @@ function sidesOf(
 }
 
 /**
- * The rules for a change that takes others back: whatever somebody wrote at the service since is theirs, and a person decides
- * where the rule would have overwritten it.
+ * The rules for a change that takes others back: whatever somebody wrote at the service since is
+ * theirs, and a person decides where the rule would have overwritten it.
  */
 function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
   return new Map(
@@ -94,9 +94,9 @@ function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
 }
 
 /**
- * Whether the service's record was changed after the change was requested: its `updated_at` against the
- * `Date` of the document that shows it, less the time since the request. Null where the document does not
- * tell both.
+ * Whether the service's record was changed after the change was requested: its `updated_at` against
+ * the `Date` of the document that shows it, less the time since the request. Null where the
+ * document does not tell both.
  */
 function isServiceNewer(
   {change, claimedMs}: Pick<ChangeFacts, 'change' | 'claimedMs'>,

@@ -1,5 +1,6 @@
-// The next step of a change, decided by the answer to its request. A certain answer ends the change, or lets
-// it be sent later. Otherwise the change is in doubt, and is not sent again before a look. Pure.
+// The next step of a change, decided by the answer to its request. A certain answer ends the
+// change, or lets it be sent later. Otherwise the change is in doubt, and is not sent again before
+// a look. Pure.
 
 import type {WriteResult} from '../api/operations.ts';
 import type {AttemptEnd, Begun} from '../changes/move-changes.ts';
@@ -23,7 +24,10 @@ export interface Outcome {
   readonly created: string | null;
   /** The record after it was written; null where it is a delete, and where it could not be read. */
   readonly after: Remote | null;
-  /** The password of the token in use was set: nothing can be read before the account has its new token. */
+  /**
+   * The password of the token in use was set: nothing can be read before the account has its new
+   * token.
+   */
   readonly isTokenSpent: boolean;
 }
 
@@ -49,7 +53,8 @@ export function decide(facts: ChangeFacts, outcome: Outcome): Decision {
 }
 
 /**
- * A change whose record cannot be read stays in doubt: the record is read later, the change never sent again.
+ * A change whose record cannot be read stays in doubt: the record is read later, the change never
+ * sent again.
  */
 function decideWritten(facts: ChangeFacts, outcome: Outcome, {status}: Written): Decision {
   const {plan, begun, created, after, isTokenSpent} = outcome;

@@ -1,5 +1,5 @@
-// The result of a step: a request to send, or a decision on the change. Both are values; nothing has happened
-// yet.
+// The result of a step: a request to send, or a decision on the change. Both are values; nothing
+// has happened yet.
 
 import type {Subject} from '../changes/compose-request.ts';
 import type {KeptConflict} from '../changes/conflicts.ts';
@@ -24,7 +24,10 @@ export interface SendPlan {
   readonly conflicts: readonly KeptConflict[];
   /** Wanted fields that the service holds already. */
   readonly unsent: readonly string[];
-  /** The record before the request, to put back into the row if refused; null where nothing was read. */
+  /**
+   * The record before the request, to put back into the row if refused; null where nothing was
+   * read.
+   */
   readonly before: Remote | null;
 }
 
@@ -86,7 +89,10 @@ export interface Postponed {
   readonly refusal: AccessError | null;
 }
 
-/** The change bears a kind of value that the service altered: it waits until a person has looked at that. */
+/**
+ * The change bears a kind of value that the service altered: it waits until a person has looked at
+ * that.
+ */
 export interface Held {
   readonly what: 'hold';
   readonly kind: string;

@@ -1,4 +1,5 @@
-// Changes that come to their end beside each other end in one transaction: a commit, and a statement a table, for all.
+// Changes that come to their end beside each other end in one transaction: a commit, and a
+// statement a table, for all.
 
 import type pg from 'pg';
 import {learnEmployee} from '../accounts/accounts.ts';
@@ -90,8 +91,8 @@ function alterationsOf({run, done}: FinishedChange): Alteration[] {
 }
 
 /**
- * The job of a change that assigns employees. A created job takes those that it had here. A rule may have taken the employees
- * out of a change's fields: its base still tells of them.
+ * The job of a change that assigns employees. A created job takes those that it had here. A rule
+ * may have taken the employees out of a change's fields: its base still tells of them.
  */
 function assignedJobOf({run, done}: FinishedChange): AssignedJob[] {
   const {changeId, accountId, rowId, operation, fields, base} = run.change;

@@ -1,5 +1,5 @@
-// The last step of a change: the decision is written. Each end is one transaction: the change, the service's
-// result, the rows that show it.
+// The last step of a change: the decision is written. Each end is one transaction: the change, the
+// service's result, the rows that show it.
 
 import type pg from 'pg';
 import {holdForKind} from '../changes/alterations.ts';
@@ -109,7 +109,8 @@ async function inEnd(
   const {deps, change, writes} = run;
   await inSweepTransaction(deps.pool, async (client) => {
     await lockRows(client, writes.table, [change.rowId]);
-    // The change before its attempt, as where another worker finds it lost: neither waits for the other.
+    // The change before its attempt, as where another worker finds it lost: neither waits for the
+    // other.
     await work(client);
     await noteAttempt(client, attempt);
     await atStep(run, 'end-written');

@@ -4,7 +4,10 @@ import type {Stream} from '../streams/stream.ts';
 import type {Writes} from '../streams/writes.ts';
 import type {SettlePolicy} from './push-deps.ts';
 
-/** The facts of a change before any request. Every decision rests on them and on the service's answers. */
+/**
+ * The facts of a change before any request. Every decision rests on them and on the service's
+ * answers.
+ */
 export interface ChangeFacts {
   readonly change: ClaimedChange;
   readonly writes: Writes;

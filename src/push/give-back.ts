@@ -10,7 +10,10 @@ import {backOffMs} from './back-off-ms.ts';
 import {failureDelayMs} from './postponements.ts';
 import type {PushDeps, PushEnd} from './push-deps.ts';
 
-/** Notes the error in the row. A change that was being sent is in doubt: only an answer makes it certain. */
+/**
+ * Notes the error in the row. A change that was being sent is in doubt: only an answer makes it
+ * certain.
+ */
 export async function giveBackFailed(
   deps: PushDeps,
   change: ClaimedChange,

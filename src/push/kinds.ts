@@ -1,6 +1,6 @@
-// The kind that misread values have in common: a service that reads one date the other way round misreads
-// every date. A text has a kind per field, because an alteration there, such as a length limit, befalls no
-// other field.
+// The kind that misread values have in common: a service that reads one date the other way round
+// misreads every date. A text has a kind per field, because an alteration there, such as a length
+// limit, befalls no other field.
 
 import type {ChangeValues} from '../rows/change-values.ts';
 import type {ChangeFacts} from './facts.ts';

@@ -1,5 +1,5 @@
-// The three-way merge: the base that both sides last agreed on, the values wanted here, the service's present
-// values. Pure.
+// The three-way merge: the base that both sides last agreed on, the values wanted here, the
+// service's present values. Pure.
 
 import type {KeptConflict} from '../changes/conflicts.ts';
 import type {FieldRule, Rule} from '../changes/write-rules.ts';
@@ -21,10 +21,14 @@ export interface Sides {
   readonly fields: ChangeValues;
   /** The values before the change; includes the fields that move with the wanted ones. */
   readonly base: ChangeValues;
-  /** The service's present values; a field that is not told is unknown: it is sent, and is no conflict. */
+  /**
+   * The service's present values; a field that is not told is unknown: it is sent, and is no
+   * conflict.
+   */
   readonly remote: ChangeValues;
   /**
-   * Whether the service's record changed after the change was requested; null where the service is silent.
+   * Whether the service's record changed after the change was requested; null where the service is
+   * silent.
    */
   readonly isServiceNewer: boolean | null;
   readonly rules: ReadonlyMap<string, FieldRule>;
@@ -33,8 +37,8 @@ export interface Sides {
 }
 
 /**
- * Merges field by field, and group by group: fields of one group, such as an address, move as one, so a street changed
- * here and a city changed there are a conflict.
+ * Merges field by field, and group by group: fields of one group, such as an address, move as one,
+ * so a street changed here and a city changed there are a conflict.
  */
 export function mergeFields(sides: Sides): Merge {
   const merges = groupFields(sides).map((fields) => mergeUnit(fields, sides));
@@ -46,7 +50,10 @@ export function mergeFields(sides: Sides): Merge {
   };
 }
 
-/** The names of base and fields, those of one group together; groups without a wanted field are left out. */
+/**
+ * The names of base and fields, those of one group together; groups without a wanted field are left
+ * out.
+ */
 function groupFields({fields, base, rules}: Sides): string[][] {
   const units = new Map<string, string[]>();
   for (const name of new Set([...Object.keys(fields), ...Object.keys(base)])) {

@@ -1,4 +1,5 @@
-// Readings that may be older than a write of ours which the service has confirmed: its reads may lag behind. Pure.
+// Readings that may be older than a write of ours which the service has confirmed: its reads may
+// lag behind. Pure.
 
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import {lagLimitMs} from '../rows/lag.ts';
@@ -18,8 +19,8 @@ interface Confirmed {
 }
 
 /**
- * Whether a reading shows nothing of a confirmed update, and the old value in one of its fields at least. Employees may come from
- * a reading of their own, so that they are judged apart.
+ * Whether a reading shows nothing of a confirmed update, and the old value in one of its fields at
+ * least. Employees may come from a reading of their own, so that they are judged apart.
  */
 export function showsTheOld(
   {rules}: Pick<ChangeFacts, 'rules'>,
@@ -51,10 +52,11 @@ function showsOld(
 }
 
 /**
- * Whether a reading may be older than an earlier change of the record that was done a short while ago: it shows the value from
- * before that change.
+ * Whether a reading may be older than an earlier change of the record that was done a short while
+ * ago: it shows the value from before that change.
  * @param row - null where the record was not there
- * @param confirmed - what this change has written since: a field that shows it is no older, also where an earlier change replaced
+ * @param confirmed - what this change has written since: a field that shows it is no older, also
+ *   where an earlier change replaced
  *   that value, as when a value is taken back
  */
 export function isBeforeOthers(
@@ -71,7 +73,10 @@ export function isBeforeOthers(
   return showsReplaced(recentWrites, others, kindOf);
 }
 
-/** Waits for a reading that is no older than the last change of the record: for longer, the longer it has been done. */
+/**
+ * Waits for a reading that is no older than the last change of the record: for longer, the longer
+ * it has been done.
+ */
 export function waitForNewer(agoMs: number): Postponed {
   const delayMs = Math.max(shortestPauseMs, Math.round(agoMs));
   return postpone(

@@ -1,7 +1,10 @@
 import type {AccountApi} from '../accounts/account-api.ts';
 import {type Clocks, isWithin} from '../core/lease.ts';
 
-/** A change may be in hand for long before it is begun: after so long the account is looked at again. */
+/**
+ * A change may be in hand for long before it is begun: after so long the account is looked at
+ * again.
+ */
 const freshMs = 2_000;
 
 interface Opening {
@@ -12,9 +15,9 @@ interface Opening {
 }
 
 /**
- * The way to the account of a run, opened once for all its changes. It is opened again every few seconds, and
- * when the account's row was written since (another token, another zone, resumed): each claim tells that at
- * no cost.
+ * The way to the account of a run, opened once for all its changes. It is opened again every few
+ * seconds, and when the account's row was written since (another token, another zone, resumed):
+ * each claim tells that at no cost.
  */
 export class OpenedAccount {
   readonly #open: () => Promise<AccountApi>;

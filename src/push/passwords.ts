@@ -1,7 +1,7 @@
-// The private half of the keys that seal employees' passwords. With a FIELDMIRROR_KEY the half is kept in the
-// warehouse, under that key's seal, for every process that has the key; without one only this process has the
-// half, for as long as it lives. pgcrypto seals by OpenPGP, so OpenPGP opens. The library takes 100 ms to
-// load: it is loaded only to make a key or to open a password.
+// The private half of the keys that seal employees' passwords. With a FIELDMIRROR_KEY the half is
+// kept in the warehouse, under that key's seal, for every process that has the key; without one
+// only this process has the half, for as long as it lives. pgcrypto seals by OpenPGP, so OpenPGP
+// opens. The library takes 100 ms to load: it is loaded only to make a key or to open a password.
 
 import type {PrivateKey} from 'openpgp';
 import type pg from 'pg';
@@ -16,7 +16,10 @@ import {Secret} from '../core/secret.ts';
 
 export interface PasswordsOptions {
   readonly pool: pg.Pool;
-  /** The first key seals private halves that are kept, all keys open them; without any, nothing is kept. */
+  /**
+   * The first key seals private halves that are kept, all keys open them; without any, nothing is
+   * kept.
+   */
   readonly keys: readonly SealingKey[];
   /** Told of every password that is opened, so that a log can be kept clean of it. */
   readonly onPassword?: (password: Secret) => void;
@@ -42,7 +45,9 @@ export class Passwords {
     return this.#options.keys.length > 0;
   }
 
-  /** Has passwords sealed with a key that this process has. A new key takes about a second to make. */
+  /**
+   * Has passwords sealed with a key that this process has. A new key takes about a second to make.
+   */
   async makeReady(): Promise<void> {
     const latest = await readLatestLoginKey(this.#options.pool);
     if (

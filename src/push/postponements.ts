@@ -25,13 +25,19 @@ export function decideWait(facts: ChangeFacts): Decision | null {
   );
 }
 
-/** The service altered such a value, and no person has looked yet: another one might be altered, too. */
+/**
+ * The service altered such a value, and no person has looked yet: another one might be altered,
+ * too.
+ */
 function holdStopped(kind: string): Decision {
   const reason = `the service altered what was sent (${kind}): somebody looks at that first (fieldmirror changes list --state altered)`;
   return {what: 'hold', kind, reason};
 }
 
-/** The path needs an unknown number. The parent of a new record will get one; a lost number stays lost. */
+/**
+ * The path needs an unknown number. The parent of a new record will get one; a lost number stays
+ * lost.
+ */
 export function lackNumber(facts: ChangeFacts): Decision {
   const {change, writes} = facts;
   const parent = `its ${writes.parent?.table ?? 'parent'}`;
@@ -41,7 +47,9 @@ export function lackNumber(facts: ChangeFacts): Decision {
   return tryLater(facts, {reason: `${parent} has no number yet`});
 }
 
-/** How long a change waits after a failure: its back-off, and no less than the service asked for. */
+/**
+ * How long a change waits after a failure: its back-off, and no less than the service asked for.
+ */
 export function failureDelayMs(backOffMs: number, retryAfterMs: number | null): number {
   return Math.max(backOffMs, retryAfterMs ?? 0);
 }
@@ -61,8 +69,8 @@ export function tryLater(
 }
 
 /**
- * The fate of a request is unknown: it is looked for when the service says, and later the more often it was
- * sent.
+ * The fate of a request is unknown: it is looked for when the service says, and later the more
+ * often it was sent.
  */
 export function doubt(
   {change, settle}: Pick<ChangeFacts, 'change' | 'settle'>,

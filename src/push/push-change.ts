@@ -1,5 +1,5 @@
-// The way of one change: plan → begin → send → judge → decide → end. Each step takes the result of the one
-// before it; a step that needs no request leads to the end at once.
+// The way of one change: plan → begin → send → judge → decide → end. Each step takes the result of
+// the one before it; a step that needs no request leads to the end at once.
 
 import {judgeAccess} from '../accounts/replaced-token.ts';
 import type {readRules} from '../changes/write-rules.ts';
@@ -53,7 +53,9 @@ export function bringTogether(
   };
 }
 
-/** Carries one change as far as it goes now. @throws the error that stopped it before any decision */
+/**
+ * Carries one change as far as it goes now. @throws the error that stopped it before any decision
+ */
 export async function pushChange(deps: PushDeps, held: Held, together: Together): Promise<PushEnd> {
   const {opened} = together;
   const account = await opened.get(held.change.accountVersion);

@@ -9,8 +9,8 @@ export interface SettlePolicy {
   /** From the doubt to the first look, then from each look to the next; the last delay repeats. */
   readonly lookDelaysMs: readonly number[];
   /**
-   * A request without a trace for so long counts as never arrived: longer than the service ever took to
-   * commit.
+   * A request without a trace for so long counts as never arrived: longer than the service ever
+   * took to commit.
    */
   readonly arrivalLimitMs: number;
 }

@@ -11,12 +11,17 @@ import type {StoppedKinds} from './stopped-kinds.ts';
 export interface PushRun extends ChangeContext, ChangeFacts {
   /** How long the change is certainly ours. */
   readonly lease: Lease;
-  /** Batches with other changes: `beginnings` notes requests before they are sent, `ends` settles changes. */
+  /**
+   * Batches with other changes: `beginnings` notes requests before they are sent, `ends` settles
+   * changes.
+   */
   readonly beginnings: Beginnings;
   readonly ends: Ends;
   /** Lists of the whole account, each read once for several changes in doubt. */
   readonly readings: SharedReadings<ShownRow[]>;
-  /** Aborts when the account is paused: what was not sent is given back, what is on its way goes on. */
+  /**
+   * Aborts when the account is paused: what was not sent is given back, what is on its way goes on.
+   */
   readonly paused: AbortSignal;
   /** Kinds of values that were stopped meanwhile. */
   readonly stops: StoppedKinds;

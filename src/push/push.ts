@@ -8,14 +8,18 @@ import {bringTogether, pushChange} from './push-change.ts';
 import type {PushCounts, PushDeps} from './push-deps.ts';
 import {watchPause} from './watch-pause.ts';
 
-/** How many changes are in hand at once; the account's own measure decides how many of their requests run. */
+/**
+ * How many changes are in hand at once; the account's own measure decides how many of their
+ * requests run.
+ */
 const inHand = 128;
 
 /**
- * Carries every due change of an account: changes of one record in order, changes of different records beside
- * each other. Returns when no change is due any more. Any number of processes may do it at once.
- * Once the account is paused, changes that were not sent are given back.
- * @param signal - aborts at shutdown: no change is begun, and a change cut off while it was sent is in doubt
+ * Carries every due change of an account: changes of one record in order, changes of different
+ * records beside each other. Returns when no change is due any more. Any number of processes may do
+ * it at once. Once the account is paused, changes that were not sent are given back.
+ * @param signal - aborts at shutdown: no change is begun, and a change cut off while it was sent is
+ *   in doubt
  */
 export async function pushAccount(
   deps: PushDeps,
@@ -50,7 +54,8 @@ export async function pushAccount(
       claims.end(held);
     }
   };
-  // A lane that cannot go on stops the others from taking more changes, and all lanes are waited for.
+  // A lane that cannot go on stops the others from taking more changes, and all lanes are waited
+  // for.
   const lanes = Array.from({length: inHand}, () =>
     work().catch((error: unknown) => {
       stopping.abort();

@@ -9,10 +9,11 @@ import {atStep, type ChangeContext} from './change-context.ts';
 import {elementOf, type Remote} from './remote.ts';
 
 /**
- * Reads the record of a change's stream by its number, and the element that the change is about where the
- * record leaves it out.
+ * Reads the record of a change's stream by its number, and the element that the change is about
+ * where the record leaves it out.
  * @throws {RecordError} the record came, and cannot be taken
- * @throws {RetryableError} no place tells the element that the change is about, so the change's fate stays
+ * @throws {RetryableError} no place tells the element that the change is about, so the change's
+ *   fate stays
  *   unknown
  */
 export async function readRemote(run: ChangeContext, number: string): Promise<Remote | Gone> {

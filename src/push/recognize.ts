@@ -1,4 +1,5 @@
-// Whether a create made a record: the record bears everything that was sent, and is not another's. Pure.
+// Whether a create made a record: the record bears everything that was sent, and is not another's.
+// Pure.
 
 import type {CustomerFilters} from '../api/client.ts';
 import {readDate} from '../api/http-date.ts';
@@ -12,7 +13,10 @@ import type {RemoteRow, ShownRow} from './remote.ts';
 export interface Candidates {
   /** Records that the create can have made. */
   readonly ours: readonly string[];
-  /** Records older than the sending by the service's clock. A clock proves nothing: a person decides. */
+  /**
+   * Records older than the sending by the service's clock. A clock proves nothing: a person
+   * decides.
+   */
   readonly older: readonly string[];
 }
 
@@ -40,8 +44,8 @@ export function isMatch({rules}: Rules, fields: ChangeValues, {values}: RemoteRo
 }
 
 /**
- * The rows that a create may have made, of those that bear everything that was sent. A record is another's
- * when it was known before, or when it is nearer to another create whose fate is open.
+ * The rows that a create may have made, of those that bear everything that was sent. A record is
+ * another's when it was known before, or when it is nearer to another create whose fate is open.
  * @param rows - each of them a match
  */
 export function pickCandidates(
@@ -75,13 +79,17 @@ export function toAppearance({number, values, dateHeader}: ShownRow): Appearance
   };
 }
 
-/** Fields that the service may not have changed: addresses are joined, numbers formatted, names kept. @see docs/service.md "Filters" */
+/**
+ * Fields that the service may not have changed: addresses are joined, numbers formatted, names
+ * kept. @see docs/service.md "Filters"
+ */
 const FILTERS: readonly (keyof CustomerFilters)[] = ['name'];
 
 /**
- * Exact filters for the list in which a created record is looked for. A text that services keep in several forms (outer or
- * doubled blanks, line ends, letters with more than one Unicode form) filters nothing, as its stored form is not known. Nor does
- * anything filter the last look: after it the create may be sent again, and no filter may have hidden its record.
+ * Exact filters for the list in which a created record is looked for. A text that services keep in
+ * several forms (outer or doubled blanks, line ends, letters with more than one Unicode form)
+ * filters nothing, as its stored form is not known. Nor does anything filter the last look: after
+ * it the create may be sent again, and no filter may have hidden its record.
  */
 export function filtersOf(
   fields: ChangeValues,

@@ -15,7 +15,8 @@ export interface Remote extends RowSet {
   /** Columns of the record's own row that were left out: unknown, not empty. */
   readonly unsaid: ReadonlySet<string>;
   /**
-   * When the record was asked for, by this process's clock: of two readings of one record the later counts.
+   * When the record was asked for, by this process's clock: of two readings of one record the later
+   * counts.
    */
   readonly askedAt: number;
   /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
@@ -38,13 +39,18 @@ export interface ShownRow extends RemoteRow {
 /** A record, of which some columns may be unknown. */
 type Told = RowSet & Partial<Pick<Remote, 'unsaid'>>;
 
-/** The element of a record that holds the change's row; null where the change is about the record itself. */
+/**
+ * The element of a record that holds the change's row; null where the change is about the record
+ * itself.
+ */
 export function elementOf({writes, stream}: Place): string | null {
   if (stream.table === writes.table) return null;
   return stream.children.find(({table}) => table === writes.table)?.element ?? null;
 }
 
-/** The rows of a change's table in the record of the service: the record itself, or its children. */
+/**
+ * The rows of a change's table in the record of the service: the record itself, or its children.
+ */
 export function listRemoteRows(place: Place, remote: Told): RemoteRow[] {
   const {writes, stream} = place;
   if (stream.table === writes.table)

@@ -1,4 +1,5 @@
-// A change that sets an employee's password bears a mask in its place: the sender opens the seal, for one request.
+// A change that sets an employee's password bears a mask in its place: the sender opens the seal,
+// for one request.
 
 import {stopAccount} from '../accounts/accounts.ts';
 import {isTokenOwner, readSealedLogin} from '../accounts/login-keys.ts';
@@ -19,8 +20,8 @@ export interface Unmasked {
 const elsewhereDelayMs = 5_000;
 
 /**
- * Puts the password in the place of its mask. A change whose password was dropped ends here; one whose key
- * another process has waits for that process.
+ * Puts the password in the place of its mask. A change whose password was dropped ends here; one
+ * whose key another process has waits for that process.
  */
 export async function unmask(
   {deps, change}: PushRun,
@@ -41,8 +42,8 @@ export async function unmask(
 }
 
 /**
- * A new password of the employee whose token is in use makes that token invalid: the account is stopped
- * before it is asked for anything more.
+ * A new password of the employee whose token is in use makes that token invalid: the account is
+ * stopped before it is asked for anything more.
  * @returns whether the account was stopped
  */
 export async function stopForNewToken({deps, change}: PushRun): Promise<boolean> {

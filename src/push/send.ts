@@ -1,5 +1,5 @@
-// The third and the fourth step of a change: its request is sent, once, and the record is read for what the
-// answer leaves open.
+// The third and the fourth step of a change: its request is sent, once, and the record is read for
+// what the answer leaves open.
 
 import {sendWrite, type WriteResult} from '../api/operations.ts';
 import type {Subject} from '../changes/compose-request.ts';
@@ -21,8 +21,8 @@ export async function send(
 ): Promise<WriteResult> {
   const {writes, account, signal, paused} = run;
   const names = {list: writes.list, item: writes.resource};
-  // The request may wait long for its turn, behind others or while the process sleeps. By then another worker
-  // may have sent the change again.
+  // The request may wait long for its turn, behind others or while the process sleeps. By then
+  // another worker may have sent the change again.
   const guard = {
     onTurn: () => atStep(run, 'turn'),
     mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds) && !paused.aborted,
@@ -55,7 +55,8 @@ export async function judge(run: PushRun, sent: Sendable, result: WriteResult): 
 }
 
 /**
- * The number of the record that shows the write; null where there is none any more, or its number is unknown.
+ * The number of the record that shows the write; null where there is none any more, or its number
+ * is unknown.
  */
 function numberToRead(run: PushRun, subject: Subject, created: string | null): string | null {
   if (subject.operation === 'delete') return null;

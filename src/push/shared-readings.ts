@@ -8,9 +8,9 @@ interface Readings<T> {
 }
 
 /**
- * Reads a list once for all changes that ask for it beside each other. A reading begins after every change
- * that it serves has asked, so that it is evidence of their requests sent by then: a change that asks while
- * one is under way waits for the next.
+ * Reads a list once for all changes that ask for it beside each other. A reading begins after every
+ * change that it serves has asked, so that it is evidence of their requests sent by then: a change
+ * that asks while one is under way waits for the next.
  */
 export class SharedReadings<T> {
   readonly #signal: AbortSignal;

@@ -1,8 +1,8 @@
 import type {ClaimedChange} from '../changes/claim-changes.ts';
 
 /**
- * Kinds that were stopped while this process was at work: a request that waits for its turn by then is not
- * sent any more.
+ * Kinds that were stopped while this process was at work: a request that waits for its turn by then
+ * is not sent any more.
  */
 export class StoppedKinds {
   /** By kind, the time of the latest claim known at the stop: changes claimed later know better. */

@@ -5,8 +5,9 @@ import type {PushDeps} from './push-deps.ts';
 const lookEveryMs = 400;
 
 /**
- * Looks now and then whether the account of a run is still active. A person who pauses it wants the changes in hand to stop as
- * well: those whose requests wait for their turn, not those on their way.
+ * Looks now and then whether the account of a run is still active. A person who pauses it wants the
+ * changes in hand to stop as well: those whose requests wait for their turn, not those on their
+ * way.
  */
 export function watchPause(
   {pool, log}: Pick<PushDeps, 'pool' | 'log'>,

@@ -50,8 +50,9 @@ function lotsOf(reads: readonly Read[]): Read[][] {
 }
 
 /**
- * The latest of several readings of one record counts. Children of the record stand only in the reading of a
- * change that asked for them: an earlier reading counts for the children that no later one tells.
+ * The latest of several readings of one record counts. Children of the record stand only in the
+ * reading of a change that asked for them: an earlier reading counts for the children that no later
+ * one tells.
  */
 function leaveOutRepeats(reads: readonly Read[]): Read[] {
   const [latest, ...earlier] = reads.toSorted(

@@ -27,9 +27,10 @@ export interface PruneTerms {
 const usualBatch = 500;
 
 /**
- * Removes what is no longer kept, in batches that are transactions of their own. After each the database has as long for its other
- * work.
- * @returns what was removed, by kind, and nothing of a kind of which nothing was; null where another one prunes, or the last one
+ * Removes what is no longer kept, in batches that are transactions of their own. After each the
+ * database has as long for its other work.
+ * @returns what was removed, by kind, and nothing of a kind of which nothing was; null where
+ *   another one prunes, or the last one
  *   ended a moment ago
  */
 export async function prune(terms: PruneTerms): Promise<readonly Removed[] | null> {

@@ -8,7 +8,10 @@ const hourMs = 3_600_000;
 /** The row of all workers is asked no more often than this. */
 const askMs = 60_000;
 
-/** Prunes once an hour, beside the other work of a worker: whichever worker comes first does it for all. */
+/**
+ * Prunes once an hour, beside the other work of a worker: whichever worker comes first does it for
+ * all.
+ */
 export function makePruner(
   {pool, log}: {readonly pool: pg.Pool; readonly log: Logger},
   pulse = new Pulse(),

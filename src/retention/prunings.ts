@@ -27,7 +27,10 @@ export async function takePruning(db: Queryable, restMs: number): Promise<Prunin
   return rows[0] ?? null;
 }
 
-/** How long the pruning that is under way stays its worker's, unless it goes on: milliseconds by the database's clock. */
+/**
+ * How long the pruning that is under way stays its worker's, unless it goes on: milliseconds by the
+ * database's clock.
+ */
 export async function readPruningLeaseMs(db: Queryable): Promise<number> {
   const {rows} = await db.query<{leaseMs: number}>(
     `SELECT extract(epoch FROM lease_until - now())::double precision * 1000 AS "leaseMs" FROM sync.prunings WHERE lease_until > now()`,
@@ -59,13 +62,20 @@ export async function pruneBatch(
   return rows[0]?.gone ?? null;
 }
 
-/** A transaction that has run for longer may still write a version with an older moment; its pair stays as it is. */
+/**
+ * A transaction that has run for longer may still write a version with an older moment; its pair
+ * stays as it is.
+ */
 const joinedAfter = "interval '1 hour'";
-/** An entry of the feed names the versions before and after it: until its days are over, they stay apart. */
+/**
+ * An entry of the feed names the versions before and after it: until its days are over, they stay
+ * apart.
+ */
 const namedFrom = `(SELECT at - interval '1 day' FROM sync.feed_entries ORDER BY entry_id LIMIT 1)`;
 
 /**
- * Joins one batch of versions of write-backs, and keeps the pruning ours for longer. When nothing is left to join, that is noted.
+ * Joins one batch of versions of write-backs, and keeps the pruning ours for longer. When nothing
+ * is left to join, that is noted.
  * @returns as `pruneBatch`
  */
 export async function joinBatch(

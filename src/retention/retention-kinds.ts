@@ -80,7 +80,8 @@ export const retentionKinds: readonly RetentionKind[] = [
     name: 'feed',
     words: 'entries of the feed',
     defaultDays: 30,
-    // A subscriber that fails is stopped after a day, and a person has the rest of a week to mend it.
+    // A subscriber that fails is stopped after a day, and a person has the rest of a week to mend
+    // it.
     leastDays: 7,
     hasEnd: true,
     about:

@@ -1,11 +1,15 @@
-// How long things are kept, and what was removed: the same for status, doctor, prune and whoever asks for what is gone.
+// How long things are kept, and what was removed: the same for status, doctor, prune and whoever
+// asks for what is gone.
 
 import {formatAgo, formatNumber} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type RetentionStory, readRetention} from './retention.ts';
 import {type RetentionKind, type RetentionName, retentionKinds} from './retention-kinds.ts';
 
-/** `kept: quiet sweeps 7 days, …, audit for ever; pruned 12 min ago` @param now - ISO 8601, by the database's clock */
+/**
+ * `kept: quiet sweeps 7 days, …, audit for ever; pruned 12 min ago` @param now - ISO 8601, by the
+ * database's clock
+ */
 export function tellRetention({kinds, prunedAt}: RetentionStory, now: string): string {
   const parts = kinds.map(({kind, days}) => `${wordsOf(kind)} ${tellDays(days)}`);
   const pruned = prunedAt === null ? 'not pruned yet' : `pruned ${formatAgo(prunedAt, now)}`;
@@ -22,7 +26,10 @@ export function wordsOf(kind: RetentionName): string {
   return findKind(kind)?.words ?? kind;
 }
 
-/** A sentence for somebody who asked for a thing that is not there; empty where none of its kind was ever removed. */
+/**
+ * A sentence for somebody who asked for a thing that is not there; empty where none of its kind was
+ * ever removed.
+ */
 export async function tellPruned(db: Queryable, kind: RetentionName): Promise<string> {
   const {prunedTo = null} =
     (await readRetention(db)).kinds.find((each) => each.kind === kind) ?? {};

@@ -1,4 +1,5 @@
-// How long things are kept: rows of sync.retention, one for each kind; of the feed a column of its own row.
+// How long things are kept: rows of sync.retention, one for each kind; of the feed a column of its
+// own row.
 
 import type {Queryable} from '../postgres/database.ts';
 import {type RetentionName, retentionKinds, rowKinds} from './retention-kinds.ts';

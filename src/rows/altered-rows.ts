@@ -1,6 +1,6 @@
-// A hash stands for the record as the service sent it, not for the row as it is now. A write past the
-// triggers leaves the hash as it was, and then no sweep looks at the row again. So a sample of the rows is
-// compared by value. Nothing here writes.
+// A hash stands for the record as the service sent it, not for the row as it is now. A write past
+// the triggers leaves the hash as it was, and then no sweep looks at the row again. So a sample of
+// the rows is compared by value. Nothing here writes.
 
 import pg from 'pg';
 import {decodeCopyRow} from '../postgres/copy-text.ts';
@@ -13,9 +13,9 @@ const quote = (name: string) => pg.escapeIdentifier(name);
 const cache = new WeakMap<MirrorTable, string>();
 
 /**
- * Finds the rows whose values are not those that their hash stands for. Line breaks of either kind mean the
- * same, as they do to the hash. Rows under change are left out, and so are those whose record has changed
- * since it was read, and those of a forgotten customer.
+ * Finds the rows whose values are not those that their hash stands for. Line breaks of either kind
+ * mean the same, as they do to the hash. Rows under change are left out, and so are those whose
+ * record has changed since it was read, and those of a forgotten customer.
  * @param rows - of one table, as the service sent them; one of a key
  */
 export async function findAltered(
@@ -66,8 +66,8 @@ function meaning(type: ColumnType, value: string): string {
 }
 
 /**
- * Finds the parents whose children here differ from their lists: a child was put in or taken out past the
- * triggers, or the list has changed since it was read. Children under change are left out.
+ * Finds the parents whose children here differ from their lists: a child was put in or taken out
+ * past the triggers, or the list has changed since it was read. Children under change are left out.
  */
 export async function findAlteredFamilies(
   db: Queryable,

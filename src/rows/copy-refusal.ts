@@ -3,12 +3,15 @@ import {RecordError} from '../core/errors.ts';
 import type {MirrorTable} from '../streams/mirror-table.ts';
 import type {EncodedRow} from '../streams/row.ts';
 
-/** The place where COPY stopped, in its words; the value, which follows after a colon, is left out. */
+/**
+ * The place where COPY stopped, in its words; the value, which follows after a colon, is left out.
+ */
 const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
 
 /**
- * Turns Postgres' refusal of one value in a COPY (class 22: not a number, out of range, no such time) into a
- * RecordError that names table, key and column. Its cause is left out: it quotes the value. Other errors come back.
+ * Turns Postgres' refusal of one value in a COPY (class 22: not a number, out of range, no such
+ * time) into a RecordError that names table, key and column. Its cause is left out: it quotes the
+ * value. Other errors come back.
  */
 export function explainRefusal(
   error: unknown,

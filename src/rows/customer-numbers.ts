@@ -1,6 +1,8 @@
 import type {Queryable} from '../postgres/database.ts';
 
-/** The number of a customer that is known by its internal key; null where no such customer is held. */
+/**
+ * The number of a customer that is known by its internal key; null where no such customer is held.
+ */
 export async function readCustomerNumber(
   db: Queryable,
   {accountId, customerId}: {readonly accountId: string; readonly customerId: string},

@@ -1,5 +1,5 @@
-// Rows of several tables found by what a person types. Each condition has an index, and each list a limit: a million rows
-// are searched as quickly as a thousand.
+// Rows of several tables found by what a person types. Each condition has an index, and each list a
+// limit: a million rows are searched as quickly as a thousand.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -21,7 +21,10 @@ export interface FoundRow {
   readonly isPending: boolean;
 }
 
-/** A row, and by what it was found: its number, its key in the system of somebody else, or words that stand in it. */
+/**
+ * A row, and by what it was found: its number, its key in the system of somebody else, or words
+ * that stand in it.
+ */
 export type Hit = FoundRow & {readonly by: 'number' | 'key' | 'words'};
 
 /** What is looked for; null leaves a way out. */
@@ -35,7 +38,10 @@ export interface Sought {
   readonly limit: number;
 }
 
-/** Rows by number, then by key, then by words: all words stand in the row, the last one may be the beginning of one. */
+/**
+ * Rows by number, then by key, then by words: all words stand in the row, the last one may be the
+ * beginning of one.
+ */
 export async function findRows(
   db: Queryable,
   tables: readonly MirrorTable[],
@@ -74,7 +80,10 @@ export async function findSimilarRows(
   return rows;
 }
 
-/** The rows whose numbers are next to one, below it and above it. @param limit - on either side, of each table and account */
+/**
+ * The rows whose numbers are next to one, below it and above it. @param limit - on either side, of
+ * each table and account
+ */
 export async function findNearNumbers(
   db: Queryable,
   tables: readonly MirrorTable[],
@@ -100,8 +109,9 @@ export async function findNearNumbers(
 const latestVersions = 1_000;
 
 /**
- * Rows that changed of late, the latest first: those without a number yet, those of the highest numbers, and those whose last
- * versions ended. An index on the moment of the change would cost every write of a row.
+ * Rows that changed of late, the latest first: those without a number yet, those of the highest
+ * numbers, and those whose last versions ended. An index on the moment of the change would cost
+ * every write of a row.
  */
 export async function listLatestRows(
   db: Queryable,
@@ -148,9 +158,10 @@ function hitsSql(table: MirrorTable): string {
 const latestRows = 300;
 
 /**
- * The rows in which the words stand: of the latest rows, and of all by the index where those are too few. An index alone
- * would first gather all of the rows in which a word stands, however many: 0.3 s for one that stands in 800,000. OFFSET 0
- * keeps the limit around it from making a scan of the whole table look cheap.
+ * The rows in which the words stand: of the latest rows, and of all by the index where those are
+ * too few. An index alone would first gather all of the rows in which a word stands, however many:
+ * 0.3 s for one that stands in 800,000. OFFSET 0 keeps the limit around it from making a scan of
+ * the whole table look cheap.
  */
 function idsSql(
   table: MirrorTable,
@@ -170,8 +181,9 @@ function idsSql(
 }
 
 /**
- * The words and the phone number that are looked for. Words that are split as the index has split them hold no sign that
- * means something in a query; one letter alone would be found nearly everywhere.
+ * The words and the phone number that are looked for. Words that are split as the index has split
+ * them hold no sign that means something in a query; one letter alone would be found nearly
+ * everywhere.
  */
 const typedQuery = `(
   SELECT nullif(concat_ws(' | ', '(' || CASE WHEN length(string_agg(word, '')) > 1

@@ -20,7 +20,10 @@ export interface HeldNumbers {
 const numbersInRow = 1_000;
 const rowsAtOnce = 20;
 
-/** Reads which numbers an account's rows have. Rows without a number were authored here and are none of the service's. */
+/**
+ * Reads which numbers an account's rows have. Rows without a number were authored here and are none
+ * of the service's.
+ */
 export async function readHeldNumbers(
   pool: pg.Pool,
   accountId: string,
@@ -48,7 +51,9 @@ export async function readHeldNumbers(
   });
 }
 
-/** Reads the numbers that live rows of other tables name, and that no row of the table itself has. */
+/**
+ * Reads the numbers that live rows of other tables name, and that no row of the table itself has.
+ */
 export async function readNamed(
   pool: pg.Pool,
   accountId: string,
@@ -87,8 +92,8 @@ export async function isLive(
 }
 
 /**
- * Which of some parents have live children here. LIMIT keeps it to an index look-up for each parent, as OFFSET 0 does in
- * the probe of a load.
+ * Which of some parents have live children here. LIMIT keeps it to an index look-up for each
+ * parent, as OFFSET 0 does in the probe of a load.
  * @returns by name of the children's table, the numbers of the parents
  */
 export async function readParentsOfLive(
@@ -113,7 +118,10 @@ export async function readParentsOfLive(
   return found;
 }
 
-/** @returns the names of the tables in which one of the parents has a live child that none of them lists */
+/**
+ * @returns the names of the tables in which one of the parents has a live child that none of them
+ * lists
+ */
 export async function readVanishing(
   db: Queryable,
   accountId: string,

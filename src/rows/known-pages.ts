@@ -17,7 +17,10 @@ interface List {
 /** Pages that are read or written at once. */
 export const pagesAtOnce = 64;
 
-/** Reads some pages of a list, with the key that tells their digests. @param list.from - the first of them */
+/**
+ * Reads some pages of a list, with the key that tells their digests. @param list.from - the first
+ * of them
+ */
 export async function readKnownPages(
   pool: pg.Pool,
   {accountId, stream, from}: List & {readonly from: number},
@@ -37,8 +40,8 @@ export async function readKnownPages(
 }
 
 /**
- * Remembers pages as they came. In a statement of its own: a page says nothing of its records' rows, so that it is true
- * whatever becomes of the batch that brings them.
+ * Remembers pages as they came. In a statement of its own: a page says nothing of its records'
+ * rows, so that it is true whatever becomes of the batch that brings them.
  */
 export async function rememberPages(
   pool: pg.Pool,

@@ -12,9 +12,9 @@ export interface KnownScope {
 }
 
 /**
- * Finds which bytes were read and accepted before, and still have their row as the service sent it. Bytes of
- * a row that was marked deleted, edited or removed by hand are not known: the record is read again. An index
- * probe: no lock, no WAL.
+ * Finds which bytes were read and accepted before, and still have their row as the service sent it.
+ * Bytes of a row that was marked deleted, edited or removed by hand are not known: the record is
+ * read again. An index probe: no lock, no WAL.
  * @param asked.hashes - the hashes of some records, end to end
  * @returns for each of them the number of its record; null where its bytes are not known
  */
@@ -24,16 +24,17 @@ export async function probeKnown(
 ): Promise<(string | null)[]> {
   const {accountId, stream, shape, table, hashes} = asked;
   if (hashes.length === 0) return [];
-  // As one value each way: an array of hashes is written in hex by us and read from hex by Postgres, for twice the time,
-  // and a row for each number is made and read for as much again.
+  // As one value each way: an array of hashes is written in hex by us and read from hex by
+  // Postgres, for twice the time, and a row for each number is made and read for as much again.
   const values = [accountId, stream, shape, hashes];
   const {rows} = await client.query<{numbers: string}>(probeSql(table), values);
   return (rows[0]?.numbers ?? '').split(',').map((number) => (number === '' ? null : number));
 }
 
 function probeSql(table: MirrorTable): string {
-  // OFFSET 0 keeps both a look into an index for each hash. Without it, and without statistics, as after a first load,
-  // the planner joins all that is held with all that is asked. The aggregate gives one number for each hash, whatever is held.
+  // OFFSET 0 keeps both a look into an index for each hash. Without it, and without statistics, as
+  // after a first load, the planner joins all that is held with all that is asked. The aggregate
+  // gives one number for each hash, whatever is held.
   return `
     SELECT string_agg(coalesce(known.number::text, ''), ',' ORDER BY page.at) AS numbers
       FROM (SELECT at, ${hashIn('$4', 'at')} AS bytes_hash
@@ -49,7 +50,8 @@ function probeSql(table: MirrorTable): string {
 }
 
 /**
- * Remembers the bytes by which records are known from now on. Call it in the transaction that writes their rows.
+ * Remembers the bytes by which records are known from now on. Call it in the transaction that
+ * writes their rows.
  * @param known - number of the record to the hash of its bytes
  */
 export async function rememberKnown(
@@ -71,8 +73,9 @@ export async function rememberKnown(
 }
 
 /**
- * Forgets the bytes of records that were read in another way than from a list: their rows may now differ from
- * those bytes, and the list may repeat the bytes. Call it in the transaction that writes the rows.
+ * Forgets the bytes of records that were read in another way than from a list: their rows may now
+ * differ from those bytes, and the list may repeat the bytes. Call it in the transaction that
+ * writes the rows.
  */
 export async function forgetKnown(
   client: pg.ClientBase,

@@ -38,7 +38,10 @@ export interface ProbedRows extends TableRows {
 /** The reading back of a change's result. */
 export interface ReadBack {
   readonly changeId: string;
-  /** By the database's clock, before the record was asked for: a row that a change wrote later is fresher. */
+  /**
+   * By the database's clock, before the record was asked for: a row that a change wrote later is
+   * fresher.
+   */
   readonly since: string;
 }
 
@@ -85,7 +88,9 @@ export interface Held {
   readonly isDeletedLately: boolean;
   /** The changes of it that were done a short while ago, where the row differs. */
   readonly recent: readonly RecentWrite[] | null;
-  /** The held columns and then `extra`, where the row differs and its document may leave fields out. */
+  /**
+   * The held columns and then `extra`, where the row differs and its document may leave fields out.
+   */
   readonly values: readonly (string | null)[] | null;
   readonly hash: string | null;
 }
@@ -93,9 +98,9 @@ export interface Held {
 const noCounts: LoadCounts = {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
 
 /**
- * Brings rows into their table, in the caller's transaction. A row held with the same hash is not touched at
- * all. New rows go in by one statement, rows that differ by another, and a row that was marked deleted lives
- * again. Of a row given twice the last counts.
+ * Brings rows into their table, in the caller's transaction. A row held with the same hash is not
+ * touched at all. New rows go in by one statement, rows that differ by another, and a row that was
+ * marked deleted lives again. Of a row given twice the last counts.
  * @throws {RecordError} Postgres refuses a value: it names table, key and column, never the value
  */
 export async function loadRows(
@@ -108,7 +113,10 @@ export async function loadRows(
   return probed === undefined ? noCounts : await loadProbed(client, probed);
 }
 
-/** Brings rows into their table as `loadRows` does. Nothing else has written them since they were probed. */
+/**
+ * Brings rows into their table as `loadRows` does. Nothing else has written them since they were
+ * probed.
+ */
 export async function loadProbed(client: pg.ClientBase, probed: ProbedRows): Promise<LoadCounts> {
   if (probed.rows.length === 0) return noCounts;
   const {table, insertsOnly} = probed;
@@ -129,7 +137,9 @@ export async function loadProbed(client: pg.ClientBase, probed: ProbedRows): Pro
   };
 }
 
-/** Fills the fields that documents left out with the values held; every other row stays as it is. */
+/**
+ * Fills the fields that documents left out with the values held; every other row stays as it is.
+ */
 function recallRows({rows, batch, found}: ProbedRows): {
   given: readonly EncodedRow[];
   held: ReadonlyMap<number, Held>;
@@ -167,7 +177,8 @@ function needsWrite(
 }
 
 /**
- * Marks deleted, in one statement, every live child of the parents that none of them lists any more.
+ * Marks deleted, in one statement, every live child of the parents that none of them lists any
+ * more.
  * @returns how many
  */
 export async function markVanished(
@@ -194,8 +205,8 @@ export async function markVanished(
 }
 
 /**
- * The parents with children that a change of ours made a short while ago, and that none of the parents lists: the lists may be
- * older than that, and the children stay.
+ * The parents with children that a change of ours made a short while ago, and that none of the
+ * parents lists: the lists may be older than that, and the children stay.
  */
 export async function readSpared(
   client: pg.ClientBase,
@@ -241,12 +252,17 @@ export async function probeRows(
   return parts.map((part) => ({...part, found: found.get(part) ?? []}));
 }
 
-/** Connections on which Postgres refuses COPY, because row-level security holds for them: all but the owner's. */
+/**
+ * Connections on which Postgres refuses COPY, because row-level security holds for them: all but
+ * the owner's.
+ */
 const cannotCopy = new WeakSet<pg.ClientBase>();
 
 /**
- * Copies rows that are not held straight into their table: 21,500 rows a second, against 14,700 by way of a stage.
- * @returns false, having written nothing, when another transaction was first with one of them, or COPY is refused
+ * Copies rows that are not held straight into their table: 21,500 rows a second, against 14,700 by
+ * way of a stage.
+ * @returns false, having written nothing, when another transaction was first with one of them, or
+ *   COPY is refused
  */
 async function insertRows(
   client: pg.ClientBase,
@@ -304,9 +320,9 @@ function isError(error: unknown, code: string): boolean {
 }
 
 /**
- * The last row of each key, in order of key. Of the same row again a sweep takes the first, as if each record came in
- * a batch of its own. One statement must not meet a key twice (Postgres says 21000), and two batches that lock rows in
- * the same order cannot deadlock.
+ * The last row of each key, in order of key. Of the same row again a sweep takes the first, as if
+ * each record came in a batch of its own. One statement must not meet a key twice (Postgres says
+ * 21000), and two batches that lock rows in the same order cannot deadlock.
  */
 function keepLast(rows: readonly EncodedRow[], {readBackOf}: Batch): EncodedRow[] {
   const byKey = new Map<string, EncodedRow>();

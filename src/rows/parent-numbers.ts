@@ -11,7 +11,8 @@ export interface Nesting {
 
 /**
  * Reads the numbers of the customers and jobs that changed records hang on.
- * @returns change to number; absent where the record hangs on none, or the service has given none yet
+ * @returns change to number; absent where the record hangs on none, or the service has given none
+ *   yet
  */
 export async function readParentNumbers(
   db: Queryable,

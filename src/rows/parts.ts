@@ -1,4 +1,5 @@
-// Rows that hang on a record, as they are and as they were: its children, and records that point at it.
+// Rows that hang on a record, as they are and as they were: its children, and records that point at
+// it.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -11,7 +12,10 @@ export interface Part {
   /** When this version began. */
   readonly since: string;
   readonly isDeleted: boolean;
-  /** The sweep that wrote it, or the change, or somebody's edit; null where it was another, or is not known. */
+  /**
+   * The sweep that wrote it, or the change, or somebody's edit; null where it was another, or is
+   * not known.
+   */
   readonly sweepId: string | null;
   readonly changeId: string | null;
   readonly writtenBy: string | null;
@@ -22,7 +26,8 @@ interface Read extends Omit<Part, 'fields'>, Record<string, unknown> {}
 
 /**
  * The rows in which a column has a value, the newest first, those that are deleted last.
- * @param asked.at - the versions of that moment, of rows that were not deleted then; null: those that hold now. A row that
+ * @param asked.at - the versions of that moment, of rows that were not deleted then; null: those
+ *   that hold now. A row that
  *   has left the warehouse is not among them: rows of the service never do
  * @param asked.columns - those that are read
  */

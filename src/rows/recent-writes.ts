@@ -26,7 +26,10 @@ export const recentWrites = (condition: string) => `
               FROM sync.changes AS own
              WHERE ${condition} AND own.state = 'done' AND own.settled_at > now() - ${lagLimit}), '[]')`;
 
-/** As SQL, the recent changes of a row of a table; null where its account has no recent change at all. */
+/**
+ * As SQL, the recent changes of a row of a table; null where its account has no recent change at
+ * all.
+ */
 export function recentWritesOf({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return 'NULL::jsonb';
   return `CASE WHEN ${hasRecent('$1')} THEN ${recentWrites(isOf(name, row))} END`;
@@ -37,14 +40,20 @@ export function isWrittenLately(row: string): string {
   return `EXISTS (SELECT FROM sync.changes AS own WHERE own.change_id = ${row}._change_id AND own.settled_at > now() - ${lagLimit})`;
 }
 
-/** As SQL, whether a change made the row a short while ago; of rows that no change makes alone, whether one has written it. */
+/**
+ * As SQL, whether a change made the row a short while ago; of rows that no change makes alone,
+ * whether one has written it.
+ */
 export function isMadeLately({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return isWrittenLately(row);
   return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isOf(name, row)} AND own.operation = 'create' AND own.state = 'done'
                      AND own.settled_at > now() - ${lagLimit})`;
 }
 
-/** How long ago creates of ours have made some records, in milliseconds; absent where that is no short while. */
+/**
+ * How long ago creates of ours have made some records, in milliseconds; absent where that is no
+ * short while.
+ */
 export async function readMadeAgoMs(
   db: Queryable,
   asked: {readonly accountId: string; readonly table: string; readonly numbers: readonly string[]},

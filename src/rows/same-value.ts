@@ -3,8 +3,8 @@ import {meaningOf} from '../streams/value-meaning.ts';
 import type {ChangeValue} from './change-values.ts';
 
 /**
- * Whether two values of a field mean the same: `275.10` and `275.1`, one moment under two offsets, the same employees in
- * any order. Null and an empty text differ.
+ * Whether two values of a field mean the same: `275.10` and `275.1`, one moment under two offsets,
+ * the same employees in any order. Null and an empty text differ.
  */
 export function isSameValue(
   kind: WriteRule['kind'],
@@ -18,8 +18,9 @@ export function isSameValue(
 }
 
 /**
- * Whether the value that came back can be the one sent: services trim, change case, join blanks, choose another Unicode form of
- * a letter, and take an empty text for none. Used where the fate of a request is in doubt, and nowhere else.
+ * Whether the value that came back can be the one sent: services trim, change case, join blanks,
+ * choose another Unicode form of a letter, and take an empty text for none. Used where the fate of
+ * a request is in doubt, and nowhere else.
  */
 export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: ChangeValue): boolean {
   if (kind !== 'text') return isSameValue(kind, sent, got);
@@ -27,9 +28,9 @@ export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: Change
 }
 
 /**
- * Whether the value that came back says the same to a person. Blanks and line ends do not count, nor an empty
- * text for none, nor the case of an e-mail address, nor anything but digits in a telephone number. Every
- * other letter, digit and sign does.
+ * Whether the value that came back says the same to a person. Blanks and line ends do not count,
+ * nor an empty text for none, nor the case of an e-mail address, nor anything but digits in a
+ * telephone number. Every other letter, digit and sign does.
  */
 export function saysTheSame(
   {field, kind}: {readonly field: string; readonly kind: WriteRule['kind']},

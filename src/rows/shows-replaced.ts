@@ -3,7 +3,10 @@ import type {ChangeValues} from './change-values.ts';
 import type {RecentWrite} from './recent-writes.ts';
 import {isSameValue} from './same-value.ts';
 
-/** Whether values of a record show what one of the changes, which are done, has replaced, and not what the last of them left. */
+/**
+ * Whether values of a record show what one of the changes, which are done, has replaced, and not
+ * what the last of them left.
+ */
 export function showsReplaced(
   writes: readonly RecentWrite[],
   shown: ChangeValues,

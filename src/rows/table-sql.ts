@@ -1,5 +1,5 @@
-// Every name in these statements comes from a table's definition in our own code, and is quoted all the same; nothing
-// that the service sent ever becomes a name.
+// Every name in these statements comes from a table's definition in our own code, and is quoted all
+// the same; nothing that the service sent ever becomes a name.
 
 import {createHash} from 'node:crypto';
 import pg from 'pg';
@@ -10,23 +10,40 @@ import {isMadeLately, isWrittenLately, recentWritesOf} from './recent-writes.ts'
 export interface ProbePart {
   /** Its place among them, from 0. */
   readonly part: number;
-  /** The number of the first of its parameters: hashes, moments, and an array for each key column. */
+  /**
+   * The number of the first of its parameters: hashes, moments, and an array for each key column.
+   */
   readonly first: number;
-  /** Whether the values held of rows that differ are wanted too: dear, only for documents that may leave fields out. */
+  /**
+   * Whether the values held of rows that differ are wanted too: dear, only for documents that may
+   * leave fields out.
+   */
   readonly isRecalling: boolean;
 }
 
 /** The statements that load one table. */
 export interface TableSql {
-  /** Parts are put together by UNION ALL; $1 to $3 are the same in each: account, moment, whether changes write. */
+  /**
+   * Parts are put together by UNION ALL; $1 to $3 are the same in each: account, moment, whether
+   * changes write.
+   */
   readonly probe: (part: ProbePart) => string;
-  /** Between a savepoint and its release, in one round trip: a refusal costs the transaction these rows alone. */
+  /**
+   * Between a savepoint and its release, in one round trip: a refusal costs the transaction these
+   * rows alone.
+   */
   readonly copyToTable: string;
-  /** Makes the stage where it is missing, and empties it first: a transaction may merge into one table twice. */
+  /**
+   * Makes the stage where it is missing, and empties it first: a transaction may merge into one
+   * table twice.
+   */
   readonly copyToStage: string;
   readonly merge: string;
   readonly markVanished: (parentColumn: string) => string;
-  /** The parents of children that `markVanished` leaves alone, for a change of ours made them a short while ago. */
+  /**
+   * The parents of children that `markVanished` leaves alone, for a change of ours made them a
+   * short while ago.
+   */
   readonly spared: (parentColumn: string) => string;
 }
 
@@ -55,17 +72,18 @@ export function nameTable(table: MirrorTable): string {
 }
 
 /**
- * The moment when the version begins that supersedes a row: with the transaction, but after the version that
- * it ends. A sweep stamps it in its statement, so that no trigger has to: a row in plpgsql costs more than a
- * row in a statement.
+ * The moment when the version begins that supersedes a row: with the transaction, but after the
+ * version that it ends. A sweep stamps it in its statement, so that no trigger has to: a row in
+ * plpgsql costs more than a row in a statement.
  */
 export function nextVersionAt(row: string): string {
   return `greatest(now(), ${row}._changed_at + interval '1 microsecond')`;
 }
 
 /**
- * Whether a change has written a row since a moment; without a moment no row is fresher. A row with a change
- * under way is read once more when that ends, so another change's reading may be written meanwhile.
+ * Whether a change has written a row since a moment; without a moment no row is fresher. A row with
+ * a change under way is read once more when that ends, so another change's reading may be written
+ * meanwhile.
  * @param isReadBack - whether changes write, not a sweep
  */
 function isFresher(row: string, since: string, isReadBack: string): string {
@@ -73,7 +91,10 @@ function isFresher(row: string, since: string, isReadBack: string): string {
                      AND NOT (${isReadBack} AND ${row}._pending IS NOT NULL), false)`;
 }
 
-/** The moment for the change that a row is the result of, or for none: $1 has the changes, $2 the moments. */
+/**
+ * The moment for the change that a row is the result of, or for none: $1 has the changes, $2 the
+ * moments.
+ */
 const sinceOfChange = `(SELECT since FROM unnest($1::bigint[], $2::timestamptz[]) AS read (change_id, since)
                          WHERE read.change_id IS NOT DISTINCT FROM EXCLUDED._change_id)`;
 
@@ -144,8 +165,9 @@ function buildTableSql(table: MirrorTable): TableSql {
 }
 
 /**
- * A stage outlives its transaction in a session that is shared, and may then be met by another version of us: its name
- * says which columns it has. Two tables of ours differ in name or columns, so none takes the stage of another.
+ * A stage outlives its transaction in a session that is shared, and may then be met by another
+ * version of us: its name says which columns it has. Two tables of ours differ in name or columns,
+ * so none takes the stage of another.
  */
 function nameStage({name, columns}: MirrorTable): string {
   const made = columns.map((column) => `${column.name} ${column.type}`).join(', ');
@@ -153,9 +175,10 @@ function nameStage({name, columns}: MirrorTable): string {
 }
 
 /**
- * The rows that we hold of some keys. A probe: it takes no lock and writes no WAL. OFFSET 0 keeps it to an
- * index look-up for each key. A join is planned by statistics, and during a first load there are none:
- * Postgres read the whole table for every batch (10,000 rows a second, against 100,000).
+ * The rows that we hold of some keys. A probe: it takes no lock and writes no WAL. OFFSET 0 keeps
+ * it to an index look-up for each key. A join is planned by statistics, and during a first load
+ * there are none: Postgres read the whole table for every batch (10,000 rows a second, against
+ * 100,000).
  */
 function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): string {
   const names = table.key.map((_, at) => `key_${at}`);
@@ -178,7 +201,10 @@ function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): st
             WHERE row.account_id = $1 AND ${match.join(' AND ')} OFFSET 0) AS held`;
 }
 
-/** Every value of a row that differs from the page, as text, and its hash; instants as JSON writes them, which is ISO 8601. */
+/**
+ * Every value of a row that differs from the page, as text, and its hash; instants as JSON writes
+ * them, which is ISO 8601.
+ */
 function recalled({columns}: MirrorTable): [values: string, hash: string] {
   const texts = columns.map(({name, type}) => {
     const column = `row.${quote(name)}`;
@@ -212,9 +238,10 @@ function sparedSql(table: MirrorTable, parentColumn: string): string {
 }
 
 /**
- * Whether a child is none of those that its parents list. A row without its whole key was authored here and is not known to
- * the service yet: its absence says nothing. The key is one text: Postgres looks an array up by hash only when it is compared
- * with one value, and would else compare every child with every key.
+ * Whether a child is none of those that its parents list. A row without its whole key was authored
+ * here and is not known to the service yet: its absence says nothing. The key is one text: Postgres
+ * looks an array up by hash only when it is compared with one value, and would else compare every
+ * child with every key.
  * @param kept - the parameter with the keys that are listed
  */
 export function isUnkept(table: MirrorTable, kept: string): string {

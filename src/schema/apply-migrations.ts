@@ -30,9 +30,9 @@ const migrationsTable = commentTable(
 );
 
 /**
- * Runs the migrations that are missing and brings all else in line with the code, all or nothing: one that fails at its last
- * function leaves no table either. drizzle reads the files; run by drizzle, they would be a transaction of their own. The caller
- * has the turn.
+ * Runs the migrations that are missing and brings all else in line with the code, all or nothing:
+ * one that fails at its last function leaves no table either. drizzle reads the files; run by
+ * drizzle, they would be a transaction of their own. The caller has the turn.
  * @param applied - hashes of the migrations that the database has
  */
 export async function applyMigrations(
@@ -67,7 +67,10 @@ export async function applyMigrations(
   }
 }
 
-/** Functions, the drawing of the states, the captured tables, the write rules, the retention, the star and every comment. */
+/**
+ * Functions, the drawing of the states, the captured tables, the write rules, the retention, the
+ * star and every comment.
+ */
 export async function applyDefinitions(
   client: pg.ClientBase,
   {tables, star}: Definitions,
@@ -85,7 +88,10 @@ export async function applyDefinitions(
   await applyComments(client, {tables, star});
 }
 
-/** Brings comments, the views of mart and the grants in line with the code; a comment that agrees is not touched. */
+/**
+ * Brings comments, the views of mart and the grants in line with the code; a comment that agrees is
+ * not touched.
+ */
 export async function applyComments(
   client: pg.ClientBase,
   {tables, star}: Definitions,

@@ -22,8 +22,8 @@ export async function readAppliedSource(db: Queryable): Promise<AppliedSource | 
 }
 
 /**
- * Whether a database has another source than this version brings. That of a newer version stays: two versions may run
- * beside each other while one replaces the other.
+ * Whether a database has another source than this version brings. That of a newer version stays:
+ * two versions may run beside each other while one replaces the other.
  */
 export function isOutdated(applied: AppliedSource | null, source: Source): boolean {
   if (applied === null) return true;
@@ -36,8 +36,8 @@ function compareVersions(one: string, other: string): number {
 }
 
 /**
- * Makes every function and trigger what the source says, and removes those that it no longer has. The caller has
- * begun a transaction.
+ * Makes every function and trigger what the source says, and removes those that it no longer has.
+ * The caller has begun a transaction.
  * @throws {FatalError} a file that Postgres refuses, by its name
  */
 export async function applySource(
@@ -58,8 +58,8 @@ export async function applySource(
 }
 
 /**
- * Gives the functions their comments, which name them without their arguments: an earlier signature of the same name must be
- * gone by now.
+ * Gives the functions their comments, which name them without their arguments: an earlier signature
+ * of the same name must be gone by now.
  */
 export async function commentSource(client: pg.ClientBase, source: Source): Promise<void> {
   for (const {name, text} of source.files)
@@ -94,8 +94,8 @@ async function tellTable(client: pg.ClientBase, table: WarehouseTable): Promise<
   await client.query('SELECT sync.capture($1)', [name]);
 }
 
-// Our functions and triggers that are older than this transaction are no longer in the source. Functions of
-// extensions are not ours; a trigger is ours when its function is.
+// Our functions and triggers that are older than this transaction are no longer in the source.
+// Functions of extensions are not ours; a trigger is ours when its function is.
 const dropLeftovers = `
 DO $$
 DECLARE

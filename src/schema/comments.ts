@@ -1,4 +1,5 @@
-// Comments live beside the columns in our code, not in migrations: a better sentence is no change of the schema.
+// Comments live beside the columns in our code, not in migrations: a better sentence is no change
+// of the schema.
 
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import pg from 'pg';
@@ -24,8 +25,8 @@ export function commentsOf(table: MirrorTable): CommentedTable {
 }
 
 /**
- * Brings the comments in the database in line with those of the definitions; a comment that agrees is not
- * touched.
+ * Brings the comments in the database in line with those of the definitions; a comment that agrees
+ * is not touched.
  * @param more - comments on things that are no tables of drizzle
  * @returns how many were written
  */

@@ -1,5 +1,5 @@
-// The warehouse's tables as drizzle knows them. Only migrations need that: loading drizzle takes a third of a second and
-// a hundred megabytes, so nothing that runs every day imports it.
+// The warehouse's tables as drizzle knows them. Only migrations need that: loading drizzle takes a
+// third of a second and a hundred megabytes, so nothing that runs every day imports it.
 
 import {sql} from 'drizzle-orm';
 import {
@@ -33,7 +33,10 @@ const builders: Readonly<Record<ColumnType, () => PgColumnBuilderBase>> = {
   nested: () => jsonb(),
 };
 
-/** The table with its keys and indexes. Nulls are distinct in its unique constraint: a row may have no number yet. */
+/**
+ * The table with its keys and indexes. Nulls are distinct in its unique constraint: a row may have
+ * no number yet.
+ */
 export function toDrizzle({name, key, columns, indexes, searched}: MirrorTable): PgTable {
   return warehouse.table(name, buildColumns(columns), (table) => [
     unique(`${name}_key`).on(...pickColumns(table, ['account_id', ...key])),

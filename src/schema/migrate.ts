@@ -19,12 +19,14 @@ const oldestVersion = 15;
 const lookEveryMs = 500;
 
 /**
- * Brings the schema up to date, and with it functions, rules and comments. Two at once take turns, each on
- * sessions of its own. Where nothing is to be done, nobody is waited for. A role that was made later gets its rights.
+ * Brings the schema up to date, and with it functions, rules and comments. Two at once take turns,
+ * each on sessions of its own. Where nothing is to be done, nobody is waited for. A role that was
+ * made later gets its rights.
  * @param pool - opened by `openPool`; only its address is used
  * @param isThorough - looks at the comments even where nothing changed
  * @param words - hears for whom it waits, where it waits for long
- * @throws {FatalError} Postgres is too old or not in UTF-8, or the database knows migrations that we do not
+ * @throws {FatalError} Postgres is too old or not in UTF-8, or the database knows migrations that
+ *   we do not
  */
 export async function migrate(
   pool: pg.Pool,
@@ -66,7 +68,10 @@ async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number
   }
 }
 
-/** @returns whether nothing is to be done by this login. @throws {FatalError} something is, and it must not */
+/**
+ * @returns whether nothing is to be done by this login. @throws {FatalError} something is, and it
+ * must not
+ */
 async function isUpToDate(
   own: pg.Pool,
   client: pg.PoolClient,
@@ -120,7 +125,9 @@ async function outwaitOwner(
   }
 }
 
-/** How the database stands to this version. @throws {FatalError} it knows migrations that we do not */
+/**
+ * How the database stands to this version. @throws {FatalError} it knows migrations that we do not
+ */
 async function lookAround(
   client: pg.PoolClient,
   {definitions}: Pick<Migrating, 'definitions'>,
@@ -160,8 +167,9 @@ async function checkOwner(client: pg.PoolClient): Promise<void> {
 }
 
 /**
- * Whether rights are not as they should be, and this login can set that right: a role was made after the last migration, or the
- * database was restored, which gives PUBLIC its rights back. The schema is of this version.
+ * Whether rights are not as they should be, and this login can set that right: a role was made
+ * after the last migration, or the database was restored, which gives PUBLIC its rights back. The
+ * schema is of this version.
  */
 async function mayGrant(client: pg.PoolClient): Promise<boolean> {
   if ((await findMigrationLack(client)) !== null) return false;

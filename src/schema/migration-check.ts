@@ -1,5 +1,6 @@
-// drizzle passes over a migration that is older than the newest one applied, and never compares a hash.
-// So the journal beside the migrations is compared with what the database says it has, read as drizzle reads it.
+// drizzle passes over a migration that is older than the newest one applied, and never compares a
+// hash. So the journal beside the migrations is compared with what the database says it has, read
+// as drizzle reads it.
 
 import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
@@ -24,8 +25,8 @@ export interface MigrationCheck {
 }
 
 /**
- * Compares the migrations applied with those of this version. A database that was never migrated misses
- * everything.
+ * Compares the migrations applied with those of this version. A database that was never migrated
+ * misses everything.
  * @throws {FatalError} the journal itself is out of order
  */
 export async function checkMigrations(

@@ -11,7 +11,8 @@ interface Look {
 }
 
 /**
- * Why this login may not bring the schema up to date, with the statement that lets it, and who can; null where it may.
+ * Why this login may not bring the schema up to date, with the statement that lets it, and who can;
+ * null where it may.
  */
 export async function findMigrationLack(db: Queryable): Promise<string | null> {
   const {rows} = await db.query<Look>(

@@ -1,5 +1,6 @@
-// What every login may do in the database because Postgres gives it to PUBLIC, and nobody needs it there: temporary tables and
-// large objects, with which any login can fill the disk. sync.bar_public takes back what its caller may take back.
+// What every login may do in the database because Postgres gives it to PUBLIC, and nobody needs it
+// there: temporary tables and large objects, with which any login can fill the disk.
+// sync.bar_public takes back what its caller may take back.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -34,7 +35,10 @@ export async function checkPublic(db: Queryable): Promise<PublicRights | null> {
   return rows[0] ?? null;
 }
 
-/** That every login may make temporary tables, and the next step; null where only those may who need them. */
+/**
+ * That every login may make temporary tables, and the next step; null where only those may who need
+ * them.
+ */
 export function describeTemporary({
   database,
   owner,
@@ -51,7 +55,10 @@ export function describeTemporary({
   );
 }
 
-/** What a superuser may take back, or that nothing is left. Many a managed server gives nobody one, so that this is no lack. */
+/**
+ * What a superuser may take back, or that nothing is left. Many a managed server gives nobody one,
+ * so that this is no lack.
+ */
 export function describeLargeObjects({largeObjects}: PublicRights): string {
   if (largeObjects.length === 0) return 'only a superuser makes large objects';
   return `any login may make large objects; where you have a superuser, let it run REVOKE EXECUTE ON FUNCTION ${largeObjects.join(', ')} FROM PUBLIC;`;

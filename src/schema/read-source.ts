@@ -1,5 +1,5 @@
-// Functions, triggers and grants are source: files that are applied as a whole whenever one of them changed, so that no
-// migration holds a copy of one.
+// Functions, triggers and grants are source: files that are applied as a whole whenever one of them
+// changed, so that no migration holds a copy of one.
 
 import {createHash} from 'node:crypto';
 import {readdirSync, readFileSync} from 'node:fs';

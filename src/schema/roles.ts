@@ -1,5 +1,6 @@
-// The four roles that rights are given to. They belong to the cluster: an owner who may not create roles needs an administrator
-// for them, and Postgres refuses nothing in the meantime, so that somebody has to say so.
+// The four roles that rights are given to. They belong to the cluster: an owner who may not create
+// roles needs an administrator for them, and Postgres refuses nothing in the meantime, so that
+// somebody has to say so.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -10,9 +11,15 @@ export interface RoleCheck {
   readonly owner: string;
   /** Are not there. */
   readonly missing: readonly string[];
-  /** Runs the function for assistants, and has not the owner as a member, who cannot give it that function. */
+  /**
+   * Runs the function for assistants, and has not the owner as a member, who cannot give it that
+   * function.
+   */
   readonly apart: readonly string[];
-  /** Are there, and lack rights that `fieldmirror migrate` or the next start of the owner gives them. */
+  /**
+   * Are there, and lack rights that `fieldmirror migrate` or the next start of the owner gives
+   * them.
+   */
   readonly ungranted: readonly string[];
 }
 
@@ -39,7 +46,10 @@ export async function checkRoles(db: Queryable): Promise<RoleCheck> {
   return rows[0] ?? {owner: '', missing: [], apart: [], ungranted: []};
 }
 
-/** What an administrator runs, after which `fieldmirror migrate` can give every role its rights; none where nothing is needed. */
+/**
+ * What an administrator runs, after which `fieldmirror migrate` can give every role its rights;
+ * none where nothing is needed.
+ */
 export function listRoleStatements({owner, missing, apart}: RoleCheck): string[] {
   const isApart = [...missing, ...apart].includes('fieldmirror_assistant');
   return [

@@ -54,8 +54,9 @@ const knownRecords = sync.table(
     shape: integer().notNull(),
   },
   (table) => [
-    // Number and hash come first, for they tell records apart. With the account first, a planner without
-    // statistics would take either index for the other's question, and read a whole account to find one hash.
+    // Number and hash come first, for they tell records apart. With the account first, a planner
+    // without statistics would take either index for the other's question, and read a whole account
+    // to find one hash.
     primaryKey({
       name: 'known_records_pkey',
       columns: [table.number, table.account_id, table.stream],

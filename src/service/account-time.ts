@@ -1,5 +1,5 @@
-// Instants are kept in UTC as text, `2031-01-04T14:00:00Z`, whole seconds; on the wire they stand in the account's zone.
-// A week starts on Sunday: our decision, the specification does not say.
+// Instants are kept in UTC as text, `2031-01-04T14:00:00Z`, whole seconds; on the wire they stand
+// in the account's zone. A week starts on Sunday: our decision, the specification does not say.
 
 import {Temporal} from 'temporal-polyfill';
 import {UsageError} from '../core/errors.ts';
@@ -37,7 +37,9 @@ interface LocalHour {
   readonly offset: string;
 }
 
-/** The clock and the zone of one account. Reckoned times are remembered: a page holds a thousand. */
+/**
+ * The clock and the zone of one account. Reckoned times are remembered: a page holds a thousand.
+ */
 export class AccountTime {
   readonly timeZone: string;
   readonly #nowMs: () => number;
@@ -68,7 +70,10 @@ export class AccountTime {
     return toUtc(this.#nowMs());
   }
 
-  /** `2031-01-04T09:00:00-05:00`: local time with the offset of that date, never `Z` (docs/service.md "Times"). */
+  /**
+   * `2031-01-04T09:00:00-05:00`: local time with the offset of that date, never `Z`
+   * (docs/service.md "Times").
+   */
   writeIso(utc: string): string {
     const hour = utc.slice(0, 13);
     const known = this.#hours.get(hour);
@@ -76,7 +81,9 @@ export class AccountTime {
     return local === null ? this.#writeSlowly(utc) : local.hour + utc.slice(13, 19) + local.offset;
   }
 
-  /** One of the specification's shapes, in local time, without zone or seconds: `10/2/26 09:30am`. */
+  /**
+   * One of the specification's shapes, in local time, without zone or seconds: `10/2/26 09:30am`.
+   */
   writeTextual(utc: string, shape: TextualShape): string {
     const ms = Date.parse(utc);
     const local = new Date(ms + this.#offsetAt(ms).ms).toISOString();
@@ -95,8 +102,9 @@ export class AccountTime {
   }
 
   /**
-   * Reads a time of a request: a textual shape or ISO, local unless it bears an offset. A local time that comes twice
-   * means its first coming, one that the clocks leave out moves on by the gap: Temporal's `compatible`.
+   * Reads a time of a request: a textual shape or ISO, local unless it bears an offset. A local
+   * time that comes twice means its first coming, one that the clocks leave out moves on by the
+   * gap: Temporal's `compatible`.
    * @returns the instant in UTC, or null when the text is no time, or of a year that cannot be kept
    */
   parse(text: string): string | null {
@@ -124,7 +132,10 @@ export class AccountTime {
     }
   }
 
-  /** The span of `today`, `last_week` and so on, in the account's zone; null for a word the specification does not have. */
+  /**
+   * The span of `today`, `last_week` and so on, in the account's zone; null for a word the
+   * specification does not have.
+   */
   span(name: string): Span | null {
     const find = Object.hasOwn(windows, name) ? windows[name] : undefined;
     if (find === undefined) return null;
@@ -140,7 +151,10 @@ export class AccountTime {
     return toUtc(Date.parse(utc) + minutes * 60_000);
   }
 
-  /** @returns the instant so many minutes later as a request has them; null where it is of a year that cannot be kept */
+  /**
+   * @returns the instant so many minutes later as a request has them; null where it is of a year
+   * that cannot be kept
+   */
   static findEnd(utc: string, minutes: number): string | null {
     const ms = Date.parse(utc) + minutes * 60_000;
     if (Number.isNaN(new Date(ms).getTime())) return null;
@@ -209,7 +223,10 @@ function readYear(text: string): number {
   return year < 69 ? 2000 + year : 1900 + year;
 }
 
-/** Four digits in every zone: Postgres knows no year 0, and a year of five digits is written in another way. */
+/**
+ * Four digits in every zone: Postgres knows no year 0, and a year of five digits is written in
+ * another way.
+ */
 function isKeepable(utc: string): boolean {
   const year = Number(/^(\d{4})-/.exec(utc)?.[1] ?? 0);
   return year >= 2 && year <= 9998;

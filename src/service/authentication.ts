@@ -2,8 +2,8 @@ import {timingSafeEqual} from 'node:crypto';
 import type {Queryable} from './database.ts';
 
 /**
- * The internal id of the employee whose token stands as user name and as password of the Basic credentials, or null:
- * no credentials, other ones, or an employee who is inactive.
+ * The internal id of the employee whose token stands as user name and as password of the Basic
+ * credentials, or null: no credentials, other ones, or an employee who is inactive.
  */
 export async function authenticate(
   db: Queryable,

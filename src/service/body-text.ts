@@ -1,8 +1,9 @@
-// The text of a request body. The client has a decoder of its own (src/api/document-text.ts), on purpose another one.
+// The text of a request body. The client has a decoder of its own (src/api/document-text.ts), on
+// purpose another one.
 
 /**
- * Decodes by RFC 7303: by byte order mark, else by the charset of the `Content-Type`, else by the XML declaration,
- * else as UTF-8.
+ * Decodes by RFC 7303: by byte order mark, else by the charset of the `Content-Type`, else by the
+ * XML declaration, else as UTF-8.
  */
 export function decodeBody(
   body: Buffer,

@@ -8,7 +8,10 @@ const weekdayWeights = [0.05, 1.1, 1, 1, 1, 1.05, 0.35];
 const monthWeights = [1.15, 1.05, 0.9, 0.85, 0.95, 1.2, 1.35, 1.3, 0.95, 0.9, 1, 1.1];
 const FIRST_YEAR_SHARE = 0.6;
 
-/** The working days of a business up to `today`, and some of those to come. Days are counted from 1970-01-01. */
+/**
+ * The working days of a business up to `today`, and some of those to come. Days are counted from
+ * 1970-01-01.
+ */
 export class Calendar {
   readonly today: number;
   /** How many days of history there are before today. */
@@ -40,12 +43,18 @@ export class Calendar {
     });
   }
 
-  /** The work of all days, those to come too, as a share of that up to today: 1 where there is none to come. */
+  /**
+   * The work of all days, those to come too, as a share of that up to today: 1 where there is none
+   * to come.
+   */
   get share(): number {
     return (this.#sums.at(-1) ?? 1) / (this.#sums[this.days - 1] ?? 1);
   }
 
-  /** The day on which that share of the work has come in: 0 is the first day, just under 1 is yesterday, 1 today. */
+  /**
+   * The day on which that share of the work has come in: 0 is the first day, just under 1 is
+   * yesterday, 1 today.
+   */
   dayAt(share: number): number {
     const wanted = share * (this.#sums[this.days - 1] ?? 0);
     let [low, high] = [0, this.#sums.length - 1];
@@ -72,7 +81,10 @@ export class Calendar {
     return new Date(day * DAY_MS).getUTCMonth();
   }
 
-  /** Minutes after local midnight of a day, as an instant in UTC. Right from 6 in the morning: clocks change at night. */
+  /**
+   * Minutes after local midnight of a day, as an instant in UTC. Right from 6 in the morning:
+   * clocks change at night.
+   */
   at(day: number, minutes: number): string {
     return `${new Date(day * DAY_MS + minutes * 60_000 - this.#offset(day)).toISOString().slice(0, 19)}Z`;
   }

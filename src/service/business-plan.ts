@@ -1,5 +1,5 @@
-// The size of the business and its relations: they follow for any customer or job from its index alone, so
-// that nothing has to be kept while they are written.
+// The size of the business and its relations: they follow for any customer or job from its index
+// alone, so that nothing has to be kept while they are written.
 
 import {Calendar} from './business-calendar.ts';
 import {hash, Random} from './random.ts';
@@ -39,7 +39,10 @@ export class Plan {
   readonly calendar: Calendar;
   /** How many technicians it takes, besides the owner and the office. */
   readonly technicians: number;
-  /** Records that came after the business was written: theirs are the next ids and numbers that were free then. */
+  /**
+   * Records that came after the business was written: theirs are the next ids and numbers that were
+   * free then.
+   */
   readonly #born = new Map<string, Identity>();
 
   /** @param horizon - days after today that the plan reaches */
@@ -52,7 +55,10 @@ export class Plan {
     this.technicians = Math.max(4, Math.ceil(jobs / (days * 0.78) / VISITS_A_TECHNICIAN));
   }
 
-  /** The moment at which the business is looked at: early in the morning of today, when a crew that begins at seven is there. */
+  /**
+   * The moment at which the business is looked at: early in the morning of today, when a crew that
+   * begins at seven is there.
+   */
   get now(): string {
     return this.calendar.at(this.calendar.today, 479);
   }
@@ -141,7 +147,10 @@ export class Plan {
     return this.calendar.dayAt(Math.max(0, share));
   }
 
-  /** The customer of a job: one that has come by then, the older ones more often; now and then the newest. */
+  /**
+   * The customer of a job: one that has come by then, the older ones more often; now and then the
+   * newest.
+   */
   customerOf(jobIndex: number, random: Random): number {
     const there = FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.shareOf(jobIndex);
     const count = Math.max(1, Math.floor(this.customers * there));
@@ -179,7 +188,10 @@ export class Plan {
     );
   }
 
-  /** Each technician can do four neighbouring kinds of work of eight; any four technicians can do all. */
+  /**
+   * Each technician can do four neighbouring kinds of work of eight; any four technicians can do
+   * all.
+   */
   isSkilled(technician: number, work: number): boolean {
     return (work + 6 * technician) % 8 < 4;
   }

@@ -1,5 +1,5 @@
-// A believable business for the reference service to hold: seasons, repeat customers, technicians with skills
-// and hours, parts and labour, open and finished work. All of it is made up.
+// A believable business for the reference service to hold: seasons, repeat customers, technicians
+// with skills and hours, parts and labour, open and finished work. All of it is made up.
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -20,7 +20,10 @@ export interface BusinessOptions {
   readonly customers?: number;
   /** Six a customer unless told otherwise. */
   readonly jobs?: number;
-  /** The day on which the business is looked at, `2026-11-02`; a date that follows from the seed unless told otherwise. */
+  /**
+   * The day on which the business is looked at, `2026-11-02`; a date that follows from the seed
+   * unless told otherwise.
+   */
   readonly today?: string;
   /** The zone in which people work; the service's own should be the same. */
   readonly timeZone?: string;
@@ -45,8 +48,9 @@ export interface Business {
 const BATCH = 1000;
 
 /**
- * Makes a business up, once: a database that holds customers or jobs already is left as it is. The same options give
- * the same bytes in every list. It is written in one transaction, so it is there as a whole or not at all.
+ * Makes a business up, once: a database that holds customers or jobs already is left as it is. The
+ * same options give the same bytes in every list. It is written in one transaction, so it is there
+ * as a whole or not at all.
  * @param database - a connection string, or a pool
  * @throws {FatalError} the database cannot be used
  * @throws {UsageError} a count or a date that is none
@@ -155,7 +159,10 @@ async function copyBatches(
   }
 }
 
-/** Moves the sequences past the numbers written, marks that all is there, and tells the planner how much. */
+/**
+ * Moves the sequences past the numbers written, marks that all is there, and tells the planner how
+ * much.
+ */
 async function finish(
   client: pg.PoolClient,
   {plan, scale}: {readonly plan: Plan; readonly scale: Scale},

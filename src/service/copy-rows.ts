@@ -13,7 +13,10 @@ export interface Row {
   readonly beside?: Readonly<Record<string, string>>;
 }
 
-/** Writes rows of any tables, one COPY a table; all rows of a table have the same columns beside `fields`. */
+/**
+ * Writes rows of any tables, one COPY a table; all rows of a table have the same columns beside
+ * `fields`.
+ */
 export async function copyRows(client: pg.PoolClient, rows: readonly Row[]): Promise<void> {
   const lines = new Map<Table, string[]>();
   const columns = new Map<Table, readonly string[]>();

@@ -118,7 +118,10 @@ export const customerRoutes: readonly Route[] = [
   },
 ];
 
-/** A deleted customer takes its jobs and tasks along. Other records show through these only. Our decision. */
+/**
+ * A deleted customer takes its jobs and tasks along. Other records show through these only. Our
+ * decision.
+ */
 async function deleteCustomer(effects: Effects, customer: StoredRecord): Promise<StoredRecord> {
   const id = idOf(customer.fields);
   const deleted = await deleteRecord(effects, customers, customer);

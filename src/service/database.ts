@@ -7,14 +7,20 @@ import type {Logger} from '../core/log.ts';
 /** A runner of statements: the pool, or the connection of a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>;
 
-/** What services take turns by, when they make the schema or fill it: a stranger may not lock it, as an advisory lock. */
+/**
+ * What services take turns by, when they make the schema or fill it: a stranger may not lock it, as
+ * an advisory lock.
+ */
 const TURN = '"service"."turn"';
-/** duplicate_schema, duplicate_table, unique_violation: another service made it in the same moment. */
+/**
+ * duplicate_schema, duplicate_table, unique_violation: another service made it in the same moment.
+ */
 const madeMeanwhile: ReadonlySet<string | undefined> = new Set(['42P06', '42P07', '23505']);
 const attempts = 5;
 
 /**
- * Connects to the service's own database and brings the schema `service` about. Running it again changes nothing.
+ * Connects to the service's own database and brings the schema `service` about. Running it again
+ * changes nothing.
  * @throws {FatalError} the database is unreachable, refuses us, or is older than Postgres 14
  */
 export async function openDatabase(databaseUrl: string, log?: Logger): Promise<pg.Pool> {
@@ -25,7 +31,8 @@ export async function openDatabase(databaseUrl: string, log?: Logger): Promise<p
     keepAlive: true,
     application_name: 'fieldmirror service',
   });
-  // An idle connection that breaks is replaced with the next query; without a listener it would end the process.
+  // An idle connection that breaks is replaced with the next query; without a listener it would end
+  // the process.
   database.on('error', (error) =>
     log?.warn(
       {event: 'service.connection_broke', message: error.message},
@@ -41,7 +48,10 @@ export async function openDatabase(databaseUrl: string, log?: Logger): Promise<p
   }
 }
 
-/** Runs the work in one transaction. A connection on which anything failed is thrown away, not put back. */
+/**
+ * Runs the work in one transaction. A connection on which anything failed is thrown away, not put
+ * back.
+ */
 export async function inTransaction<T>(
   database: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
@@ -67,9 +77,9 @@ export async function inTransaction<T>(
 }
 
 /**
- * Brings the schema `service` about. The schema's comment names its version. When it is this one, nothing is
- * done: the statements would wait for, and deadlock with, the transactions of a service that runs on the same
- * database.
+ * Brings the schema `service` about. The schema's comment names its version. When it is this one,
+ * nothing is done: the statements would wait for, and deadlock with, the transactions of a service
+ * that runs on the same database.
  */
 export async function installSchema(database: pg.Pool): Promise<void> {
   const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8');

@@ -1,12 +1,15 @@
-// The two ways in which a record is written. The tags of a resource are made once, so that a page is little more than
-// a join of strings.
+// The two ways in which a record is written. The tags of a resource are made once, so that a page
+// is little more than a join of strings.
 
 import type {AccountTime} from './account-time.ts';
 import type {Field, Fields} from './field.ts';
 import type {Resource} from './resource.ts';
 import {escapeText} from './xml-text.ts';
 
-/** `observed`: as the real service was recorded (docs/service.md "Envelopes"). `documented`: as the specification reads. */
+/**
+ * `observed`: as the real service was recorded (docs/service.md "Envelopes"). `documented`: as the
+ * specification reads.
+ */
 export type DialectName = 'observed' | 'documented';
 
 /** The parts of a record that a column may draw on when it is written. */
@@ -84,7 +87,10 @@ export class Dialect {
     return null;
   }
 
-  /** Percent shares of the house and of each employee (docs/service.md "Nested records"). Their type follows the value, row by row. */
+  /**
+   * Percent shares of the house and of each employee (docs/service.md "Nested records"). Their type
+   * follows the value, row by row.
+   */
   #writeAllocations({employeeIds, fields}: Writable, indent: string): string {
     // 5 of 167 recorded amounts were integers: a reader must not take the type for granted.
     const isWhole = Number(fields.id) % 33 === 0;

@@ -32,8 +32,9 @@ const defaults: Fields = {
 };
 
 /**
- * Employees are never deleted; `active` false makes one inactive, and its token is refused from then on. The list holds
- * both. Which field makes an employee inactive is not in the specification: docs/service.md "Fields".
+ * Employees are never deleted; `active` false makes one inactive, and its token is refused from
+ * then on. The list holds both. Which field makes an employee inactive is not in the specification:
+ * docs/service.md "Fields".
  */
 export const employeeRoutes: readonly Route[] = [
   {
@@ -102,7 +103,9 @@ async function updateEmployee(service: Service, request: ServiceRequest) {
   });
 }
 
-/** Changing the password also changes the token; setting the same password again changes nothing. */
+/**
+ * Changing the password also changes the token; setting the same password again changes nothing.
+ */
 async function renewCredentials(password: string | null, held: string | null): Promise<Beside> {
   if (password === null || (held !== null && (await isPassword(password, held)))) return {};
   return {token: newToken(), passwordHash: await hashPassword(password)};

@@ -1,9 +1,9 @@
-// A list of fields is written as one text, in the order of the columns on the wire, because that is how a person
-// compares it with a recording: `name` is a text, `name:integer` carries its type.
+// A list of fields is written as one text, in the order of the columns on the wire, because that is
+// how a person compares it with a recording: `name` is a text, `name:integer` carries its type.
 
 /**
- * How a value is written and read. Every value is kept as text, so that `275.10` and `01234` stay what they are;
- * instants are kept in UTC, `2031-01-04T14:00:00Z`.
+ * How a value is written and read. Every value is kept as text, so that `275.10` and `01234` stay
+ * what they are; instants are kept in UTC, `2031-01-04T14:00:00Z`.
  */
 export type FieldType =
   | 'text'
@@ -21,7 +21,9 @@ export interface Field {
   readonly type: FieldType;
 }
 
-/** A record's values by field name. A field that is absent is nil; an empty text is an empty text. */
+/**
+ * A record's values by field name. A field that is absent is nil; an empty text is an empty text.
+ */
 export type Fields = Readonly<Record<string, string | null>>;
 
 const types: Readonly<Record<string, FieldType>> = {

@@ -1,4 +1,5 @@
-// HTTP around the routes: authentication, refusals before a route is asked, and the sending of answers.
+// HTTP around the routes: authentication, refusals before a route is asked, and the sending of
+// answers.
 
 import {randomUUID} from 'node:crypto';
 import {promisify} from 'node:util';
@@ -52,7 +53,10 @@ const allMethods: readonly HTTPMethods[] = [
   'OPTIONS',
 ];
 
-/** As recorded in 2018: no ETag, no Last-Modified, nothing about pages or rates (docs/service.md "Errors and headers"). */
+/**
+ * As recorded in 2018: no ETag, no Last-Modified, nothing about pages or rates (docs/service.md
+ * "Errors and headers").
+ */
 const recordedHeaders = {
   'cache-control': 'no-cache, no-store, max-age=0, must-revalidate',
   pragma: 'no-cache',

@@ -1,5 +1,5 @@
-// The associations that `include` can embed, as data, and how they are read: one statement per association
-// and page.
+// The associations that `include` can embed, as data, and how they are read: one statement per
+// association and page.
 
 import type {Queryable} from './database.ts';
 import {
@@ -83,8 +83,8 @@ export const plainView: View = {only: null, include: new Set()};
 
 /**
  * Embeds in the records the associations that the view asks for, always in the same order. A single
- * association that is missing is left out, an empty list is written as such. `only` cuts the record itself,
- * never the embedded ones.
+ * association that is missing is left out, an empty list is written as such. `only` cuts the record
+ * itself, never the embedded ones.
  */
 export async function embed(
   db: Queryable,

@@ -3,7 +3,10 @@ import {jobCharges, jobs} from './resource.ts';
 import {idOf, type StoredRecord} from './store.ts';
 import {assignNumbers, createRecord, type Effects, updateRecord} from './store-effects.ts';
 
-/** Charges can only be created: the specification shows nothing else of them, and `include` is how they are read. */
+/**
+ * Charges can only be created: the specification shows nothing else of them, and `include` is how
+ * they are read.
+ */
 export const jobChargeRoutes: readonly Route[] = [
   {
     method: 'POST',

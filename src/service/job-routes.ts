@@ -92,7 +92,10 @@ export const jobRoutes: readonly Route[] = [
   },
 ];
 
-/** A task is an entry of a job's schedule (docs/service.md "Fields"), so a job takes its tasks along. Our decision. */
+/**
+ * A task is an entry of a job's schedule (docs/service.md "Fields"), so a job takes its tasks
+ * along. Our decision.
+ */
 export async function deleteJob(effects: Effects, job: StoredRecord): Promise<StoredRecord> {
   const id = idOf(job.fields);
   const deleted = await deleteRecord(effects, jobs, job);
@@ -152,7 +155,10 @@ async function updateJob(service: Service, request: ServiceRequest) {
   });
 }
 
-/** The employees of `employee_ids`: internal ids, replacing the assignment. Null when the request does not name them. */
+/**
+ * The employees of `employee_ids`: internal ids, replacing the assignment. Null when the request
+ * does not name them.
+ */
 async function readEmployeeIds(
   db: Queryable,
   given: Given | undefined,
@@ -188,7 +194,10 @@ async function check(
   problems.refuse();
 }
 
-/** Fields that follow from those of a request: the end from start and duration, times from a new status. */
+/**
+ * Fields that follow from those of a request: the end from start and duration, times from a new
+ * status.
+ */
 function derive(
   fields: Fields,
   {changes, at}: {readonly changes: Fields; readonly at: string},

@@ -1,8 +1,9 @@
-// Page 3,334 of a list costs Postgres 100,000 index entries. So the ids of a list, for one filter in one order, are read
-// once and kept in memory until something writes to the table: then a page is a slice and a look-up by ids.
+// Page 3,334 of a list costs Postgres 100,000 index entries. So the ids of a list, for one filter
+// in one order, are read once and kept in memory until something writes to the table: then a page
+// is a slice and a look-up by ids.
 //
-// Our own writes drop the lists before they are answered. Other writers (a seed, a person with psql) are heard through
-// Postgres' notifications; while we cannot listen, nothing is kept.
+// Our own writes drop the lists before they are answered. Other writers (a seed, a person with
+// psql) are heard through Postgres' notifications; while we cannot listen, nothing is kept.
 
 import pg from 'pg';
 import type {Logger} from '../core/log.ts';
@@ -58,7 +59,10 @@ export class Lists {
     return await ids;
   }
 
-  /** Forgets the lists that a write may have changed. A list that is being read right now is forgotten with them. */
+  /**
+   * Forgets the lists that a write may have changed. A list that is being read right now is
+   * forgotten with them.
+   */
   drop(table: string, change: Change): void {
     for (const [key, {query}] of this.#kept) {
       const isConcerned =

@@ -20,7 +20,8 @@ const tickMs = 1_000;
 const toInstant = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 
 /**
- * Plays the business that is there up to a moment, once: of several that play at once, each waits for the one before.
+ * Plays the business that is there up to a moment, once: of several that play at once, each waits
+ * for the one before.
  * @returns how many records were written; null where no business was made up here
  */
 export async function playUntil(
@@ -44,7 +45,10 @@ export async function playUntil(
 
 /** A business that is played on when it is told to. */
 export interface Life {
-  /** `2026-11-02T12:59:00Z`, how far it was played when it was opened; null where no business was made up. */
+  /**
+   * `2026-11-02T12:59:00Z`, how far it was played when it was opened; null where no business was
+   * made up.
+   */
   readonly playedUntil: string | null;
   playUntil(moment: string): Promise<void>;
   close(): Promise<void>;

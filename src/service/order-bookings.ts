@@ -31,7 +31,10 @@ export class Bookings {
   /** By technician and day. */
   readonly #spans = new Map<string, Span[]>();
 
-  /** The first day and time at which enough of those who can do it are free; null where there is none. */
+  /**
+   * The first day and time at which enough of those who can do it are free; null where there is
+   * none.
+   */
   find({days, slotsOf, minutes, able, size}: Wanted): Booking | null {
     for (const day of days) {
       for (const slot of slotsOf(day)) {

@@ -31,7 +31,10 @@ const yearlyRise = 1.04;
 const correction = 0.1;
 const nothing: Charged = {rows: [], subtotalCents: 0, taxCents: 0, expensesCents: 0};
 
-/** Labour and parts for jobs that have begun, and for estimates; a price in advance for some of the rest. */
+/**
+ * Labour and parts for jobs that have begun, and for estimates; a price in advance for some of the
+ * rest.
+ */
 export function makeCharges(plan: Plan, order: Order): Charged {
   const {life, index} = order;
   const random = plan.random('charges', index);

@@ -1,6 +1,6 @@
-// What becomes of an order: an estimate, an appointment that may move, a visit that begins late and takes its time, an invoice,
-// its payment, or none of it. All of it is drawn once, from a stream of its own; the business as it stands at a moment is what
-// has happened by then.
+// What becomes of an order: an estimate, an appointment that may move, a visit that begins late and
+// takes its time, an invoice, its payment, or none of it. All of it is drawn once, from a stream of
+// its own; the business as it stands at a moment is what has happened by then.
 
 import {AccountTime} from './account-time.ts';
 import type {Random} from './random.ts';
@@ -94,7 +94,10 @@ export function statusOf({startedAt, endedAt}: Life): 'scheduled' | 'in_progress
 /** The appointment that counts; null where there is none. */
 export const startOf = ({appointments}: Life) => appointments.at(-1)?.start ?? null;
 
-/** The length of a visit by the clock. Where its end was forgotten, people write down a day at most; where there is none, as planned. */
+/**
+ * The length of a visit by the clock. Where its end was forgotten, people write down a day at most;
+ * where there is none, as planned.
+ */
 export function workedMinutes({startedAt, endedAt}: Life, planned: number): number {
   if (startedAt === null || endedAt === null) return planned;
   return Math.min(480, (Date.parse(endedAt) - Date.parse(startedAt)) / 60_000);

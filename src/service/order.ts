@@ -126,7 +126,10 @@ function decideLife(
   return {crew, life: {...planned, ...drawVisit(chance, {start, minutes, isFirm})}};
 }
 
-/** A time within the working day, after it was agreed, at which a crew is free; where there is none, somebody has to be in two places. */
+/**
+ * A time within the working day, after it was agreed, at which a crew is free; where there is none,
+ * somebody has to be in two places.
+ */
 function chooseVisit(
   plan: Plan,
   wish: Wish,

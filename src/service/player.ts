@@ -1,6 +1,6 @@
-// Plays a made-up business on: calls, dispatch, work, invoices, payments, corrections, cancellations. What happens is decided by the
-// seed alone, whenever and in whatever steps it is played. What people did through the API stays: only the fields that a step
-// changes are written.
+// Plays a made-up business on: calls, dispatch, work, invoices, payments, corrections,
+// cancellations. What happens is decided by the seed alone, whenever and in whatever steps it is
+// played. What people did through the API stays: only the fields that a step changes are written.
 
 import type pg from 'pg';
 import {arrivedAt, makeCustomer} from './business-clients.ts';
@@ -48,7 +48,8 @@ export class Player {
   }
 
   /**
-   * Plays from where the business stands, in the transaction of the caller, which holds the row of the business.
+   * Plays from where the business stands, in the transaction of the caller, which holds the row of
+   * the business.
    * @param from - `2026-11-02T12:59:00Z`; what happens at it is played
    * @param to - what happens at it is not
    * @returns how many records were written

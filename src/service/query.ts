@@ -1,6 +1,6 @@
-// The parameters of lists. An unknown value is refused where ignoring it would answer too much (an unknown
-// state would list everything), and ignored where the service ignores it (an unknown name in `only` or
-// `include`).
+// The parameters of lists. An unknown value is refused where ignoring it would answer too much (an
+// unknown state would list everything), and ignored where the service ignores it (an unknown name
+// in `only` or `include`).
 
 import type {AccountTime} from './account-time.ts';
 import type {View} from './includes.ts';
@@ -13,7 +13,10 @@ export type Query = ReadonlyMap<string, string>;
 
 const NOTHING: Condition = {sql: 'false'};
 
-/** Fields of a customer that filter a list, each exact, alone or combined. `customer_number` is the fifteenth. */
+/**
+ * Fields of a customer that filter a list, each exact, alone or combined. `customer_number` is the
+ * fifteenth.
+ */
 const customerFilters = [
   'name',
   'phone_number',
@@ -31,7 +34,10 @@ const states: Readonly<Record<string, readonly string[]>> = {
   uncompleted: ['scheduled', 'in_progress'],
 };
 
-/** 1-based. A text that is no page number means the first page; a page past the end is an empty list. */
+/**
+ * 1-based. A text that is no page number means the first page; a page past the end is an empty
+ * list.
+ */
 export function readPage(query: Query): number {
   const text = query.get('page') ?? '';
   return /^\d{1,9}$/.test(text) ? Math.max(1, Number(text)) : 1;
@@ -58,7 +64,9 @@ export function customerConditions(query: Query): readonly Condition[] {
   return [...byNumber(query, 'customer_number', 'customer_number = $'), ...fields];
 }
 
-/** @throws {Refusal} 422 for a value of `scheduled` or `state` that the specification does not have */
+/**
+ * @throws {Refusal} 422 for a value of `scheduled` or `state` that the specification does not have
+ */
 export function jobConditions(query: Query, time: AccountTime): readonly Condition[] {
   return [
     ...bySpan(query, {name: 'scheduled', column: 'scheduled_on', time}),
@@ -73,7 +81,10 @@ export function jobConditions(query: Query, time: AccountTime): readonly Conditi
   ];
 }
 
-/** @throws {Refusal} 422 for a value of `scheduled_at` or `completed` that the specification does not have */
+/**
+ * @throws {Refusal} 422 for a value of `scheduled_at` or `completed` that the specification does
+ * not have
+ */
 export function taskConditions(query: Query, time: AccountTime): readonly Condition[] {
   return [
     ...byNumber(
@@ -110,7 +121,10 @@ function bySpan(
   ];
 }
 
-/** Several states mean any of them: a public client asks for `uncompleted in_progress` (docs/service.md "Filters"). */
+/**
+ * Several states mean any of them: a public client asks for `uncompleted in_progress`
+ * (docs/service.md "Filters").
+ */
 function byState(value: string | undefined): readonly Condition[] {
   if (value === undefined) return [];
   const statuses = [...readNames(value)].flatMap((name) => {

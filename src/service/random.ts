@@ -1,6 +1,7 @@
 /**
- * Made-up chance that is the same for the same seed. Each thing draws from a stream of its own, named by its
- * kind and its place, so that no thing depends on how many others were drawn before it.
+ * Made-up chance that is the same for the same seed. Each thing draws from a stream of its own,
+ * named by its kind and its place, so that no thing depends on how many others were drawn before
+ * it.
  */
 export class Random {
   #state: number;

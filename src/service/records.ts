@@ -15,7 +15,9 @@ import type {Effects} from './store-effects.ts';
 import {type RequestFields, readRequest} from './xml-read.ts';
 import type {XmlWriter} from './xml-write.ts';
 
-/** How lists are ordered: no order is contractual, and the real service was seen with each of these. */
+/**
+ * How lists are ordered: no order is contractual, and the real service was seen with each of these.
+ */
 export type ListOrder = 'number' | 'reversed' | 'changed';
 
 /** The parts of the service that routes draw on. */
@@ -89,7 +91,10 @@ export function answerRecords(
   return {body: service.writer.writeList(resource, nodes, null)};
 }
 
-/** One record; customers and jobs take `only` and `include` here too (docs/service.md "Only and include"). */
+/**
+ * One record; customers and jobs take `only` and `include` here too (docs/service.md "Only and
+ * include").
+ */
 export async function answerRecord(
   service: Service,
   resource: Resource,
@@ -107,8 +112,9 @@ export async function answerRecord(
 }
 
 /**
- * Runs the effects of a request in one transaction, and answers 200 with the record that they leave: the real
- * service's next version does so for creates, updates and deletes alike (docs/service.md "Envelopes").
+ * Runs the effects of a request in one transaction, and answers 200 with the record that they
+ * leave: the real service's next version does so for creates, updates and deletes alike
+ * (docs/service.md "Envelopes").
  */
 export async function answerEffects(
   service: Service,
@@ -156,7 +162,10 @@ export async function findRecord(
   return record;
 }
 
-/** The record that a path names under another one. @throws {Refusal} 400 when it belongs to a different one */
+/**
+ * The record that a path names under another one. @throws {Refusal} 400 when it belongs to a
+ * different one
+ */
 export async function findChild(
   db: Queryable,
   resource: Resource,
@@ -185,7 +194,10 @@ export async function checkReferences(
   }
 }
 
-/** Effects reach over several records, so two of them can wait for each other; Postgres then undoes one of them. */
+/**
+ * Effects reach over several records, so two of them can wait for each other; Postgres then undoes
+ * one of them.
+ */
 async function retryDeadlocks<T>(run: () => Promise<T>, attempts = 5): Promise<T> {
   try {
     return await run();

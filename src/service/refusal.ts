@@ -1,7 +1,10 @@
-// A refusal is an answer, not a failure: it is thrown because a transaction has to be unwound on the way to the client,
-// and it never leaves the service.
+// A refusal is an answer, not a failure: it is thrown because a transaction has to be unwound on
+// the way to the client, and it never leaves the service.
 
-/** An error answer: its status and the texts of its `<errors>` body (docs/service.md "Errors and headers"). */
+/**
+ * An error answer: its status and the texts of its `<errors>` body (docs/service.md "Errors and
+ * headers").
+ */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly status: number;

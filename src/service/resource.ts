@@ -1,5 +1,5 @@
-// The resources of the service as data: the fields of each, in the recorded order (docs/service.md "Fields"),
-// and those that a request may set. A new field is one word here.
+// The resources of the service as data: the fields of each, in the recorded order (docs/service.md
+// "Fields"), and those that a request may set. A new field is one word here.
 
 import {customTexts, customTriples, type Field, readFields} from './field.ts';
 
@@ -11,9 +11,14 @@ export interface Resource {
   /** The field that stands in paths. */
   readonly key: string;
   readonly fields: readonly Field[];
-  /** The fields that a request may set; any other is ignored, as the service ignores customer_number. */
+  /**
+   * The fields that a request may set; any other is ignored, as the service ignores
+   * customer_number.
+   */
   readonly writable: ReadonlySet<string>;
-  /** The only field that the documented dialect writes in one of the specification's textual shapes. */
+  /**
+   * The only field that the documented dialect writes in one of the specification's textual shapes.
+   */
   readonly textualTime: {
     readonly name: string;
     readonly shape: 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY';
@@ -81,7 +86,8 @@ export const jobs = define({
     estimate_viewed_on:dateTime invoice_viewed_on:dateTime lost_date:dateTime started_on:dateTime
     canceled_on:dateTime qb_error invoice_paid_on:dateTime notification_sent:boolean total_expenses:decimal
     recurring_date:dateTime job_allocations:allocations last_recurring_date:dateTime recurring_ended:boolean`,
-  // `status` is our addition: the specification shows no way to finish a job, and a sandbox needs one.
+  // `status` is our addition: the specification shows no way to finish a job, and a sandbox needs
+  // one.
   writable:
     'name description scheduled_on ends_at duration po_number job_type_id job_status_id employee_ids status',
   textualTime: {name: 'scheduled_on', shape: 'M/D/YY'},

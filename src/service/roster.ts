@@ -7,8 +7,9 @@ import {type Life, postpone, startOf, workedMinutes} from './order-life.ts';
 const longestDelay = 240;
 
 /**
- * All orders of a plan, in the order of their calls. What becomes of one depends only on calls before it, and on visits that
- * begin before its own: so it is the same however far the plan reaches.
+ * All orders of a plan, in the order of their calls. What becomes of one depends only on calls
+ * before it, and on visits that begin before its own: so it is the same however far the plan
+ * reaches.
  */
 export class Roster {
   readonly plan: Plan;

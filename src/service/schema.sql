@@ -1,9 +1,10 @@
--- The reference service's own database. Every statement can be run again; all of them run in one transaction under a
--- lock, when a service starts and finds another version of this file, or none.
+-- The reference service's own database. Every statement can be run again; all of them run in one
+-- transaction under a lock, when a service starts and finds another version of this file, or none.
 --
--- The truth of a record is `fields`: its values as text under the names of the wire, so that 275.10 and 01234 stay what
--- they are; a name that is missing is nil. What is looked up, filtered or sorted is generated from it, so the two cannot
--- disagree. Instants in `fields` are UTC, 2031-01-04T14:00:00Z.
+-- The truth of a record is `fields`: its values as text under the names of the wire, so that 275.10
+-- and 01234 stay what they are; a name that is missing is nil. What is looked up, filtered or
+-- sorted is generated from it, so the two cannot disagree. Instants in `fields` are UTC,
+-- 2031-01-04T14:00:00Z.
 
 CREATE SCHEMA IF NOT EXISTS service;
 
@@ -16,8 +17,9 @@ CREATE SEQUENCE IF NOT EXISTS service.employee_numbers;
 CREATE OR REPLACE FUNCTION service.instant(text) RETURNS timestamptz
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1::timestamptz';
 
--- Whoever writes, a service or a person with psql, the services that keep lists of this table in memory hear of it:
--- "jobs members" when records came or went, "jobs values" when they only changed.
+-- Whoever writes, a service or a person with psql, the services that keep lists of this table in
+-- memory hear of it: "jobs members" when records came or went, "jobs values" when they only
+-- changed.
 CREATE OR REPLACE FUNCTION service.announce() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('service_changed', TG_TABLE_NAME || ' members');
@@ -46,7 +48,8 @@ CREATE TABLE IF NOT EXISTS service.customers (
 -- A whole list is read from this index alone.
 CREATE INDEX IF NOT EXISTS customers_list ON service.customers (customer_number, id) WHERE deleted_at IS NULL;
 CREATE INDEX IF NOT EXISTS customers_parent ON service.customers (parent_id) WHERE parent_id IS NOT NULL;
--- One index serves the fourteen exact filters, alone and combined: fields @> {"service_city": "Dayton"}.
+-- One index serves the fourteen exact filters, alone and combined: fields @> {"service_city":
+-- "Dayton"}.
 CREATE INDEX IF NOT EXISTS customers_fields ON service.customers USING gin (fields jsonb_path_ops);
 
 CREATE TABLE IF NOT EXISTS service.jobs (
@@ -80,8 +83,9 @@ CREATE TABLE IF NOT EXISTS service.job_charges (
 );
 CREATE INDEX IF NOT EXISTS job_charges_job ON service.job_charges (job_id);
 
--- The token is kept as it is because a person must be able to read it, as in the employee management of the real
--- service. Neither it nor the hash of the password is among the fields, so neither can be written out or journalled.
+-- The token is kept as it is because a person must be able to read it, as in the employee
+-- management of the real service. Neither it nor the hash of the password is among the fields, so
+-- neither can be written out or journalled.
 CREATE TABLE IF NOT EXISTS service.employees (
   fields jsonb NOT NULL,
   token text NOT NULL CONSTRAINT employees_token UNIQUE,
@@ -159,7 +163,8 @@ CREATE TABLE IF NOT EXISTS service.tax_entities (
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
 
--- Every effect of a request, written in the transaction of the effect. Who judges a client reads this.
+-- Every effect of a request, written in the transaction of the effect. Who judges a client reads
+-- this.
 CREATE TABLE IF NOT EXISTS service.journal (
   id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT journal_pk PRIMARY KEY,
   at timestamptz NOT NULL,

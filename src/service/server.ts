@@ -1,4 +1,5 @@
-// The reference service: a person can run it as a demo or a sandbox, and the tests as the other side of the wire.
+// The reference service: a person can run it as a demo or a sandbox, and the tests as the other
+// side of the wire.
 
 import type {Temporal} from 'temporal-polyfill';
 import {FatalError} from '../core/errors.ts';
@@ -23,17 +24,26 @@ export interface ServiceOptions {
   /** A path before every other, as real accounts have one: `/acme`. None unless told otherwise. */
   readonly basePath?: string;
   readonly dialect?: DialectName;
-  /** Records per page of customers, jobs and tasks: 30 by the specification; the real service was seen with 50 for jobs. */
+  /**
+   * Records per page of customers, jobs and tasks: 30 by the specification; the real service was
+   * seen with 50 for jobs.
+   */
   readonly pageSize?: number;
   /** By number, by number backwards, or last changed first. */
   readonly order?: ListOrder;
-  /** False where `include` holds for lists alone, which is all that the specification promises; true unless told otherwise. */
+  /**
+   * False where `include` holds for lists alone, which is all that the specification promises; true
+   * unless told otherwise.
+   */
   readonly showsEmbed?: boolean;
   /** The account's IANA zone. */
   readonly timeZone?: string;
   /** The clock: milliseconds since 1970, or an instant. */
   readonly now?: () => number | Temporal.Instant;
-  /** Plays the made-up business on, by the clock or so many times faster; it stands still where this is absent. */
+  /**
+   * Plays the made-up business on, by the clock or so many times faster; it stands still where this
+   * is absent.
+   */
   readonly speed?: number;
   /** False answers without gzip even to clients that offer it. */
   readonly compress?: boolean;
@@ -44,9 +54,14 @@ export interface RunningService {
   /** The base URL, without a slash at its end. */
   readonly url: string;
   readonly port: number;
-  /** The API token of the account's owner, the first employee, as it was when the service started. */
+  /**
+   * The API token of the account's owner, the first employee, as it was when the service started.
+   */
   readonly token: string;
-  /** The present token of an employee: the service's users read it in the employee management, which has no endpoint. */
+  /**
+   * The present token of an employee: the service's users read it in the employee management, which
+   * has no endpoint.
+   */
   tokenOf(employeeNumber: string | number): Promise<string | null>;
   /** Answers what has begun, then lets go of the port and the database. */
   close(): Promise<void>;

@@ -28,9 +28,9 @@ export class Problems {
 }
 
 /**
- * Takes from a request the fields that the resource lets be set, each value in the form in which it is kept;
- * other fields are ignored. Decimals stay as they are sent (`275.10`), an empty text is kept for text fields
- * and nil for others.
+ * Takes from a request the fields that the resource lets be set, each value in the form in which it
+ * is kept; other fields are ignored. Decimals stay as they are sent (`275.10`), an empty text is
+ * kept for text fields and nil for others.
  */
 export function takeChanges(
   resource: Resource,

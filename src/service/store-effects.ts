@@ -42,7 +42,9 @@ const NUMBERS: Readonly<Partial<Record<Table, string>>> = {
   employees: 'service.employee_numbers',
 };
 
-/** Draws what the service assigns to a new record: its internal id, and its number where it has one. */
+/**
+ * Draws what the service assigns to a new record: its internal id, and its number where it has one.
+ */
 export async function assignNumbers(db: Queryable, resource: Resource): Promise<Fields> {
   const sequence = NUMBERS[resource.table];
   const number = sequence === undefined ? 'NULL' : `nextval('${sequence}')`;
@@ -85,8 +87,8 @@ export async function createRecord(
 }
 
 /**
- * Writes the values that differ, and marks the record as changed. A request that changes nothing has no
- * effect: no new `updated_at`, no entry in the journal.
+ * Writes the values that differ, and marks the record as changed. A request that changes nothing
+ * has no effect: no new `updated_at`, no entry in the journal.
  */
 export async function updateRecord(
   effects: Effects,

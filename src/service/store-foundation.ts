@@ -1,5 +1,6 @@
-// The foundation of an account, before its first customer: an owner who can log in, and the categories,
-// statuses and taxes for which the specification has no endpoint. Their ids are the same in every account.
+// The foundation of an account, before its first customer: an owner who can log in, and the
+// categories, statuses and taxes for which the specification has no endpoint. Their ids are the
+// same in every account.
 
 import type pg from 'pg';
 import {inTransaction, type Queryable} from './database.ts';
@@ -51,7 +52,10 @@ export const owner = {id: '1001', number: '1'} as const;
 
 const FOUNDED_AT = '2024-01-02T14:00:00Z';
 
-/** Lays the foundation where there is none, and returns the token of the owner. Running it again changes nothing. */
+/**
+ * Lays the foundation where there is none, and returns the token of the owner. Running it again
+ * changes nothing.
+ */
 export async function ensureFoundation(database: pg.Pool): Promise<string> {
   return await inTransaction(database, (client) => layFoundation(client, newToken()));
 }

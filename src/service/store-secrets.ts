@@ -24,8 +24,8 @@ export async function isPassword(password: string, hash: string): Promise<boolea
 }
 
 /**
- * Credentials that the real service hands out with every employee (docs/service.md "Fields"), made up:
- * nothing can be learned from them. They are there so that a client can be proven to drop them.
+ * Credentials that the real service hands out with every employee (docs/service.md "Fields"), made
+ * up: nothing can be learned from them. They are there so that a client can be proven to drop them.
  * @param origin - changes with the password, and so do these; it cannot be reckoned back from them
  */
 export function makeUpCredentials(origin: string): Fields {

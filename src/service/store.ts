@@ -68,7 +68,10 @@ export async function selectByNumber(
   return rows[0] === undefined ? null : toRecord(rows[0]);
 }
 
-/** True of a number that a path or a filter may hold: any other is unknown, and never reaches a statement. */
+/**
+ * True of a number that a path or a filter may hold: any other is unknown, and never reaches a
+ * statement.
+ */
 export function isNumber(text: string): boolean {
   return /^\d{1,18}$/.test(text);
 }

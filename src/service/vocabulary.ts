@@ -1,5 +1,6 @@
-// Words from which names, places and sentences are made up. No list of real people or firms was used; telephone numbers
-// come from the range 555-0100 to 555-0199, mail addresses from example.com and example.org.
+// Words from which names, places and sentences are made up. No list of real people or firms was
+// used; telephone numbers come from the range 555-0100 to 555-0199, mail addresses from example.com
+// and example.org.
 
 import type {Random} from './random.ts';
 
@@ -148,7 +149,10 @@ export function makeFirm(random: Random): string {
   return random.isTrue(0.04) ? `"${name}"` : name;
 }
 
-/** Streets with a second line now and then, whose line break is LF or CRLF: both were seen on the wire. */
+/**
+ * Streets with a second line now and then, whose line break is LF or CRLF: both were seen on the
+ * wire.
+ */
 export function makeStreet(random: Random): string {
   const street = `${random.integer(1, 2400)} ${random.pick(streets)}`;
   if (!random.isTrue(0.15)) return street;
@@ -193,7 +197,10 @@ export function makeRemark(random: Random): string {
   return random.pick(remarks);
 }
 
-/** Cents as the service writes money: `325.0`, `28.03`, `1234.5`; `275.10` where both places are kept. */
+/**
+ * Cents as the service writes money: `325.0`, `28.03`, `1234.5`; `275.10` where both places are
+ * kept.
+ */
 export function writeMoney(cents: number, isPadded = false): string {
   const text = (cents / 100).toFixed(2);
   return isPadded ? text : text.replace(/0$/, '');

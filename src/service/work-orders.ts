@@ -1,5 +1,6 @@
-// Jobs with their charges, hours and notes, and a task of the schedule, as they stand at a moment. What is drawn does not depend
-// on the moment: each part draws from a stream of its own, all that it ever needs.
+// Jobs with their charges, hours and notes, and a task of the schedule, as they stand at a moment.
+// What is drawn does not depend on the moment: each part draws from a stream of its own, all that
+// it ever needs.
 
 import {AccountTime} from './account-time.ts';
 import {makeNote} from './business-clients.ts';

@@ -1,5 +1,6 @@
-// Request bodies are read by fast-xml-parser, on purpose another parser than the client's: a fault of one is not
-// forgiven by the other. Entities are decoded here, because the parser leaves or guesses those it does not know.
+// Request bodies are read by fast-xml-parser, on purpose another parser than the client's: a fault
+// of one is not forgiven by the other. Entities are decoded here, because the parser leaves or
+// guesses those it does not know.
 
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import {z} from 'zod';
@@ -47,10 +48,11 @@ const forbiddenCharacter = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFF
 const MAX_DEPTH_PROBE = 64;
 
 /**
- * Reads the payload of a create or update: one root element named after the resource, a child element per field.
- * The plural names it, too, for that is the root of a shown customer, which a client may send back.
- * Dashed and underscored names mean the same; `nil="true"` is nil; an element with elements inside is an array.
- * What is nested deeper is no value of any field that can be set: it is passed over, as Rails does.
+ * Reads the payload of a create or update: one root element named after the resource, a child
+ * element per field. The plural names it, too, for that is the root of a shown customer, which a
+ * client may send back. Dashed and underscored names mean the same; `nil="true"` is nil; an element
+ * with elements inside is an array. What is nested deeper is no value of any field that can be set:
+ * it is passed over, as Rails does.
  * @param charset - of the request's `Content-Type`; null where it names none
  * @throws {Refusal} 400 for a body that is no such document
  */
@@ -99,7 +101,8 @@ function parse(text: string): z.infer<typeof nodesSchema> {
 }
 
 /**
- * Refuses text that must not reach the parser. CDATA and comments may hold anything, so they do not count.
+ * Refuses text that must not reach the parser. CDATA and comments may hold anything, so they do not
+ * count.
  */
 function refuseBefore(text: string): void {
   if (text.trim() === '') throw malformed('the body is empty');

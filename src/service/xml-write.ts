@@ -27,8 +27,8 @@ interface Frame {
 }
 
 /**
- * The columns of a resource at one depth. Most fields of a record are nil, so a run of nil fields is cut as one piece
- * out of a text in which all of them are.
+ * The columns of a resource at one depth. Most fields of a record are nil, so a run of nil fields
+ * is cut as one piece out of a text in which all of them are.
  */
 interface Columns {
   readonly list: readonly Column[];
@@ -42,7 +42,10 @@ interface Columns {
 
 const HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n';
 
-/** Writes answers as Ruby's Builder does: two blanks of indent, line breaks raw (docs/service.md "Text and white space"). */
+/**
+ * Writes answers as Ruby's Builder does: two blanks of indent, line breaks raw (docs/service.md
+ * "Text and white space").
+ */
 export class XmlWriter {
   readonly #dialect: Dialect;
   readonly #columns = new Map<string, Columns>();
@@ -52,7 +55,8 @@ export class XmlWriter {
   }
 
   /**
-   * A list as UTF-8. Each record becomes bytes by itself: one emoji would make a wide string of the whole page.
+   * A list as UTF-8. Each record becomes bytes by itself: one emoji would make a wide string of the
+   * whole page.
    * @param only - the fields to write, in column order; null for all
    */
   writeList(resource: Resource, nodes: readonly Node[], only: ReadonlySet<string> | null): Buffer {
@@ -70,7 +74,10 @@ export class XmlWriter {
     ]);
   }
 
-  /** One record. A customer's root is plural in the observed dialect: so it was recorded on two accounts. */
+  /**
+   * One record. A customer's root is plural in the observed dialect: so it was recorded on two
+   * accounts.
+   */
   writeRecord(resource: Resource, node: Node, only: ReadonlySet<string> | null): Buffer {
     const isPlural = this.#dialect.name === 'observed' && resource.table === 'customers';
     const element = isPlural ? resource.table : resource.element;
@@ -150,7 +157,10 @@ function arrange(list: readonly Column[]): Columns {
   return {list, places, wholes, nils, starts};
 }
 
-/** Goes by the fields that are there, not by the columns: of 113 fields of a job some 35 are not nil. */
+/**
+ * Goes by the fields that are there, not by the columns: of 113 fields of a job some 35 are not
+ * nil.
+ */
 function writeFields({list, places, wholes, nils, starts}: Columns, node: Node): string {
   const present = [...wholes];
   for (const name in node.fields) {

@@ -13,7 +13,10 @@ import {schedulesSection} from './schedules-section.ts';
 import type {Section} from './section.ts';
 import {writeRulesSection} from './write-rules-section.ts';
 
-/** Every section, in the order of an export and of applying: the accounts come first, for others name them. */
+/**
+ * Every section, in the order of an export and of applying: the accounts come first, for others
+ * name them.
+ */
 export const allSections: readonly Section[] = [
   accountsSection,
   schedulesSection,

@@ -77,7 +77,10 @@ function toSetting(account: string, stream: string, every: string): Omit<Schedul
   };
 }
 
-/** A pass that takes longer than half its interval hardly ends before the next: such a promise is not kept. */
+/**
+ * A pass that takes longer than half its interval hardly ends before the next: such a promise is
+ * not kept.
+ */
 async function findTooOften(db: Queryable, {before, after}: Prospect): Promise<Problem[]> {
   const changed = listChanged<string>({before, after}, 2);
   if (changed.length === 0) return [];

@@ -154,8 +154,9 @@ function findProblems({path, after}: Entry<Hook>, accounts: readonly string[]): 
 }
 
 /**
- * A writer that is misspelt would leave nothing out: its entries would come back as an echo. Where there is no login of an author yet,
- * or no key, as on an empty installation, those of the file are still to come.
+ * A writer that is misspelt would leave nothing out: its entries would come back as an echo. Where
+ * there is no login of an author yet, or no key, as on an empty installation, those of the file are
+ * still to come.
  */
 function findStrangers(
   {path, before, after}: Entry<Hook>,

@@ -1,5 +1,5 @@
-// A section of the file of settings describes itself: its shape, the rows that it stands for, and how they are changed. A
-// new one is a file beside this, and a line in all-sections.ts.
+// A section of the file of settings describes itself: its shape, the rows that it stands for, and
+// how they are changed. A new one is a file beside this, and a line in all-sections.ts.
 
 import type {z} from 'zod';
 import type {Queryable} from '../postgres/database.ts';
@@ -9,7 +9,10 @@ import type {Patch, Path, Tree} from './settings-tree.ts';
 export interface Environment {
   /** The account that the environment names. */
   readonly account: {readonly apiUrl: string; readonly timeZone: string} | null;
-  /** The name of the account whose data are made up: its address and zone are those that `start` gives it. */
+  /**
+   * The name of the account whose data are made up: its address and zone are those that `start`
+   * gives it.
+   */
   readonly demo: string;
 }
 
@@ -56,7 +59,10 @@ export interface Section {
   ) => Tree;
   /** Keys of what sweeps tell: their values count where there is none yet, and are not changed. */
   readonly observed?: readonly string[];
-  /** The values of a tree that mean nothing beside the others: they go, unless the file names them, which is a mistake. */
+  /**
+   * The values of a tree that mean nothing beside the others: they go, unless the file names them,
+   * which is a mistake.
+   */
   readonly listMoot?: (tree: Tree) => Path[];
   /** The problems that only the rows show. */
   readonly check?: (db: Queryable, prospect: Prospect) => Promise<Problem[]>;

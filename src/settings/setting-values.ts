@@ -1,4 +1,5 @@
-// Shapes that several sections share. A message says what is expected; the reader of the file adds where, and what it got.
+// Shapes that several sections share. A message says what is expected; the reader of the file adds
+// where, and what it got.
 
 import {z} from 'zod';
 

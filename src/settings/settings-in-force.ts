@@ -1,4 +1,5 @@
-// The settings that are rows, each with its origin: what `config export` tells, and who or what set it.
+// The settings that are rows, each with its origin: what `config export` tells, and who or what set
+// it.
 
 import {type FileSetting, listFileSettings} from '../accounts/file-settings.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -20,8 +21,8 @@ export interface SettingInForce {
   readonly name: string;
   readonly value: Value;
   /**
-   * `environment` goes before `file` before `default`. `warehouse`: set there, by a verb, by SQL, or by the first start,
-   * since a file was applied or without one.
+   * `environment` goes before `file` before `default`. `warehouse`: set there, by a verb, by SQL,
+   * or by the first start, since a file was applied or without one.
    */
   readonly source: 'environment' | 'file' | 'default' | 'warehouse';
   /** Whether it is that of the default, whatever gave it. */

@@ -1,5 +1,6 @@
-// Settings as nested keys and values: as a file has them, and as rows make them. A file that is applied is a patch of the
-// tree in force, as in RFC 7396: what it does not name stays, and null takes away.
+// Settings as nested keys and values: as a file has them, and as rows make them. A file that is
+// applied is a patch of the tree in force, as in RFC 7396: what it does not name stays, and null
+// takes away.
 
 /** What YAML and JSON can say in one value. */
 export type Value = string | number | boolean | readonly Value[];
@@ -65,8 +66,8 @@ export function toTree(leaves: readonly Leaf[]): Tree {
 }
 
 /**
- * The tree after a patch. A value of null becomes the default where there is one, else it goes; a tree of null goes with
- * all that is in it.
+ * The tree after a patch. A value of null becomes the default where there is one, else it goes; a
+ * tree of null goes with all that is in it.
  */
 export function mergePatch(tree: Tree, patch: Patch, defaults: Tree): Tree {
   const merged: Record<string, Value | Tree> = {...tree};
@@ -97,7 +98,9 @@ export function withoutNulls(patch: Patch): Patch {
   );
 }
 
-/** The values in which two trees differ, in the order of the second, those that are gone at the end. */
+/**
+ * The values in which two trees differ, in the order of the second, those that are gone at the end.
+ */
 export function listDifferences(from: Tree, to: Tree): Difference[] {
   const changed = listLeaves(to).flatMap(({path, value}) => {
     const held = find(from, path);

@@ -1,8 +1,9 @@
 import type {Member} from './member.ts';
 
 /**
- * The certified sweeps of an account that had ended by the moment. Of those that were folded into their day, the first and the last
- * are known: a moment between them counts by the first, so no data look fresher than they were.
+ * The certified sweeps of an account that had ended by the moment. Of those that were folded into
+ * their day, the first and the last are known: a moment between them counts by the first, so no
+ * data look fresher than they were.
  */
 const proofs = `(
                SELECT stream, started_at, ended_at FROM sync.sweeps
@@ -11,7 +12,9 @@ const proofs = `(
                SELECT stream, CASE WHEN last_ended_at <= {now} THEN last_started_at ELSE first_started_at END, first_ended_at FROM sync.sweep_days
                 WHERE account_id = account.account_id AND mode = 'full' AND first_ended_at <= {now})`;
 
-/** The zone, the settings and the freshness of an account: readers have no right to `sync.accounts`. */
+/**
+ * The zone, the settings and the freshness of an account: readers have no right to `sync.accounts`.
+ */
 export const account: Member = {
   name: 'dim_account',
   comment: 'One row for each account: its zone, its settings, and how fresh its data is.',

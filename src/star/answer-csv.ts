@@ -12,7 +12,8 @@ const formula = '^[-=+@\\t\\r]';
 /**
  * Writes the rows of a statement as CSV, as Postgres makes it: no row passes through our code.
  * @returns how many rows
- * @param isForSpreadsheet - with a mark that tells its encoding, and texts that look like a formula after an apostrophe
+ * @param isForSpreadsheet - with a mark that tells its encoding, and texts that look like a formula
+ *   after an apostrophe
  */
 export async function writeCsv(
   client: pg.ClientBase,

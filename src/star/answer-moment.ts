@@ -5,7 +5,8 @@ import {showSecond} from '../core/format.ts';
 /**
  * The moment that a person means: the end of a day of the account, or an instant.
  * @returns null for the present
- * @throws {UsageError} no day and no instant, one before the mirror knew the account, or one to come
+ * @throws {UsageError} no day and no instant, one before the mirror knew the account, or one to
+ *   come
  */
 export async function findMoment(
   client: pg.ClientBase,
@@ -18,7 +19,8 @@ export async function findMoment(
     throw new UsageError(
       `--as-of: expected a day such as 2026-10-31, or an instant with its offset such as 2026-10-31T17:00:00Z, got "${typed}"`,
     );
-  // A day ends a microsecond before the next one begins: its own date is the one that ages are counted to.
+  // A day ends a microsecond before the next one begins: its own date is the one that ages are
+  // counted to.
   const {rows} = await client.query<{
     moment: string;
     knownSince: string | null;
@@ -42,7 +44,10 @@ export async function findMoment(
   return asked.moment;
 }
 
-/** Postgres has neither the year 0 nor the days that JavaScript moves into the next month, such as February 30. */
+/**
+ * Postgres has neither the year 0 nor the days that JavaScript moves into the next month, such as
+ * February 30.
+ */
 function isMoment(typed: string, isDay: boolean): boolean {
   if (!/^(?!0000)\d{4}-\d{2}-\d{2}(?:$|[T ])/.test(typed)) return false;
   const day = typed.slice(0, 10);

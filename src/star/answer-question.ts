@@ -1,4 +1,5 @@
-// A question and its answer, with all that belongs to it: what `ask` draws, and what an assistant is told.
+// A question and its answer, with all that belongs to it: what `ask` draws, and what an assistant
+// is told.
 
 import type pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -30,7 +31,8 @@ export async function beginReading(client: pg.ClientBase): Promise<void> {
 /**
  * Finds out what exactly is asked. The caller has begun to read.
  * @param asOf - a day or an instant, as it was typed
- * @throws {UsageError} a moment that the mirror does not know, or a setting that the answer needs is missing
+ * @throws {UsageError} a moment that the mirror does not know, or a setting that the answer needs
+ *   is missing
  */
 export async function prepareQuestion(
   client: pg.ClientBase,
@@ -46,7 +48,8 @@ export async function prepareQuestion(
   },
 ): Promise<Asked> {
   const moment = await findMoment(client, accountKey, asOf);
-  // Postgres takes the versions of a moment for few, and loops over them: 24 s in place of 0.1 for a business of 480 jobs.
+  // Postgres takes the versions of a moment for few, and loops over them: 24 s in place of 0.1 for
+  // a business of 480 jobs.
   if (moment !== null) await client.query('SET LOCAL enable_nestloop = off');
   await checkSettings(client, question, accountKey);
   return {question, accountKey, moment, isMasked};

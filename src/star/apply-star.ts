@@ -4,9 +4,11 @@ import {nameDependents} from './name-dependents.ts';
 import type {StarMember} from './star-member.ts';
 
 /**
- * Brings the views of the star and their functions of a moment in line with the definitions. A view keeps what others built
- * on it, and their rights, where its columns stay; where they do not, it is made anew. The caller has begun a transaction.
- * @throws {FatalError} a view must be made anew, or a table gets another key, and others stand on it
+ * Brings the views of the star and their functions of a moment in line with the definitions. A view
+ * keeps what others built on it, and their rights, where its columns stay; where they do not, it is
+ * made anew. The caller has begun a transaction.
+ * @throws {FatalError} a view must be made anew, or a table gets another key, and others stand on
+ *   it
  */
 export async function applyStar(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   await client.query('SAVEPOINT star');
@@ -76,8 +78,8 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
 }
 
 /**
- * A table, the query that fills it, and the same for some jobs. A table of other columns is made anew; one of another key or
- * other indexes keeps its rows.
+ * A table, the query that fills it, and the same for some jobs. A table of other columns is made
+ * anew; one of another key or other indexes keeps its rows.
  */
 async function makeKept(
   client: pg.ClientBase,
@@ -134,8 +136,9 @@ function indexName(name: string, columns: readonly string[]): string {
 /** A kept table has other columns than its definition. */
 class OtherShapeError extends Error {}
 
-// Readers have no right to sync.accounts: the account's zone is read as the owner. The others run as their caller, so
-// that the planner sees into them. Into this one it does not, and would expect a thousand accounts.
+// Readers have no right to sync.accounts: the account's zone is read as the owner. The others run
+// as their caller, so that the planner sees into them. Into this one it does not, and would expect
+// a thousand accounts.
 function functionOf(name: string, past: string): string {
   const asOwner = past.includes('sync.')
     ? 'ROWS 10 SECURITY DEFINER SET search_path = pg_catalog, pg_temp'

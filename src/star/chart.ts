@@ -1,5 +1,5 @@
-// Charts as SVG texts, drawn without a browser. Each has a title and a sentence for whoever does not see it; its table stands
-// beside it in the page.
+// Charts as SVG texts, drawn without a browser. Each has a title and a sentence for whoever does
+// not see it; its table stands beside it in the page.
 
 import {BarChart, HeatmapChart, LineChart} from 'echarts/charts';
 import {GridComponent, LegendComponent, VisualMapComponent} from 'echarts/components';
@@ -101,8 +101,9 @@ function heatmapOf({names, series}: Chart): EChartsCoreOption {
 }
 
 /**
- * The same picture without style sheets and style attributes: a page whose policy allows none shows it all the same. A class
- * of the drawing counts up from one picture to the next, and is not needed without them.
+ * The same picture without style sheets and style attributes: a page whose policy allows none shows
+ * it all the same. A class of the drawing counts up from one picture to the next, and is not needed
+ * without them.
  */
 function withoutStyles(svg: string): string {
   return svg

@@ -1,4 +1,6 @@
-/** Something about the business that a person may want to look at: never a failure of the mirror. */
+/**
+ * Something about the business that a person may want to look at: never a failure of the mirror.
+ */
 export interface Finding {
   /** D1 to D6. */
   readonly name: string;

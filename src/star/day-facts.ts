@@ -2,13 +2,16 @@
 
 import {accounts, type Member} from './member.ts';
 
-/** The date from which on a job is open: an estimate from the day on which it was won, or on which work began before that. */
+/**
+ * The date from which on a job is open: an estimate from the day on which it was won, or on which
+ * work began before that.
+ */
 export const openedDate =
   'CASE WHEN job.won_date IS NULL THEN job.booked_date ELSE greatest(job.booked_date, least(job.won_date, job.started_date)) END';
 
 /**
- * The jobs that are or were to be done, each with the days from which on and until which it was open. An estimate that was cancelled
- * before it was won never was to be done.
+ * The jobs that are or were to be done, each with the days from which on and until which it was
+ * open. An estimate that was cancelled before it was won never was to be done.
  */
 export const openSpans = `(
       SELECT job.*, least(${openedDate}, job.closed_date, account.today) AS opened,
@@ -85,8 +88,8 @@ export const backlogDay: Member = {
 };
 
 /**
- * The days on which a technician can work, with their hours: from the day they were hired, or first seen at work, to the last
- * hours of those who are inactive. None where no working hours are set.
+ * The days on which a technician can work, with their hours: from the day they were hired, or first
+ * seen at work, to the last hours of those who are inactive. None where no working hours are set.
  */
 const capacityDays = `(
             SELECT account.account_key, employee.employee_key, day.date,
@@ -170,8 +173,8 @@ export const repeatVisit: Member = {
     ['days_until', 'visit.repeat_booked_date - visit.completed_date', 'Days between the two.'],
     ['is_mature', 'visit.is_mature', 'True once the days in which a job may follow have passed.'],
   ],
-  // Bookings and completions in one order, from the last to the first: a completion has the latest booking passed. Joined to itself,
-  // of a past moment, the fact would be made anew for each job.
+  // Bookings and completions in one order, from the last to the first: a completion has the latest
+  // booking passed. Joined to itself, of a past moment, the fact would be made anew for each job.
   from: `FROM (
       SELECT event.job_key, event.account_key, event.completed_date, event.is_completion, event.is_mature,
              CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next[2] END AS repeat_job_key,

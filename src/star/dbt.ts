@@ -1,4 +1,5 @@
-// The star as sources of dbt: names, descriptions, keys, relations and freshness. No models: the SQL lives in one place.
+// The star as sources of dbt: names, descriptions, keys, relations and freshness. No models: the
+// SQL lives in one place.
 
 import {questions} from './all-questions.ts';
 import type {Member} from './member.ts';

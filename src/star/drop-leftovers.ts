@@ -3,9 +3,10 @@ import {nameDependents} from './name-dependents.ts';
 import type {StarMember} from './star-member.ts';
 
 /**
- * Removes from `mart` what an earlier version made of the star and this one does not: members, and functions that have
- * another signature now. `masked` holds members alone, so that its views name them; everything else in `mart` may be somebody
- * else's, and stays. The caller has applied the source and the star in this transaction.
+ * Removes from `mart` what an earlier version made of the star and this one does not: members, and
+ * functions that have another signature now. `masked` holds members alone, so that its views name
+ * them; everything else in `mart` may be somebody else's, and stays. The caller has applied the
+ * source and the star in this transaction.
  * @throws {FatalError} others stand on what would go
  */
 export async function dropStarLeftovers(
@@ -16,7 +17,8 @@ export async function dropStarLeftovers(
   await drop(client, oldMembers, [star.map(({name}) => name)]);
 }
 
-// A function that was applied now is as old as this transaction; an older one of its name has another signature.
+// A function that was applied now is as old as this transaction; an older one of its name has
+// another signature.
 const oldFunctions = `
   SELECT 'FUNCTION ' || oid::regprocedure AS leftover FROM pg_proc
    WHERE pronamespace = 'mart'::regnamespace AND age(xmin) > 0

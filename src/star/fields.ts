@@ -23,11 +23,14 @@ export interface FieldSweep {
 }
 
 /**
- * Notes fields that a sweep has met, in the caller's transaction and in one statement: unknown ones are listed, known
- * ones were seen just now, a type that is new is added. Events say what that changes:
- * - `new`: unknown so far, of a table and a stream that were swept before: a first discovery is no flood of news;
+ * Notes fields that a sweep has met, in the caller's transaction and in one statement: unknown ones
+ * are listed, known ones were seen just now, a type that is new is added. Events say what that
+ * changes:
+ * - `new`: unknown so far, of a table and a stream that were swept before: a first discovery is no
+ *   flood of news;
  * - `returned`: it had vanished;
- * - `retyped`: a type it never had. The documented dialect names no types, so a `text` among fields without any is not
+ * - `retyped`: a type it never had. The documented dialect names no types, so a `text` among fields
+ *   without any is not
  *   taken for one, and the first types of a table that had none are no news either; nor is the first type of a field
  *   that was always nil.
  */
@@ -110,11 +113,13 @@ const rememberSql = `
    ORDER BY table_name, field, at`;
 
 /**
- * Draws the conclusions of a full sweep that has read its list to the end, in the transaction that ends it.
+ * Draws the conclusions of a full sweep that has read its list to the end, in the transaction that
+ * ends it.
  *
- * Fields that no record bears any more have `vanished`, but only where every record was parsed: a record
- * skipped by its bytes still bears its fields unseen. A table without a record in the sweep tells nothing of
- * its fields. The time of the last sighting counts, not its sweep: a window may run meanwhile.
+ * Fields that no record bears any more have `vanished`, but only where every record was parsed: a
+ * record skipped by its bytes still bears its fields unseen. A table without a record in the sweep
+ * tells nothing of its fields. The time of the last sighting counts, not its sweep: a window may
+ * run meanwhile.
  *
  * The filled shares are counted anew, over the live rows, where rows were written.
  * @param ended.parsedAll - every record of the sweep was parsed, in whichever process

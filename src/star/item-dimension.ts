@@ -21,8 +21,8 @@ export const item: Member = {
       'What stands before the colon of its name; null where it has none.',
     ],
   ],
-  // The latest line is looked up by its key: joined, Postgres expects one item of a warehouse, and reckons what is asked of items
-  // once for each.
+  // The latest line is looked up by its key: joined, Postgres expects one item of a warehouse, and
+  // reckons what is asked of items once for each.
   from: `FROM (
       SELECT latest.account_id || ':' || coalesce(latest.item_id::text, 'none') AS item_key, latest.account_id, latest.item_id,
              (SELECT charge.description FROM {job_charges} AS charge WHERE charge.account_id = latest.account_id AND charge.id = latest.id) AS description

@@ -169,8 +169,8 @@ const statedJobs = `(
     ) AS job`;
 
 /**
- * The fact that all others hang on. Its customer is found by internal key: the service no longer sends the number of a
- * customer that is gone.
+ * The fact that all others hang on. Its customer is found by internal key: the service no longer
+ * sends the number of a customer that is gone.
  */
 export const job: Member = {
   name: 'fct_job',

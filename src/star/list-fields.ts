@@ -1,4 +1,5 @@
-// Reads the fields that were ever seen, and names them; a name makes a column of the view of their table in mart.
+// Reads the fields that were ever seen, and names them; a name makes a column of the view of their
+// table in mart.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -20,7 +21,9 @@ const columns = [
   'promoted_as',
 ] as const;
 
-/** A field that was ever seen: a row of sync.fields, whose definition says what each column means. */
+/**
+ * A field that was ever seen: a row of sync.fields, whose definition says what each column means.
+ */
 export type Field = ReadRow<typeof fields.$inferSelect, (typeof columns)[number]>;
 
 const eventColumns = [
@@ -82,7 +85,10 @@ export async function listPromoted(
   return new Map(rows.map(({field, name}) => [field, name]));
 }
 
-/** What changed in the fields of some accounts in the last days, the latest first. @param field - null: any */
+/**
+ * What changed in the fields of some accounts in the last days, the latest first. @param field -
+ * null: any
+ */
 export async function listFieldEvents(
   db: Queryable,
   asked: {
@@ -106,7 +112,10 @@ export async function listFieldEvents(
 /** Rows among which examples are looked for: those of the highest numbers. */
 const exampleRows = 500;
 
-/** Up to three values of a field, of rows that came of late. @param column - null where it is kept in `extra` */
+/**
+ * Up to three values of a field, of rows that came of late. @param column - null where it is kept
+ * in `extra`
+ */
 export async function readExamples(
   db: Queryable,
   table: MirrorTable,

@@ -1,5 +1,5 @@
-// The tables of the star that are no view of something else: the calendar, and what people are asked once because the service
-// does not know it. Every figure works without.
+// The tables of the star that are no view of something else: the calendar, and what people are
+// asked once because the service does not know it. Every figure works without.
 
 import {sql} from 'drizzle-orm';
 import {

@@ -2,7 +2,9 @@
 
 import {joinAccount, localDate, type Member} from './member.ts';
 
-/** The versions of each job that the service has numbered, in order, with the state that each shows. */
+/**
+ * The versions of each job that the service has numbered, in order, with the state that each shows.
+ */
 const versions = `(
       SELECT held.row_id, held.account_id, held.valid_from, held._deleted_at, held.scheduled_on, held.total, held.balance_remaining,
              held.invoice_paid_on, held.completed_on, held.canceled_on, held.won_date, held.lost_date, held.started_on, held.updated_at,

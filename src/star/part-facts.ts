@@ -6,7 +6,10 @@ function joinJob(alias: string): string {
   return `JOIN {jobs} AS job ON job.account_id = ${alias}.account_id AND job.job_number = ${alias}.job_number AND ${liveRow('job', 'job_number')}`;
 }
 
-/** The condition that an assignment, which has no number, is one at the service and not only wanted here. */
+/**
+ * The condition that an assignment, which has no number, is one at the service and not only wanted
+ * here.
+ */
 export function isAssignment(alias: string): string {
   return `${alias}._deleted_at IS NULL AND NOT (${alias}._pending IS TRUE AND num_nonnulls(${alias}._sweep_id, ${alias}._change_id) = 0)`;
 }
@@ -79,8 +82,8 @@ export const timeEntry: Member = {
 };
 
 /**
- * The share of one place: the amount up to it less the amount before it, by running sums, so that the shares add up to the cent. Before
- * the first place is nothing, which need not be divided.
+ * The share of one place: the amount up to it less the amount before it, by running sums, so that
+ * the shares add up to the cent. Before the first place is nothing, which need not be divided.
  */
 const shareOf = (amount: string, digits: number) => {
   const upTo = (place: string) => `round(${amount} * ${place} / shared.technicians, ${digits})`;

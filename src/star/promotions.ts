@@ -35,8 +35,8 @@ export async function listSeenFields(db: Queryable): Promise<Map<string, string[
 }
 
 /**
- * Promotes a field. One that no sweep has seen yet is listed with the types given, so that its column has the right type
- * from the start.
+ * Promotes a field. One that no sweep has seen yet is listed with the types given, so that its
+ * column has the right type from the start.
  * @param stream - the stream in whose records the field comes
  * @throws {UsageError} the name cannot be a column's, or a view of somebody's stands in the way
  */
@@ -54,7 +54,8 @@ export async function promoteField(
 }
 
 /**
- * Takes the column of a field away; its values stay in `extra`. A field that no sweep has seen is no longer listed.
+ * Takes the column of a field away; its values stay in `extra`. A field that no sweep has seen is
+ * no longer listed.
  * @throws {UsageError} a view of somebody's stands on the column
  */
 export async function demoteField(
@@ -73,7 +74,10 @@ export async function demoteField(
   );
 }
 
-/** SQLSTATE of the refusals of sync.check_promotion and sync.build_mart_view: their words are for a person. */
+/**
+ * SQLSTATE of the refusals of sync.check_promotion and sync.build_mart_view: their words are for a
+ * person.
+ */
 const refusals: ReadonlySet<string | undefined> = new Set([
   '42701',
   '42602',

@@ -1,8 +1,8 @@
 import {accounts, type Member, type MemberColumn} from './member.ts';
 
 /**
- * A question of an owner, a dispatcher or a bookkeeper, and its answer: a view of the schema `mart` like those of the star, with
- * a form as of any moment.
+ * A question of an owner, a dispatcher or a bookkeeper, and its answer: a view of the schema `mart`
+ * like those of the star, with a form as of any moment.
  */
 export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersions'> {
   readonly name: `ask_${string}`;
@@ -37,8 +37,8 @@ export function ofAccount(alias: string): string {
 }
 
 /**
- * Days of employees between two dates of their account. The dates are known before the days are reckoned, which a join would
- * not let Postgres see.
+ * Days of employees between two dates of their account. The dates are known before the days are
+ * reckoned, which a join would not let Postgres see.
  */
 export function daysOfAccounts(from: string, to: string): string {
   return `(SELECT part.* FROM ${accounts}
@@ -48,7 +48,8 @@ export function daysOfAccounts(from: string, to: string): string {
 
 /**
  * Columns of an answer that stand in its subquery under their own names.
- * @param special - which are money: told with two decimals at least, and all that they have; and of a column that may name a
+ * @param special - which are money: told with two decimals at least, and all that they have; and of
+ *   a column that may name a
  *   person the key that stands for it
  */
 export function told(

@@ -19,8 +19,8 @@ interface Wanted {
 }
 
 /**
- * Answers some questions of one account in one look at the warehouse. One that needs a setting is told as missing, and holds up
- * no other.
+ * Answers some questions of one account in one look at the warehouse. One that needs a setting is
+ * told as missing, and holds up no other.
  * @throws {UsageError} a moment that the mirror does not know
  */
 export async function readAnswers(

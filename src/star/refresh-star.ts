@@ -4,9 +4,14 @@ import {hasSharedSessions} from '../postgres/shared-sessions.ts';
 
 /** Edits are written into the star so long after they were made: together, and not one by one. */
 const settleSeconds = 5;
-/** The tables of the parts of jobs: to fill them takes about as long as to fill that of the jobs. */
+/**
+ * The tables of the parts of jobs: to fill them takes about as long as to fill that of the jobs.
+ */
 const parts = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
-/** One snapshot for what is read. A commit waits for no disk: a crash that undoes it brings the notes back too. */
+/**
+ * One snapshot for what is read. A commit waits for no disk: a crash that undoes it brings the
+ * notes back too.
+ */
 const begin =
   'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = 0; SET LOCAL synchronous_commit = off';
 
@@ -15,19 +20,21 @@ const begin =
  * @returns how many jobs were written
  */
 export async function refreshStar(pool: pg.Pool): Promise<number> {
-  // After a first load, when nothing is known of the tables, the queries of the refresh would take several times as long as the load.
+  // After a first load, when nothing is known of the tables, the queries of the refresh would take
+  // several times as long as the load.
   await pool.query('SELECT sync.gather_statistics() WHERE EXISTS (SELECT FROM sync.stale_jobs)');
   return await inTransaction(pool, async (client) => {
-    // The snapshot is taken after the lock, so that it has what the refresh before has written, and the notes that are taken
-    // are those of the rows that are read.
+    // The snapshot is taken after the lock, so that it has what the refresh before has written, and
+    // the notes that are taken are those of the rows that are read.
     await client.query(`${begin}; LOCK TABLE sync.stale_jobs IN SHARE UPDATE EXCLUSIVE MODE`);
     const snapshot = hasRoom(pool) ? await snapshotOfEmpty(client) : null;
     const filled = snapshot === null ? null : fillParts(pool, snapshot);
     const refreshed = client.query<{written: string}>('SELECT sync.refresh_star($1) AS written', [
       snapshot === null ? [] : parts,
     ]);
-    // The other session is waited for even where this one fails: the next refresh is not to meet it. Its parts are there before
-    // the notes are gone, so that all is filled again where only one of the two failed.
+    // The other session is waited for even where this one fails: the next refresh is not to meet
+    // it. Its parts are there before the notes are gone, so that all is filled again where only one
+    // of the two failed.
     const both = [refreshed, filled] as const;
     await Promise.allSettled(both);
     const [{rows}] = await Promise.all(both);
@@ -36,15 +43,18 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
 }
 
 /**
- * A refresh that waited for a second connection might wait for another one that waits for its lock. A pooler in between does
- * not say whether it has a session left.
+ * A refresh that waited for a second connection might wait for another one that waits for its lock.
+ * A pooler in between does not say whether it has a session left.
  */
 function hasRoom(pool: pg.Pool): boolean {
   if (hasSharedSessions(pool)) return false;
   return pool.waitingCount === 0 && (pool.idleCount > 0 || pool.totalCount < pool.options.max);
 }
 
-/** The snapshot of a transaction that finds jobs noted and the star empty, for a session beside it; null where it is not so. */
+/**
+ * The snapshot of a transaction that finds jobs noted and the star empty, for a session beside it;
+ * null where it is not so.
+ */
 async function snapshotOfEmpty(client: pg.PoolClient): Promise<string | null> {
   const {rows} = await client.query<{snapshot: string}>(
     `SELECT pg_export_snapshot() AS snapshot

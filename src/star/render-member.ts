@@ -36,7 +36,10 @@ const someJobs: Time = {
   },
 };
 
-/** A member in SQL, as the present and as of any moment: one definition, so that both always say the same. */
+/**
+ * A member in SQL, as the present and as of any moment: one definition, so that both always say the
+ * same.
+ */
 export function renderMember(member: Member): StarMember {
   const {name, comment, columns, isOfVersions} = member;
   return {
@@ -51,8 +54,9 @@ export function renderMember(member: Member): StarMember {
 }
 
 /**
- * A member for an assistant: the rows of the account that its transaction is bound to, and the row that stands for what is missing,
- * which has no account. The names of people where they were asked for.
+ * A member for an assistant: the rows of the account that its transaction is bound to, and the row
+ * that stands for what is missing, which has no account. The names of people where they were asked
+ * for.
  */
 function renderMasked({name, columns, missing}: Member): string {
   const list = columns.map(shownColumn).join(', ');

@@ -1,4 +1,5 @@
-// The owner's figures, week by week, and in words what of the last week is unlike the weeks before it.
+// The owner's figures, week by week, and in words what of the last week is unlike the weeks before
+// it.
 
 import type pg from 'pg';
 import {show} from './report-values.ts';
@@ -48,7 +49,10 @@ export async function readFigures(
   }));
 }
 
-/** A figure of the last week, of the week before it, and of the same week a year ago; null where there is none. */
+/**
+ * A figure of the last week, of the week before it, and of the same week a year ago; null where
+ * there is none.
+ */
 export function compare({
   weeks,
 }: Figure): Readonly<Record<'now' | 'before' | 'yearAgo', string | null>> {
@@ -61,7 +65,10 @@ const usualWeeks = 26;
 /** Standard deviations that a usual week is off the mean at most. */
 const usualDeviations = 2;
 
-/** Between what a figure lay in the weeks before its last one; null where there are too few, or all are equal. */
+/**
+ * Between what a figure lay in the weeks before its last one; null where there are too few, or all
+ * are equal.
+ */
 export function usualOf({weeks}: Figure): {readonly least: number; readonly most: number} | null {
   const past = weeks.slice(-1 - usualWeeks, -1).map(({value}) => Number(value));
   if (past.length < usualWeeks) return null;

@@ -1,5 +1,6 @@
-// What an earlier report told differently: each report that is delivered keeps its figures in mart.reported, and the next one says what
-// of them is restated, with the jobs behind it. To look at a report keeps nothing.
+// What an earlier report told differently: each report that is delivered keeps its figures in
+// mart.reported, and the next one says what of them is restated, with the jobs behind it. To look
+// at a report keeps nothing.
 
 import type pg from 'pg';
 import type {Figure, Metric} from './report-figures.ts';
@@ -68,7 +69,10 @@ async function readJobs(
   return rows;
 }
 
-/** Keeps every figure of a report that is delivered. An edit under way at that moment counts as of when it began. */
+/**
+ * Keeps every figure of a report that is delivered. An edit under way at that moment counts as of
+ * when it began.
+ */
 export async function keepReported(
   client: pg.ClientBase,
   accountKey: string,

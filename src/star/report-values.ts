@@ -1,4 +1,7 @@
-/** 1234567.5 becomes 1,234,567.50: no digit is lost, and what has a fraction has two places at least. */
+/**
+ * 1234567.5 becomes 1,234,567.50: no digit is lost, and what has a fraction has two places at
+ * least.
+ */
 export function show(number: string | null): string {
   if (number === null) return '';
   const [whole = '', fraction] = number.split('.');

@@ -13,7 +13,10 @@ const wholeWeeks = `(
           FROM ${accounts}
           JOIN mart.dim_date AS day ON day.weekday = 1 AND day.date >= ${mondayOf('account.today')} - 7 * 78 AND day.date < ${mondayOf('account.today')})`;
 
-/** By how much what is owed for more than 60 days rose and fell, each by the week; what came before the first week stands in it. */
+/**
+ * By how much what is owed for more than 60 days rose and fell, each by the week; what came before
+ * the first week stands in it.
+ */
 const owedSteps = `(
         SELECT job.account_key, greatest(${mondayOf('step.date')}, ${mondayOf('account.today')} - 7 * 78) AS week, step.amount
           FROM {mart.fct_job} AS job ${ofAccount('job')}

@@ -8,7 +8,9 @@ export interface TieOut {
   readonly sql: string;
 }
 
-/** A sum over the live rows of a warehouse table, and the same over its fact, account by account. */
+/**
+ * A sum over the live rows of a warehouse table, and the same over its fact, account by account.
+ */
 function sameSums(warehouse: string, sums: string, fact: string, factSums: string): string {
   return `SELECT * FROM (SELECT account_id AS account_key, ${sums} FROM ${warehouse} GROUP BY account_id) AS mirrored
     FULL JOIN (SELECT account_key, ${factSums} FROM ${fact} GROUP BY account_key) AS told USING (account_key)
@@ -48,7 +50,10 @@ const otherNames: Readonly<Record<string, string>> = {
   repeat_job_key: 'job_key',
 };
 
-/** Facts of versions tell of jobs that are gone, which have no row in `fct_job`; so does a parent that is a fact of the same row. */
+/**
+ * Facts of versions tell of jobs that are gone, which have no row in `fct_job`; so does a parent
+ * that is a fact of the same row.
+ */
 const noKeyWithoutRow = members
   .flatMap(({name, columns, isOfVersions}) =>
     columns.flatMap(([column]) => {

@@ -15,7 +15,10 @@ const style = `
   figure { margin: 0; break-inside: avoid; } svg { width: 100%; height: auto; } .quiet { opacity: .75; }
   @media print { details { display: none; } body { margin: 0; max-width: none; } }`;
 
-/** @param warning - stands on top, where the data is too old for a report and somebody asked for it all the same */
+/**
+ * @param warning - stands on top, where the data is too old for a report and somebody asked for it
+ * all the same
+ */
 export function drawPage(report: Report, warning: string | null): string {
   const {account, from, to, moves, pictures, lists, unseen} = report;
   const title = escapeXml(`${account}, week of ${from}`);

@@ -25,8 +25,8 @@ export function findStream(name: string): Stream {
 }
 
 /**
- * The tables whose rows name records of a stream by their number, and come with other records: witnesses of what a list
- * leaves out. None where numbers are not the account's own.
+ * The tables whose rows name records of a stream by their number, and come with other records:
+ * witnesses of what a list leaves out. None where numbers are not the account's own.
  */
 export function tablesThatName({
   table,

@@ -10,8 +10,8 @@ const addressOf = (where: 'service' | 'billing') =>
 const serviceAddress = {group: 'service address'};
 const billingAddress = {group: 'billing address'};
 
-// No column: the 40 custom fields, and those that only QuickBooks understands (list ids, edit sequences, full
-// names of its references). They are in `extra`. See docs/service.md "Fields".
+// No column: the 40 custom fields, and those that only QuickBooks understands (list ids, edit
+// sequences, full names of its references). They are in `extra`. See docs/service.md "Fields".
 const table = mirrorTable('customers', {
   comment:
     'Customers of the account: people and companies that jobs are done for, sub-customers among them.',

@@ -5,8 +5,8 @@ import type {Writes} from './writes.ts';
 // Written by sync.set_employee_login alone.
 const login = {group: 'login', onCreate: false, onUpdate: false} as const;
 
-// The service hands out password hashes and tokens with its employees: those are dropped by name (secrets.ts).
-// Custom fields and QuickBooks ids are in `extra`. See docs/service.md "Fields".
+// The service hands out password hashes and tokens with its employees: those are dropped by name
+// (secrets.ts). Custom fields and QuickBooks ids are in `extra`. See docs/service.md "Fields".
 const table = mirrorTable('employees', {
   comment: 'Employees of the account; one is made inactive, never deleted.',
   key: ['employee_number'],
@@ -93,7 +93,10 @@ export const employees: Stream = {
   windows: {},
 };
 
-/** The login goes by sync.set_employee_login alone, which seals the password. @see docs/service.md "Fields that may be written" */
+/**
+ * The login goes by sync.set_employee_login alone, which seals the password. @see docs/service.md
+ * "Fields that may be written"
+ */
 export const employeeWrites: Writes = {
   table,
   resource: 'employee',

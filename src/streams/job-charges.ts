@@ -3,7 +3,9 @@ import type {Writes} from './writes.ts';
 
 const once = {onUpdate: false} as const;
 
-/** The charges of a job. QuickBooks line ids and the item are in `extra` (docs/service.md "Fields"). */
+/**
+ * The charges of a job. QuickBooks line ids and the item are in `extra` (docs/service.md "Fields").
+ */
 export const jobCharges = mirrorTable('job_charges', {
   comment: 'Lines of a job: what is charged, how much of it, at which price.',
   key: ['id'],

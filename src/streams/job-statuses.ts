@@ -1,6 +1,9 @@
 import {mirrorTable} from './mirror-table.ts';
 
-/** Statuses of the account's own making, as jobs embed them. No recording shows one (docs/service.md "Fields"). */
+/**
+ * Statuses of the account's own making, as jobs embed them. No recording shows one (docs/service.md
+ * "Fields").
+ */
 export const jobStatuses = mirrorTable('job_statuses', {
   comment: 'Statuses that the account defined for its jobs, beside the built-in ones.',
   key: ['id'],

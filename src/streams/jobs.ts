@@ -11,8 +11,8 @@ import {timeEntries} from './time-entries.ts';
 import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
 
-// No column: the 40 custom fields, and those that only QuickBooks understands (transaction ids, edit
-// sequences, names of its references). They are in `extra`. See docs/service.md "Fields".
+// No column: the 40 custom fields, and those that only QuickBooks understands (transaction ids,
+// edit sequences, names of its references). They are in `extra`. See docs/service.md "Fields".
 const table = mirrorTable('jobs', {
   comment: 'Jobs: work for a customer, planned, under way or done, with its money.',
   key: ['job_number'],

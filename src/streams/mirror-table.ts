@@ -18,7 +18,10 @@ export interface Column {
   readonly comment: string;
 }
 
-/** The terms on which a field is written back. By default: any value, by create and update, by itself. */
+/**
+ * The terms on which a field is written back. By default: any value, by create and update, by
+ * itself.
+ */
 export interface WriteTerms {
   readonly onCreate?: false;
   readonly onUpdate?: false;
@@ -35,7 +38,10 @@ export const changeOperations = ['create', 'update', 'delete'] as const;
 
 export type ChangeOperation = (typeof changeOperations)[number];
 
-/** How a field's value is written: as the type of its column says; without a column, as ids or sealed. */
+/**
+ * How a field's value is written: as the type of its column says; without a column, as ids or
+ * sealed.
+ */
 export type WriteKind = 'text' | 'integer' | 'decimal' | 'boolean' | 'instant' | 'ids' | 'secret';
 
 /** A field of a table that can be written back, with its terms in full. */
@@ -70,7 +76,10 @@ export interface Definition {
   /** The columns that one row is known by within an account. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
-  /** Columns that rows are looked up by, beside the key: a child's parent above all. The account always leads. */
+  /**
+   * Columns that rows are looked up by, beside the key: a child's parent above all. The account
+   * always leads.
+   */
   readonly indexes?: readonly (readonly string[])[];
   /** Left out: its rows are found by their numbers and keys alone. */
   readonly searched?: Searched;
@@ -119,9 +128,10 @@ export interface OwnedTable {
 }
 
 /**
- * Declares one warehouse table. Key columns may be null: a row authored here has no number until the service gives
- * it one, and nulls are distinct in its unique constraint.
- * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a key that is
+ * Declares one warehouse table. Key columns may be null: a row authored here has no number until
+ * the service gives it one, and nulls are distinct in its unique constraint.
+ * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a
+ *   key that is
  *   no whole number, a name used twice, a writable column of a type that no request can hold
  */
 export function mirrorTable(name: string, definition: Definition): MirrorTable {

@@ -3,7 +3,10 @@ import {describe, type Reading, refusal} from './record-refusal.ts';
 import {isSecret} from './secret-values.ts';
 import {expectedOf, isStorable} from './values.ts';
 
-/** How the elements inside one element are written; the same for all elements with the same list of names. */
+/**
+ * How the elements inside one element are written; the same for all elements with the same list of
+ * names.
+ */
 interface NestedLayout {
   /** Positions in the order sent, secrets left out. */
   readonly sent: readonly number[];
@@ -18,9 +21,10 @@ interface NestedLayout {
 const layouts = new WeakMap<readonly string[], NestedLayout>();
 
 /**
- * An element with others inside as JSON text, keys sorted, secrets dropped, nil and empty elements left out; null when
- * nothing is left. An array where the service said so, or where the names say so: the documented dialect only has names.
- * Leaves stay texts: whether `5` is a number differs between the dialects, and between two rows (docs/service.md "Types and nil").
+ * An element with others inside as JSON text, keys sorted, secrets dropped, nil and empty elements
+ * left out; null when nothing is left. An array where the service said so, or where the names say
+ * so: the documented dialect only has names. Leaves stay texts: whether `5` is a number differs
+ * between the dialects, and between two rows (docs/service.md "Types and nil").
  * @param name - the element's own, underscored
  * @throws {RecordError} a name twice beside others, a text that Postgres does not keep
  */

@@ -1,7 +1,8 @@
 import {type Column, mirrorTable} from './mirror-table.ts';
 import type {Writes} from './writes.ts';
 
-// One resource at the service, two tables here: a note of a customer and one of a job differ in their parent.
+// One resource at the service, two tables here: a note of a customer and one of a job differ in
+// their parent.
 const columns: readonly Column[] = [
   {name: 'note', type: 'text', writable: {isRequired: true}, comment: 'Text of the note.'},
   {

@@ -1,5 +1,5 @@
-// Values that are hidden from those who are not to see personal data. A text may name anybody: all texts are hidden but for
-// those that have a few values only, and every field without a column.
+// Values that are hidden from those who are not to see personal data. A text may name anybody: all
+// texts are hidden but for those that have a few values only, and every field without a column.
 
 import {allTables} from './all-tables.ts';
 import {mayName} from './personal-columns.ts';

@@ -1,11 +1,12 @@
 import {daysInMonth} from '../api/iso-instant.ts';
 
-// A hundred instants come with every job and its children, and each is looked at twice: as a value to take and as a
-// meaning to hash. Date.parse costs 0.3 µs and takes 30 February; this costs a tenth and does not.
+// A hundred instants come with every job and its children, and each is looked at twice: as a value
+// to take and as a meaning to hash. Date.parse costs 0.3 µs and takes 30 February; this costs a
+// tenth and does not.
 
 /**
- * Seconds since 1970 of an instant in the very shape of the wire, `2031-01-04T09:00:00-05:00`; NaN for any other
- * text, and for a day or a time of day that does not exist.
+ * Seconds since 1970 of an instant in the very shape of the wire, `2031-01-04T09:00:00-05:00`; NaN
+ * for any other text, and for a day or a time of day that does not exist.
  * @see docs/service.md "Times"
  */
 export function epochSeconds(text: string): number {

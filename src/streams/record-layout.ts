@@ -17,7 +17,10 @@ export function layoutOf(part: Part, names: readonly string[], reading: Reading)
   return layout;
 }
 
-/** The value at a layout's position; undefined for -1, which is no index to ask an array for: that is slow. */
+/**
+ * The value at a layout's position; undefined for -1, which is no index to ask an array for: that
+ * is slow.
+ */
 export function elementAt(record: Element, position: number | undefined): Value | undefined {
   return position === undefined || position === -1 ? undefined : record.values[position];
 }

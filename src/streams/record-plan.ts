@@ -2,10 +2,12 @@ import type {Column, MirrorTable} from './mirror-table.ts';
 import {makeShape} from './record-shape.ts';
 import type {Child, Stream} from './stream.ts';
 
-// A stream's definition with everything looked up that does not depend on a record: 30,000 records of 100 fields
-// leave no time to look it up again.
+// A stream's definition with everything looked up that does not depend on a record: 30,000 records
+// of 100 fields leave no time to look it up again.
 
-/** The places of a table's values in a record with one certain list of names; -1 for missing ones. */
+/**
+ * The places of a table's values in a record with one certain list of names; -1 for missing ones.
+ */
 export interface Layout {
   /** For each column. */
   readonly columns: readonly number[];
@@ -26,9 +28,15 @@ export interface Part {
   /** The column that a field goes to. */
   readonly columnOf: ReadonlyMap<string, number>;
   readonly keyColumns: readonly number[];
-  /** For each column the place of its value among those that the surroundings give; -1 where they give none. */
+  /**
+   * For each column the place of its value among those that the surroundings give; -1 where they
+   * give none.
+   */
   readonly givenAt: readonly number[];
-  /** Elements that are looked up by name, in this order: children first, then those that columns are derived from. */
+  /**
+   * Elements that are looked up by name, in this order: children first, then those that columns are
+   * derived from.
+   */
   readonly elements: readonly string[];
   /** Fields that go neither to a column nor to `extra`. */
   readonly skipped: ReadonlySet<string>;

@@ -10,19 +10,26 @@ import type {Row} from './row.ts';
 import type {Stream} from './stream.ts';
 import {NUMBER, readRow} from './table-row.ts';
 
-/** The rows that one record makes: its own, and those of the records embedded in it. Plain data: it crosses threads. */
+/**
+ * The rows that one record makes: its own, and those of the records embedded in it. Plain data: it
+ * crosses threads.
+ */
 export interface RowSet {
   /** The record's number, as paths know it. */
   readonly number: string;
   readonly row: Row;
-  /** One entry for each element of children in the record: an element that was not sent proves nothing. */
+  /**
+   * One entry for each element of children in the record: an element that was not sent proves
+   * nothing.
+   */
   readonly children: readonly {readonly element: string; readonly rows: readonly Row[]}[];
 }
 
 /**
  * The rows of one record. The same record makes the same rows in either dialect; secrets make none.
  * @param options.timeZone - the account's IANA zone, for times that name no offset
- * @throws {RecordError} the record cannot be taken: no number, a field twice, a value that its column refuses, a
+ * @throws {RecordError} the record cannot be taken: no number, a field twice, a value that its
+ *   column refuses, a
  *   child without its key or with a parent of its own
  * @see docs/service.md "Envelopes"; docs/service.md "Fields"
  */
@@ -55,9 +62,9 @@ export function readRows(
 }
 
 /**
- * Fingerprint of the rows that the stream makes of its records, as int4, the same in every run. It changes
- * when a field gets a column, a type changes, a child comes in, or another zone gives times their offset:
- * records that were read under another shape must be read again.
+ * Fingerprint of the rows that the stream makes of its records, as int4, the same in every run. It
+ * changes when a field gets a column, a type changes, a child comes in, or another zone gives times
+ * their offset: records that were read under another shape must be read again.
  */
 export function shapeOf(stream: Stream, timeZone: string): number {
   return crc32(timeZone, planOf(stream).shape >>> 0) | 0;
@@ -79,7 +86,10 @@ function readDerived({children, derivedFields}: Plan, record: Element, layout: L
   });
 }
 
-/** As `readChildren`; but unreadable children that other records bring in full do not spoil this record. */
+/**
+ * As `readChildren`; but unreadable children that other records bring in full do not spoil this
+ * record.
+ */
 function readKin(...args: Parameters<typeof readChildren>): Row[] | null {
   const [plan, , {reading}] = args;
   if (plan.child.isOfStream !== true) return readChildren(...args);

@@ -2,10 +2,16 @@ import {hash} from 'node:crypto';
 import type {MirrorTable} from './mirror-table.ts';
 import type {Child, Stream} from './stream.ts';
 
-/** Counts up when the same definition makes other rows than before: a rule of reading changed, not a field. */
+/**
+ * Counts up when the same definition makes other rows than before: a rule of reading changed, not a
+ * field.
+ */
 const RULES = 1;
 
-/** Fingerprint of a stream's definition and of the rules it is read by, as int4; comments do not matter. */
+/**
+ * Fingerprint of a stream's definition and of the rules it is read by, as int4; comments do not
+ * matter.
+ */
 export function makeShape(stream: Stream): number {
   const {name, key, table, children, ignored, derived} = stream;
   const definition = [

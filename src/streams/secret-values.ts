@@ -1,5 +1,6 @@
-// The service hands out credentials on reads: a customer's portal token, an employee's password hashes. A warehouse
-// that keeps every field would become a store of them, so they are known by name and dropped before anything is kept.
+// The service hands out credentials on reads: a customer's portal token, an employee's password
+// hashes. A warehouse that keeps every field would become a store of them, so they are known by
+// name and dropped before anything is kept.
 
 const SECRET = /pass|token|secret|salt|digest|api[-_. ]?key|stripe[-_]customer[-_]id/i;
 const MASK = '[secret]';
@@ -19,7 +20,8 @@ interface Tag {
 }
 
 /**
- * True for the name of an element that holds a credential, or may: better a field lost than one leaked.
+ * True for the name of an element that holds a credential, or may: better a field lost than one
+ * leaked.
  * @param name - dashed or underscored
  * @see docs/service.md "Fields"
  */
@@ -28,13 +30,13 @@ export function isSecret(name: string): boolean {
 }
 
 /**
- * The same XML with `[secret]` in place of the contents of secret elements and attributes; they are known by
- * name. Takes both dialects, and XML that is broken, cut or mismatched: it may then hide more than the
- * secret, never less.
+ * The same XML with `[secret]` in place of the contents of secret elements and attributes; they are
+ * known by name. Takes both dialects, and XML that is broken, cut or mismatched: it may then hide
+ * more than the secret, never less.
  */
 export function redactXml(xml: string): string {
-  // No parser, for the XML may be broken in any way: from `<` to `<`, believing nothing it need not. Where the end of a
-  // secret cannot be found, the rest of the text counts as secret.
+  // No parser, for the XML may be broken in any way: from `<` to `<`, believing nothing it need
+  // not. Where the end of a secret cannot be found, the rest of the text counts as secret.
   let redacted = '';
   let at = 0;
   while (at < xml.length) {
@@ -64,7 +66,9 @@ function redactTag(text: string, tag: Tag): string {
   });
 }
 
-/** The place where a secret element's own closing tag begins; the end of the text where it has none. */
+/**
+ * The place where a secret element's own closing tag begins; the end of the text where it has none.
+ */
 function endOfSecret(xml: string, from: number, name: string): number {
   let depth = 1;
   let at = from;
@@ -78,7 +82,10 @@ function endOfSecret(xml: string, from: number, name: string): number {
   return xml.length;
 }
 
-/** The place behind the comments and CDATA sections before the next tag: a seeming tag in them is none. */
+/**
+ * The place behind the comments and CDATA sections before the next tag: a seeming tag in them is
+ * none.
+ */
 function skipOpaque(xml: string, from: number): number {
   let at = from;
   for (;;) {
@@ -107,7 +114,8 @@ function readTag(xml: string, start: number): Tag {
 }
 
 /**
- * The place behind the `>` that ends a tag, quoted ones skipped; without one, the next `<`: no tag holds it.
+ * The place behind the `>` that ends a tag, quoted ones skipped; without one, the next `<`: no tag
+ * holds it.
  */
 function endOfTag(xml: string, start: number): {end: number; isWhole: boolean} {
   let quote = '';

@@ -20,13 +20,18 @@ export interface Stream {
   readonly isPaged: boolean;
   /** Whether the list can be asked for single fields, by `only`. */
   readonly takesOnly: boolean;
-  /** True where the account counts its records from 1; false where all accounts share one sequence. */
+  /**
+   * True where the account counts its records from 1; false where all accounts share one sequence.
+   */
   readonly isCountedPerAccount: boolean;
   /** False where a record may leave its list, but never goes. */
   readonly isDeletable: boolean;
   /** Related data to ask for with every record. */
   readonly include: readonly string[];
-  /** The shortest list, with its filter, that holds a record of a customer's number; null where lists embed no more than shows. */
+  /**
+   * The shortest list, with its filter, that holds a record of a customer's number; null where
+   * lists embed no more than shows.
+   */
   readonly listedAt:
     | ((customerNumber: string) => {readonly path: string; readonly query: Query})
     | null;
@@ -53,14 +58,20 @@ export interface Child {
   readonly parentColumns: Readonly<Record<string, string>>;
   /** Columns whose field has another name: column to field. */
   readonly renamed?: Readonly<Record<string, string>>;
-  /** True for a mere link to a record of another stream: fields without a column are left to that stream. */
+  /**
+   * True for a mere link to a record of another stream: fields without a column are left to that
+   * stream.
+   */
   readonly isLink?: boolean;
-  /** True where they exist only in their parent and vanish from its list; false for look-ups that many records share. */
+  /**
+   * True where they exist only in their parent and vanish from its list; false for look-ups that
+   * many records share.
+   */
   readonly isOwned: boolean;
   /**
-   * True where they are records of the stream itself, such as the sub-customers inside a customer. The list
-   * brings most of them as well, in full: here they only make known records that stand nowhere else, and
-   * change none.
+   * True where they are records of the stream itself, such as the sub-customers inside a customer.
+   * The list brings most of them as well, in full: here they only make known records that stand
+   * nowhere else, and change none.
    */
   readonly isOfStream?: boolean;
   /** True where a path below the record lists them: /jobs/7/notes.xml. */

@@ -26,7 +26,8 @@ interface Source {
 
 /**
  * The row of one element, children left aside.
- * @throws {RecordError} a value that its column refuses, a key that is missing, another value than the surroundings'
+ * @throws {RecordError} a value that its column refuses, a key that is missing, another value than
+ *   the surroundings'
  */
 export function readRow(part: Part, source: Source, reading: Reading): Row {
   const {columns, givenAt} = part;

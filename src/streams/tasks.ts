@@ -4,7 +4,8 @@ import type {Stream} from './stream.ts';
 import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
 
-// A task may bring excerpts of its job, customer and employees: those are in `extra`. See docs/service.md "Fields".
+// A task may bring excerpts of its job, customer and employees: those are in `extra`. See
+// docs/service.md "Fields".
 const table = mirrorTable('tasks', {
   comment: 'Entries of the schedule: appointments and things to do.',
   key: ['id'],

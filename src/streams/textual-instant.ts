@@ -4,8 +4,9 @@ import {RecordError} from '../core/errors.ts';
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 
 /**
- * A time in one of the specification's textual shapes, or a bare ISO date, as ISO with the offset of the account's
- * zone; undefined for any other text, and for a time that the zone's clock skipped. A date is the day's beginning.
+ * A time in one of the specification's textual shapes, or a bare ISO date, as ISO with the offset
+ * of the account's zone; undefined for any other text, and for a time that the zone's clock
+ * skipped. A date is the day's beginning.
  * @param timeZone - IANA name
  */
 export function readTextualInstant(text: string, timeZone: string): string | undefined {

@@ -1,7 +1,7 @@
-// The parts that a document leaves out of a record asked for by its number. The specification promises
-// related data for lists alone, so a part that such a document does not contain is unknown, not empty:
-// nothing is cleared because it is absent. A list that was asked for with `include` is the whole of its
-// records: only there a missing element means that there is nothing.
+// The parts that a document leaves out of a record asked for by its number. The specification
+// promises related data for lists alone, so a part that such a document does not contain is
+// unknown, not empty: nothing is cleared because it is absent. A list that was asked for with
+// `include` is the whole of its records: only there a missing element means that there is nothing.
 
 import type {FieldRecord} from '../api/xml-record.ts';
 import {compareNames} from './nested-records.ts';
@@ -9,7 +9,10 @@ import type {HeldValues, Row} from './row.ts';
 import type {Stream} from './stream.ts';
 import {END, hashRow, meaningOf} from './value-meaning.ts';
 
-/** Columns of the record's own row without a value in its document, from an element or an embedded record. */
+/**
+ * Columns of the record's own row without a value in its document, from an element or an embedded
+ * record.
+ */
 export function listUnsaid({table, derived}: Stream, {names}: FieldRecord): ReadonlySet<string> {
   const isSaid = (column: string) => {
     const [element] = derived[column] ?? [];
@@ -18,7 +21,10 @@ export function listUnsaid({table, derived}: Stream, {names}: FieldRecord): Read
   return new Set(table.columns.map(({name}) => name).filter((name) => !isSaid(name)));
 }
 
-/** The elements of related lists that the document should have, and has not. A single one may be missing for good. */
+/**
+ * The elements of related lists that the document should have, and has not. A single one may be
+ * missing for good.
+ */
 export function listUnembedded({children, include}: Stream, {names}: FieldRecord): string[] {
   return children
     .filter(
@@ -27,7 +33,10 @@ export function listUnembedded({children, include}: Stream, {names}: FieldRecord
     .map(({element}) => element);
 }
 
-/** The row of a record, with held values where its document left some out; its hash is of the whole row. */
+/**
+ * The row of a record, with held values where its document left some out; its hash is of the whole
+ * row.
+ */
 export function recallRow(
   stream: Stream,
   {row, record}: {readonly row: Row; readonly record: FieldRecord},
@@ -48,7 +57,10 @@ export function recallRow(
   return {key: row.key, values, attributes, hash: hashRow(meaning, attributes)};
 }
 
-/** Whether values taken from an embedded record still are of the same one: jobs.customer_id tells it. */
+/**
+ * Whether values taken from an embedded record still are of the same one: jobs.customer_id tells
+ * it.
+ */
 function isOfSame(
   {table, derived}: Stream,
   column: string,
@@ -78,7 +90,10 @@ function toObject(json: string): object {
   return typeof value === 'object' && value !== null ? value : {};
 }
 
-/** JSON as rows are written with it: keys in order, nothing between. Postgres has an order and blanks of its own. */
+/**
+ * JSON as rows are written with it: keys in order, nothing between. Postgres has an order and
+ * blanks of its own.
+ */
 function sortJson(json: string): string {
   return JSON.stringify(JSON.parse(json), (_name, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

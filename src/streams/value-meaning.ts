@@ -10,8 +10,9 @@ const INSTANT = /^(.{19})(?:\.(\d+))?(Z|[-+]\d\d:\d\d)$/;
 export const END = '\0';
 
 /**
- * The meaning of a value that its column took: the same text for `275.10` and `275.1`, for one moment under
- * two offsets, for CRLF and LF; never empty. Without that a sync would write the same row for ever.
+ * The meaning of a value that its column took: the same text for `275.10` and `275.1`, for one
+ * moment under two offsets, for CRLF and LF; never empty. Without that a sync would write the same
+ * row for ever.
  * @see docs/service.md "Text and white space"
  */
 export function meaningOf(type: ColumnType, value: string): string {
@@ -31,7 +32,10 @@ export function meaningOf(type: ColumnType, value: string): string {
   }
 }
 
-/** Sixteen bytes of SHA-256 of a row, in hex: the meanings of its columns, each with its `END`, and its attributes. */
+/**
+ * Sixteen bytes of SHA-256 of a row, in hex: the meanings of its columns, each with its `END`, and
+ * its attributes.
+ */
 export function hashRow(meanings: string, attributes: string): string {
   return hash('sha256', meanings + normaliseJson(attributes), 'hex').slice(0, HASH_DIGITS);
 }
@@ -64,7 +68,10 @@ function normaliseInstant(text: string): string {
   return digits === '' ? String(whole) : `${whole}.${digits}`;
 }
 
-/** JSON text with the line breaks inside its texts normalised: `\r` is an escape there, unless its backslash is escaped. */
+/**
+ * JSON text with the line breaks inside its texts normalised: `\r` is an escape there, unless its
+ * backslash is escaped.
+ */
 function normaliseJson(json: string): string {
   if (!json.includes('\\r')) return json;
   return json.replace(/\\r\\n|\\r|\\./g, (pair) => (pair.startsWith('\\r') ? '\\n' : pair));

@@ -5,7 +5,8 @@ import {readTextualInstant} from './textual-instant.ts';
 
 const INTEGER = /^[-+]?\d+$/;
 const PLAIN_INTEGER = /^(?:0|-?[1-9]\d{0,17})$/;
-// Without length and exponent in bounds, numeric itself refuses: it takes 131,072 digits before the point, 16,383 after.
+// Without length and exponent in bounds, numeric itself refuses: it takes 131,072 digits before the
+// point, 16,383 after.
 const DECIMAL = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?$/;
 const MAX_DECIMAL_LENGTH = 1_000;
 const MIN_BIGINT = -(2n ** 63n);
@@ -23,9 +24,9 @@ export const expectedOf: Readonly<Record<ColumnType, string>> = {
 };
 
 /**
- * A text as a column of its type keeps it, or null where an empty one has no meaning; undefined when the type
- * refuses it. Texts and decimals stay as sent, whole numbers lose leading zeros, times of the specification's
- * textual shapes get the offset that held in the account's zone.
+ * A text as a column of its type keeps it, or null where an empty one has no meaning; undefined
+ * when the type refuses it. Texts and decimals stay as sent, whole numbers lose leading zeros,
+ * times of the specification's textual shapes get the offset that held in the account's zone.
  * @param timeZone - IANA name
  */
 export function readValue(
@@ -51,7 +52,9 @@ export function readValue(
   }
 }
 
-/** True for a text that Postgres keeps, alone and within jsonb: no NUL, no half of a surrogate pair. */
+/**
+ * True for a text that Postgres keeps, alone and within jsonb: no NUL, no half of a surrogate pair.
+ */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }

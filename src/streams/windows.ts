@@ -1,14 +1,17 @@
-// A window is the part of a list that a filter lets through: fresh data between full sweeps. It is named by a
-// word that the specification has for a filter's value (`next_week`), by the filter itself
-// (`scheduled=next_week`), or by several of them, as an address has them:
-// `scheduled=next_week&employee_number=3`. One window has one name, so that no two sweeps of the same thing
-// are under way at once. One window of every stream has no filter: the whole list, read once.
+// A window is the part of a list that a filter lets through: fresh data between full sweeps. It is
+// named by a word that the specification has for a filter's value (`next_week`), by the filter
+// itself (`scheduled=next_week`), or by several of them, as an address has them:
+// `scheduled=next_week&employee_number=3`. One window has one name, so that no two sweeps of the
+// same thing are under way at once. One window of every stream has no filter: the whole list, read
+// once.
 
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/nearest.ts';
 import type {Filter, Stream} from './stream.ts';
 
-/** The spans of time that lists of jobs and tasks can be asked for. @see docs/service.md "Filters" */
+/**
+ * The spans of time that lists of jobs and tasks can be asked for. @see docs/service.md "Filters"
+ */
 export const spans: Filter = [
   ...['today', 'tomorrow', 'yesterday'],
   ...['this_week', 'next_week', 'last_week'],
@@ -16,8 +19,8 @@ export const spans: Filter = [
 ];
 
 /**
- * The window that lets everything through. It is one pass where a full sweep is two or more: a fresh look at a list that
- * no filter narrows, at half the requests, and no proof.
+ * The window that lets everything through. It is one pass where a full sweep is two or more: a
+ * fresh look at a list that no filter narrows, at half the requests, and no proof.
  */
 export const wholeList = 'whole_list';
 
@@ -39,7 +42,8 @@ export function listWindows({
 
 /**
  * The query that a window's name stands for, as sync.schedules and sync.sweeps keep it.
- * @throws {UsageError} the stream has no such window, no such filter, or the filter takes no such value
+ * @throws {UsageError} the stream has no such window, no such filter, or the filter takes no such
+ *   value
  */
 export function readWindow(stream: Stream, name: string): Window {
   return toWindow(
@@ -48,7 +52,10 @@ export function readWindow(stream: Stream, name: string): Window {
   );
 }
 
-/** The one name of a window. @param terms - words, and filters as `name=value` @throws {UsageError} as `readWindow` */
+/**
+ * The one name of a window. @param terms - words, and filters as `name=value` @throws {UsageError}
+ * as `readWindow`
+ */
 export function nameWindow(stream: Stream, terms: readonly string[]): string {
   const window = toWindow(stream, terms);
   const query = Object.keys(stream.filters).flatMap((filter): [string, string][] => {

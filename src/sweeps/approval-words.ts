@@ -1,4 +1,5 @@
-// The one decision about a sweep that is a person's: whether the rows that it would mark deleted may go.
+// The one decision about a sweep that is a person's: whether the rows that it would mark deleted
+// may go.
 
 import {UsageError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';

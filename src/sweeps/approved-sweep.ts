@@ -6,8 +6,8 @@ import {type Finished, type SweepRun, scopeOf} from './sweep-run.ts';
 import {dropSuspects, type GoneNumber, keepAnswers, listTombstones} from './tombstones.ts';
 
 /**
- * Carries out a person's approval: each suspect is asked for once more, because it may have come back since.
- * All that are gone are marked deleted, however many they are.
+ * Carries out a person's approval: each suspect is asked for once more, because it may have come
+ * back since. All that are gone are marked deleted, however many they are.
  */
 export async function sweepApproved(run: SweepRun): Promise<Finished> {
   const {deps, sweep} = run;

@@ -1,5 +1,5 @@
-// Absence proves nothing: a record that no list showed is asked for by its number, and only the answer
-// counts.
+// Absence proves nothing: a record that no list showed is asked for by its number, and only the
+// answer counts.
 
 import type pg from 'pg';
 import {SeenElements} from '../api/seen-elements.ts';
@@ -30,7 +30,10 @@ import {writeBatch} from './write-batch.ts';
 export interface Answers {
   readonly found: readonly string[];
   readonly gone: readonly GoneNumber[];
-  /** Shown as they were before a change of ours, or not yet at all: they are noted in the sweep, to be asked for again. */
+  /**
+   * Shown as they were before a change of ours, or not yet at all: they are noted in the sweep, to
+   * be asked for again.
+   */
   readonly older: readonly string[];
   /** Why an answer is evidence of nothing, one sentence each. */
   readonly unclear: readonly string[];
@@ -47,8 +50,9 @@ export type KeepGone = (
 const questionsAtOnce = 60;
 
 /**
- * Asks for records by their number, some at a time, and yields the answers of each batch once they are
- * committed: found records are loaded, gone ones are kept as evidence. The caller may stop after any batch.
+ * Asks for records by their number, some at a time, and yields the answers of each batch once they
+ * are committed: found records are loaded, gone ones are kept as evidence. The caller may stop
+ * after any batch.
  * @throws {RetryableError} the service or the database failed in passing
  */
 export async function* askNumbers(
@@ -112,7 +116,9 @@ async function askLot(
   return {found: rowSets.map((rowSet) => rowSet.number), gone, older: done.older, unclear, untold};
 }
 
-/** The service's answer for one number: exactly one of the first four, with the fields of a record. */
+/**
+ * The service's answer for one number: exactly one of the first four, with the fields of a record.
+ */
 interface Answer {
   readonly rowSet?: EncodedRowSet;
   readonly gone?: GoneNumber;
@@ -122,7 +128,10 @@ interface Answer {
   readonly fields?: readonly PageFields[];
 }
 
-/** One failure fails all; the other requests are waited for, so that none is under way when it is thrown. */
+/**
+ * One failure fails all; the other requests are waited for, so that none is under way when it is
+ * thrown.
+ */
 async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer[]> {
   const settled = await Promise.allSettled(numbers.map((number) => askOne(run, number)));
   return settled.map((result) => {
@@ -167,8 +176,9 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
 }
 
 /**
- * The record with the elements that it leaves out and another place tells. A full sweep asks for the record
- * alone: the list brings the rest. Where those places cannot be read, the record is taken as it is.
+ * The record with the elements that it leaves out and another place tells. A full sweep asks for
+ * the record alone: the list brings the rest. Where those places cannot be read, the record is
+ * taken as it is.
  */
 async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord> {
   const {deps, sweep, stream, account, signal} = run;

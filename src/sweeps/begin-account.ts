@@ -7,8 +7,9 @@ import {listLatestSweeps} from './stream-status.ts';
 import {requestSweep} from './sweeps.ts';
 
 /**
- * Gives an account that has no schedule those that every account begins with, and asks for a full sweep of each stream
- * that never had one. Done again, it changes nothing: a schedule that a person took away stays away.
+ * Gives an account that has no schedule those that every account begins with, and asks for a full
+ * sweep of each stream that never had one. Done again, it changes nothing: a schedule that a person
+ * took away stays away.
  * @param streams - names of the streams to sweep
  */
 export async function beginAccount(

@@ -1,5 +1,5 @@
-// The breaker stops a mass deletion: a service that lost its records, or shows another business, must not empty a warehouse.
-// full-sweep.ts asks it.
+// The breaker stops a mass deletion: a service that lost its records, or shows another business,
+// must not empty a warehouse. full-sweep.ts asks it.
 
 import type {DeletionLimit} from '../accounts/deletion-limits.ts';
 import type {NumberSet} from '../core/number-set.ts';
@@ -10,7 +10,10 @@ import {keepSuspects} from './tombstones.ts';
 
 /** A sweep is stopped above the larger of these two, ... */
 const usual = {rows: 50, percent: 2};
-/** ... and already above the larger of these, so that a short list does not lose most of its rows unseen. */
+/**
+ * ... and already above the larger of these, so that a short list does not lose most of its rows
+ * unseen.
+ */
 const ofShortList = {rows: 3, percent: 10};
 
 /**
@@ -24,7 +27,10 @@ export function tombstoneLimit(liveRows: number, set: DeletionLimit | null): num
   return Math.min(larger(usual), larger(ofShortList));
 }
 
-/** Ends a sweep as stopped: no row is marked deleted, and the rows that would be are listed for a person. */
+/**
+ * Ends a sweep as stopped: no row is marked deleted, and the rows that would be are listed for a
+ * person.
+ */
 export async function trip(
   run: SweepRun,
   stopped: {readonly evidence: Evidence; readonly suspects: NumberSet; readonly reason: string},

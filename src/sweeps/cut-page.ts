@@ -10,10 +10,15 @@ import type {Stream} from '../streams/stream.ts';
 export interface CutPage {
   readonly page: number;
   readonly body: Buffer;
-  /** The way in which the body is still packed, because it was recognised; empty where it is not. */
+  /**
+   * The way in which the body is still packed, because it was recognised; empty where it is not.
+   */
   readonly coding: string;
   readonly contentType: string | null;
-  /** The hash of each record's bytes, end to end; null where the page could not be cut and must be read strictly. */
+  /**
+   * The hash of each record's bytes, end to end; null where the page could not be cut and must be
+   * read strictly.
+   */
   readonly hashes: Buffer | null;
   /** How many records were cut from it. */
   readonly records: number;
@@ -23,7 +28,8 @@ export interface CutPage {
 
 /** Cuts a page and hashes its slices; costs about a millisecond for a megabyte. */
 export function cutPage(stream: Stream, page: Page): CutPage {
-  // Bytes are compared as they are only where they are UTF-8: under another charset they mean another text.
+  // Bytes are compared as they are only where they are UTF-8: under another charset they mean
+  // another text.
   const slices = saysUtf8(page.contentType) ? cutList(page.body, stream) : null;
   return slices === null ? uncut(page) : cutAs(page, Buffer.concat(slices.map(hashSlice)));
 }

@@ -4,7 +4,10 @@ import type {SchedulePlan} from './schedules.ts';
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
-/** Full sweeps run when nobody works: from three in the morning at the account, one stream after the other. */
+/**
+ * Full sweeps run when nobody works: from three in the morning at the account, one stream after the
+ * other.
+ */
 const nightlyHour = 3;
 /** Many accounts of one zone do not all begin at three, but spread over this long. */
 const nightSpreadMs = 2 * hourMs;
@@ -20,9 +23,11 @@ const windows: readonly {stream: StreamName; window: string; everyMs: number}[] 
 ];
 
 /**
- * The schedules that an account begins with. Afterwards they are rows of sync.schedules, to be changed there.
+ * The schedules that an account begins with. Afterwards they are rows of sync.schedules, to be
+ * changed there.
  * @param now - the present moment
- * @param timeZone - the account's IANA zone. The nightly hour is fixed in UTC by today's offset: a change of clocks
+ * @param timeZone - the account's IANA zone. The nightly hour is fixed in UTC by today's offset: a
+ *   change of clocks
  *   moves it by an hour and never skips or repeats it
  * @param accountId - accounts come round at different moments, each always at its own
  */
@@ -58,7 +63,10 @@ export function planSchedules(now: Date, timeZone: string, accountId = '0'): Sch
   return [...full, employees, ...fresh];
 }
 
-/** 0 ≤ x < 1; accounts one after the other are spread evenly, however many there are: by the golden ratio. */
+/**
+ * 0 ≤ x < 1; accounts one after the other are spread evenly, however many there are: by the golden
+ * ratio.
+ */
 function shareOf(accountId: string): number {
   return (Number(accountId) * 0.618_033_988_749_895) % 1;
 }

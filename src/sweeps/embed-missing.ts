@@ -1,6 +1,7 @@
-// A record that was asked for by its number may lack elements that lists embed. Such an element has other
-// places: a path of its own below the record, and the list that holds the record. An element found there is
-// put into the record, as if it had been embedded; an element found nowhere stays unknown.
+// A record that was asked for by its number may lack elements that lists embed. Such an element has
+// other places: a path of its own below the record, and the list that holds the record. An element
+// found there is put into the record, as if it had been embedded; an element found nowhere stays
+// unknown.
 
 import type pg from 'pg';
 import type {AccountApi} from '../accounts/account-api.ts';
@@ -25,7 +26,8 @@ export interface RecordPlace {
 }
 
 /**
- * The record with the wanted elements that another place tells. A record that has them all costs no request.
+ * The record with the wanted elements that another place tells. A record that has them all costs no
+ * request.
  * @param wanted - elements of related lists
  * @throws {RecordError} the content of such a place cannot be taken
  */
@@ -47,7 +49,9 @@ export async function embedMissing(
   return embed(record, found);
 }
 
-/** The record with the customer that lists embed, where it names one that is held; costs no request. */
+/**
+ * The record with the customer that lists embed, where it names one that is held; costs no request.
+ */
 export async function embedCustomer(place: RecordPlace, record: FieldRecord): Promise<FieldRecord> {
   const [element] = place.stream.derived.customer_number ?? [];
   if (
@@ -98,7 +102,9 @@ interface Missing {
   readonly missing: readonly string[];
 }
 
-/** Looks for the record in the list that holds it; that list embeds the elements it is asked for. */
+/**
+ * Looks for the record in the list that holds it; that list embeds the elements it is asked for.
+ */
 async function findInList(
   place: RecordPlace,
   {record, number, missing}: Missing,

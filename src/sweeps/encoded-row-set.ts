@@ -10,11 +10,16 @@ export interface EncodedRowSet {
   /** The record's number, as paths know it. */
   readonly number: string;
   readonly row: EncodedRow;
-  /** One entry for each element of children that the record sent: an element left out proves nothing. */
+  /**
+   * One entry for each element of children that the record sent: an element left out proves
+   * nothing.
+   */
   readonly children: readonly {readonly element: string; readonly rows: readonly EncodedRow[]}[];
 }
 
-/** The rows of a record that was asked for by its number: values its document left out stay as held. */
+/**
+ * The rows of a record that was asked for by its number: values its document left out stay as held.
+ */
 export function encodeShown(stream: Stream, rowSet: RowSet, record: FieldRecord): EncodedRowSet {
   const {row} = rowSet;
   const recall = (held: HeldValues) =>

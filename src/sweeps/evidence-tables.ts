@@ -1,5 +1,5 @@
-// The memory of sweeps beyond their own row: numbers seen so far, numbers that are gone, numbers that never
-// were.
+// The memory of sweeps beyond their own row: numbers seen so far, numbers that are gone, numbers
+// that never were.
 
 import {sql} from 'drizzle-orm';
 import {check, index, integer, primaryKey, text} from 'drizzle-orm/pg-core';

@@ -1,4 +1,7 @@
-/** How a first pass came to its end; only an empty page, or an answer that is the whole list, ends it as it should. */
+/**
+ * How a first pass came to its end; only an empty page, or an answer that is the whole list, ends
+ * it as it should.
+ */
 export type ListEnd = 'empty-page' | 'whole-answer' | 'repeated-page' | 'nothing-new';
 
 /** The result of asking for records by their number. */
@@ -19,7 +22,10 @@ export interface Sample {
 
 /** The sightings and answers of a sweep, on which its end state rests. */
 export interface Evidence {
-  /** When a full sweep had read the list, by the database's clock: its verification began. The row itself notes it. */
+  /**
+   * When a full sweep had read the list, by the database's clock: its verification began. The row
+   * itself notes it.
+   */
   readonly readAt?: string;
   /** Known records that were parsed all the same, to compare the values of their rows. */
   readonly sample?: Sample;
@@ -46,15 +52,18 @@ export interface Evidence {
   readonly quarantined?: Asked;
   /** Numbers that rows of other streams name, and no list has shown. */
   readonly named?: Asked;
-  /** Numbers inside the known range that were never seen; `left` are still to be asked, of `sampled` a sample was. */
+  /**
+   * Numbers inside the known range that were never seen; `left` are still to be asked, of `sampled`
+   * a sample was.
+   */
   readonly gaps?: Asked & {readonly left: number; readonly sampled?: number};
   /** Numbers just outside the known range. */
   readonly edges?: Asked;
   /** The service's answer when it was asked for one record and has none of that number. */
   readonly absent?: {readonly status: number; readonly words: string};
   /**
-   * Records that were shown as they were before a change of ours, and are to be read again before the sweep ends; `pauses` that it
-   * has made for them.
+   * Records that were shown as they were before a change of ours, and are to be read again before
+   * the sweep ends; `pauses` that it has made for them.
    */
   readonly older?: {readonly numbers: readonly string[]; readonly pauses: number};
   readonly liveRows?: number;

@@ -3,10 +3,15 @@ import {planOf} from '../streams/record-plan.ts';
 import type {Stream} from '../streams/stream.ts';
 import type {PageFields} from './page-fields.ts';
 
-/** More fields than any account has: names beyond that are made up, and stay out of the list of fields. */
+/**
+ * More fields than any account has: names beyond that are made up, and stay out of the list of
+ * fields.
+ */
 const maxFields = 4_096;
 
-/** The fields that one sweep has met, so that each is written once a sweep and not with every page. */
+/**
+ * The fields that one sweep has met, so that each is written once a sweep and not with every page.
+ */
 export class FieldSightings {
   readonly #columns: ReadonlyMap<string, ReadonlyMap<string, string>>;
   /** By table, by field: the types. */
@@ -18,8 +23,8 @@ export class FieldSightings {
   }
 
   /**
-   * Takes the fields of pages, and remembers them as taken. Call it outside the transaction, which may run
-   * twice.
+   * Takes the fields of pages, and remembers them as taken. Call it outside the transaction, which
+   * may run twice.
    * @returns fields, and further types of fields, that this sweep had not met yet
    */
   take(pages: readonly PageFields[]): SeenField[] {

@@ -1,10 +1,14 @@
-// The freshness that was promised of a stream, and whether it is kept. A promise is a schedule that reads the whole list: its
-// interval is how old what is known may become, give or take the time that a pass needs.
+// The freshness that was promised of a stream, and whether it is kept. A promise is a schedule that
+// reads the whole list: its interval is how old what is known may become, give or take the time
+// that a pass needs.
 
 import {formatAgo, formatDuration} from '../core/format.ts';
 import type {PromisedFreshness} from './schedules.ts';
 
-/** A pass may begin late and takes its time: a promise counts as broken once its interval and a half are over. */
+/**
+ * A pass may begin late and takes its time: a promise counts as broken once its interval and a half
+ * are over.
+ */
 const leastGraceMs = 300_000;
 
 type Kept = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' | 'askedAt'>;
@@ -16,7 +20,10 @@ export function closestPromise(
   return promises.toSorted((one, other) => one.everyMs - other.everyMs)[0];
 }
 
-/** From when on the promise counts: the last look at the whole list, or the moment at which one was first asked for. ISO 8601; null before. */
+/**
+ * From when on the promise counts: the last look at the whole list, or the moment at which one was
+ * first asked for. ISO 8601; null before.
+ */
 export function countsSince({
   lookedAt,
   askedAt,
@@ -27,7 +34,8 @@ export function countsSince({
 }
 
 /**
- * Since when the promise is not kept: ISO 8601; null where it is, or where its first pass is still to come.
+ * Since when the promise is not kept: ISO 8601; null where it is, or where its first pass is still
+ * to come.
  * @param now - ISO 8601, by the database's clock
  */
 export function brokenSince({everyMs, ...kept}: Kept, now: string): string | null {

@@ -1,6 +1,6 @@
-// A full sweep: read, verify, ask, and certify. Its certificate claims: as of the sweep's start no record
-// that lived throughout is missing here, or older than that start, and no row is marked deleted whose record
-// lives.
+// A full sweep: read, verify, ask, and certify. Its certificate claims: as of the sweep's start no
+// record that lived throughout is missing here, or older than that start, and no row is marked
+// deleted whose record lives.
 
 import {type DeletionLimit, readDeletionLimit} from '../accounts/deletion-limits.ts';
 import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
@@ -30,7 +30,8 @@ const noSample = {records: 0, altered: 0, isWhole: false};
 export async function sweepFull(run: SweepRun): Promise<Finished> {
   const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
   await readOlderAgain(run, keepGone(run));
-  // Read beside the second pass: neither waits for the other. A row that a change writes meanwhile is asked for by its number.
+  // Read beside the second pass: neither waits for the other. A row that a change writes meanwhile
+  // is asked for by its number.
   const reading = readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
   reading.catch(() => {});
   const set = await readDeletionLimit(run.deps.pool, scopeOf(run));
@@ -100,7 +101,10 @@ async function certify(
   });
 }
 
-/** Too many rows are gone to be believed: none is marked deleted, and the rows that would be are listed. */
+/**
+ * Too many rows are gone to be believed: none is marked deleted, and the rows that would be are
+ * listed.
+ */
 async function stop(
   run: SweepRun,
   {evidence, findings}: {readonly evidence: Evidence; readonly findings: Findings},

@@ -1,5 +1,5 @@
-// A list that never ends brings new numbers on every page. Nothing in it says so: it is stopped at a multiple of what was
-// expected, and a person decides.
+// A list that never ends brings new numbers on every page. Nothing in it says so: it is stopped at
+// a multiple of what was expected, and a person decides.
 
 import {FatalError} from '../core/errors.ts';
 import {countRows} from './stream-status.ts';
@@ -37,8 +37,8 @@ export class ListBound {
 }
 
 /**
- * The bound of a sweep's list: by what its last pass had. Where a person asks by hand, by the rows that are held, too: that is
- * how more than the bound is let through.
+ * The bound of a sweep's list: by what its last pass had. Where a person asks by hand, by the rows
+ * that are held, too: that is how more than the bound is let through.
  * @param records - of the last pass of the same list; null where there was none
  */
 export async function boundOf(run: SweepRun, records: number | null): Promise<ListBound> {

@@ -3,7 +3,10 @@ import {endsOf} from './open-numbers.ts';
 import type {FirstPass} from './read-list.ts';
 import type {SweepRun} from './sweep-run.ts';
 
-/** The reasons why a list was not read as a whole: its end is not known, or records in it were refused. */
+/**
+ * The reasons why a list was not read as a whole: its end is not known, or records in it were
+ * refused.
+ */
 export function doubtsOfList(
   {tally, stream}: Pick<SweepRun, 'tally' | 'stream'>,
   {endedBy, lastPage, sample}: Pick<FirstPass, 'endedBy' | 'lastPage' | 'sample'>,
@@ -29,12 +32,16 @@ export function doubtsOfList(
   ];
 }
 
-/** Records beyond the ends of a list that are no sign of a cap: born meanwhile, or of a kind that the list leaves out. */
+/**
+ * Records beyond the ends of a list that are no sign of a cap: born meanwhile, or of a kind that
+ * the list leaves out.
+ */
 const usualBeyond = {least: 5, share: 0.1};
 
 /**
- * The reason why a list is taken to end before its end, at a cap: more records live outside of the numbers that it showed than
- * births or records of another kind explain. They were read by their number; what lies further out is not proven.
+ * The reason why a list is taken to end before its end, at a cap: more records live outside of the
+ * numbers that it showed than births or records of another kind explain. They were read by their
+ * number; what lies further out is not proven.
  */
 export function doubtsOfCap({
   seen,

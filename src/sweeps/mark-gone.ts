@@ -5,8 +5,8 @@ import type {SweepRun} from './sweep-run.ts';
 import {writeTombstones} from './tombstones.ts';
 
 /**
- * Marks deleted every row that the sweep has evidence for, in the caller's transaction. A stream that is not
- * deletable is left alone.
+ * Marks deleted every row that the sweep has evidence for, in the caller's transaction. A stream
+ * that is not deletable is left alone.
  */
 export async function markGone(
   client: pg.ClientBase,

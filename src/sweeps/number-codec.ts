@@ -1,8 +1,10 @@
-// Many numbers in few bytes, for checkpoints and for the numbers on pages: sorted, each as its distance from
-// the one before (LEB128). A list in order of number takes a byte a record, and less once Postgres has
-// compressed it.
+// Many numbers in few bytes, for checkpoints and for the numbers on pages: sorted, each as its
+// distance from the one before (LEB128). A list in order of number takes a byte a record, and less
+// once Postgres has compressed it.
 
-/** @param numbers - positive whole numbers as text, in any order; one that comes twice is kept twice */
+/**
+ * @param numbers - positive whole numbers as text, in any order; one that comes twice is kept twice
+ */
 export function encodeNumbers(numbers: readonly string[]): Buffer {
   const sorted = numbers.map(BigInt).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   const bytes: number[] = [];

@@ -1,4 +1,5 @@
-// Records that a sweep was shown as they were before a change of ours: it reads them again before it ends.
+// Records that a sweep was shown as they were before a change of ours: it reads them again before
+// it ends.
 
 import type {Queryable} from '../postgres/database.ts';
 import type {Evidence} from './evidence.ts';
@@ -33,7 +34,10 @@ export async function readOlder(
   return rows[0]?.older ?? null;
 }
 
-/** Notes which records are left once the noted ones were read again; one more pause comes where there are any. */
+/**
+ * Notes which records are left once the noted ones were read again; one more pause comes where
+ * there are any.
+ */
 export async function leaveOlder(
   db: Queryable,
   sweepId: string,

@@ -1,5 +1,5 @@
-// A reading of the service may be older than a change of ours that it has confirmed: its reads may lag behind its writes.
-// Such a row stays as it is, and its record is read again.
+// A reading of the service may be older than a change of ours that it has confirmed: its reads may
+// lag behind its writes. Such a row stays as it is, and its record is read again.
 
 import {decodeCopyRow} from '../postgres/copy-text.ts';
 import type {Held, ProbedRows} from '../rows/load.ts';
@@ -13,7 +13,10 @@ export interface SortedOut {
   readonly older: readonly EncodedRow[];
 }
 
-/** Finds the rows that show what a change of ours has replaced a short while ago, or that one has deleted. */
+/**
+ * Finds the rows that show what a change of ours has replaced a short while ago, or that one has
+ * deleted.
+ */
 export function sortOutOlder(probed: ProbedRows): SortedOut {
   if (probed.insertsOnly === true) return {probed, older: []};
   const older: EncodedRow[] = [];

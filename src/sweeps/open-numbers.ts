@@ -41,7 +41,9 @@ export function findUnseen({
   return live.difference(seen).difference(seenAgain);
 }
 
-/** Numbers between which there may be others, compared as numbers: an account counts far below 2^53. */
+/**
+ * Numbers between which there may be others, compared as numbers: an account counts far below 2^53.
+ */
 export interface KnownRange {
   /** Seen, held or marked deleted. */
   readonly known: NumberSet;
@@ -56,7 +58,10 @@ export function rangeOf({seen, seenAgain, live, deleted, absent}: NumberKnowledg
 /** Outside the known range the questions end when so many numbers in a row are unknown. */
 export const edgeWidth = 5;
 
-/** The lowest and the highest number; 1 and 0 where none is known: a step beyond the highest is the first number. */
+/**
+ * The lowest and the highest number; 1 and 0 where none is known: a step beyond the highest is the
+ * first number.
+ */
 export function endsOf(known: NumberSet): {readonly lowest: number; readonly highest: number} {
   let [lowest, highest]: [number | null, number] = [null, 0];
   for (const number of known.asNumbers()) {
@@ -75,16 +80,20 @@ export interface GapQuestions {
   readonly sampled: number;
 }
 
-/** Accounts count their records one by one: a number further apart is an outlier, such as an imported one. */
+/**
+ * Accounts count their records one by one: a number further apart is an outlier, such as an
+ * imported one.
+ */
 export const wideGap = 10_000;
 const sampledAtEachEnd = 50;
 const sampledBetween = 100;
 const sampledInAll = 2 * sampledAtEachEnd + sampledBetween;
 
 /**
- * The numbers to ask for among those never seen: all of them, but only a sample of a wide gap, so that one
- * outlier does not keep an account uncertified for thousands of sweeps. The sample of a gap is always the
- * same; a record found by it makes two gaps of one, each with a sample of its own.
+ * The numbers to ask for among those never seen: all of them, but only a sample of a wide gap, so
+ * that one outlier does not keep an account uncertified for thousands of sweeps. The sample of a
+ * gap is always the same; a record found by it makes two gaps of one, each with a sample of its
+ * own.
  * @param limit - how many are named
  */
 export function findGaps(range: KnownRange, limit: number): GapQuestions {

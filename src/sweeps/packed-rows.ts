@@ -1,6 +1,7 @@
-// The rows of a page as they cross threads: two texts, two lists and the lines, however many rows there are. A message
-// costs by the values in it, and each row for itself would be half a dozen. A record is packed as soon as it is read:
-// a page of records alive at once is what the collector would copy again and again.
+// The rows of a page as they cross threads: two texts, two lists and the lines, however many rows
+// there are. A message costs by the values in it, and each row for itself would be half a dozen. A
+// record is packed as soon as it is read: a page of records alive at once is what the collector
+// would copy again and again.
 
 import {encodeLine} from '../rows/encoded-row.ts';
 import type {MirrorTable} from '../streams/mirror-table.ts';
@@ -15,9 +16,14 @@ export interface PlacedRowSet {
   readonly rowSet: EncodedRowSet;
 }
 
-/** The rows in order: of each record its own, then those of its children, one kind after the other. */
+/**
+ * The rows in order: of each record its own, then those of its children, one kind after the other.
+ */
 export interface PackedRows {
-  /** Of each record its place, and of each kind of children how many came; -1 where their element was not sent. */
+  /**
+   * Of each record its place, and of each kind of children how many came; -1 where their element
+   * was not sent.
+   */
   readonly counts: Int32Array<ArrayBuffer>;
   /** Of each record its number, of each row its keys and its hash, with tabs between. */
   readonly texts: string;

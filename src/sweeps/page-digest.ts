@@ -6,10 +6,11 @@ const noNonce = Buffer.alloc(12);
 const stamp = {from: 4, to: 8};
 
 /**
- * Sixteen bytes that two bodies share only if they are the same: the tag of AES-GCM over a body that is signed and not
- * encrypted (GMAC). It runs at twenty gigabytes a second, ten times as fast as SHA-256. Without the key no body can be made that
- * has the digest of another, so the key, and the digests, stay with us. A service may pack the same page anew for each answer:
- * the time of that is left out.
+ * Sixteen bytes that two bodies share only if they are the same: the tag of AES-GCM over a body
+ * that is signed and not encrypted (GMAC). It runs at twenty gigabytes a second, ten times as fast
+ * as SHA-256. Without the key no body can be made that has the digest of another, so the key, and
+ * the digests, stay with us. A service may pack the same page anew for each answer: the time of
+ * that is left out.
  * @param key - of 16 bytes; as an object it is made ready once, where bytes would be for each page
  */
 export function digestPage(key: KeyObject, {bytes, coding}: CodedBody): Buffer {

@@ -1,15 +1,20 @@
-// From the elements that the parser saw to the fields of warehouse tables. Runs once a page; the cost is per
-// shape of record.
+// From the elements that the parser saw to the fields of warehouse tables. Runs once a page; the
+// cost is per shape of record.
 
 import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/seen-elements.ts';
 import {type Part, planOf} from '../streams/record-plan.ts';
 import {isSecret} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
 
-/** The type a field came as; `secret` was dropped, whatever its type; null where it was nil and untyped. */
+/**
+ * The type a field came as; `secret` was dropped, whatever its type; null where it was nil and
+ * untyped.
+ */
 export type FieldType = SentType | 'secret' | null;
 
-/** The fields that one page sent for one table; plain and small: they cross threads with every page. */
+/**
+ * The fields that one page sent for one table; plain and small: they cross threads with every page.
+ */
 export interface PageFields {
   readonly table: string;
   /** True where records named types: only then is a field without one known to be a text. */
@@ -33,8 +38,8 @@ interface Field {
 }
 
 /**
- * The fields of a stream's records and of their embedded elements, by the table that takes them. An element
- * that becomes rows of another table, or that other records bring in full, is no field.
+ * The fields of a stream's records and of their embedded elements, by the table that takes them. An
+ * element that becomes rows of another table, or that other records bring in full, is no field.
  */
 export function listPageFields(stream: Stream, seen: SeenElements): PageFields[] {
   const tables = new Map<string, {bits: Map<string, number>; isTyped: boolean}>();
@@ -65,7 +70,9 @@ function listTyped(bits: ReadonlyMap<string, number>): Pick<PageFields, 'fields'
   return {fields, types};
 }
 
-/** The part that takes the elements of a path; null where they are not read, or are read elsewhere. */
+/**
+ * The part that takes the elements of a path; null where they are not read, or are read elsewhere.
+ */
 function findPart(stream: Stream, [element, item]: readonly string[]): Part | null {
   const {part, children} = planOf(stream);
   if (element === undefined) return part;

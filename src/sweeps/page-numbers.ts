@@ -2,7 +2,10 @@ import {decodeNumbers, encodeNumbers} from './number-codec.ts';
 
 /** The numbers on each page of a list, as far as it was read. */
 export class PageNumbers {
-  /** The bytes of each page, one a character: a short buffer of its own takes 200 bytes more than a short text. */
+  /**
+   * The bytes of each page, one a character: a short buffer of its own takes 200 bytes more than a
+   * short text.
+   */
   readonly #pages = new Map<number, string>();
 
   /** @param numbers - positive whole numbers, in any order */
@@ -15,7 +18,10 @@ export class PageNumbers {
     return this.#pages.get(page) === '';
   }
 
-  /** Whether a page held the numbers of a page of another pass, in any order; an unread page held none. */
+  /**
+   * Whether a page held the numbers of a page of another pass, in any order; an unread page held
+   * none.
+   */
   holdsSame(page: number, other: PageNumbers, otherPage: number): boolean {
     const [bytes = '', otherBytes = ''] = [this.#pages.get(page), other.#pages.get(otherPage)];
     if (bytes === otherBytes) return true;

@@ -28,7 +28,10 @@ function readScheduled(stream: Stream, windowName: string): Window {
   }
 }
 
-/** The query of a sweep's second pass: the numbers alone, where the list can be asked for single fields. */
+/**
+ * The query of a sweep's second pass: the numbers alone, where the list can be asked for single
+ * fields.
+ */
 export function keyQueryOf(stream: Stream): Record<string, string> {
   return stream.takesOnly ? {only: stream.key} : {};
 }

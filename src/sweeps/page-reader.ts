@@ -1,5 +1,5 @@
-// Parsing blocks: thirty milliseconds for a megabyte. In a thread of its own it keeps no lease, no request and no answer
-// of Postgres waiting, and has a core to itself.
+// Parsing blocks: thirty milliseconds for a megabyte. In a thread of its own it keeps no lease, no
+// request and no answer of Postgres waiting, and has a core to itself.
 
 import {once} from 'node:events';
 import {extname} from 'node:path';
@@ -26,22 +26,27 @@ export interface PageContent extends Omit<PackedPage, 'rows'> {
   readonly records: readonly PlacedRowSet[];
 }
 
-/** From source, a file of its own; in the built program, an entry beside the file that holds this module. */
+/**
+ * From source, a file of its own; in the built program, an entry beside the file that holds this
+ * module.
+ */
 const threadFile = new URL(`./page-thread${extname(import.meta.filename)}`, import.meta.url);
 
 /**
- * The thread's memory limits. Measured with 30,000 jobs: without a limit the thread takes 200 MB more and is
- * a tenth faster; with half of these limits it is a tenth slower. A second thread takes 80 MB more, and two
- * cores have nothing left for it.
+ * The thread's memory limits. Measured with 30,000 jobs: without a limit the thread takes 200 MB
+ * more and is a tenth faster; with half of these limits it is a tenth slower. A second thread takes
+ * 80 MB more, and two cores have nothing left for it.
  */
 const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 36};
 
-/** Pages copied for the thread at once: the one that it reads, and some so that it need not wait. */
+/**
+ * Pages copied for the thread at once: the one that it reads, and some so that it need not wait.
+ */
 const mostSent = 3;
 
 /**
- * A thread that reads pages, for every sweep of this process; started by the first. A page that ends the
- * thread costs only its own sweep an attempt: the next thread reads the pages behind it.
+ * A thread that reads pages, for every sweep of this process; started by the first. A page that
+ * ends the thread costs only its own sweep an attempt: the next thread reads the pages behind it.
  */
 export class PageReader {
   readonly #limits: ResourceLimits;
@@ -87,7 +92,10 @@ interface Waiting {
 
 class PageThread {
   readonly #worker: Worker;
-  /** In the order in which the thread reads the pages: the first is being read, and the last are not sent yet. */
+  /**
+   * In the order in which the thread reads the pages: the first is being read, and the last are not
+   * sent yet.
+   */
   readonly #waiting = new Map<number, Waiting>();
   #lastSent = 0;
   #isAlive = true;

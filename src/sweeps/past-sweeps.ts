@@ -36,7 +36,10 @@ export interface UsualSweep {
   readonly changed: number;
 }
 
-/** Reads the medians of the ten sweeps before one, of the same stream, mode and window, that came to an end without failing. */
+/**
+ * Reads the medians of the ten sweeps before one, of the same stream, mode and window, that came to
+ * an end without failing.
+ */
 export async function readUsual(
   db: Queryable,
   {
@@ -76,7 +79,10 @@ export interface UsualCost {
   readonly seconds: number;
 }
 
-/** Reads what the sweeps of some accounts usually cost, of each stream, mode and window that came to an end. */
+/**
+ * Reads what the sweeps of some accounts usually cost, of each stream, mode and window that came to
+ * an end.
+ */
 export async function listUsualCosts(
   db: Queryable,
   accountIds: readonly string[],

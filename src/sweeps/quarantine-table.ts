@@ -24,7 +24,8 @@ export const quarantine = sync.table(
     resolved_at: instant(),
   },
   (table) => [
-    // A record whose number is known is one entry, whatever is wrong with it and wherever it was read.
+    // A record whose number is known is one entry, whatever is wrong with it and wherever it was
+    // read.
     uniqueIndex('quarantine_number_key')
       .on(table.account_id, table.stream, table.number)
       .where(sql`number IS NOT NULL`),

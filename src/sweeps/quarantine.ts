@@ -34,7 +34,9 @@ const columns = [
   'resolved_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A record in quarantine: a row of sync.quarantine, whose definition says what each column means. */
+/**
+ * A record in quarantine: a row of sync.quarantine, whose definition says what each column means.
+ */
 export interface QuarantineEntry extends ReadRow<Row, (typeof columns)[number]> {
   /** Name of its account. */
   readonly account: string;
@@ -49,8 +51,8 @@ const identities = {
 } as const;
 
 /**
- * Keeps bad records. A record whose number is known is one entry, however often and wherever it is met; of
- * other records the same bytes are one entry. An entry that comes again is open again.
+ * Keeps bad records. A record whose number is known is one entry, however often and wherever it is
+ * met; of other records the same bytes are one entry. An entry that comes again is open again.
  * @returns how many of them this sweep had not met before
  */
 export async function quarantineRecords(
@@ -115,7 +117,10 @@ export async function resolveQuarantine(
   return rowCount ?? 0;
 }
 
-/** Closes the open entries of records that the service calls gone, but none that this very sweep has met. */
+/**
+ * Closes the open entries of records that the service calls gone, but none that this very sweep has
+ * met.
+ */
 export async function resolveGone(
   client: pg.ClientBase,
   gone: Scope & {readonly sweepId: string; readonly numbers: readonly string[]},
@@ -130,7 +135,8 @@ export async function resolveGone(
 }
 
 /**
- * Closes open entries without a number that this sweep has not met: it read every record of the list well.
+ * Closes open entries without a number that this sweep has not met: it read every record of the
+ * list well.
  */
 export async function resolveUnnumbered(
   client: pg.ClientBase,

@@ -59,7 +59,8 @@ export async function readBatch(reading: Reading, pages: readonly CutPage[]): Pr
   const rowSets = new Map<string, EncodedRowSet>();
   const bytes = new Map<string, Buffer>();
   for (const {rowSet, hash} of parts.flatMap((part) => part.records)) {
-    // The later reading stands in its own place: a row that many records bring is taken of the last of them.
+    // The later reading stands in its own place: a row that many records bring is taken of the last
+    // of them.
     rowSets.delete(rowSet.number);
     rowSets.set(rowSet.number, rowSet);
     if (hash === null) bytes.delete(rowSet.number);

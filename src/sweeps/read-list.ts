@@ -1,5 +1,5 @@
-// The first pass over a list. Reading and writing overlap: while Postgres takes one batch, the next is fetched, cut and
-// parsed.
+// The first pass over a list. Reading and writing overlap: while Postgres takes one batch, the next
+// is fetched, cut and parsed.
 
 import type pg from 'pg';
 import {fetchPages, type Page} from '../api/pages-ahead.ts';
@@ -37,11 +37,14 @@ export interface FirstPass {
 const defaultBatchRecords = 1_000;
 /** Large records fill a batch earlier: the memory it takes is bounded by bytes. */
 const batchBytes = 8_000_000;
-/** How often an unchanged sweep saves a checkpoint: each is a row version, an unchanged batch none. */
+/**
+ * How often an unchanged sweep saves a checkpoint: each is a row version, an unchanged batch none.
+ */
 const checkpointMs = 5_000;
 
 /**
- * Reads a list from the sweep's checkpoint to its end and brings it into the warehouse, batch by batch.
+ * Reads a list from the sweep's checkpoint to its end and brings it into the warehouse, batch by
+ * batch.
  * @throws {RetryableError} the service or the database failed in passing; committed batches stay
  */
 export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
@@ -61,7 +64,8 @@ export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
     }
     return await reading.finish();
   } catch (error) {
-    // The batch before the failure may still be written: its write must end before the sweep is given back.
+    // The batch before the failure may still be written: its write must end before the sweep is
+    // given back.
     await reading.settle();
     throw error;
   }
@@ -103,7 +107,10 @@ interface Reading {
   readonly pages: readonly CutPage[];
 }
 
-/** The state of a first pass: the numbers seen, the pages that wait to be read, the batch being written. */
+/**
+ * The state of a first pass: the numbers seen, the pages that wait to be read, the batch being
+ * written.
+ */
 class ListReading {
   readonly #run: SweepRun;
   readonly #seen: NumberSet;
@@ -144,7 +151,10 @@ class ListReading {
     this.#endedBy = run.stream.isPaged ? 'nothing-new' : 'whole-answer';
   }
 
-  /** @returns whether the list has ended: by an empty page, by a page that repeats, or by pages without a new record */
+  /**
+   * @returns whether the list has ended: by an empty page, by a page that repeats, or by pages
+   * without a new record
+   */
   async add(answer: Page): Promise<boolean> {
     const page = (await this.#known?.cut(answer)) ?? cutPage(this.#run.stream, answer);
     const isRepeated = this.#last?.fingerprint.equals(page.fingerprint) ?? false;

@@ -8,7 +8,8 @@ const longestPauseMs = 20_000;
 
 /**
  * Asks by number for the records that this sweep was shown as they were before a change of ours.
- * @throws {OlderReadingError} some are still shown so: the sweep goes on after a pause, longer each time
+ * @throws {OlderReadingError} some are still shown so: the sweep goes on after a pause, longer each
+ *   time
  */
 export async function readOlderAgain(run: SweepRun, keepGone: KeepGone): Promise<void> {
   const {deps, sweep} = run;

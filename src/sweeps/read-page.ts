@@ -16,7 +16,9 @@ export interface PageTask {
   readonly page: number;
   readonly body: Uint8Array;
   readonly contentType: string | null;
-  /** Whether the bytes of each record cut from the page are known; null where the page was not cut. */
+  /**
+   * Whether the bytes of each record cut from the page are known; null where the page was not cut.
+   */
   readonly known: readonly boolean[] | null;
 }
 
@@ -31,7 +33,10 @@ export interface BadRecord {
 
 /** A page as it was read, its rows packed. */
 export interface PackedPage {
-  /** False where the parser saw other records than the cut: then no slice's hash speaks for a record. */
+  /**
+   * False where the parser saw other records than the cut: then no slice's hash speaks for a
+   * record.
+   */
   readonly isCutTrue: boolean;
   /** Of the records whose bytes were not known. */
   readonly rows: PackedRows;

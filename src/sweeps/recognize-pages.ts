@@ -1,6 +1,7 @@
-// A page that comes again byte for byte holds the records that it held before: its digest tells, before it is even
-// unpacked, at a tenth of the time that cutting and hashing take. Whether those records are known is asked all the same, so
-// that nothing here is ever wrong, whatever becomes of their rows.
+// A page that comes again byte for byte holds the records that it held before: its digest tells,
+// before it is even unpacked, at a tenth of the time that cutting and hashing take. Whether those
+// records are known is asked all the same, so that nothing here is ever wrong, whatever becomes of
+// their rows.
 
 import {createSecretKey, type KeyObject} from 'node:crypto';
 import type pg from 'pg';
@@ -28,7 +29,9 @@ export class KnownPages {
   readonly #pool: pg.Pool;
   readonly #list: {readonly accountId: string; readonly stream: string};
   readonly #stream: Stream;
-  /** Blocks by their place: pages are asked for some way ahead, so that two can be needed at once. */
+  /**
+   * Blocks by their place: pages are asked for some way ahead, so that two can be needed at once.
+   */
   readonly #blocks = new Map<number, Promise<Block>>();
   /** Pages that came and were not cut yet, by number. */
   readonly #came = new Map<number, Came>();

@@ -9,8 +9,9 @@ import {type Finished, type SweepRun, scopeOf} from './sweep-run.ts';
 import {keepAnswers} from './tombstones.ts';
 
 /**
- * Asks for one record by its number and brings it into the warehouse. A held record that is gone gets its
- * tombstone. "No such record" is an answer too: where no row of it is held, both sides agree already.
+ * Asks for one record by its number and brings it into the warehouse. A held record that is gone
+ * gets its tombstone. "No such record" is an answer too: where no row of it is held, both sides
+ * agree already.
  * @throws {RecordError} the record that came cannot be taken, or the answer is not about it
  */
 export async function sweepRecord(run: SweepRun): Promise<Finished> {

@@ -49,7 +49,8 @@ const maxNamed = 5_000;
 
 /**
  * Asks for every number that the passes leave open. Found records are loaded as they come.
- * @param limit - when more held numbers than this are gone, the breaker trips and no more are asked for
+ * @param limit - when more held numbers than this are gone, the breaker trips and no more are asked
+ *   for
  */
 export async function resolveOpenNumbers(
   run: SweepRun,
@@ -77,7 +78,10 @@ class OpenQuestions {
     this.#live = passes.held.live;
   }
 
-  /** The answer for a live row is evidence for a tombstone; the answer for any other number is remembered. */
+  /**
+   * The answer for a live row is evidence for a tombstone; the answer for any other number is
+   * remembered.
+   */
   readonly #keep: KeepGone = async (client, {gone, askedAt}) => {
     const about = {...scopeOf(this.#run), askedAt};
     await keepAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
@@ -112,7 +116,10 @@ class OpenQuestions {
     return this.#tell({missed, lost, unseen, quarantined, named, gaps, edges});
   }
 
-  /** Numbers that rows of other streams name, and no list has shown: a list may have ended before them. */
+  /**
+   * Numbers that rows of other streams name, and no list has shown: a list may have ended before
+   * them.
+   */
   async #askNamed({known, absent}: KnownRange): Promise<{named: Asked; asked: NumberSet}> {
     const {deps, sweep, stream} = this.#run;
     const open = (

@@ -49,9 +49,10 @@ const maxDelayMs = 300_000;
 const noRoomDelayMs = 60_000;
 
 /**
- * Carries one sweep to its end, if it is due and no other worker has it. Running it twice, or in two places,
- * leaves the same rows. A passing failure puts the sweep back with a delay, its checkpoint kept; after five
- * failures the sweep ends `failed`. A warehouse without room is waited for.
+ * Carries one sweep to its end, if it is due and no other worker has it. Running it twice, or in
+ * two places, leaves the same rows. A passing failure puts the sweep back with a delay, its
+ * checkpoint kept; after five failures the sweep ends `failed`. A warehouse without room is waited
+ * for.
  * @param sweepId - a row of sync.sweeps
  * @param signal - aborts at shutdown: the sweep is given back at once
  */
@@ -93,7 +94,8 @@ async function runTaken(deps: SweepDeps, sweep: ClaimedSweep, hold: Hold): Promi
   } catch (error) {
     return await postponeFailed(deps, {sweep, error, isShutdown: hold.signal.aborted}).catch(
       (unsettled: unknown): Carried => {
-        // The failure could not be written, or another worker has the sweep by now: our lease expires.
+        // The failure could not be written, or another worker has the sweep by now: our lease
+        // expires.
         const reason = explainDatabaseError(unsettled, deps.databaseUrl).message;
         const lost = new RetryableError(reason, {cause: error});
         return {outcome: 'postponed', sweep, error: lost, delayMs: hold.leaseMs};

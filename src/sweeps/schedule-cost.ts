@@ -37,7 +37,9 @@ export function requestsOfAll(
   return schedules.reduce((total, schedule) => total + (requestsADay(schedule, costs) ?? 0), 0);
 }
 
-/** Requests that the account answers in a second while it is swept in full; null where it never was. */
+/**
+ * Requests that the account answers in a second while it is swept in full; null where it never was.
+ */
 function paceOf(costs: readonly UsualCost[]): number | null {
   const full = costs.filter(({mode}) => mode === 'full');
   const seconds = full.reduce((total, cost) => total + cost.seconds, 0);
@@ -49,7 +51,10 @@ export interface FreshnessCost {
   /** Null where the stream was never swept. */
   readonly requestsEach: number | null;
   readonly requestsADay: number | null;
-  /** Of all schedules of the account, without those whose cost is not known: as they are, and with this one. */
+  /**
+   * Of all schedules of the account, without those whose cost is not known: as they are, and with
+   * this one.
+   */
   readonly allADay: {readonly now: number; readonly withThis: number};
   /** The part of a day that the account would be busy with it at the pace of its full sweeps. */
   readonly share: number | null;

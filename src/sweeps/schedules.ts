@@ -18,7 +18,10 @@ const columns = [
   'last_requested_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A sweep that comes round by itself: a row of sync.schedules, whose definition says what each column means. */
+/**
+ * A sweep that comes round by itself: a row of sync.schedules, whose definition says what each
+ * column means.
+ */
 export interface Schedule extends ReadRow<Row, (typeof columns)[number]> {
   readonly everyMs: number;
 }
@@ -35,7 +38,10 @@ const scheduleColumns = `${selectColumns(columns)}, every_ms::double precision A
 const isActive = `EXISTS (
   SELECT FROM sync.accounts AS account WHERE account.account_id = schedules.account_id AND account.state = 'active')`;
 
-/** Makes the schedules that the account does not have by that name; those it has stay as a person may have changed them. */
+/**
+ * Makes the schedules that the account does not have by that name; those it has stay as a person
+ * may have changed them.
+ */
 export async function insertSchedules(
   db: Queryable,
   accountId: string,
@@ -86,13 +92,16 @@ export async function listDueSchedules(
 /** A schedule that should have run. */
 export interface OverdueSchedule extends Schedule {
   readonly accountName: string;
-  /** Since when it waits, an instant as ISO text: for a worker to be woken, or for one to take up the sweep. */
+  /**
+   * Since when it waits, an instant as ISO text: for a worker to be woken, or for one to take up
+   * the sweep.
+   */
   readonly waitsSince: string;
 }
 
 /**
- * The schedules of active accounts that have not run for two of their intervals: no worker looked, or none took up
- * the sweep that was made.
+ * The schedules of active accounts that have not run for two of their intervals: no worker looked,
+ * or none took up the sweep that was made.
  * @param accountIds - of these accounts only; of all when not given
  */
 export async function listOverdueSchedules(
@@ -115,17 +124,29 @@ export async function listOverdueSchedules(
   return rows;
 }
 
-/** A schedule that reads a whole list, and so promises how old what is known of its stream may become. */
+/**
+ * A schedule that reads a whole list, and so promises how old what is known of its stream may
+ * become.
+ */
 export interface PromisedFreshness extends Schedule {
-  /** When the last first pass began that read the list to its end, of whatever sweep. Null: none is known. */
+  /**
+   * When the last first pass began that read the list to its end, of whatever sweep. Null: none is
+   * known.
+   */
   readonly lookedAt: string | null;
-  /** When a sweep was first asked for that would keep the promise, as far as sweeps are kept. Null: none was yet. */
+  /**
+   * When a sweep was first asked for that would keep the promise, as far as sweeps are kept. Null:
+   * none was yet.
+   */
   readonly askedAt: string | null;
   /** The error or the first reason of the last one that came to an end; null where it had none. */
   readonly trouble: string | null;
 }
 
-/** The promises of an account, or of all. @param wholeList - the name of the window that is a whole list */
+/**
+ * The promises of an account, or of all. @param wholeList - the name of the window that is a whole
+ * list
+ */
 export async function listPromisedFreshness(
   db: Queryable,
   {accountId}: {readonly accountId: string | null},
@@ -151,8 +172,10 @@ export async function listPromisedFreshness(
 }
 
 /**
- * Turns a schedule that is due into a sweep; both are committed together, so no sweep is lost and none is made twice.
- * @returns the sweep, or null when the schedule is not due, gone, or of an account that is not active
+ * Turns a schedule that is due into a sweep; both are committed together, so no sweep is lost and
+ * none is made twice.
+ * @returns the sweep, or null when the schedule is not due, gone, or of an account that is not
+ *   active
  */
 export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
   return await inTransaction(pool, async (client) => {
@@ -184,7 +207,10 @@ async function noteScheduleTaken(
 export interface ScheduleSetting
   extends Pick<Schedule, 'name' | 'stream' | 'windowName' | 'everyMs'> {
   readonly account: string;
-  /** The time of day at which it is due, in UTC to the second; null where it does not come round in whole days. */
+  /**
+   * The time of day at which it is due, in UTC to the second; null where it does not come round in
+   * whole days.
+   */
   readonly at: string | null;
 }
 
@@ -205,8 +231,9 @@ export async function listScheduleSettings(db: Queryable): Promise<ScheduleSetti
 }
 
 /**
- * Makes a schedule, or changes the one of that name. With a time of day it is due when that comes next. Without one, a
- * schedule that is there stays due when it was, unless its new interval ends sooner.
+ * Makes a schedule, or changes the one of that name. With a time of day it is due when that comes
+ * next. Without one, a schedule that is there stays due when it was, unless its new interval ends
+ * sooner.
  * @param isDueNow - whether the first sweep is due at once
  */
 export async function writeSchedule(

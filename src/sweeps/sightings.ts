@@ -1,7 +1,10 @@
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 
-/** Notes which numbers a sweep has seen since its last checkpoint, in the transaction that saves this one. */
+/**
+ * Notes which numbers a sweep has seen since its last checkpoint, in the transaction that saves
+ * this one.
+ */
 export async function insertSightings(
   client: pg.ClientBase,
   sighting: {readonly sweepId: string; readonly nextPage: number; readonly numbers: Buffer},
@@ -13,7 +16,9 @@ export async function insertSightings(
   );
 }
 
-/** The numbers that a sweep has seen up to its checkpoint, one entry for each time they were noted. */
+/**
+ * The numbers that a sweep has seen up to its checkpoint, one entry for each time they were noted.
+ */
 export async function readSightings(db: Queryable, sweepId: string): Promise<Buffer[]> {
   const {rows} = await db.query<{numbers: Buffer}>(
     'SELECT numbers FROM sync.sightings WHERE sweep_id = $1 ORDER BY next_page',

@@ -1,9 +1,10 @@
-// A record that is known byte for byte is not parsed, and a row with the same hash is not written: both trust
-// the notes made when the row was written. So each full sweep parses some pages all the same, and compares
-// them with the rows held. A row that holds something else is put right, and the next sweep compares all
-// pages. The comparing goes on beside the reading of the pages behind, for it takes forty milliseconds; pages that come meanwhile
-// are compared together afterwards. What it finds is found once more and put right between two batches, so that no batch writes
-// the same rows meanwhile.
+// A record that is known byte for byte is not parsed, and a row with the same hash is not written:
+// both trust the notes made when the row was written. So each full sweep parses some pages all the
+// same, and compares them with the rows held. A row that holds something else is put right, and the
+// next sweep compares all pages. The comparing goes on beside the reading of the pages behind, for
+// it takes forty milliseconds; pages that come meanwhile are compared together afterwards. What it
+// finds is found once more and put right between two batches, so that no batch writes the same rows
+// meanwhile.
 
 import {randomInt} from 'node:crypto';
 import {freeBytes} from '../core/own-bytes.ts';
@@ -20,7 +21,8 @@ import type {Sample} from './evidence.ts';
 import {type SweepRun, scopeOf} from './sweep-run.ts';
 
 /**
- * The sample is one page in so many of a long list, about two of a short one. Measured: 2 % of a full parse.
+ * The sample is one page in so many of a long list, about two of a short one. Measured: 2 % of a
+ * full parse.
  */
 const sparsest = 50;
 
@@ -41,7 +43,9 @@ export class SpotCheck {
   #records = 0;
   #altered = 0;
   #waiting: CutPage[] = [];
-  /** The pages that are being compared: the records that they sent, where a row differs from them. */
+  /**
+   * The pages that are being compared: the records that they sent, where a row differs from them.
+   */
   #looking: Promise<readonly EncodedRowSet[] | null> = Promise.resolve(null);
   #isLooking = false;
 
@@ -70,7 +74,8 @@ export class SpotCheck {
   }
 
   /**
-   * Begins to compare a page with its rows, or leaves it for the next comparison while one is under way.
+   * Begins to compare a page with its rows, or leaves it for the next comparison while one is under
+   * way.
    * @param page - the caller gives it away: its body is freed when it is read
    */
   async compare(page: CutPage): Promise<void> {
@@ -161,7 +166,10 @@ export class SpotCheck {
     );
   }
 
-  /** Numbers of records with other children than they were sent with: the next sweep reads them again. */
+  /**
+   * Numbers of records with other children than they were sent with: the next sweep reads them
+   * again.
+   */
   async #findParents(rowSets: readonly EncodedRowSet[]): Promise<string[]> {
     const {deps, stream, sweep} = this.#run;
     const found = new Set<string>();

@@ -13,7 +13,10 @@ export interface ListBounds {
   readonly least: number;
   /** Where nothing is known of the list. */
   readonly unknown: number;
-  /** How many records outside of the known range are looked for: a service may answer every number with one. */
+  /**
+   * How many records outside of the known range are looked for: a service may answer every number
+   * with one.
+   */
   readonly beyond: number;
 }
 

@@ -1,5 +1,5 @@
-// The page with cause and mend for a sweep or a record that stands still or went wrong: the page of the alert that tells of the
-// same when it lasts.
+// The page with cause and mend for a sweep or a record that stands still or went wrong: the page of
+// the alert that tells of the same when it lasts.
 
 import {type Cause, causeNumbers} from '../core/alert-causes.ts';
 import type {SweepState} from './sweep.ts';

@@ -44,7 +44,10 @@ export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
   await run.deps.onSweepStep?.(step, run.sweep);
 }
 
-/** The options of a sweep's requests: signal, rank within the account's budget, count of each attempt. */
+/**
+ * The options of a sweep's requests: signal, rank within the account's budget, count of each
+ * attempt.
+ */
 export function callOf(run: SweepRun) {
   const {mode, windowName} = run.sweep;
   // A whole list is long: the short windows go before it.

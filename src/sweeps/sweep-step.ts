@@ -1,5 +1,6 @@
 /**
- * The steps of a sweep between which it can be cut off. `…-written` is inside the transaction, `…-committed` after it.
+ * The steps of a sweep between which it can be cut off. `…-written` is inside the transaction,
+ * `…-committed` after it.
  */
 export const sweepSteps = [
   'claimed',

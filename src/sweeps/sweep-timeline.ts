@@ -1,4 +1,5 @@
-// One sweep as steps, from the moments that its rows keep. A step whose beginning or end is not kept has none here: nothing is guessed.
+// One sweep as steps, from the moments that its rows keep. A step whose beginning or end is not
+// kept has none here: nothing is guessed.
 
 import {formatElapsed, formatNumber} from '../core/format.ts';
 import type {SweepStory} from './sweep-story.ts';
@@ -34,13 +35,19 @@ export function listSteps(story: SweepStory): Step[] {
   ];
 }
 
-/** How long a step took, or has taken so far, in milliseconds; null where that is not known. @param now - ISO 8601 */
+/**
+ * How long a step took, or has taken so far, in milliseconds; null where that is not known. @param
+ * now - ISO 8601
+ */
 export function lengthOf({from, to, isUnderWay}: Step, now: string): number | null {
   if (from === null || (to === null && !isUnderWay)) return null;
   return Math.max(0, Date.parse(to ?? now) - Date.parse(from));
 }
 
-/** The steps in words, a line each: `read: 2.1 s, usually 2 s`. Those whose length is not known are left out. */
+/**
+ * The steps in words, a line each: `read: 2.1 s, usually 2 s`. Those whose length is not known are
+ * left out.
+ */
 export function tellSteps(story: SweepStory, now: string): string[] {
   return listSteps(story).flatMap((step) => {
     const ms = lengthOf(step, now);
@@ -51,7 +58,10 @@ export function tellSteps(story: SweepStory, now: string): string[] {
   });
 }
 
-/** A try that failed moves the moment from which a sweep is due: then when it was asked for is not kept. */
+/**
+ * A try that failed moves the moment from which a sweep is due: then when it was asked for is not
+ * kept.
+ */
 function listWaiting({sweep: {dueAt, startedAt, state}}: SweepStory): Step[] {
   if (startedAt === null)
     return state === 'due'
@@ -114,7 +124,10 @@ function listFull(story: SweepStory): Step[] {
   return [read, verified, ...listAsked(story)];
 }
 
-/** Questions whose answer was that the record is gone: of others the moment is not kept, nor where it was asked once more. */
+/**
+ * Questions whose answer was that the record is gone: of others the moment is not kept, nor where
+ * it was asked once more.
+ */
 function listAsked({sweep: {approvedAt}, tombstones}: SweepStory): Step[] {
   if (approvedAt !== null) return [];
   const asked = tombstones.flatMap(({askedAt}) => (askedAt === null ? [] : [askedAt])).toSorted();

@@ -55,7 +55,10 @@ export interface Sweep extends ReadRow<Row, (typeof columns)[number]> {
 /** A sweep that was taken up, with the name of its account. */
 export interface ClaimedSweep extends Sweep {
   readonly accountName: string;
-  /** Whether it is a full sweep of a stream that was never read as a whole: its new rows are not in the feed. */
+  /**
+   * Whether it is a full sweep of a stream that was never read as a whole: its new rows are not in
+   * the feed.
+   */
   readonly isFirstLoad: boolean;
 }
 
@@ -70,7 +73,8 @@ export type SweepEnd = Exclude<SweepState, 'due' | 'running'>;
 export type Claim = Pick<Sweep, 'sweepId' | 'fence'>;
 
 /**
- * As SQL, true of a full sweep until a later one of its stream comes to an end, for that one knows better.
+ * As SQL, true of a full sweep until a later one of its stream comes to an end, for that one knows
+ * better.
  * @param sweep - the alias of sync.sweeps in the query
  */
 export function isLatestOpinion(sweep: string): string {
@@ -80,6 +84,9 @@ export function isLatestOpinion(sweep: string): string {
        AND later.sweep_id > ${sweep}.sweep_id AND later.state IN ('certified', 'uncertified', 'stopped'))`;
 }
 
-/** The columns for a query that reads a `Sweep`. As JSON the counts arrive as numbers: none reaches 2^53. */
+/**
+ * The columns for a query that reads a `Sweep`. As JSON the counts arrive as numbers: none reaches
+ * 2^53.
+ */
 export const sweepColumns = `${selectColumns(columns)},
   json_build_object(${countNames.map((name) => `'${name}', ${name}`).join(', ')}) AS counts`;

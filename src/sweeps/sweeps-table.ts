@@ -7,7 +7,10 @@ import type {Evidence} from './evidence.ts';
 
 const modes = ['full', 'window', 'record'] as const;
 const requesters = ['schedule', 'command'] as const;
-/** The place where a sweep goes on: the first pass, the second and its questions, or approved tombstones. */
+/**
+ * The place where a sweep goes on: the first pass, the second and its questions, or approved
+ * tombstones.
+ */
 const stages = ['read', 'verify', 'approved'] as const;
 const states = [
   'due',
@@ -96,7 +99,8 @@ export const sweeps = sync.table(
       sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'refreshed' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' WHEN 'stopped' THEN ${table.reasons} <> '{}' ELSE true END`,
     ),
     check('sweeps_stage_check', sql`${table.stage} IN (${listed(stages)})`),
-    // A window is never certified, for it proves nothing of the rest; nothing but a window is refreshed.
+    // A window is never certified, for it proves nothing of the rest; nothing but a window is
+    // refreshed.
     check(
       'sweeps_refreshed_check',
       sql`${table.state} NOT IN ('certified', 'refreshed') OR (${table.state} = 'refreshed') = (${table.mode} = 'window')`,

@@ -24,8 +24,8 @@ export interface SweepRequest extends Omit<SweepTarget, 'windowName' | 'recordNu
 }
 
 /**
- * Asks for a sweep that is due at once. While the same one is unfinished there is no second: it is returned, and is
- * due at once if it was waiting.
+ * Asks for a sweep that is due at once. While the same one is unfinished there is no second: it is
+ * returned, and is due at once if it was waiting.
  */
 export async function requestSweep(db: Queryable, request: SweepRequest): Promise<Sweep> {
   const {accountId, stream, mode, windowName = null, recordNumber = null, requestedBy} = request;
@@ -117,7 +117,8 @@ export interface Checkpoint {
 }
 
 /**
- * Notes how far the sweep has come, in the transaction that wrote the batch: both are kept, or neither.
+ * Notes how far the sweep has come, in the transaction that wrote the batch: both are kept, or
+ * neither.
  * @throws {RetryableError} the sweep is no longer ours: roll the batch back
  */
 export async function saveCheckpoint(
@@ -155,8 +156,8 @@ export interface EndedSweep {
 }
 
 /**
- * Ends a sweep. The row itself demands reasons of one that is uncertified or stopped, an error of a failed one, and
- * neither of one that is certified or refreshed.
+ * Ends a sweep. The row itself demands reasons of one that is uncertified or stopped, an error of a
+ * failed one, and neither of one that is certified or refreshed.
  * @returns how long the sweep took, in milliseconds, from its first claim
  * @throws {RetryableError} the sweep is no longer ours
  */
@@ -218,9 +219,10 @@ export async function postponeSweep(
 export type DueSweep = Sweep & Pick<ClaimedSweep, 'accountName'>;
 
 /**
- * Sweeps that a worker should take up now: due, or left behind by a worker whose lease ran out. Each active
- * account has no more than it may have under way at once. Sweeps that keep data fresh come before full ones,
- * and the accounts take turns, so that an account with much to do keeps none waiting.
+ * Sweeps that a worker should take up now: due, or left behind by a worker whose lease ran out.
+ * Each active account has no more than it may have under way at once. Sweeps that keep data fresh
+ * come before full ones, and the accounts take turns, so that an account with much to do keeps none
+ * waiting.
  * @param perAccount - sweeps of one account at once, those under way included
  */
 export async function listDueSweeps(
@@ -244,7 +246,10 @@ export async function listDueSweeps(
   return rows;
 }
 
-/** The result of the last pass over the same list: its number of pages and its sample; null where unknown. */
+/**
+ * The result of the last pass over the same list: its number of pages and its sample; null where
+ * unknown.
+ */
 export async function readLastPass(
   db: Queryable,
   sweep: SweepTarget,
@@ -271,8 +276,10 @@ export async function readLastPass(
 }
 
 /**
- * Lets the tombstones of a stopped sweep through: it is due again, and will ask for each of them once more.
- * @returns null when there is no such sweep, it is not stopped, or a later full sweep of the stream has come to an end
+ * Lets the tombstones of a stopped sweep through: it is due again, and will ask for each of them
+ * once more.
+ * @returns null when there is no such sweep, it is not stopped, or a later full sweep of the stream
+ *   has come to an end
  */
 export async function approveSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
   const {rows} = await db.query<Sweep>(
@@ -288,8 +295,8 @@ export async function approveSweep(db: Queryable, sweepId: string): Promise<Swee
 }
 
 /**
- * Ends as failed the sweeps that are no longer taken up because their account is not active: those that are
- * due, and those that a dead worker still holds.
+ * Ends as failed the sweeps that are no longer taken up because their account is not active: those
+ * that are due, and those that a dead worker still holds.
  */
 export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[]): Promise<void> {
   await db.query(

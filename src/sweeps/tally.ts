@@ -21,7 +21,9 @@ export class Tally {
     };
   }
 
-  /** The counts with those of a write under way; `add` the write's counts only once it is committed. */
+  /**
+   * The counts with those of a write under way; `add` the write's counts only once it is committed.
+   */
   with(more: Partial<SweepCounts>): SweepCounts {
     const next = new Tally(this.#counts);
     next.add(more);

@@ -23,7 +23,10 @@ const columns = [
   'undone_at',
 ] as const satisfies readonly (keyof typeof tombstones.$inferSelect)[];
 
-/** A row that is, or would be, marked deleted: a row of sync.tombstones, whose definition says what each column means. */
+/**
+ * A row that is, or would be, marked deleted: a row of sync.tombstones, whose definition says what
+ * each column means.
+ */
 export type Tombstone = ReadRow<typeof tombstones.$inferSelect, (typeof columns)[number]>;
 
 /** Answers of "gone" to questions of one sweep. */
@@ -33,7 +36,10 @@ export interface GoneAnswers extends Suspicion {
   readonly askedAt: string;
 }
 
-/** A statement's values: account, stream, sweep, moment of asking; columns of numbers, statuses and words. */
+/**
+ * A statement's values: account, stream, sweep, moment of asking; columns of numbers, statuses and
+ * words.
+ */
 export function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
   return [
     accountId,
@@ -52,7 +58,9 @@ interface Suspicion {
   readonly sweepId: string;
 }
 
-/** Keeps the answers to questions for rows that are held. This marks no row: the sweep's end does. */
+/**
+ * Keeps the answers to questions for rows that are held. This marks no row: the sweep's end does.
+ */
 export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
@@ -99,8 +107,8 @@ export async function listTombstones(db: Queryable, sweepId: string): Promise<To
 }
 
 /**
- * Marks deleted the rows for which the sweep has evidence, and the rows that they own. A row that was written
- * after its record was asked for has come back meanwhile, and stays.
+ * Marks deleted the rows for which the sweep has evidence, and the rows that they own. A row that
+ * was written after its record was asked for has come back meanwhile, and stays.
  * @returns how many rows of the stream's own table were marked, and how many of their children
  */
 export async function writeTombstones(

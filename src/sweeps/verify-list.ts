@@ -1,5 +1,5 @@
-// The second pass over a list, and the third where the list moved: numbers and nothing else. They find
-// records that moved between pages while another pass was reading.
+// The second pass over a list, and the third where the list moved: numbers and nothing else. They
+// find records that moved between pages while another pass was reading.
 
 import {fetchPages, type Page} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-undecodable.ts';
@@ -15,16 +15,19 @@ import {callOf, type SweepRun} from './sweep-run.ts';
 export interface SecondPass {
   readonly numbers: NumberSet;
   readonly pages: number;
-  /** Whether the second pass saw the first's numbers on every page: then nothing moved or was missed. */
+  /**
+   * Whether the second pass saw the first's numbers on every page: then nothing moved or was
+   * missed.
+   */
   readonly isQuiet: boolean;
   /** Why this pass does not prove that the list was read to its end. */
   readonly doubts: readonly string[];
 }
 
 /**
- * Passes after the first, at most. A record that moves under all of them is asked for by its number. A number
- * that was gone once is not asked for again; a third pass makes it rare that its record hides from all. Where
- * numbers tell nothing, two passes must agree.
+ * Passes after the first, at most. A record that moves under all of them is asked for by its
+ * number. A number that was gone once is not asked for again; a third pass makes it rare that its
+ * record hides from all. Where numbers tell nothing, two passes must agree.
  */
 const maxPasses = {counted: 2, uncounted: 4};
 
@@ -80,13 +83,14 @@ class LightPass {
   }
 
   /**
-   * Reads up to an empty page, and looks at the page behind it: a hole in the middle of the list would show there.
-   * While all is as it was, the empty page is known and not asked for again.
+   * Reads up to an empty page, and looks at the page behind it: a hole in the middle of the list
+   * would show there. While all is as it was, the empty page is known and not asked for again.
    */
   async read(): Promise<{isQuiet: boolean; doubts: readonly string[]}> {
     const {lastPage} = this.#before;
     const stop = new AbortController();
-    // Asked for beside the pages before it: where the list ends as it did, nothing waits for the page behind its end.
+    // Asked for beside the pages before it: where the list ends as it did, nothing waits for the
+    // page behind its end.
     const behind = this.#askOne(lastPage + 1, stop.signal);
     behind.catch(() => {});
     try {
@@ -116,8 +120,8 @@ class LightPass {
         this.lastPage = lastPage;
         return true;
       }
-      // Pages that moved on by a few records may bring nothing new for a while; a page that repeats brings
-      // nothing new for ever.
+      // Pages that moved on by a few records may bring nothing new for a while; a page that repeats
+      // brings nothing new for ever.
       if (
         fresh === 0 &&
         page.page >= lastPage &&

@@ -8,8 +8,8 @@ export interface PassCost {
 }
 
 /**
- * Estimates one pass over a whole list: by the passes there were, else by the first pass of full sweeps, each page of
- * which was one request.
+ * Estimates one pass over a whole list: by the passes there were, else by the first pass of full
+ * sweeps, each page of which was one request.
  * @param costs - of the account
  * @returns null where the stream was never swept
  */

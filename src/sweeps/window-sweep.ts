@@ -5,8 +5,8 @@ import {readOlderAgain} from './read-older-again.ts';
 import type {Finished, SweepRun} from './sweep-run.ts';
 
 /**
- * Brings the records that a filter lets through. The others are not looked at, so nothing follows from
- * absence, and no window is certified: a window that was read as a whole is refreshed.
+ * Brings the records that a filter lets through. The others are not looked at, so nothing follows
+ * from absence, and no window is certified: a window that was read as a whole is refreshed.
  */
 export async function sweepWindow(run: SweepRun): Promise<Finished> {
   const first = await readFirstPass(run);

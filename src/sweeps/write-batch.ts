@@ -24,7 +24,9 @@ import type {ReadBatch} from './read-batch.ts';
 import {type SweepRun, scopeOf} from './sweep-run.ts';
 import {undoTombstones} from './tombstones.ts';
 
-/** A batch's effect: rows of the stream's own table, and children that vanished from their parents. */
+/**
+ * A batch's effect: rows of the stream's own table, and children that vanished from their parents.
+ */
 export interface WriteCounts {
   readonly inserted: number;
   readonly updated: number;
@@ -32,7 +34,10 @@ export interface WriteCounts {
   readonly vanished: number;
 }
 
-/** The same counts, with bad records that the sweep had not met: in the list, or asked for by number. */
+/**
+ * The same counts, with bad records that the sweep had not met: in the list, or asked for by
+ * number.
+ */
 export interface BatchCounts extends WriteCounts {
   readonly quarantined: number;
 }
@@ -58,8 +63,8 @@ export async function writeBatch(
   const scope = scopeOf(run);
   const {accountId, sweepId} = scope;
   const came = {...scope, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
-  // A row that a change has written since this sweep began is newer than any page of the sweep, and the
-  // page's bytes are not what the row holds.
+  // A row that a change has written since this sweep began is newer than any page of the sweep, and
+  // the page's bytes are not what the row holds.
   const since = run.sweep.startedAt;
   const {fresher, older, ...counts} = await writeRowSets(
     client,
@@ -147,8 +152,8 @@ function numbersOf(rowSets: readonly EncodedRowSet[], some: ReadonlySet<EncodedR
 }
 
 /**
- * Finds the families that have lost children since: those of parents with live children here. A new parent has none, and its
- * children are not compared with anything.
+ * Finds the families that have lost children since: those of parents with live children here. A new
+ * parent has none, and its children are not compared with anything.
  * @returns by name of the children's table
  */
 async function findVanishing(
@@ -181,8 +186,8 @@ async function findVanishing(
 }
 
 /**
- * The records' own rows. Where a record stood inside an earlier one just as it stands in the list, the earlier page is
- * its row's, as if each record came in a batch of its own.
+ * The records' own rows. Where a record stood inside an earlier one just as it stands in the list,
+ * the earlier page is its row's, as if each record came in a batch of its own.
  */
 function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[]): EncodedRow[] {
   const kin = kinds.find(({isOfStream}) => isOfStream === true);
@@ -199,7 +204,10 @@ function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[])
   });
 }
 
-/** @param list.senders - the parents to compare; `rows` are those of all parents, for a child may have moved to another */
+/**
+ * @param list.senders - the parents to compare; `rows` are those of all parents, for a child may
+ * have moved to another
+ */
 function familyOf(
   {child, senders, rows}: ChildList,
   {accountId, sweepId, since = null, readBackOf}: Batch,
@@ -217,7 +225,10 @@ function familyOf(
   };
 }
 
-/** One kind of children: the records that sent a list of them, and those. A list that was not sent is not an empty list. */
+/**
+ * One kind of children: the records that sent a list of them, and those. A list that was not sent
+ * is not an empty list.
+ */
 interface ChildList {
   readonly child: Child;
   readonly senders: readonly EncodedRowSet[];

@@ -1,4 +1,5 @@
-// An account gets a new address: at the same business, which is then a proxy before the first address, and not at another one.
+// An account gets a new address: at the same business, which is then a proxy before the first
+// address, and not at another one.
 
 import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';

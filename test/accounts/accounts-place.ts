@@ -1,4 +1,5 @@
-// Accounts at one server and, for each test of the file that imports this, an empty warehouse and the commands about them.
+// Accounts at one server and, for each test of the file that imports this, an empty warehouse and
+// the commands about them.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';

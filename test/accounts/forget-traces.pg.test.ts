@@ -1,5 +1,6 @@
-// A customer is forgotten, and its name is looked for where no query of ours looks: in a dump, in the log of Postgres, in the files of
-// tables, indexes and statistics. That our own log holds no value of a record is shown by test/jobs/log-lines.pg.test.ts.
+// A customer is forgotten, and its name is looked for where no query of ours looks: in a dump, in
+// the log of Postgres, in the files of tables, indexes and statistics. That our own log holds no
+// value of a record is shown by test/jobs/log-lines.pg.test.ts.
 
 import {execFile} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
@@ -38,7 +39,10 @@ const inspect = async (text: string, values: unknown[] = []): Promise<any[]> =>
     async (client) => (await client.query(text, values)).rows,
   );
 
-/** The name goes to the service and comes back, in rows of two tables, one long enough to be kept apart. */
+/**
+ * The name goes to the service and comes back, in rows of two tables, one long enough to be kept
+ * apart.
+ */
 beforeAll(async () => {
   service = await openService();
   world = await openWorld(service);
@@ -128,7 +132,8 @@ test('a name that was planted is in no dump, no log of Postgres, and no file of 
 }, async () => {
   expect(await findFiles()).not.toEqual([]);
   expect(await dump()).toContain(trace);
-  // Forgetting names the customer by number alone, so that even a server that logs all statements with their values logs no name.
+  // Forgetting names the customer by number alone, so that even a server that logs all statements
+  // with their values logs no name.
   const [{database}] = await query('SELECT current_database() AS database');
   for (const setting of [
     `log_statement = 'all'`,
@@ -150,11 +155,13 @@ test('a name that was planted is in no dump, no log of Postgres, and no file of 
   expect(await dump()).not.toContain(trace);
   expect((await readPostgresLog()).slice(before)).not.toContain(trace);
 
-  // Free space in the files keeps bytes until it is written over. As an operator is told: VACUUM FULL, and what it does not reach.
+  // Free space in the files keeps bytes until it is written over. As an operator is told: VACUUM
+  // FULL, and what it does not reach.
   const tables = await query(
     `SELECT oid::regclass::text AS place FROM pg_class WHERE relkind IN ('r', 'm') AND relpersistence = 'p' AND NOT relisshared`,
   );
-  // While another session reads, as Postgres itself does when it gathers statistics, VACUUM FULL keeps dead rows.
+  // While another session reads, as Postgres itself does when it gathers statistics, VACUUM FULL
+  // keeps dead rows.
   const findAfterVacuum = async () => {
     for (const {place} of tables) await inspect(`VACUUM FULL ${place}`);
     await inspect('CHECKPOINT');

@@ -1,4 +1,5 @@
-// A name is planted wherever one can be, its customer is forgotten, and then it is looked for in all that the database holds.
+// A name is planted wherever one can be, its customer is forgotten, and then it is looked for in
+// all that the database holds.
 
 import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -53,7 +54,10 @@ async function forget(number: string, typed: string, ...more: string[]) {
   }).ended;
 }
 
-/** The tables with a row that holds the name, in every schema: those of the catalogue, with their statistics, too. */
+/**
+ * The tables with a row that holds the name, in every schema: those of the catalogue, with their
+ * statistics, too.
+ */
 async function findName(): Promise<string[]> {
   const tables = await query(
     `SELECT oid::regclass::text AS place FROM pg_class WHERE relkind IN ('r', 'm') AND relpersistence = 'p' ORDER BY 1`,
@@ -144,7 +148,10 @@ async function plantMessages(): Promise<string[]> {
   return took;
 }
 
-/** A job of another customer is the customer's for a while. @returns the job as it was before and is again */
+/**
+ * A job of another customer is the customer's for a while. @returns the job as it was before and is
+ * again
+ */
 async function strayJob(): Promise<unknown> {
   const read = () =>
     query(

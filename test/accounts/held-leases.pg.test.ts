@@ -1,4 +1,5 @@
-// What another process holds, or a dead one held, is waited for with a word: who has it, and how long that can last at most.
+// What another process holds, or a dead one held, is waited for with a word: who has it, and how
+// long that can last at most.
 
 import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
@@ -131,7 +132,8 @@ test('each lease is told to those who wait for it, or nobody waits', async () =>
       WHERE table_schema = 'sync' AND column_name = 'lease_until' ORDER BY table_name`,
   );
   expect(rows.map(({name}) => name)).toEqual([
-    // Workers alone take these, and look again within seconds; alerts-failing and hook-failing tell of what stays.
+    // Workers alone take these, and look again within seconds; alerts-failing and hook-failing tell
+    // of what stays.
     ...['alert_deliveries', 'alert_looks'],
     // push
     'changes',

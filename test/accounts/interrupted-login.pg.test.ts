@@ -1,5 +1,6 @@
-// Postgres logs the text of a statement that fails, of one that waits for long, and of those in a deadlock. That of
-// sync.set_employee_login bears a password, so it never fails, and waits for nobody.
+// Postgres logs the text of a statement that fails, of one that waits for long, and of those in a
+// deadlock. That of sync.set_employee_login bears a password, so it never fails, and waits for
+// nobody.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
@@ -34,7 +35,10 @@ afterAll(async () => {
   await world?.close();
 });
 
-/** Sets a login by a statement that has the password in its text, while another session holds a lock. */
+/**
+ * Sets a login by a statement that has the password in its text, while another session holds a
+ * lock.
+ */
 async function setBeside(hold: string, number = 7) {
   const password = `made-up-${randomBytes(8).toString('hex')}`;
   const holder = await world.pool.connect();

@@ -17,7 +17,10 @@ async function readSeals(): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-/** Two accounts, a rule of alerts, a subscriber of the feed, and a key of passwords, which a push makes. */
+/**
+ * Two accounts, a rule of alerts, a subscriber of the feed, and a key of passwords, which a push
+ * makes.
+ */
 async function sealAll(): Promise<void> {
   for (const name of ['north', 'south']) expect(await add(name)).toMatchObject({code: 0});
   const rule = `printf 'https://hooks.example.com/T1' | exec "$NODE" "$MAIN" alerts add ops --slack -`;

@@ -1,4 +1,5 @@
-// The main job with a login that is a member of fieldmirror_worker alone, and the queue in Postgres.
+// The main job with a login that is a member of fieldmirror_worker alone, and the queue in
+// Postgres.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';

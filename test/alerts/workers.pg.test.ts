@@ -1,5 +1,5 @@
-// Whether work is done at all: start, status and doctor report a worker that is away or cannot open an
-// account.
+// Whether work is done at all: start, status and doctor report a worker that is away or cannot open
+// an account.
 
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';

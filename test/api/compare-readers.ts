@@ -1,4 +1,5 @@
-// The strict reader decides what is taken: the quick one may step aside, and must never read another thing.
+// The strict reader decides what is taken: the quick one may step aside, and must never read
+// another thing.
 
 import {isDeepStrictEqual} from 'node:util';
 import {readQuickly} from '../../src/api/quick-list.ts';
@@ -30,7 +31,10 @@ export interface Tally {
   leftSound: number;
 }
 
-/** A quick reader, and the strict one that judges it: the records of a document, and the fields that they were seen to hold. */
+/**
+ * A quick reader, and the strict one that judges it: the records of a document, and the fields that
+ * they were seen to hold.
+ */
 interface Pair {
   readonly makeFixture: (dialect: 'observed' | 'documented') => string;
   /** Null where it steps aside. */
@@ -107,8 +111,8 @@ function readStrictly({strict}: Pair, body: Buffer) {
 }
 
 /**
- * The fields of a document by kind of element, with the types that they came as. A kind stands twice where its shapes
- * were forgotten in the middle of the document: here it stands once.
+ * The fields of a document by kind of element, with the types that they came as. A kind stands
+ * twice where its shapes were forgotten in the middle of the document: here it stands once.
  */
 function listFields(seen: SeenElements): Map<string, readonly number[]> {
   const kinds = new Map<string, readonly number[]>();

@@ -1,4 +1,5 @@
-// An answer that ends at any byte, however its length is told, is an error or the whole list, never a part.
+// An answer that ends at any byte, however its length is told, is an error or the whole list, never
+// a part.
 
 import {expect, test} from 'vitest';
 import {openTransport} from './open-transport.ts';

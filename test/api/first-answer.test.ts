@@ -1,5 +1,5 @@
-// Before its first good answer an address may never have been right: what tells of that is final, and says what to check.
-// Later the same failures are those of a gateway, and pass.
+// Before its first good answer an address may never have been right: what tells of that is final,
+// and says what to check. Later the same failures are those of a gateway, and pass.
 
 import {describe, expect, test} from 'vitest';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';
@@ -78,7 +78,8 @@ describe.each(Object.entries(wrong))('%s', (name, {open, says}) => {
 
   test('may pass where the account was mirrored before, and says the same', async () => {
     const transport = openTransport(await open(), {retry: {attempts: 2}});
-    // One that calls itself something else is an answer, which the reader of the list refuses in its turn: hostile.pg.test.ts.
+    // One that calls itself something else is an answer, which the reader of the list refuses in
+    // its turn: hostile.pg.test.ts.
     if (/web page that calls itself (XML|nothing)/.test(name)) {
       await expect(transport.read({path: '/jobs.xml'})).resolves.toMatchObject({status: 200});
       return;

@@ -1,5 +1,5 @@
-// A page of jobs as recorded from the service (docs/service.md "Envelopes"; docs/service.md "Fields"), with
-// invented values: the fixture of the tests of reader and cutter, in both dialects.
+// A page of jobs as recorded from the service (docs/service.md "Envelopes"; docs/service.md
+// "Fields"), with invented values: the fixture of the tests of reader and cutter, in both dialects.
 
 type Kind = 'integer' | 'decimal' | 'boolean' | 'dateTime' | 'float' | 'text';
 
@@ -10,7 +10,10 @@ export interface PageOptions {
   readonly firstNumber?: number;
 }
 
-/** One page of `/jobs.xml` with customer, charges, notes and a status embedded: 7 kB a job in the observed dialect. */
+/**
+ * One page of `/jobs.xml` with customer, charges, notes and a status embedded: 7 kB a job in the
+ * observed dialect.
+ */
 export function makeJobPage({jobs, dialect = 'observed', firstNumber = 1}: PageOptions): Buffer {
   const records = Array.from({length: jobs}, (_, index) => makeJob(firstNumber + index)).join('');
   const observed = `<?xml version="1.0" encoding="UTF-8"?>\n${jobs === 0 ? '<jobs type="array"/>' : `<jobs type="array">\n${records}</jobs>`}\n`;

@@ -1,4 +1,5 @@
-// Answers of many pieces, many at once on a few connections: the memory of each piece is freed while others arrive.
+// Answers of many pieces, many at once on a few connections: the memory of each piece is freed
+// while others arrive.
 
 import {randomBytes, randomInt} from 'node:crypto';
 import type {ServerResponse} from 'node:http';
@@ -16,7 +17,10 @@ const whole = (response: ServerResponse) => {
   response.writeHead(200, {...headers, 'content-length': body.length});
   response.end(body);
 };
-/** Pieces of any size, from a byte to more than a connection hands over at once, with a trailer behind them. */
+/**
+ * Pieces of any size, from a byte to more than a connection hands over at once, with a trailer
+ * behind them.
+ */
 const inPieces = (response: ServerResponse) => {
   response.writeHead(200, {...headers, trailer: 'x-sum'});
   for (let at = 0; at < body.length; ) {

@@ -1,4 +1,5 @@
-// The address that the operator gave decides where the token may go, whatever a name server says of it.
+// The address that the operator gave decides where the token may go, whatever a name server says of
+// it.
 
 import type {LookupAddress} from 'node:dns';
 import type {LookupFunction} from 'node:net';

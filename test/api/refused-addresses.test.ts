@@ -1,4 +1,5 @@
-// Nothing is connected to at an address of the link or of a cloud's metadata, however it is written or found.
+// Nothing is connected to at an address of the link or of a cloud's metadata, however it is written
+// or found.
 
 import type {LookupAddress} from 'node:dns';
 import {once} from 'node:events';
@@ -157,7 +158,8 @@ async function listen(): Promise<{port: number; count: () => number}> {
 
 describe.each(Object.entries(senders))('%s', (_who, sendTo) => {
   test.each(spelled)('is not sought at https://%s', async (host) => {
-    // Only a URL of the web reads percent-encoding and wide letters in a host; elsewhere such a text is no host at all.
+    // Only a URL of the web reads percent-encoding and wide letters in a host; elsewhere such a
+    // text is no host at all.
     expect((await failureOf(sendTo(host))).message).toMatch(
       /\[ELINKLOCAL\]|expected smtps|ENOTFOUND|EDNS/,
     );

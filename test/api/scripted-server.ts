@@ -27,7 +27,10 @@ export interface Scripted {
 
 type Answer = (response: ServerResponse, seen: Seen, count: number) => void;
 
-/** An HTTP server on a free port of this machine that answers as the test says, and closes with the test. */
+/**
+ * An HTTP server on a free port of this machine that answers as the test says, and closes with the
+ * test.
+ */
 export async function startServer(answer: Answer): Promise<Scripted> {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
@@ -41,7 +44,10 @@ export async function startServer(answer: Answer): Promise<Scripted> {
   return {...(await open(server)), seen};
 }
 
-/** A TCP server for behaviour that no HTTP server has: it gets the socket once a request's head is in. */
+/**
+ * A TCP server for behaviour that no HTTP server has: it gets the socket once a request's head is
+ * in.
+ */
 export async function startRawServer(
   answer: (socket: Socket, count: number) => void,
 ): Promise<Scripted> {
@@ -55,7 +61,10 @@ export async function startRawServer(
   return {...(await open(server)), seen: []};
 }
 
-/** An HTTPS server for `localhost` with an untrusted certificate; left to itself it answers with an empty list. */
+/**
+ * An HTTPS server for `localhost` with an untrusted certificate; left to itself it answers with an
+ * empty list.
+ */
 export async function startTlsServer(
   answer: (response: ServerResponse) => void = (response) => response.end('<jobs type="array"/>'),
 ): Promise<Scripted> {

@@ -1,5 +1,5 @@
-// Whatever status the service answers with, it is no bug of ours: every one from 100 to 599 is told with its words and
-// the next step, on a list, on a record and on a write.
+// Whatever status the service answers with, it is no bug of ours: every one from 100 to 599 is told
+// with its words and the next step, on a list, on a record and on a write.
 
 import {expect, test} from 'vitest';
 import {createClient} from '../../src/api/client.ts';

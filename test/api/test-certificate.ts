@@ -1,4 +1,5 @@
-// A certificate for `localhost` that no authority has signed, with its key: made for these tests alone.
+// A certificate for `localhost` that no authority has signed, with its key: made for these tests
+// alone.
 
 export const TEST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBlDCCATugAwIBAgIUWEXtib+d5oQWbSWolZo3PSc1JwMwCgYIKoZIzj0EAwIw

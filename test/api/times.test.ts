@@ -130,7 +130,8 @@ describe.each(ZONES)('in %s', (timeZone) => {
         }
       }
       expect(lost).toEqual([]);
-      // Only a repeated time's second pass is beyond the shapes: as many minutes as the clock went back.
+      // Only a repeated time's second pass is beyond the shapes: as many minutes as the clock went
+      // back.
       expect(twice).toBe(changes.reduce((sum, {backMinutes}) => sum + backMinutes, 0));
       expect(twice).toBeGreaterThanOrEqual(3 * 30);
     },

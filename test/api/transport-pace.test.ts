@@ -7,9 +7,11 @@ import {EMPTY_LIST, failureOf} from './read-outcome.ts';
 import {startRawServer, startServer} from './scripted-server.ts';
 
 /**
- * Makes so many reads from a server that answers only when as many requests are open as are allowed at once.
+ * Makes so many reads from a server that answers only when as many requests are open as are allowed
+ * at once.
  * @param statusOf - of the answer with this number, from 1
- * @returns the open requests as each one came; for each refusal, how many had come, and were allowed
+ * @returns the open requests as each one came; for each refusal, how many had come, and were
+ *   allowed
  */
 async function observe(reads: number, statusOf: (count: number) => number) {
   const open: (() => void)[] = [];

@@ -1,6 +1,6 @@
-// An author may name every column of every table that is captured, as an ORM does. A value that is not the author's to give is
-// refused by the name of its column; the values that are there, and NULL in a column of ours, are no change. Tables and
-// columns come from the catalogue.
+// An author may name every column of every table that is captured, as an ORM does. A value that is
+// not the author's to give is refused by the name of its column; the values that are there, and
+// NULL in a column of ours, are no change. Tables and columns come from the catalogue.
 
 import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';

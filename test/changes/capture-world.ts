@@ -18,7 +18,10 @@ export interface CaptureWorld {
   readonly accountId: string;
   /** Runs statements as an author does. @returns the rows of the last one */
   author(text: string, values?: unknown[]): Promise<Row[]>;
-  /** Runs statements in one transaction, as a role or as the owner. @returns the rows of the last one */
+  /**
+   * Runs statements in one transaction, as a role or as the owner. @returns the rows of the last
+   * one
+   */
   as(role: string | null, text: string, values?: unknown[]): Promise<Row[]>;
   /** Runs a statement as a sweep does. */
   sweep(text: string, values?: unknown[]): Promise<Row[]>;
@@ -104,7 +107,10 @@ const samples = {
   secret: '',
 };
 
-/** The fields without which the service takes no new row of a table, with values as a change keeps them. */
+/**
+ * The fields without which the service takes no new row of a table, with values as a change keeps
+ * them.
+ */
 export function neededBy({writable}: Pick<MirrorTable, 'writable'>): Record<string, string> {
   const needed = writable.filter(({isRequired, onCreate}) => isRequired === true && onCreate);
   return Object.fromEntries(needed.map(({name, kind}) => [name, samples[kind]]));

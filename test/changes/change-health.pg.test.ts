@@ -29,7 +29,10 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Makes a customer here, whose create takes these steps one by one. @returns the number of the change */
+/**
+ * Makes a customer here, whose create takes these steps one by one. @returns the number of the
+ * change
+ */
 async function add(steps: string | readonly string[], name = 'New'): Promise<string> {
   await pool.query('INSERT INTO warehouse.customers (name) VALUES ($1)', [name]);
   const {rows} = await pool.query('SELECT max(change_id) AS id FROM sync.changes');
@@ -160,7 +163,8 @@ test('many changes of one batch are one matter that names it, for status and for
     (await listLateChangesSingly(pool, [accountId])).filter(({batch}) => batch !== null);
   expect(await singly()).toMatchObject([{subject: `batch import o'Hara`, count: 6}]);
 
-  // Four of them are decided: without an alert about the batch the others are told one by one, else they stay together.
+  // Four of them are decided: without an alert about the batch the others are told one by one, else
+  // they stay together.
   await pool.query(
     `UPDATE sync.changes SET state = 'cancelled', settled_at = now() WHERE change_id IN (SELECT change_id FROM sync.changes WHERE batch LIKE 'import%' LIMIT 4)`,
   );

@@ -1,5 +1,5 @@
-// The states of a change: the database follows the drawing of its life, and so does the document that shows
-// it.
+// The states of a change: the database follows the drawing of its life, and so does the document
+// that shows it.
 
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';

@@ -1,5 +1,5 @@
-// A warehouse with a few customers, made for each test of the file that imports this, and the commands about
-// changes. Plain SQL makes the changes; the effects of a worker are set by hand.
+// A warehouse with a few customers, made for each test of the file that imports this, and the
+// commands about changes. Plain SQL makes the changes; the effects of a worker are set by hand.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject} from 'vitest';

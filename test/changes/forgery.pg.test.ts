@@ -1,4 +1,5 @@
-// Whatever stands in an author's statement, its writes are an author's: they become a change, or are refused.
+// Whatever stands in an author's statement, its writes are an author's: they become a change, or
+// are refused.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';

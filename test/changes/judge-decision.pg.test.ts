@@ -1,4 +1,5 @@
-// A preview must not promise what the warehouse refuses, nor the other way round: both are asked about every state.
+// A preview must not promise what the warehouse refuses, nor the other way round: both are asked
+// about every state.
 
 import {expect, test} from 'vitest';
 import {changeStates} from '../../src/changes/change-states.ts';

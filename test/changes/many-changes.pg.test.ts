@@ -1,5 +1,5 @@
-// A hundred thousand waiting changes: an index finds the due ones, even while another transaction stays open
-// and keeps every old version alive.
+// A hundred thousand waiting changes: an index finds the due ones, even while another transaction
+// stays open and keeps every old version alive.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {claimChanges, listAccountsWithDueChanges} from '../../src/changes/claim-changes.ts';

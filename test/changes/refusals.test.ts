@@ -1,4 +1,5 @@
-// Why changes were not decided, as people are told it: what says the same of many changes is one group.
+// Why changes were not decided, as people are told it: what says the same of many changes is one
+// group.
 
 import {expect, test} from 'vitest';
 import {listRefusals} from '../../src/changes/refusals.ts';

@@ -1,5 +1,5 @@
-// Jobs are spoilt by one UPDATE, half of them are sent, the rest is stopped, and all of it is taken back: by the commands that an
-// operator types, against the reference service.
+// Jobs are spoilt by one UPDATE, half of them are sent, the rest is stopped, and all of it is taken
+// back: by the commands that an operator types, against the reference service.
 
 import {expect} from 'vitest';
 import {pushAccount} from '../../src/push/push.ts';

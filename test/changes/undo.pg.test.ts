@@ -1,4 +1,5 @@
-// Changes taken back: what was not sent is given up, what is done gets a held change that writes what was before.
+// Changes taken back: what was not sent is given up, what is done gets a held change that writes
+// what was before.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {dropRoles, makeRole} from '../support/roles.ts';

@@ -1,4 +1,5 @@
-// The address of a warehouse, printed for a tool and handed to psql: its password is nowhere to be seen unless it is asked for.
+// The address of a warehouse, printed for a tool and handed to psql: its password is nowhere to be
+// seen unless it is asked for.
 
 import {randomBytes} from 'node:crypto';
 import {mkdtemp, rm} from 'node:fs/promises';

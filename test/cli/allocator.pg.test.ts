@@ -1,4 +1,5 @@
-// A process that lives for weeks gives large buffers back to the system at once, however it is started.
+// A process that lives for weeks gives large buffers back to the system at once, however it is
+// started.
 
 import {readFile} from 'node:fs/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';

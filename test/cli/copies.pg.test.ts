@@ -1,5 +1,5 @@
-// A copy of the warehouse beside the original: the copy sends nothing to the service, not even a question, until a person
-// says that it is the one that works.
+// A copy of the warehouse beside the original: the copy sends nothing to the service, not even a
+// question, until a person says that it is the one that works.
 
 import {execFileSync} from 'node:child_process';
 import {mkdtemp, rm} from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// The demo has a past: its business was played from night to night, and what the sweeps saw is dated back.
+// The demo has a past: its business was played from night to night, and what the sweeps saw is
+// dated back.
 
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

@@ -1,4 +1,5 @@
-// In a folder where nothing was set up, a verb that only looks makes nothing: no Postgres, no folder, no file.
+// In a folder where nothing was set up, a verb that only looks makes nothing: no Postgres, no
+// folder, no file.
 
 import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {join} from 'node:path';

@@ -1,5 +1,5 @@
-// The main job is told to stop, or dies, at the worst moment: its work under way is recorded, and the next
-// start goes on with it. A record on its way to the service is there once.
+// The main job is told to stop, or dies, at the worst moment: its work under way is recorded, and
+// the next start goes on with it. A record on its way to the service is there once.
 
 import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';

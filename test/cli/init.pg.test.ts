@@ -1,4 +1,5 @@
-// An account is set up: each answer is tried, what is kept is enough for a start, and the token is seen nowhere else.
+// An account is set up: each answer is tried, what is kept is enough for a start, and the token is
+// seen nowhere else.
 
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';

@@ -1,5 +1,5 @@
-// A short command answers quickly only if its verb loads few packages: loading takes most of its time. The source is run, since
-// a bundle no longer tells which packages are in it.
+// A short command answers quickly only if its verb loads few packages: loading takes most of its
+// time. The source is run, since a bundle no longer tells which packages are in it.
 
 import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -26,7 +26,10 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, {recursive: true}));
 
-/** Runs a command that succeeds. @returns the packages that our own code imported, in alphabetical order */
+/**
+ * Runs a command that succeeds. @returns the packages that our own code imported, in alphabetical
+ * order
+ */
 async function notePackages(...args: string[]): Promise<string[]> {
   const noted = join(folder, 'packages.txt');
   const env = {

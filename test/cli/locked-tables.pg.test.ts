@@ -1,4 +1,5 @@
-// Another session has locked tables: whoever asks how things stand is answered at once, with who that is; whoever waits says for whom.
+// Another session has locked tables: whoever asks how things stand is answered at once, with who
+// that is; whoever waits says for whom.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';

@@ -1,4 +1,5 @@
-// A login without a right is told which, on what, and the statement that gives it. Whoever runs that statement is done.
+// A login without a right is told which, on what, and the statement that gives it. Whoever runs
+// that statement is done.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';

@@ -1,4 +1,5 @@
-// Mistakes that would pass without a word: each verb that could act on one names it, and changes nothing.
+// Mistakes that would pass without a word: each verb that could act on one names it, and changes
+// nothing.
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';

@@ -1,4 +1,5 @@
-// A folder of local state has one `start`; and Ctrl-C is heard at once, also while the first start is still being set up.
+// A folder of local state has one `start`; and Ctrl-C is heard at once, also while the first start
+// is still being set up.
 
 import {existsSync} from 'node:fs';
 import {mkdir, mkdtemp, readFile, rm} from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// When npm is killed, its process ends with it; a process put into the background on purpose ignores npm.
+// When npm is killed, its process ends with it; a process put into the background on purpose
+// ignores npm.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
@@ -21,7 +22,10 @@ interface Shown {
   readonly process: ChildProcess;
   /** Resolves with the match as soon as it is printed. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
-  /** The moment when the last process that holds the output has ended: npm's shell and its children too. */
+  /**
+   * The moment when the last process that holds the output has ended: npm's shell and its children
+   * too.
+   */
   readonly ended: Promise<string>;
 }
 

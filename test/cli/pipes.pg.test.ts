@@ -1,4 +1,5 @@
-// The output of a verb reaches its reader whole, however slow the reader, and with the exit code of the verb.
+// The output of a verb reaches its reader whole, however slow the reader, and with the exit code of
+// the verb.
 
 import {rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -186,7 +187,8 @@ const statements = [
 /** Verbs from the program's own help, those of a group with its name before them. */
 async function listVerbs(group: readonly string[] = []): Promise<string[]> {
   const {stdout} = await runCommand([...group, '--help'], {});
-  // The list ends at an empty line: variables follow, and an unknown name is answered with the help of all.
+  // The list ends at an empty line: variables follow, and an unknown name is answered with the help
+  // of all.
   const [commands = ''] = (stdout.split('Commands:\n')[1] ?? '').split('\n\n');
   const names = [...commands.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name);
   const verbs = names.filter((name) => name !== 'help').map((name) => [...group, name]);

@@ -1,5 +1,5 @@
-// A warehouse that takes no writes, as a standby or after a failover: each verb that writes says so, and
-// leaves nothing half done.
+// A warehouse that takes no writes, as a standby or after a failover: each verb that writes says
+// so, and leaves nothing half done.
 
 import {afterEach, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';

@@ -1,4 +1,5 @@
-// An installation begins anew: what Fieldmirror made goes, what others made stays, and nothing goes by a slip.
+// An installation begins anew: what Fieldmirror made goes, what others made stays, and nothing goes
+// by a slip.
 
 import {existsSync} from 'node:fs';
 import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// The main job in a process of its own, as a user runs it, on both queue backends and in both dialects.
+// The main job in a process of its own, as a user runs it, on both queue backends and in both
+// dialects.
 
 import {afterEach, describe, expect, inject, test} from 'vitest';
 import {runCommand, startCommand} from '../support/command.ts';

@@ -1,5 +1,5 @@
-// Two versions at once, as during a rollout: the older one goes on with its work, carries each change once
-// beside the newer one, and does not restart on a schema that it does not know.
+// Two versions at once, as during a rollout: the older one goes on with its work, carries each
+// change once beside the newer one, and does not restart on a schema that it does not know.
 
 import {afterEach, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
@@ -35,7 +35,8 @@ test('a worker at work goes on beside a newer schema, and another start of its v
     const customers = () =>
       ask(`SELECT count(*)::int FROM warehouse.customers WHERE customer_number <= 20`);
     await expect.poll(customers, {timeout: 30_000}).not.toEqual([{count: 0}]);
-    // Traces of a later version: a migration that this one does not know, a column that it does not write.
+    // Traces of a later version: a migration that this one does not know, a column that it does not
+    // write.
     await ask(`ALTER TABLE sync.changes ADD COLUMN of_a_later_version text`);
     await ask(
       `INSERT INTO sync.migrations (hash, created_at) VALUES ('from the future', 9999999999999)`,

@@ -1,4 +1,5 @@
-// Bad input gets an exit code of its own and a clear error that names the problem, its place and the mend.
+// Bad input gets an exit code of its own and a clear error that names the problem, its place and
+// the mend.
 
 import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';

@@ -1,4 +1,5 @@
-// Every verb, as the login of a worker: it works, or it is the owner's and says so. A verb that is added must be added here.
+// Every verb, as the login of a worker: it works, or it is the owner's and says so. A verb that is
+// added must be added here.
 
 import {spawnSync} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
@@ -42,7 +43,10 @@ afterAll(async () => {
   await rm(folder, {recursive: true, force: true});
 });
 
-/** In an order in which each finds what it is about: `FOLDER`, `URL`, and `CHANGE`, the newest change, are filled in. */
+/**
+ * In an order in which each finds what it is about: `FOLDER`, `URL`, and `CHANGE`, the newest
+ * change, are filled in.
+ */
 const asWorker = [
   'migrate',
   'start --once',

@@ -1,5 +1,5 @@
-// The address of an account that is wrong from the beginning: each verb that asks it first ends at once, with exit code 3 and
-// what to check, and notes no account.
+// The address of an account that is wrong from the beginning: each verb that asks it first ends at
+// once, with exit code 3 and what to check, and notes no account.
 
 import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {join} from 'node:path';

@@ -1,6 +1,8 @@
-// Every place in which a caller chooses an account, or something that belongs to one: addresses of the HTTP API, actions and pages of the
-// console, verbs, functions of the database, tools of an assistant. A caller bound to one account names what belongs to another: it gets
-// nothing of it and changes nothing in it. The places come from the program; one that is missing in these tables fails.
+// Every place in which a caller chooses an account, or something that belongs to one: addresses of
+// the HTTP API, actions and pages of the console, verbs, functions of the database, tools of an
+// assistant. A caller bound to one account names what belongs to another: it gets nothing of it and
+// changes nothing in it. The places come from the program; one that is missing in these tables
+// fails.
 
 import {randomBytes} from 'node:crypto';
 import {globSync, readFileSync} from 'node:fs';
@@ -97,7 +99,10 @@ async function repair(text: string): Promise<void> {
   );
 }
 
-/** A change of the other account in each state, a sweep that waits for a person, an entry of quarantine, schedule, rule and subscriber. */
+/**
+ * A change of the other account in each state, a sweep that waits for a person, an entry of
+ * quarantine, schedule, rule and subscriber.
+ */
 async function makeTheirs(): Promise<typeof theirs> {
   const {pool, stranger} = place;
   const {accountId} = stranger;
@@ -167,7 +172,9 @@ async function digest(): Promise<string> {
 const authorUrl = () =>
   Object.assign(new URL(place.databaseUrl), {username: author, password: 'made-up'}).href;
 
-/** What was asked for comes back in the words of a refusal: their rows hold more than the bare word. */
+/**
+ * What was asked for comes back in the words of a refusal: their rows hold more than the bare word.
+ */
 const withoutEcho = (text: string) => text.replaceAll(/zanzibar(?! \w)/g, '');
 
 describe('the HTTP API, by a key of one account', () => {
@@ -315,7 +322,10 @@ describe('the console, by somebody of one account', () => {
 });
 
 describe('a verb with --account', () => {
-  /** By its name, as it is called for `acme`; `FOLDER` and `URL` are filled in. That of an assistant has its own table. */
+  /**
+   * By its name, as it is called for `acme`; `FOLDER` and `URL` are filled in. That of an assistant
+   * has its own table.
+   */
   const calls: Readonly<Record<string, string>> = {
     sync: 'sync customers --record 1',
     push: 'push --dry-run',
@@ -391,7 +401,9 @@ describe('a verb with --account', () => {
 });
 
 describe('a function that an author of one account may call', () => {
-  /** `$` is a change of the other account, `@` that account, `#` a forged copy of the change's row. */
+  /**
+   * `$` is a change of the other account, `@` that account, `#` a forged copy of the change's row.
+   */
   const calls: Readonly<Record<string, string>> = {
     wait: `sync.wait($, '0')`,
     hold_change: 'sync.hold_change($)',
@@ -456,7 +468,8 @@ describe('a function that an author of one account may call', () => {
         const got = await client.query(`SELECT (${filled})::text AS got`).then(
           ({rows}) => rows[0]?.got ?? '',
           (error: Error) => {
-            // Refused on purpose, not for an error of the test. Of a change that the caller does not see the last one finds no table.
+            // Refused on purpose, not for an error of the test. Of a change that the caller does
+            // not see the last one finds no table.
             expect(error.message, filled).toMatch(
               /there is none of that number|null values cannot be formatted/,
             );

@@ -1,5 +1,5 @@
-// The Alerts page: what is wrong, who is told and whether it arrives, and the rules that an admin makes, tests and removes.
-// The receiver is a server of HTTP that answers.
+// The Alerts page: what is wrong, who is told and whether it arrives, and the rules that an admin
+// makes, tests and removes. The receiver is a server of HTTP that answers.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';

@@ -1,5 +1,5 @@
-// Somebody who is bound to one account sees nothing of another on any page, in any file or stream of events. Pages and other
-// addresses come from the server's own tables.
+// Somebody who is bound to one account sees nothing of another on any page, in any file or stream
+// of events. Pages and other addresses come from the server's own tables.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pages} from '../../src/console/pages.ts';

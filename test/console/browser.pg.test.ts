@@ -1,5 +1,6 @@
-// The console in a real browser: every page in both themes and two widths, with and without scripts; every action by its
-// button. Nothing is asked of any other machine, and no page complains.
+// The console in a real browser: every page in both themes and two widths, with and without
+// scripts; every action by its button. Nothing is asked of any other machine, and no page
+// complains.
 
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';

@@ -1,4 +1,5 @@
-// The Business pages: answers for one account, now or as of a day, for those who may see names and those who may not.
+// The Business pages: answers for one account, now or as of a day, for those who may see names and
+// those who may not.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';

@@ -1,4 +1,5 @@
-// Changes on the warehouse of a console, as an ERP makes them; the effects of a worker are set by hand.
+// Changes on the warehouse of a console, as an ERP makes them; the effects of a worker are set by
+// hand.
 
 import type {ConsoleOptions} from '../../src/console/console-deps.ts';
 import {openPlace as openConsole, type Place} from './place.ts';

@@ -1,4 +1,5 @@
-// The pages of the console about changes: the list, one change, and what a decision about many would do.
+// The pages of the console about changes: the list, one change, and what a decision about many
+// would do.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {type ChangesPlace, openPlace} from './changes-place.ts';

@@ -149,7 +149,8 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
     },
     {action: 'alerts.test', path: '/alerts', button: 'Test'},
     {action: 'alerts.remove', path: '/alerts', button: 'Remove'},
-    // What the subscriber did not take is passed over before it is sent again: then nothing is left to pass over.
+    // What the subscriber did not take is passed over before it is sent again: then nothing is left
+    // to pass over.
     {action: 'hooks.skip', path: '/alerts', button: 'Pass over'},
     {
       action: 'hooks.retry',

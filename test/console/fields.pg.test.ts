@@ -1,4 +1,5 @@
-// Fields in the console: what the service was ever seen to send, what changed in it, and names for what has no column.
+// Fields in the console: what the service was ever seen to send, what changed in it, and names for
+// what has no column.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';

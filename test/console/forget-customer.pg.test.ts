@@ -1,4 +1,5 @@
-// A customer is forgotten in the console: by an admin alone, shown first, typed back, with the receipt afterwards.
+// A customer is forgotten in the console: by an admin alone, shown first, typed back, with the
+// receipt afterwards.
 
 import {randomBytes} from 'node:crypto';
 import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// A console on a warehouse of two accounts, with rows as a sweep writes them, and people who are signed in to it.
+// A console on a warehouse of two accounts, with rows as a sweep writes them, and people who are
+// signed in to it.
 
 import type pg from 'pg';
 import {inject} from 'vitest';
@@ -30,7 +31,8 @@ export interface Person {
   json(path: string): Promise<any>;
   /**
    * Sends a form to an action.
-   * @param fields - beside the token of the form, which is taken from the overview unless it is given
+   * @param fields - beside the token of the form, which is taken from the overview unless it is
+   *   given
    * @param headers - beside the cookies
    */
   post(

@@ -1,5 +1,5 @@
-// A place with records that have a past: customer 21 is found by many ways, job 31 has a past, job 32 is gone, and a customer
-// was made here.
+// A place with records that have a past: customer 21 is found by many ways, job 31 has a past, job
+// 32 is gone, and a customer was made here.
 
 import type pg from 'pg';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
@@ -52,7 +52,9 @@ export async function openRecords(): Promise<RecordsPlace> {
   return {...place, after: {made, priced}};
 }
 
-/** Writes as a sweep does; the statements may use the account's number. @returns the moment after it */
+/**
+ * Writes as a sweep does; the statements may use the account's number. @returns the moment after it
+ */
 export async function writeAsSweep(
   {pool, account}: Pick<Place, 'account'> & {readonly pool: pg.Pool},
   ...statements: readonly string[]
@@ -64,7 +66,10 @@ export async function writeAsSweep(
   return rows[0].at;
 }
 
-/** A text without the digits that are in it by chance: fractions of seconds, the token of a form, the time in milliseconds. */
+/**
+ * A text without the digits that are in it by chance: fractions of seconds, the token of a form,
+ * the time in milliseconds.
+ */
 export function withoutChance(text: string): string {
   return text
     .replaceAll(/(:\d\d)\.\d{1,6}(?=Z|[+-]\d\d)/g, '$1')

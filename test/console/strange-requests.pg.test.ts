@@ -1,5 +1,5 @@
-// Every address of the server is asked with every strange value: none answers with an error of ours. The addresses come from the
-// server itself, so that a new one is tried without a line here.
+// Every address of the server is asked with every strange value: none answers with an error of
+// ours. The addresses come from the server itself, so that a new one is tried without a line here.
 
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';

@@ -1,5 +1,5 @@
-// Subscribers of the feed on the Alerts page: how far each is, and what an admin decides where one takes nothing. The subscriber is a
-// server of HTTP that answers.
+// Subscribers of the feed on the Alerts page: how far each is, and what an admin decides where one
+// takes nothing. The subscriber is a server of HTTP that answers.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';

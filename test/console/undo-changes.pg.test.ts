@@ -1,4 +1,5 @@
-// Changes taken back in the console: shown first, then done by a form, held until a person releases them.
+// Changes taken back in the console: shown first, then done by a form, held until a person releases
+// them.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {type ChangesPlace, openPlace} from './changes-place.ts';

@@ -1,4 +1,5 @@
-// The ways in which a service, a proxy or a library repeats a text, and the judge of whether one still shows it.
+// The ways in which a service, a proxy or a library repeats a text, and the judge of whether one
+// still shows it.
 
 const each = (text: string, map: (code: number, character: string) => string) =>
   [...text].map((character) => map(character.codePointAt(0) ?? 0, character)).join('');
@@ -57,7 +58,10 @@ export const all: readonly Disguise[] = disguises.flatMap(([inner, wear]) => [
     ),
 ]);
 
-/** Without what a reader does not see: a line of text, a terminal and JSON may each drop or add some of it. */
+/**
+ * Without what a reader does not see: a line of text, a terminal and JSON may each drop or add some
+ * of it.
+ */
 const bare = (text: string) =>
   text
     .toLowerCase()

@@ -1,4 +1,5 @@
-// A service that repeats the token in every disguise, and the doors through which its words reach a person.
+// A service that repeats the token in every disguise, and the doors through which its words reach a
+// person.
 
 import type {ServerResponse} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';

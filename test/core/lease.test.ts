@@ -3,7 +3,10 @@ import {type Every, Lease, Leases} from '../../src/core/lease.ts';
 
 const leaseMs = 30_000;
 
-/** The two clocks: the monotonic one stands still while the machine sleeps, the wall clock may be set. */
+/**
+ * The two clocks: the monotonic one stands still while the machine sleeps, the wall clock may be
+ * set.
+ */
 let monotonicMs: number;
 let wallMs: number;
 const clocks = () => [monotonicMs, wallMs];

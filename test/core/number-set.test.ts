@@ -7,7 +7,10 @@ const range = (first: number, last: number) =>
 const inOrder = (numbers: Iterable<string>) =>
   [...numbers].sort((one, other) => (BigInt(one) < BigInt(other) ? -1 : 1));
 
-/** Numbers near each other, far apart, at the edges of a chunk, and at the edges of 53 and of 64 bits. */
+/**
+ * Numbers near each other, far apart, at the edges of a chunk, and at the edges of 53 and of 64
+ * bits.
+ */
 const anyNumber = fc
   .oneof(
     {weight: 4, arbitrary: fc.bigInt(1n, 3_000n)},

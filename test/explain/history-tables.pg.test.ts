@@ -1,4 +1,5 @@
-// Every warehouse table has all that its history needs: a new table or column without it fails here.
+// Every warehouse table has all that its history needs: a new table or column without it fails
+// here.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';

@@ -1,5 +1,5 @@
-// Random writes by sweeps and by others. In the end the versions of a row tile its time, and the rows of a
-// moment are those that a look at that moment saw.
+// Random writes by sweeps and by others. In the end the versions of a row tile its time, and the
+// rows of a moment are those that a look at that moment saw.
 
 import fc from 'fast-check';
 import type pg from 'pg';
@@ -119,7 +119,10 @@ async function sweep(
   await loadRows(client, machines, rows, {accountId: '1', sweepId: '3'});
 }
 
-/** Takes a row out and puts it back under its old row_id, as a restore of the table does; or is refused. */
+/**
+ * Takes a row out and puts it back under its old row_id, as a restore of the table does; or is
+ * refused.
+ */
 async function restart(client: pg.PoolClient): Promise<void> {
   const columns = 'row_id, account_id, machine_number, name';
   await client.query('SAVEPOINT restart');

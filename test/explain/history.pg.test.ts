@@ -32,7 +32,10 @@ async function sweep(rows: readonly ReturnType<typeof machine>[], sweepId: strin
 const query = async (text: string, values: unknown[] = []) =>
   (await world.pool.query(text, values)).rows;
 
-/** The versions of one machine, the oldest first: name, sweep, whether a hash is held, any other writer. */
+/**
+ * The versions of one machine, the oldest first: name, sweep, whether a hash is held, any other
+ * writer.
+ */
 async function versions(number = '1'): Promise<unknown[][]> {
   const rows = await query(
     `SELECT name, _sweep_id AS sweep, _hash IS NOT NULL AS "hasHash", written_by AS by, valid_to IS NULL AS "isCurrent"
@@ -295,7 +298,8 @@ async function interleave(
   const early = await world.pool.connect();
   const late = await world.pool.connect();
   try {
-    // now() is the time at which the first statement after BEGIN arrives, not the first that writes.
+    // now() is the time at which the first statement after BEGIN arrives, not the first that
+    // writes.
     await early.query('BEGIN; SELECT now()');
     await late.query('BEGIN; SELECT now()');
     await work(early, late);

@@ -1,5 +1,5 @@
-// Each entry of the feed names the change that caused it, and no other: what an author writes, in every table; what the service
-// makes of it; and what others do meanwhile to the same rows.
+// Each entry of the feed names the change that caused it, and no other: what an author writes, in
+// every table; what the service makes of it; and what others do meanwhile to the same rows.
 
 import pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';

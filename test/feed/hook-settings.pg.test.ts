@@ -1,4 +1,5 @@
-// Subscribers of the feed in a file of settings: made, changed and taken away by it; their addresses are given by hand.
+// Subscribers of the feed in a file of settings: made, changed and taken away by it; their
+// addresses are given by hand.
 
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

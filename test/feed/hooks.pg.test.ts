@@ -1,4 +1,5 @@
-// What a subscriber of the feed is sent: every entry at least once, in order, under an id that stays the same.
+// What a subscriber of the feed is sent: every entry at least once, in order, under an id that
+// stays the same.
 
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';

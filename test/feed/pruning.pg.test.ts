@@ -1,4 +1,5 @@
-// Entries of the feed go as the other things that grow with time, but for what a subscriber has yet to be sent.
+// Entries of the feed go as the other things that grow with time, but for what a subscriber has yet
+// to be sent.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {prune} from '../../src/retention/prune.ts';

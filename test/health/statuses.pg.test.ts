@@ -1,4 +1,5 @@
-// A service that refuses the request itself: `sync` and `start` say so, and end as a dependency that refuses us.
+// A service that refuses the request itself: `sync` and `start` say so, and end as a dependency
+// that refuses us.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {runCommand} from '../support/command.ts';

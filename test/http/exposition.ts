@@ -26,7 +26,10 @@ const endings: Readonly<Record<string, readonly string[]>> = {
   summary: ['', '_sum', '_count'],
 };
 
-/** @throws {Error} a line that is none, a metric without its type or told twice, a series that comes twice */
+/**
+ * @throws {Error} a line that is none, a metric without its type or told twice, a series that comes
+ * twice
+ */
 export function readExposition(text: string): Exposition {
   if (!text.endsWith('\n')) throw new Error('expected a line feed at the end');
   const families = new Map<string, Family>();

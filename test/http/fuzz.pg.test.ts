@@ -1,5 +1,6 @@
-// Any input of a stranger in a parameter, a page token or a field gets an answer or a problem in words, never
-// a 500. Addresses and parameters come from the document, so that a new one is tried without any edit here.
+// Any input of a stranger in a parameter, a page token or a field gets an answer or a problem in
+// words, never a 500. Addresses and parameters come from the document, so that a new one is tried
+// without any edit here.
 
 import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -85,7 +86,10 @@ const tokens = fc.oneof(
 );
 const values = fc.oneof(instants, numbers, texts, tokens);
 
-/** A token for the right list is refused for its contents, or read; one for another list is refused first. */
+/**
+ * A token for the right list is refused for its contents, or read; one for another list is refused
+ * first.
+ */
 const requests = fc.oneof(
   fc.record({list: fc.nat(), pairs: fc.array(fc.tuple(fc.nat(), values), {maxLength: 3})}),
   fc.record({list: fc.nat(), pairs: fc.tuple(fc.tuple(fc.nat(), instants))}),

@@ -1,4 +1,5 @@
-// Many changes at once over HTTP: listed, decided and taken back, by their numbers or by what they have in common.
+// Many changes at once over HTTP: listed, decided and taken back, by their numbers or by what they
+// have in common.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {writeNumbers} from '../../src/core/number-ranges.ts';

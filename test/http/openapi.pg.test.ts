@@ -1,4 +1,5 @@
-// The document describes the HTTP API: every answer is as it promises, every request that it allows is read.
+// The document describes the HTTP API: every answer is as it promises, every request that it allows
+// is read.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {z} from 'zod';

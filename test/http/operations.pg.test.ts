@@ -1,4 +1,5 @@
-// The files of ops/ against the running exporter: an unknown metric, label or word of a label in them would never say anything.
+// The files of ops/ against the running exporter: an unknown metric, label or word of a label in
+// them would never say anything.
 
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -46,7 +47,10 @@ function labelsOf({metric}: Pick<Use, 'metric'>): string[] {
   return [...givenLabels, ...new Set(lines.flatMap(({labels}) => Object.keys(labels)))];
 }
 
-/** The words of a matcher that no series of its metric has; names of accounts are the operator's own. */
+/**
+ * The words of a matcher that no series of its metric has; names of accounts are the operator's
+ * own.
+ */
 function unknownWords({metric}: Use, {label, operator, value}: Matcher): string[] {
   if (label === 'account' || givenLabels.includes(label)) return [];
   const known = familyOf(metric).lines.map(({labels}) => labels[label] ?? '');

@@ -50,7 +50,10 @@ export interface Place {
   close(): Promise<void>;
 }
 
-/** Customers 1 to 3, jobs 11 and 12 of customer 1 with employees 501 and 502, and one child of each kind. */
+/**
+ * Customers 1 to 3, jobs 11 and 12 of customer 1 with employees 501 and 502, and one child of each
+ * kind.
+ */
 export const rowsOfService = [
   `INSERT INTO warehouse.employees (account_id, employee_number, id, name, _sweep_id) VALUES ($1, 1, 501, 'Ann', 1), ($1, 2, 502, 'Bob', 1)`,
   `INSERT INTO warehouse.customers (account_id, customer_number, id, name, phone_number, service_city, _sweep_id)

@@ -1,5 +1,5 @@
-// The parts of a PromQL expression that can be held against an exporter: not a parser of the language, but strict about the part that
-// our own rules and panels use.
+// The parts of a PromQL expression that can be held against an exporter: not a parser of the
+// language, but strict about the part that our own rules and panels use.
 
 export interface Matcher {
   readonly label: string;

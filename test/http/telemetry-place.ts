@@ -1,4 +1,5 @@
-// A server of telemetry alone, over real HTTP, on a warehouse of two accounts behind a line that can be cut.
+// A server of telemetry alone, over real HTTP, on a warehouse of two accounts behind a line that
+// can be cut.
 
 import fastify from 'fastify';
 import type pg from 'pg';

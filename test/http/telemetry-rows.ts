@@ -49,8 +49,9 @@ export async function addWorker({pool, acme}: TelemetryPlace, seenMinutesAgo = 0
 }
 
 /**
- * A freshness of an hour that was promised of a stream of `acme`, first asked for ten hours ago, and the looks at its whole list since
- * then, by how many hours ago they began. The latest one has failed.
+ * A freshness of an hour that was promised of a stream of `acme`, first asked for ten hours ago,
+ * and the looks at its whole list since then, by how many hours ago they began. The latest one has
+ * failed.
  */
 export async function addPromise(
   {pool, acme}: TelemetryPlace,

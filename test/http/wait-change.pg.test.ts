@@ -1,4 +1,5 @@
-// A change that is waited for over HTTP: told as soon as it is settled, with no connection held until then.
+// A change that is waited for over HTTP: told as soon as it is settled, with no connection held
+// until then.
 
 import {once} from 'node:events';
 import http from 'node:http';

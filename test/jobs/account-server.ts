@@ -1,4 +1,5 @@
-// One HTTP server with many accounts, each under a path of its own and with small lists, all in memory.
+// One HTTP server with many accounts, each under a path of its own and with small lists, all in
+// memory.
 
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import {list, scriptService} from '../support/scripted-service.ts';

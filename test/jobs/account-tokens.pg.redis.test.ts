@@ -40,7 +40,8 @@ describe.each(backends)('with the queue on %s', (kind) => {
     });
     for (const line of told(/failed/))
       expect(line).toMatchObject({event: 'sweep.ended', level: 30});
-    // Two sweeps may have been under way, each with one request in flight; none is repeated again and again.
+    // Two sweeps may have been under way, each with one request in flight; none is repeated again
+    // and again.
     expect(many.server.asked.get('bad')).toBeLessThan(10);
   });
 

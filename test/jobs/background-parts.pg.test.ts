@@ -1,5 +1,5 @@
-// Each background part of a worker, made to hang and to fail: `status`, `doctor`, an alert and the exit codes show it, by the same
-// code for all of them.
+// Each background part of a worker, made to hang and to fail: `status`, `doctor`, an alert and the
+// exit codes show it, by the same code for all of them.
 
 import {randomUUID} from 'node:crypto';
 import {readdirSync, readFileSync} from 'node:fs';

@@ -1,5 +1,5 @@
-// The queue in Postgres: when a connection breaks in the middle of a question, the asker is told, and no
-// process ends. A worker that hears no notice looks by itself.
+// The queue in Postgres: when a connection breaks in the middle of a question, the asker is told,
+// and no process ends. A worker that hears no notice looks by itself.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';

@@ -1,5 +1,5 @@
-// The clock of a worker jumps a day ahead and back while it works: schedules keep coming round, and none
-// comes more often than its row says.
+// The clock of a worker jumps a day ahead and back while it works: schedules keep coming round, and
+// none comes more often than its row says.
 
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';

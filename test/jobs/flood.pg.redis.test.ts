@@ -1,4 +1,5 @@
-// Any login with CONNECT may send notices, and no grant can stop it: so notices must cost next to nothing.
+// Any login with CONNECT may send notices, and no grant can stop it: so notices must cost next to
+// nothing.
 
 import pg from 'pg';
 import {afterEach, expect, inject, test} from 'vitest';

@@ -1,5 +1,6 @@
-// Users of BullMQ find the runs in its queues by its public interface, as bull-board does: jobs that have ended stay for
-// a day, with their result or reason, and with names in place of numbers alone.
+// Users of BullMQ find the runs in its queues by its public interface, as bull-board does: jobs
+// that have ended stay for a day, with their result or reason, and with names in place of numbers
+// alone.
 
 import {createPostgresBackend, isPgPool, Queue} from 'bullmq';
 import {Redis} from 'ioredis';

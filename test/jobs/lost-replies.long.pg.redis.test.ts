@@ -1,6 +1,6 @@
-// The queue takes a job, or the end of a queue job, and its answer is lost: BullMQ asks again, or believes
-// that the call failed. Even if the queue then holds a job twice or not at all, each change reaches the
-// service once.
+// The queue takes a job, or the end of a queue job, and its answer is lost: BullMQ asks again, or
+// believes that the call failed. Even if the queue then holds a job twice or not at all, each
+// change reaches the service once.
 
 import {afterEach, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';

@@ -1,5 +1,5 @@
-// One part is out of reach while the others answer: the queue, the service, the warehouse, and each two of
-// them. Changes made meanwhile arrive once when the line is back.
+// One part is out of reach while the others answer: the queue, the service, the warehouse, and each
+// two of them. Changes made meanwhile arrive once when the line is back.
 
 import {afterEach, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';

@@ -1,5 +1,5 @@
-// Workers behind a real PgBouncer in transaction mode, with fewer sessions of Postgres than they have clients: what they
-// do ends as it does without one.
+// Workers behind a real PgBouncer in transaction mode, with fewer sessions of Postgres than they
+// have clients: what they do ends as it does without one.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';

@@ -12,7 +12,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** Starts a worker that serves no account. @returns its line about what it has removed, which is still to come */
+/**
+ * Starts a worker that serves no account. @returns its line about what it has removed, which is
+ * still to come
+ */
 async function work(): Promise<{readonly pruned: Promise<unknown>}> {
   const {promise, resolve} = Promise.withResolvers<unknown>();
   const write = (text: string) => {

@@ -38,8 +38,9 @@ export async function carryAll({url}: ManyRedises): Promise<void> {
 }
 
 /**
- * The primary with our keys is struck while changes are carried; changes are written and sweeps are asked for before, during
- * and after that. A killed one has its replica held back until an operator has read that the queue is away.
+ * The primary with our keys is struck while changes are carried; changes are written and sweeps are
+ * asked for before, during and after that. A killed one has its replica held back until an operator
+ * has read that the queue is away.
  */
 export async function strikePrimary(
   redises: ManyRedises,
@@ -76,7 +77,10 @@ export async function strikePrimary(
   }
 }
 
-/** The findings of `doctor` about the queue, as lines; none of them, nor a setting, shows a password. */
+/**
+ * The findings of `doctor` about the queue, as lines; none of them, nor a setting, shows a
+ * password.
+ */
 export async function examine(
   redisUrl: string,
   more: Readonly<Record<string, string>> = {},

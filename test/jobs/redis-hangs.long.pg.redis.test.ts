@@ -1,4 +1,5 @@
-// A primary that hangs closes no connection: its replica takes its place all the same, and the queue goes on there.
+// A primary that hangs closes no connection: its replica takes its place all the same, and the
+// queue goes on there.
 
 import {test} from 'vitest';
 import {startCluster} from '../support/redis-cluster.ts';

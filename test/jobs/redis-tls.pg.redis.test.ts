@@ -1,4 +1,5 @@
-// The queue over TLS, with a certificate that its own authority has signed: one Redis, a cluster, sentinels.
+// The queue over TLS, with a certificate that its own authority has signed: one Redis, a cluster,
+// sentinels.
 
 import {readFileSync} from 'node:fs';
 import {getCACertificates, setDefaultCACertificates} from 'node:tls';

@@ -1,4 +1,5 @@
-// Redis is full, or goes away for a while: changes wait, none is lost, and an operator is told once.
+// Redis is full, or goes away for a while: changes wait, none is lost, and an operator is told
+// once.
 
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
@@ -64,7 +65,10 @@ describe.skipIf(!isInstalled())(
 const outOfReach = expect.stringMatching(/^the queue or the warehouse is out of reach/);
 const backAgain = expect.stringMatching(/^the queue and the warehouse are within reach again/);
 
-/** A mirrored account, and its workers; `told` gives the lines about the queue that an operator reads. */
+/**
+ * A mirrored account, and its workers; `told` gives the lines about the queue that an operator
+ * reads.
+ */
 async function work(): Promise<{world: TestWorld; told: () => string[]}> {
   const service = await openService();
   const world = await openWorld(service);

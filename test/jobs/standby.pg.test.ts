@@ -1,5 +1,5 @@
-// The primary dies in the middle of sweeps and changes, and its standby is promoted: each change has one effect, and
-// nothing that was confirmed is lost.
+// The primary dies in the middle of sweeps and changes, and its standby is promoted: each change
+// has one effect, and nothing that was confirmed is lost.
 
 import {afterEach, expect, test} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';

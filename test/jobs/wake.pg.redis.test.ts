@@ -1,4 +1,5 @@
-// No wake-up is lost: one that comes while a worker is busy is followed, without a round of the poller.
+// No wake-up is lost: one that comes while a worker is busy is followed, without a round of the
+// poller.
 
 import {afterEach, beforeEach, expect, inject, test, vi} from 'vitest';
 import * as push from '../../jobs/push.ts';

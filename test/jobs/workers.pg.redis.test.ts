@@ -1,5 +1,5 @@
-// The queue is a bell: whatever it forgets, doubles or delays, the rows decide, and every due sweep comes to
-// its end.
+// The queue is a bell: whatever it forgets, doubles or delays, the rows decide, and every due sweep
+// comes to its end.
 
 import {connect, createServer} from 'node:net';
 import {Redis} from 'ioredis';

@@ -1,4 +1,5 @@
-// The queue, or the warehouse, goes away while changes are carried: no change is lost, none is sent twice.
+// The queue, or the warehouse, goes away while changes are carried: no change is lost, none is sent
+// twice.
 
 import {join} from 'node:path';
 import {Redis} from 'ioredis';

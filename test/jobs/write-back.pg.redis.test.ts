@@ -1,5 +1,5 @@
-// One statement of plain SQL for every kind of write: the service gets the specification's request, byte for
-// byte, and its answer is in the warehouse without another sweep.
+// One statement of plain SQL for every kind of write: the service gets the specification's request,
+// byte for byte, and its answer is in the warehouse without another sweep.
 
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';

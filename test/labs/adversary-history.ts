@@ -1,4 +1,5 @@
-// The true history of a record. Ticks count the events at the adversary: its changes and its answers.
+// The true history of a record. Ticks count the events at the adversary: its changes and its
+// answers.
 
 /** From one tick on, up to another that is no more part of it; null: to this day. */
 export interface Span {
@@ -38,7 +39,9 @@ export function wasAliveWithin({lives}: RecordHistory, from: number, to: number)
   return lives.some((life) => overlaps(life, from, to));
 }
 
-/** Whether lists showed the record, if it existed, at every tick of an interval, both ends included. */
+/**
+ * Whether lists showed the record, if it existed, at every tick of an interval, both ends included.
+ */
 export function isListedThroughout({hidings}: RecordHistory, from: number, to: number): boolean {
   return !hidings.some((hiding) => overlaps(hiding, from, to));
 }

@@ -1,5 +1,5 @@
-// A warehouse that mirrors an adversary, and one sweep of it judged by the checker. It does not know the test
-// runner: the torture uses it too.
+// A warehouse that mirrors an adversary, and one sweep of it judged by the checker. It does not
+// know the test runner: the torture uses it too.
 
 import type pg from 'pg';
 import {upsertAccount} from '../../src/accounts/accounts.ts';

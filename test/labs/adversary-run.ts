@@ -29,7 +29,8 @@ interface Run {
 }
 
 /**
- * Sweeps one empty warehouse many times. The seed decides all but the order in which requests arrive.
+ * Sweeps one empty warehouse many times. The seed decides all but the order in which requests
+ * arrive.
  * @param world.databaseUrl - a migrated, empty warehouse of its own
  */
 export async function runWorld(world: {

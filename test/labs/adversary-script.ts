@@ -1,5 +1,5 @@
-// A list of jobs for a movement of the list that must come exactly so: a test says page by page what each
-// pass over it shows, and which records the service knows by their number.
+// A list of jobs for a movement of the list that must come exactly so: a test says page by page
+// what each pass over it shows, and which records the service knows by their number.
 
 import type {ServerResponse} from 'node:http';
 import {job, list, scriptService} from '../support/scripted-service.ts';

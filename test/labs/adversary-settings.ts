@@ -15,7 +15,10 @@ export interface Rates {
   readonly burn: number;
   /** A number is given out, and its record appears later than its successors. */
   readonly late: number;
-  /** Moves records so that they are missed: the newest to page 1, or others forward into a page just read. */
+  /**
+   * Moves records so that they are missed: the newest to page 1, or others forward into a page just
+   * read.
+   */
   readonly spite: number;
   /** The answer is a 503. */
   readonly fault: number;
@@ -25,7 +28,10 @@ export interface Settings {
   readonly seed: number;
   readonly resource: 'jobs' | 'customers' | 'tasks';
   readonly order: 'number' | 'reversed' | 'changed';
-  /** In the order by last change: records changed in the same second stand in another order each time. */
+  /**
+   * In the order by last change: records changed in the same second stand in another order each
+   * time.
+   */
   readonly hasTies: boolean;
   readonly pageSize: number;
   /** The number of records at the start. */
@@ -83,14 +89,20 @@ const moods: readonly {readonly rates: Rates; readonly hasTies: boolean; readonl
 
 const orders = ['number', 'reversed', 'changed'] as const;
 const pageSizes = [25, 30, 50] as const;
-/** Two of them are met by a few pages, so that a list changes between batches and not only between pages. */
+/**
+ * Two of them are met by a few pages, so that a list changes between batches and not only between
+ * pages.
+ */
 const batches = [1_000, 25, 75] as const;
 const sizes = [3, 10, 30, 60, 90, 120, 150] as const;
 
 /** Seeds after which every order, page size and mood has come once. */
 export const seedsPerRound = orders.length * pageSizes.length * moods.length;
 
-/** The settings of a seed: any `seedsPerRound` seeds in a row are every order and page size in every mood. */
+/**
+ * The settings of a seed: any `seedsPerRound` seeds in a row are every order and page size in every
+ * mood.
+ */
 export function settingsOf(seed: number): Settings {
   const random = new Random(String(seed), 'settings', 0);
   const mood = at(moods, Math.floor(seed / 9));

@@ -1,6 +1,6 @@
-// A list that moves while it is read: before every answer it may insert, delete, edit, hide and bring back,
-// by a random source that a seed determines. It remembers every event, so that a checker can look up what was
-// true at any tick.
+// A list that moves while it is read: before every answer it may insert, delete, edit, hide and
+// bring back, by a random source that a seed determines. It remembers every event, so that a
+// checker can look up what was true at any tick.
 
 import {createHash, type Hash} from 'node:crypto';
 import {Random} from '../../src/service/random.ts';
@@ -127,7 +127,10 @@ export class Adversary {
     this.#bear(this.#nextNumber());
   }
 
-  /** Inserts a record where spite finds it: last by change, or first on the last page of a list by number. */
+  /**
+   * Inserts a record where spite finds it: last by change, or first on the last page of a list by
+   * number.
+   */
   bury(): void {
     this.insert();
     if (this.settings.order === 'changed')

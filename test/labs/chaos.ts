@@ -1,7 +1,7 @@
-// npm run torture -- chaos [--minutes 10] [--seed 1] [--queue both]: real workers, a Postgres, a Redis and
-// the service, all behind lines that delay, cut and lose; authors write on both sides while every part is
-// killed, stopped, restarted and lost. Then all is quiet, and the outcome of each change and each field is
-// judged. Traffic stays on 127.0.0.1.
+// npm run torture -- chaos [--minutes 10] [--seed 1] [--queue both]: real workers, a Postgres, a
+// Redis and the service, all behind lines that delay, cut and lose; authors write on both sides
+// while every part is killed, stopped, restarted and lost. Then all is quiet, and the outcome of
+// each change and each field is judged. Traffic stays on 127.0.0.1.
 
 import {parseArgs} from 'node:util';
 import {drawResult, listFaults} from './chaos/report.ts';

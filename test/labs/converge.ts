@@ -1,6 +1,6 @@
-// npm run torture -- converge [--runs 10000] [--seed 1] [--lanes 2]: records that both sides edit; in the end
-// both hold the same, and every lost value is kept. A seed is one warehouse with many records;
-// `--seed N --runs 500` goes through it again.
+// npm run torture -- converge [--runs 10000] [--seed 1] [--lanes 2]: records that both sides edit;
+// in the end both hold the same, and every lost value is kept. A seed is one warehouse with many
+// records; `--seed N --runs 500` goes through it again.
 
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sweeps/page-reader.ts';

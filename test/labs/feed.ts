@@ -1,6 +1,6 @@
-// npm run torture -- feed [--runs 100000] [--seed 1]: transactions of 16 sessions at once, followed by readers that
-// are killed, and sent to a receiver that fails and one that does not by workers that are killed.
-// Each world has 5,000 transactions.
+// npm run torture -- feed [--runs 100000] [--seed 1]: transactions of 16 sessions at once, followed
+// by readers that are killed, and sent to a receiver that fails and one that does not by workers
+// that are killed. Each world has 5,000 transactions.
 
 import {parseArgs} from 'node:util';
 import {percentile} from '../support/percentile.ts';

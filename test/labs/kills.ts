@@ -1,5 +1,6 @@
-// npm run torture -- kills [--runs 20] [--seed 1]: `start --once` is killed with -9 at random moments, on both queue
-// backends in turn, and restarted until it ends by itself; then the warehouse must match the service.
+// npm run torture -- kills [--runs 20] [--seed 1]: `start --once` is killed with -9 at random
+// moments, on both queue backends in turn, and restarted until it ends by itself; then the
+// warehouse must match the service.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';

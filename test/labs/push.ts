@@ -1,6 +1,6 @@
-// npm run torture -- push [--runs 20000] [--seed 1] [--lanes 2]: changes carried by workers that die and
-// stall, over a line that loses, delays and garbles, each judged by its outcome. A seed is one warehouse that
-// lives through a number of runs; `--seed N --runs 100` goes through it again.
+// npm run torture -- push [--runs 20000] [--seed 1] [--lanes 2]: changes carried by workers that
+// die and stall, over a line that loses, delays and garbles, each judged by its outcome. A seed is
+// one warehouse that lives through a number of runs; `--seed N --runs 100` goes through it again.
 
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sweeps/page-reader.ts';

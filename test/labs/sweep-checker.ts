@@ -1,5 +1,5 @@
-// Compares the warehouse after a sweep with the truth while it ran. It does not know how sweeps work: only
-// what they promise.
+// Compares the warehouse after a sweep with the truth while it ran. It does not know how sweeps
+// work: only what they promise.
 
 import {
   isAliveThroughout,
@@ -29,7 +29,8 @@ export interface CheckedSweep {
  * - `false delete`: a row was marked deleted, though its record existed all the time
  * - `marked`: a sweep that was stopped or failed marked a row deleted
  * - `missing`: certified, and a record that existed all the time has no live row
- * - `stale`: certified, and a row is older than the start of the sweep; or any sweep wrote such a row
+ * - `stale`: certified, and a row is older than the start of the sweep; or any sweep wrote such a
+ *   row
  * - `ghost`: certified, and the record of a live row was gone before the sweep began
  * - `children`: the notes of a row are not those of the version that it shows
  * - `invented`: a row shows content that its record never had

@@ -1,5 +1,6 @@
-// npm run torture -- sweeps [--runs 100000] [--seed 1]: sweeps of lists that move while they are read, each held against
-// the truth. A seed is one warehouse that lives through a number of sweeps; `--seed N --runs 56` goes through it again.
+// npm run torture -- sweeps [--runs 100000] [--seed 1]: sweeps of lists that move while they are
+// read, each held against the truth. A seed is one warehouse that lives through a number of sweeps;
+// `--seed N --runs 56` goes through it again.
 
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sweeps/page-reader.ts';

@@ -1,5 +1,5 @@
-// The packages that reach a user: those that npm installs beside the program, on any machine, and those whose code is in
-// the program. The lock file names the first, the bundler the second.
+// The packages that reach a user: those that npm installs beside the program, on any machine, and
+// those whose code is in the program. The lock file names the first, the bundler the second.
 
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';

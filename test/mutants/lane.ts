@@ -1,4 +1,5 @@
-// Tries mutants one after another in a copy of the checkout, so that no fault is ever in the checkout itself.
+// Tries mutants one after another in a copy of the checkout, so that no fault is ever in the
+// checkout itself.
 
 import {type ChildProcess, execFileSync, fork} from 'node:child_process';
 import {once} from 'node:events';

@@ -1,5 +1,5 @@
-// npm run mutants [-- --only PATH] [--sample N --seed TEXT] [--lanes N]: puts one small fault after another into copies
-// of the sources of targets.ts, and says which of them no test notices.
+// npm run mutants [-- --only PATH] [--sample N --seed TEXT] [--lanes N]: puts one small fault after
+// another into copies of the sources of targets.ts, and says which of them no test notices.
 
 import {parseArgs} from 'node:util';
 import {type Fate, Lane} from './lane.ts';

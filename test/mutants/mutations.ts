@@ -197,7 +197,10 @@ function changeSql(node: Node, text: string): Edit[] {
   return edits;
 }
 
-/** Where the condition ends that begins here: at the next one, at the next clause, or at its bracket. */
+/**
+ * Where the condition ends that begins here: at the next one, at the next clause, or at its
+ * bracket.
+ */
 function endOfCondition(sql: string, start: number): number {
   const next = /^\s*\b(AND|OR|ORDER|GROUP|RETURNING|LIMIT|FOR|UNION|ON|LEFT|JOIN|THEN)\b/;
   let depth = 0;

@@ -1,10 +1,13 @@
-// A process that keeps one vitest for many runs: what all tests share is set up once. It is sent the tests of a
-// run, and answers whether they passed. One that stands still is ended from outside.
+// A process that keeps one vitest for many runs: what all tests share is set up once. It is sent
+// the tests of a run, and answers whether they passed. One that stands still is ended from outside.
 
 import {setTimeout as pause} from 'node:timers/promises';
 import {createVitest} from 'vitest/node';
 
-/** What a runner is asked: the source that was changed since, and the tests to run, with paths from the root. */
+/**
+ * What a runner is asked: the source that was changed since, and the tests to run, with paths from
+ * the root.
+ */
 export interface TestRequest {
   readonly source: string;
   readonly tests: readonly string[];

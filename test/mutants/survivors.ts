@@ -1,5 +1,5 @@
-// Faults that no test notices, each with the reason why that is right. A fault is known by its source, the line that it
-// is in, and what it changes there.
+// Faults that no test notices, each with the reason why that is right. A fault is known by its
+// source, the line that it is in, and what it changes there.
 
 export interface Survivor {
   readonly source: string;

@@ -1,5 +1,5 @@
-// The sources whose tests are tried by `npm run mutants`, and for each the tests that must notice a fault in it: the
-// quickest first. A source that moves, moves here.
+// The sources whose tests are tried by `npm run mutants`, and for each the tests that must notice a
+// fault in it: the quickest first. A source that moves, moves here.
 
 const decide = (name: string, ...more: readonly string[]) =>
   [`src/push/${name}.ts`, [name, ...more].map((test) => `test/push/${test}.test.ts`)] as const;

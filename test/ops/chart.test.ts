@@ -1,4 +1,5 @@
-// The Helm chart starts this version, and asks it what it answers. Where helm is, helm itself judges the chart.
+// The Helm chart starts this version, and asks it what it answers. Where helm is, helm itself
+// judges the chart.
 
 import {spawnSync} from 'node:child_process';
 import {readFileSync} from 'node:fs';

@@ -1,5 +1,6 @@
-// The common ORMs write as an author with their real libraries: create, save, upsert, delete; what is not the author's to write is
-// refused by the name of its column. ORM_PYTHON names a folder with the packages of requirements.txt, as .ci/run makes it.
+// The common ORMs write as an author with their real libraries: create, save, upsert, delete; what
+// is not the author's to write is refused by the name of its column. ORM_PYTHON names a folder with
+// the packages of requirements.txt, as .ci/run makes it.
 
 import {spawnSync} from 'node:child_process';
 import {randomBytes} from 'node:crypto';

@@ -1,5 +1,5 @@
-// Makes the pictures of the README and of docs/console.md, from a demo that runs and in which one change was made: npm run pictures --
-// LINK, where LINK is what `fieldmirror open` prints.
+// Makes the pictures of the README and of docs/console.md, from a demo that runs and in which one
+// change was made: npm run pictures -- LINK, where LINK is what `fieldmirror open` prints.
 
 import {statSync} from 'node:fs';
 import {join} from 'node:path';

@@ -160,7 +160,8 @@ describe('a transaction', () => {
     const swap = (...order: [number, number]) =>
       inTransaction(world.pool, async (client) => {
         runs++;
-        // Run again, the loser first waits for the winner: else luck would decide on a second deadlock.
+        // Run again, the loser first waits for the winner: else luck would decide on a second
+        // deadlock.
         const [first, second] = runs <= 2 ? order : [order[1], order[0]];
         const append = (id: number) =>
           client.query(`UPDATE public.notes SET text = text || 'x' WHERE id = $1`, [id]);
@@ -199,7 +200,10 @@ describe('a transaction', () => {
   });
 });
 
-/** Unlike `once` of node:events, it does not fail on an 'error' before the event: one is expected here. */
+/**
+ * Unlike `once` of node:events, it does not fail on an 'error' before the event: one is expected
+ * here.
+ */
 function heard(emitter: EventEmitter, event: string): Promise<void> {
   return new Promise((resolve) => emitter.once(event, () => resolve()));
 }

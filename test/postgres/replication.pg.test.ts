@@ -1,4 +1,5 @@
-// Logical replication out of the warehouse: Postgres refuses to change a row of a published table that has no key.
+// Logical replication out of the warehouse: Postgres refuses to change a row of a published table
+// that has no key.
 
 import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';

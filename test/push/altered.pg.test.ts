@@ -1,5 +1,5 @@
-// A service that stores another value says nothing of it, but the read back shows it: the change is reported
-// as altered, and the first of its kind stops the others until a person has looked.
+// A service that stores another value says nothing of it, but the read back shows it: the change is
+// reported as altered, and the first of its kind stops the others until a person has looked.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listAccounts} from '../../src/accounts/accounts.ts';

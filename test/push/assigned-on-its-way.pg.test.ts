@@ -1,4 +1,5 @@
-// An employee is taken off a job while the change that assigns the employee is on its way: it still assigns.
+// An employee is taken off a job while the change that assigns the employee is on its way: it still
+// assigns.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {employees, jobs} from '../../src/service/resource.ts';

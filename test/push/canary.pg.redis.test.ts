@@ -1,5 +1,5 @@
-// A password and a token that can be recognized go through every fate of a secret, and are then looked for
-// everywhere: tables, history, queue, log, errors, the log of Postgres.
+// A password and a token that can be recognized go through every fate of a secret, and are then
+// looked for everywhere: tables, history, queue, log, errors, the log of Postgres.
 
 import {Redis} from 'ioredis';
 import pg from 'pg';

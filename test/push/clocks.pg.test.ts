@@ -1,5 +1,5 @@
-// Workers with wrong clocks, by minutes and by days: the clock of Postgres alone decides who has a change,
-// and until when.
+// Workers with wrong clocks, by minutes and by days: the clock of Postgres alone decides who has a
+// change, and until when.
 
 import {afterEach, expect, test} from 'vitest';
 import {carryAndDie} from '../labs/push/killed-push.ts';

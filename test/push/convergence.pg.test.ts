@@ -1,4 +1,5 @@
-// Both sides edit the same records, in any order, under any rules (docs/traps.md "Both sides change"). More of the same: npm run torture -- converge.
+// Both sides edit the same records, in any order, under any rules (docs/traps.md "Both sides
+// change"). More of the same: npm run torture -- converge.
 
 import {afterAll, expect, inject, test} from 'vitest';
 import {PageReader} from '../../src/sweeps/page-reader.ts';

@@ -1,4 +1,5 @@
-// A create in doubt whose record was found, but could not be read, has arrived: it is not sent again.
+// A create in doubt whose record was found, but could not be read, has arrived: it is not sent
+// again.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {PushDeps} from '../../src/push/push-deps.ts';
@@ -21,7 +22,10 @@ const by = {method: 'DELETE', path: '', isOurs: false};
 const made = () => place.service.store.journal.filter(({kind}) => kind === 'create').length;
 const change = async () => (await place.changes('state, sends, number'))[0];
 
-/** Lets some event happen between the look and the reading, for longer than a request can be on its way. */
+/**
+ * Lets some event happen between the look and the reading, for longer than a request can be on its
+ * way.
+ */
 async function lookWhile(
   happens: () => Promise<void> | void,
   after: () => Promise<void>,

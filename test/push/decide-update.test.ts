@@ -105,7 +105,8 @@ describe('a field that both sides changed', () => {
     });
   });
 
-  // The edit was an hour before the claim of the change; the document is 0 ms younger than the claim.
+  // The edit was an hour before the claim of the change; the document is 0 ms younger than the
+  // claim.
   const shown = 'Mon, 01 Mar 2027 20:00:00 GMT';
   const updated = (at: string) => `${withFax('555-0122')}<updated_at>${at}</updated_at>`;
   test.each([

@@ -1,5 +1,5 @@
-// A worker killed at every step, the reference service in place of the one in memory, and a product broken on
-// purpose.
+// A worker killed at every step, the reference service in place of the one in memory, and a product
+// broken on purpose.
 
 import {afterAll, describe, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
@@ -58,7 +58,10 @@ test.each(pushSteps)('kill -9 at the step %s costs nothing', {timeout: 120_000},
 });
 
 describe('a product that is broken on purpose is found out', () => {
-  /** At one step in ten a worker stalls; of six requests two lose their answer, and one arrives late. */
+  /**
+   * At one step in ten a worker stalls; of six requests two lose their answer, and one arrives
+   * late.
+   */
   const gale = {
     odds: {...certain, pass: 3, lose: 2, late: 1},
     readTrouble: 0.02,

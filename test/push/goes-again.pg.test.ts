@@ -1,5 +1,6 @@
-// An update and a delete do the same however often they are sent: a change that a read shows undone is sent
-// again at once. Only later changes of the record wait until no lost request can arrive any more.
+// An update and a delete do the same however often they are sent: a change that a read shows undone
+// is sent again at once. Only later changes of the record wait until no lost request can arrive any
+// more.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {customers} from '../../src/service/resource.ts';
@@ -14,7 +15,8 @@ beforeEach(async () => {
     "INSERT INTO warehouse.customers (name, fax) VALUES ('Ada Example', '555-0100')",
   );
   await place.rest();
-  // A record that is missing a short while after its creation may be in a copy of the service's that is behind.
+  // A record that is missing a short while after its creation may be in a copy of the service's
+  // that is behind.
   await place.pass(100);
   place.service.store.journal.splice(0);
 });

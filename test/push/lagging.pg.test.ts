@@ -1,4 +1,5 @@
-// A service whose reads show the state of some seconds ago: what it has confirmed is not taken for lost, altered or undone.
+// A service whose reads show the state of some seconds ago: what it has confirmed is not taken for
+// lost, altered or undone.
 
 import {afterAll, afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {customers, employees, jobs, type Resource, tasks} from '../../src/service/resource.ts';
@@ -145,7 +146,9 @@ describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => 
 
 /** The stream whose lists show a table's rows. */
 const streamOf = (table: string) => findWrites(table).stream;
-/** Sweeps with reads that are behind, and later with reads that are not: the sweep waits for those. */
+/**
+ * Sweeps with reads that are behind, and later with reads that are not: the sweep waits for those.
+ */
 async function sweepBehind(table: string, check: () => Promise<unknown>): Promise<void> {
   place.service.lag = () => longestLag;
   expect(await loadNow(place, pageReader, streamOf(table))).toBe(false);

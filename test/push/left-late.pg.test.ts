@@ -1,5 +1,5 @@
-// A request that waits long for its turn, behind a `Retry-After` or a crowd, leaves long after it was noted. The
-// time in which it may still arrive begins when it left.
+// A request that waits long for its turn, behind a `Retry-After` or a crowd, leaves long after it
+// was noted. The time in which it may still arrive begins when it left.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {PushDeps} from '../../src/push/push-deps.ts';

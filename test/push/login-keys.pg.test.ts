@@ -1,4 +1,5 @@
-// The workers with the key that opens an employee's password, and the fate of passwords when none has it.
+// The workers with the key that opens an employee's password, and the fate of passwords when none
+// has it.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';

@@ -1,4 +1,5 @@
-// A service behind a door that can be shut, a warehouse with its employees, and the keys to their passwords.
+// A service behind a door that can be shut, a warehouse with its employees, and the keys to their
+// passwords.
 
 import {randomBytes} from 'node:crypto';
 import type {AccountApi} from '../../src/accounts/account-api.ts';
@@ -24,8 +25,8 @@ import {
 } from '../support/world.ts';
 
 /**
- * The fate of writing requests at the door: `echo` refuses with the text that was sent, `mumble` returns that
- * text as a success, `lost` loses the answer.
+ * The fate of writing requests at the door: `echo` refuses with the text that was sent, `mumble`
+ * returns that text as a success, `lost` loses the answer.
  */
 export type Weather = 'fair' | 'busy' | 'echo' | 'mumble' | 'lost';
 

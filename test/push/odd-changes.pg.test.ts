@@ -1,4 +1,5 @@
-// A change that cannot be carried delays no other. A service that keeps values in its own way is asked once.
+// A change that cannot be carried delays no other. A service that keeps values in its own way is
+// asked once.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';

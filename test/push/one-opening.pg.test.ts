@@ -104,7 +104,8 @@ test('what is refused with a token that was replaced meanwhile stops nothing, an
   await update('555-0101', 'IS NOT NULL');
   const counts = await push(once('turn', giveNewToken));
   expect(counts.rejected + counts.conflict).toBe(0);
-  // A write that went with the old token, and whose look came too late for it, is in doubt until the next look.
+  // A write that went with the old token, and whose look came too late for it, is in doubt until
+  // the next look.
   expect(await reasonsOfDoubt()).toEqual(
     counts.inDoubt === 0 ? [] : ['it was written, and could not be read back'],
   );

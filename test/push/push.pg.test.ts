@@ -1,5 +1,5 @@
-// The verb `push`, its part in `start --once`, and the words of `explain` afterwards: with the real engine
-// against the reference service.
+// The verb `push`, its part in `start --once`, and the words of `explain` afterwards: with the real
+// engine against the reference service.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';

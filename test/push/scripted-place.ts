@@ -1,5 +1,5 @@
-// A service with the test's clock and line, an empty warehouse, workers one after the other, and time that
-// passes when the test says so.
+// A service with the test's clock and line, an empty warehouse, workers one after the other, and
+// time that passes when the test says so.
 
 import {createClient} from '../../src/api/client.ts';
 import {createTransport, type Transport, type TransportOptions} from '../../src/api/transport.ts';
@@ -22,7 +22,9 @@ export interface ScriptedPlace extends CaptureWorld {
   /** Carries the changes due now. */
   push(deps?: Partial<PushDeps>, transport?: Transport): Promise<PushCounts>;
   pass(seconds: number): Promise<void>;
-  /** Carries and lets time pass until no change is due any more. @returns the seconds that it took */
+  /**
+   * Carries and lets time pass until no change is due any more. @returns the seconds that it took
+   */
   rest(): Promise<number>;
   openTransport(options?: Partial<TransportOptions>): Transport;
   /** The dependencies of `pushAll`. */

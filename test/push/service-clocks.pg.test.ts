@@ -1,4 +1,5 @@
-// No clock decides whether a create is sent again: the service's may be off ours, off itself, or untold.
+// No clock decides whether a create is sent again: the service's may be off ours, off itself, or
+// untold.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {customers} from '../../src/service/resource.ts';

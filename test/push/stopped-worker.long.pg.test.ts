@@ -1,5 +1,5 @@
-// A worker is stopped by SIGSTOP at any step, until its lease is over and another has carried its changes,
-// and wakes as a zombie: its later requests and writes are refused.
+// A worker is stopped by SIGSTOP at any step, until its lease is over and another has carried its
+// changes, and wakes as a zombie: its later requests and writes are refused.
 
 import type {ChildProcess} from 'node:child_process';
 import {once} from 'node:events';
@@ -67,7 +67,10 @@ test.each(steps)('stopped at the step %s', {timeout: 120_000}, async (step) => {
   expect(writes.toSorted()).toEqual(['POST /customers.xml', `PUT /customers/${number}.xml`]);
 });
 
-/** Ends idle transactions as the server does after two minutes, lest a stopped worker lock a row longer. */
+/**
+ * Ends idle transactions as the server does after two minutes, lest a stopped worker lock a row
+ * longer.
+ */
 async function endIdleTransactions(): Promise<void> {
   await world.pool.query(
     `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity

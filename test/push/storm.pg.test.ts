@@ -1,5 +1,6 @@
-// Changes carried by workers that die and stall, over a line that loses, delays, cuts and garbles, each
-// judged by its outcome (docs/traps.md "Answers that were lost"). More of the same: npm run torture -- push.
+// Changes carried by workers that die and stall, over a line that loses, delays, cuts and garbles,
+// each judged by its outcome (docs/traps.md "Answers that were lost"). More of the same: npm run
+// torture -- push.
 
 import {afterAll, expect, test} from 'vitest';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
@@ -21,7 +22,8 @@ test('of 200 runs no change is lost, sent twice or left without a word, and hard
   expect(tally.refusals.filter((refusal) => !refusal.includes('deadlock'))).toEqual([]);
   expect(tally.runs).toBe(200);
   expect(tally.leftToPerson.length).toBeLessThanOrEqual(tally.changes * 0.005);
-  // The trouble did strike. How often each kind of it does hangs on the order of requests: 66 to 135 in all, a rare kind once.
+  // The trouble did strike. How often each kind of it does hangs on the order of requests: 66 to
+  // 135 in all, a rare kind once.
   const {pass: _, ...troubles} = tally.fates;
   expect(Object.values(troubles).reduce((sum, count) => sum + count)).toBeGreaterThan(30);
   expect(tally.deaths).toBeGreaterThan(0);

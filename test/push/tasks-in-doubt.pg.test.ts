@@ -1,4 +1,5 @@
-// The service has no filter for the name of a task: a look for one that may exist reads the whole list.
+// The service has no filter for the name of a task: a look for one that may exist reads the whole
+// list.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {tasks} from '../../src/service/resource.ts';

@@ -1,4 +1,5 @@
-// A create whose answer is lost is found, whatever the service makes of its text: it is never created a second time.
+// A create whose answer is lost is found, whatever the service makes of its text: it is never
+// created a second time.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {customers} from '../../src/service/resource.ts';

@@ -1,5 +1,5 @@
-// A request may wait long for its turn. A worker that stops meanwhile, and wakes when another has the change,
-// sends nothing.
+// A request may wait long for its turn. A worker that stops meanwhile, and wakes when another has
+// the change, sends nothing.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {pauseAccount, resumeAccount} from '../../src/accounts/accounts.ts';

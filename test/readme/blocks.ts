@@ -19,8 +19,8 @@ export interface Block {
 const root = join(import.meta.dirname, '..', '..');
 
 /**
- * Reads every block of the README and of docs/. Later blocks rely on earlier ones, so the documents come in the order in
- * which the README lists them; documents that it does not list come last.
+ * Reads every block of the README and of docs/. Later blocks rely on earlier ones, so the documents
+ * come in the order in which the README lists them; documents that it does not list come last.
  */
 export async function readBlocks(): Promise<Block[]> {
   const listed = await readOrder();
@@ -31,7 +31,9 @@ export async function readBlocks(): Promise<Block[]> {
   return blocks;
 }
 
-/** The README, then the documents of its list, which alone sets the order in which blocks are tried. */
+/**
+ * The README, then the documents of its list, which alone sets the order in which blocks are tried.
+ */
 export async function readOrder(): Promise<string[]> {
   const readme = await readFile(join(root, 'README.md'), 'utf8');
   const lines = readme.match(/^- \[.+$/gm) ?? [];
@@ -58,7 +60,10 @@ export function findBlocks(name: string, text: string): Block[] {
   return withOutput(blocks);
 }
 
-/** A block without a language is the output of the commands above it under its heading, or stands alone. */
+/**
+ * A block without a language is the output of the commands above it under its heading, or stands
+ * alone.
+ */
 function withOutput(blocks: readonly Block[]): Block[] {
   const isOutput = (at: number) => {
     const [above, block] = [blocks[at - 1], blocks[at]];

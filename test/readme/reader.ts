@@ -1,5 +1,5 @@
-// A reader of a document who types in its blocks: commands into one shell for all, commands that stay into
-// other shells, and SQL into a Postgres client.
+// A reader of a document who types in its blocks: commands into one shell for all, commands that
+// stay into other shells, and SQL into a Postgres client.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
@@ -25,7 +25,10 @@ export interface Reader {
   type(block: Block): Promise<string>;
   /** Keeps what a statement told in variables of the shell, as a person would note it. */
   keep(names: readonly string[], values: readonly unknown[]): Promise<void>;
-  /** Opens a session as a user of the warehouse, with the password that a statement before has given it. */
+  /**
+   * Opens a session as a user of the warehouse, with the password that a statement before has given
+   * it.
+   */
   connect(role: string): Promise<pg.Client>;
   /** Notes the passwords that a statement gives to users. */
   note(sql: string): void;
@@ -170,7 +173,8 @@ class Shell {
     this.#bash.stdout?.on('data', hear);
     this.#bash.stderr?.on('data', hear);
     this.#bash.on('close', () => this.#hears());
-    // Aliases work as at a person's prompt; each job has a group of its own, to be stopped as Ctrl-C does.
+    // Aliases work as at a person's prompt; each job has a group of its own, to be stopped as
+    // Ctrl-C does.
     this.#write('shopt -s expand_aliases; set -m -o pipefail -o errtrace');
     this.#write(`trap 'echo "## ended with $?: $BASH_COMMAND"' ERR`);
   }
@@ -182,7 +186,10 @@ class Shell {
     }
   }
 
-  /** @param until - words of a command that stays in a terminal of its own; null of commands that end */
+  /**
+   * @param until - words of a command that stays in a terminal of its own; null of commands that
+   * end
+   */
   async run(text: string, until: string | null): Promise<string> {
     const run = ++this.#runs;
     const file = join(await this.#folder, `${run}.sh`);

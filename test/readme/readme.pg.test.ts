@@ -1,6 +1,6 @@
-// Every block of the README and of docs/, from top to bottom, in the order of the README's list, on the
-// made-up business, as a reader would type it in: SQL as the user that its first line names, with the real
-// service and the real workers. A new block is held to this as well.
+// Every block of the README and of docs/, from top to bottom, in the order of the README's list, on
+// the made-up business, as a reader would type it in: SQL as the user that its first line names,
+// with the real service and the real workers. A new block is held to this as well.
 
 import {execFile} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
@@ -83,7 +83,10 @@ async function checkSettings(block: Block): Promise<void> {
   expect(await reader.type({...block, text})).toMatch(/^would change:$/m);
 }
 
-/** Replaces the parts that differ each time: ports, tokens, counts and times, and the widths that follow. */
+/**
+ * Replaces the parts that differ each time: ports, tokens, counts and times, and the widths that
+ * follow.
+ */
 function generalise(line: string): string {
   return line
     .replace(/\/\S*\/data\b/, '.fieldmirror')

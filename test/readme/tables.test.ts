@@ -1,4 +1,5 @@
-// docs/operating.md has a table that names every verb with its options, and docs/installing.md one with every variable.
+// docs/operating.md has a table that names every verb with its options, and docs/installing.md one
+// with every variable.
 
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';

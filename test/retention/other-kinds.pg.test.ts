@@ -7,7 +7,9 @@ import {asSweep, ids, pool, pruneNow} from './place.ts';
 const names = () =>
   ids('SELECT name AS id FROM history.customers WHERE customer_number = 1 ORDER BY valid_from');
 
-/** The first customer had three names before: one for a hundred days, one for forty, one until now. */
+/**
+ * The first customer had three names before: one for a hundred days, one for forty, one until now.
+ */
 async function makeVersions() {
   for (const [name, days] of [
     ['One', 100],

@@ -1,5 +1,5 @@
-// A warehouse with an account and a few customers, made for each test of the file that imports this. Sweeps and changes are rows
-// with moments set back, as an installation of some age has them.
+// A warehouse with an account and a few customers, made for each test of the file that imports
+// this. Sweeps and changes are rows with moments set back, as an installation of some age has them.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';

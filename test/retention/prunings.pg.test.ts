@@ -1,4 +1,5 @@
-// One pruning at a time, whichever worker begins it; and no more is removed than the settings let go.
+// One pruning at a time, whichever worker begins it; and no more is removed than the settings let
+// go.
 
 import {expect, test} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';

@@ -1,4 +1,5 @@
-// Sweeps that succeeded and changed nothing become a row of their day; what a verdict or a version rests on stays.
+// Sweeps that succeeded and changed nothing become a row of their day; what a verdict or a version
+// rests on stays.
 
 import {expect, test} from 'vitest';
 import {readHealth} from '../../src/health/health.ts';

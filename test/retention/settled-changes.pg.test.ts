@@ -1,4 +1,5 @@
-// Changes that are over go with their attempts; what something rests on stays, and history keeps the author.
+// Changes that are over go with their attempts; what something rests on stays, and history keeps
+// the author.
 
 import {expect, test} from 'vitest';
 import {asSweep, edit, ids, lastChange, pool, pruneNow, settle} from './place.ts';

@@ -1,6 +1,7 @@
-// Thirty days of ten accounts in which nothing happens, played within a minute. One sweep of each stream on every fifth day is made
-// by the engine, against a service; the others are rows that go through the same states. What a day has noted is dated back to
-// it, and pruned as a worker of that day would have.
+// Thirty days of ten accounts in which nothing happens, played within a minute. One sweep of each
+// stream on every fifth day is made by the engine, against a service; the others are rows that go
+// through the same states. What a day has noted is dated back to it, and pruned as a worker of that
+// day would have.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Account} from '../../src/accounts/accounts.ts';

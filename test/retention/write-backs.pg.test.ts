@@ -1,4 +1,5 @@
-// An edit and its reading back are one version once another has replaced them, with author, moment and change.
+// An edit and its reading back are one version once another has replaced them, with author, moment
+// and change.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {describeWriter} from '../../src/explain/explain-words.ts';

@@ -12,7 +12,8 @@ test('the numbers of 25,000 rows are read whole, those of rows that live apart f
     const accounts = await Promise.all(
       ['ours', 'other'].map((name) => upsertAccount(pool, {name, apiUrl: 'x', timeZone: 'UTC'})),
     );
-    // Past the triggers: the rows are no edits. Each fifth is deleted, each seventh has no number yet.
+    // Past the triggers: the rows are no edits. Each fifth is deleted, each seventh has no number
+    // yet.
     await pool.query(
       `SET session_replication_role = replica;
        INSERT INTO warehouse.jobs (account_id, job_number, _deleted_at)

@@ -1,4 +1,5 @@
-// Two tables of a warehouse, empty at the start of each test of the file that imports this, and batches loaded into them.
+// Two tables of a warehouse, empty at the start of each test of the file that imports this, and
+// batches loaded into them.
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';

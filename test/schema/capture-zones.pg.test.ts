@@ -1,5 +1,6 @@
-// A time without a zone is in the zone of the session. It is taken where somebody chose that zone, or where its clock shows the
-// same as the account's; in a session that has only the server's zone it would be another time without a word, so it is refused.
+// A time without a zone is in the zone of the session. It is taken where somebody chose that zone,
+// or where its clock shows the same as the account's; in a session that has only the server's zone
+// it would be another time without a word, so it is refused.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
@@ -37,7 +38,10 @@ const place = () => new URL(world.url).pathname.slice(1);
 const refused = (field: string) =>
   `${field}: expected a session that sets its time zone, got one in the zone of the server, `;
 
-/** Runs one statement in a new session of the author. @param options - as libpq has them: `-c TimeZone=UTC` */
+/**
+ * Runs one statement in a new session of the author. @param options - as libpq has them:
+ * `-c TimeZone=UTC`
+ */
 const write = (statement: string, values: unknown[] = [], options = '') => {
   const url = new URL(authorUrl);
   if (options !== '') url.searchParams.set('options', options);

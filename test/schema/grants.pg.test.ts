@@ -1,5 +1,6 @@
-// Every right that was granted, to any role, on any object of ours: the rights in written-grants.ts, and no
-// others. These tests name a new table, column or function until a person has written down its rights there.
+// Every right that was granted, to any role, on any object of ours: the rights in
+// written-grants.ts, and no others. These tests name a new table, column or function until a person
+// has written down its rights there.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {migrateQueue} from '../../jobs/queue-schema.ts';
@@ -154,7 +155,8 @@ describe('row-level security', () => {
   });
 });
 
-// The statements of an assistant name its tables; the next test says why nobody can put another in their place.
+// The statements of an assistant name its tables; the next test says why nobody can put another in
+// their place.
 test('what runs as its owner looks for names nowhere but in the catalogue', async () => {
   expect(
     await world.author(

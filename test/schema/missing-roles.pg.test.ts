@@ -1,4 +1,5 @@
-// An owner who may not create roles, as some managed servers give one: the roles of an administrator, made before or after.
+// An owner who may not create roles, as some managed servers give one: the roles of an
+// administrator, made before or after.
 
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -61,7 +62,10 @@ async function listRights(): Promise<readonly (boolean | null)[]> {
   );
 }
 
-/** Runs what a message tells an administrator to run: everything that begins like a statement and ends like one. */
+/**
+ * Runs what a message tells an administrator to run: everything that begins like a statement and
+ * ends like one.
+ */
 async function obey(text: string): Promise<string[]> {
   const statements = text.replaceAll(/\s+/g, ' ').match(/\b(?:CREATE|GRANT) [^;]+;/g) ?? [];
   await withClient(adminUrl, async (admin) => {
@@ -128,7 +132,8 @@ test('a migration that fails at its end leaves no table: the next one begins ane
   });
   await client.connect();
   try {
-    // The last thing that a migration makes is a comment on a view; a trigger on commands refuses it.
+    // The last thing that a migration makes is a comment on a view; a trigger on commands refuses
+    // it.
     await client.query(`CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
       BEGIN RAISE EXCEPTION 'refused by the test'; END $$;
       CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('GRANT') EXECUTE FUNCTION public.refuse()`);

@@ -1,5 +1,6 @@
-// What Postgres gives to every login and nobody needs there: temporary tables and large objects, with which any login can fill the
-// disk. Whoever migrates takes back what it may; `doctor` names the rest, with the statement for whoever may.
+// What Postgres gives to every login and nobody needs there: temporary tables and large objects,
+// with which any login can fill the disk. Whoever migrates takes back what it may; `doctor` names
+// the rest, with the statement for whoever may.
 
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';

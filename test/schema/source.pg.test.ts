@@ -1,5 +1,5 @@
-// Functions and triggers are brought in line with the files under migrations/functions, whatever was there
-// before.
+// Functions and triggers are brought in line with the files under migrations/functions, whatever
+// was there before.
 
 import {cp, mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -93,7 +93,10 @@ test('a trigger of somebody else stays', async () => {
   expect(rows).toHaveLength(1);
 });
 
-/** As an earlier version may have left them: two signatures, a member of the star that is a view, and one that is a table. */
+/**
+ * As an earlier version may have left them: two signatures, a member of the star that is a view,
+ * and one that is a table.
+ */
 const leftovers = `
   CREATE FUNCTION sync.wait(wanted text) RETURNS text LANGUAGE sql AS $$ SELECT wanted $$;
   CREATE FUNCTION mart.job_state(status text) RETURNS text LANGUAGE sql AS $$ SELECT status $$;

@@ -1,5 +1,5 @@
-// Whoever may connect is a stranger until a grant says otherwise. Nothing that a stranger can make decides anything: no advisory
-// lock, no setting, no name of a connection, no temporary object.
+// Whoever may connect is a stranger until a grant says otherwise. Nothing that a stranger can make
+// decides anything: no advisory lock, no setting, no name of a connection, no temporary object.
 
 import {randomBytes} from 'node:crypto';
 import {globSync, readFileSync} from 'node:fs';
@@ -138,7 +138,8 @@ describe('the code', () => {
     const listeners = files
       .filter(({text}) => /'[^']*\/listen\.ts'|query\([`'"]LISTEN /.test(text))
       .map(({name}) => name);
-    // Each wakes a look at rows; a payload counts only where it is the number of an account that is served here.
+    // Each wakes a look at rows; a payload counts only where it is the number of an account that is
+    // served here.
     expect(listeners.sort()).toEqual(known.listeners.toSorted());
   });
 });
@@ -189,7 +190,8 @@ describe('the catalogue', () => {
     const strange = read.filter(({name, setting, body}) => {
       const places = known.settings[setting];
       if (places?.length === 0 || places?.includes(name) === true) return false;
-      // The writer counts beside the right to write as a worker, or is put back after a function set it.
+      // The writer counts beside the right to write as a worker, or is put back after a function
+      // set it.
       const isGuarded =
         body.includes('write_as_worker') || body.includes(`set_config('${setting}', writer`);
       return !(/^fieldmirror\.(writer|feed)$/.test(setting) && isGuarded);

@@ -1,7 +1,9 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {column, field, openSandbox, type Sandbox, type Seen, within} from './sandbox.ts';
 
-/** Every field of the specification's table except the number, with a value that is easily spoilt. */
+/**
+ * Every field of the specification's table except the number, with a value that is easily spoilt.
+ */
 const fields: Readonly<Record<string, string>> = {
   name: 'Grünwick & Sons "Café" <日本> 🐕',
   phone_number: '+15550100',

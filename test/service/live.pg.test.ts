@@ -1,4 +1,5 @@
-// A business that goes on: what happens is decided by its seed, in whatever steps it is played, and what people did stays.
+// A business that goes on: what happens is decided by its seed, in whatever steps it is played, and
+// what people did stays.
 
 import pg from 'pg';
 import {afterAll, describe, expect, test} from 'vitest';

@@ -1,4 +1,5 @@
-// A service on a database of its own, and a caller that does not use src/api: it reads by other means.
+// A service on a database of its own, and a caller that does not use src/api: it reads by other
+// means.
 
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import pg from 'pg';
@@ -7,7 +8,10 @@ import {inject} from 'vitest';
 import {type RunningService, type ServiceOptions, startService} from '../../src/service/server.ts';
 import {createDatabase} from '../support/postgres.ts';
 
-/** The day of the shared business, a Monday, the day after the clocks went back: 10 in the morning in New York. */
+/**
+ * The day of the shared business, a Monday, the day after the clocks went back: 10 in the morning
+ * in New York.
+ */
 export const NOW = Date.parse('2026-11-02T15:00:00Z');
 
 /** An element of an answer; its name with underscores whatever the dialect. */

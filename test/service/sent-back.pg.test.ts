@@ -1,4 +1,5 @@
-// A client that finds a record and saves it sends back what the service showed, as ActiveResource does.
+// A client that finds a record and saves it sends back what the service showed, as ActiveResource
+// does.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {routes} from '../../src/service/http.ts';

@@ -1,5 +1,6 @@
-// Every address of the reference service is asked with strange numbers, filters and bodies: it refuses in words, and never answers
-// with an error of its own. Addresses and fields come from its own tables, so that a new one is tried without a line here.
+// Every address of the reference service is asked with strange numbers, filters and bodies: it
+// refuses in words, and never answers with an error of its own. Addresses and fields come from its
+// own tables, so that a new one is tried without a line here.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {escapeXml} from '../../src/core/escape-xml.ts';
@@ -145,7 +146,10 @@ describe.each(values)('%s', (_what, value) => {
   });
 });
 
-/** Bodies that are strange as a whole; `x` stands for the element of the address, `f` for one of its fields. */
+/**
+ * Bodies that are strange as a whole; `x` stands for the element of the address, `f` for one of its
+ * fields.
+ */
 const bodies: readonly (readonly [string, (x: string, f: string) => string | Buffer])[] = [
   ['empty', () => ''],
   ['blank', () => ' \n'],

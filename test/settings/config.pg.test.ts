@@ -1,4 +1,5 @@
-// A person keeps the settings in a file: tells them, looks at what would change, and sees where each came from.
+// A person keeps the settings in a file: tells them, looks at what would change, and sees where
+// each came from.
 
 import {randomBytes} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
@@ -179,7 +180,8 @@ describe.each(['reader', 'author', 'worker'])('a login of fieldmirror_%s', (role
     await dropRoles(login);
     expect(ended).toMatchObject({code: 3, stderr: expect.stringMatching(/permission denied/)});
     expect(await schedules()).toEqual([]);
-    // A worker serves all accounts, and so may read how they are set; the others know nothing of them.
+    // A worker serves all accounts, and so may read how they are set; the others know nothing of
+    // them.
     expect(told.code).toBe(role === 'worker' ? 0 : 3);
   });
 });

@@ -232,7 +232,10 @@ async function exportOf(pool: pg.Pool): Promise<string> {
   return drawFile(held, null);
 }
 
-/** The rows of each table that a file of settings is about, without numbers and times that are an installation's own. */
+/**
+ * The rows of each table that a file of settings is about, without numbers and times that are an
+ * installation's own.
+ */
 async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
   const found: unknown[] = [];
   for (const statement of [

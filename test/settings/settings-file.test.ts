@@ -1,4 +1,5 @@
-// Mistakes in a file of settings: each is told with its line, its place, what was expected, what came and the nearest.
+// Mistakes in a file of settings: each is told with its line, its place, what was expected, what
+// came and the nearest.
 
 import {describe, expect, test} from 'vitest';
 import {parseSettings} from '../../src/cli/read-config-file.ts';

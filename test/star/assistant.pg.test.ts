@@ -1,4 +1,5 @@
-// An assistant speaks the Model Context Protocol with the program, as its client does, and tries what it must not.
+// An assistant speaks the Model Context Protocol with the program, as its client does, and tries
+// what it must not.
 
 import {randomBytes} from 'node:crypto';
 import {Client} from '@modelcontextprotocol/sdk/client/index.js';
@@ -152,7 +153,8 @@ describe.each([
       [other.account.accountId],
     );
     expect(held).toEqual({has: true});
-    // A value of a row that is not shown must not come out by an error: conditions are looked at after the account.
+    // A value of a row that is not shown must not come out by an error: conditions are looked at
+    // after the account.
     const [job] = await query('SELECT job_key FROM mart.fct_job WHERE account_key = $1 LIMIT 1', [
       other.account.accountId,
     ]);

@@ -1,4 +1,5 @@
-// Two businesses in one warehouse, with the same numbers and ids, in two zones; people edit the first one at its service.
+// Two businesses in one warehouse, with the same numbers and ids, in two zones; people edit the
+// first one at its service.
 
 import pg from 'pg';
 import {inject} from 'vitest';

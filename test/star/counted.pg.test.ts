@@ -1,5 +1,6 @@
-// What counts in a small business that is made row by row. First, which jobs: jobs are added in each state, and each fact and each
-// answer has to change, or to stay as it is; a fact or a question that is new needs its line here. Then what one job or one setting does.
+// What counts in a small business that is made row by row. First, which jobs: jobs are added in
+// each state, and each fact and each answer has to change, or to stay as it is; a fact or a
+// question that is new needs its line here. Then what one job or one setting does.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
@@ -26,7 +27,10 @@ function ago(days: number): string {
   return new Date(noon.getTime() - days * 86_400_000).toISOString();
 }
 
-/** The days of the job that is added: an earlier one of its customer was completed 45 days ago, so it may be a repeat visit. */
+/**
+ * The days of the job that is added: an earlier one of its customer was completed 45 days ago, so
+ * it may be a repeat visit.
+ */
 const [booked, sent, planned, done] = [20, 19, 10, 5].map(ago);
 const sold = {estimate_sent_on: sent, won_date: ago(15)};
 /** What makes the state of a job, beside its booking and its appointment. */
@@ -190,7 +194,10 @@ const withAppointment = [
 /** A visit that is planned or done; what was sold is no repeat. */
 const repeats = ['unscheduled', 'scheduled', 'in_progress', 'completed'];
 
-/** The states in which a job with an invoice and hours, and one without an invoice, change a fact or an answer. */
+/**
+ * The states in which a job with an invoice and hours, and one without an invoice, change a fact or
+ * an answer.
+ */
 const expected: Readonly<Record<string, readonly string[]>> = {
   fct_job: everyState,
   fct_job_charge: everyState,

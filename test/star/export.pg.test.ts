@@ -79,7 +79,10 @@ test('Parquet of several row groups has each row once, in its place', async () =
   );
 });
 
-/** Columns of a member as texts that both databases write alike: amounts in units of their fourth place, moments in microseconds. */
+/**
+ * Columns of a member as texts that both databases write alike: amounts in units of their fourth
+ * place, moments in microseconds.
+ */
 async function textsOf(name: string, isDuck = false): Promise<string> {
   const columns = await query(
     `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute WHERE attrelid = 'mart.${name}'::regclass AND attnum > 0 ORDER BY attnum`,
@@ -119,7 +122,10 @@ test('an answer goes into a file of Parquet, or it is said why not', async () =>
   });
 });
 
-/** Jobs whose figures are not tidy: a crew of three, an appointment of 20 minutes, prices of five and of twenty decimals. */
+/**
+ * Jobs whose figures are not tidy: a crew of three, an appointment of 20 minutes, prices of five
+ * and of twenty decimals.
+ */
 describe('a business that is not tidy', () => {
   const untidy = {fct_job: '1000.00001', fct_job_charge: '0.12345678901234567890'};
   let changed: {

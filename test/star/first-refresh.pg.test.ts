@@ -1,4 +1,5 @@
-// The refresh that follows a first load: two sessions fill the empty star, and Postgres gathers its statistics.
+// The refresh that follows a first load: two sessions fill the empty star, and Postgres gathers its
+// statistics.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';

@@ -1,5 +1,5 @@
-// What the questions answer about a made-up business on a fixed day, kept as text: a figure that changes is a file that changes
-// (`vitest run test/star/golden.pg.test.ts -u`).
+// What the questions answer about a made-up business on a fixed day, kept as text: a figure that
+// changes is a file that changes (`vitest run test/star/golden.pg.test.ts -u`).
 
 import {join} from 'node:path';
 import {Temporal} from 'temporal-polyfill';

@@ -1,4 +1,5 @@
-// The views of mart show the service's records to every permitted role, whatever fields were promoted.
+// The views of mart show the service's records to every permitted role, whatever fields were
+// promoted.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';

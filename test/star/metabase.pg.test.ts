@@ -1,5 +1,5 @@
-// The script of `export metabase`, run as a user runs it, against a server with the shapes of Metabase's API. Its statements run on a
-// mirrored business, as a login that may only read.
+// The script of `export metabase`, run as a user runs it, against a server with the shapes of
+// Metabase's API. Its statements run on a mirrored business, as a login that may only read.
 
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -47,7 +47,10 @@ function addressFor(role: string): string {
   return url.href;
 }
 
-/** Runs the script with the key of an administrator and the address of a reader, unless told otherwise. */
+/**
+ * Runs the script with the key of an administrator and the address of a reader, unless told
+ * otherwise.
+ */
 const run = (given: Readonly<Record<string, string>> = {}) =>
   startProgram([process.execPath, script], {
     METABASE_URL: `${metabase.url}/`,

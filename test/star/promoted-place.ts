@@ -1,4 +1,5 @@
-// A warehouse of one account, made for each test of the file that imports this, and fields promoted in it.
+// A warehouse of one account, made for each test of the file that imports this, and fields promoted
+// in it.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';

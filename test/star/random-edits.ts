@@ -1,4 +1,5 @@
-// Random edits of two accounts, from several sessions at once, while two others refresh the star at random moments.
+// Random edits of two accounts, from several sessions at once, while two others refresh the star at
+// random moments.
 
 import type pg from 'pg';
 import {inject} from 'vitest';
@@ -15,7 +16,9 @@ const refreshers = 2;
 const jobs = 400;
 const customers = 200;
 
-/** Both sides of midnight and of both changes of the clocks, in New York and on Lord Howe Island. */
+/**
+ * Both sides of midnight and of both changes of the clocks, in New York and on Lord Howe Island.
+ */
 const instants = [
   ...[
     '2026-03-08T06:59:59Z',
@@ -44,7 +47,10 @@ interface Editor {
 const anyRow = (table: string) =>
   `(SELECT row_id FROM warehouse.${table} WHERE account_id = $1 ORDER BY row_id OFFSET $2 LIMIT 1)`;
 
-/** Each makes one edit, as a sweep does. What is added to a job holds it, so that it is not gone meanwhile. */
+/**
+ * Each makes one edit, as a sweep does. What is added to a job holds it, so that it is not gone
+ * meanwhile.
+ */
 const edits: readonly ((editor: Editor) => Promise<unknown>)[] = [
   ({client, accountId, below}) =>
     client.query(
@@ -141,7 +147,8 @@ const edits: readonly ((editor: Editor) => Promise<unknown>)[] = [
 
 /**
  * Makes so many edits, and refreshes beside them.
- * @returns the tie-outs that do not hold in the end, how often the star was refreshed meanwhile, and how often in part
+ * @returns the tie-outs that do not hold in the end, how often the star was refreshed meanwhile,
+ *   and how often in part
  */
 export async function editAtRandom(
   seed: number,

@@ -1,5 +1,6 @@
-// A business is lived through, in a warehouse that holds another one with the same numbers. The star tells at every age what
-// happened, and as of the beginning and of the middle what was known then.
+// A business is lived through, in a warehouse that holds another one with the same numbers. The
+// star tells at every age what happened, and as of the beginning and of the middle what was known
+// then.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {questions} from '../../src/star/all-questions.ts';

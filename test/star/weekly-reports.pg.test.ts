@@ -21,7 +21,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'fieldmirror-reports-'));
   expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
   pool = openPool(place.databaseUrl, {max: 4, applicationName: 'test'});
-  // A zone in which this week's Monday 06:00 has passed, whatever the day: there it is Tuesday or later, or late on Monday.
+  // A zone in which this week's Monday 06:00 has passed, whatever the day: there it is Tuesday or
+  // later, or late on Monday.
   await pool.query(
     `UPDATE sync.accounts SET name = 'acme & sons', time_zone = (SELECT name FROM pg_timezone_names
        WHERE name LIKE 'Etc/%' AND (now() AT TIME ZONE name) >= date_trunc('week', now() AT TIME ZONE name) + interval '6 hours' ORDER BY name LIMIT 1)`,

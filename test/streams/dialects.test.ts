@@ -10,7 +10,9 @@ import type {Stream} from '../../src/streams/stream.ts';
 import {makeJobPage} from '../api/job-page.ts';
 import {change, element, list, sampleRecord, timeZone} from './sample-record.ts';
 
-/** The record in the documented dialect: no array is marked as one, an empty one is an empty text. */
+/**
+ * The record in the documented dialect: no array is marked as one, an empty one is an empty text.
+ */
 function toDocumented(value: Value, nil: 'said' | 'left out'): Value {
   if (typeof value === 'string' || value === null) return value;
   if (value.isArray && value.names.length === 0) return '';

@@ -1,5 +1,5 @@
-// Records as the reader makes them, for every stream, from its own definition: each column's field with a
-// value of its type, each child with two records, one field without a column, and a secret.
+// Records as the reader makes them, for every stream, from its own definition: each column's field
+// with a value of its type, each child with two records, one field without a column, and a secret.
 
 import type {Element, Value} from '../../src/api/xml-record.ts';
 import type {ColumnType, MirrorTable} from '../../src/streams/mirror-table.ts';

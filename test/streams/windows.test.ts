@@ -17,7 +17,10 @@ const spans = [
   'last_month',
 ];
 
-/** @see docs/service.md "Filters", "Job list query parameters", "Tasks": all but page, only and include */
+/**
+ * @see docs/service.md "Filters", "Job list query parameters", "Tasks": all but page, only and
+ * include
+ */
 const specified = {
   employees: {},
   customers: {

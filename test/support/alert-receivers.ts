@@ -12,7 +12,10 @@ export interface Arrived {
   readonly body: string;
 }
 
-/** Decides about a message that has arrived: a status to answer with, or nothing for success; at once, or in its own time. */
+/**
+ * Decides about a message that has arrived: a status to answer with, or nothing for success; at
+ * once, or in its own time.
+ */
 export type Manners = (arrived: Arrived, at: number) => number | undefined | Promise<undefined>;
 
 export interface TestReceiver {
@@ -54,7 +57,10 @@ export async function openHttpReceiver(): Promise<TestReceiver> {
   return Object.assign(inbox, {url: server.url, close: () => server.close()});
 }
 
-/** Of e-mail: an arrived message has the address of its receiver for a path, and its headers by name in lower case. */
+/**
+ * Of e-mail: an arrived message has the address of its receiver for a path, and its headers by name
+ * in lower case.
+ */
 export async function openMailReceiver(): Promise<TestReceiver> {
   const inbox = new Inbox();
   const server = new SMTPServer({

@@ -1,4 +1,5 @@
-// One round of a worker's alerts, or with STAYS one after the other, as a process of its own that a test can kill.
+// One round of a worker's alerts, or with STAYS one after the other, as a process of its own that a
+// test can kill.
 
 import {lookForTroubles, sendAlerts} from '../../src/cli/alert-rounds.ts';
 import {createLogger} from '../../src/core/log.ts';

@@ -1,4 +1,5 @@
-// A warehouse with one account and rules that tell of it. Time passes by moving the instants in the rows.
+// A warehouse with one account and rules that tell of it. Time passes by moving the instants in the
+// rows.
 
 import type pg from 'pg';
 import {inject} from 'vitest';

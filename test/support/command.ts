@@ -1,5 +1,6 @@
-// Runs the command line as a user does: the built program, in a process of its own. All tests together build it first, for
-// Node strips the types of the source at each start: that took a quarter of the time of such tests.
+// Runs the command line as a user does: the built program, in a process of its own. All tests
+// together build it first, for Node strips the types of the source at each start: that took a
+// quarter of the time of such tests.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {join} from 'node:path';

@@ -15,7 +15,10 @@ const secretName = /pass|token|secret|salt|digest|api_?key/i;
 interface Options {
   /** The instant whose rows history gives; without it, the rows of now. */
   readonly moment?: string | undefined;
-  /** Whether a row or record is left out of the comparison, by its number; null for a row without one. */
+  /**
+   * Whether a row or record is left out of the comparison, by its number; null for a row without
+   * one.
+   */
   readonly leavesOut?: (table: string, number: string | null) => boolean;
 }
 

@@ -6,7 +6,10 @@ import type {TestWorld} from './world.ts';
 
 const longestMs = 90_000;
 
-/** Asks for a full sweep of each stream at once, and waits until workers have brought them to their ends. */
+/**
+ * Asks for a full sweep of each stream at once, and waits until workers have brought them to their
+ * ends.
+ */
 export async function endSweeps(
   {pool, databaseUrl, account: {accountId}}: Pick<TestWorld, 'pool' | 'databaseUrl' | 'account'>,
   streams: readonly string[],

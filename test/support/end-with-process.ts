@@ -8,8 +8,8 @@ const betweenLooksMs = 50;
 const tick = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Kills the Postgres of a folder and removes the folder, should this process end before its set-up does. A signal
- * ends the process, unless somebody else listens for it.
+ * Kills the Postgres of a folder and removes the folder, should this process end before its set-up
+ * does. A signal ends the process, unless somebody else listens for it.
  * @param home - the folder that holds `postgres`
  * @returns takes it back
  */
@@ -26,7 +26,10 @@ export function endWithProcess(home: string): () => void {
   };
 }
 
-/** At the exit of a process no promise is kept: SIGQUIT ends the server and its sessions at once, and is waited for. */
+/**
+ * At the exit of a process no promise is kept: SIGQUIT ends the server and its sessions at once,
+ * and is waited for.
+ */
 function killPostgres(home: string): void {
   const pid = readPid(home);
   if (pid !== null) process.kill(pid, 'SIGQUIT');

@@ -1,10 +1,14 @@
-// A TCP line between two programs of this machine that can delay, cut or lose bytes: the only way without
-// rights on the network. The line does not understand the bytes; a test says which ones are struck.
+// A TCP line between two programs of this machine that can delay, cut or lose bytes: the only way
+// without rights on the network. The line does not understand the bytes; a test says which ones are
+// struck.
 
 import {createServer, type Server, Socket} from 'node:net';
 import {setTimeout as wait} from 'node:timers/promises';
 
-/** The fate of a connection from the struck bytes on; `forwarded` says how many of them still arrive. */
+/**
+ * The fate of a connection from the struck bytes on; `forwarded` says how many of them still
+ * arrive.
+ */
 export type Trouble =
   /** Bytes that come within so long, either way, wait until then; the order is kept. */
   | {readonly kind: 'delay'; readonly ms: number}
@@ -22,7 +26,9 @@ export type Trouble =
   | {readonly kind: 'slow'; readonly bytesASecond: number}
   /** The request arrives; with the first byte of the answer the client is reset. */
   | {readonly kind: 'lose-reply'}
-  /** The request is answered; nothing more arrives on either side, and the connection stays open. */
+  /**
+   * The request is answered; nothing more arrives on either side, and the connection stays open.
+   */
   | {readonly kind: 'last-answer'};
 
 export type TroubleKind = Trouble['kind'];
@@ -53,7 +59,10 @@ export interface FaultyLine {
   readonly port: number;
   /** How often each trouble struck. */
   readonly struck: Readonly<Record<TroubleKind, number>>;
-  /** From now on everything passes, or troubles are drawn again. Bytes held back arrive or are reset. */
+  /**
+   * From now on everything passes, or troubles are drawn again. Bytes held back arrive or are
+   * reset.
+   */
   setDraw(draw: Draw | null): void;
   /** Refuses connections and resets those that are open, until it comes up. */
   goDown(): Promise<void>;
@@ -128,7 +137,10 @@ class Line implements FaultyLine {
   }
 }
 
-/** One connection through the line. Each way has its own queue, so that waiting bytes keep their order. */
+/**
+ * One connection through the line. Each way has its own queue, so that waiting bytes keep their
+ * order.
+ */
 class Link {
   readonly #client: Socket;
   readonly #server: Socket;
@@ -243,8 +255,9 @@ class Link {
 }
 
 /**
- * Resets a connection. One whose end is under way is closed: Node takes the reset for done where libuv refuses it (EINVAL), keeps
- * the socket for ever, and a process that ends by itself waits for that at full load.
+ * Resets a connection. One whose end is under way is closed: Node takes the reset for done where
+ * libuv refuses it (EINVAL), keeps the socket for ever, and a process that ends by itself waits for
+ * that at full load.
  */
 export function resetSocket(socket: Socket): void {
   const isEnding = socket.writableEnded && !socket.writableFinished;

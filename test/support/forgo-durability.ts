@@ -1,7 +1,8 @@
 import {openPool} from '../../src/postgres/database.ts';
 
 /**
- * No test is about a power cut, and tests make and drop a thousand databases: none waits for the disk.
+ * No test is about a power cut, and tests make and drop a thousand databases: none waits for the
+ * disk.
  * @param url - any database of the cluster, with a login that may change its settings
  */
 export async function forgoDurability(url: string): Promise<void> {

@@ -1,4 +1,5 @@
-// Runs once before all tests: builds the program, starts the servers that they share, and says which ones are missing.
+// Runs once before all tests: builds the program, starts the servers that they share, and says
+// which ones are missing.
 
 import {execFileSync} from 'node:child_process';
 import {join} from 'node:path';

@@ -9,8 +9,9 @@ export interface HeldSweep {
 }
 
 /**
- * Holds the first sweep that comes there in the middle, with a batch that is written and not committed. A second one would
- * take the last session of a small pooler, and nothing beside the sweeps would go on.
+ * Holds the first sweep that comes there in the middle, with a batch that is written and not
+ * committed. A second one would take the last session of a small pooler, and nothing beside the
+ * sweeps would go on.
  */
 export function holdSweep(): HeldSweep {
   const held = Promise.withResolvers<void>();

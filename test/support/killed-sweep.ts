@@ -1,4 +1,5 @@
-// One sweep whose worker dies at a named step, while it brings a held list up to the list as it is now.
+// One sweep whose worker dies at a named step, while it brings a held list up to the list as it is
+// now.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
@@ -24,7 +25,9 @@ export interface KilledSweep {
   readonly dies: {readonly at: SweepStep; readonly time: number; readonly file: string} | null;
 }
 
-/** The state that a sweep leaves: no instants, no numbers of its own, so that two can be compared. */
+/**
+ * The state that a sweep leaves: no instants, no numbers of its own, so that two can be compared.
+ */
 export interface Left {
   readonly state: string;
   readonly rows: readonly string[];

@@ -1,5 +1,6 @@
-// The part of Metabase's HTTP API that our script uses, as Metabase documents it: it takes no field that Metabase does not take,
-// and runs each statement over the connection that it was given. It is no Metabase, and draws nothing.
+// The part of Metabase's HTTP API that our script uses, as Metabase documents it: it takes no field
+// that Metabase does not take, and runs each statement over the connection that it was given. It is
+// no Metabase, and draws nothing.
 
 import {once} from 'node:events';
 import type {IncomingMessage, ServerResponse} from 'node:http';

@@ -1,4 +1,5 @@
-// Loaded before the program: notes the packages that its own code imports, a line each, in the file that NOTED_PACKAGES names.
+// Loaded before the program: notes the packages that its own code imports, a line each, in the file
+// that NOTED_PACKAGES names.
 
 import {appendFileSync} from 'node:fs';
 import {isBuiltin, registerHooks} from 'node:module';

@@ -1,5 +1,5 @@
-// The other side of NOTIFY_SOCKET: a real socket of datagrams, on which a supervisor hears what it is told. Node has none;
-// systemd-socket-activate opens it, and hands it to a reader as file 3.
+// The other side of NOTIFY_SOCKET: a real socket of datagrams, on which a supervisor hears what it
+// is told. Node has none; systemd-socket-activate opens it, and hands it to a reader as file 3.
 
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

@@ -15,7 +15,8 @@ export interface OwnPostgres {
 }
 
 /**
- * Starts a Postgres for as long as a set-up or its process lasts; then it is stopped, and its folder removed.
+ * Starts a Postgres for as long as a set-up or its process lasts; then it is stopped, and its
+ * folder removed.
  * @param use - its purpose, in the name of its folder
  */
 export async function startPostgres(setUp: SetUp, use: string): Promise<OwnPostgres> {
@@ -37,7 +38,10 @@ export async function startPostgres(setUp: SetUp, use: string): Promise<OwnPostg
   return {home, postgres};
 }
 
-/** Brings an empty database to the schema of a warehouse. No session stays, or its Postgres would be left running. */
+/**
+ * Brings an empty database to the schema of a warehouse. No session stays, or its Postgres would be
+ * left running.
+ */
 export async function migrateWarehouse(url: string): Promise<void> {
   const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
   try {

@@ -1,4 +1,5 @@
-// A real PgBouncer in front of a Postgres, to be killed and started again. It refuses to run as root.
+// A real PgBouncer in front of a Postgres, to be killed and started again. It refuses to run as
+// root.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
@@ -16,7 +17,10 @@ export interface PgBouncer {
   stop(): Promise<void>;
 }
 
-/** Transaction mode, with fewer sessions of Postgres than a worker has clients, unless told otherwise. */
+/**
+ * Transaction mode, with fewer sessions of Postgres than a worker has clients, unless told
+ * otherwise.
+ */
 const usual = {pool_mode: 'transaction', default_pool_size: '2'};
 /** Debian keeps it where only root looks. */
 const env = {...process.env, PATH: `${process.env.PATH}:/usr/sbin`};

@@ -1,5 +1,6 @@
-// The login of all tests: an ordinary owner of databases, as a managed server gives one. What a superuser may do is left to the
-// few tests that say so. It has the name that the embedded Postgres gives its user.
+// The login of all tests: an ordinary owner of databases, as a managed server gives one. What a
+// superuser may do is left to the few tests that say so. It has the name that the embedded Postgres
+// gives its user.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
@@ -22,8 +23,8 @@ export interface Logins {
 }
 
 /**
- * Makes the login of the tests: no superuser, but one who may create databases and, unless `TEST_OWNER` says
- * `without CREATEROLE`, roles.
+ * Makes the login of the tests: no superuser, but one who may create databases and, unless
+ * `TEST_OWNER` says `without CREATEROLE`, roles.
  * @param adminUrl - any database of the cluster, as a superuser; one of the owner's name is renamed
  */
 export async function makePlainOwner(adminUrl: string): Promise<Logins> {
@@ -43,8 +44,9 @@ export async function makePlainOwner(adminUrl: string): Promise<Logins> {
     const {rows} = await superuser.query<{isNew: boolean}>(
       `SELECT current_setting('server_version_num')::int >= 160000 AS "isNew"`,
     );
-    // Tests act as the four roles. Who creates a role may do so where this asks for it, since version 16. Else an administrator
-    // makes the roles, and the owner a member of each who may add others.
+    // Tests act as the four roles. Who creates a role may do so where this asks for it, since
+    // version 16. Else an administrator makes the roles, and the owner a member of each who may add
+    // others.
     if (mayCreateRoles && rows[0]?.isNew === true)
       await superuser.query(`ALTER ROLE ${owner} SET createrole_self_grant = 'set, inherit'`);
     else

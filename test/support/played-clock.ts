@@ -1,6 +1,7 @@
-// A clock for one database, so that days pass within seconds: now() and clock_timestamp() tell the moment that a session was opened
-// with, and go on from there. Column defaults, views and functions tell it too, for the planner puts their bodies in place.
-// transaction_timestamp() and statement_timestamp() stay right; nothing of ours uses them.
+// A clock for one database, so that days pass within seconds: now() and clock_timestamp() tell the
+// moment that a session was opened with, and go on from there. Column defaults, views and functions
+// tell it too, for the planner puts their bodies in place. transaction_timestamp() and
+// statement_timestamp() stay right; nothing of ours uses them.
 
 import {withClient} from './with-client.ts';
 

@@ -23,12 +23,16 @@ export async function createDatabase(template = 'template0'): Promise<TestDataba
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    // The server's own processes that clean up a database are a superuser's: only a superuser ends them.
+    // The server's own processes that clean up a database are a superuser's: only a superuser ends
+    // them.
     drop: () => runAsAdmin(inject('superuserUrl'), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
 }
 
-/** The address of the same database for what no owner may do: to read files and logs of the server, and its catalogue whole. */
+/**
+ * The address of the same database for what no owner may do: to read files and logs of the server,
+ * and its catalogue whole.
+ */
 export function asSuperuser(url: string): string {
   return Object.assign(new URL(inject('superuserUrl')), {pathname: new URL(url).pathname}).href;
 }

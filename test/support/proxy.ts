@@ -1,4 +1,5 @@
-// Stands between us and a service: requests go on as they came, and so do the answers, but for what a test wants.
+// Stands between us and a service: requests go on as they came, and so do the answers, but for what
+// a test wants.
 
 import {
   type IncomingHttpHeaders,
@@ -18,7 +19,10 @@ export interface CameIn {
 }
 
 export interface Wishes {
-  /** Sees each request before it goes on. @returns true where it has answered: then the request does not */
+  /**
+   * Sees each request before it goes on. @returns true where it has answered: then the request does
+   * not
+   */
   readonly receive?: (cameIn: CameIn, response: ServerResponse) => boolean;
   /** Gives the service's answer back in its own way. */
   readonly giveBack?: (answer: IncomingMessage, response: ServerResponse, cameIn: CameIn) => void;

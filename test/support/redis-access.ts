@@ -1,4 +1,5 @@
-// What every server of a cluster or under sentinels asks of its clients: a password, and TLS where a test wants it.
+// What every server of a cluster or under sentinels asks of its clients: a password, and TLS where
+// a test wants it.
 
 import {execFileSync} from 'node:child_process';
 import {readFileSync} from 'node:fs';

@@ -119,7 +119,10 @@ async function expectOfAll(
   for (const member of members) await vi.waitFor(() => check(member), patience);
 }
 
-/** @returns the ports of each primary and of its replica where that is well, the pair with our keys first */
+/**
+ * @returns the ports of each primary and of its replica where that is well, the pair with our keys
+ * first
+ */
 async function listPairs(
   asked: number,
   ask: Ask,

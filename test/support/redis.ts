@@ -1,5 +1,5 @@
-// A Redis for tests: the one of REDIS_URL, else a server of our own from the PATH, else one in a container.
-// Without any, the run says loudly which tests it left out.
+// A Redis for tests: the one of REDIS_URL, else a server of our own from the PATH, else one in a
+// container. Without any, the run says loudly which tests it left out.
 
 import {Redis} from 'ioredis';
 import {GenericContainer} from 'testcontainers';
@@ -24,8 +24,9 @@ export async function startRedis(): Promise<TestRedis | null> {
 }
 
 /**
- * A Redis without a queue of ours, for one test: a numbered database of the shared one, as the tests of one
- * worker run one after the other. The Redis may be a developer's own: only our keys are deleted.
+ * A Redis without a queue of ours, for one test: a numbered database of the shared one, as the
+ * tests of one worker run one after the other. The Redis may be a developer's own: only our keys
+ * are deleted.
  * @param lane - the number of the test among those that run side by side in one worker; from 1
  */
 export async function emptyRedis(lane = 0): Promise<string> {

@@ -1,4 +1,5 @@
-// A service that answers exactly as a test wants: for answers that the reference service never gives.
+// A service that answers exactly as a test wants: for answers that the reference service never
+// gives.
 
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import {listenLocally} from './local-server.ts';
@@ -10,7 +11,8 @@ export interface ScriptedService {
 }
 
 /**
- * @param answer - called for every request; where it does not answer, a list is empty and a record unknown
+ * @param answer - called for every request; where it does not answer, a list is empty and a record
+ *   unknown
  * @param address - of this machine
  */
 export async function scriptService(

@@ -4,8 +4,8 @@ import {setTimeout as wait} from 'node:timers/promises';
 const defaultEndMs = 100_000;
 
 /**
- * The things that a test, a torture or a benchmark starts before its own work, step by step. All of them are
- * ended in the reverse order, whether the work is over or a later step fails.
+ * The things that a test, a torture or a benchmark starts before its own work, step by step. All of
+ * them are ended in the reverse order, whether the work is over or a later step fails.
  */
 export class SetUp {
   readonly #endMs: number;
@@ -41,7 +41,8 @@ export class SetUp {
   }
 
   /**
-   * Ends everything that was begun, the last first. A failure to end one thing keeps no other from its end.
+   * Ends everything that was begun, the last first. A failure to end one thing keeps no other from
+   * its end.
    * @throws {AggregateError} the things that could not be ended
    */
   async end(): Promise<void> {

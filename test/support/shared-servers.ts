@@ -1,5 +1,5 @@
-// The servers of all tests: one Postgres with two databases to copy from, and a Redis. Each test has its own
-// databases.
+// The servers of all tests: one Postgres with two databases to copy from, and a Redis. Each test
+// has its own databases.
 
 import {seedBusiness} from '../../src/service/business.ts';
 import {forgoDurability} from './forgo-durability.ts';

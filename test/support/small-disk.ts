@@ -1,6 +1,6 @@
-// A real disk that is nearly full: a tmpfs with a tablespace on it, of a Postgres of its own. In the Postgres
-// that all tests share no checkpoint would succeed while the disk is full. Mounting takes rights that not
-// every machine gives.
+// A real disk that is nearly full: a tmpfs with a tablespace on it, of a Postgres of its own. In
+// the Postgres that all tests share no checkpoint would succeed while the disk is full. Mounting
+// takes rights that not every machine gives.
 
 import {execFileSync} from 'node:child_process';
 import {

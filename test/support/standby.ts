@@ -1,4 +1,5 @@
-// A streaming standby of an embedded Postgres, made from a copy of its data folder: pg_basebackup is not brought along.
+// A streaming standby of an embedded Postgres, made from a copy of its data folder: pg_basebackup
+// is not brought along.
 
 import {execFileSync} from 'node:child_process';
 import {appendFile, rm, writeFile} from 'node:fs/promises';
@@ -16,7 +17,10 @@ import {withClient} from './with-client.ts';
 
 export interface Standby {
   readonly port: number;
-  /** Ends the primary as a failed machine would: no session is told good-bye, nothing is written any more. */
+  /**
+   * Ends the primary as a failed machine would: no session is told good-bye, nothing is written any
+   * more.
+   */
   killPrimary(): Promise<void>;
   promote(): Promise<void>;
 }

@@ -1,4 +1,5 @@
-// What the structure of the code is: its modules, their imports, the width of lines, the names that are exported.
+// What the structure of the code is: its modules, their imports, the width of lines, the names that
+// are exported.
 
 import {execFileSync} from 'node:child_process';
 import {existsSync, readFileSync} from 'node:fs';
@@ -71,7 +72,10 @@ export function listImports(): Import[] {
   );
 }
 
-/** Imports from a module that is not on a lower level, as `sweeps → push: src/sweeps/a.ts → src/push/b.ts`. */
+/**
+ * Imports from a module that is not on a lower level, as
+ * `sweeps → push: src/sweeps/a.ts → src/push/b.ts`.
+ */
 export function listAgainstOrder(imports: readonly Import[]): string[] {
   const levelOf = (path: string) =>
     levels.findIndex((level) => level.includes(moduleOf(path) ?? ''));
@@ -112,7 +116,9 @@ export function shareInside(imports: readonly Import[]): number {
   return imports.filter(({from, to}) => dirname(from) === dirname(to)).length / imports.length;
 }
 
-/** How many lines of each file of code are wider than they may be; files without one are left out. */
+/**
+ * How many lines of each file of code are wider than they may be; files without one are left out.
+ */
 export function countWideLines(): Record<string, number> {
   const code = listFiles().filter((path) =>
     /^(?:(?:src|jobs|test|bench|docs|[\w-]+\.config)\b.*\.ts|src\/.*\.(?:sql|mjs)|migrations\/functions\/.*\.sql)$/.test(
@@ -150,7 +156,9 @@ function countEach(counted: readonly [string, number][], least: number): Record<
   return Object.fromEntries(sorted.filter(([, count]) => count >= least));
 }
 
-/** Functions of the database by full name and types of arguments, as `sync.wait(bigint, interval)`. */
+/**
+ * Functions of the database by full name and types of arguments, as `sync.wait(bigint, interval)`.
+ */
 export function listSignatures(sql: string): string[] {
   const definitions = sql.matchAll(/^CREATE OR REPLACE FUNCTION ([\w.]+)\(([^)]*)\)/gm);
   return [...definitions].map(([, name, given = '']) => `${name}(${listTypes(given).join(', ')})`);

@@ -1,5 +1,5 @@
-// A worker in a process of its own that ends itself as by kill -9 when a sweep reaches a named step. Its
-// orders stand in the environment variable WORK, as JSON.
+// A worker in a process of its own that ends itself as by kill -9 when a sweep reaches a named
+// step. Its orders stand in the environment variable WORK, as JSON.
 
 import {openSync} from 'node:fs';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';

@@ -1,10 +1,13 @@
-// The records of the service, read without our own reader: fetched page by page from the service in the
-// observed dialect, parsed by another parser. Tests compare the warehouse with them.
+// The records of the service, read without our own reader: fetched page by page from the service in
+// the observed dialect, parsed by another parser. Tests compare the warehouse with them.
 
 import {XMLParser} from 'fast-xml-parser';
 import {request} from 'undici';
 
-/** One record: its plain fields (null is nil), and the records embedded in it by the name of their element. */
+/**
+ * One record: its plain fields (null is nil), and the records embedded in it by the name of their
+ * element.
+ */
 export interface TrueRecord {
   readonly fields: ReadonlyMap<string, string | null>;
   readonly embedded: ReadonlyMap<string, readonly TrueRecord[]>;

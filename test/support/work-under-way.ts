@@ -1,4 +1,5 @@
-// An account whose changes are being carried while something breaks, and what must be true of all of them in the end.
+// An account whose changes are being carried while something breaks, and what must be true of all
+// of them in the end.
 
 import {randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
@@ -23,7 +24,9 @@ type WorkerDeps = Parameters<typeof startWorkers>[0];
 export interface WorkUnderWay {
   readonly service: TestService;
   readonly world: TestWorld;
-  /** Asks for a sweep of every customer and of every job, one of which has changed at the service. */
+  /**
+   * Asks for a sweep of every customer and of every job, one of which has changed at the service.
+   */
   askForSweeps(): Promise<void>;
   /**
    * Starts workers that soon look again for changes in doubt: no request is late here.
@@ -41,7 +44,9 @@ export interface WorkUnderWay {
   close(): Promise<void>;
 }
 
-/** @param database - a migrated database to take instead of one on the cluster that all tests share */
+/**
+ * @param database - a migrated database to take instead of one on the cluster that all tests share
+ */
 export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
   const service = await openService();
   const proxy = await openRecordingProxy(service.url);

@@ -20,7 +20,10 @@ type ServiceOptions = Parameters<typeof startService>[0];
 
 export const timeZone = 'America/New_York';
 
-/** One thread for all worlds of a test file: each takes a while to start, and see docs/traps.md "Node". */
+/**
+ * One thread for all worlds of a test file: each takes a while to start, and see docs/traps.md
+ * "Node".
+ */
 const pageReader = new PageReader();
 
 /** A running reference service, with its address and token. */

@@ -1,5 +1,5 @@
-// Another client that works at the service: every operation of the specification, where the product has a
-// client for reads and composes a write from its change.
+// Another client that works at the service: every operation of the specification, where the product
+// has a client for reads and composes a write from its change.
 
 import {type Client, createClient} from '../../src/api/client.ts';
 import {sendWrite, toPathPart, type WriteResult} from '../../src/api/operations.ts';

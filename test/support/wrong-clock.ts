@@ -1,6 +1,6 @@
-// Loaded before a program (`node --import`), it sets the clock of the process wrong by CLOCK_OFF_MS; SIGUSR2
-// makes it jump forth by CLOCK_JUMP_MS, and back the next time. Clocks for spans of time stay right, as they
-// do with a wrong clock.
+// Loaded before a program (`node --import`), it sets the clock of the process wrong by
+// CLOCK_OFF_MS; SIGUSR2 makes it jump forth by CLOCK_JUMP_MS, and back the next time. Clocks for
+// spans of time stay right, as they do with a wrong clock.
 
 const RightDate = Date;
 const offMs = Number(process.env.CLOCK_OFF_MS ?? 0);

@@ -1,5 +1,5 @@
-// The promises of a sweep, held against lists that move while they are read: every order, every page size,
-// 1,008 sweeps. Many more by `npm run torture -- sweeps`.
+// The promises of a sweep, held against lists that move while they are read: every order, every
+// page size, 1,008 sweeps. Many more by `npm run torture -- sweeps`.
 
 import PQueue from 'p-queue';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';

@@ -7,7 +7,10 @@ import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import {openAlteringProxy} from '../support/altering-proxy.ts';
 import {openService, openWorld, type TestService} from '../support/world.ts';
 
-/** The service, with a comment in its lists, which only the strict reader takes; all else is as it was. */
+/**
+ * The service, with a comment in its lists, which only the strict reader takes; all else is as it
+ * was.
+ */
 async function openCommenting({url, token}: TestService) {
   const comment = (_path: string, body: string) =>
     body.replace(/\?>\s*<[\w-]+(?: type="array")?>/, '$&<!-- strict -->');

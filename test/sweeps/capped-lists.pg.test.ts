@@ -1,4 +1,5 @@
-// A list that ends at a cap of the service, and says so nowhere: docs/decisions/0007-what-certified-means.md.
+// A list that ends at a cap of the service, and says so nowhere:
+// docs/decisions/0007-what-certified-means.md.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {allStreams, tablesThatName} from '../../src/streams/all.ts';

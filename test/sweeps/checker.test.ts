@@ -232,7 +232,10 @@ describe('the adversary', () => {
   }
 });
 
-/** Reads every page once, and marks as deleted each held row that it did not see, unless `isGone` objects. */
+/**
+ * Reads every page once, and marks as deleted each held row that it did not see, unless `isGone`
+ * objects.
+ */
 function naiveSweep(
   adversary: Adversary,
   held: readonly HeldRow[],

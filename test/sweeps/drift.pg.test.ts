@@ -25,7 +25,9 @@ afterEach(async () => {
   await service.close();
 });
 
-/** Sweeps jobs with some more fields in each; `count` makes their bytes differ from earlier ones. */
+/**
+ * Sweeps jobs with some more fields in each; `count` makes their bytes differ from earlier ones.
+ */
 async function sweepJobs(...more: readonly string[]): Promise<void> {
   page = list(
     'jobs',

@@ -1,4 +1,5 @@
-// Whatever the dialect, the page size and the order of lists: the warehouse holds what the service holds.
+// Whatever the dialect, the page size and the order of lists: the warehouse holds what the service
+// holds.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';

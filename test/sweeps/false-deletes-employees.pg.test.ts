@@ -1,4 +1,5 @@
-// Employees become inactive, never deleted, and may be unlisted (docs/service.md "Deletes and identifiers").
+// Employees become inactive, never deleted, and may be unlisted (docs/service.md "Deletes and
+// identifiers").
 
 import {expect, test} from 'vitest';
 import {refuse, words} from '../labs/adversary-script.ts';

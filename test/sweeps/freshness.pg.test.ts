@@ -1,4 +1,5 @@
-// An operator chooses how fresh a stream is: its cost in requests is shown, then it is set, kept and told.
+// An operator chooses how fresh a stream is: its cost in requests is shown, then it is set, kept
+// and told.
 
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

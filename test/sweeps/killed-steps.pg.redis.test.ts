@@ -1,5 +1,5 @@
-// kill -9 at every named step of a sweep, on both queue backends, with one worker and with two: in the end
-// the warehouse is as an undisturbed sweep leaves it.
+// kill -9 at every named step of a sweep, on both queue backends, with one worker and with two: in
+// the end the warehouse is as an undisturbed sweep leaves it.
 
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

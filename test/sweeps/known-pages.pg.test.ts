@@ -1,4 +1,5 @@
-// A page that comes again byte for byte is not cut: and nothing that happens to its records' rows is missed for it.
+// A page that comes again byte for byte is not cut: and nothing that happens to its records' rows
+// is missed for it.
 
 import {createSecretKey} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';

@@ -1,5 +1,5 @@
-// The answer to a COMMIT is lost: a read must find out whether it was done. Each COMMIT of a push and of a
-// sweep is struck once, by a line between the engine and its Postgres.
+// The answer to a COMMIT is lost: a read must find out whether it was done. Each COMMIT of a push
+// and of a sweep is struck once, by a line between the engine and its Postgres.
 
 import {afterEach, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
@@ -123,7 +123,8 @@ test('of a sweep: it goes on, and the rows are those of the service', async () =
     );
     strike(nth);
     await expect.poll(sweep, {timeout: 20_000}).toBe(true);
-    // An earlier sweep may have read earlier state; a sweep that begins now shows the present state.
+    // An earlier sweep may have read earlier state; a sweep that begins now shows the present
+    // state.
     line.setDraw(null);
     expect(await sweep()).toBe(true);
     const [tasks] = allStreams.filter(({name}) => name === 'tasks');

@@ -1,4 +1,5 @@
-// A warehouse whose disk is full: work under way waits as long as it takes, says so, and then goes on.
+// A warehouse whose disk is full: work under way waits as long as it takes, says so, and then goes
+// on.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {findConcerns} from '../../src/alerts/concerns.ts';

@@ -1,4 +1,5 @@
-// Rows cross threads packed: whatever goes in comes out, and the message does not grow with their number.
+// Rows cross threads packed: whatever goes in comes out, and the message does not grow with their
+// number.
 
 import {expect, test} from 'vitest';
 import {encodeRow} from '../../src/rows/encoded-row.ts';

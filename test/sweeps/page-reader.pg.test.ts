@@ -1,4 +1,5 @@
-// A page that ends the thread that reads all pages, while another account's sweep waits for the same thread.
+// A page that ends the thread that reads all pages, while another account's sweep waits for the
+// same thread.
 
 import {afterEach, expect, test} from 'vitest';
 import {PageReader} from '../../src/sweeps/page-reader.ts';

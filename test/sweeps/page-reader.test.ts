@@ -1,4 +1,5 @@
-// One thread reads the pages of all accounts: a page that ends it may cost an attempt of its own sweep only.
+// One thread reads the pages of all accounts: a page that ends it may cost an attempt of its own
+// sweep only.
 
 import {afterEach, expect, test} from 'vitest';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';

@@ -1,5 +1,6 @@
 // A service whose lists embed the children that `include` names and whose shows embed nothing: the
-// specification promises no more. A child that a document leaves out is unknown, not empty, and not cleared.
+// specification promises no more. A child that a document leaves out is unknown, not empty, and not
+// cleared.
 
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';
@@ -134,7 +135,8 @@ describe('of a service that tells the rest nowhere', () => {
       /^\/(?:customers\/\d+\/jobs|jobs\/\d+\/\w+)\.xml/.test(path)
         ? body.replace(/<(jobs|notes|time-entries) [\s\S]*/, '<$1 type="array"/>')
         : body;
-    // An empty list below the record is an answer: only a child without a path of its own is unknown.
+    // An empty list below the record is an answer: only a child without a path of its own is
+    // unknown.
     await world.api.jobs.update(number, {name: 'Boiler, third visit'});
     const result = await world.sweep('jobs', {recordNumber: number});
     expect(result).toMatchObject({

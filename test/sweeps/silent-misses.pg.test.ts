@@ -1,4 +1,5 @@
-// Ways to read a list and miss a record (docs/traps.md "Pages without a cursor"), each as others met it.
+// Ways to read a list and miss a record (docs/traps.md "Pages without a cursor"), each as others
+// met it.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {edgeWidth} from '../../src/sweeps/open-numbers.ts';

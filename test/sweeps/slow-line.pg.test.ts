@@ -1,5 +1,5 @@
-// A line that carries 32 kB a second is slow, not broken: the sweep takes its time, its lease is renewed
-// meanwhile, and no page is read twice out of impatience.
+// A line that carries 32 kB a second is slow, not broken: the sweep takes its time, its lease is
+// renewed meanwhile, and no page is read twice out of impatience.
 
 import {afterEach, expect, test} from 'vitest';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';

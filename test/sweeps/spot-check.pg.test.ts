@@ -1,4 +1,5 @@
-// A row that was written past the triggers keeps its hash. Full sweeps compare the content of sampled rows.
+// A row that was written past the triggers keeps its hash. Full sweeps compare the content of
+// sampled rows.
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';

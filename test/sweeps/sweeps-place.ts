@@ -1,5 +1,5 @@
-// Sweeps of one account, none at the start of each test of the file that imports this, and short functions to
-// work with them.
+// Sweeps of one account, none at the start of each test of the file that imports this, and short
+// functions to work with them.
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';

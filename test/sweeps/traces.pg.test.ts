@@ -29,7 +29,10 @@ afterAll(async () => {
   await provider.shutdown();
 });
 
-/** Does some work. @returns its spans, and each with the names of those above it, the outermost first */
+/**
+ * Does some work. @returns its spans, and each with the names of those above it, the outermost
+ * first
+ */
 async function trace(work: () => Promise<unknown>) {
   exporter.reset();
   await work();

@@ -1,8 +1,9 @@
--- Authors are bound to accounts. Row-level security lets an author see and write the rows of those accounts alone. The owner
--- is not bound by it; readers and workers have policies of their own.
+-- Authors are bound to accounts. Row-level security lets an author see and write the rows of those
+-- accounts alone. The owner is not bound by it; readers and workers have policies of their own.
 
--- The accounts that a role may write. A role that may write as a worker has all of them. Any other role has those granted to
--- it, or to a role that it is a member of. A role to which nothing was granted has the only account there is.
+-- The accounts that a role may write. A role that may write as a worker has all of them. Any other
+-- role has those granted to it, or to a role that it is a member of. A role to which nothing was
+-- granted has the only account there is.
 CREATE OR REPLACE FUNCTION sync.accounts_of(author name DEFAULT current_user) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -31,16 +32,17 @@ CREATE OR REPLACE FUNCTION sync.caller() RETURNS name LANGUAGE sql STABLE SET se
 $$;
 COMMENT ON FUNCTION sync.caller IS 'The role that calls a function which runs as its owner.';
 
--- The person who decides, for the record. A worker decides for somebody who is signed in to the console, and says who that is;
--- any other role decides in its own name, whatever it sets.
+-- The person who decides, for the record. A worker decides for somebody who is signed in to the
+-- console, and says who that is; any other role decides in its own name, whatever it sets.
 CREATE OR REPLACE FUNCTION sync.decider() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE')
               THEN coalesce(nullif(current_setting('fieldmirror.person', true), ''), session_user) ELSE session_user END
 $$;
 COMMENT ON FUNCTION sync.decider IS 'Who decides: the role of the session, or the person of the console for whom a worker decides.';
 
--- What the connection calls itself, for the record. Of a worker `http: NAME` and `console: NAME` say for whom it writes: a key, a
--- person. Any other role may call itself so as well; its words are then kept in quotes, and are nobody's name.
+-- What the connection calls itself, for the record. Of a worker `http: NAME` and `console: NAME`
+-- say for whom it writes: a key, a person. Any other role may call itself so as well; its words are
+-- then kept in quotes, and are nobody's name.
 CREATE OR REPLACE FUNCTION sync.application() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN name ~* '^[^a-z0-9]*(http|console)[^a-z0-9]*:' AND NOT has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE')
               THEN quote_literal(name) ELSE nullif(name, '') END

@@ -1,6 +1,8 @@
--- Statements of an assistant. Each runs in a transaction that was bound to one account: the views of `masked`, all that the role may read,
--- show the rows of that account. Nothing that a statement can do changes the account: the row of sync.assistant_scopes was written by the
--- owner of this function, bears the number of the transaction, and is never committed, so that no other session sees it.
+-- Statements of an assistant. Each runs in a transaction that was bound to one account: the views
+-- of `masked`, all that the role may read, show the rows of that account. Nothing that a statement
+-- can do changes the account: the row of sync.assistant_scopes was written by the owner of this
+-- function, bears the number of the transaction, and is never committed, so that no other session
+-- sees it.
 CREATE OR REPLACE FUNCTION sync.bind_assistant(account bigint, names boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -32,8 +34,9 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.assistant_names IS 'Whether the views of masked show the names of people in this transaction.';
 
--- It is owned by the role and runs as it. Inside, Postgres lets a statement change neither its role nor its session, whatever it asks for;
--- and because the function is STABLE, it refuses every statement that writes.
+-- It is owned by the role and runs as it. Inside, Postgres lets a statement change neither its role
+-- nor its session, whatever it asks for; and because the function is STABLE, it refuses every
+-- statement that writes.
 CREATE OR REPLACE FUNCTION sync.read_as_assistant(statement text, row_limit integer, byte_limit integer) RETURNS SETOF json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = masked, mart, pg_catalog, pg_temp SET cursor_tuple_fraction = 1 AS $$
 DECLARE
@@ -87,7 +90,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.grant_assistant IS 'What fieldmirror_assistant may do: read the star of the account that its transaction is bound to.';
 
--- The function above is given to the role that it runs as. That takes a superuser, or a member of the role.
+-- The function above is given to the role that it runs as. That takes a superuser, or a member of
+-- the role.
 DROP FUNCTION IF EXISTS sync.hand_over(text);
 CREATE OR REPLACE FUNCTION sync.hand_over_assistant() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

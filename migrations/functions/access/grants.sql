@@ -1,5 +1,6 @@
--- Gives the four roles their rights and nothing beside them: rights given before are revoked first. The migrator calls it
--- after every migration; an operator calls it again where a role was made later.
+-- Gives the four roles their rights and nothing beside them: rights given before are revoked first.
+-- The migrator calls it after every migration; an operator calls it again where a role was made
+-- later.
 CREATE OR REPLACE FUNCTION sync.grant_roles() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   role_name text;
@@ -20,8 +21,8 @@ BEGIN
   EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', functions);
   -- Policies and defaults call these two functions, for every role.
   GRANT EXECUTE ON FUNCTION sync.accounts_of(name), sync.only_account() TO PUBLIC;
-  -- A view runs its functions as the role that reads the view: every role that was granted a view of mart needs these. The
-  -- functions look at nothing but the text they are given.
+  -- A view runs its functions as the role that reads the view: every role that was granted a view
+  -- of mart needs these. The functions look at nothing but the text they are given.
   GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
     sync.read_boolean(text), sync.read_instant(text),
     mart.job_state(text, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz) TO PUBLIC;
@@ -51,9 +52,10 @@ END
 $$;
 COMMENT ON FUNCTION sync.grant_reader IS 'What fieldmirror_reader may do: read the warehouse, its history and mart, of every account.';
 
--- An author may name every column in a statement, as an ORM does: the triggers of migrations/functions/capture refuse a value
--- that the author may not give, by the name of its column. row_id alone is withheld from INSERT, for no trigger could tell a
--- number that was given from one that was counted. The tables come from sync.captured_tables, so that a new one follows.
+-- An author may name every column in a statement, as an ORM does: the triggers of
+-- migrations/functions/capture refuse a value that the author may not give, by the name of its
+-- column. row_id alone is withheld from INSERT, for no trigger could tell a number that was given
+-- from one that was counted. The tables come from sync.captured_tables, so that a new one follows.
 CREATE OR REPLACE FUNCTION sync.grant_author() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
@@ -82,8 +84,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.grant_author IS 'What fieldmirror_author may do: write what the service takes, and decide about changes, of the accounts that it is bound to.';
 
--- The rights that sweeps, pushes, the HTTP API and the console need. Triggers alone write history, as the owner; nothing changes or
--- deletes it.
+-- The rights that sweeps, pushes, the HTTP API and the console need. Triggers alone write history,
+-- as the owner; nothing changes or deletes it.
 CREATE OR REPLACE FUNCTION sync.grant_worker() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
@@ -103,7 +105,8 @@ BEGIN
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source, sync.file_settings,
     sync.capacity_to_come, sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state, sync.feed_starts, sync.forgotten TO fieldmirror_worker;
-  -- A schedule may be removed. What is set by a verb is no longer a file's; to lock the notes about files takes the right to change them.
+  -- A schedule may be removed. What is set by a verb is no longer a file's; to lock the notes about
+  -- files takes the right to change them.
   GRANT DELETE ON sync.schedules TO fieldmirror_worker;
   GRANT UPDATE, DELETE ON sync.file_settings TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.

@@ -1,5 +1,6 @@
--- Row-level security on every table that bears an account and that an author may read. The subquery runs once a statement,
--- and a policy of USING (true) costs nothing: sweeps and readers are as fast as without it.
+-- Row-level security on every table that bears an account and that an author may read. The subquery
+-- runs once a statement, and a policy of USING (true) costs nothing: sweeps and readers are as fast
+-- as without it.
 CREATE OR REPLACE FUNCTION sync.make_policy(target regclass, name text, clause text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,5 +1,6 @@
--- Postgres gives every login of a database temporary tables and large objects, with which any of them can fill the disk. Nothing of
--- ours needs these rights of PUBLIC. The owner of the database revokes the first, a superuser the second; `doctor` names what is left.
+-- Postgres gives every login of a database temporary tables and large objects, with which any of
+-- them can fill the disk. Nothing of ours needs these rights of PUBLIC. The owner of the database
+-- revokes the first, a superuser the second; `doctor` names what is left.
 CREATE OR REPLACE FUNCTION sync.bar_public() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   place record;
@@ -7,7 +8,8 @@ DECLARE
 BEGIN
   SELECT datname, datdba, coalesce(datacl, acldefault('d', datdba)) AS rights INTO place FROM pg_database WHERE datname = current_database();
   IF pg_has_role(place.datdba, 'USAGE') THEN
-    -- A worker loads through a temporary table, and has a statement of an assistant read as a temporary view.
+    -- A worker loads through a temporary table, and has a statement of an assistant read as a
+    -- temporary view.
     FOR name IN
       SELECT rolname FROM pg_roles
        WHERE (rolname = 'fieldmirror_worker' OR oid = (SELECT nspowner FROM pg_namespace WHERE nspname = 'sync'))

@@ -12,7 +12,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.only_account IS 'The account, where there is only one that the author may write: the default of account_id.';
 
--- Refuses an UPDATE or DELETE that reached the rows of several accounts: a number means another record in each.
+-- Refuses an UPDATE or DELETE that reached the rows of several accounts: a number means another
+-- record in each.
 CREATE OR REPLACE FUNCTION sync.refuse_several_accounts() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   touched_accounts text[] := ARRAY(

@@ -1,5 +1,5 @@
--- Completes an assignment before an author's row is inserted: the row names its job by row_id and by number. A tombstone of
--- the same assignment is removed to make room.
+-- Completes an assignment before an author's row is inserted: the row names its job by row_id and
+-- by number. A tombstone of the same assignment is removed to make room.
 CREATE OR REPLACE FUNCTION sync.complete_assignment() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   job warehouse.jobs := sync.lock_job(NEW);
@@ -50,8 +50,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.bury_assignment IS 'Brings back an assignment that was taken off, as a tombstone.';
 
--- The deleted row comes back as a tombstone, as with any DELETE. An assignment that was wanted here alone goes for good, and
--- so does an assignment of a job that is gone.
+-- The deleted row comes back as a tombstone, as with any DELETE. An assignment that was wanted here
+-- alone goes for good, and so does an assignment of a job that is gone.
 CREATE OR REPLACE FUNCTION sync.capture_unassign() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -68,8 +68,8 @@ BEGIN
     PERFORM sync.bury_assignment(OLD);
   END IF;
   PERFORM sync.record_assignment(job, NULL, OLD.employee_id);
-  -- A change on its way assigns the employee all the same. Without a tombstone the end of that change would bring a new row,
-  -- which lives.
+  -- A change on its way assigns the employee all the same. Without a tombstone the end of that
+  -- change would bring a new row, which lives.
   IF NOT is_known AND EXISTS (
        SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND is_open
           AND fields->'employee_ids' ? OLD.employee_id::text) THEN

@@ -16,8 +16,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.lock_job IS 'The job of an assignment, locked.';
 
--- Records that an employee was assigned to a job, or taken off. The list that an open change wants counts before the rows: a
--- sweep may have brought rows that are to go. The caller holds the lock of the job.
+-- Records that an employee was assigned to a job, or taken off. The list that an open change wants
+-- counts before the rows: a sweep may have brought rows that are to go. The caller holds the lock
+-- of the job.
 CREATE OR REPLACE FUNCTION sync.record_assignment(job warehouse.jobs, added bigint, removed bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -35,8 +36,8 @@ BEGIN
     PERFORM sync.record_create('jobs', to_jsonb(job), sync.parent_of('jobs', job.row_id));
   ELSE
     IF job.job_number IS NOT NULL THEN
-      -- The base holds the employees whose live row is not wanted here alone, and those deleted here but not yet at the
-      -- service.
+      -- The base holds the employees whose live row is not wanted here alone, and those deleted
+      -- here but not yet at the service.
       SELECT coalesce(jsonb_agg(DISTINCT employee_id::text ORDER BY employee_id::text), '[]') INTO was
         FROM warehouse.job_employees
        WHERE account_id = job.account_id AND (parent_row_id = job.row_id OR job_number = job.job_number)

@@ -1,5 +1,6 @@
--- Captures a DELETE by an author. The row comes back as a tombstone, with the same row_id, until the service has deleted the
--- record. A row that the service never knew goes for good, and its create with it. A tombstone that had a wish stays without it.
+-- Captures a DELETE by an author. The row comes back as a tombstone, with the same row_id, until
+-- the service has deleted the record. A row that the service never knew goes for good, and its
+-- create with it. A tombstone that had a wish stays without it.
 CREATE OR REPLACE FUNCTION sync.capture_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

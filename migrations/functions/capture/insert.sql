@@ -43,8 +43,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_new_row IS 'Refuses what an author may not give to a new row.';
 
--- Records a create of all that a row holds. A create that replaces a refused one takes in the fields of the changes that
--- waited behind that one.
+-- Records a create of all that a row holds. A create that replaces a refused one takes in the
+-- fields of the changes that waited behind that one.
 CREATE OR REPLACE FUNCTION sync.record_create(of_table text, row_json jsonb, of_parent bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -70,7 +70,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.record_create IS 'Brings a row into sync.changes as a record to be created.';
 
--- Captures an INSERT by an author. The trigger runs after the statement, so that a row and its parent may come in one.
+-- Captures an INSERT by an author. The trigger runs after the statement, so that a row and its
+-- parent may come in one.
 CREATE OR REPLACE FUNCTION sync.capture_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -88,7 +89,8 @@ BEGIN
   END IF;
   PERFORM sync.check_new_row(TG_TABLE_NAME, row_json, captured.key_column, captured.parent_number_column);
   IF captured.parent_table IS NOT NULL THEN
-    -- The lock lasts until the end: the parent is not deleted meanwhile, and its create is not settled unseen.
+    -- The lock lasts until the end: the parent is not deleted meanwhile, and its create is not
+    -- settled unseen.
     EXECUTE format('SELECT row_id, %1$I AS number, _deleted_at FROM warehouse.%2$I
                      WHERE account_id = $1 AND (row_id = $2 OR $2 IS NULL AND %1$I = $3) FOR KEY SHARE', captured.parent_number_column, captured.parent_table)
        INTO parent USING NEW.account_id, NEW.parent_row_id, given_number;
@@ -116,8 +118,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.capture_insert IS 'Trigger: makes a change of an INSERT, or refuses it.';
 
--- Writes the tidy values of a new row into it: keep_wanted takes them from the change that was recorded. This runs after the
--- feed has its entry of the new row, and is a later version with an entry of its own: the author reads what became of a value.
+-- Writes the tidy values of a new row into it: keep_wanted takes them from the change that was
+-- recorded. This runs after the feed has its entry of the new row, and is a later version with an
+-- entry of its own: the author reads what became of a value.
 CREATE OR REPLACE FUNCTION sync.tidy_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 BEGIN

@@ -1,7 +1,8 @@
--- Edits of warehouse rows become rows of sync.changes in the same transaction, unless a worker writes records of the
--- service. A row shows the wanted values while its change is on its way. A trigger writes the values of a sweep around the
--- fields under change, so no sweep can overwrite these fields, however it is timed.
--- Locks are taken in one order everywhere: the warehouse row before its changes, a parent before its children.
+-- Edits of warehouse rows become rows of sync.changes in the same transaction, unless a worker
+-- writes records of the service. A row shows the wanted values while its change is on its way. A
+-- trigger writes the values of a sweep around the fields under change, so no sweep can overwrite
+-- these fields, however it is timed. Locks are taken in one order everywhere: the warehouse row
+-- before its changes, a parent before its children.
 
 CREATE OR REPLACE FUNCTION sync.refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -11,10 +12,11 @@ END
 $$;
 COMMENT ON FUNCTION sync.refuse_truncate IS 'Trigger: refuses TRUNCATE.';
 
--- Makes the triggers of one warehouse table. Every trigger checks anew for each row who is writing. The setting alone
--- decides nothing: an expression inside a statement can set it after any check that comes before the rows.
--- A BEFORE trigger for each inserted row would stop COPY from writing many rows at once. A new row is therefore pending by
--- the column's default; only assignments cannot do without such a trigger.
+-- Makes the triggers of one warehouse table. Every trigger checks anew for each row who is writing.
+-- The setting alone decides nothing: an expression inside a statement can set it after any check
+-- that comes before the rows. A BEFORE trigger for each inserted row would stop COPY from writing
+-- many rows at once. A new row is therefore pending by the column's default; only assignments
+-- cannot do without such a trigger.
 CREATE OR REPLACE FUNCTION sync.capture(of_table text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   target text := format('warehouse.%I', of_table);
@@ -35,14 +37,16 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER complete_assignment BEFORE INSERT ON %s FOR EACH ROW
       WHEN (%s) EXECUTE FUNCTION sync.complete_assignment()', target, is_author);
   END IF;
-  -- record_insert sorts after history_insert by its name: the values that it writes into the new row are a later version.
+  -- record_insert sorts after history_insert by its name: the values that it writes into the new
+  -- row are a later version.
   EXECUTE format('CREATE OR REPLACE TRIGGER record_insert AFTER INSERT ON %s FOR EACH ROW
     WHEN (%s) EXECUTE FUNCTION sync.%I()', target, is_author, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END);
   SELECT string_agg(format('NEW.%I IS NOT NULL', attname), ' OR '), string_agg(format('NEW.%1$I IS DISTINCT FROM OLD.%1$I', attname), ' OR ')
     INTO is_timed, is_retimed
     FROM pg_attribute WHERE attrelid = target::regclass AND atttypid = 'timestamptz'::regtype AND NOT attisdropped AND left(attname, 1) <> '_';
   IF is_timed IS NOT NULL THEN
-    -- check_zone sorts after capture_update by its name: values that are no change are the former ones by then.
+    -- check_zone sorts after capture_update by its name: values that are no change are the former
+    -- ones by then.
     EXECUTE format('CREATE OR REPLACE TRIGGER check_zone_insert AFTER INSERT ON %s FOR EACH ROW
       WHEN (%s AND (%s)) EXECUTE FUNCTION sync.check_zone()', target, is_author, is_timed);
     EXECUTE format('CREATE OR REPLACE TRIGGER check_zone_update BEFORE UPDATE ON %s FOR EACH ROW

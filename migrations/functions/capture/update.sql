@@ -12,7 +12,8 @@ DECLARE
   hint text;
   tidy jsonb;
   tidied jsonb := '{}';
-  -- NULL in a column of ours is no wish: an ORM that saves a whole row writes it into each column that it does not know.
+  -- NULL in a column of ours is no wish: an ORM that saves a whole row writes it into each column
+  -- that it does not know.
   kept jsonb := (
     SELECT jsonb_object_agg(held.key, was->held.key) FROM jsonb_each(now_json) AS held
      WHERE held.value = 'null' AND was->held.key <> 'null'
@@ -68,7 +69,8 @@ BEGIN
     RAISE EXCEPTION 'warehouse.%, row %: the record is deleted', TG_TABLE_NAME, OLD.row_id USING ERRCODE = 'integrity_constraint_violation';
   END IF;
   IF number IS NULL AND sync.lacks_create(TG_TABLE_NAME, OLD.row_id) THEN
-    -- The row's create was refused: the mended row is a new create, under the parent of the refused one.
+    -- The row's create was refused: the mended row is a new create, under the parent of the refused
+    -- one.
     PERFORM sync.record_create(TG_TABLE_NAME, now_json, coalesce(sync.parent_of(TG_TABLE_NAME, OLD.row_id), OLD.parent_row_id));
   ELSE
     PERFORM sync.record_change(

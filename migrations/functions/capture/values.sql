@@ -37,9 +37,10 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_value IS 'Refuses a value that the service cannot take.';
 
--- A wanted value without what the program of its author added and nobody meant. The service knows minutes: seconds are cut
--- off. A decimal number that is the shortest text of a float, and ends four decimals earlier or more when it is rounded to
--- the 15 digits that a float holds for certain, is that rounded number: 0.1 + 0.2 is 0.3, and 1/3 stays as it is.
+-- A wanted value without what the program of its author added and nobody meant. The service knows
+-- minutes: seconds are cut off. A decimal number that is the shortest text of a float, and ends
+-- four decimals earlier or more when it is rounded to the 15 digits that a float holds for certain,
+-- is that rounded number: 0.1 + 0.2 is 0.3, and 1/3 stays as it is.
 CREATE OR REPLACE FUNCTION sync.tidy_value(of_kind text, given jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET extra_float_digits = 1 AS $$
 DECLARE
@@ -68,8 +69,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.tidy_row IS 'A row with tidy values in the fields that can be written.';
 
--- Refuses a value with which the service takes no record: null or white space where the service needs a value, and a number
--- that is too small.
+-- Refuses a value with which the service takes no record: null or white space where the service
+-- needs a value, and a number that is too small.
 CREATE OR REPLACE FUNCTION sync.check_rule(rule sync.write_rules, given text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -87,7 +88,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_rule IS 'Refuses a value that is missing, blank or too small for the service.';
 
--- Some columns of a row as the texts in which changes are kept. Instants are in UTC where the session is.
+-- Some columns of a row as the texts in which changes are kept. Instants are in UTC where the
+-- session is.
 CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(jsonb_object_agg(name, row_json->>name), '{}') FROM unnest(names) AS name
 $$;

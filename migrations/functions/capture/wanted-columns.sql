@@ -1,4 +1,5 @@
--- The values that the open changes of a row want for its columns, the latest change last; null where none is open.
+-- The values that the open changes of a row want for its columns, the latest change last; null
+-- where none is open.
 CREATE OR REPLACE FUNCTION sync.wanted_columns(of_table text, of_row bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -40,12 +41,14 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.wanted IS 'What open changes want of a row; null when nothing.';
 
--- Keeps the values that open changes want when a worker writes a record of the service over their row.
+-- Keeps the values that open changes want when a worker writes a record of the service over their
+-- row.
 CREATE OR REPLACE FUNCTION sync.keep_wanted() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wanted jsonb := sync.wanted(TG_TABLE_NAME, to_jsonb(OLD));
 BEGIN
-  -- An assignment that the service has not been told of is missing from its list: that proves nothing.
+  -- An assignment that the service has not been told of is missing from its list: that proves
+  -- nothing.
   IF TG_TABLE_NAME = 'job_employees' AND NEW._deleted_at IS NOT NULL AND wanted->'_deleted_at' = 'null' AND OLD._deleted_at IS NULL THEN
     RETURN NULL;
   END IF;
@@ -56,8 +59,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.keep_wanted IS 'Trigger: keeps what open changes want of a row that a sweep writes.';
 
--- A DELETE of a row that is marked deleted is ignored: the delete is sent once, and the row stays as what is known of a record that is gone. A
--- wish that was still to be sent is given up by it (capture_delete).
+-- A DELETE of a row that is marked deleted is ignored: the delete is sent once, and the row stays
+-- as what is known of a record that is gone. A wish that was still to be sent is given up by it
+-- (capture_delete).
 CREATE OR REPLACE FUNCTION sync.keep_tombstone() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN CASE WHEN OLD._pending AND sync.wanted(TG_TABLE_NAME, to_jsonb(OLD))->>'_deleted_at' IS NULL THEN OLD END;

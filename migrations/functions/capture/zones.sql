@@ -1,10 +1,12 @@
--- A time without a zone is read in the zone of the session, and what reaches a trigger no longer shows whether it had one. Where
--- nobody chose that zone (it is the server's own, mostly UTC), 9:00 in the account's zone would become 9:00 in another without
--- a word. Such a session may write a time only if its clock and the account's show the same then, or if the statement itself
--- shows that no time in it lacks its zone.
+-- A time without a zone is read in the zone of the session, and what reaches a trigger no longer
+-- shows whether it had one. Where nobody chose that zone (it is the server's own, mostly UTC), 9:00
+-- in the account's zone would become 9:00 in another without a word. Such a session may write a
+-- time only if its clock and the account's show the same then, or if the statement itself shows
+-- that no time in it lacks its zone.
 
--- Whether a statement may hold a time without a zone: a parameter, or a quoted day, with or without an hour, and nothing behind
--- it. AT TIME ZONE says the zone. Parameters of a text inside quotes are none.
+-- Whether a statement may hold a time without a zone: a parameter, or a quoted day, with or without
+-- an hour, and nothing behind it. AT TIME ZONE says the zone. Parameters of a text inside quotes
+-- are none.
 CREATE OR REPLACE FUNCTION sync.may_lack_zone(statement text) RETURNS boolean LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT statement !~* '\mat\s+time\s+zone\M'
      AND (regexp_replace(statement, $re$'(?:[^']|'')*'$re$, '', 'g') ~ '\$\d'
@@ -12,8 +14,9 @@ CREATE OR REPLACE FUNCTION sync.may_lack_zone(statement text) RETURNS boolean LA
 $$;
 COMMENT ON FUNCTION sync.may_lack_zone IS 'Whether a time of a statement may lack its zone.';
 
--- Refuses such a time. The answer for a statement is kept for its other rows; a session that forges it deceives only itself.
--- This function sets no TimeZone of its own: it reads that of the session. A function that does, such as undo, chose it.
+-- Refuses such a time. The answer for a statement is kept for its other rows; a session that forges
+-- it deceives only itself. This function sets no TimeZone of its own: it reads that of the session.
+-- A function that does, such as undo, chose it.
 CREATE OR REPLACE FUNCTION sync.check_zone() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   here text := current_setting('TimeZone');

@@ -1,5 +1,6 @@
--- Notes that a person has looked at the values that the service made of a change; the changes held for them go on. The first
--- statement waits for a worker that holds a change for the same kind just now; the last statement then sees that change.
+-- Notes that a person has looked at the values that the service made of a change; the changes held
+-- for them go on. The first statement waits for a worker that holds a change for the same kind just
+-- now; the last statement then sees that change.
 CREATE OR REPLACE FUNCTION sync.accept_change(wanted bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   change sync.changes := sync.lock_change(wanted, '{done}', 'accept what the service made of it');

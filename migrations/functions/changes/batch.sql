@@ -1,5 +1,5 @@
--- The name that an author gave to its transaction, by SET LOCAL fieldmirror.batch = 'import 4711'. It is text for people and
--- filters: no right rests on it. The bound is that of the column.
+-- The name that an author gave to its transaction, by SET LOCAL fieldmirror.batch = 'import 4711'.
+-- It is text for people and filters: no right rests on it. The bound is that of the column.
 CREATE OR REPLACE FUNCTION sync.batch() RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := nullif(btrim(current_setting('fieldmirror.batch', true)), '');
@@ -13,7 +13,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.batch IS 'The name of the transaction, as fieldmirror.batch says; null where it has none.';
 
--- Whether two values of a field are equal, however they are written. @param kind - of the field: sync.write_rules
+-- Whether two values of a field are equal, however they are written. @param kind - of the field:
+-- sync.write_rules
 CREATE OR REPLACE FUNCTION sync.is_equal(kind text, one jsonb, other jsonb) RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
   SELECT CASE
@@ -29,9 +30,11 @@ COMMENT ON FUNCTION sync.is_equal IS 'Whether two values of a field are equal, h
 -- An earlier form believed the setting alone.
 DROP FUNCTION IF EXISTS sync.undoing();
 
--- The change that an edit takes back. sync.undo_changes names it by a setting, which any author can make as well. So it counts only if
--- the edit does what it says: it deletes the record that the change created, or writes nothing but what the fields of the change held
--- before it. Of assignments, which are written one by one, it is enough that they are on the way between the two lists.
+-- The change that an edit takes back. sync.undo_changes names it by a setting, which any author can
+-- make as well. So it counts only if the edit does what it says: it deletes the record that the
+-- change created, or writes nothing but what the fields of the change held before it. Of
+-- assignments, which are written one by one, it is enough that they are on the way between the two
+-- lists.
 CREATE OR REPLACE FUNCTION sync.undoing(of_table text, of_row bigint, of_operation text, edited jsonb) RETURNS bigint[] LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
   SELECT ARRAY[undone.change_id] FROM sync.changes AS undone

@@ -1,6 +1,7 @@
--- Ends a change that will not be sent, or that the service refused. The row gets back its values from before, under the
--- values that other open changes want. The record is read again, because its values at the service are unknown by now. The
--- row of a refused create stays, to be mended or deleted.
+-- Ends a change that will not be sent, or that the service refused. The row gets back its values
+-- from before, under the values that other open changes want. The record is read again, because its
+-- values at the service are unknown by now. The row of a refused create stays, to be mended or
+-- deleted.
 CREATE OR REPLACE FUNCTION sync.close_change(closing bigint, closed_as text, why text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -55,8 +56,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.forget_row IS 'Removes a row that was never created, and what was to hang on it.';
 
--- Later changes of a record were made from a value that never was. Their base is corrected, up to the next wish for the same
--- field.
+-- Later changes of a record were made from a value that never was. Their base is corrected, up to
+-- the next wish for the same field.
 CREATE OR REPLACE FUNCTION sync.rebase_later(change sync.changes, given jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -75,7 +76,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.rebase_later IS 'Corrects what later changes of a record were made from when this one came to nothing.';
 
--- Writes the base of a change back into its row; the trigger keeps the values that other open changes want.
+-- Writes the base of a change back into its row; the trigger keeps the values that other open
+-- changes want.
 CREATE OR REPLACE FUNCTION sync.restore_row(change sync.changes) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

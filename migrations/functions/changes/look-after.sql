@@ -1,5 +1,5 @@
--- Locks a change and its row. Refuses a change of another account than the caller's, in a state that is not allowed, or
--- that a worker has.
+-- Locks a change and its row. Refuses a change of another account than the caller's, in a state
+-- that is not allowed, or that a worker has.
 CREATE OR REPLACE FUNCTION sync.lock_change(wanted bigint, allowed text[], verb text) RETURNS sync.changes
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -30,8 +30,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.hold_change IS 'Holds a pending change until it is released; gives its state.';
 
--- Releases a held change. A change held for a kind of value is refused, because it would be held again: a person looks first
--- at the values that the service makes of that kind.
+-- Releases a held change. A change held for a kind of value is refused, because it would be held
+-- again: a person looks first at the values that the service makes of that kind.
 CREATE OR REPLACE FUNCTION sync.release_change(wanted bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   change sync.changes := sync.lock_change(wanted, '{held}', 'release it');
@@ -46,7 +46,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.release_change IS 'Lets a held change be sent; gives its state.';
 
--- Makes a pending change due now, and sends a refused change once more: its row shows the wanted values again.
+-- Makes a pending change due now, and sends a refused change once more: its row shows the wanted
+-- values again.
 CREATE OR REPLACE FUNCTION sync.retry_change(wanted bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   writer text := coalesce(current_setting('fieldmirror.writer', true), '');
@@ -83,8 +84,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.retry_change IS 'Makes a pending change due now, and sends once more what the service refused; gives its state.';
 
--- A refused change can be given up, too. The row of an update or a delete shows the values of the service again. The row of
--- a create that was not mended goes, and with it the changes that wait for that create.
+-- A refused change can be given up, too. The row of an update or a delete shows the values of the
+-- service again. The row of a create that was not mended goes, and with it the changes that wait
+-- for that create.
 CREATE OR REPLACE FUNCTION sync.cancel_change(wanted bigint, why text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,4 +1,5 @@
--- Notifies workers of due changes, and every listener of settled ones. A notice has room for 8,000 bytes.
+-- Notifies workers of due changes, and every listener of settled ones. A notice has room for 8,000
+-- bytes.
 CREATE OR REPLACE FUNCTION sync.tell_change() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NEW.state IN ('pending', 'in_doubt') AND NEW.waits_for IS NULL THEN
@@ -19,8 +20,8 @@ CREATE OR REPLACE TRIGGER tell_insert AFTER INSERT ON sync.changes FOR EACH ROW 
 CREATE OR REPLACE TRIGGER tell_update AFTER UPDATE ON sync.changes FOR EACH ROW
   WHEN (NEW.state <> OLD.state OR NEW.waits_for IS DISTINCT FROM OLD.waits_for OR NEW.due_at < OLD.due_at) EXECUTE FUNCTION sync.tell_change();
 
--- Tells open pages of the console that something moved: one notice for each transaction, whatever it wrote. A page that
--- misses one is only older than it could be.
+-- Tells open pages of the console that something moved: one notice for each transaction, whatever
+-- it wrote. A page that misses one is only older than it could be.
 CREATE OR REPLACE FUNCTION sync.tell_pages() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM pg_notify('fieldmirror_pages', TG_TABLE_NAME);
@@ -39,7 +40,8 @@ CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE OR DELETE ON sync.al
 -- A claim alone tells a person nothing: workers make one every ten seconds, mostly of no delivery.
 CREATE OR REPLACE TRIGGER tell_pages AFTER UPDATE OF sent_at, last_error ON sync.alert_deliveries FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.feed_hooks FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
--- A subscriber that takes one batch after the other moves nothing: only that it fails, stops, is mended, or is set anew.
+-- A subscriber that takes one batch after the other moves nothing: only that it fails, stops, is
+-- mended, or is set anew.
 CREATE OR REPLACE TRIGGER tell_pages_of_state AFTER UPDATE ON sync.feed_hooks FOR EACH ROW
   WHEN (NEW.attempts <> OLD.attempts OR NEW.stopped_at IS DISTINCT FROM OLD.stopped_at OR NEW.failing_since IS DISTINCT FROM OLD.failing_since
         OR (NEW.key_id, NEW.account_id, NEW.tables) IS DISTINCT FROM (OLD.key_id, OLD.account_id, OLD.tables))

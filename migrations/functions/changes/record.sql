@@ -1,7 +1,8 @@
--- Records a change, or brings it into one that is not sent yet. The base of employee_ids is the list that an earlier change
--- on its way wants, also where this edit joins a later change of other fields. Taking an employee off again is then no edit
--- that was taken back. An edit never joins a change of another batch, so that a batch can be held, released and undone by
--- itself; only a create takes in whatever its row gets before it is sent.
+-- Records a change, or brings it into one that is not sent yet. The base of employee_ids is the
+-- list that an earlier change on its way wants, also where this edit joins a later change of other
+-- fields. Taking an employee off again is then no edit that was taken back. An edit never joins a
+-- change of another batch, so that a batch can be held, released and undone by itself; only a
+-- create takes in whatever its row gets before it is sent.
 CREATE OR REPLACE FUNCTION sync.record_change(
   of_account bigint, of_table text, of_row bigint, of_operation text, of_number bigint,
   edited jsonb, was jsonb, of_parent bigint DEFAULT NULL, of_key text DEFAULT NULL) RETURNS void
@@ -75,8 +76,8 @@ COMMENT ON FUNCTION sync.record_change IS 'Brings an edit into sync.changes.';
 -- An earlier form had no `undone`.
 DROP FUNCTION IF EXISTS sync.merge_change(sync.changes, jsonb, jsonb);
 
--- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease has run out must take the
--- change up anew, or it would send the earlier wish.
+-- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease
+-- has run out must take the change up anew, or it would send the earlier wish.
 CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb, undone bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -9,14 +9,16 @@ CREATE OR REPLACE FUNCTION sync.fingerprint(of_account bigint, of_table text, of
 $$;
 COMMENT ON FUNCTION sync.fingerprint IS 'Hash of the content of a create and of what it hangs on.';
 
--- Frees the changes that waited for a change: they wait for the change that it waited for itself, if any.
+-- Frees the changes that waited for a change: they wait for the change that it waited for itself,
+-- if any.
 CREATE OR REPLACE FUNCTION sync.free_waiting(settled bigint) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   UPDATE sync.changes SET waits_for = (SELECT earlier.waits_for FROM sync.changes AS earlier WHERE earlier.change_id = settled)
    WHERE waits_for = settled
 $$;
 COMMENT ON FUNCTION sync.free_waiting IS 'Lets go on what waited for a change.';
 
--- Whether the create of a row without a number was refused: no open create will give the row a number.
+-- Whether the create of a row without a number was refused: no open create will give the row a
+-- number.
 CREATE OR REPLACE FUNCTION sync.lacks_create(of_table text, of_row bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT NOT EXISTS (SELECT FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND operation = 'create' AND is_open)

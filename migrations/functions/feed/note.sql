@@ -1,11 +1,13 @@
--- Entries of the feed. An entry names a row and the moment of a version, and holds no value: the values are in the table and
--- in history already, so an entry costs some 100 bytes however wide the row is, and a value that is forgotten in history is
--- forgotten in the feed, too.
--- The numbers of entries must come one at a time (CACHE 1): an entry that was written after another was read has the larger one.
+-- Entries of the feed. An entry names a row and the moment of a version, and holds no value: the
+-- values are in the table and in history already, so an entry costs some 100 bytes however wide the
+-- row is, and a value that is forgotten in history is forgotten in the feed, too. The numbers of
+-- entries must come one at a time (CACHE 1): an entry that was written after another was read has
+-- the larger one.
 
--- The change that a row was written for in this transaction, where no record of the service was read: one that the transaction made,
--- joined, ended or decided; for a number that the service gave, the create. An edit of a column that the change has nothing of, such as
--- external_key, belongs to none.
+-- The change that a row was written for in this transaction, where no record of the service was
+-- read: one that the transaction made, joined, ended or decided; for a number that the service
+-- gave, the create. An edit of a column that the change has nothing of, such as external_key,
+-- belongs to none.
 -- @param held, next - the row before and after; null where there was none
 CREATE OR REPLACE FUNCTION sync.change_of(of_table text, held jsonb, next jsonb) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -36,9 +38,11 @@ END
 $$;
 COMMENT ON FUNCTION sync.change_of IS 'The change that this transaction wrote a row for; null where it was none.';
 
--- Whether a change is the cause of what a record that was read back for it holds. A row that came or went is, where the change
--- created or deleted its record or wants that assignment; and all that a record has when it is read for the first time after its create. Columns that no author writes are what the service made of the change. A
--- column that authors write, and that the change has nothing of, was written by somebody else meanwhile: the entry has no change then.
+-- Whether a change is the cause of what a record that was read back for it holds. A row that came
+-- or went is, where the change created or deleted its record or wants that assignment; and all that
+-- a record has when it is read for the first time after its create. Columns that no author writes
+-- are what the service made of the change. A column that authors write, and that the change has
+-- nothing of, was written by somebody else meanwhile: the entry has no change then.
 CREATE OR REPLACE FUNCTION sync.cause_of(of_change bigint, of_table text, held jsonb, next jsonb) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -66,8 +70,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.cause_of IS 'The change for which a record was read back, where it is the cause of what the row holds now; else null.';
 
--- The statement that adds the entries of the versions which a statement superseded. Versions that differ only in our own
--- columns are left out: a change on its way is no news of the record.
+-- The statement that adds the entries of the versions which a statement superseded. Versions that
+-- differ only in our own columns are left out: a change on its way is no news of the record.
 -- @param writer - `sweep` or `edit`; @param held, ended - the rows that were, and when their version ended, both as SQL
 CREATE OR REPLACE FUNCTION sync.entries_of(place regclass, operation text, writer text, held text, ended text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -85,8 +89,8 @@ BEGIN
          FROM %4$s WHERE held._deleted_at IS NULL ORDER BY held.row_id',
       name, ended, author, held);
   END IF;
-  -- What a sweep read has no cause here, and costs no look for one. A row that was read back has the change; one that an ended change gave
-  -- its former values has no hash.
+  -- What a sweep read has no cause here, and costs no look for one. A row that was read back has
+  -- the change; one that an ended change gave its former values has no hash.
   IF writer <> 'edit' THEN
     made := format(
       'CASE WHEN next._change_id IS NOT NULL AND (next._change_id IS DISTINCT FROM held._change_id OR next._hash IS NOT NULL)
@@ -124,9 +128,10 @@ END
 $$;
 COMMENT ON FUNCTION sync.note_created IS 'Trigger: adds an entry for a new row.';
 
--- Brings the new rows of a table into the feed. A first load says `fieldmirror.feed = off` and is left out; the condition is
--- checked for each of its rows, and costs less than 1 µs. The setting of any role but a worker counts for nothing. The trigger
--- sorts after record_insert by its name: by then there is the change that the entry names.
+-- Brings the new rows of a table into the feed. A first load says `fieldmirror.feed = off` and is
+-- left out; the condition is checked for each of its rows, and costs less than 1 µs. The setting of
+-- any role but a worker counts for nothing. The trigger sorts after record_insert by its name: by
+-- then there is the change that the entry names.
 CREATE OR REPLACE FUNCTION sync.follow(of_table text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('DROP TRIGGER IF EXISTS feed_insert ON warehouse.%I', of_table);
@@ -139,8 +144,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.follow IS 'Brings the new rows of a table into the feed.';
 
--- A stream that was read as a whole for the first time begins: one entry says that its rows are to be read from the tables. It
--- need not be certified: what its first sweep missed comes as new rows later.
+-- A stream that was read as a whole for the first time begins: one entry says that its rows are to
+-- be read from the tables. It need not be certified: what its first sweep missed comes as new rows
+-- later.
 CREATE OR REPLACE FUNCTION sync.begin_stream() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO sync.feed_starts (account_id, stream) VALUES (NEW.account_id, NEW.stream) ON CONFLICT DO NOTHING;

@@ -1,9 +1,11 @@
--- Positions. A cursor on the entries' own numbers would skip an entry whose transaction commits after a later number was read.
--- So an entry gets its position after its commit: one call at a time takes the entries that it sees, in the order of their
--- numbers. A position that can be read is therefore never followed by a smaller one, a long transaction delays its own entries
--- alone, and an entry that was written after another was read comes after it.
+-- Positions. A cursor on the entries' own numbers would skip an entry whose transaction commits
+-- after a later number was read. So an entry gets its position after its commit: one call at a time
+-- takes the entries that it sees, in the order of their numbers. A position that can be read is
+-- therefore never followed by a smaller one, a long transaction delays its own entries alone, and
+-- an entry that was written after another was read comes after it.
 
--- Gives positions to all entries that are committed. The lock is held until the caller's transaction ends: call it alone.
+-- Gives positions to all entries that are committed. The lock is held until the caller's
+-- transaction ends: call it alone.
 -- @returns how many got one
 CREATE OR REPLACE FUNCTION sync.sequence_feed(at_once integer DEFAULT 5000) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -40,14 +42,16 @@ CREATE OR REPLACE FUNCTION sync.feed_end() RETURNS text LANGUAGE sql STABLE SECU
 $$;
 COMMENT ON FUNCTION sync.feed_end IS 'The cursor at the end of the feed, as it is now: from there on sync.feed tells what comes.';
 
--- Gives the feed another name. A database that goes on from a copy gives positions again that another one has given to other
--- entries: whoever reads with a cursor of before is told to begin again, instead of missing them.
+-- Gives the feed another name. A database that goes on from a copy gives positions again that
+-- another one has given to other entries: whoever reads with a cursor of before is told to begin
+-- again, instead of missing them.
 CREATE OR REPLACE FUNCTION sync.renew_feed() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   UPDATE sync.feed_state SET feed_id = DEFAULT
 $$;
 COMMENT ON FUNCTION sync.renew_feed IS 'Gives the feed another name, so that each cursor of before is refused.';
 
--- The position of a cursor. SQLSTATE FM410: what the cursor asks for is not there, and its reader has to begin again.
+-- The position of a cursor. SQLSTATE FM410: what the cursor asks for is not there, and its reader
+-- has to begin again.
 CREATE OR REPLACE FUNCTION sync.feed_position(cursor text) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

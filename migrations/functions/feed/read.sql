@@ -1,5 +1,5 @@
--- The feed as it is read. The functions run as their owner: an author has no right on history, and reads of the feed what is of
--- its accounts.
+-- The feed as it is read. The functions run as their owner: an author has no right on history, and
+-- reads of the feed what is of its accounts.
 
 CREATE OR REPLACE FUNCTION sync.feed_accounts() RETURNS bigint[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN has_schema_privilege(sync.caller(), 'history', 'USAGE') THEN ARRAY(SELECT account_id FROM sync.accounts)
@@ -7,8 +7,8 @@ CREATE OR REPLACE FUNCTION sync.feed_accounts() RETURNS bigint[] LANGUAGE sql ST
 $$;
 COMMENT ON FUNCTION sync.feed_accounts IS 'The accounts whose entries the caller may read: all for whoever reads history, else those it may write.';
 
--- The fields of a version: all that are not null, or those that differ from another version. Numbers are text, so that no
--- digit is lost.
+-- The fields of a version: all that are not null, or those that differ from another version.
+-- Numbers are text, so that no digit is lost.
 CREATE OR REPLACE FUNCTION sync.feed_values(version jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(jsonb_object_agg(key, CASE jsonb_typeof(value) WHEN 'number' THEN to_jsonb(value #>> '{}') ELSE value END), '{}')
     FROM jsonb_each(version)

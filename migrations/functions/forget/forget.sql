@@ -1,6 +1,7 @@
--- Forgets a customer: its personal data go from the rows, from every version, from messages and evidence; its changes go with their
--- requests and conflicts, because nothing but such data is in them. Numbers, amounts and times stay, and so do the figures of mart.
--- All of it or nothing: the function runs in one transaction. Whoever calls it in one that is rolled back has counted.
+-- Forgets a customer: its personal data go from the rows, from every version, from messages and
+-- evidence; its changes go with their requests and conflicts, because nothing but such data is in
+-- them. Numbers, amounts and times stay, and so do the figures of mart. All of it or nothing: the
+-- function runs in one transaction. Whoever calls it in one that is rolled back has counted.
 -- @returns how many rows of each table were emptied or went
 CREATE OR REPLACE FUNCTION sync.forget_customer(of_account bigint, of_customer bigint) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -9,7 +10,8 @@ DECLARE
   one record;
   counts jsonb := '{}';
 BEGIN
-  -- The receipt comes first: the triggers look for it. They wait for the writers that have begun, and hold later ones up.
+  -- The receipt comes first: the triggers look for it. They wait for the writers that have begun,
+  -- and hold later ones up.
   INSERT INTO sync.forgotten (account_id, customer_number, removed) VALUES (of_account, of_customer, '{}');
   PERFORM sync.guard_forgotten();
   words := sync.names_of_customer(of_account, of_customer);
@@ -42,8 +44,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.refuse_open_changes IS 'Refuses to forget a customer while changes of its rows are on their way.';
 
--- The current rows come first: what they held becomes a version, and is emptied with the others. The writer is set in the body:
--- a function that is declared with a setting of ours needs a superuser, which managed servers do not give.
+-- The current rows come first: what they held becomes a version, and is emptied with the others.
+-- The writer is set in the body: a function that is declared with a setting of ours needs a
+-- superuser, which managed servers do not give.
 CREATE OR REPLACE FUNCTION sync.empty_rows(of_table text, columns text[], ids bigint[], of_account bigint, of_customer bigint) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

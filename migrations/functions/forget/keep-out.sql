@@ -1,6 +1,7 @@
--- The service may still have a customer that was forgotten here, and sends it with every sweep. The rows of such a customer stay
--- empty, whoever brings them. A BEFORE trigger for each row stops COPY from writing many rows at once, so that the triggers are made
--- when the first customer is forgotten, and not before.
+-- The service may still have a customer that was forgotten here, and sends it with every sweep. The
+-- rows of such a customer stay empty, whoever brings them. A BEFORE trigger for each row stops COPY
+-- from writing many rows at once, so that the triggers are made when the first customer is
+-- forgotten, and not before.
 
 -- Whether a row is one of a forgotten customer: by its customer, or by that of its job.
 CREATE OR REPLACE FUNCTION sync.is_forgotten(held jsonb) RETURNS boolean
@@ -17,7 +18,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.is_forgotten IS 'Whether a row, given as JSON, is one of a forgotten customer.';
 
--- The same, for a row that names its customer or job by row_id alone, as an author's new row may: its parents are asked in turn.
+-- The same, for a row that names its customer or job by row_id alone, as an author's new row may:
+-- its parents are asked in turn.
 CREATE OR REPLACE FUNCTION sync.is_of_forgotten(of_table text, held jsonb) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -63,7 +65,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.refuse_forgotten IS 'Trigger: refuses to an author the rows of a forgotten customer: the answer of the service would bring their data here.';
 
--- The XML of a record that cannot be read holds its customer. A record that was never read once is not known to be theirs.
+-- The XML of a record that cannot be read holds its customer. A record that was never read once is
+-- not known to be theirs.
 CREATE OR REPLACE FUNCTION sync.keep_out_xml() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NEW.stream IN ('customers', 'jobs') AND sync.is_forgotten(jsonb_build_object('account_id', NEW.account_id, rtrim(NEW.stream, 's') || '_number', NEW.number)) THEN

@@ -1,6 +1,6 @@
--- The rows of a customer, current and removed: its own, its contacts, notes and tasks, its jobs, and what these hold. A job that
--- went to another customer is the other's; forgetting empties the versions that it had before.
--- Assignments stay: they name employees.
+-- The rows of a customer, current and removed: its own, its contacts, notes and tasks, its jobs,
+-- and what these hold. A job that went to another customer is the other's; forgetting empties the
+-- versions that it had before. Assignments stay: they name employees.
 CREATE OR REPLACE FUNCTION sync.rows_of_customer(of_account bigint, of_customer bigint) RETURNS TABLE (table_name text, row_id bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -38,8 +38,8 @@ CREATE OR REPLACE FUNCTION sync.has_column(of_table text, name text) RETURNS boo
 $$;
 COMMENT ON FUNCTION sync.has_column IS 'Whether a warehouse table has a column of a name.';
 
--- The texts by which a customer and its contacts are found in messages: names, addresses, numbers of telephones. A text of less than
--- six characters is in too many others.
+-- The texts by which a customer and its contacts are found in messages: names, addresses, numbers
+-- of telephones. A text of less than six characters is in too many others.
 CREATE OR REPLACE FUNCTION sync.names_of_customer(of_account bigint, of_customer bigint) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,7 @@
--- Messages, evidence and the audit may repeat a name. Every text of the schema sync is looked through, so that a table that is
--- added later is not left out. Settings name no customer; a column of a key, and one that takes a few words only, holds words of ours.
--- Changes of other records keep their values, whatever these are: they are sent, compared and undone.
+-- Messages, evidence and the audit may repeat a name. Every text of the schema sync is looked
+-- through, so that a table that is added later is not left out. Settings name no customer; a column
+-- of a key, and one that takes a few words only, holds words of ours. Changes of other records keep
+-- their values, whatever these are: they are sent, compared and undone.
 
 -- A text without some others. @param forms - as the text may spell them: plain, in JSON, in XML
 CREATE OR REPLACE FUNCTION sync.without_words(given text, forms text[]) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -1,8 +1,8 @@
--- Keeps the versions that a statement superseded or removed. The function runs as its owner, so that a role that may write
--- a warehouse table needs no right to write its history. Columns are named: where the past table lacks one, the write fails
--- instead of losing it.
--- Arguments: `sweep` or `edit`; for a table whose rows come inside other records, the streams of these records, and the
--- column that names the record.
+-- Keeps the versions that a statement superseded or removed. The function runs as its owner, so
+-- that a role that may write a warehouse table needs no right to write its history. Columns are
+-- named: where the past table lacks one, the write fails instead of losing it. Arguments: `sweep`
+-- or `edit`; for a table whose rows come inside other records, the streams of these records, and
+-- the column that names the record.
 CREATE OR REPLACE FUNCTION history.keep_versions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -49,8 +49,9 @@ END
 $$;
 COMMENT ON FUNCTION history.keep_versions IS 'Trigger: keeps the versions that a statement superseded or removed.';
 
--- Notes the role that inserted a row which no sweep brought. A row_id that was in use when the transaction began would have
--- two versions at one time; only an INSERT that names its row_id can cause that.
+-- Notes the role that inserted a row which no sweep brought. A row_id that was in use when the
+-- transaction began would have two versions at one time; only an INSERT that names its row_id can
+-- cause that.
 CREATE OR REPLACE FUNCTION history.note_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,7 +1,7 @@
--- Makes the history of one warehouse table, or brings it in line after a column was added there: the past table, its
--- indexes, the view, the function of a moment, the triggers. Every table is brought in line whenever the source changed. A
--- migration that drops a column or changes its type first drops the view and the function of the moment, and alters the
--- past table as it sees fit.
+-- Makes the history of one warehouse table, or brings it in line after a column was added there:
+-- the past table, its indexes, the view, the function of a moment, the triggers. Every table is
+-- brought in line whenever the source changed. A migration that drops a column or changes its type
+-- first drops the view and the function of the moment, and alters the past table as it sees fit.
 CREATE OR REPLACE FUNCTION history.keep(table_name text, streams text[] DEFAULT '{}', parent_column text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -29,8 +29,8 @@ BEGIN
       'ALTER TABLE %s ADD CONSTRAINT %I PRIMARY KEY (row_id, _changed_at), ADD CONSTRAINT %I CHECK (valid_to > _changed_at)',
       past, 'past_' || table_name || '_pkey', 'past_' || table_name || '_valid_to_check');
   END IF;
-  -- A query of a moment reads the versions that ended after it, and of these the ones that had begun. Ends only grow, so the
-  -- index grows at its end.
+  -- A query of a moment reads the versions that ended after it, and of these the ones that had
+  -- begun. Ends only grow, so the index grows at its end.
   EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (valid_to, _changed_at)', 'past_' || table_name || '_valid_to_idx', past);
   SELECT string_agg(format('%I', attname), ', ' ORDER BY attname = 'account_id', place) INTO STRICT key
     FROM pg_constraint
@@ -63,8 +63,8 @@ BEGIN
     'CREATE OR REPLACE TRIGGER history_insert AFTER INSERT ON %s FOR EACH ROW WHEN (NEW._sweep_id IS NULL AND NEW._change_id IS NULL)
        EXECUTE FUNCTION history.note_insert()', source);
   PERFORM sync.follow(table_name);
-  -- Each trigger is made twice: for sweeps, and for all other writers. The condition checks the writer here, where the
-  -- statement's own user is known: the functions run as their owner.
+  -- Each trigger is made twice: for sweeps, and for all other writers. The condition checks the
+  -- writer here, where the statement's own user is known: the functions run as their owner.
   FOR kind, condition IN VALUES ('sweep', is_sweep), ('edit', 'NOT ' || is_sweep) LOOP
     EXECUTE format(
       'CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (%s %s) EXECUTE FUNCTION history.stamp(%L)',

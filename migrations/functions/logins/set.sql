@@ -1,7 +1,9 @@
--- Lets an employee log in with a name and a password. No error is raised: Postgres logs the text of a statement that fails,
--- and with it the password. A cancelled statement and one whose time is up raise none either; OTHERS alone does not catch
--- them. It waits for no lock that an author can hold: a statement that waits, or that a deadlock of others names, is logged as
--- well. For what is left it waits 20 ms. Variables have no type of a table, which would be opened before errors are caught.
+-- Lets an employee log in with a name and a password. No error is raised: Postgres logs the text of
+-- a statement that fails, and with it the password. A cancelled statement and one whose time is up
+-- raise none either; OTHERS alone does not catch them. It waits for no lock that an author can
+-- hold: a statement that waits, or that a deadlock of others names, is logged as well. For what is
+-- left it waits 20 ms. Variables have no type of a table, which would be opened before errors are
+-- caught.
 -- @param force - also for the employee whose token is in use, or may be: the new password makes that token invalid
 -- @returns the change; or null, and why it was refused
 CREATE OR REPLACE FUNCTION sync.set_employee_login(

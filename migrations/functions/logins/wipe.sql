@@ -1,4 +1,5 @@
--- A password is wiped as soon as its change no longer waits to be sent: with the answer, or with the doubt.
+-- A password is wiped as soon as its change no longer waits to be sent: with the answer, or with
+-- the doubt.
 CREATE OR REPLACE FUNCTION sync.wipe_login() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   DELETE FROM sync.employee_logins WHERE change_id = NEW.change_id;
@@ -11,7 +12,8 @@ CREATE OR REPLACE TRIGGER wipe_login AFTER UPDATE OF state ON sync.changes FOR E
   WHEN (NEW.table_name = 'employees' AND NEW.operation = 'update' AND NEW.state NOT IN ('held', 'pending', 'sending'))
   EXECUTE FUNCTION sync.wipe_login();
 
--- Drops the passwords whose time is up, and rejects their changes where no worker is sending them. @returns how many
+-- Drops the passwords whose time is up, and rejects their changes where no worker is sending them.
+-- @returns how many
 -- @param of_key - drops the passwords that this key sealed, whatever their time: no worker has the key any more
 CREATE OR REPLACE FUNCTION sync.drop_logins(of_key text DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

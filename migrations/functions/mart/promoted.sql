@@ -1,5 +1,5 @@
--- The type of a promoted column, by all the types that its fields were sent with. Several kinds at once are text, which
--- every value fits.
+-- The type of a promoted column, by all the types that its fields were sent with. Several kinds at
+-- once are text, which every value fits.
 CREATE OR REPLACE FUNCTION sync.promoted_type(types text[]) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
@@ -14,7 +14,8 @@ RETURN CASE
 END;
 COMMENT ON FUNCTION sync.promoted_type IS 'The type of a promoted column, by all the types that its fields were sent with.';
 
--- One promoted column as an expression: the accounts may have promoted different fields under its name.
+-- One promoted column as an expression: the accounts may have promoted different fields under its
+-- name.
 CREATE OR REPLACE FUNCTION sync.promoted_expression(of_table text, of_name text, of_type text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,7 @@
--- A text that does not fit is NULL, never an error: one odd value must not break a view. Postgres 15 has no
--- pg_input_is_valid, and an exception block costs a subtransaction for every value, so each text is checked before it is
--- cast. The bodies are parsed when the functions are made: no search_path of a reader changes their meaning.
+-- A text that does not fit is NULL, never an error: one odd value must not break a view. Postgres
+-- 15 has no pg_input_is_valid, and an exception block costs a subtransaction for every value, so
+-- each text is checked before it is cast. The bodies are parsed when the functions are made: no
+-- search_path of a reader changes their meaning.
 CREATE OR REPLACE FUNCTION sync.read_integer(value text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN value ~ '^[-+]?[0-9]{1,18}$' THEN value::bigint END;
@@ -25,8 +26,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE value WHEN 'true' THEN true WHEN 'false' THEN false END;
 COMMENT ON FUNCTION sync.read_boolean IS 'true or false; null for any other text.';
 
--- An instant needs an offset: without one the text would mean another moment to every reader. The day is checked by counting
--- from the first of its month, because the cast refuses a 30th of February.
+-- An instant needs an offset: without one the text would mean another moment to every reader. The
+-- day is checked by counting from the first of its month, because the cast refuses a 30th of
+-- February.
 CREATE OR REPLACE FUNCTION sync.read_instant(value text) RETURNS timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE

@@ -1,5 +1,6 @@
--- The columns of a table's view as they should be. A column that is there keeps its place and its type, so that the view can
--- be replaced under its dependents. Only the column that is being promoted takes the type that its fields have now.
+-- The columns of a table's view as they should be. A column that is there keeps its place and its
+-- type, so that the view can be replaced under its dependents. Only the column that is being
+-- promoted takes the type that its fields have now.
 CREATE OR REPLACE FUNCTION sync.plan_mart_view(of_table text, promoting text)
 RETURNS TABLE (name text, type text, expression text, comment text, was_type text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -37,8 +38,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.plan_mart_view IS 'The columns of the view of a table as they should be.';
 
--- A record of the service has the number that the service gave it; a row that exists here alone has none. An assignment has
--- no number: it is no record while it is pending and neither a sweep nor a change has written it.
+-- A record of the service has the number that the service gave it; a row that exists here alone has
+-- none. An assignment has no number: it is no record while it is pending and neither a sweep nor a
+-- change has written it.
 CREATE OR REPLACE FUNCTION sync.is_record(of_table text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(string_agg(format(' AND live.%I IS NOT NULL', attname), '' ORDER BY attnum), '')
@@ -48,9 +50,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.is_record IS 'The condition, as SQL, that a row of the table is a record of the service.';
 
--- Makes the view of one table as sync.fields wants it. New columns go to the end, in place. A column that goes or changes
--- its type needs another view: the old view is dropped, but never with objects that others built on it, and grants are
--- kept.
+-- Makes the view of one table as sync.fields wants it. New columns go to the end, in place. A
+-- column that goes or changes its type needs another view: the old view is dropped, but never with
+-- objects that others built on it, and grants are kept.
 CREATE OR REPLACE FUNCTION sync.build_mart_view(of_table text, promoting text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -117,8 +119,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION sync.comment_mart_view IS 'Gives the view of a table and its columns the comments of the table.';
 
--- Brings every view in line: to be called when the warehouse has new columns, or its columns new comments. A migration
--- that drops or retypes a warehouse column must drop the view before it, and call this after it.
+-- Brings every view in line: to be called when the warehouse has new columns, or its columns new
+-- comments. A migration that drops or retypes a warehouse column must drop the view before it, and
+-- call this after it.
 CREATE OR REPLACE FUNCTION sync.build_mart() RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT sync.build_mart_view(relname) FROM pg_class

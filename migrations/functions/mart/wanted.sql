@@ -1,5 +1,6 @@
--- The view of changes that are wanted here and not agreed with the service: open changes, and refused creates whose row is
--- still here. After any other refused change the row holds its values from before.
+-- The view of changes that are wanted here and not agreed with the service: open changes, and
+-- refused creates whose row is still here. After any other refused change the row holds its values
+-- from before.
 CREATE OR REPLACE FUNCTION sync.build_mart_wanted() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

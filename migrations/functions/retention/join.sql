@@ -1,8 +1,8 @@
--- A write-back makes two versions: the row as its author wrote it, and the record as it was read back. Where both hold the same,
--- but for when and by whom the record was last touched at the service, they become one once another version has replaced them, and the
--- feed no longer names them:
--- it begins with the edit, bears the change, and history.edits still says who wrote it. The current row stays as it is, for
--- _changed_at must move when a row moves.
+-- A write-back makes two versions: the row as its author wrote it, and the record as it was read
+-- back. Where both hold the same, but for when and by whom the record was last touched at the
+-- service, they become one once another version has replaced them, and the feed no longer names
+-- them: it begins with the edit, bears the change, and history.edits still says who wrote it. The
+-- current row stays as it is, for _changed_at must move when a row moves.
 CREATE OR REPLACE FUNCTION sync.join_versions(since timestamptz, until timestamptz, most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,8 +1,8 @@
--- Removes what is no longer kept, a batch at a time. The functions run as their owner: a worker removes what sync.retention
--- lets go, and nothing else.
+-- Removes what is no longer kept, a batch at a time. The functions run as their owner: a worker
+-- removes what sync.retention lets go, and nothing else.
 
--- The moment before which things of a kind are not kept; null where they are kept for ever. Never later than by the clock
--- and the setting, whatever moment the caller names.
+-- The moment before which things of a kind are not kept; null where they are kept for ever. Never
+-- later than by the clock and the setting, whatever moment the caller names.
 CREATE OR REPLACE FUNCTION sync.kept_since(of_kind text, at timestamptz) RETURNS timestamptz
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT least(at, now()) - CASE of_kind WHEN 'feed' THEN (SELECT make_interval(days => keep_days) FROM sync.feed_state)

@@ -1,5 +1,6 @@
--- Working hours may be told before their employee is mirrored: a file of settings is applied to an empty installation. They
--- move to mart.capacity in the transaction that brings the employee's number.
+-- Working hours may be told before their employee is mirrored: a file of settings is applied to an
+-- empty installation. They move to mart.capacity in the transaction that brings the employee's
+-- number.
 CREATE OR REPLACE FUNCTION sync.take_capacity() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

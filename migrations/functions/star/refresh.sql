@@ -1,5 +1,5 @@
--- The jobs that what is noted concerns, with all other jobs of their customers: which job of a customer was the first may have
--- changed.
+-- The jobs that what is noted concerns, with all other jobs of their customers: which job of a
+-- customer was the first may have changed.
 CREATE OR REPLACE FUNCTION sync.widen_stale(noted sync.stale_jobs[]) RETURNS bigint[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH numbers AS MATERIALIZED (
@@ -26,15 +26,16 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.widen_stale IS 'The keys of the jobs that notes concern, with all other jobs of their customers.';
 
--- Fills tables of the star, whole. Statistics of what has an index are gathered at once, from as small a sample as those of the
--- warehouse (statistics.sql).
+-- Fills tables of the star, whole. Statistics of what has an index are gathered at once, from as
+-- small a sample as those of the warehouse (statistics.sql).
 CREATE OR REPLACE FUNCTION sync.fill_star(members text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off
 SET default_statistics_target = 2 SET timezone = 'UTC' AS $$
 DECLARE
   member text;
 BEGIN
-  -- In the zone of most accounts: their dates are then found by a cast, without looking up the zone for each.
+  -- In the zone of most accounts: their dates are then found by a cast, without looking up the zone
+  -- for each.
   PERFORM set_config('timezone', time_zone, true) FROM sync.accounts GROUP BY time_zone ORDER BY count(*) DESC, time_zone LIMIT 1;
   FOREACH member IN ARRAY members LOOP
     EXECUTE format('DELETE FROM mart.%I', member);
@@ -49,9 +50,10 @@ COMMENT ON FUNCTION sync.fill_star IS 'Fills tables of the star, whole, by their
 -- The present one takes names: a call without any would fit both.
 DROP FUNCTION IF EXISTS sync.refresh_star();
 
--- Writes what is stale into the kept tables of the star, in one transaction: readers see them before or after. The caller has
--- locked the notes and reads from one snapshot (src/star/refresh-star.ts): a note is in it if and only if what was
--- written is. Tables that another session fills from the same snapshot are left to it: only an empty star is filled by two.
+-- Writes what is stale into the kept tables of the star, in one transaction: readers see them
+-- before or after. The caller has locked the notes and reads from one snapshot
+-- (src/star/refresh-star.ts): a note is in it if and only if what was written is. Tables that
+-- another session fills from the same snapshot are left to it: only an empty star is filled by two.
 CREATE OR REPLACE FUNCTION sync.refresh_star(filled_aside text[] DEFAULT '{}') RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -60,7 +62,8 @@ DECLARE
   keys bigint[];
   member text;
 BEGIN
-  -- An empty star is filled with everything: no job in it needs to be looked for, and no note to be read.
+  -- An empty star is filled with everything: no job in it needs to be looked for, and no note to be
+  -- read.
   IF EXISTS (SELECT FROM mart.fct_job) THEN
     WITH taken AS (DELETE FROM sync.stale_jobs RETURNING stale_jobs) SELECT array_agg(stale_jobs) INTO noted FROM taken;
     IF noted IS NULL THEN

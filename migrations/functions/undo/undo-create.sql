@@ -1,5 +1,5 @@
--- Takes back a create by a DELETE, where the service lets the record be deleted, nothing hangs on it but what is taken back
--- with it, and nobody has changed it since. Gives why not, else null.
+-- Takes back a create by a DELETE, where the service lets the record be deleted, nothing hangs on
+-- it but what is taken back with it, and nobody has changed it since. Gives why not, else null.
 CREATE OR REPLACE FUNCTION sync.undo_create(change sync.changes, together bigint[]) RETURNS text LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -36,8 +36,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.undo_create IS 'Takes back a create by a DELETE of its row, or says why not.';
 
--- The fields of a record, of those that can be written, that differ from the version which its create left. It runs as the owner,
--- because an author does not read history; it tells names alone, and of the accounts of the caller.
+-- The fields of a record, of those that can be written, that differ from the version which its
+-- create left. It runs as the owner, because an author does not read history; it tells names alone,
+-- and of the accounts of the caller.
 CREATE OR REPLACE FUNCTION sync.changed_since_made(wanted bigint) RETURNS text[] LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

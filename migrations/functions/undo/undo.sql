@@ -1,7 +1,8 @@
--- Takes changes back, the latest first. One that was not sent is given up. One that is done gets a change of its own that writes
--- what its base says, made by an ordinary UPDATE or DELETE of the row: it needs the caller's rights, and is held until it is
--- released. Fields that somebody changed since are left, and told. @param together - all that are taken back, where this is
--- one part of them: what was made with a record does not keep that record
+-- Takes changes back, the latest first. One that was not sent is given up. One that is done gets a
+-- change of its own that writes what its base says, made by an ordinary UPDATE or DELETE of the
+-- row: it needs the caller's rights, and is held until it is released. Fields that somebody changed
+-- since are left, and told. @param together - all that are taken back, where this is one part of
+-- them: what was made with a record does not keep that record
 CREATE OR REPLACE FUNCTION sync.undo_changes(wanted bigint[], batch_name text DEFAULT NULL, together bigint[] DEFAULT NULL)
 RETURNS TABLE (change_id bigint, outcome text, undo_id bigint, fields text[], refusal text) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
@@ -63,7 +64,8 @@ SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.why_not_undone IS 'Why a change cannot be taken back by its state; null where it can.';
 
--- Takes back an update, field by field; fields that move as one, such as an address, together or not at all.
+-- Takes back an update, field by field; fields that move as one, such as an address, together or
+-- not at all.
 CREATE OR REPLACE FUNCTION sync.undo_update(change sync.changes, OUT fields text[], OUT refusal text) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -118,8 +120,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.undo_update IS 'Writes back what an update was made from, where nobody changed it since. Gives the fields written, and those left and why.';
 
--- Whether a field of a row is as a change left it: as the service gave it back, else as it was sent. Fields that only move with
--- the change are as they were before.
+-- Whether a field of a row is as a change left it: as the service gave it back, else as it was
+-- sent. Fields that only move with the change are as they were before.
 CREATE OR REPLACE FUNCTION sync.is_as_left(change sync.changes, name text, kind text, held jsonb) RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
   SELECT EXISTS (
@@ -130,7 +132,8 @@ SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 $$;
 COMMENT ON FUNCTION sync.is_as_left IS 'Whether a field of a row is still as a change left it.';
 
--- Whether the service held the wanted value before the change was sent. After a lost answer that may be the change itself.
+-- Whether the service held the wanted value before the change was sent. After a lost answer that
+-- may be the change itself.
 CREATE OR REPLACE FUNCTION sync.was_theirs(change sync.changes, name text) RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(change.result->'unsent' ? name, false)

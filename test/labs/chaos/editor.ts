@@ -1,4 +1,5 @@
-// People at the service edit and create records there, while authors edit the same ones in the warehouse.
+// People at the service edit and create records there, while authors edit the same ones in the
+// warehouse.
 
 import {request} from 'undici';
 import type {Random} from '../../../src/service/random.ts';

@@ -1,5 +1,5 @@
-// Authors whose Postgres crashes must know their commits: each transaction leaves its own name in a table of
-// theirs, and where the answer to the COMMIT is lost the name is looked for.
+// Authors whose Postgres crashes must know their commits: each transaction leaves its own name in a
+// table of theirs, and where the answer to the COMMIT is lost the name is looked for.
 
 import {randomUUID} from 'node:crypto';
 import {setTimeout as wait} from 'node:timers/promises';

@@ -1,5 +1,5 @@
-// All parts of the torture: two clusters of Postgres, a Redis, the reference service, workers, and a faulty
-// line before each part that the workers talk to.
+// All parts of the torture: two clusters of Postgres, a Redis, the reference service, workers, and
+// a faulty line before each part that the workers talk to.
 
 import {join} from 'node:path';
 import pg from 'pg';
@@ -219,7 +219,9 @@ async function freeLine(): Promise<{readonly port: number}> {
   return {port: line.port};
 }
 
-/** Power cuts are not tested: no write waits for the disk. A crash of Postgres still loses nothing. */
+/**
+ * Power cuts are not tested: no write waits for the disk. A crash of Postgres still loses nothing.
+ */
 async function outliveProcesses(url: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();

@@ -1,4 +1,5 @@
-// After the storm: every line is mended, every part up, no author writes. Work under way must come to rest.
+// After the storm: every line is mended, every part up, no author writes. Work under way must come
+// to rest.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -20,14 +21,18 @@ const lookMs = 500;
 const soonSeconds = 4;
 /** The longest time that the engine waits between two looks. */
 const stepSeconds = 300;
-/** By the moved clock: the quarantine of a create without a trace, twice, and changes that wait for it. */
+/**
+ * By the moved clock: the quarantine of a create without a trace, twice, and changes that wait for
+ * it.
+ */
 const mostSeconds = 5_400;
 /** By the real clock: a loaded machine takes its time. */
 const mostMs = 1_800_000;
 
 /**
- * Waits until no change is under way. The mended lines hold nothing back, so that hours of the engine's
- * patience can be skipped: while no worker runs, time is made to pass, as in the laboratory of write-back.
+ * Waits until no change is under way. The mended lines hold nothing back, so that hours of the
+ * engine's patience can be skipped: while no worker runs, time is made to pass, as in the
+ * laboratory of write-back.
  */
 export async function comeToRest(place: Place, pool: pg.Pool): Promise<Quiet> {
   const before = await countStates(pool);

@@ -114,7 +114,8 @@ async function live(
   await watching;
   const late = await endWorkers(place);
   troubles.push(...late.map((name) => `${name} did not end within half a minute`));
-  // The first pass ends sweeps begun earlier, which show earlier state; the second shows the present one.
+  // The first pass ends sweeps begun earlier, which show earlier state; the second shows the
+  // present one.
   for (const turn of ['first', 'second'])
     troubles.push(...(await sweepAll(place, `the ${turn} time after`)));
   const outcome = await judgeChaos(place, {

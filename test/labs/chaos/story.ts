@@ -1,4 +1,5 @@
-// The story of a record with a fault, before all that could tell it is gone: what was sent, and what the service did.
+// The story of a record with a fault, before all that could tell it is gone: what was sent, and
+// what the service did.
 
 import type pg from 'pg';
 import type {Values} from '../push/history.ts';

@@ -78,7 +78,10 @@ export async function judgeChaos(
   return {verdict, changes, different, unseeable, stories};
 }
 
-/** An entry without the facts that the reference service does not tell: its owner, and the earlier values. */
+/**
+ * An entry without the facts that the reference service does not tell: its owner, and the earlier
+ * values.
+ */
 type Entry = Omit<JournalEntry, 'before' | 'isOurs'> & {readonly at: Date};
 
 /** A PUT of ours, as noted before its first byte. */
@@ -110,9 +113,9 @@ async function readRequests(pool: pg.Pool): Promise<Noted[]> {
 }
 
 /**
- * Goes through the journal from the beginning: the earlier value of a field is the last one written to it.
- * The API has no conditional write, so that an edit between our read and our write is overwritten unseen: it
- * is counted, not judged.
+ * Goes through the journal from the beginning: the earlier value of a field is the last one written
+ * to it. The API has no conditional write, so that an edit between our read and our write is
+ * overwritten unseen: it is counted, not judged.
  */
 function addBefore(
   entries: readonly Entry[],

@@ -1,4 +1,5 @@
-// The judgement of chaos on memory and file descriptors: it tells growth from a wave, and skips a short life.
+// The judgement of chaos on memory and file descriptors: it tells growth from a wave, and skips a
+// short life.
 
 import {expect, test} from 'vitest';
 import {describeLife, findGrowth, mostAMinute, tellingMinutes} from './vitals.ts';

@@ -54,7 +54,9 @@ export class VitalSigns {
   }
 }
 
-/** The growth of a process, in a sentence; null when there is none, or it lived too briefly to tell. */
+/**
+ * The growth of a process, in a sentence; null when there is none, or it lived too briefly to tell.
+ */
 export function findGrowth({name, minutes, megabytes, descriptors}: Vitals): string | null {
   if (minutes < tellingMinutes) return null;
   const grown = [
@@ -89,8 +91,8 @@ function lengthOf(samples: readonly Sample[]): number {
 }
 
 /**
- * Garbage comes and goes in waves of minutes; memory kept for good is the least of many waves. So the lowest
- * of the last third is compared with the lowest of the first one.
+ * Garbage comes and goes in waves of minutes; memory kept for good is the least of many waves. So
+ * the lowest of the last third is compared with the lowest of the first one.
  * @returns by how much it rose in a minute
  */
 function riseOf(points: readonly {readonly atMs: number; readonly value: number}[]): number {

@@ -2,7 +2,8 @@ import type {Noted, Write} from './written.ts';
 
 /**
  * Compares what a reader noted with what was committed.
- * @returns what is wrong; nothing where each write is there once, in an order in which no effect comes before its cause
+ * @returns what is wrong; nothing where each write is there once, in an order in which no effect
+ *   comes before its cause
  */
 export function checkNoted(noted: readonly Noted[], committed: readonly Write[]): string[] {
   return [...checkSet(noted, committed), ...checkRows(noted), ...checkCauses(noted, committed)];

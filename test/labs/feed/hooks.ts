@@ -1,5 +1,6 @@
-// Subscribers of the feed in its model: two workers send to two receivers, one of which fails at random, before or after it has
-// taken a message; sessions of the workers are killed. A receiver drops repeats by the ids of entries, as an ERP does.
+// Subscribers of the feed in its model: two workers send to two receivers, one of which fails at
+// random, before or after it has taken a message; sessions of the workers are killed. A receiver
+// drops repeats by the ids of entries, as an ERP does.
 
 import type pg from 'pg';
 import {planHook} from '../../../src/cli/hook-plan.ts';

@@ -5,8 +5,8 @@ import type {Random} from '../../../src/service/random.ts';
 import type {Noted} from './written.ts';
 
 /**
- * A reader that is killed at any moment: what it noted and its cursor are kept together, as in one transaction of an ERP, and
- * all else is lost.
+ * A reader that is killed at any moment: what it noted and its cursor are kept together, as in one
+ * transaction of an ERP, and all else is lost.
  */
 export class Reader {
   readonly noted: Noted[] = [];

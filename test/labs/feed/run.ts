@@ -1,5 +1,6 @@
-// The model of the feed: sessions that commit at once, in transactions that last, one of them as long as all the others
-// together, and readers that are killed; subscribers are sent the feed by workers that are killed, too.
+// The model of the feed: sessions that commit at once, in transactions that last, one of them as
+// long as all the others together, and readers that are killed; subscribers are sent the feed by
+// workers that are killed, too.
 
 import pg from 'pg';
 import {Random} from '../../../src/service/random.ts';
@@ -43,7 +44,8 @@ export async function runModel({
   seed,
 }: ModelPlan): Promise<ModelResult> {
   const admin = new pg.Pool({connectionString: url, max: 4});
-  // The end of a pool waits for none of its connections: a warehouse that is dropped next may end the last of them by force.
+  // The end of a pool waits for none of its connections: a warehouse that is dropped next may end
+  // the last of them by force.
   admin.on('error', () => {});
   try {
     const rowIds = await makeRows(admin, accountId);

@@ -15,7 +15,8 @@ interface WriterPlan {
 }
 
 /**
- * Commits transactions one after the other, each of one to three writes, with a delay somewhere in it; some are rolled back.
+ * Commits transactions one after the other, each of one to three writes, with a delay somewhere in
+ * it; some are rolled back.
  * @returns what was committed
  */
 export async function runWriter({

@@ -266,7 +266,10 @@ export class Author {
     return first === undefined ? null : this.#random.pick([first, ...others]);
   }
 
-  /** A text with what services like to tidy: outer blanks, no-break spaces, letters in another Unicode form. */
+  /**
+   * A text with what services like to tidy: outer blanks, no-break spaces, letters in another
+   * Unicode form.
+   */
   #dress(text: string): string {
     const dress = this.#random.pick([
       (plain: string) => plain,

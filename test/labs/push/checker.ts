@@ -1,5 +1,5 @@
-// Compares the wishes of authors with their outcome. Pure, and without any knowledge of how changes are
-// carried: only of the product's promises.
+// Compares the wishes of authors with their outcome. Pure, and without any knowledge of how changes
+// are carried: only of the product's promises.
 
 import {findWrites} from '../../../src/streams/all.ts';
 import {Facts, groupBy, isTakenBack, tell} from './facts.ts';
@@ -20,7 +20,8 @@ import {type Effect, type FinalChange, type History, normal, type Value} from '.
  * - `diverged`: warehouse and service differ when all is quiet
  * - `leaked`: a secret where none should be
  * - `unrecorded`: a value lost against another, and no conflict keeps it
- * - `misjudged`: a field counts as altered by the service, or as changed on both sides, and nobody else wrote it
+ * - `misjudged`: a field counts as altered by the service, or as changed on both sides, and nobody
+ *   else wrote it
  * - `leftToPerson`: a change waits for a person, as it says; no fault
  */
 export const counters = [
@@ -148,7 +149,8 @@ function findUnexpected(facts: Facts, effect: Effect): string[] {
       ? []
       : [`${name}: nobody wanted it`];
   return Object.entries(fields).flatMap(([field, value]) => {
-    // A field that moves with another, such as the rest of an address, is sent as the author saw it.
+    // A field that moves with another, such as the rest of an address, is sent as the author saw
+    // it.
     const known = intents
       .flatMap((intent) => [intent.fields, intent.saw])
       .some((values) => field in values && normal(values[field]) === normal(value));
@@ -158,7 +160,10 @@ function findUnexpected(facts: Facts, effect: Effect): string[] {
   });
 }
 
-/** Whether the service held it before, and a conflict was decided for the warehouse: a block moves as one. */
+/**
+ * Whether the service held it before, and a conflict was decided for the warehouse: a block moves
+ * as one.
+ */
 function isPutBack(
   facts: Facts,
   effect: Effect,
@@ -213,7 +218,9 @@ function findUndisputed(facts: Facts): string[] {
   });
 }
 
-/** Fields of a group, such as those of an address, are decided as one: a conflict names them all. */
+/**
+ * Fields of a group, such as those of an address, are decided as one: a conflict names them all.
+ */
 function isWrittenByOthers(facts: Facts, {table, number}: FinalChange, field: string): boolean {
   const {writable} = findWrites(table).table;
   const group = writable.find(({name}) => name === field)?.group ?? field;

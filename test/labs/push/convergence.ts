@@ -1,5 +1,5 @@
-// Records that both sides edit, in any order, under any rules: in the end both hold the same, and a value
-// that lost against another is kept. Nothing fails here.
+// Records that both sides edit, in any order, under any rules: in the end both hold the same, and a
+// value that lost against another is kept. Nothing fails here.
 
 import type pg from 'pg';
 import {upsertAccount} from '../../../src/accounts/accounts.ts';

@@ -10,15 +10,20 @@ const tables = [
   'tasks',
 ];
 
-/** A worker that waits for one of them may hold another: we give way long before Postgres looks for a deadlock. */
+/**
+ * A worker that waits for one of them may hold another: we give way long before Postgres looks for
+ * a deadlock.
+ */
 const lockTimeout = '200ms';
 const mostTries = 300;
 
 /**
- * Lets time pass by moving all past instants back, for the product goes by the clock of the database. Late
- * requests that are due by then arrive at the service. All of it happens at one moment of the database: a
- * change claimed between two halves of it would be sent long after its lease, and long after the quarantine.
- * @param shiftService - moves the service's instants, too; without it its records look younger than they are
+ * Lets time pass by moving all past instants back, for the product goes by the clock of the
+ * database. Late requests that are due by then arrive at the service. All of it happens at one
+ * moment of the database: a change claimed between two halves of it would be sent long after its
+ * lease, and long after the quarantine.
+ * @param shiftService - moves the service's instants, too; without it its records look younger than
+ *   they are
  */
 export async function letTimePass(
   place: {

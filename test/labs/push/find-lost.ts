@@ -3,7 +3,9 @@
 import {type Facts, isOver, isTakenBack, tell} from './facts.ts';
 import {type FinalChange, type Intent, normal} from './history.ts';
 
-/** Each acknowledged change is there, came to rest or says whom it waits for, and did as it says. */
+/**
+ * Each acknowledged change is there, came to rest or says whom it waits for, and did as it says.
+ */
 export function findLostChanges(facts: Facts): string[] {
   const missing = facts.history.intents.filter(
     ({changeId}) => facts.change(changeId) === undefined,
@@ -37,7 +39,10 @@ function isLeftToPerson(facts: Facts, {state, waitsFor}: FinalChange): boolean {
   return first !== undefined && (first.state === 'rejected' || isLeftToPerson(facts, first));
 }
 
-/** The service holds each last wanted value. Where others wrote the field, too, conflicts are judged. */
+/**
+ * The service holds each last wanted value. Where others wrote the field, too, conflicts are
+ * judged.
+ */
 export function findLostValues(facts: Facts): string[] {
   const last = new Map<string, {readonly intent: Intent; readonly field: string}>();
   for (const intent of facts.history.intents)

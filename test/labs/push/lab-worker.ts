@@ -1,5 +1,5 @@
-// One worker of the product in this process, which can die and stall at every step. A dead worker loses its
-// connections to the database and to the service, as a killed process does.
+// One worker of the product in this process, which can die and stall at every step. A dead worker
+// loses its connections to the database and to the service, as a killed process does.
 
 import type pg from 'pg';
 import {createClient} from '../../../src/api/client.ts';
@@ -19,11 +19,16 @@ export interface WorkerPlace {
   readonly log: Logger;
   /** Rewrites the product's statements, to make a mutant. */
   readonly rewrite?: ((sql: string) => string) | undefined;
-  /** Seconds that have passed in the laboratory, beside those of the machine: they measure a lease. */
+  /**
+   * Seconds that have passed in the laboratory, beside those of the machine: they measure a lease.
+   */
   readonly passedSeconds?: (() => number) | undefined;
   /** Called at every step of every change. */
   readonly onStep?: () => Promise<void>;
-  /** How often the database ended all sessions: a worker that had one then may fail, the next must not. */
+  /**
+   * How often the database ended all sessions: a worker that had one then may fail, the next must
+   * not.
+   */
   readonly countOutages?: () => number;
 }
 
@@ -91,7 +96,9 @@ export class LabWorker {
     });
   }
 
-  /** Carries due changes until none is due, the worker dies, or one stalls; the rest then goes on. */
+  /**
+   * Carries due changes until none is due, the worker dies, or one stalls; the rest then goes on.
+   */
   async work(): Promise<'ended' | 'stalled'> {
     this.#firstStall = Promise.withResolvers();
     this.#running = this.#carry();

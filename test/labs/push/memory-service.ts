@@ -1,5 +1,6 @@
-// The service of the specification in memory, in the observed dialect, for thousands of runs. It reads and
-// writes documents with the reference service's own code; of business it knows only the traps for a client.
+// The service of the specification in memory, in the observed dialect, for thousands of runs. It
+// reads and writes documents with the reference service's own code; of business it knows only the
+// traps for a client.
 
 import {AccountTime} from '../../../src/service/account-time.ts';
 import {Dialect} from '../../../src/service/dialect.ts';
@@ -38,7 +39,9 @@ const nested: Readonly<Record<string, Resource>> = {
 export interface ServiceClock {
   /** Seconds that the moments of its records are ahead of this machine's clock. */
   readonly records: number;
-  /** Seconds that the `Date` of its answers is ahead; null where an answer has none. Asked for each. */
+  /**
+   * Seconds that the `Date` of its answers is ahead; null where an answer has none. Asked for each.
+   */
   readonly date: () => number | null;
 }
 
@@ -57,7 +60,10 @@ export class MemoryService {
   token: string;
   /** The value that the service stores, without a word, for the one it was sent. */
   misread: (field: string, value: string) => string = (_, value) => value;
-  /** How many seconds ago a copy was as it shows itself to a reading; asked for each. Writes are never behind. */
+  /**
+   * How many seconds ago a copy was as it shows itself to a reading; asked for each. Writes are
+   * never behind.
+   */
   lag: () => number = () => 0;
   readonly #time: AccountTime;
   readonly #writer: XmlWriter;
@@ -66,7 +72,8 @@ export class MemoryService {
   readonly #clock: ServiceClock;
 
   /**
-   * @param options.pageSize - a small one makes it likely that a wanted record is not on the first page
+   * @param options.pageSize - a small one makes it likely that a wanted record is not on the first
+   *   page
    * @param options.showsEmbed - false where only lists embed related data
    */
   constructor(options: {

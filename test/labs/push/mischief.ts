@@ -1,5 +1,5 @@
-// The line between a client and a service, on which any fate can strike a request: seeded, so that the same
-// request of the same seed meets the same fate in whatever order requests come.
+// The line between a client and a service, on which any fate can strike a request: seeded, so that
+// the same request of the same seed meets the same fate in whatever order requests come.
 
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
@@ -56,12 +56,17 @@ export class Mischief {
   #server: Server | null = null;
   #port = 0;
   isHealed = false;
-  /** Decides the fate of a write in place of the odds, or answers for the service; null leaves it to the odds. */
+  /**
+   * Decides the fate of a write in place of the odds, or answers for the service; null leaves it to
+   * the odds.
+   */
   script: ((asked: Asked) => WriteFate | Answer | null) | null = null;
   /** How often each fate befell a write. */
   readonly fates: Record<WriteFate, number>;
 
-  /** @param options.readTrouble - how likely it is that a read is reset, cut or answered with 500 */
+  /**
+   * @param options.readTrouble - how likely it is that a read is reset, cut or answered with 500
+   */
   constructor(
     backend: Backend,
     options: {readonly seed: string; readonly odds: WriteOdds; readonly readTrouble: number},

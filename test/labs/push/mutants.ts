@@ -10,7 +10,9 @@ export interface Mutant {
   readonly rewrite?: (sql: string) => string;
   /** Done to the database before anything. */
   readonly prepare?: (pool: pg.Pool) => Promise<void>;
-  /** Skips the look at the lease when a request's turn comes: for its workers no time has passed. */
+  /**
+   * Skips the look at the lease when a request's turn comes: for its workers no time has passed.
+   */
   readonly isTimeless?: boolean;
   /** Done to the database between rounds. */
   readonly meddle?: (pool: pg.Pool) => Promise<void>;
@@ -24,8 +26,8 @@ const meddle = (sql: string) => async (pool: pg.Pool) => {
 const letAnyState = meddle('ALTER TABLE sync.changes DISABLE TRIGGER check_update');
 
 /**
- * A worker that lost a change goes on with it: no fence, state or lease is checked. Of a create that would be sent a third
- * time the database still says no: then it is stuck, and counts as lost.
+ * A worker that lost a change goes on with it: no fence, state or lease is checked. Of a create
+ * that would be sent a third time the database still says no: then it is stuck, and counts as lost.
  */
 const noFence: Mutant = {
   name: 'no fence',

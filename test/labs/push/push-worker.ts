@@ -1,5 +1,5 @@
-// A worker in a process of its own that ends itself as by kill -9, or stops until it is continued, when a
-// change reaches a named step. Its orders stand in the environment variable WORK, as JSON.
+// A worker in a process of its own that ends itself as by kill -9, or stops until it is continued,
+// when a change reaches a named step. Its orders stand in the environment variable WORK, as JSON.
 
 import {setImmediate} from 'node:timers/promises';
 import {createClient} from '../../../src/api/client.ts';

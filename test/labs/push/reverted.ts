@@ -14,8 +14,9 @@ interface Settled {
 }
 
 /**
- * Rows that have gone back behind a change that is done: an old value, a row that lives again, a new row that is marked
- * deleted. For the middle of a life in which nobody else writes to the service; a later sweep would cover it up.
+ * Rows that have gone back behind a change that is done: an old value, a row that lives again, a
+ * new row that is marked deleted. For the middle of a life in which nobody else writes to the
+ * service; a later sweep would cover it up.
  */
 export async function findReverted(pool: pg.Pool): Promise<string[]> {
   const {rows: changes} = await pool.query<Settled>(

@@ -1,5 +1,6 @@
-// Authors who write, workers that die and stall, a line that loses things: one warehouse lives through many
-// runs, is healed, and is judged. The module does not know the test runner: the torture uses it too.
+// Authors who write, workers that die and stall, a line that loses things: one warehouse lives
+// through many runs, is healed, and is judged. The module does not know the test runner: the
+// torture uses it too.
 
 import type pg from 'pg';
 import {upsertAccount} from '../../../src/accounts/accounts.ts';
@@ -39,7 +40,10 @@ const mostRounds = 40;
 const latestWaking = 25;
 /** Longer than a reading is behind, and than the product doubts one. */
 const longSeconds = 100;
-/** Longer than the quarantine: a worker that stops for so long wakes when others have settled everything. */
+/**
+ * Longer than the quarantine: a worker that stops for so long wakes when others have settled
+ * everything.
+ */
 const longStopSeconds = 1_000;
 /** The latest step of a round, counted over all changes, at which its outage comes. */
 const latestOutageStep = 150;
@@ -168,7 +172,8 @@ class Life {
     }
     // No reading is behind any more.
     await this.#letTimePass(longSeconds);
-    // The first pass ends sweeps begun earlier, which show earlier state; the second shows the present one.
+    // The first pass ends sweeps begun earlier, which show earlier state; the second shows the
+    // present one.
     await this.#sweepAll();
     await this.#sweepAll();
   }

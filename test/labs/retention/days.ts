@@ -1,4 +1,5 @@
-// A day of ten accounts, of which one works: an ERP writes here, an office at the service, and a worker does what it does by itself.
+// A day of ten accounts, of which one works: an ERP writes here, an office at the service, and a
+// worker does what it does by itself.
 
 import {writeDueReports} from '../../../src/cli/weekly-reports.ts';
 import {sequenceFeed} from '../../../src/feed/read-feed.ts';

@@ -1,5 +1,5 @@
-// Thirty days of ten accounts at full size, played within minutes: every sweep that the usual schedules make, changes on both sides,
-// what a worker removes, and the weekly reports.
+// Thirty days of ten accounts at full size, played within minutes: every sweep that the usual
+// schedules make, changes on both sides, what a worker removes, and the weekly reports.
 
 import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

@@ -1,5 +1,6 @@
-// Ten accounts with the schedules that every account begins with, and the clock of their warehouse. One of them works: its business
-// is the reference service. The engine makes the first sweep of each schedule; later ones are rows that go through the same states.
+// Ten accounts with the schedules that every account begins with, and the clock of their warehouse.
+// One of them works: its business is the reference service. The engine makes the first sweep of
+// each schedule; later ones are rows that go through the same states.
 
 import type pg from 'pg';
 import {inject} from 'vitest';
@@ -102,7 +103,10 @@ export async function openMonth(days: number): Promise<Month> {
   return {...month, firstSweeps: await beginAccounts(month)};
 }
 
-/** Gives each account its schedules, and sweeps each stream and window once. @returns these sweeps, as JSON */
+/**
+ * Gives each account its schedules, and sweeps each stream and window once. @returns these sweeps,
+ * as JSON
+ */
 async function beginAccounts({at, begin, accounts}: Omit<Month, 'firstSweeps'>): Promise<string> {
   return await at(begin, async (played) => {
     for (const {accountId} of accounts) {
@@ -139,7 +143,10 @@ export async function sweep(
 /** Every five minutes, as often as the most frequent schedule comes round. */
 const tick = "interval '5 minutes'";
 
-/** The states that a sweep without a change goes through, as a claim, a checkpoint and an end write them. */
+/**
+ * The states that a sweep without a change goes through, as a claim, a checkpoint and an end write
+ * them.
+ */
 const steps = [
   `state = 'running', fence = 1, started_at = held.due_at, lease_until = held.due_at`,
   `stage = like_it.stage, requests = like_it.requests, pages = like_it.pages, bytes = like_it.bytes, records = like_it.records,
@@ -148,8 +155,8 @@ const steps = [
 ];
 
 /**
- * Makes the sweeps of all schedules that come due from one moment to another, with the evidence of the first sweep of their kind, which
- * the engine made.
+ * Makes the sweeps of all schedules that come due from one moment to another, with the evidence of
+ * the first sweep of their kind, which the engine made.
  * @returns how many
  */
 export async function playSchedules(month: Month, from: Date, until: Date): Promise<number> {

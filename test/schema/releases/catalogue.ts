@@ -1,4 +1,5 @@
-// All that a database holds beside its rows, one line a thing: two warehouses are alike where the lines are.
+// All that a database holds beside its rows, one line a thing: two warehouses are alike where the
+// lines are.
 
 import type pg from 'pg';
 

@@ -1,5 +1,5 @@
-// Fills an empty database with a warehouse as this version makes it, and with a little of all that a user may have in one, by
-// the verbs that users call: make-release.sh dumps it.
+// Fills an empty database with a warehouse as this version makes it, and with a little of all that
+// a user may have in one, by the verbs that users call: make-release.sh dumps it.
 
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';

@@ -1,5 +1,5 @@
-// A warehouse of each release is brought up to date: nothing in it is lost, it works on, and it differs in nothing from one that
-// was made anew. make-release.sh wrote the releases.
+// A warehouse of each release is brought up to date: nothing in it is lost, it works on, and it
+// differs in nothing from one that was made anew. make-release.sh wrote the releases.
 
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -44,7 +44,8 @@ describe.each(releases)('%s', (release) => {
   beforeAll(async () => {
     [database, business] = await Promise.all([createDatabase(), createDatabase()]);
     service = await serveBusiness(business.url);
-    // A function of the first release is declared with a setting of ours, which an owner may not do.
+    // A function of the first release is declared with a setting of ours, which an owner may not
+    // do.
     const asSuperuser = (text: string) =>
       withClient(inject('superuserUrl'), (client) => client.query(text));
     await asSuperuser('GRANT SET ON PARAMETER "fieldmirror.writer" TO fieldmirror');
