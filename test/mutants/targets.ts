@@ -23,7 +23,7 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   ['src/api/limiter.ts', ['test/api/limiter.test.ts']],
   ['src/core/lease.ts', ['test/core/lease.test.ts']],
   ['src/sweeps/breaker.ts', ['test/sweeps/breaker.test.ts']],
-  ...['attempts', 'check-role', 'guard', 'viewer'].map(
+  ...['sign-in-attempts', 'check-role', 'guard', 'viewer'].map(
     (name) => [`src/console/${name}.ts`, ['test/console/access.test.ts']] as const,
   ),
   ['src/sweeps/open-numbers.ts', ['test/sweeps/open-numbers.test.ts']],
