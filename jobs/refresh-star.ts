@@ -4,7 +4,7 @@ import {Rounds} from '../src/core/rounds.ts';
 import {boundsOf} from '../src/health/heartbeats.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
-import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
+import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 
 type RefreshDeps = Pick<SweepDeps, 'pool' | 'log'>;
 

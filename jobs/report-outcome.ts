@@ -10,8 +10,8 @@ import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/health/log-words.ts
 import type {Carried, PushCounts} from '../src/push/push-deps.ts';
 import {findWrites} from '../src/streams/all.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
+import {pageOfSweep} from '../src/sweeps/story.ts';
 import type {ClaimedSweep} from '../src/sweeps/sweep.ts';
-import {pageOfSweep} from '../src/sweeps/sweep-page.ts';
 
 type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;
 

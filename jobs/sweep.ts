@@ -1,7 +1,7 @@
 import {UnrecoverableError} from 'bullmq';
 import {z} from 'zod';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
-import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
+import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 import type {DueSweep} from '../src/sweeps/sweeps.ts';
 import {refreshAfter, refreshNow} from './refresh-star.ts';
 import {reportOutcome} from './report-outcome.ts';

@@ -10,7 +10,7 @@ import type {PushDeps} from '../src/push/push-deps.ts';
 import {makePruner} from '../src/retention/pruner.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';
-import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
+import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 import {listDueSweeps} from '../src/sweeps/sweeps.ts';
 import {
   Background,

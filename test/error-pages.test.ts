@@ -20,7 +20,7 @@ import {
 import {createLogger, eventPages} from '../src/core/log.ts';
 import {pageOfStatus} from '../src/http/answer-pages.ts';
 import {Problem, problemSchema} from '../src/http/problem.ts';
-import {pageOfSweep} from '../src/sweeps/sweep-page.ts';
+import {pageOfSweep} from '../src/sweeps/story.ts';
 import {runCommand} from './support/command.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -2,7 +2,7 @@ import {listWaysOn} from '../accounts/idle-account.ts';
 import type {Cause} from '../core/alert-causes.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import type {AccountFacts, StreamFacts} from '../health/account-status.ts';
-import {brokenSince, tellFreshness} from '../sweeps/freshness-words.ts';
+import {brokenSince, tellFreshness} from '../sweeps/freshness.ts';
 import {describeLateChanges} from './change-concerns.ts';
 
 /** Something that does not mend itself: a person must look, decide or act. */

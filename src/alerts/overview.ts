@@ -8,7 +8,7 @@ import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
 import {type Hour, listHours, listNights, type Night} from '../health/sweep-activity.ts';
 import {readUnderWay} from '../health/under-way-words.ts';
 import {allStreams} from '../streams/all.ts';
-import {closestPromise, tellPromise} from '../sweeps/freshness-words.ts';
+import {closestPromise, tellPromise} from '../sweeps/freshness.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
 import type {Concern} from './concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from './every-concern.ts';

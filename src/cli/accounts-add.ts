@@ -17,7 +17,7 @@ import type {Secret} from '../core/secret.ts';
 import {expectTimeZone, isTimeZone} from '../core/time-zone.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
-import {beginAccount} from '../sweeps/begin-account.ts';
+import {beginAccount} from '../sweeps/schedules.ts';
 import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
 import {readSecret} from './read-secret.ts';

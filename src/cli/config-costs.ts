@@ -3,9 +3,9 @@ import type {Queryable} from '../postgres/database.ts';
 import {freshnessSection} from '../settings/freshness-section.ts';
 import {intervalMs} from '../settings/interval.ts';
 import type {SettingsPlan} from '../settings/plan-settings.ts';
-import {listUsualCosts} from '../sweeps/past-sweeps.ts';
-import {findFreshnessCost, tellFreshnessCost} from '../sweeps/schedule-cost.ts';
+import {findFreshnessCost, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
+import {listUsualCosts} from '../sweeps/story.ts';
 
 /** Tells what the freshness costs that a file would set, in requests: a line each. */
 export async function tellCosts(db: Queryable, {sections}: SettingsPlan): Promise<string[]> {

@@ -16,7 +16,7 @@ import {readFigures} from '../star/report-figures.ts';
 import {keepReported} from '../star/report-restated.ts';
 import {allStreams} from '../streams/all.ts';
 import {runSweep} from '../sweeps/run-sweep.ts';
-import type {SweepDeps} from '../sweeps/sweep-deps.ts';
+import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {type Counter, countSteps} from './count-steps.ts';
 import {sweptAt} from './demo-latest-night.ts';

@@ -12,7 +12,7 @@ import type {AccountFacts, AccountStatus, StreamFacts} from '../health/account-s
 import type {FieldEvent} from '../health/health.ts';
 import type {RetentionStory} from '../retention/retention.ts';
 import {tellRetention} from '../retention/retention-story.ts';
-import {tellFreshness} from '../sweeps/freshness-words.ts';
+import {tellFreshness} from '../sweeps/freshness.ts';
 import {drawTable} from './report.ts';
 import type {Unread} from './unread.ts';
 import {wrap} from './wrap-text.ts';

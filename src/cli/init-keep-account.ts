@@ -7,7 +7,7 @@ import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {applySettings} from '../settings/apply-settings.ts';
 import {allStreams} from '../streams/all.ts';
-import {beginAccount} from '../sweeps/begin-account.ts';
+import {beginAccount} from '../sweeps/schedules.ts';
 import {environmentOf} from './config-environment.ts';
 import type {Asker} from './init-asker.ts';
 import type {FoundAccount} from './init-find-account.ts';

@@ -9,7 +9,7 @@ import {shorten} from '../core/shorten.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {findStream} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
-import {quarantinePage} from '../sweeps/sweep-page.ts';
+import {quarantinePage} from '../sweeps/story.ts';
 import {chooseAccount} from './choose-account.ts';
 import {drawTable, print} from './report.ts';
 import {withWarehouse} from './with-warehouse.ts';

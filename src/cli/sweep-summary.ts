@@ -3,9 +3,8 @@
 import {seeNumber} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {findStream} from '../streams/all.ts';
-import {countRows} from '../sweeps/stream-status.ts';
+import {countRows, pageOfSweep} from '../sweeps/story.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
-import {pageOfSweep} from '../sweeps/sweep-page.ts';
 import {drawTable} from './report.ts';
 import type {Warehouse} from './with-warehouse.ts';
 

@@ -7,19 +7,17 @@ import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {tellPruned} from '../retention/retention-story.ts';
 import {findStream} from '../streams/all.ts';
-import {letThrough, tellLetThrough} from '../sweeps/approval-words.ts';
-import {listSweeps} from '../sweeps/past-sweeps.ts';
+import {listSweeps, readSweepStory, type SweepStory} from '../sweeps/story.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
-import {readSweepStory, type SweepStory} from '../sweeps/sweep-story.ts';
-import {tellSteps} from '../sweeps/sweep-timeline.ts';
+import {letThrough, readSweep, tellLetThrough} from '../sweeps/sweeps.ts';
+import type {Tombstone} from '../sweeps/tombstones.ts';
 import {
   describeTarget,
   describeTombstone,
   tellCounts,
   tellEvidence,
-} from '../sweeps/sweep-words.ts';
-import {readSweep} from '../sweeps/sweeps.ts';
-import type {Tombstone} from '../sweeps/tombstones.ts';
+  tellSteps,
+} from '../sweeps/words.ts';
 import {chooseAccount} from './choose-account.ts';
 import {drawTable, print} from './report.ts';
 import {type Warehouse, withWarehouse} from './with-warehouse.ts';

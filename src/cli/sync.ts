@@ -6,7 +6,7 @@ import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {nameWindow} from '../streams/windows.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
-import type {SweepDeps} from '../sweeps/sweep-deps.ts';
+import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import type {SweepRequest} from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './choose-account.ts';
 import {watchProgress} from './progress.ts';

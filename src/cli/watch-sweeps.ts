@@ -9,7 +9,7 @@ import {formatDuration} from '../core/format.ts';
 import {isGone, nameThisProcess} from '../core/process-name.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {findStream} from '../streams/all.ts';
-import {countRows} from '../sweeps/stream-status.ts';
+import {countRows} from '../sweeps/story.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
 import {
   failIdleSweeps,

@@ -25,7 +25,7 @@ import {namePlace} from '../health/place-name.ts';
 import {refuseWrongClock} from '../postgres/clock.ts';
 import {Passwords} from '../push/passwords.ts';
 import {PageReader} from '../sweeps/page-reader.ts';
-import type {SweepDeps} from '../sweeps/sweep-deps.ts';
+import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
 import {openDemo} from './demo.ts';

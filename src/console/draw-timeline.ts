@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatElapsed} from '../core/format.ts';
-import type {SweepStory} from '../sweeps/sweep-story.ts';
-import {lengthOf, listSteps, type Step} from '../sweeps/sweep-timeline.ts';
+import type {SweepStory} from '../sweeps/story.ts';
+import {lengthOf, listSteps, type Step} from '../sweeps/words.ts';
 import {drawMark} from './draw-mark.ts';
 import {drawTable} from './draw-table.ts';
 import {drawTime} from './draw-time.ts';

@@ -1,7 +1,6 @@
 import {z} from 'zod';
 import {allStreams} from '../streams/all.ts';
-import {letThrough, tellLetThrough} from '../sweeps/approval-words.ts';
-import {readSweep, requestSweep} from '../sweeps/sweeps.ts';
+import {letThrough, readSweep, requestSweep, tellLetThrough} from '../sweeps/sweeps.ts';
 import {defineAction} from './action.ts';
 import {findSeen} from './find-seen.ts';
 import {notThere} from './refused.ts';

@@ -1,15 +1,14 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {listSweeps} from '../sweeps/past-sweeps.ts';
+import {listSweeps, readSweepStory, type SweepStory, tookMs} from '../sweeps/story.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
-import {readSweepStory, type SweepStory, tookMs} from '../sweeps/sweep-story.ts';
 import {
   describeTarget,
   describeTombstone,
   sweepMeanings,
   tellCounts,
   tellEvidence,
-} from '../sweeps/sweep-words.ts';
+} from '../sweeps/words.ts';
 import {drawForm} from './draw-form.ts';
 import {drawState} from './draw-mark.ts';
 import {drawFacts, drawTable} from './draw-table.ts';

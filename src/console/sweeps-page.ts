@@ -1,10 +1,9 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatDuration} from '../core/format.ts';
 import {allStreams} from '../streams/all.ts';
-import {listSweeps} from '../sweeps/past-sweeps.ts';
+import {listSweeps, tookMs} from '../sweeps/story.ts';
 import type {Sweep, SweepState} from '../sweeps/sweep.ts';
-import {tookMs} from '../sweeps/sweep-story.ts';
-import {describeTarget, sweepMeanings} from '../sweeps/sweep-words.ts';
+import {describeTarget, sweepMeanings} from '../sweeps/words.ts';
 import {drawChoice, drawFilters} from './draw-filters.ts';
 import {drawForm} from './draw-form.ts';
 import {drawState} from './draw-mark.ts';

@@ -18,7 +18,7 @@ import {
   type PromisedFreshness,
   type Schedule,
 } from '../sweeps/schedules.ts';
-import {readStatus, readStreamNotes, type StreamNotes} from '../sweeps/stream-status.ts';
+import {readStatus, readStreamNotes, type StreamNotes} from '../sweeps/story.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
 import {type FieldEvent, readHealth, type WaitingSweep} from './health.ts';
 

@@ -4,7 +4,7 @@ import type {Lateness} from '../changes/change-health.ts';
 import {openStates} from '../changes/change-states.ts';
 import type {FieldEvent} from '../health/health.ts';
 import type {StreamFigures} from '../health/sweep-figures.ts';
-import {closestPromise, countsSince} from '../sweeps/freshness-words.ts';
+import {closestPromise, countsSince} from '../sweeps/freshness.ts';
 import type {SweepEnd} from '../sweeps/sweep.ts';
 import type {warehouseCatalogue} from './metric-catalogue.ts';
 

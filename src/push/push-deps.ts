@@ -1,7 +1,7 @@
 import type {ClaimedChange} from '../changes/claim-changes.ts';
 import type {Clocks} from '../core/lease.ts';
 import type {Secret} from '../core/secret.ts';
-import type {SweepDeps} from '../sweeps/sweep-deps.ts';
+import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import type {PushStep} from './push-step.ts';
 
 /** How a change in doubt is settled. */

@@ -3,8 +3,7 @@ import {type Gone, isGone} from '../api/verdict.ts';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {readRows} from '../streams/record-rows.ts';
 import {listUnsaid} from '../streams/unsaid-parts.ts';
-import {embedCustomer, embedMissing} from '../sweeps/embed-missing.ts';
-import {includeOf, pathOf} from '../sweeps/page-query.ts';
+import {embedCustomer, embedMissing, includeOf, pathOf} from '../sweeps/requests.ts';
 import {atStep, type ChangeContext} from './change-context.ts';
 import {elementOf, type Remote} from './remote.ts';
 

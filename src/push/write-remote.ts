@@ -3,8 +3,8 @@ import {forgetKnown} from '../rows/known-records.ts';
 import type {ReadBack} from '../rows/load.ts';
 import type {EncodedRow} from '../streams/row.ts';
 import type {Stream} from '../streams/stream.ts';
-import {type EncodedRowSet, encodeShown} from '../sweeps/encoded-row-set.ts';
-import {writeRowSets} from '../sweeps/write-batch.ts';
+import {writeRowSets} from '../sweeps/batches.ts';
+import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
 import type {ChangeContext} from './change-context.ts';
 import type {Remote} from './remote.ts';
 

@@ -37,10 +37,14 @@ import {sweepDaysTable} from '../retention/sweep-days-table.ts';
 import {fieldEventsTable, fieldsTable} from '../star/field-tables.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';
 import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
-import {absentNumbersTable, sightingsTable, tombstonesTable} from '../sweeps/evidence-tables.ts';
-import {quarantineTable} from '../sweeps/quarantine-table.ts';
-import {schedulesTable} from '../sweeps/schedules-table.ts';
-import {sweepsTable} from '../sweeps/sweeps-table.ts';
+import {
+  absentNumbersTable,
+  quarantineTable,
+  schedulesTable,
+  sightingsTable,
+  sweepsTable,
+  tombstonesTable,
+} from '../sweeps/tables.ts';
 import {sourceTable} from './source-table.ts';
 
 // No foreign key to the account: it would be checked once for every row of a first load.

@@ -4,16 +4,16 @@ import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import type {StreamName} from '../streams/stream.ts';
 import {wholeList} from '../streams/windows.ts';
-import {isOfFreshness} from '../sweeps/freshness-schedule.ts';
-import {listUsualCosts} from '../sweeps/past-sweeps.ts';
+import {estimatePass} from '../sweeps/freshness.ts';
 import {
   deleteSchedule,
+  isOfFreshness,
   listScheduleSettings,
   nameFreshness,
   type ScheduleSetting,
   writeSchedule,
 } from '../sweeps/schedules.ts';
-import {estimatePass} from '../sweeps/whole-list-cost.ts';
+import {listUsualCosts} from '../sweeps/story.ts';
 import {formatInterval, interval, intervalMs} from './interval.ts';
 import type {Problem, Prospect, Section} from './section.ts';
 import {listChanged} from './setting-entries.ts';

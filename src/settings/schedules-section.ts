@@ -3,12 +3,12 @@ import {UsageError} from '../core/errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {StreamName} from '../streams/stream.ts';
 import {readWindow} from '../streams/windows.ts';
-import {planSchedules} from '../sweeps/default-schedules.ts';
-import {isOfFreshness} from '../sweeps/freshness-schedule.ts';
 import {
   deleteSchedule,
+  isOfFreshness,
   listScheduleSettings,
   nameFreshness,
+  planSchedules,
   type ScheduleSetting,
   writeSchedule,
 } from '../sweeps/schedules.ts';

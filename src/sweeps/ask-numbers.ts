@@ -6,7 +6,7 @@ import {SeenElements} from '../api/seen-elements.ts';
 import {isGone} from '../api/verdict.ts';
 import type {FieldRecord} from '../api/xml-record.ts';
 import {readOneApart} from '../api/xml-undecodable.ts';
-import {RecordError, RetryableError} from '../core/errors.ts';
+import {OlderReadingError, RecordError, RetryableError} from '../core/errors.ts';
 import {inSweepTransaction} from '../postgres/database.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';
 import {numberOf} from '../streams/number-of.ts';
@@ -14,17 +14,15 @@ import {readRows} from '../streams/record-rows.ts';
 import {redactXml} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
 import {listUnembedded} from '../streams/unsaid-parts.ts';
-import {embedCustomer, embedMissing} from './embed-missing.ts';
-import {type EncodedRowSet, encodeShown} from './encoded-row-set.ts';
-import {noteOlder} from './older-readings.ts';
-import {listPageFields, type PageFields} from './page-fields.ts';
-import {includeOf, pathOf} from './page-query.ts';
+import {leaveOlder, noteOlder, readOlder, writeBatch} from './batches.ts';
+import {listPageFields, type PageFields} from './fields.ts';
+import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
 import {resolveGone} from './quarantine.ts';
 import type {BadRecord} from './read-page.ts';
+import {embedCustomer, embedMissing, includeOf, pathOf} from './requests.ts';
 import {callOf, pass, type SweepRun, scopeOf} from './sweep-run.ts';
 import {saveCheckpoint} from './sweeps.ts';
 import {type GoneNumber, readClock} from './tombstones.ts';
-import {writeBatch} from './write-batch.ts';
 
 /** The answers for some numbers; records that could not be taken are in quarantine. */
 export interface Answers {
@@ -200,4 +198,36 @@ async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord
  */
 function isAboutRecord({item}: Stream, {status, words}: {status: number; words: string}): boolean {
   return status !== 400 || words.toLowerCase() === `invalid ${item}.`;
+}
+
+const firstPauseMs = 2_000;
+const longestPauseMs = 20_000;
+
+/**
+ * Asks by number for the records that this sweep was shown as they were before a change of ours.
+ * @throws {OlderReadingError} some are still shown so: the sweep goes on after a pause, longer each
+ *   time
+ */
+export async function readOlderAgain(run: SweepRun, keepGone: KeepGone): Promise<void> {
+  const {deps, sweep} = run;
+  const noted = await readOlder(deps.pool, sweep.sweepId);
+  if (noted === null) return;
+  const numbers: string[] = [];
+  for await (const {older} of askNumbers(run, noted.numbers, keepGone)) numbers.push(...older);
+  await leaveOlder(deps.pool, sweep.sweepId, {...noted, numbers});
+  if (numbers.length > 0) await pauseForNewer(run);
+}
+
+/**
+ * Gives the sweep back for a while, because of the records that are noted in it.
+ * @throws {OlderReadingError} always
+ */
+export async function pauseForNewer({deps, sweep, stream}: SweepRun): Promise<never> {
+  const {numbers, pauses} = (await readOlder(deps.pool, sweep.sweepId)) ?? {numbers: [], pauses: 0};
+  await leaveOlder(deps.pool, sweep.sweepId, {numbers, pauses: pauses + 1});
+  const retryAfterMs = Math.min(firstPauseMs * 2 ** pauses, longestPauseMs);
+  throw new OlderReadingError(
+    `the service still shows ${numbers.length} of the ${stream.name} as before a change of ours that it has confirmed: they are read again`,
+    {retryAfterMs},
+  );
 }

@@ -3,22 +3,18 @@
 // deleted whose record lives.
 
 import {type DeletionLimit, readDeletionLimit} from '../accounts/deletion-limits.ts';
+import type {NumberSet} from '../core/number-set.ts';
 import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
 import {settleFields} from '../star/fields.ts';
-import type {KeepGone} from './ask-numbers.ts';
-import {tombstoneLimit, trip} from './breaker.ts';
-import {endRun} from './end-run.ts';
-import type {Evidence} from './evidence.ts';
-import {doubtsOfList} from './list-doubts.ts';
-import {markGone} from './mark-gone.ts';
+import {type KeepGone, readOlderAgain} from './ask-numbers.ts';
 import {findMissed} from './open-numbers.ts';
-import {PageNumbers} from './page-numbers.ts';
+import {PageNumbers} from './pages.ts';
 import {resolveUnnumbered} from './quarantine.ts';
-import {type FirstPass, readFirstPass, readSeen} from './read-list.ts';
-import {readOlderAgain} from './read-older-again.ts';
+import {doubtsOfList, type FirstPass, readFirstPass, readSeen} from './read-list.ts';
 import {type Findings, resolveOpenNumbers} from './resolve-open-numbers.ts';
-import {type Finished, pass, type SweepRun, scopeOf} from './sweep-run.ts';
-import {keepAnswers} from './tombstones.ts';
+import {endRun, type Finished, markGone, pass, type SweepRun, scopeOf} from './sweep-run.ts';
+import type {Evidence} from './tables.ts';
+import {keepAnswers, keepSuspects} from './tombstones.ts';
 import {type SecondPass, verifyList} from './verify-list.ts';
 
 const noSample = {records: 0, altered: 0, isWhole: false};
@@ -123,4 +119,41 @@ async function refuseEmpty(
   const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
   return await trip(run, {evidence, suspects: held.live, reason});
+}
+
+// The breaker stops a mass deletion: a service that lost its records, or shows another business,
+// must not empty a warehouse.
+
+/** A sweep is stopped above the larger of these two, ... */
+const usual = {rows: 50, percent: 2};
+/**
+ * ... and already above the larger of these, so that a short list does not lose most of its rows
+ * unseen.
+ */
+const ofShortList = {rows: 3, percent: 10};
+
+/**
+ * How many rows one sweep may mark as deleted without a person.
+ * @param set - what the account has set for the stream; null for the default
+ */
+export function tombstoneLimit(liveRows: number, set: DeletionLimit | null): number {
+  const share = (percent: number) => Math.floor((liveRows * percent) / 100);
+  if (set !== null) return 'rows' in set ? set.rows : share(set.percent);
+  const larger = ({rows, percent}: typeof usual) => Math.max(rows, share(percent));
+  return Math.min(larger(usual), larger(ofShortList));
+}
+
+/**
+ * Ends a sweep as stopped: no row is marked deleted, and the rows that would be are listed for a
+ * person.
+ */
+async function trip(
+  run: SweepRun,
+  stopped: {readonly evidence: Evidence; readonly suspects: NumberSet; readonly reason: string},
+): Promise<Finished> {
+  const {evidence, suspects, reason} = stopped;
+  return await endRun(run, {state: 'stopped', reasons: [reason], evidence}, async (client) => {
+    await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});
+    return {};
+  });
 }

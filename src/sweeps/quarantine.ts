@@ -2,7 +2,7 @@ import {createHash} from 'node:crypto';
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
-import type {quarantine} from './quarantine-table.ts';
+import type {quarantine} from './tables.ts';
 
 /** A record that could not be read or taken. */
 export interface QuarantinedRecord {

@@ -6,22 +6,24 @@ import {fetchPages, type Page} from '../api/pages-ahead.ts';
 import {NumberSet} from '../core/number-set.ts';
 import {freeBytes} from '../core/own-bytes.ts';
 import {inSpan} from '../core/span.ts';
-import {inSweepTransaction} from '../postgres/database.ts';
+import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
 import {wholeList} from '../streams/windows.ts';
-import {type CutPage, cutPage, sizeOf} from './cut-page.ts';
-import type {ListEnd, Sample} from './evidence.ts';
-import {boundOf, type ListBound} from './list-bound.ts';
-import {decodeNumbers, encodeNumbers} from './number-codec.ts';
-import {PageNumbers} from './page-numbers.ts';
-import {queryOf} from './page-query.ts';
-import {type ReadBatch, readBatch} from './read-batch.ts';
-import {KnownPages} from './recognize-pages.ts';
-import {insertSightings, readSightings} from './sightings.ts';
+import {type ReadBatch, readBatch, writeBatch} from './batches.ts';
+import {endsOf} from './open-numbers.ts';
+import {
+  type CutPage,
+  cutPage,
+  decodeNumbers,
+  encodeNumbers,
+  KnownPages,
+  PageNumbers,
+  sizeOf,
+} from './pages.ts';
+import {queryOf} from './requests.ts';
 import {SpotCheck} from './spot-check.ts';
-import {callOf, pass, type SweepRun} from './sweep-run.ts';
+import {boundOf, callOf, type ListBound, pass, type SweepRun, Tally} from './sweep-run.ts';
 import {readLastPass, saveCheckpoint} from './sweeps.ts';
-import {Tally} from './tally.ts';
-import {writeBatch} from './write-batch.ts';
+import type {ListEnd, Sample} from './tables.ts';
 
 /** The result of a first pass. */
 export interface FirstPass {
@@ -333,4 +335,85 @@ class ListReading {
     if (mode !== 'full' || numbers.length === 0) return;
     await insertSightings(client, {sweepId, nextPage, numbers: encodeNumbers(numbers)});
   }
+}
+
+/**
+ * The reasons why a list was not read as a whole: its end is not known, or records in it were
+ * refused.
+ */
+export function doubtsOfList(
+  {tally, stream}: Pick<SweepRun, 'tally' | 'stream'>,
+  {endedBy, lastPage, sample}: Pick<FirstPass, 'endedBy' | 'lastPage' | 'sample'>,
+): string[] {
+  const {quarantined} = tally.counts;
+  return [
+    ...(endedBy === 'repeated-page'
+      ? [`page ${lastPage} was the page before it once more: nobody knows where the list ends`]
+      : []),
+    ...(endedBy === 'nothing-new'
+      ? [`the list went on, up to page ${lastPage}, with records that were known already`]
+      : []),
+    ...(sample.altered > 0 && !sample.isWhole
+      ? [
+          `${sample.altered} rows of a sample of ${sample.records} records held something else than the service had sent, though nothing had said that they were changed: they hold it again, and the next sweep compares all`,
+        ]
+      : []),
+    ...(quarantined > 0
+      ? [
+          `${quarantined} records of ${stream.name} could not be read or taken: fieldmirror quarantine list`,
+        ]
+      : []),
+  ];
+}
+
+/**
+ * Records beyond the ends of a list that are no sign of a cap: born meanwhile, or of a kind that
+ * the list leaves out.
+ */
+const usualBeyond = {least: 5, share: 0.1};
+
+/**
+ * The reason why a list is taken to end before its end, at a cap: more records live outside of the
+ * numbers that it showed than births or records of another kind explain. They were read by their
+ * number; what lies further out is not proven.
+ */
+export function doubtsOfCap({
+  seen,
+  seenAgain,
+  lives,
+}: Readonly<Record<'seen' | 'seenAgain' | 'lives', NumberSet>>): string[] {
+  const shown = seen.union(seenAgain);
+  const {lowest, highest} = endsOf(shown);
+  let beyond = 0;
+  for (const number of lives.asNumbers()) if (number > highest || number < lowest) beyond++;
+  if (beyond <= Math.max(usualBeyond.least, shown.size * usualBeyond.share)) return [];
+  return [
+    `the list showed ${shown.size} records, from ${lowest} to ${highest}, and ${beyond} more live outside of these numbers: the service seems to end the list at a cap. Those were read by their number, others may be missing: ask who runs the service how long a list may be`,
+  ];
+}
+
+/**
+ * Notes which numbers a sweep has seen since its last checkpoint, in the transaction that saves
+ * this one.
+ */
+async function insertSightings(
+  client: pg.ClientBase,
+  sighting: {readonly sweepId: string; readonly nextPage: number; readonly numbers: Buffer},
+): Promise<void> {
+  await client.query(
+    `INSERT INTO sync.sightings AS held (sweep_id, next_page, numbers) VALUES ($1, $2, $3)
+         ON CONFLICT (sweep_id, next_page) DO UPDATE SET numbers = EXCLUDED.numbers`,
+    [sighting.sweepId, sighting.nextPage, sighting.numbers],
+  );
+}
+
+/**
+ * The numbers that a sweep has seen up to its checkpoint, one entry for each time they were noted.
+ */
+async function readSightings(db: Queryable, sweepId: string): Promise<Buffer[]> {
+  const {rows} = await db.query<{numbers: Buffer}>(
+    'SELECT numbers FROM sync.sightings WHERE sweep_id = $1 ORDER BY next_page',
+    [sweepId],
+  );
+  return rows.map((row) => row.numbers);
 }

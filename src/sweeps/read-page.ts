@@ -6,8 +6,8 @@ import {findStream} from '../streams/all.ts';
 import {readRows} from '../streams/record-rows.ts';
 import {redactXml} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
+import {listPageFields, type PageFields} from './fields.ts';
 import {type PackedRows, RowPacker} from './packed-rows.ts';
-import {listPageFields, type PageFields} from './page-fields.ts';
 
 /** A page to be read; plain data, because it crosses threads. */
 export interface PageTask {

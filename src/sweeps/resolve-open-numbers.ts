@@ -3,11 +3,7 @@
 import {NumberSet} from '../core/number-set.ts';
 import {type HeldNumbers, readNamed} from '../rows/held-numbers.ts';
 import {tablesThatName} from '../streams/all.ts';
-import {readAbsent, rememberAbsent} from './absent-numbers.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
-import type {Asked, Evidence} from './evidence.ts';
-import {usualBounds} from './list-bound.ts';
-import {doubtsOfCap} from './list-doubts.ts';
 import {
   edgeWidth,
   endsOf,
@@ -19,8 +15,16 @@ import {
   rangeOf,
 } from './open-numbers.ts';
 import {listUnmetNumbers} from './quarantine.ts';
-import {type SweepRun, scopeOf} from './sweep-run.ts';
-import {dropSuspects, keepAnswers, listTombstones} from './tombstones.ts';
+import {doubtsOfCap} from './read-list.ts';
+import {type SweepRun, scopeOf, usualBounds} from './sweep-run.ts';
+import type {Asked, Evidence} from './tables.ts';
+import {
+  dropSuspects,
+  keepAnswers,
+  listTombstones,
+  readAbsent,
+  rememberAbsent,
+} from './tombstones.ts';
 
 /** The numbers that both passes saw, and those held before. */
 export interface Passes {

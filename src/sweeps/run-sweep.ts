@@ -1,22 +1,39 @@
+// The life of one sweep in a worker: claimed, run by its mode under a lease, ended or postponed.
+
+import type pg from 'pg';
 import {stopAccount} from '../accounts/accounts.ts';
 import {judgeAccess} from '../accounts/replaced-token.ts';
-import {AccessError, NoRoomError, OlderReadingError, RetryableError} from '../core/errors.ts';
+import {
+  AccessError,
+  NoRoomError,
+  OlderReadingError,
+  RecordError,
+  RetryableError,
+} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
 import {Leases, machineClocks} from '../core/lease.ts';
 import {inSpan} from '../core/span.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {isLive} from '../rows/held-numbers.ts';
 import {findStream} from '../streams/all.ts';
-import {sweepApproved} from './approved-sweep.ts';
-import {FieldSightings} from './field-sightings.ts';
+import {type Answers, askNumbers, pauseForNewer, readOlderAgain} from './ask-numbers.ts';
+import {FieldSightings} from './fields.ts';
 import {sweepFull} from './full-sweep.ts';
-import {sweepRecord} from './record-sweep.ts';
+import {doubtsOfList, readFirstPass} from './read-list.ts';
 import type {ClaimedSweep, Sweep, SweepCounts} from './sweep.ts';
-import type {SweepDeps} from './sweep-deps.ts';
-import type {Finished, SweepRun} from './sweep-run.ts';
+import {
+  endRun,
+  type Finished,
+  markGone,
+  type SweepDeps,
+  type SweepRun,
+  scopeOf,
+  Tally,
+} from './sweep-run.ts';
 import {claimSweep, endSweep, postponeSweep, renewLease} from './sweeps.ts';
-import {Tally} from './tally.ts';
-import {sweepWindow} from './window-sweep.ts';
+import type {Evidence} from './tables.ts';
+import {dropSuspects, type GoneNumber, keepAnswers, listTombstones} from './tombstones.ts';
 
 export type SweepResult =
   | {readonly outcome: 'not-due'}
@@ -198,4 +215,85 @@ async function postponeFailed(
     return await endSweep(client, sweep, {state: 'failed', error: error.message});
   });
   return {outcome: 'failed', sweep, error, durationMs};
+}
+
+/**
+ * Brings the records that a filter lets through. The others are not looked at, so nothing follows
+ * from absence, and no window is certified: a window that was read as a whole is refreshed.
+ */
+async function sweepWindow(run: SweepRun): Promise<Finished> {
+  const first = await readFirstPass(run);
+  await readOlderAgain(run, async () => {});
+  const {lastPage, endedBy, seen} = first;
+  const evidence = {firstPass: {lastPage, endedBy, numbers: seen.size}};
+  const reasons = doubtsOfList(run, first);
+  return await endRun(run, {
+    state: reasons.length === 0 ? 'refreshed' : 'uncertified',
+    reasons,
+    evidence,
+  });
+}
+
+/**
+ * Asks for one record by its number and brings it into the warehouse. A held record that is gone
+ * gets its tombstone. "No such record" is an answer too: where no row of it is held, both sides
+ * agree already.
+ * @throws {RecordError} the record that came cannot be taken, or the answer is not about it
+ */
+async function sweepRecord(run: SweepRun): Promise<Finished> {
+  const {deps, sweep, stream} = run;
+  const number = sweep.recordNumber ?? '';
+  const isHeld = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});
+  let evidence: Evidence = {};
+  const reasons: string[] = [];
+  for await (const answers of askNumbers(run, [number], async (client, {gone, askedAt}) => {
+    if (isHeld) await keepAnswers(client, {...scopeOf(run), gone, askedAt});
+  })) {
+    if (answers.older.length > 0) await pauseForNewer(run);
+    checkAnswer(run, answers);
+    reasons.push(...answers.untold);
+    const [gone] = answers.gone;
+    if (gone !== undefined) evidence = {absent: {status: gone.status, words: gone.words}};
+  }
+  const state = reasons.length === 0 ? 'certified' : 'uncertified';
+  return await endRun(run, {state, reasons, evidence}, (client) => markGone(client, run));
+}
+
+function checkAnswer({sweep, stream}: SweepRun, {found, gone, unclear}: Answers): void {
+  const thing = `${stream.name} ${sweep.recordNumber}`;
+  if (unclear[0] !== undefined) throw new RecordError(unclear[0]);
+  if (found.length + gone.length === 0)
+    throw new RecordError(
+      `${thing}: the record came and could not be taken: fieldmirror quarantine list`,
+    );
+}
+
+/**
+ * Carries out a person's approval: each suspect is asked for once more, because it may have come
+ * back since. All that are gone are marked deleted, however many they are.
+ */
+async function sweepApproved(run: SweepRun): Promise<Finished> {
+  const {deps, sweep} = run;
+  const suspects = await listTombstones(deps.pool, sweep.sweepId);
+  const keep = (
+    client: pg.ClientBase,
+    {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string},
+  ) => keepAnswers(client, {...scopeOf(run), gone, askedAt});
+  const back: string[] = [];
+  const doubts: string[] = [];
+  const open = suspects.filter(({writtenAt}) => writtenAt === null).map(({number}) => number);
+  for await (const answers of askNumbers(run, open, keep)) {
+    back.push(...answers.found);
+    doubts.push(...answers.unclear);
+  }
+  const reason = `a person let its tombstones through on ${sweep.approvedAt}; the next full sweep is to certify`;
+  const end = {
+    state: 'uncertified',
+    reasons: [reason, ...doubts],
+    evidence: sweep.evidence,
+  } as const;
+  return await endRun(run, end, async (client) => {
+    await dropSuspects(client, sweep.sweepId, back);
+    return await markGone(client, run);
+  });
 }

@@ -15,10 +15,10 @@ import {loadRows} from '../rows/load.ts';
 import type {MirrorTable} from '../streams/mirror-table.ts';
 import type {EncodedRow} from '../streams/row.ts';
 import {parentColumnOf} from '../streams/stream.ts';
-import {type CutPage, unpack} from './cut-page.ts';
-import type {EncodedRowSet} from './encoded-row-set.ts';
-import type {Sample} from './evidence.ts';
+import type {EncodedRowSet} from './packed-rows.ts';
+import {type CutPage, unpack} from './pages.ts';
 import {type SweepRun, scopeOf} from './sweep-run.ts';
+import type {Sample} from './tables.ts';
 
 /**
  * The sample is one page in so many of a long list, about two of a short one. Measured: 2 % of a

@@ -1,12 +1,19 @@
+// One sweep under way: what it depends on and carries along, the bound of its list, and its end.
+
+import type pg from 'pg';
 import type {AccountApi} from '../accounts/account-api.ts';
-import type {Stream} from '../streams/stream.ts';
+import {FatalError} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
+import {inSweepTransaction} from '../postgres/database.ts';
+import {ownedTablesOf, type Stream} from '../streams/stream.ts';
 import {wholeList} from '../streams/windows.ts';
-import type {Evidence} from './evidence.ts';
-import type {FieldSightings} from './field-sightings.ts';
-import type {ClaimedSweep} from './sweep.ts';
-import type {SweepDeps} from './sweep-deps.ts';
-import type {SweepStep} from './sweep-step.ts';
-import type {Tally} from './tally.ts';
+import type {FieldSightings} from './fields.ts';
+import type {PageReader} from './page-reader.ts';
+import {countRows} from './story.ts';
+import type {ClaimedSweep, SweepCounts, SweepStep} from './sweep.ts';
+import {endSweep} from './sweeps.ts';
+import type {Evidence} from './tables.ts';
+import {writeTombstones} from './tombstones.ts';
 
 /** One sweep under way in this process. */
 export interface SweepRun {
@@ -22,7 +29,7 @@ export interface SweepRun {
 }
 
 /** The end of a sweep; its counts are in its tally. */
-export interface Ended {
+interface Ended {
   readonly state: 'certified' | 'refreshed' | 'uncertified' | 'stopped';
   readonly reasons: readonly string[];
   readonly evidence: Evidence;
@@ -57,4 +64,161 @@ export function callOf(run: SweepRun) {
     urgency: isLong ? ('full' as const) : ('fresh' as const),
     onAttempt: () => run.tally.add({requests: 1}),
   };
+}
+
+/** When a list counts as one without an end: `usualBounds`. */
+interface ListBounds {
+  /** It is stopped at so many times the records that it had before, ... */
+  readonly multiple: number;
+  /** ... and never below so many records. */
+  readonly least: number;
+  /** Where nothing is known of the list. */
+  readonly unknown: number;
+  /**
+   * How many records outside of the known range are looked for: a service may answer every number
+   * with one.
+   */
+  readonly beyond: number;
+}
+
+/** The dependencies of a sweep. */
+export interface SweepDeps {
+  readonly pool: pg.Pool;
+  /** The pool's address, for error messages; never printed as it stands. */
+  readonly databaseUrl: string;
+  /**
+   * Opens the way to an account, the same one at every call.
+   * @throws {FatalError} its token is not known here
+   */
+  readonly openAccount: (accountId: string) => Promise<AccountApi>;
+  readonly pageReader: PageReader;
+  readonly log: Logger;
+  /** Called after every batch, for a person who watches. */
+  readonly onProgress?: (progress: SweepProgress) => void;
+  /** Called at each step of a sweep, which waits for it; a test may end the process there. */
+  readonly onSweepStep?: (step: SweepStep, sweep: ClaimedSweep) => Promise<void>;
+  /** How long a sweep is ours by the database's clock, unless renewed. */
+  readonly leaseMs?: number;
+  /** How many records are written at once, unless they are large. */
+  readonly batchRecords?: number;
+  /** When a list counts as one without an end; the usual ones when absent. */
+  readonly listBounds?: ListBounds;
+}
+
+interface SweepProgress {
+  readonly accountId: string;
+  readonly stream: string;
+  readonly records: number;
+}
+
+/** The counts of a sweep so far, its earlier runs included. */
+export class Tally {
+  #counts: SweepCounts;
+
+  constructor(counts: SweepCounts) {
+    this.#counts = counts;
+  }
+
+  get counts(): SweepCounts {
+    return this.#counts;
+  }
+
+  add(more: Partial<SweepCounts>): void {
+    const sum = {...this.#counts};
+    for (const [name, count] of Object.entries(more)) sum[name as keyof SweepCounts] += count;
+    this.#counts = {
+      ...sum,
+      unchanged: Math.max(0, sum.records - sum.inserted - sum.updated - sum.revived),
+    };
+  }
+
+  /**
+   * The counts with those of a write under way; `add` the write's counts only once it is committed.
+   */
+  with(more: Partial<SweepCounts>): SweepCounts {
+    const next = new Tally(this.#counts);
+    next.add(more);
+    return next.counts;
+  }
+}
+
+/**
+ * A list that never ends brings new numbers on every page. Nothing in it says so: it is stopped at
+ * a multiple of what was expected, and a person decides.
+ */
+export const usualBounds: ListBounds = {
+  multiple: 4,
+  least: 20_000,
+  unknown: 5_000_000,
+  beyond: 5_000,
+};
+
+/** How many records a list may bring. */
+export class ListBound {
+  readonly #run: SweepRun;
+  readonly #most: number;
+
+  constructor(run: SweepRun, expected: number | null) {
+    const {multiple, least, unknown} = run.deps.listBounds ?? usualBounds;
+    this.#run = run;
+    this.#most = expected === null ? unknown : Math.max(least, multiple * expected);
+  }
+
+  /** @throws {FatalError} there were more records than a list of the account is believed to have */
+  check(records: number, page: number): void {
+    if (records <= this.#most) return;
+    const {stream, account, sweep} = this.#run;
+    const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.place}`;
+    throw new FatalError(
+      `${thing}: expected the end of the list, at most ${this.#most} records by what it had before, got ${records} and no end; what was read is kept. If so many are right, fieldmirror sync ${stream.name} --account ${sweep.accountName} goes on, up to a multiple of the rows held by then; if not, ask who runs the service`,
+      {kind: 'service'},
+    );
+  }
+}
+
+/**
+ * The bound of a sweep's list: by what its last pass had. Where a person asks by hand, by the rows
+ * that are held, too: that is how more than the bound is let through.
+ * @param records - of the last pass of the same list; null where there was none
+ */
+export async function boundOf(run: SweepRun, records: number | null): Promise<ListBound> {
+  const {deps, sweep, stream} = run;
+  if (sweep.requestedBy !== 'command') return new ListBound(run, records);
+  const held = await countRows(deps.pool, stream.table, sweep.accountId);
+  return new ListBound(run, records === null && held === 0 ? null : Math.max(records ?? 0, held));
+}
+
+/**
+ * Writes the end of a sweep, in one transaction with the writes that belong to it.
+ * @param conclude - makes those writes; returns the counts they add
+ */
+export async function endRun(
+  run: SweepRun,
+  end: Ended,
+  conclude: (client: pg.ClientBase) => Promise<Partial<SweepCounts>> = async () => ({}),
+): Promise<Finished> {
+  const {deps, sweep, tally, account} = run;
+  // A reason may name an element or a word that the service sent.
+  const reasons = end.reasons.map((reason) => account.api.transport.hide(reason));
+  const {counts, durationMs} = await inSweepTransaction(deps.pool, async (client) => {
+    const counts = await conclude(client);
+    const durationMs = await endSweep(client, sweep, {...end, reasons, counts: tally.with(counts)});
+    await pass(run, 'end-written');
+    return {counts, durationMs};
+  });
+  tally.add(counts);
+  await pass(run, 'end-committed');
+  return {...end, reasons, durationMs};
+}
+
+/**
+ * Marks deleted every row that the sweep has evidence for, in the caller's transaction. A stream
+ * that is not deletable is left alone.
+ */
+export async function markGone(
+  client: pg.ClientBase,
+  {sweep, stream}: SweepRun,
+): Promise<Pick<SweepCounts, 'tombstoned' | 'vanished'>> {
+  if (!stream.isDeletable) return {tombstoned: 0, vanished: 0};
+  return await writeTombstones(client, {table: stream.table, owned: ownedTablesOf(stream)}, sweep);
 }

@@ -1,5 +1,7 @@
+// A sweep as a row of sync.sweeps, and its states, counts and steps.
+
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
-import type {sweeps} from './sweeps-table.ts';
+import type {sweeps} from './tables.ts';
 
 type Row = typeof sweeps.$inferSelect;
 
@@ -90,3 +92,23 @@ export function isLatestOpinion(sweep: string): string {
  */
 export const sweepColumns = `${selectColumns(columns)},
   json_build_object(${countNames.map((name) => `'${name}', ${name}`).join(', ')}) AS counts`;
+
+/**
+ * The steps of a sweep between which it can be cut off. `…-written` is inside the transaction,
+ * `…-committed` after it.
+ */
+export const sweepSteps = [
+  'claimed',
+  'batch-read',
+  'batch-written',
+  'batch-committed',
+  'list-read',
+  'list-verified',
+  'numbers-asked',
+  'numbers-written',
+  'numbers-committed',
+  'end-written',
+  'end-committed',
+] as const;
+
+export type SweepStep = (typeof sweepSteps)[number];

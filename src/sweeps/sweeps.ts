@@ -1,8 +1,9 @@
+// The statements about sweeps that move them on: asked for, claimed, saved, ended, approved.
+
 import type pg from 'pg';
-import {RetryableError} from '../core/errors.ts';
+import {RetryableError, UsageError} from '../core/errors.ts';
 import {nameThisProcess} from '../core/process-name.ts';
 import type {Queryable} from '../postgres/database.ts';
-import type {Evidence, Sample} from './evidence.ts';
 import {
   type Claim,
   type ClaimedSweep,
@@ -15,6 +16,7 @@ import {
   type SweepTarget,
   sweepColumns,
 } from './sweep.ts';
+import type {Evidence, Sample} from './tables.ts';
 
 /** A wish for a sweep. */
 export interface SweepRequest extends Omit<SweepTarget, 'windowName' | 'recordNumber'> {
@@ -107,7 +109,7 @@ export async function renewLease(
 }
 
 /** The contents of a checkpoint; a field left out stays as it is. */
-export interface Checkpoint {
+interface Checkpoint {
   readonly stage?: SweepStage;
   /** The page to go on with. */
   readonly nextPage?: number;
@@ -145,7 +147,7 @@ export async function saveCheckpoint(
 }
 
 /** How a sweep ends, and what it did. */
-export interface EndedSweep {
+interface EndedSweep {
   readonly state: SweepEnd;
   /** Why it is not certified. */
   readonly reasons?: readonly string[];
@@ -335,4 +337,23 @@ function lost({sweepId, fence}: Claim): RetryableError {
   return new RetryableError(
     `sweep ${sweepId}: expected fence ${fence}, but another worker has taken it over or it has ended`,
   );
+}
+
+/**
+ * Lets the tombstones of a stopped sweep through.
+ * @throws {UsageError} it is not stopped, or a later full sweep has come to its end
+ */
+export async function letThrough(db: Queryable, {sweepId, state, stream}: Sweep): Promise<Sweep> {
+  if (state !== 'stopped')
+    throw new UsageError(`sweep ${sweepId} is ${state}: only a stopped one waits for approval`);
+  const approved = await approveSweep(db, sweepId);
+  if (approved !== null) return approved;
+  throw new UsageError(
+    `sweep ${sweepId}: a later full sweep of ${stream} has come to its end: look at that one (fieldmirror sweeps list ${stream})`,
+  );
+}
+
+/** What happens next. */
+export function tellLetThrough({sweepId}: Sweep): string {
+  return `sweep ${sweepId} is due again: it asks for each record once more, and marks deleted what is gone`;
 }

@@ -1,11 +1,14 @@
 // A row is marked deleted only together with the service's answer to the question for its record.
+// A number that no list showed and that the service does not have is remembered as absent.
 
 import pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
+import {NumberSet} from '../core/number-set.ts';
+import {readByCursor} from '../postgres/cursor.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable, OwnedTable} from '../streams/mirror-table.ts';
-import type {tombstones} from './evidence-tables.ts';
+import type {tombstones} from './tables.ts';
 
 /** A number for which the service said that it has no record. */
 export interface GoneNumber {
@@ -30,7 +33,7 @@ const columns = [
 export type Tombstone = ReadRow<typeof tombstones.$inferSelect, (typeof columns)[number]>;
 
 /** Answers of "gone" to questions of one sweep. */
-export interface GoneAnswers extends Suspicion {
+interface GoneAnswers extends Suspicion {
   readonly gone: readonly GoneNumber[];
   /** By the database's clock, before the first of the questions was sent. */
   readonly askedAt: string;
@@ -40,7 +43,7 @@ export interface GoneAnswers extends Suspicion {
  * A statement's values: account, stream, sweep, moment of asking; columns of numbers, statuses and
  * words.
  */
-export function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
+function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
   return [
     accountId,
     stream,
@@ -169,4 +172,43 @@ export async function undoTombstones(
 export async function readClock(db: Queryable): Promise<string> {
   const {rows} = await db.query<{now: string}>('SELECT clock_timestamp() AS now');
   return rows[0]?.now ?? '';
+}
+
+interface Scope {
+  readonly accountId: string;
+  readonly stream: string;
+}
+
+/** Remembers numbers of which the service has no record: they are asked for once. */
+export async function rememberAbsent(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
+  if (found.gone.length === 0) return;
+  await client.query(
+    `INSERT INTO sync.absent_numbers (account_id, stream, sweep_id, asked_at, number, status, words)
+     SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone (number, status, words)
+         ON CONFLICT (account_id, stream, number) DO NOTHING`,
+    toValues(found),
+  );
+}
+
+/** Forgets that numbers were absent: their records came after all. */
+export async function forgetAbsent(
+  client: pg.ClientBase,
+  came: Scope & {readonly numbers: readonly string[]},
+): Promise<void> {
+  await client.query(
+    'DELETE FROM sync.absent_numbers WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])',
+    [came.accountId, came.stream, came.numbers],
+  );
+}
+
+/** Reads the numbers remembered as absent. */
+export async function readAbsent(pool: pg.Pool, {accountId, stream}: Scope): Promise<NumberSet> {
+  const query = 'SELECT number FROM sync.absent_numbers WHERE account_id = $1 AND stream = $2';
+  return await inTransaction(pool, async (client) => {
+    const absent = new NumberSet();
+    for await (const rows of readByCursor<{number: string}>(client, query, [accountId, stream])) {
+      for (const {number} of rows) absent.add(number);
+    }
+    return absent;
+  });
 }

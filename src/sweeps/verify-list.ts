@@ -5,11 +5,10 @@ import {fetchPages, type Page} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-undecodable.ts';
 import {NumberSet} from '../core/number-set.ts';
 import {numberOf} from '../streams/number-of.ts';
-import {ListBound} from './list-bound.ts';
-import {PageNumbers} from './page-numbers.ts';
-import {keyQueryOf} from './page-query.ts';
+import {PageNumbers} from './pages.ts';
 import type {FirstPass} from './read-list.ts';
-import {callOf, type SweepRun} from './sweep-run.ts';
+import {keyQueryOf} from './requests.ts';
+import {callOf, ListBound, type SweepRun} from './sweep-run.ts';
 
 /** The result of the passes after the first. */
 export interface SecondPass {

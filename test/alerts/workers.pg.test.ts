@@ -9,7 +9,7 @@ import {parseKeys, seal} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {beginAccount} from '../../src/sweeps/begin-account.ts';
+import {beginAccount} from '../../src/sweeps/schedules.ts';
 import {type AccountServer, serveAccounts} from '../jobs/account-server.ts';
 import {type Running, runCommand, startCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';

@@ -1,9 +1,9 @@
 // One sweep as steps: only what rows keep, and what is usual.
 
 import {expect, test} from 'vitest';
+import type {SweepStory} from '../../src/sweeps/story.ts';
 import {countNames, type Sweep} from '../../src/sweeps/sweep.ts';
-import type {SweepStory} from '../../src/sweeps/sweep-story.ts';
-import {listSteps, tellSteps} from '../../src/sweeps/sweep-timeline.ts';
+import {listSteps, tellSteps} from '../../src/sweeps/words.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 3, 0, second)).toISOString();
 const counts = Object.fromEntries(

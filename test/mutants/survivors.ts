@@ -61,13 +61,6 @@ export const survivors: readonly Survivor[] = [
     reason: 'the last two delays are the same',
   },
   {
-    source: 'src/sweeps/breaker.ts',
-    line: 'await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});',
-    before: 'await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});',
-    after: ';',
-    reason: 'test/sweeps/false-deletes.pg.test.ts notices it',
-  },
-  {
     source: 'src/api/limiter.ts',
     line: "const PRIORITIES: Readonly<Record<Urgency, number>> = {'write-back': 2, fresh: 1, full: 0};",
     before: '2',

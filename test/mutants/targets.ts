@@ -22,7 +22,6 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   ],
   ['src/api/limiter.ts', ['test/api/limiter.test.ts']],
   ['src/core/lease.ts', ['test/core/lease.test.ts']],
-  ['src/sweeps/breaker.ts', ['test/sweeps/breaker.test.ts']],
   ...['sign-in-attempts', 'check-role', 'guard', 'viewer'].map(
     (name) => [`src/console/${name}.ts`, ['test/console/access.test.ts']] as const,
   ),
@@ -35,5 +34,8 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     'src/sweeps/tombstones.ts',
     ['test/sweeps/false-deletes.pg.test.ts', 'test/sweeps/approval.pg.test.ts'],
   ],
-  ['src/sweeps/full-sweep.ts', ['test/sweeps/false-deletes.pg.test.ts']],
+  [
+    'src/sweeps/full-sweep.ts',
+    ['test/sweeps/breaker.test.ts', 'test/sweeps/false-deletes.pg.test.ts'],
+  ],
 ]);

@@ -6,7 +6,7 @@ import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
 import {explainDatabaseError} from '../../src/postgres/database-errors.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import {countRows} from '../../src/sweeps/stream-status.ts';
+import {countRows} from '../../src/sweeps/story.ts';
 import {machines, openWorld, rowOf, type World} from '../support/sample.ts';
 
 let world: World;

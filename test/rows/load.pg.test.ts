@@ -4,7 +4,7 @@ import {RecordError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
-import {countRows} from '../../src/sweeps/stream-status.ts';
+import {countRows} from '../../src/sweeps/story.ts';
 import {machines, rowOf} from '../support/sample.ts';
 import {load, machine, readAll, world} from './load-place.ts';
 

@@ -1,7 +1,7 @@
 // A person keeps the settings in a file, and applies it: all of it, or nothing.
 
 import {describe, expect, test} from 'vitest';
-import {beginAccount} from '../../src/sweeps/begin-account.ts';
+import {beginAccount} from '../../src/sweeps/schedules.ts';
 import {accounts, apply, client, config, query, schedules} from './config-place.ts';
 
 describe('config apply', () => {

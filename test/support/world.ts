@@ -11,7 +11,7 @@ import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {runSweep, type SweepResult} from '../../src/sweeps/run-sweep.ts';
-import type {SweepDeps} from '../../src/sweeps/sweep-deps.ts';
+import type {SweepDeps} from '../../src/sweeps/sweep-run.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {createDatabase, type TestDatabase} from './postgres.ts';
 import {createWritingClient, type WritingClient} from './writing-client.ts';

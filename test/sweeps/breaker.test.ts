@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {tombstoneLimit} from '../../src/sweeps/breaker.ts';
+import {tombstoneLimit} from '../../src/sweeps/full-sweep.ts';
 
 test.each([
   [10, 3],

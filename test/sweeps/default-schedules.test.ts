@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';
-import {planSchedules} from '../../src/sweeps/default-schedules.ts';
+import {planSchedules} from '../../src/sweeps/schedules.ts';
 
 const now = new Date('2026-11-02T17:20:00Z');
 const zones = ['America/New_York', 'Europe/Berlin', 'Asia/Kathmandu', 'UTC'];

@@ -5,9 +5,8 @@ import {createSecretKey} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Page} from '../../src/api/pages-ahead.ts';
 import {findStream} from '../../src/streams/all.ts';
-import type {CutPage} from '../../src/sweeps/cut-page.ts';
-import {digestPage} from '../../src/sweeps/page-digest.ts';
-import {KnownPages} from '../../src/sweeps/recognize-pages.ts';
+import type {CutPage} from '../../src/sweeps/pages.ts';
+import {digestPage, KnownPages} from '../../src/sweeps/pages.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 let service: TestService;

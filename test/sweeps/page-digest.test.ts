@@ -1,7 +1,7 @@
 import {createSecretKey, randomBytes} from 'node:crypto';
 import {gzipSync} from 'node:zlib';
 import {expect, test} from 'vitest';
-import {digestPage} from '../../src/sweeps/page-digest.ts';
+import {digestPage} from '../../src/sweeps/pages.ts';
 
 const key = createSecretKey(Buffer.alloc(16, 7));
 const text = Buffer.from('<jobs></jobs>');

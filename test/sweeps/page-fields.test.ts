@@ -5,8 +5,7 @@ import {customers} from '../../src/streams/customers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import type {Stream} from '../../src/streams/stream.ts';
 import {tasks} from '../../src/streams/tasks.ts';
-import {FieldSightings} from '../../src/sweeps/field-sightings.ts';
-import {listPageFields, type PageFields} from '../../src/sweeps/page-fields.ts';
+import {FieldSightings, listPageFields, type PageFields} from '../../src/sweeps/fields.ts';
 import {makeJobPage} from '../api/job-page.ts';
 import {job, list} from '../support/scripted-service.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {PageNumbers} from '../../src/sweeps/page-numbers.ts';
+import {PageNumbers} from '../../src/sweeps/pages.ts';
 
 const pagesOf = (...pages: string[][]) => {
   const noted = new PageNumbers();

@@ -5,7 +5,7 @@ import {
   quarantineRecords,
   resolveQuarantine,
 } from '../../src/sweeps/quarantine.ts';
-import {countQuarantined} from '../../src/sweeps/stream-status.ts';
+import {countQuarantined} from '../../src/sweeps/story.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openWorld, type World} from '../support/sample.ts';
 

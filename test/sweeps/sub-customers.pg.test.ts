@@ -5,8 +5,8 @@ import {readOne} from '../../src/api/xml-read.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
-import {encodeShown} from '../../src/sweeps/encoded-row-set.ts';
-import {writeRowSets} from '../../src/sweeps/write-batch.ts';
+import {writeRowSets} from '../../src/sweeps/batches.ts';
+import {encodeShown} from '../../src/sweeps/packed-rows.ts';
 import {list, type ScriptedService, scriptService} from '../support/scripted-service.ts';
 import {openWorld, type TestWorld} from '../support/world.ts';
 

@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {RetryableError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import {listLatestSweeps, readStatus} from '../../src/sweeps/stream-status.ts';
+import {listLatestSweeps, readStatus} from '../../src/sweeps/story.ts';
 import {approveSweep, endSweep, postponeSweep, readSweep} from '../../src/sweeps/sweeps.ts';
 import {machines, rowOf} from '../support/sample.ts';
 import {checkpoint, claim, counts, listDue, request, world} from './sweeps-place.ts';

@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {RetryableError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import {countRows} from '../../src/sweeps/stream-status.ts';
+import {countRows} from '../../src/sweeps/story.ts';
 import {
   claimSweep,
   endSweep,

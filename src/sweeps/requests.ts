@@ -1,7 +1,7 @@
-// A record that was asked for by its number may lack elements that lists embed. Such an element has
-// other places: a path of its own below the record, and the list that holds the record. An element
-// found there is put into the record, as if it had been embedded; an element found nowhere stays
-// unknown.
+// What is asked of the service for the records of a stream: paths and queries. A record that was
+// asked for by its number may lack elements that lists embed. Such an element has other places: a
+// path of its own below the record, and the list that holds the record. An element found there is
+// put into the record, as if it had been embedded; an element found nowhere stays unknown.
 
 import type pg from 'pg';
 import type {AccountApi} from '../accounts/account-api.ts';
@@ -9,14 +9,58 @@ import {listRecords} from '../api/operations.ts';
 import type {ReadRequest} from '../api/transport.ts';
 import {isGone} from '../api/verdict.ts';
 import type {Element, FieldRecord, Value} from '../api/xml-record.ts';
-import {RecordError} from '../core/errors.ts';
+import {FatalError, RecordError} from '../core/errors.ts';
 import {readCustomerNumber} from '../rows/customer-numbers.ts';
 import {numberOf, toNumber} from '../streams/number-of.ts';
 import type {Stream} from '../streams/stream.ts';
-import {keyQueryOf, pathOf} from './page-query.ts';
+import {readWindow, type Window} from '../streams/windows.ts';
+import type {SweepTarget} from './sweep.ts';
+
+// A record that was asked for by its number may lack elements that lists embed. Such an element has
+// other places: a path of its own below the record, and the list that holds the record. An element
+// found there is put into the record, as if it had been embedded; an element found nowhere stays
+// unknown.
+
+/** The query that asks for the related data of a stream. */
+export function includeOf(stream: Stream): Record<string, string> {
+  return stream.include.length > 0 ? {include: stream.include.join(',')} : {};
+}
+
+/** The query of a sweep's first pass: the related data, and the filter of its window. */
+export function queryOf(
+  stream: Stream,
+  {windowName}: Pick<SweepTarget, 'windowName'>,
+): Record<string, string> {
+  const include = includeOf(stream);
+  if (windowName === null) return include;
+  return {...include, ...readScheduled(stream, windowName)};
+}
+
+/** A command has checked its window; a schedule is a row that SQL may have written. */
+function readScheduled(stream: Stream, windowName: string): Window {
+  try {
+    return readWindow(stream, windowName);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new FatalError(`${why}; mend window_name in sync.schedules`, {cause});
+  }
+}
+
+/**
+ * The query of a sweep's second pass: the numbers alone, where the list can be asked for single
+ * fields.
+ */
+export function keyQueryOf(stream: Stream): Record<string, string> {
+  return stream.takesOnly ? {only: stream.key} : {};
+}
+
+/** The path of one record. */
+export function pathOf(stream: Stream, number: string): string {
+  return `${stream.path.replace(/\.xml$/, '')}/${number}.xml`;
+}
 
 /** The place where a record was read. */
-export interface RecordPlace {
+interface RecordPlace {
   readonly pool: pg.Pool;
   readonly accountId: string;
   readonly account: AccountApi;

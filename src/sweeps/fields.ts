@@ -1,7 +1,8 @@
-// From the elements that the parser saw to the fields of warehouse tables. Runs once a page; the
-// cost is per shape of record.
+// The fields that the service sends: from the elements that the parser saw to the fields of
+// warehouse tables, once a page, at a cost per shape of record; and those that a sweep has met.
 
 import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/seen-elements.ts';
+import type {SeenField} from '../star/fields.ts';
 import {type Part, planOf} from '../streams/record-plan.ts';
 import {isSecret} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
@@ -10,7 +11,7 @@ import type {Stream} from '../streams/stream.ts';
  * The type a field came as; `secret` was dropped, whatever its type; null where it was nil and
  * untyped.
  */
-export type FieldType = SentType | 'secret' | null;
+type FieldType = SentType | 'secret' | null;
 
 /**
  * The fields that one page sent for one table; plain and small: they cross threads with every page.
@@ -96,4 +97,70 @@ function findFields({columnOf, skipped, keepsRest}: Part, names: readonly string
     if (!keepsRest || skipped.has(name) || name.length > maxNameLength) return [];
     return [{name, at, isSecret: isSecret(name)}];
   });
+}
+
+/**
+ * More fields than any account has: names beyond that are made up, and stay out of the list of
+ * fields.
+ */
+const maxFields = 4_096;
+
+/**
+ * The fields that one sweep has met, so that each is written once a sweep and not with every page.
+ */
+export class FieldSightings {
+  readonly #columns: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /** By table, by field: the types. */
+  readonly #seen = new Map<string, Map<string, Set<string | null>>>();
+  #count = 0;
+
+  constructor(stream: Stream) {
+    this.#columns = columnsByTable(stream);
+  }
+
+  /**
+   * Takes the fields of pages, and remembers them as taken. Call it outside the transaction, which
+   * may run twice.
+   * @returns fields, and further types of fields, that this sweep had not met yet
+   */
+  take(pages: readonly PageFields[]): SeenField[] {
+    const fresh: SeenField[] = [];
+    for (const {table, isTyped, fields, types} of pages) {
+      const seen = this.#seen.get(table) ?? new Map<string, Set<string | null>>();
+      this.#seen.set(table, seen);
+      for (const [at, field] of fields.entries()) {
+        const type = types[at] ?? null;
+        if (!this.#note(seen, field, type)) continue;
+        const column = this.#columns.get(table)?.get(field) ?? null;
+        fresh.push({table, field, column, type, isTyped});
+      }
+    }
+    return fresh;
+  }
+
+  /**
+   * @returns whether the sighting is new: a further type is, a missing type of a known field is not
+   */
+  #note(seen: Map<string, Set<string | null>>, field: string, type: string | null): boolean {
+    const types = seen.get(field);
+    if (types === undefined) {
+      if (this.#count >= maxFields) return false;
+      this.#count++;
+      seen.set(field, new Set([type]));
+      return true;
+    }
+    if (type === null || types.has(type)) return false;
+    types.add(type);
+    return true;
+  }
+}
+
+function columnsByTable(stream: Stream): Map<string, Map<string, string>> {
+  const {part, children} = planOf(stream);
+  return new Map(
+    [part, ...children.map((child) => child.part)].map(({table, columns, columnOf}) => [
+      table.name,
+      new Map([...columnOf].map(([field, at]) => [field, columns[at]?.name ?? field])),
+    ]),
+  );
 }

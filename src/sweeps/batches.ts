@@ -1,9 +1,18 @@
+// A batch: from the bytes of some pages to rows. A record known byte for byte is never parsed:
+// docs/traps.md "The XML parser". A reading of the service may be older than a change of ours that
+// it has confirmed, for its reads may lag behind its writes. Such a row stays as it is, and the
+// sweep reads its record again before it ends.
+
 import type pg from 'pg';
+import {freeBytes} from '../core/own-bytes.ts';
+import {decodeCopyRow} from '../postgres/copy-text.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {readParentsOfLive, readVanishing} from '../rows/held-numbers.ts';
-import {forgetKnown, rememberKnown} from '../rows/known-records.ts';
+import {forgetKnown, probeKnown, rememberKnown} from '../rows/known-records.ts';
 import {
   type Batch,
   type Family,
+  type Held,
   type LoadCounts,
   loadProbed,
   markVanished,
@@ -11,23 +20,142 @@ import {
   probeRows,
   readSpared,
 } from '../rows/load.ts';
+import {showsReplaced} from '../rows/shows-replaced.ts';
 import {rememberFields, type SeenField} from '../star/fields.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
 import {shapeOf} from '../streams/record-rows.ts';
 import type {EncodedRow} from '../streams/row.ts';
 import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../streams/stream.ts';
-import {forgetAbsent} from './absent-numbers.ts';
-import type {EncodedRowSet} from './encoded-row-set.ts';
-import {noteOlder} from './older-readings.ts';
-import {sortOutOlder} from './older-rows.ts';
+import type {PageFields} from './fields.ts';
+import type {EncodedRowSet} from './packed-rows.ts';
+import type {PageReader} from './page-reader.ts';
+import {type CutPage, hashAt, unpack} from './pages.ts';
 import {quarantineRecords, resolveQuarantine} from './quarantine.ts';
-import type {ReadBatch} from './read-batch.ts';
+import type {BadRecord} from './read-page.ts';
 import {type SweepRun, scopeOf} from './sweep-run.ts';
-import {undoTombstones} from './tombstones.ts';
+import type {Evidence} from './tables.ts';
+import {forgetAbsent, undoTombstones} from './tombstones.ts';
+
+/** The content of some pages, ready to be written. */
+export interface ReadBatch {
+  /** The numbers of all readable records, page by page; a record may come twice. */
+  readonly pages: readonly {readonly page: number; readonly numbers: readonly string[]}[];
+  /** Records whose bytes were known, and so were not parsed. */
+  readonly known: number;
+  /** Records that were not known byte for byte; of a record that came twice, the later reading. */
+  readonly rowSets: readonly EncodedRowSet[];
+  /** The bytes by which each of `rowSets` is known from now on. */
+  readonly bytes: ReadonlyMap<string, Buffer>;
+  readonly bad: readonly BadRecord[];
+  /** The fields that the parsed pages sent. */
+  readonly fields: readonly PageFields[];
+}
+
+interface Reading {
+  readonly stream: Stream;
+  readonly accountId: string;
+  readonly timeZone: string;
+  readonly pool: pg.Pool;
+  readonly pageReader: PageReader;
+}
+
+/**
+ * Reads the records of some pages that are not known yet.
+ * @throws {RetryableError} a page that is not a whole, well-formed list
+ */
+export async function readBatch(reading: Reading, pages: readonly CutPage[]): Promise<ReadBatch> {
+  const {stream, accountId, pool, timeZone} = reading;
+  const known = await probeKnown(pool, {
+    accountId,
+    stream: stream.name,
+    table: stream.table,
+    shape: shapeOf(stream, timeZone),
+    hashes: Buffer.concat(pages.flatMap((page) => page.hashes ?? [])),
+  });
+  let from = 0;
+  const ofPages = pages.map((page) => {
+    const to = from + page.records;
+    const ofPage = known.slice(from, to);
+    from = to;
+    return readCutPage(reading, page, ofPage);
+  });
+  const parts = await Promise.all(ofPages);
+  const rowSets = new Map<string, EncodedRowSet>();
+  const bytes = new Map<string, Buffer>();
+  for (const {rowSet, hash} of parts.flatMap((part) => part.records)) {
+    // The later reading stands in its own place: a row that many records bring is taken of the last
+    // of them.
+    rowSets.delete(rowSet.number);
+    rowSets.set(rowSet.number, rowSet);
+    if (hash === null) bytes.delete(rowSet.number);
+    else bytes.set(rowSet.number, hash);
+  }
+  return {
+    pages: parts.map(({page, numbers}) => ({page, numbers})),
+    known: parts.reduce((sum, part) => sum + part.known, 0),
+    rowSets: [...rowSets.values()],
+    bytes,
+    bad: parts.flatMap((part) => part.bad),
+    fields: parts.flatMap((part) => part.fields),
+  };
+}
+
+interface Part {
+  readonly page: number;
+  readonly known: number;
+  readonly numbers: readonly string[];
+  readonly records: readonly {readonly rowSet: EncodedRowSet; readonly hash: Buffer | null}[];
+  readonly bad: readonly BadRecord[];
+  readonly fields: readonly PageFields[];
+}
+
+/** @param known - for each record that was cut its number, where it was read before */
+async function readCutPage(
+  reading: Reading,
+  page: CutPage,
+  known: readonly (string | null)[],
+): Promise<Part> {
+  const {stream, timeZone, pageReader} = reading;
+  const {hashes} = page;
+  const heldNumbers = known.filter((number) => number !== null);
+  if (hashes !== null && heldNumbers.length === known.length)
+    return {
+      page: page.page,
+      known: known.length,
+      numbers: heldNumbers,
+      records: [],
+      bad: [],
+      fields: [],
+    };
+  const {contentType} = page;
+  const text = await unpack(page);
+  const {isCutTrue, records, bad, fields} = await pageReader.read({
+    page: page.page,
+    body: text,
+    contentType,
+    stream: stream.name,
+    timeZone,
+    known: hashes === null ? null : known.map((number) => number !== null),
+  });
+  if (text !== page.body) freeBytes(text);
+  const numbers = records.map(({rowSet}) => rowSet.number);
+  return {
+    page: page.page,
+    known: isCutTrue ? heldNumbers.length : 0,
+    numbers: isCutTrue ? [...heldNumbers, ...numbers] : numbers,
+    records: records.map(({at, rowSet}) => ({
+      rowSet,
+      hash: isCutTrue && hashes !== null ? hashAt(hashes, at) : null,
+    })),
+    bad,
+    fields,
+  };
+}
 
 /**
  * A batch's effect: rows of the stream's own table, and children that vanished from their parents.
  */
-export interface WriteCounts {
+interface WriteCounts {
   readonly inserted: number;
   readonly updated: number;
   readonly revived: number;
@@ -38,17 +166,17 @@ export interface WriteCounts {
  * The same counts, with bad records that the sweep had not met: in the list, or asked for by
  * number.
  */
-export interface BatchCounts extends WriteCounts {
+interface BatchCounts extends WriteCounts {
   readonly quarantined: number;
 }
 
 /** The counts of rows, and the records that were shown as they were before a change of ours. */
-export interface WrittenRowSets extends WriteCounts, Pick<LoadCounts, 'fresher'> {
+interface WrittenRowSets extends WriteCounts, Pick<LoadCounts, 'fresher'> {
   readonly older: readonly string[];
 }
 
 /** The content of a batch to be written. */
-export interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
+interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
   /** Fields that the sweep meets for the first time. */
   readonly fields: readonly SeenField[];
 }
@@ -250,4 +378,94 @@ function gather(child: Child, rowSets: readonly EncodedRowSet[]): ChildList {
 /** The number of a record of a stream, as its row and the rows of its children hold it. */
 function rowNumberOf({key: [number = '']}: EncodedRow): string {
   return number;
+}
+
+/**
+ * Notes in the sweep's row the records that it was shown as they were before a change of ours, in
+ * the transaction that left their rows alone.
+ */
+export async function noteOlder(
+  db: Queryable,
+  sweepId: string,
+  numbers: readonly string[],
+): Promise<void> {
+  if (numbers.length === 0) return;
+  await db.query(
+    `UPDATE sync.sweeps
+        SET evidence = evidence || jsonb_build_object('older', jsonb_build_object(
+              'pauses', coalesce((evidence #>> '{older,pauses}')::integer, 0),
+              'numbers', (SELECT jsonb_agg(number) FROM (
+                 SELECT jsonb_array_elements_text(evidence #> '{older,numbers}') UNION SELECT unnest($2::text[])) AS noted (number))))
+      WHERE sweep_id = $1`,
+    [sweepId, numbers],
+  );
+}
+
+/** The records that are noted, null where there are none. */
+export async function readOlder(
+  db: Queryable,
+  sweepId: string,
+): Promise<NonNullable<Evidence['older']> | null> {
+  const {rows} = await db.query<{older: NonNullable<Evidence['older']> | null}>(
+    `SELECT evidence->'older' AS older FROM sync.sweeps WHERE sweep_id = $1`,
+    [sweepId],
+  );
+  return rows[0]?.older ?? null;
+}
+
+/**
+ * Notes which records are left once the noted ones were read again; one more pause comes where
+ * there are any.
+ */
+export async function leaveOlder(
+  db: Queryable,
+  sweepId: string,
+  older: NonNullable<Evidence['older']>,
+): Promise<void> {
+  await db.query(
+    `UPDATE sync.sweeps
+        SET evidence = CASE WHEN $2::jsonb IS NULL THEN evidence - 'older' ELSE evidence || jsonb_build_object('older', $2::jsonb) END
+      WHERE sweep_id = $1`,
+    [sweepId, older.numbers.length === 0 ? null : JSON.stringify(older)],
+  );
+}
+
+/** Rows that were probed, of which the older ones count as fresher here. */
+interface SortedOut {
+  readonly probed: ProbedRows;
+  readonly older: readonly EncodedRow[];
+}
+
+/**
+ * Finds the rows that show what a change of ours has replaced a short while ago, or that one has
+ * deleted.
+ */
+function sortOutOlder(probed: ProbedRows): SortedOut {
+  if (probed.insertsOnly === true) return {probed, older: []};
+  const older: EncodedRow[] = [];
+  const found = probed.found.map((held) => {
+    const row = probed.rows[held.at];
+    if (row === undefined || held.isFresher || !isOlder(probed.table, row, held)) return held;
+    older.push(row);
+    return {...held, isFresher: true};
+  });
+  return older.length === 0 ? {probed, older} : {probed: {...probed, found}, older};
+}
+
+function isOlder(
+  table: MirrorTable,
+  row: EncodedRow,
+  {isDeletedLately, recent, values}: Held,
+): boolean {
+  if (isDeletedLately) return true;
+  if (recent === null || recent.length === 0) return false;
+  const {recall} = row;
+  const whole =
+    recall === undefined || values === null
+      ? row
+      : recall({values: values.slice(0, -1), attributes: values.at(-1) ?? '{}'});
+  const shown = decodeCopyRow(whole.line.toString());
+  const columns = table.columns.map(({name}, at) => [name, shown[at] ?? null] as const);
+  const kinds = new Map(table.writable.map(({name, kind}) => [name, kind]));
+  return showsReplaced(recent, Object.fromEntries(columns), (name) => kinds.get(name) ?? 'text');
 }

@@ -1,10 +1,11 @@
-// What schedules cost in requests, by what the account's own sweeps took.
+// The freshness that is promised of a stream: whether it is kept, and what schedules cost in
+// requests, by what the account's own sweeps took. A promise is a schedule that reads the whole
+// list: its interval is how old what is known may become, give or take the time that a pass needs.
 
-import {formatDuration, formatElapsed, formatNumber} from '../core/format.ts';
+import {formatAgo, formatDuration, formatElapsed, formatNumber} from '../core/format.ts';
 import {wholeList} from '../streams/windows.ts';
-import type {UsualCost} from './past-sweeps.ts';
-import type {Schedule} from './schedules.ts';
-import {estimatePass} from './whole-list-cost.ts';
+import type {PromisedFreshness, Schedule} from './schedules.ts';
+import type {UsualCost} from './story.ts';
 
 const dayMs = 86_400_000;
 const daySeconds = 86_400;
@@ -12,7 +13,7 @@ const daySeconds = 86_400;
 type Scheduled = Pick<Schedule, 'stream' | 'mode' | 'windowName' | 'everyMs'>;
 
 /** Requests of one sweep of a schedule; null where none like it has come to an end yet. */
-export function requestsEach(
+function requestsEach(
   {stream, mode, windowName}: Scheduled,
   costs: readonly UsualCost[],
 ): number | null {
@@ -30,10 +31,7 @@ export function requestsADay(schedule: Scheduled, costs: readonly UsualCost[]): 
 }
 
 /** Requests of all schedules together in a day, those left out whose cost is not known. */
-export function requestsOfAll(
-  schedules: readonly Scheduled[],
-  costs: readonly UsualCost[],
-): number {
+function requestsOfAll(schedules: readonly Scheduled[], costs: readonly UsualCost[]): number {
   return schedules.reduce((total, schedule) => total + (requestsADay(schedule, costs) ?? 0), 0);
 }
 
@@ -47,7 +45,7 @@ function paceOf(costs: readonly UsualCost[]): number | null {
 }
 
 /** What a freshness costs. */
-export interface FreshnessCost {
+interface FreshnessCost {
   /** Null where the stream was never swept. */
   readonly requestsEach: number | null;
   readonly requestsADay: number | null;
@@ -105,4 +103,85 @@ function tellShare(share: number | null): string {
   if (share === null) return '';
   const percent = share * 100;
   return ` (${percent < 0.1 ? 'less than 0.1' : formatNumber(percent)} %)`;
+}
+
+/** One pass over the whole list of a stream, by what the account's own sweeps took. */
+interface PassCost {
+  readonly requests: number;
+  readonly seconds: number;
+}
+
+/**
+ * Estimates one pass over a whole list: by the passes there were, else by the first pass of full
+ * sweeps, each page of which was one request.
+ * @param costs - of the account
+ * @returns null where the stream was never swept
+ */
+export function estimatePass(costs: readonly UsualCost[], stream: string): PassCost | null {
+  const own = costs.filter((cost) => cost.stream === stream);
+  const pass = own.find(({windowName}) => windowName === wholeList);
+  if (pass !== undefined) return pass;
+  const full = own.find(({mode}) => mode === 'full');
+  if (full === undefined) return null;
+  const share = full.requests > 0 ? Math.min(1, full.pages / full.requests) : 1;
+  return {requests: full.pages, seconds: full.seconds * share};
+}
+
+/**
+ * A pass may begin late and takes its time: a promise counts as broken once its interval and a half
+ * are over.
+ */
+const leastGraceMs = 300_000;
+
+type Kept = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' | 'askedAt'>;
+
+/** The closest of several promises of one stream; undefined where there is none. */
+export function closestPromise(
+  promises: readonly PromisedFreshness[],
+): PromisedFreshness | undefined {
+  return promises.toSorted((one, other) => one.everyMs - other.everyMs)[0];
+}
+
+/**
+ * From when on the promise counts: the last look at the whole list, or the moment at which one was
+ * first asked for. ISO 8601; null before.
+ */
+export function countsSince({
+  lookedAt,
+  askedAt,
+}: Pick<Kept, 'lookedAt' | 'askedAt'>): string | null {
+  if (askedAt === null) return null;
+  const from = Math.max(Date.parse(askedAt), lookedAt === null ? 0 : Date.parse(lookedAt));
+  return new Date(from).toISOString();
+}
+
+/**
+ * Since when the promise is not kept: ISO 8601; null where it is, or where its first pass is still
+ * to come.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function brokenSince({everyMs, ...kept}: Kept, now: string): string | null {
+  const since = countsSince(kept);
+  if (since === null) return null;
+  const from = Date.parse(since);
+  const until = from + everyMs + Math.max(leastGraceMs, everyMs / 2);
+  return Date.parse(now) > until ? new Date(from + everyMs).toISOString() : null;
+}
+
+/** `customers: looked at as a whole 12 min ago, 1 h is promised: kept` */
+export function tellFreshness(promise: Kept, now: string): string {
+  return `${promise.stream}: ${tellPromise(promise, now)}`;
+}
+
+/** The same without the name of the stream. */
+export function tellPromise(promise: Kept, now: string): string {
+  const {everyMs, lookedAt, askedAt} = promise;
+  const looked = lookedAt === null ? 'never yet' : formatAgo(lookedAt, now);
+  const verdict =
+    brokenSince(promise, now) !== null
+      ? 'not kept'
+      : askedAt === null
+        ? 'the first look is due'
+        : 'kept';
+  return `looked at as a whole ${looked}, ${formatDuration(everyMs)} is promised: ${verdict}`;
 }

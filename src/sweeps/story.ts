@@ -1,0 +1,241 @@
+// What people read of sweeps: one with all its facts, past ones, what they usually take, and the
+// state of each stream.
+
+import pg from 'pg';
+import {type Cause, causeNumbers} from '../core/alert-causes.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {nameTable} from '../rows/table-sql.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
+import {type Sweep, type SweepState, sweepColumns} from './sweep.ts';
+import {readSweep} from './sweeps.ts';
+import {listTombstones, type Tombstone} from './tombstones.ts';
+
+/** All facts about a sweep. */
+export interface SweepStory {
+  readonly sweep: Sweep;
+  /** Rows that it marked deleted, or would. */
+  readonly tombstones: readonly Tombstone[];
+  /** What sweeps like it usually take; null where it is the first. */
+  readonly usual: UsualSweep | null;
+  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  readonly docs: string | null;
+}
+
+/** @returns null when there is none of that number */
+export async function readSweepStory(db: Queryable, sweepId: string): Promise<SweepStory | null> {
+  const sweep = /^[1-9]\d{0,17}$/.test(sweepId) ? await readSweep(db, sweepId) : null;
+  if (sweep === null) return null;
+  return {
+    sweep,
+    tombstones: await listTombstones(db, sweepId),
+    usual: await readUsual(db, sweep),
+    docs: pageOfSweep(sweep.state),
+  };
+}
+
+/** How long a sweep took, or has taken so far, in milliseconds; null before it began. */
+export function tookMs({startedAt, endedAt}: Sweep, now: string): number | null {
+  return startedAt === null
+    ? null
+    : Math.max(0, Date.parse(endedAt ?? now) - Date.parse(startedAt));
+}
+
+/** The sweeps to list; null leaves a condition open. */
+interface SweepFilter {
+  readonly accountIds: readonly string[] | null;
+  readonly stream: string | null;
+  readonly mode?: Sweep['mode'] | null;
+  readonly state?: Sweep['state'] | null;
+  /** Only older ones: the number of the last on the page before. */
+  readonly before?: string | null;
+  readonly limit: number;
+}
+
+/** The latest sweeps, the newest first. */
+export async function listSweeps(db: Queryable, filter: SweepFilter): Promise<Sweep[]> {
+  const {accountIds, stream, mode = null, state = null, before = null, limit} = filter;
+  const {rows} = await db.query<Sweep>(
+    `SELECT ${sweepColumns} FROM sync.sweeps
+      WHERE ($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR stream = $2)
+        AND ($3::text IS NULL OR mode = $3) AND ($4::text IS NULL OR state = $4)
+        AND ($5::bigint IS NULL OR sweep_id < $5)
+      ORDER BY sweep_id DESC LIMIT $6`,
+    [accountIds, stream, mode, state, before, limit],
+  );
+  return rows;
+}
+
+/** What sweeps like this one usually take, by the last ten before it; null where there was none. */
+interface UsualSweep {
+  readonly seconds: number;
+  /** Of the first pass alone; null where none of them noted its end. */
+  readonly readSeconds: number | null;
+  readonly requests: number;
+  readonly records: number;
+  readonly changed: number;
+}
+
+/**
+ * Reads the medians of the ten sweeps before one, of the same stream, mode and window, that came to
+ * an end without failing.
+ */
+async function readUsual(
+  db: Queryable,
+  {
+    sweepId,
+    accountId,
+    stream,
+    mode,
+    windowName,
+  }: Pick<Sweep, 'sweepId' | 'accountId' | 'stream' | 'mode' | 'windowName'>,
+): Promise<UsualSweep | null> {
+  const median = (value: string) => `percentile_disc(0.5) WITHIN GROUP (ORDER BY ${value})`;
+  const {rows} = await db.query<UsualSweep & {count: number}>(
+    `SELECT count(*)::integer AS count, ${median('extract(epoch FROM ended_at - started_at)')} AS seconds,
+            ${median("extract(epoch FROM (evidence->>'readAt')::timestamptz - started_at)")} AS "readSeconds",
+            ${median('requests')} AS requests, ${median('records')} AS records,
+            ${median('inserted + updated + revived + tombstoned')} AS changed
+       FROM (SELECT started_at, ended_at, evidence, requests, records, inserted, updated, revived, tombstoned FROM sync.sweeps
+              WHERE account_id = $1 AND stream = $2 AND mode = $3 AND window_name IS NOT DISTINCT FROM $4 AND sweep_id < $5
+                AND state IN ('certified', 'refreshed', 'uncertified')
+              ORDER BY sweep_id DESC LIMIT 10) AS before`,
+    [accountId, stream, mode, windowName, sweepId],
+  );
+  const [usual] = rows;
+  return usual === undefined || usual.count === 0 ? null : usual;
+}
+
+/** What sweeps of one kind usually cost, by the last ten that came to an end: medians. */
+export interface UsualCost {
+  readonly accountId: string;
+  readonly stream: string;
+  readonly mode: 'full' | 'window';
+  readonly windowName: string | null;
+  /** All requests of the sweep. */
+  readonly requests: number;
+  /** Pages of its first pass. */
+  readonly pages: number;
+  readonly seconds: number;
+}
+
+/**
+ * Reads what the sweeps of some accounts usually cost, of each stream, mode and window that came to
+ * an end.
+ */
+export async function listUsualCosts(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<UsualCost[]> {
+  const median = (value: string) =>
+    `(percentile_disc(0.5) WITHIN GROUP (ORDER BY ${value}))::float8`;
+  const {rows} = await db.query<UsualCost>(
+    `SELECT account_id AS "accountId", stream, mode, window_name AS "windowName", ${median('requests')} AS requests,
+            ${median('pages')} AS pages, ${median('extract(epoch FROM ended_at - started_at)')} AS seconds
+       FROM (SELECT *, row_number() OVER (PARTITION BY account_id, stream, mode, window_name ORDER BY sweep_id DESC) AS nth
+               FROM sync.sweeps
+              WHERE account_id = ANY ($1) AND mode <> 'record' AND state IN ('certified', 'refreshed', 'uncertified')) AS past
+      WHERE nth <= 10
+      GROUP BY account_id, stream, mode, window_name`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/** The state of one stream, from what is noted of it. */
+export interface StreamNotes {
+  readonly stream: string;
+  /** The last sweep of each mode and window, whatever became of it. */
+  readonly sweeps: readonly Sweep[];
+  /** Records in quarantine, still open. */
+  readonly quarantined: number;
+}
+
+/** The state of one stream, for a person at a glance. */
+interface StreamStatus extends StreamNotes {
+  /** Rows that live, of records that the service has. */
+  readonly rows: number;
+}
+
+/** Reads how some streams of an account stand, in the order given. */
+export async function readStatus(
+  db: Queryable,
+  accountId: string,
+  streams: readonly {readonly name: string; readonly table: MirrorTable}[],
+): Promise<StreamStatus[]> {
+  const names = streams.map(({name}) => name);
+  const status: StreamStatus[] = [];
+  for (const notes of await readStreamNotes(db, accountId, names)) {
+    const table = streams.find(({name}) => name === notes.stream)?.table;
+    if (table !== undefined) status.push({...notes, rows: await countRows(db, table, accountId)});
+  }
+  return status;
+}
+
+/** Reads the same without a look at the rows of the streams, however many there are. */
+export async function readStreamNotes(
+  db: Queryable,
+  accountId: string,
+  streams: readonly string[],
+): Promise<StreamNotes[]> {
+  const sweeps = await listLatestSweeps(db, accountId);
+  const quarantined = await countQuarantined(db, accountId);
+  return streams.map((stream) => ({
+    stream,
+    sweeps: sweeps.filter((sweep) => sweep.stream === stream),
+    quarantined: quarantined.get(stream) ?? 0,
+  }));
+}
+
+/** Counts the live rows of a table, without those that exist here alone: they have no number. */
+export async function countRows(
+  db: Queryable,
+  table: MirrorTable,
+  accountId: string,
+): Promise<number> {
+  const isRecord = table.key
+    .map((name) => ` AND ${pg.escapeIdentifier(name)} IS NOT NULL`)
+    .join('');
+  const {rows} = await db.query<{count: string}>(
+    `SELECT count(*) FROM ${nameTable(table)} WHERE account_id = $1 AND _deleted_at IS NULL${isRecord}`,
+    [accountId],
+  );
+  return Number(rows[0]?.count);
+}
+
+/** The last sweep of each stream, mode and window; sweeps of single records count as one. */
+export async function listLatestSweeps(db: Queryable, accountId: string): Promise<Sweep[]> {
+  const {rows} = await db.query<Sweep>(
+    `SELECT DISTINCT ON (stream, mode, window_name) ${sweepColumns}
+       FROM sync.sweeps WHERE account_id = $1
+      ORDER BY stream, mode, window_name, sweep_id DESC`,
+    [accountId],
+  );
+  return rows;
+}
+
+/** @returns stream to the number of its records in quarantine, still open */
+export async function countQuarantined(
+  db: Queryable,
+  accountId: string,
+): Promise<Map<string, number>> {
+  const {rows} = await db.query<{stream: string; count: string}>(
+    `SELECT stream, count(*) FROM sync.quarantine WHERE account_id = $1 AND resolved_at IS NULL GROUP BY stream`,
+    [accountId],
+  );
+  return new Map(rows.map((row) => [row.stream, Number(row.count)]));
+}
+
+/** The page of a record in quarantine. */
+export const quarantinePage = causeNumbers.quarantine;
+
+const sweepCauses: Readonly<Partial<Record<SweepState, Cause>>> = {
+  uncertified: 'unproven',
+  stopped: 'approval',
+  failed: 'failed',
+};
+
+/** `A06` of a sweep that is uncertified; null where nothing has to be mended. */
+export function pageOfSweep(state: SweepState): string | null {
+  const {[state]: cause} = sweepCauses;
+  return cause === undefined ? null : causeNumbers[cause];
+}

@@ -1,0 +1,460 @@
+// The tables of sweeps: the sweeps with their evidence; the numbers that they saw, found gone or
+// found absent; records in quarantine; schedules.
+
+import {sql} from 'drizzle-orm';
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  jsonb,
+  primaryKey,
+  text,
+  unique,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
+import {accounts, sync} from '../accounts/accounts-table.ts';
+import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
+import {commentTable} from '../postgres/commented-table.ts';
+
+/**
+ * How a first pass came to its end; only an empty page, or an answer that is the whole list, ends
+ * it as it should.
+ */
+export type ListEnd = 'empty-page' | 'whole-answer' | 'repeated-page' | 'nothing-new';
+
+/** The result of asking for records by their number. */
+export interface Asked {
+  readonly asked: number;
+  readonly found: number;
+  readonly gone: number;
+}
+
+/** The known records that a sweep compares with their rows. */
+export interface Sample {
+  readonly records: number;
+  /** Rows with other values, though nothing had marked them as changed. */
+  readonly altered: number;
+  /** Whether every known record was in it. */
+  readonly isWhole: boolean;
+}
+
+/** The sightings and answers of a sweep, on which its end state rests. */
+export interface Evidence {
+  /**
+   * When a full sweep had read the list, by the database's clock: its verification began. The row
+   * itself notes it.
+   */
+  readonly readAt?: string;
+  /** Known records that were parsed all the same, to compare the values of their rows. */
+  readonly sample?: Sample;
+  readonly firstPass?: {
+    readonly lastPage: number;
+    readonly endedBy: ListEnd;
+    readonly numbers: number;
+  };
+  readonly secondPass?: {
+    readonly pages: number;
+    readonly numbers: number;
+    /** Numbers that the first pass had not seen. */
+    readonly missed: number;
+    /** Whether every page held the same numbers as in the first pass. */
+    readonly isQuiet: boolean;
+  };
+  /** Numbers that only the second pass saw. */
+  readonly missed?: Asked;
+  /** Numbers that only the first pass saw. */
+  readonly lost?: Asked;
+  /** Live rows that no pass saw. */
+  readonly unseen?: Asked;
+  /** Numbers of records in quarantine that this sweep had not met. */
+  readonly quarantined?: Asked;
+  /** Numbers that rows of other streams name, and no list has shown. */
+  readonly named?: Asked;
+  /**
+   * Numbers inside the known range that were never seen; `left` are still to be asked, of `sampled`
+   * a sample was.
+   */
+  readonly gaps?: Asked & {readonly left: number; readonly sampled?: number};
+  /** Numbers just outside the known range. */
+  readonly edges?: Asked;
+  /** The service's answer when it was asked for one record and has none of that number. */
+  readonly absent?: {readonly status: number; readonly words: string};
+  /**
+   * Records that were shown as they were before a change of ours, and are to be read again before
+   * the sweep ends; `pauses` that it has made for them.
+   */
+  readonly older?: {readonly numbers: readonly string[]; readonly pauses: number};
+  readonly liveRows?: number;
+  /** How many tombstones one sweep may write. */
+  readonly tombstoneLimit?: number;
+}
+
+const sweepModes = ['full', 'window', 'record'] as const;
+const requesters = ['schedule', 'command'] as const;
+/**
+ * The place where a sweep goes on: the first pass, the second and its questions, or approved
+ * tombstones.
+ */
+const stages = ['read', 'verify', 'approved'] as const;
+const states = [
+  'due',
+  'running',
+  'certified',
+  'refreshed',
+  'uncertified',
+  'stopped',
+  'failed',
+] as const;
+
+/** As SQL, whether a sweep succeeded and changed nothing. */
+const isQuiet =
+  "state IN ('certified', 'refreshed') AND inserted + updated + revived + tombstoned + vanished + quarantined = 0";
+
+const count = () => bigint({mode: 'number'}).notNull().default(0);
+
+export const sweeps = sync.table(
+  'sweeps',
+  {
+    sweep_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    stream: text().notNull(),
+    mode: text({enum: sweepModes}).notNull(),
+    window_name: text(),
+    record_number: bigNumber(),
+    state: text({enum: states}).notNull().default('due'),
+    requested_by: text({enum: requesters}).notNull(),
+    due_at: instant().notNull().defaultNow(),
+    started_at: instant(),
+    ended_at: instant(),
+    stage: text({enum: stages}).notNull().default('read'),
+    next_page: integer().notNull().default(1),
+    fence: integer().notNull().default(0),
+    lease_until: instant(),
+    claimed_by: text(),
+    failures: integer().notNull().default(0),
+    requests: count(),
+    pages: count(),
+    bytes: count(),
+    records: count(),
+    known: count(),
+    asked: count(),
+    inserted: count(),
+    updated: count(),
+    unchanged: count(),
+    revived: count(),
+    tombstoned: count(),
+    vanished: count(),
+    quarantined: count(),
+    reasons: text().array().notNull().default(sql`'{}'::text[]`),
+    error: text(),
+    evidence: jsonb().$type<Evidence>().notNull().default(sql`'{}'::jsonb`),
+    approved_at: instant(),
+    approved_by: text(),
+  },
+  (table) => [
+    check('sweeps_mode_check', sql`${table.mode} IN (${listed(sweepModes)})`),
+    check('sweeps_state_check', sql`${table.state} IN (${listed(states)})`),
+    check('sweeps_requested_by_check', sql`${table.requested_by} IN (${listed(requesters)})`),
+    check(
+      'sweeps_window_name_check',
+      sql`(${table.window_name} IS NOT NULL) = (${table.mode} = 'window')`,
+    ),
+    check(
+      'sweeps_record_number_check',
+      sql`(${table.record_number} IS NOT NULL) = (${table.mode} = 'record')`,
+    ),
+    check(
+      'sweeps_ended_at_check',
+      sql`(${table.ended_at} IS NULL) = (${table.state} IN ('due', 'running'))`,
+    ),
+    check(
+      'sweeps_lease_until_check',
+      sql`(${table.lease_until} IS NOT NULL) = (${table.state} = 'running')`,
+    ),
+    check(
+      'sweeps_started_at_check',
+      sql`${table.state} IN ('due', 'failed') OR ${table.started_at} IS NOT NULL`,
+    ),
+    check('sweeps_error_check', sql`${table.state} <> 'failed' OR ${table.error} IS NOT NULL`),
+    check(
+      'sweeps_reasons_check',
+      sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'refreshed' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' WHEN 'stopped' THEN ${table.reasons} <> '{}' ELSE true END`,
+    ),
+    check('sweeps_stage_check', sql`${table.stage} IN (${listed(stages)})`),
+    // A window is never certified, for it proves nothing of the rest; nothing but a window is
+    // refreshed.
+    check(
+      'sweeps_refreshed_check',
+      sql`${table.state} NOT IN ('certified', 'refreshed') OR (${table.state} = 'refreshed') = (${table.mode} = 'window')`,
+    ),
+    check('sweeps_stopped_check', sql`${table.state} <> 'stopped' OR ${table.mode} = 'full'`),
+    check(
+      'sweeps_approved_check',
+      sql`(${table.approved_at} IS NOT NULL) = (${table.stage} = 'approved') AND (${table.approved_at} IS NULL) = (${table.approved_by} IS NULL)`,
+    ),
+    check('sweeps_next_page_check', sql`${table.next_page} >= 1`),
+    check(
+      'sweeps_counts_check',
+      sql`least(${table.fence}, ${table.failures}, ${table.requests}, ${table.pages}, ${table.bytes}, ${table.records}, ${table.known}, ${table.asked}, ${table.inserted}, ${table.updated}, ${table.unchanged}, ${table.revived}, ${table.tombstoned}, ${table.vanished}, ${table.quarantined}) >= 0`,
+    ),
+    // The lock against two sweeps of the same thing: it holds whatever the queue does.
+    uniqueIndex('sweeps_unfinished_key')
+      .on(
+        table.account_id,
+        table.stream,
+        table.mode,
+        sql`coalesce(window_name, '')`,
+        sql`coalesce(record_number, 0)`,
+      )
+      .where(sql`state IN ('due', 'running')`),
+    index('sweeps_ended_at_idx').on(table.ended_at),
+    // Found without a look at the sweeps that stay: these are more with every year.
+    index('sweeps_quiet_idx').on(table.ended_at).where(sql.raw(isQuiet)),
+    index('sweeps_latest_idx').on(table.account_id, table.stream, table.mode, table.sweep_id),
+  ],
+);
+
+export const sweepsTable = commentTable(
+  sweeps,
+  'Passes over a stream: planned, under way and past, with their evidence.',
+  {
+    sweep_id: 'Number of the sweep.',
+    account_id: 'The account swept.',
+    stream: 'The kind of object swept: customers, jobs, employees, tasks.',
+    mode: 'full: every record; window: what a filter lets through; record: one record by its number.',
+    window_name: 'Name of the filter of a window sweep.',
+    record_number: 'Number of the record that a record sweep asks for.',
+    state:
+      'due, running, certified (proven complete), refreshed (a window: all that its filter lets through was read, nothing is proven of the rest), uncertified (ended, for the reasons given), stopped (a person must approve its tombstones) or failed.',
+    requested_by: 'Who asked for it: schedule or command.',
+    due_at: 'From when on it may run.',
+    started_at: 'When it was taken up for the first time.',
+    ended_at: 'When it came to its end.',
+    stage:
+      'Checkpoint: read (the first pass), verify (the second, and questions by number) or approved (its tombstones are written).',
+    next_page: 'Checkpoint: the page it goes on with; all before it are in the warehouse.',
+    fence: 'How often it was taken up; who holds an older number may not write any more.',
+    lease_until:
+      'Until when its present worker owns it, unless renewed; by the clock of this database.',
+    claimed_by: 'The process that took it up last: its machine and number.',
+    failures: 'Tries that failed since its last saved batch.',
+    requests: 'Requests sent to the service.',
+    pages: 'Pages read.',
+    bytes: 'Bytes of the bodies read, decompressed.',
+    records: 'Different records read.',
+    known: 'Records that came byte for byte as before, and so were not parsed.',
+    asked: 'Records asked for by their number.',
+    inserted: 'Records whose row was new.',
+    updated: 'Records whose row had changed.',
+    unchanged: 'Records whose row needed no write.',
+    revived: 'Records whose row had been marked deleted and came back.',
+    tombstoned: 'Rows marked deleted because the service said of their number that it is gone.',
+    vanished: 'Children marked deleted because their parent no longer lists them.',
+    quarantined: 'Records that could not be read or taken.',
+    reasons: 'Why the sweep is not certified.',
+    error: 'What went wrong last, and the next step.',
+    evidence: 'What the sweep saw and asked: what its end state rests on.',
+    approved_at: 'When a person let its tombstones through.',
+    approved_by: 'Database user who let them through.',
+  },
+);
+
+const sweepId = () =>
+  bigNumber()
+    .notNull()
+    .references(() => sweeps.sweep_id, {onDelete: 'cascade'});
+
+const sightings = sync.table(
+  'sightings',
+  {sweep_id: sweepId(), next_page: integer().notNull(), numbers: bytea().notNull()},
+  (table) => [primaryKey({name: 'sightings_pkey', columns: [table.sweep_id, table.next_page]})],
+);
+
+export const sightingsTable = commentTable(
+  sightings,
+  'Which records the first pass of a sweep under way has seen, by checkpoint; deleted when the sweep ends.',
+  {
+    sweep_id: 'The sweep.',
+    next_page: 'The checkpoint with which they were noted.',
+    numbers: 'Numbers of the records: differences of the sorted numbers, as LEB128.',
+  },
+);
+
+export const tombstones = sync.table(
+  'tombstones',
+  {
+    sweep_id: sweepId(),
+    number: bigNumber().notNull(),
+    account_id: bigNumber().notNull(),
+    stream: text().notNull(),
+    status: integer(),
+    words: text(),
+    asked_at: instant(),
+    written_at: instant(),
+    undone_at: instant(),
+  },
+  (table) => [
+    primaryKey({name: 'tombstones_pkey', columns: [table.sweep_id, table.number]}),
+    index('tombstones_number_idx').on(table.number, table.account_id, table.stream),
+    check(
+      'tombstones_evidence_check',
+      sql`(${table.status} IS NULL) = (${table.asked_at} IS NULL)`,
+    ),
+    check(
+      'tombstones_written_at_check',
+      sql`${table.written_at} IS NULL OR ${table.asked_at} IS NOT NULL`,
+    ),
+    check(
+      'tombstones_undone_at_check',
+      sql`${table.undone_at} IS NULL OR ${table.written_at} IS NOT NULL`,
+    ),
+  ],
+);
+
+export const tombstonesTable = commentTable(
+  tombstones,
+  'Rows whose record is gone, or would be marked so: each with what the service answered when it was asked.',
+  {
+    sweep_id: 'The sweep that found it out.',
+    number: 'Number of the record.',
+    account_id: 'The account asked.',
+    stream: 'The kind of object.',
+    status:
+      'Status of the answer; null where it was not asked yet, because the breaker had tripped.',
+    words: 'What the service said.',
+    asked_at: 'When it was asked.',
+    written_at: 'When the row was marked deleted; null where it was not.',
+    undone_at: 'When the record came back.',
+  },
+);
+
+const absentNumbers = sync.table(
+  'absent_numbers',
+  {
+    number: bigNumber().notNull(),
+    account_id: bigNumber().notNull(),
+    stream: text().notNull(),
+    sweep_id: bigNumber().notNull(),
+    status: integer().notNull(),
+    words: text().notNull(),
+    asked_at: instant().notNull().defaultNow(),
+  },
+  (table) => [
+    primaryKey({
+      name: 'absent_numbers_pkey',
+      columns: [table.number, table.account_id, table.stream],
+    }),
+    index('absent_numbers_account_id_stream_idx').on(table.account_id, table.stream),
+  ],
+);
+
+export const absentNumbersTable = commentTable(
+  absentNumbers,
+  'Numbers inside the known range that no list ever showed, asked for once: the service has no such record.',
+  {
+    number: 'The number.',
+    account_id: 'The account asked.',
+    stream: 'The kind of object.',
+    sweep_id: 'The sweep that asked.',
+    status: 'Status of the answer.',
+    words: 'What the service said.',
+    asked_at: 'When it was asked.',
+  },
+);
+
+export const quarantine = sync.table(
+  'quarantine',
+  {
+    quarantine_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    stream: text().notNull(),
+    number: bigNumber(),
+    sweep_id: bigNumber().references(() => sweeps.sweep_id, {onDelete: 'set null'}),
+    page: integer(),
+    reason: text().notNull(),
+    xml: text().notNull(),
+    xml_hash: bytea().notNull(),
+    first_seen_at: instant().notNull().defaultNow(),
+    last_seen_at: instant().notNull().defaultNow(),
+    resolved_at: instant(),
+  },
+  (table) => [
+    // A record whose number is known is one entry, whatever is wrong with it and wherever it was
+    // read.
+    uniqueIndex('quarantine_number_key')
+      .on(table.account_id, table.stream, table.number)
+      .where(sql`number IS NOT NULL`),
+    uniqueIndex('quarantine_xml_hash_key')
+      .on(table.account_id, table.stream, table.xml_hash)
+      .where(sql`number IS NULL`),
+    index('quarantine_unresolved_idx')
+      .on(table.account_id, table.stream, table.number)
+      .where(sql`resolved_at IS NULL`),
+    // The end of a sweep's row is told to the entries that name it.
+    index('quarantine_sweep_id_idx').on(table.sweep_id).where(sql`sweep_id IS NOT NULL`),
+  ],
+);
+
+export const quarantineTable = commentTable(
+  quarantine,
+  'Records that could not be read or taken, as the service sent them.',
+  {
+    quarantine_id: 'Number of the entry.',
+    account_id: 'The account that sent the record.',
+    stream: 'The kind of object it should have been.',
+    number: 'Number of the record, where it could be read: then the record is one entry.',
+    sweep_id: 'The sweep that met it last.',
+    page: 'The page it last stood on.',
+    reason: 'What is wrong with it.',
+    xml: 'The record as sent, without secrets.',
+    xml_hash: 'Hash of the record as sent: without a number, the same bytes are one entry.',
+    first_seen_at: 'When it was first met.',
+    last_seen_at: 'When it was last met.',
+    resolved_at: 'When the record was read well, or proved gone; null while it is open.',
+  },
+);
+
+const scheduleModes = ['full', 'window'] as const;
+
+export const schedules = sync.table(
+  'schedules',
+  {
+    schedule_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    name: text().notNull(),
+    stream: text().notNull(),
+    mode: text({enum: scheduleModes}).notNull(),
+    window_name: text(),
+    every_ms: bigint({mode: 'number'}).notNull(),
+    next_due_at: instant().notNull(),
+    last_requested_at: instant(),
+  },
+  (table) => [
+    unique('schedules_name_key').on(table.account_id, table.name),
+    check('schedules_mode_check', sql`${table.mode} IN (${listed(scheduleModes)})`),
+    check(
+      'schedules_window_name_check',
+      sql`(${table.window_name} IS NOT NULL) = (${table.mode} = 'window')`,
+    ),
+    check('schedules_every_ms_check', sql`${table.every_ms} > 0`),
+  ],
+);
+
+export const schedulesTable = commentTable(schedules, 'Sweeps that come round by themselves.', {
+  schedule_id: 'Number of the schedule.',
+  account_id: 'The account swept.',
+  name: 'Name of the schedule, unique in its account.',
+  stream: 'The kind of object swept.',
+  mode: 'full or window, as in sync.sweeps.',
+  window_name: 'Name of the filter of a window sweep.',
+  every_ms: 'How often, in milliseconds; a whole number of days keeps the time of day, in UTC.',
+  next_due_at: 'When the next sweep is due.',
+  last_requested_at: 'When a sweep was last asked for.',
+});
