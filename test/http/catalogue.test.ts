@@ -3,7 +3,7 @@ import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {catalogue, questions} from '../../src/http/metric-catalogue.ts';
 
-const operating = readFileSync(join(import.meta.dirname, '../docs/watching.md'), 'utf8');
+const operating = readFileSync(join(import.meta.dirname, '../../docs/watching.md'), 'utf8');
 
 test('names have base units, counters alone end in _total, and what is measured in seconds says so', () => {
   for (const {name, type} of catalogue) {

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-const operating = readFileSync(join(import.meta.dirname, '../docs/operating.md'), 'utf8');
+const operating = readFileSync(join(import.meta.dirname, '../../docs/operating.md'), 'utf8');
 const rules = listRules();
 const panels = listPanels();
 const queries: readonly Query[] = [...rules, ...panels];
@@ -111,7 +111,8 @@ describe('the alert rules', () => {
   );
 
   test('are found by the example for Prometheus, which asks for an address that is served', async () => {
-    const config = parse(readFileSync(join(import.meta.dirname, '../ops/prometheus.yml'), 'utf8'));
+    const file = join(import.meta.dirname, '../../ops/prometheus.yml');
+    const config = parse(readFileSync(file, 'utf8'));
     expect(config.rule_files).toEqual(['alerts.yml']);
     const [scrape] = config.scrape_configs;
     expect(scrape).toMatchObject({
