@@ -75,7 +75,7 @@ describe.skipIf(!isInstalled()).each([
     });
     await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
     await push.wake(queue, [{accountId: '7', name: 'acme'}]);
-    expect(await woken.promise).toEqual({accountId: '7'});
+    expect(await woken.promise).toEqual({accountId: '7', account: 'acme'});
     await Promise.all([worker.close(), queue.close()]);
     await database.drop();
   });
