@@ -1,5 +1,5 @@
 import {setTimeout as wait} from 'node:timers/promises';
-import {dropExpiredLogins} from '../src/accounts/login-keys.ts';
+import {dropExpiredLogins} from '../src/accounts/seals.ts';
 import {listAccountsWithDueChanges} from '../src/changes/claim-changes.ts';
 import {AccessError, FatalError} from '../src/core/errors.ts';
 import {FeedKeeper} from '../src/feed/feed-keeper.ts';

@@ -1,8 +1,12 @@
-// What a customer leaves in the warehouse, counted and removed: migrations/functions/forget does
-// both.
+// Forgetting a customer: its data are counted and removed by functions of the database, in
+// migrations/functions/forget. Then what no transaction can hold is cleared up: report files and
+// dead rows.
 
+import {readFile, rm} from 'node:fs/promises';
 import pg from 'pg';
 import {FatalError, RetryableError} from '../core/errors.ts';
+import {escapeXml} from '../core/escape-xml.ts';
+import {formatNumber} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /** A customer of an account, by number. */
@@ -12,7 +16,7 @@ export interface CustomerKey {
 }
 
 /** What the warehouse holds of a customer. */
-export interface HeldCustomer {
+interface HeldCustomer {
   /** Null where the name is gone already. */
   readonly name: string | null;
   /** Whether the service had it when it was last read. */
@@ -160,7 +164,7 @@ function explain(error: unknown, number: string): unknown {
  * star may hold names.
  * @param pool - without a pooler in between, and without a limit for a statement
  */
-export async function vacuumAll(pool: pg.Pool): Promise<void> {
+async function vacuumAll(pool: pg.Pool): Promise<void> {
   const {rows} = await pool.query<{table: string}>(
     `SELECT format('%I.%I', nspname, relname) AS table
        FROM pg_class AS class JOIN pg_namespace AS place ON place.oid = relnamespace
@@ -170,13 +174,128 @@ export async function vacuumAll(pool: pg.Pool): Promise<void> {
 }
 
 /** Files of weekly reports that were written for an account. */
-export async function listReportFiles(
-  db: Queryable,
-  accountId: string,
-): Promise<readonly string[]> {
+async function listReportFiles(db: Queryable, accountId: string): Promise<readonly string[]> {
   const {rows} = await db.query<{file: string}>(
     'SELECT file FROM sync.weekly_reports WHERE account_id = $1 ORDER BY week',
     [accountId],
   );
   return rows.map(({file}) => file);
+}
+
+/** A customer that is to be forgotten, or was. */
+export interface ForgettingStory extends Pick<HeldCustomer, 'name' | 'isLive'> {
+  readonly number: string;
+  readonly account: string;
+  /** The rows that would go; none where it was forgotten, or cannot be. */
+  readonly removed: readonly Removed[];
+  /** Why it cannot be forgotten now; null where it can. */
+  readonly refusal: string | null;
+  /** The newest first; none where it was never forgotten. */
+  readonly receipts: readonly Receipt[];
+}
+
+/**
+ * Reads what forgetting a customer would do. It is done and taken back, and holds up writers
+ * meanwhile.
+ * @returns null where nothing is here of such a customer
+ */
+export async function readForgetting(
+  pool: pg.Pool,
+  {accountId, name: account}: {readonly accountId: string; readonly name: string},
+  number: string,
+): Promise<ForgettingStory | null> {
+  const customer = {accountId, number};
+  const held = await findCustomer(pool, customer);
+  if (held === null) return null;
+  const {name, isLive} = held;
+  const receipts = await listReceipts(pool, customer);
+  const counted =
+    receipts.length === 0 ? await count(pool, customer) : {removed: [], refusal: null};
+  return {number, account, name, isLive, receipts, ...counted};
+}
+
+async function count(
+  pool: pg.Pool,
+  customer: CustomerKey,
+): Promise<Pick<ForgettingStory, 'removed' | 'refusal'>> {
+  try {
+    return {removed: await countForgotten(pool, customer), refusal: null};
+  } catch (error) {
+    if (error instanceof FatalError || error instanceof RetryableError)
+      return {removed: [], refusal: error.message};
+    throw error;
+  }
+}
+
+/** A sentence or two each on the data that go, those that stay, and those that are not reached. */
+export function describeEnd(
+  label: string,
+  {name, isLive}: Pick<HeldCustomer, 'name' | 'isLive'>,
+): string[] {
+  return [
+    `The personal data of ${label}${name === null ? '' : `, ${name},`} go for good, from every version. Numbers, amounts and times stay.`,
+    isLive
+      ? 'The service still has this customer. What it sends of them is kept out here; to be forgotten there, the record must be deleted there, too.'
+      : 'The service has this customer no longer.',
+    'Backups, exported files and readers of the feed hold what they took.',
+  ];
+}
+
+/** Rows that went, added up: `12 rows in 3 tables`. */
+export function sumRemoved(removed: readonly Removed[]): string {
+  const rows = removed.reduce((sum, each) => sum + each.rows, 0);
+  return `${formatNumber(rows)} rows in ${formatNumber(removed.length)} tables`;
+}
+
+/**
+ * The weekly reports that were cleared up, and those that could not be; none where none named the
+ * customer.
+ */
+export function describeFiles({removed, unseen}: ClearedFiles): string[] {
+  return [
+    ...(removed.length === 0 ? [] : [`removed weekly reports ${removed.join(', ')}`]),
+    ...(unseen.length === 0
+      ? []
+      : [`weekly reports that cannot be read from here: ${unseen.join(', ')}`]),
+  ];
+}
+
+/** Files of weekly reports, by what became of them. */
+interface ClearedFiles {
+  readonly removed: readonly string[];
+  /** They cannot be read from here. */
+  readonly unseen: readonly string[];
+}
+
+/**
+ * Clears up behind a customer that was forgotten.
+ * @param pool - as `vacuumAll` needs it
+ * @param forgotten.names - texts by which the customer was found, read before it was forgotten
+ */
+export async function clearUpForgotten(
+  pool: pg.Pool,
+  {accountId, names}: {readonly accountId: string; readonly names: readonly string[]},
+): Promise<ClearedFiles> {
+  const files = await removeReports(await listReportFiles(pool, accountId), names);
+  await vacuumAll(pool);
+  return files;
+}
+
+/** A page names customers as HTML: a file that holds one of the names goes as a whole. */
+async function removeReports(
+  files: readonly string[],
+  names: readonly string[],
+): Promise<ClearedFiles> {
+  const removed: string[] = [];
+  const unseen: string[] = [];
+  const escaped = names.flatMap((name) => [name, escapeXml(name)]);
+  for (const file of files) {
+    const page = await readFile(file, 'utf8').catch(() => null);
+    if (page === null) unseen.push(file);
+    else if (escaped.some((name) => page.includes(name))) {
+      await rm(file);
+      removed.push(file);
+    }
+  }
+  return {removed, unseen};
 }

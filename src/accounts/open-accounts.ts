@@ -1,17 +1,18 @@
+// The way to an account at the service: its address, its token, and what becomes of a refusal when
+// the token was replaced meanwhile.
+
 import type pg from 'pg';
-import {createClient} from '../api/client.ts';
+import {type Client, createClient} from '../api/client.ts';
 import type {AccountObserver, RequestObserver} from '../api/request-observer.ts';
 import {createTransport, type Transport, type TransportOptions} from '../api/transport.ts';
-import {FatalError} from '../core/errors.ts';
-import {markToken, type SealingKey} from '../core/seal.ts';
+import {AccessError, FatalError, RetryableError} from '../core/errors.ts';
+import {markToken, type SealingKey, unseal} from '../core/seal.ts';
 import type {Secret} from '../core/secret.ts';
-import type {AccountApi, TokenInUse} from './account-api.ts';
 import {type Account, readAccountAccess, type SealedToken} from './accounts.ts';
-import {openToken} from './open-token.ts';
 import type {WorkerReach} from './workers.ts';
 
 /** The means to open any account that this process may open. */
-export interface AccountsOptions {
+interface AccountsOptions {
   readonly pool: pg.Pool;
   /**
    * Keys that open the tokens sealed in the warehouse; without any, only tokens given apart are
@@ -196,4 +197,68 @@ export class Accounts {
     };
     return {mend: isGiven ? mend : sealed, isReplaced};
   }
+}
+
+/**
+ * The token of an account, from the seal it is kept under.
+ * @throws {FatalError} there is no seal, or the keys do not open it; the message names the account
+ *   and the step
+ */
+export function openToken(
+  {
+    accountId,
+    name,
+    sealed,
+  }: Pick<Account, 'accountId' | 'name'> & {readonly sealed: SealedToken | null},
+  keys: readonly SealingKey[],
+): Secret {
+  if (sealed === null) {
+    throw new FatalError(
+      `account ${name}: nobody knows its token here: give it once with fieldmirror accounts add ${name}, or in FIELDMIRROR_API_TOKEN beside FIELDMIRROR_API_URL`,
+      {kind: 'key'},
+    );
+  }
+  try {
+    return unseal(sealed, keys, accountId);
+  } catch (cause) {
+    if (!(cause instanceof FatalError)) throw cause;
+    throw new FatalError(`account ${name}: ${cause.message}`, {cause});
+  }
+}
+
+/** The way to one account at the service. */
+export interface AccountApi {
+  readonly api: Client;
+  /** IANA zone in which the account writes times without an offset. */
+  readonly timeZone: string;
+  /** The token that the account was opened with; left out where it cannot be replaced meanwhile. */
+  readonly token?: TokenInUse;
+}
+
+/** A token while it is in use. */
+interface TokenInUse {
+  /**
+   * How a person gives the account another token: `give it … with fieldmirror accounts add NAME`.
+   */
+  readonly mend: string;
+  /** Whether the account has got another token since. */
+  readonly isReplaced: () => Promise<boolean>;
+}
+
+/**
+ * Judges the refusal of a token: if the token was replaced while in use, the refusal says nothing
+ * of the new one.
+ * @returns the error to go on with, which says how the account gets another token
+ */
+export async function judgeAccess(error: unknown, {token}: AccountApi): Promise<unknown> {
+  if (!(error instanceof AccessError) || token === undefined) return error;
+  if (await token.isReplaced())
+    return new RetryableError(
+      `${error.message}; the account has another token by now, which is tried next`,
+      {
+        cause: error,
+        retryAfterMs: 0,
+      },
+    );
+  return new AccessError(`${error.message}; ${token.mend}`, {cause: error});
 }

@@ -1,6 +1,6 @@
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
-import type {workers} from './workers-table.ts';
+import type {workers} from './tables.ts';
 
 type Row = typeof workers.$inferSelect;
 

@@ -11,7 +11,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/accounts-table.ts';
+import {accounts, sync} from '../accounts/tables.ts';
 import {causes} from '../core/alert-causes.ts';
 import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';

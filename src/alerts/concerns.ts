@@ -1,4 +1,4 @@
-import {listWaysOn} from '../accounts/idle-account.ts';
+import {listWaysOn} from '../accounts/accounts.ts';
 import type {Cause} from '../core/alert-causes.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import type {AccountFacts, StreamFacts} from '../health/account-status.ts';

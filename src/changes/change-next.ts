@@ -1,7 +1,6 @@
 // The next step of a change, and the commands that a person can give.
 
-import type {Account} from '../accounts/accounts.ts';
-import {listWaysOn} from '../accounts/idle-account.ts';
+import {type Account, listWaysOn} from '../accounts/accounts.ts';
 import {formatAhead, showSecond} from '../core/format.ts';
 import type {KeptAlteration} from './alterations.ts';
 import type {Change} from './change.ts';

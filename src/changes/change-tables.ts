@@ -1,6 +1,6 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/accounts-table.ts';
+import {accounts, sync} from '../accounts/tables.ts';
 import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';

@@ -1,6 +1,6 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
-import {sync} from '../accounts/accounts-table.ts';
+import {sync} from '../accounts/tables.ts';
 import {bigNumber, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 import type {ChangeValue} from '../rows/change-values.ts';

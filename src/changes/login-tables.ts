@@ -1,5 +1,5 @@
 import {text} from 'drizzle-orm/pg-core';
-import {sync} from '../accounts/accounts-table.ts';
+import {sync} from '../accounts/tables.ts';
 import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 import {changes} from './change-tables.ts';

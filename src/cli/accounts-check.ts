@@ -9,7 +9,7 @@ import {
   readAccountAccess,
   resumeAccount,
 } from '../accounts/accounts.ts';
-import {openToken} from '../accounts/open-token.ts';
+import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {demoName} from '../core/demo-name.ts';

@@ -2,19 +2,23 @@
 // tried there before anything is stored.
 
 import type pg from 'pg';
+import {writeAudit} from '../accounts/access.ts';
 import {
   type Account,
+  findWorkUnderWay,
   keepSealedToken,
   listAccounts,
   placeOf,
   readAccountAccess,
   type SealedToken,
 } from '../accounts/accounts.ts';
-import {writeAudit} from '../accounts/audit.ts';
-import {type ComparedBusiness, compareBusiness} from '../accounts/compare-business.ts';
-import {countOpenChanges, moveAccount} from '../accounts/move-account.ts';
-import {openToken} from '../accounts/open-token.ts';
-import {findWorkUnderWay} from '../accounts/remove-account.ts';
+import {
+  type ComparedBusiness,
+  compareBusiness,
+  countOpenChanges,
+  moveAccount,
+} from '../accounts/move-account.ts';
+import {openToken} from '../accounts/open-accounts.ts';
 import {createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
 import {countChanges} from '../changes/undo-words.ts';

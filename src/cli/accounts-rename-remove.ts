@@ -1,12 +1,14 @@
 // An account gets another name, or goes with all that it holds.
 
-import {listAccounts, placeOf, renameAccount} from '../accounts/accounts.ts';
 import {
   countHoldings,
   findWorkUnderWay,
   type Holding,
+  listAccounts,
+  placeOf,
   removeAccount,
-} from '../accounts/remove-account.ts';
+  renameAccount,
+} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {demoName} from '../core/demo-name.ts';
 import {FatalError, UsageError} from '../core/errors.ts';

@@ -1,5 +1,4 @@
-import {type Account, listAccounts} from '../accounts/accounts.ts';
-import {describeIdle} from '../accounts/idle-account.ts';
+import {type Account, describeIdle, listAccounts} from '../accounts/accounts.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/nearest.ts';
 import type {Queryable} from '../postgres/database.ts';

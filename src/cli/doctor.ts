@@ -2,7 +2,7 @@ import {join} from 'node:path';
 import type pg from 'pg';
 import {inspectRedis} from '../../jobs/inspect-redis.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../accounts/accounts.ts';
-import {openToken} from '../accounts/open-token.ts';
+import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import {tellAddressStep} from '../alerts/address-step.ts';
 import type {Concern} from '../alerts/concerns.ts';

@@ -1,4 +1,4 @@
-import {describeIdle} from '../accounts/idle-account.ts';
+import {describeIdle} from '../accounts/accounts.ts';
 import {describeUnopened, type Served} from './served-accounts.ts';
 import type {World} from './world.ts';
 

@@ -1,14 +1,16 @@
 // A customer is forgotten: shown first, typed back, with a receipt that holds none of the data.
 
-import {clearUpForgotten} from '../accounts/clear-up-forgotten.ts';
 import {
+  clearUpForgotten,
   countForgotten,
+  describeEnd,
+  describeFiles,
   findCustomer,
   forgetCustomer,
   listNames,
   type Removed,
+  sumRemoved,
 } from '../accounts/forget-customer.ts';
-import {describeEnd, describeFiles, sumRemoved} from '../accounts/forgetting-story.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';

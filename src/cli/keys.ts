@@ -1,7 +1,7 @@
 // The verb `keys`: the keys of the HTTP API and the console.
 
-import type {Role} from '../accounts/access-roles.ts';
-import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../accounts/api-keys.ts';
+import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../accounts/access.ts';
+import type {Role} from '../accounts/roles.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';

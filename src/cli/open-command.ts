@@ -1,8 +1,8 @@
 // The verb `open`: a link that signs in to the console. It is for whoever can reach the database,
 // as this command does.
 
-import type {Role} from '../accounts/access-roles.ts';
-import {makeSignInCode} from '../accounts/sign-in-codes.ts';
+import {makeSignInCode} from '../accounts/access.ts';
+import type {Role} from '../accounts/roles.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';

@@ -1,5 +1,5 @@
 import {isIP} from 'node:net';
-import {makeSignInCode} from '../accounts/sign-in-codes.ts';
+import {makeSignInCode} from '../accounts/access.ts';
 import type {Doings} from '../console/doings.ts';
 import {openServer as open, type ServerOptions} from '../console/server.ts';
 import type {Config} from '../core/config.ts';

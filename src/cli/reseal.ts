@@ -1,4 +1,4 @@
-import {resealAll} from '../accounts/reseal.ts';
+import {resealAll} from '../accounts/seals.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';

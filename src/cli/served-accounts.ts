@@ -1,8 +1,7 @@
 // The accounts that a command serves. An active account whose token cannot be had here is told, not
 // left out without a word.
 
-import type {Account} from '../accounts/accounts.ts';
-import {describeIdle} from '../accounts/idle-account.ts';
+import {type Account, describeIdle} from '../accounts/accounts.ts';
 import {UsageError} from '../core/errors.ts';
 import type {Unopened, World} from './world.ts';
 

@@ -1,9 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {roles} from '../accounts/access-roles.ts';
-import {type Account, placeOf} from '../accounts/accounts.ts';
-import {type ApiKey, listApiKeys} from '../accounts/api-keys.ts';
-import {type AuditEntry, listAudit} from '../accounts/audit.ts';
-import {listWaysOn} from '../accounts/idle-account.ts';
+import {type ApiKey, type AuditEntry, listApiKeys, listAudit} from '../accounts/access.ts';
+import {type Account, listWaysOn, placeOf} from '../accounts/accounts.ts';
+import {roles} from '../accounts/roles.ts';
 import {listWorkers, type Worker} from '../accounts/workers.ts';
 import {drawForm} from './draw-form.ts';
 import {drawMark, drawState} from './draw-mark.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type {z} from 'zod';
-import type {Role} from '../accounts/access-roles.ts';
 import type {Account} from '../accounts/accounts.ts';
+import type {Role} from '../accounts/roles.ts';
 import type {Doings} from './doings.ts';
 import type {Viewer} from './viewer.ts';
 

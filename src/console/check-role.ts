@@ -1,4 +1,4 @@
-import type {Role} from '../accounts/access-roles.ts';
+import type {Role} from '../accounts/roles.ts';
 import {Refused} from './refused.ts';
 import {mayActAs, type Viewer} from './viewer.ts';
 

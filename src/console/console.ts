@@ -6,7 +6,7 @@ import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
-import {readSessions} from '../accounts/sessions.ts';
+import {readSessions} from '../accounts/access.ts';
 import {UsageError} from '../core/errors.ts';
 import {pageOfStatus} from '../http/answer-pages.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {Role} from '../accounts/access-roles.ts';
+import type {Role} from '../accounts/roles.ts';
 import {type Look, may} from './look.ts';
 
 interface Form {

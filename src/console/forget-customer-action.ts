@@ -7,8 +7,8 @@ import {
   listNames,
   listReceipts,
   type Receipt,
+  sumRemoved,
 } from '../accounts/forget-customer.ts';
-import {sumRemoved} from '../accounts/forgetting-story.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {defineAction} from './action.ts';
 import {findSeen} from './find-seen.ts';

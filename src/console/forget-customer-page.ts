@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {describeEnd, type ForgettingStory, readForgetting} from '../accounts/forgetting-story.ts';
+import {describeEnd, type ForgettingStory, readForgetting} from '../accounts/forget-customer.ts';
 import {drawForm} from './draw-form.ts';
 import {drawMark} from './draw-mark.ts';
 import {drawReceipts, drawRemoved} from './draw-record-receipt.ts';

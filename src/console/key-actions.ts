@@ -1,6 +1,6 @@
 import {z} from 'zod';
-import {roles} from '../accounts/access-roles.ts';
-import {addApiKey, revokeApiKey} from '../accounts/api-keys.ts';
+import {addApiKey, revokeApiKey} from '../accounts/access.ts';
+import {roles} from '../accounts/roles.ts';
 import {UsageError} from '../core/errors.ts';
 import {checkShortName} from '../core/person-short-name.ts';
 import {defineAction} from './action.ts';

@@ -1,5 +1,5 @@
-import type {Role} from '../accounts/access-roles.ts';
 import type {Account} from '../accounts/accounts.ts';
+import type {Role} from '../accounts/roles.ts';
 import {mayActAs, type Viewer} from './viewer.ts';
 
 /** Which tables' changes an open page is redrawn for: names of sync's tables. */

@@ -1,7 +1,7 @@
 import type {SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
-import type {Role} from '../accounts/access-roles.ts';
 import type {Account} from '../accounts/accounts.ts';
+import type {Role} from '../accounts/roles.ts';
 import type {Doings} from './doings.ts';
 import type {Look, Moving} from './look.ts';
 

@@ -1,7 +1,7 @@
 import {html} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import pg from 'pg';
-import {writeAudit} from '../accounts/audit.ts';
+import {writeAudit} from '../accounts/access.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {inTransaction} from '../postgres/database.ts';
 import type {Action, Order, Outcome} from './action.ts';

@@ -1,5 +1,5 @@
 import {setImmediate as turn} from 'node:timers/promises';
-import {readSessions, type Session} from '../accounts/sessions.ts';
+import {readSessions, type Session} from '../accounts/access.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 type Waiting = Map<string, PromiseWithResolvers<Session | null>>;

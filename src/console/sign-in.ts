@@ -2,9 +2,7 @@
 
 import {html} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyRequest} from 'fastify';
-import {useApiKey} from '../accounts/api-keys.ts';
-import {endSession} from '../accounts/sessions.ts';
-import {useSignInCode} from '../accounts/sign-in-codes.ts';
+import {endSession, useApiKey, useSignInCode} from '../accounts/access.ts';
 import type {ConsoleDeps} from './console-deps.ts';
 import {drawPlain} from './draw-layout.ts';
 import {checkForm, checkOrigin} from './guard.ts';

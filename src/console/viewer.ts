@@ -1,6 +1,6 @@
 import {createHash} from 'node:crypto';
-import {type Role, roles} from '../accounts/access-roles.ts';
-import type {Session} from '../accounts/sessions.ts';
+import type {Session} from '../accounts/access.ts';
+import {type Role, roles} from '../accounts/roles.ts';
 
 /** Somebody who looks at the console. */
 export interface Viewer extends Session {

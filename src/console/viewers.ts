@@ -2,8 +2,8 @@
 // the person in.
 
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
-import {roles} from '../accounts/access-roles.ts';
-import {openSession, readSession, type Session} from '../accounts/sessions.ts';
+import {openSession, readSession, type Session} from '../accounts/access.ts';
+import {roles} from '../accounts/roles.ts';
 import type {ConsoleDeps, SignInProxy} from './console-deps.ts';
 import {Refused} from './refused.ts';
 import {SessionReads} from './session-reads.ts';

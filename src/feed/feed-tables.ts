@@ -1,6 +1,6 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, primaryKey, text, unique} from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/accounts-table.ts';
+import {accounts, sync} from '../accounts/tables.ts';
 import {bigNumber, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 import {entryOperations} from './entry-operations.ts';

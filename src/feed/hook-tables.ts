@@ -1,6 +1,6 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, text, unique, uuid} from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/accounts-table.ts';
+import {accounts, sync} from '../accounts/tables.ts';
 import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 

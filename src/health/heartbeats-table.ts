@@ -1,5 +1,5 @@
 import {primaryKey, text, uuid} from 'drizzle-orm/pg-core';
-import {sync} from '../accounts/accounts-table.ts';
+import {sync} from '../accounts/tables.ts';
 import {instant} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 

@@ -1,6 +1,6 @@
 import type {FastifyInstance, FastifyRequest} from 'fastify';
 import type pg from 'pg';
-import {type ApiKey, useApiKey} from '../accounts/api-keys.ts';
+import {type ApiKey, useApiKey} from '../accounts/access.ts';
 import {Problem} from './problem.ts';
 
 const keys = new WeakMap<FastifyRequest, ApiKey>();

@@ -2,7 +2,7 @@ import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
-import {isKeyInUse} from '../accounts/api-keys.ts';
+import {isKeyInUse} from '../accounts/access.ts';
 import {entryOperations} from '../feed/entry-operations.ts';
 import type {FeedWatch} from '../feed/feed-watch.ts';
 import {allTables} from '../streams/all-tables.ts';

@@ -1,8 +1,7 @@
 // A key that decides about changes: an author like any other, and named in the audit.
 
 import type pg from 'pg';
-import {isKeyInUse} from '../accounts/api-keys.ts';
-import {type AuditEntry, writeAudit} from '../accounts/audit.ts';
+import {type AuditEntry, isKeyInUse, writeAudit} from '../accounts/access.ts';
 import type {AccountKey} from './authentication.ts';
 import {Problem} from './problem.ts';
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {listRevoked} from '../accounts/api-keys.ts';
+import {listRevoked} from '../accounts/access.ts';
 
 /** How long a request may wait on after its key was revoked. */
 const everyMs = 2_000;

@@ -4,7 +4,7 @@ import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
-import {isKeyInUse} from '../accounts/api-keys.ts';
+import {isKeyInUse} from '../accounts/access.ts';
 import type {ChangeState} from '../changes/change-states.ts';
 import type {NoticeWatch} from '../postgres/notice-watch.ts';
 import {type Story, storySchema} from './answers.ts';

@@ -2,7 +2,7 @@
 // made is looked up.
 
 import type pg from 'pg';
-import type {ApiResult} from '../accounts/api-requests.ts';
+import type {ApiResult} from '../accounts/access.ts';
 import {RecordError} from '../core/errors.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/writes.ts';

@@ -5,7 +5,7 @@ import {
   type ApiResult,
   claimApiRequest,
   keepApiResults,
-} from '../accounts/api-requests.ts';
+} from '../accounts/access.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type Result, unchangedSchema} from './answers.ts';
 import type {AccountKey} from './authentication.ts';

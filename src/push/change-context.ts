@@ -1,4 +1,4 @@
-import type {AccountApi} from '../accounts/account-api.ts';
+import type {AccountApi} from '../accounts/open-accounts.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {PushDeps} from './push-deps.ts';
 import type {PushStep} from './push-step.ts';

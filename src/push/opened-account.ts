@@ -1,4 +1,4 @@
-import type {AccountApi} from '../accounts/account-api.ts';
+import type {AccountApi} from '../accounts/open-accounts.ts';
 import {type Clocks, isWithin} from '../core/lease.ts';
 
 /**

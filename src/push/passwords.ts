@@ -10,7 +10,7 @@ import {
   keepLoginKey,
   readLatestLoginKey,
   readSealedLogin,
-} from '../accounts/login-keys.ts';
+} from '../accounts/seals.ts';
 import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../core/seal.ts';
 import {Secret} from '../core/secret.ts';
 

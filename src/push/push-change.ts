@@ -1,7 +1,7 @@
 // The way of one change: plan → begin → send → judge → decide → end. Each step takes the result of
 // the one before it; a step that needs no request leads to the end at once.
 
-import {judgeAccess} from '../accounts/replaced-token.ts';
+import {judgeAccess} from '../accounts/open-accounts.ts';
 import type {readRules} from '../changes/write-rules.ts';
 import {AccessError, RecordError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';

@@ -2,7 +2,7 @@
 // for one request.
 
 import {stopAccount} from '../accounts/accounts.ts';
-import {isTokenOwner, readSealedLogin} from '../accounts/login-keys.ts';
+import {isTokenOwner, readSealedLogin} from '../accounts/seals.ts';
 import type {Secret} from '../core/secret.ts';
 import type {ChangeValues} from '../rows/change-values.ts';
 import {type Postponed, postpone, type Rejected} from './decision.ts';

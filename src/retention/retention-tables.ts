@@ -1,6 +1,6 @@
 import {sql} from 'drizzle-orm';
 import {bigint, boolean, check, integer, interval, text} from 'drizzle-orm/pg-core';
-import {sync} from '../accounts/accounts-table.ts';
+import {sync} from '../accounts/tables.ts';
 import {instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 import {retentionNames, rowKinds} from './retention-kinds.ts';

@@ -1,7 +1,7 @@
 import {readMigrationFiles} from 'drizzle-orm/migrator';
 import {bigint, integer, text} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
-import {sync} from '../accounts/accounts-table.ts';
+import {sync} from '../accounts/tables.ts';
 import {applyCapturedTables} from '../changes/captured-tables.ts';
 import {applyTransitions} from '../changes/transitions.ts';
 import {applyWriteRules} from '../changes/write-rules.ts';

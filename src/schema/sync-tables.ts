@@ -1,19 +1,20 @@
 import {index, integer, primaryKey, text} from 'drizzle-orm/pg-core';
 import {
+  accountsTable,
   apiKeysTable,
   apiRequestsTable,
   assistantScopesTable,
+  auditTable,
   authorAccountsTable,
-} from '../accounts/access-tables.ts';
-import {accountsTable, sync} from '../accounts/accounts-table.ts';
-import {auditTable, sessionsTable, signInCodesTable} from '../accounts/console-tables.ts';
-import {forgottenTable} from '../accounts/forgotten-table.ts';
-import {
   capacityToComeTable,
   deletionLimitsTable,
   fileSettingsTable,
-} from '../accounts/settings-tables.ts';
-import {workersTable} from '../accounts/workers-table.ts';
+  forgottenTable,
+  sessionsTable,
+  signInCodesTable,
+  sync,
+  workersTable,
+} from '../accounts/tables.ts';
 import {
   alertDeliveriesTable,
   alertLooksTable,

@@ -4,7 +4,7 @@ import {
   forgetFileSettings,
   lockFileSettings,
   noteFileSettings,
-} from '../accounts/file-settings.ts';
+} from '../accounts/settings.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {planSettings, type SectionPlan, type SettingsPlan} from './plan-settings.ts';
 import type {Environment} from './section.ts';

@@ -4,7 +4,7 @@ import {
   listCapacity,
   listEmployeeNumbers,
   writeCapacity,
-} from '../accounts/capacity.ts';
+} from '../accounts/settings.ts';
 import {nearest} from '../core/nearest.ts';
 import type {Problem, Section} from './section.ts';
 import {type Entry, listChanged} from './setting-entries.ts';

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {deleteClosedDay, listClosedDays, writeClosedDay} from '../accounts/closed-days.ts';
+import {deleteClosedDay, listClosedDays, writeClosedDay} from '../accounts/settings.ts';
 import type {Section} from './section.ts';
 import {listChanged} from './setting-entries.ts';
 import {accountName, label} from './setting-values.ts';

@@ -4,7 +4,7 @@ import {
   deleteDeletionLimit,
   listDeletionLimits,
   writeDeletionLimit,
-} from '../accounts/deletion-limits.ts';
+} from '../accounts/settings.ts';
 import {allStreams} from '../streams/all.ts';
 import type {Section} from './section.ts';
 import {listChanged} from './setting-entries.ts';

@@ -4,7 +4,7 @@ import {
   type InsightSettings,
   listInsightSettings,
   writeInsightSettings,
-} from '../accounts/insight-settings.ts';
+} from '../accounts/settings.ts';
 import type {Section} from './section.ts';
 import {listChanged} from './setting-entries.ts';
 import {accountName, workingHours} from './setting-values.ts';

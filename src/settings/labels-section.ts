@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {deleteLabel, listLabels, writeLabel} from '../accounts/labels.ts';
+import {deleteLabel, listLabels, writeLabel} from '../accounts/settings.ts';
 import type {Section} from './section.ts';
 import {listChanged} from './setting-entries.ts';
 import {accountName, label, recordNumber} from './setting-values.ts';

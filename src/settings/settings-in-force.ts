@@ -1,7 +1,7 @@
 // The settings that are rows, each with its origin: what `config export` tells, and who or what set
 // it.
 
-import {type FileSetting, listFileSettings} from '../accounts/file-settings.ts';
+import {type FileSetting, listFileSettings} from '../accounts/settings.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allSections} from './all-sections.ts';
 import type {Environment, Section} from './section.ts';

@@ -1,6 +1,6 @@
 import {sql} from 'drizzle-orm';
 import {check, index, primaryKey, real, text, uniqueIndex} from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/accounts-table.ts';
+import {accounts, sync} from '../accounts/tables.ts';
 import {bigNumber, instant} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 

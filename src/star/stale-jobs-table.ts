@@ -1,4 +1,4 @@
-import {sync} from '../accounts/accounts-table.ts';
+import {sync} from '../accounts/tables.ts';
 import {bigNumber, instant} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 

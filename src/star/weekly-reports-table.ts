@@ -1,5 +1,5 @@
 import {date, primaryKey, text} from 'drizzle-orm/pg-core';
-import {sync} from '../accounts/accounts-table.ts';
+import {sync} from '../accounts/tables.ts';
 import {bigNumber, instant} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 

@@ -2,7 +2,7 @@
 // record that lived throughout is missing here, or older than that start, and no row is marked
 // deleted whose record lives.
 
-import {type DeletionLimit, readDeletionLimit} from '../accounts/deletion-limits.ts';
+import {type DeletionLimit, readDeletionLimit} from '../accounts/settings.ts';
 import type {NumberSet} from '../core/number-set.ts';
 import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
 import {settleFields} from '../star/fields.ts';

@@ -4,7 +4,7 @@
 // put into the record, as if it had been embedded; an element found nowhere stays unknown.
 
 import type pg from 'pg';
-import type {AccountApi} from '../accounts/account-api.ts';
+import type {AccountApi} from '../accounts/open-accounts.ts';
 import {listRecords} from '../api/operations.ts';
 import type {ReadRequest} from '../api/transport.ts';
 import {isGone} from '../api/verdict.ts';

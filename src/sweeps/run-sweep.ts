@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {stopAccount} from '../accounts/accounts.ts';
-import {judgeAccess} from '../accounts/replaced-token.ts';
+import {judgeAccess} from '../accounts/open-accounts.ts';
 import {
   AccessError,
   NoRoomError,

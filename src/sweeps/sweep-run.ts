@@ -1,7 +1,7 @@
 // One sweep under way: what it depends on and carries along, the bound of its list, and its end.
 
 import type pg from 'pg';
-import type {AccountApi} from '../accounts/account-api.ts';
+import type {AccountApi} from '../accounts/open-accounts.ts';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {inSweepTransaction} from '../postgres/database.ts';

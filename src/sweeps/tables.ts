@@ -13,7 +13,7 @@ import {
   unique,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/accounts-table.ts';
+import {accounts, sync} from '../accounts/tables.ts';
 import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 

@@ -2,7 +2,7 @@
 
 import type {FastifyRequest} from 'fastify';
 import {describe, expect, test} from 'vitest';
-import {type Role, roles} from '../../src/accounts/access-roles.ts';
+import {type Role, roles} from '../../src/accounts/roles.ts';
 import {checkRole} from '../../src/console/check-role.ts';
 import {checkForm, checkHost, checkOrigin, checkTexts} from '../../src/console/guard.ts';
 import {Attempts} from '../../src/console/sign-in-attempts.ts';

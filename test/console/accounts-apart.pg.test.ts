@@ -13,7 +13,7 @@ import {Client} from '@modelcontextprotocol/sdk/client/index.js';
 import {StdioClientTransport} from '@modelcontextprotocol/sdk/client/stdio.js';
 import type {Command} from 'commander';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {addApiKey} from '../../src/accounts/api-keys.ts';
+import {addApiKey} from '../../src/accounts/access.ts';
 import {buildProgram} from '../../src/cli/program.ts';
 import {actions} from '../../src/console/actions.ts';
 import {pages} from '../../src/console/pages.ts';

@@ -6,7 +6,7 @@ import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {addApiKey} from '../../src/accounts/api-keys.ts';
+import {addApiKey} from '../../src/accounts/access.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {openPools} from '../../src/http/pools.ts';

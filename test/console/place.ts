@@ -3,8 +3,8 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
+import {type ApiKey, addApiKey} from '../../src/accounts/access.ts';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
-import {type ApiKey, addApiKey} from '../../src/accounts/api-keys.ts';
 import type {ConsoleOptions} from '../../src/console/console-deps.ts';
 import {openServer, type Route} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';

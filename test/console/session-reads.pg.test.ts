@@ -1,5 +1,5 @@
 import {afterAll, afterEach, beforeAll, expect, inject, test, vi} from 'vitest';
-import {endSession, openSession} from '../../src/accounts/sessions.ts';
+import {endSession, openSession} from '../../src/accounts/access.ts';
 import {SessionReads} from '../../src/console/session-reads.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {createDatabase} from '../support/postgres.ts';

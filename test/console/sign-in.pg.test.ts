@@ -2,8 +2,7 @@
 
 import {request} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {revokeApiKey} from '../../src/accounts/api-keys.ts';
-import {makeSignInCode} from '../../src/accounts/sign-in-codes.ts';
+import {makeSignInCode, revokeApiKey} from '../../src/accounts/access.ts';
 import {makePerson, openPlace, type Person, type Place} from './place.ts';
 
 let place: Place;

@@ -5,7 +5,7 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {z} from 'zod';
-import {addApiKey} from '../../src/accounts/api-keys.ts';
+import {addApiKey} from '../../src/accounts/access.ts';
 import {actions} from '../../src/console/actions.ts';
 import {UsageError} from '../../src/core/errors.ts';
 import {plainConsole} from '../support/plain-console.ts';

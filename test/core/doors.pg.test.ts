@@ -3,7 +3,7 @@
 
 import type {ServerResponse} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {addApiKey} from '../../src/accounts/api-keys.ts';
+import {addApiKey} from '../../src/accounts/access.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';

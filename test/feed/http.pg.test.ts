@@ -1,7 +1,7 @@
 import {once} from 'node:events';
 import http from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {addApiKey, revokeApiKey} from '../../src/accounts/api-keys.ts';
+import {addApiKey, revokeApiKey} from '../../src/accounts/access.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {openPlace, type Place} from '../http/place.ts';
 import {withClient} from '../support/with-client.ts';

@@ -3,7 +3,7 @@
 import {once} from 'node:events';
 import {connect, createServer} from 'node:net';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {addApiKey, listApiKeys, revokeApiKey} from '../../src/accounts/api-keys.ts';
+import {addApiKey, listApiKeys, revokeApiKey} from '../../src/accounts/access.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from './place.ts';
 

@@ -2,9 +2,9 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import type {Role} from '../../src/accounts/access-roles.ts';
+import {addApiKey} from '../../src/accounts/access.ts';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
-import {addApiKey} from '../../src/accounts/api-keys.ts';
+import type {Role} from '../../src/accounts/roles.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {openPools} from '../../src/http/pools.ts';

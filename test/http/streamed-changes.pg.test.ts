@@ -1,7 +1,7 @@
 // Decisions told line by line while they are made, to a reader that may go away.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {revokeApiKey} from '../../src/accounts/api-keys.ts';
+import {revokeApiKey} from '../../src/accounts/access.ts';
 import {writeNumbers} from '../../src/core/number-ranges.ts';
 import type {AccountKey} from '../../src/http/authentication.ts';
 import {decideInBatches} from '../../src/http/decide-in-batches.ts';

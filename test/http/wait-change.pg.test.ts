@@ -4,7 +4,7 @@
 import {once} from 'node:events';
 import http from 'node:http';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {addApiKey, revokeApiKey} from '../../src/accounts/api-keys.ts';
+import {addApiKey, revokeApiKey} from '../../src/accounts/access.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;

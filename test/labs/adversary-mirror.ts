@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {writeDeletionLimit} from '../../src/accounts/deletion-limits.ts';
+import {writeDeletionLimit} from '../../src/accounts/settings.ts';
 import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';

@@ -2,8 +2,8 @@
 // passwords.
 
 import {randomBytes} from 'node:crypto';
-import type {AccountApi} from '../../src/accounts/account-api.ts';
 import {learnEmployee} from '../../src/accounts/accounts.ts';
+import type {AccountApi} from '../../src/accounts/open-accounts.ts';
 import {createClient} from '../../src/api/client.ts';
 import {createTransport, type Transport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';

@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {learnEmployee, resumeAccount} from '../../src/accounts/accounts.ts';
-import {dropExpiredLogins} from '../../src/accounts/login-keys.ts';
+import {dropExpiredLogins} from '../../src/accounts/seals.ts';
 import {type LoginPlace, openLoginPlace} from './login-place.ts';
 
 let place: LoginPlace;

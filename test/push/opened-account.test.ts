@@ -1,5 +1,5 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import type {AccountApi} from '../../src/accounts/account-api.ts';
+import type {AccountApi} from '../../src/accounts/open-accounts.ts';
 import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {Secret} from '../../src/core/secret.ts';

@@ -1,7 +1,7 @@
 // Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it.
 
 import {afterEach, describe, expect, test} from 'vitest';
-import {deleteDeletionLimit, writeDeletionLimit} from '../../src/accounts/deletion-limits.ts';
+import {deleteDeletionLimit, writeDeletionLimit} from '../../src/accounts/settings.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';

@@ -1,0 +1,335 @@
+// Settings of an account as rows: limits of deletions, capacity, closed days, labels and reports,
+// and which values a file of settings gave.
+
+import type {Queryable} from '../postgres/database.ts';
+
+/** A value as the file gave it. */
+export interface FileSetting {
+  readonly section: string;
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly file: string;
+}
+
+/** Every value that a file gave, of all files that were applied. */
+export async function listFileSettings(db: Queryable): Promise<FileSetting[]> {
+  const {rows} = await db.query<FileSetting>(
+    'SELECT section, path, value, file FROM sync.file_settings ORDER BY section, path',
+  );
+  return rows;
+}
+
+/** Lets one file after the other be applied; held until the transaction ends. */
+export async function lockFileSettings(db: Queryable): Promise<void> {
+  await db.query('LOCK TABLE sync.file_settings IN SHARE ROW EXCLUSIVE MODE');
+}
+
+/** Notes the values that a file gives; one that the same file gave before stays as it is. */
+export async function noteFileSettings(
+  db: Queryable,
+  settings: readonly FileSetting[],
+): Promise<void> {
+  await db.query(
+    `INSERT INTO sync.file_settings AS held (section, path, value, file)
+     SELECT given.section, ARRAY(SELECT jsonb_array_elements_text(given.path)), given.value, given.file
+       FROM jsonb_to_recordset($1::jsonb) AS given (section text, path jsonb, value jsonb, file text)
+         ON CONFLICT (section, path) DO UPDATE
+        SET value = EXCLUDED.value, file = EXCLUDED.file, applied_at = now(), applied_by = current_user
+      WHERE (held.value, held.file) IS DISTINCT FROM (EXCLUDED.value, EXCLUDED.file)`,
+    [JSON.stringify(settings)],
+  );
+}
+
+/** Forgets what files gave at these places, and below them. */
+export async function forgetFileSettings(
+  db: Queryable,
+  places: readonly Pick<FileSetting, 'section' | 'path'>[],
+): Promise<void> {
+  await db.query(
+    `DELETE FROM sync.file_settings AS held
+      USING jsonb_to_recordset($1::jsonb) AS gone (section text, path jsonb)
+      WHERE held.section = gone.section
+        AND held.path[1:jsonb_array_length(gone.path)] = ARRAY(SELECT jsonb_array_elements_text(gone.path))`,
+    [JSON.stringify(places)],
+  );
+}
+
+/**
+ * How many rows one sweep may mark as deleted without a person: so many rows, or so many percent of
+ * the live ones.
+ */
+export type DeletionLimit = {readonly rows: number} | {readonly percent: number};
+
+/** A limit of one stream of an account, by the account's name. */
+interface DeletionLimitSetting {
+  readonly account: string;
+  readonly stream: string;
+  readonly limit: DeletionLimit;
+}
+
+interface HeldLimit {
+  readonly most_rows: number | null;
+  readonly most_percent: string | null;
+}
+
+/** The limit that was set for a stream of an account; null where the default applies. */
+export async function readDeletionLimit(
+  db: Queryable,
+  {accountId, stream}: {readonly accountId: string; readonly stream: string},
+): Promise<DeletionLimit | null> {
+  const {rows} = await db.query<HeldLimit>(
+    'SELECT most_rows, most_percent FROM sync.deletion_limits WHERE account_id = $1 AND stream = $2',
+    [accountId, stream],
+  );
+  return rows[0] === undefined ? null : toLimit(rows[0]);
+}
+
+/** The limits of every account. */
+export async function listDeletionLimits(db: Queryable): Promise<DeletionLimitSetting[]> {
+  const {rows} = await db.query<HeldLimit & {account: string; stream: string}>(
+    `SELECT account.name AS account, stream, most_rows, most_percent
+       FROM sync.deletion_limits JOIN sync.accounts AS account USING (account_id)
+      ORDER BY account.name, stream`,
+  );
+  return rows.map(({account, stream, ...held}) => ({account, stream, limit: toLimit(held)}));
+}
+
+/** Writes a limit, in place of the one that the stream had. */
+export async function writeDeletionLimit(
+  db: Queryable,
+  {account, stream, limit}: DeletionLimitSetting,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO sync.deletion_limits (account_id, stream, most_rows, most_percent)
+     SELECT account_id, $2::text, $3::integer, $4::numeric FROM sync.accounts WHERE name = $1
+         ON CONFLICT (account_id, stream) DO UPDATE
+        SET most_rows = EXCLUDED.most_rows, most_percent = EXCLUDED.most_percent`,
+    [
+      account,
+      stream,
+      'rows' in limit ? limit.rows : null,
+      'percent' in limit ? limit.percent : null,
+    ],
+  );
+}
+
+/** Removes a limit: the default applies again. */
+export async function deleteDeletionLimit(
+  db: Queryable,
+  {account, stream}: Pick<DeletionLimitSetting, 'account' | 'stream'>,
+): Promise<void> {
+  await db.query(
+    `DELETE FROM sync.deletion_limits AS held USING sync.accounts AS account
+      WHERE account.account_id = held.account_id AND account.name = $1 AND stream = $2`,
+    [account, stream],
+  );
+}
+
+function toLimit({most_rows, most_percent}: HeldLimit): DeletionLimit {
+  return most_rows === null ? {percent: Number(most_percent)} : {rows: most_rows};
+}
+
+/** Working hours of one employee, where they differ from those of the account. */
+interface Capacity {
+  readonly account: string;
+  readonly employeeNumber: string;
+  /** Hours on Monday to Sunday. */
+  readonly workingHours: readonly number[];
+}
+
+/** The working hours of employees, also of those that are not mirrored yet. */
+export async function listCapacity(db: Queryable): Promise<Capacity[]> {
+  const {rows} = await db.query<Capacity>(
+    `SELECT account.name AS account, held.employee_number AS "employeeNumber",
+            held.working_hours::double precision[] AS "workingHours"
+       FROM (SELECT account_id, employee_number, working_hours
+               FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key
+              WHERE employee_number IS NOT NULL
+              UNION ALL
+             SELECT account_id, employee_number, working_hours FROM sync.capacity_to_come) AS held
+       JOIN sync.accounts AS account USING (account_id)
+      ORDER BY account.name, held.employee_number`,
+  );
+  return rows;
+}
+
+/**
+ * The numbers of the employees that are mirrored, by account; an account without any is left out.
+ */
+export async function listEmployeeNumbers(db: Queryable): Promise<Map<string, string[]>> {
+  const {rows} = await db.query<{account: string; numbers: string[]}>(
+    `SELECT account.name AS account, array_agg(employee_number::text ORDER BY employee_number) AS numbers
+       FROM warehouse.employees JOIN sync.accounts AS account USING (account_id)
+      WHERE employee_number IS NOT NULL GROUP BY account.name`,
+  );
+  return new Map(rows.map(({account, numbers}) => [account, numbers]));
+}
+
+/** Writes the working hours of one employee; where it is not mirrored yet, for when it comes. */
+export async function writeCapacity(
+  db: Queryable,
+  {account, employeeNumber, workingHours}: Capacity,
+): Promise<void> {
+  await db.query(
+    `WITH meant AS (
+       SELECT account_id, employee.row_id
+         FROM sync.accounts AS account JOIN warehouse.employees AS employee USING (account_id)
+        WHERE account.name = $1 AND employee.employee_number = $2::bigint
+     ), known AS (
+       INSERT INTO mart.capacity (employee_key, working_hours) SELECT row_id, $3::numeric[] FROM meant
+           ON CONFLICT (employee_key) DO UPDATE SET working_hours = EXCLUDED.working_hours
+     )
+     INSERT INTO sync.capacity_to_come (account_id, employee_number, working_hours)
+     SELECT account_id, $2::bigint, $3::numeric[] FROM sync.accounts WHERE name = $1 AND NOT EXISTS (SELECT FROM meant)
+         ON CONFLICT (account_id, employee_number) DO UPDATE SET working_hours = EXCLUDED.working_hours`,
+    [account, employeeNumber, workingHours],
+  );
+}
+
+/** Takes the working hours of one employee away: those of the account count. */
+export async function deleteCapacity(
+  db: Queryable,
+  {account, employeeNumber}: Pick<Capacity, 'account' | 'employeeNumber'>,
+): Promise<void> {
+  await db.query(
+    `WITH gone AS (
+       DELETE FROM sync.capacity_to_come AS held USING sync.accounts AS account
+        WHERE account.account_id = held.account_id AND account.name = $1 AND held.employee_number = $2
+     )
+     DELETE FROM mart.capacity AS held USING warehouse.employees AS employee, sync.accounts AS account
+      WHERE employee.row_id = held.employee_key AND account.account_id = employee.account_id
+        AND account.name = $1 AND employee.employee_number = $2`,
+    [account, employeeNumber],
+  );
+}
+
+/** A day on which nobody of an account works. */
+interface ClosedDay {
+  readonly account: string;
+  /** As in 2026-12-25. */
+  readonly date: string;
+  readonly name: string;
+}
+
+/** The closed days of every account. */
+export async function listClosedDays(db: Queryable): Promise<ClosedDay[]> {
+  const {rows} = await db.query<ClosedDay>(
+    `SELECT account.name AS account, date::text AS date, closed.name
+       FROM mart.closed_days AS closed JOIN sync.accounts AS account ON account.account_id = account_key
+      ORDER BY account.name, date`,
+  );
+  return rows;
+}
+
+/** Writes a closed day, in place of the name that it had. */
+export async function writeClosedDay(
+  db: Queryable,
+  {account, date, name}: ClosedDay,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO mart.closed_days (account_key, date, name)
+     SELECT account_id, $2::date, $3::text FROM sync.accounts WHERE name = $1
+         ON CONFLICT (account_key, date) DO UPDATE SET name = EXCLUDED.name`,
+    [account, date, name],
+  );
+}
+
+/** Lets a day be one like any other. */
+export async function deleteClosedDay(
+  db: Queryable,
+  {account, date}: Pick<ClosedDay, 'account' | 'date'>,
+): Promise<void> {
+  await db.query(
+    `DELETE FROM mart.closed_days USING sync.accounts AS account
+      WHERE account.account_id = account_key AND account.name = $1 AND date = $2`,
+    [account, date],
+  );
+}
+
+/** A name for what the service sends as a number alone. */
+interface Label {
+  readonly account: string;
+  /** As in customer_type. */
+  readonly kind: string;
+  readonly id: string;
+  readonly label: string;
+}
+
+/** The labels of every account. */
+export async function listLabels(db: Queryable): Promise<Label[]> {
+  const {rows} = await db.query<Label>(
+    `SELECT account.name AS account, kind, id, label
+       FROM mart.labels JOIN sync.accounts AS account ON account.account_id = account_key
+      ORDER BY account.name, kind, labels.id`,
+  );
+  return rows;
+}
+
+/** Writes a label, in place of the one that the number had. */
+export async function writeLabel(db: Queryable, {account, kind, id, label}: Label): Promise<void> {
+  await db.query(
+    `INSERT INTO mart.labels (account_key, kind, id, label)
+     SELECT account_id, $2::text, $3::bigint, $4::text FROM sync.accounts WHERE name = $1
+         ON CONFLICT (account_key, kind, id) DO UPDATE SET label = EXCLUDED.label`,
+    [account, kind, id, label],
+  );
+}
+
+/** Takes a label away. */
+export async function deleteLabel(
+  db: Queryable,
+  {account, kind, id}: Pick<Label, 'account' | 'kind' | 'id'>,
+): Promise<void> {
+  await db.query(
+    `DELETE FROM mart.labels USING sync.accounts AS account
+      WHERE account.account_id = account_key AND account.name = $1 AND kind = $2 AND id = $3`,
+    [account, kind, id],
+  );
+}
+
+/** A row of mart.settings. */
+export interface InsightSettings {
+  readonly currency: string | null;
+  /** Hours on Monday to Sunday. */
+  readonly workingHours: readonly number[] | null;
+  readonly repeatVisitDays: number | null;
+  readonly onTimeGraceMinutes: number | null;
+}
+
+/** What people told of each account, by its name. */
+export async function listInsightSettings(
+  db: Queryable,
+): Promise<(InsightSettings & {readonly account: string})[]> {
+  const {rows} = await db.query<InsightSettings & {account: string}>(
+    `SELECT account.name AS account, currency, working_hours::double precision[] AS "workingHours",
+            repeat_visit_days AS "repeatVisitDays", on_time_grace_minutes AS "onTimeGraceMinutes"
+       FROM mart.settings JOIN sync.accounts AS account ON account.account_id = account_key
+      ORDER BY account.name`,
+  );
+  return rows;
+}
+
+/** Writes what people told of an account. */
+export async function writeInsightSettings(
+  db: Queryable,
+  account: string,
+  settings: InsightSettings,
+): Promise<void> {
+  const {currency, workingHours, repeatVisitDays, onTimeGraceMinutes} = settings;
+  await db.query(
+    `INSERT INTO mart.settings (account_key, currency, working_hours, repeat_visit_days, on_time_grace_minutes)
+     SELECT account_id, $2::text, $3::numeric[], $4::integer, $5::integer FROM sync.accounts WHERE name = $1
+         ON CONFLICT (account_key) DO UPDATE
+        SET currency = EXCLUDED.currency, working_hours = EXCLUDED.working_hours,
+            repeat_visit_days = EXCLUDED.repeat_visit_days, on_time_grace_minutes = EXCLUDED.on_time_grace_minutes`,
+    [account, currency, workingHours, repeatVisitDays, onTimeGraceMinutes],
+  );
+}
+
+/** Lets an account be one of which nothing is told. */
+export async function deleteInsightSettings(db: Queryable, account: string): Promise<void> {
+  await db.query(
+    'DELETE FROM mart.settings USING sync.accounts AS held WHERE held.account_id = account_key AND held.name = $1',
+    [account],
+  );
+}

@@ -1,0 +1,460 @@
+// Tables of accounts, of the workers that serve them, and of those who come in over HTTP.
+
+import {sql} from 'drizzle-orm';
+import {
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  numeric,
+  pgSchema,
+  primaryKey,
+  text,
+  unique,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
+import {commentTable} from '../postgres/commented-table.ts';
+import {roles} from './roles.ts';
+
+export const sync = pgSchema('sync');
+
+const states = ['active', 'paused', 'stopped'] as const;
+
+export const accounts = sync.table(
+  'accounts',
+  {
+    account_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    name: text().notNull(),
+    api_url: text().notNull(),
+    time_zone: text().notNull(),
+    created_at: instant().notNull().defaultNow(),
+    sealed_token: bytea(),
+    key_id: text(),
+    employee_id: bigNumber(),
+    state: text({enum: states}).notNull().default('active'),
+    state_reason: text(),
+    state_since: instant().notNull().defaultNow(),
+    page_key: uuid().notNull().defaultRandom(),
+  },
+  (table) => [
+    unique('accounts_name_key').on(table.name),
+    check('accounts_state_check', sql`${table.state} IN (${listed(states)})`),
+    check(
+      'accounts_state_reason_check',
+      sql`${table.state} <> 'stopped' OR ${table.state_reason} IS NOT NULL`,
+    ),
+    check(
+      'accounts_sealed_token_check',
+      sql`(${table.sealed_token} IS NULL) = (${table.key_id} IS NULL)`,
+    ),
+  ],
+);
+
+export const accountsTable = commentTable(
+  accounts,
+  'Accounts at the field service that are mirrored here.',
+  {
+    account_id: 'Number of the account in this warehouse; every warehouse row bears it.',
+    name: 'Short name of the account, as commands and schedules call it.',
+    api_url: 'Base address of the account at the service.',
+    time_zone: 'IANA zone in which the account writes times without an offset.',
+    created_at: 'When the account was added here.',
+    sealed_token:
+      'The API token, sealed with a key that is not in this database; null where the environment gives it.',
+    key_id: 'Which key sealed the token.',
+    employee_id:
+      'Whose token is in use: employees.id, learned from the first record made with it; null before.',
+    state: 'active, paused (by a person) or stopped (the service refuses its token).',
+    state_reason: 'Why it is paused or stopped, and the next step.',
+    state_since: 'When it came into this state.',
+    page_key: 'Key of the digests of its pages, by which a page that comes again is known.',
+  },
+);
+
+// No foreign keys to accounts: a worker that serves one must not keep it from being removed.
+export const workers = sync.table(
+  'workers',
+  {
+    worker_id: uuid().primaryKey(),
+    host: text().notNull(),
+    pid: integer().notNull(),
+    version: text().notNull(),
+    started_at: instant().notNull().defaultNow(),
+    seen_at: instant().notNull().defaultNow(),
+    account_ids: bigNumber().array().notNull(),
+    key_ids: text().array().notNull(),
+    given_account_id: bigNumber(),
+    given_token_mark: text(),
+    console_url: text(),
+    sends_mail: boolean().notNull().default(true),
+  },
+  (table) => [
+    check(
+      'workers_given_token_mark_check',
+      sql`(${table.given_account_id} IS NULL) = (${table.given_token_mark} IS NULL)`,
+    ),
+  ],
+);
+
+export const workersTable = commentTable(
+  workers,
+  'Processes that work by schedules: `start` without --once.',
+  {
+    worker_id: 'Made up by the process when it starts.',
+    host: 'Name of the machine it runs on.',
+    pid: 'Number of the process there.',
+    version: 'Its version of Fieldmirror.',
+    started_at: 'When it began, by the clock of this database.',
+    seen_at: 'When it last looked for work, to about a quarter of a minute.',
+    account_ids: 'The accounts that it serves.',
+    key_ids: 'The keys that it can open sealed tokens with, as in sync.accounts.key_id.',
+    given_account_id: 'The account whose token it has from its environment.',
+    given_token_mark:
+      'Tells whether another process has the same token from its environment: a short keyed hash, which gives nothing of it away.',
+    console_url: 'Where its console listens; null where it has none.',
+    sends_mail: 'Whether its environment names a server of e-mail, in FIELDMIRROR_SMTP_URL.',
+  },
+);
+
+export const fileSettingsTable = commentTable(
+  sync.table(
+    'file_settings',
+    {
+      section: text().notNull(),
+      path: text().array().notNull(),
+      value: jsonb().notNull(),
+      file: text().notNull(),
+      applied_at: instant().notNull().defaultNow(),
+      applied_by: text().notNull().default(sql`current_user`),
+    },
+    (table) => [primaryKey({name: 'file_settings_pkey', columns: [table.section, table.path]})],
+  ),
+  'One row for each value that a file of settings gave: by it doctor tells which values in force come from a file.',
+  {
+    section: 'Section of the file.',
+    path: 'Where in the section the value stands: the keys on the way to it.',
+    value:
+      'The value, as the file has it. The rows of the setting itself may have been changed since.',
+    file: 'Name of the file.',
+    applied_at: 'When the value was applied, or confirmed after it had been another.',
+    applied_by: 'The role that applied it.',
+  },
+);
+
+export const capacityToComeTable = commentTable(
+  sync.table(
+    'capacity_to_come',
+    {
+      account_id: bigNumber()
+        .notNull()
+        .references(() => accounts.account_id),
+      employee_number: bigNumber().notNull(),
+      working_hours: numeric().array().notNull(),
+    },
+    (table) => [
+      primaryKey({
+        name: 'capacity_to_come_pkey',
+        columns: [table.account_id, table.employee_number],
+      }),
+      check(
+        'capacity_to_come_working_hours_check',
+        sql`cardinality(${table.working_hours}) = 7 AND 0 <= ALL (${table.working_hours}) AND 24 >= ALL (${table.working_hours})`,
+      ),
+    ],
+  ),
+  'Working hours of employees that are not mirrored yet: each moves to mart.capacity when its employee comes.',
+  {
+    account_id: 'The account.',
+    employee_number: 'Number the service gave the employee.',
+    working_hours: 'Hours on Monday to Sunday.',
+  },
+);
+
+export const deletionLimitsTable = commentTable(
+  sync.table(
+    'deletion_limits',
+    {
+      account_id: bigNumber()
+        .notNull()
+        .references(() => accounts.account_id),
+      stream: text().notNull(),
+      most_rows: integer(),
+      most_percent: numeric(),
+    },
+    (table) => [
+      primaryKey({name: 'deletion_limits_pkey', columns: [table.account_id, table.stream]}),
+      check(
+        'deletion_limits_one_check',
+        sql`(${table.most_rows} IS NULL) <> (${table.most_percent} IS NULL)`,
+      ),
+      check(
+        'deletion_limits_range_check',
+        sql`${table.most_rows} >= 0 OR (${table.most_percent} >= 0 AND ${table.most_percent} <= 100)`,
+      ),
+    ],
+  ),
+  'How many rows one sweep of a stream may mark as deleted before a person approves it, where that is not the default.',
+  {
+    account_id: 'The account.',
+    stream: 'The kind of object.',
+    most_rows: 'At most so many rows; null where the limit is a share.',
+    most_percent:
+      'At most so many percent of the live rows; null where the limit is a number of rows.',
+  },
+);
+
+export const apiKeys = sync.table(
+  'api_keys',
+  {
+    api_key_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    name: text().notNull(),
+    account_id: bigNumber().references(() => accounts.account_id),
+    key_hash: bytea().notNull(),
+    role: text({enum: roles}).notNull(),
+    masks: boolean().notNull().default(false),
+    created_at: instant().notNull().defaultNow(),
+    created_by: text().notNull().default(sql`session_user`),
+    last_used_at: instant(),
+    revoked_at: instant(),
+  },
+  (table) => [
+    unique('api_keys_key_hash_key').on(table.key_hash),
+    unique('api_keys_name_key').on(table.name),
+    check('api_keys_key_hash_check', sql`length(${table.key_hash}) = 32`),
+    check('api_keys_role_check', sql`${table.role} IN (${listed(roles)})`),
+    check('api_keys_admin_check', sql`${table.role} <> 'admin' OR ${table.account_id} IS NULL`),
+  ],
+);
+
+export const apiKeysTable = commentTable(
+  apiKeys,
+  'Keys of systems and people that come in over HTTP.',
+  {
+    api_key_id: 'Number of the key.',
+    name: 'What the key is called here: changes that come with it name it.',
+    account_id: 'The account it opens; null: the console for all of them.',
+    key_hash: 'SHA-256 of the key, which itself is nowhere.',
+    role: 'viewer (reads), operator (makes changes and decides) or admin (looks after accounts and keys as well).',
+    masks: 'Whether the console hides names, phones, addresses and notes from it.',
+    created_at: 'When it was made.',
+    created_by: 'Database user who made it.',
+    last_used_at: 'When it was last used, to the minute.',
+    revoked_at: 'When it was revoked; null while it opens.',
+  },
+);
+
+const apiRequests = sync.table(
+  'api_requests',
+  {
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    idempotency_key: text().notNull(),
+    body_hash: bytea().notNull(),
+    results: jsonb().notNull().default(sql`'[]'::jsonb`),
+    requested_at: instant().notNull().defaultNow(),
+  },
+  (table) => [
+    primaryKey({name: 'api_requests_pkey', columns: [table.account_id, table.idempotency_key]}),
+    index('api_requests_requested_at_idx').on(table.account_id, table.requested_at),
+  ],
+);
+
+export const apiRequestsTable = commentTable(
+  apiRequests,
+  'Requests that came over HTTP with a key of their own: the same key is the same request.',
+  {
+    account_id: 'The account of the request.',
+    idempotency_key: 'What the caller calls the request.',
+    body_hash: 'SHA-256 of what was asked for.',
+    results: 'What each change of it came to: its change_id, or the row that said so already.',
+    requested_at: 'When it came; 30 days later its key is free again.',
+  },
+);
+
+const authorAccounts = sync.table(
+  'author_accounts',
+  {
+    role_name: text().notNull(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    granted_at: instant().notNull().defaultNow(),
+    granted_by: text().notNull().default(sql`session_user`),
+  },
+  (table) => [
+    primaryKey({name: 'author_accounts_pkey', columns: [table.role_name, table.account_id]}),
+  ],
+);
+
+export const authorAccountsTable = commentTable(
+  authorAccounts,
+  'Which accounts an author may write, and sees of the warehouse; sync.grant_account adds to it.',
+  {
+    role_name: 'The role: an author, or a role that authors are members of.',
+    account_id: 'An account of it.',
+    granted_at: 'When it was given.',
+    granted_by: 'Database user who gave it.',
+  },
+);
+
+// No foreign key to the account: it would lock the account's row for as long as a statement runs.
+export const assistantScopesTable = commentTable(
+  sync.table('assistant_scopes', {
+    transaction_id: bigNumber().primaryKey(),
+    account_id: bigNumber().notNull(),
+    names: boolean().notNull(),
+  }),
+  'The account that the statements of an assistant are bound to, for as long as their transaction lasts: nothing is committed here.',
+  {
+    transaction_id: 'Number of the transaction that is bound.',
+    account_id: 'The account whose rows the views of masked show in it.',
+    names: 'Whether they show the names of people.',
+  },
+);
+
+const waysIn = ['key', 'link', 'proxy'] as const;
+
+export const sessions = sync.table(
+  'sessions',
+  {
+    session_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    token_hash: bytea().notNull(),
+    way_in: text({enum: waysIn}).notNull(),
+    api_key_id: bigNumber().references(() => apiKeys.api_key_id),
+    name: text().notNull(),
+    role: text({enum: roles}).notNull(),
+    account_id: bigNumber().references(() => accounts.account_id),
+    masks: boolean().notNull(),
+    address: text().notNull(),
+    created_at: instant().notNull().defaultNow(),
+    expires_at: instant().notNull(),
+    ended_at: instant(),
+  },
+  (table) => [
+    unique('sessions_token_hash_key').on(table.token_hash),
+    check('sessions_way_in_check', sql`${table.way_in} IN (${listed(waysIn)})`),
+    check(
+      'sessions_api_key_id_check',
+      sql`(${table.api_key_id} IS NOT NULL) = (${table.way_in} = 'key')`,
+    ),
+    check('sessions_role_check', sql`${table.role} IN (${listed(roles)})`),
+    check('sessions_token_hash_check', sql`length(${table.token_hash}) = 32`),
+    index('sessions_expires_at_idx').on(table.expires_at),
+  ],
+);
+
+export const sessionsTable = commentTable(
+  sessions,
+  'People who are signed in to the console, or were.',
+  {
+    session_id: 'Number of the session.',
+    token_hash: 'SHA-256 of the cookie, which itself is nowhere.',
+    way_in: 'key, link (printed by a terminal), or proxy (which signs people in).',
+    api_key_id: 'The key that opened it: a session ends with its key.',
+    name: 'Who it is: the name of the key, of the database user, or as the proxy says.',
+    role: 'viewer (reads), operator (decides as well) or admin (looks after accounts and keys as well).',
+    account_id: 'The only account it sees; null: all.',
+    masks: 'Whether names, phones, addresses and notes are hidden.',
+    address: 'Where it came from.',
+    created_at: 'When it was signed in.',
+    expires_at: 'When it ends by itself.',
+    ended_at: 'When it was signed out.',
+  },
+);
+
+const signInCodes = sync.table(
+  'sign_in_codes',
+  {
+    code_hash: bytea().primaryKey(),
+    name: text().notNull(),
+    role: text({enum: roles}).notNull(),
+    created_at: instant().notNull().defaultNow(),
+    expires_at: instant().notNull(),
+    used_at: instant(),
+  },
+  (table) => [
+    check('sign_in_codes_role_check', sql`${table.role} IN (${listed(roles)})`),
+    check('sign_in_codes_code_hash_check', sql`length(${table.code_hash}) = 32`),
+  ],
+);
+
+export const signInCodesTable = commentTable(
+  signInCodes,
+  'Links that sign in to the console: each opens once, within ten minutes.',
+  {
+    code_hash: 'SHA-256 of the code in the link, which itself is nowhere.',
+    name: 'Database user whose terminal printed the link.',
+    role: 'What the session may do.',
+    created_at: 'When it was printed.',
+    expires_at: 'Until when it opens.',
+    used_at: 'When it was used.',
+  },
+);
+
+export const audit = sync.table(
+  'audit',
+  {
+    audit_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    at: instant().notNull().defaultNow(),
+    session_id: bigNumber(),
+    name: text().notNull(),
+    role: text().notNull(),
+    address: text().notNull(),
+    action: text().notNull(),
+    account_id: bigNumber(),
+    subject: text().notNull(),
+    before: jsonb(),
+    after: jsonb(),
+  },
+  (table) => [index('audit_at_idx').on(table.at)],
+);
+
+// No foreign keys: an entry outlives the session and the account that it names.
+export const auditTable = commentTable(
+  audit,
+  'Every action in the console, every decision or undo of changes over HTTP, and every move of an account, written in its own transaction; entries are added, never changed.',
+  {
+    audit_id: 'Number of the entry.',
+    at: 'When the action began.',
+    session_id: 'The session it came from; null over HTTP and by a verb.',
+    name: 'Who did it; over HTTP http: and the name of the key, by a verb command: and the role of the database.',
+    role: 'The role of that session or key.',
+    address: 'Where it came from.',
+    action: 'What was done: changes.hold, sweeps.approve, …',
+    account_id: 'The account concerned; null where it is none, or all.',
+    subject: 'What it was done to: change 12, account acme.',
+    before: 'The state before.',
+    after: 'The state after, or what was given.',
+  },
+);
+
+const forgotten = sync.table(
+  'forgotten',
+  {
+    forgotten_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    customer_number: bigNumber().notNull(),
+    forgotten_at: instant().notNull().defaultNow(),
+    forgotten_by: text().notNull().default(sql`session_user`),
+    removed: jsonb().notNull(),
+  },
+  (table) => [index('forgotten_customer_number_idx').on(table.customer_number, table.account_id)],
+);
+
+export const forgottenTable = commentTable(
+  forgotten,
+  'The customers that were forgotten: a receipt for each time, without their data. What the service sends of their personal data is kept out from then on.',
+  {
+    forgotten_id: 'Number of the receipt.',
+    account_id: 'The account of the customer.',
+    customer_number: 'Number of the customer.',
+    forgotten_at: 'When it was.',
+    forgotten_by: 'The role that did.',
+    removed: 'How many rows of each table were emptied, or how many went.',
+  },
+);
