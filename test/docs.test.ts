@@ -5,7 +5,7 @@ import {existsSync, readFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 import {allWrites} from '../src/streams/all.ts';
-import type {Writes} from '../src/streams/writes.ts';
+import type {Writes} from '../src/streams/stream.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

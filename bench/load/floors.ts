@@ -9,7 +9,7 @@ import {pipeline} from 'node:stream/promises';
 import type pg from 'pg';
 import {from as copyFrom, to as copyTo} from 'pg-copy-streams';
 import {SaxesParser} from 'saxes';
-import type {MirrorTable} from '../../src/streams/mirror-table.ts';
+import type {MirrorTable} from '../../src/streams/table.ts';
 
 /**
  * Seconds to run the pages through the XML parser, listening only as far as it takes to see every

@@ -8,7 +8,7 @@ import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';

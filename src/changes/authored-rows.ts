@@ -4,7 +4,7 @@ import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import type {ChangeValues} from '../rows/change-values.ts';
 import {nameTable} from '../rows/table-sql.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {MirrorTable} from '../streams/table.ts';
 import type {Change} from './change.ts';
 
 /** Locks rows before their changes, in one order for all callers. */

@@ -3,7 +3,7 @@ import {check, text} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
 import {listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
-import {changeOperations} from '../streams/mirror-table.ts';
+import {changeOperations} from '../streams/table.ts';
 
 const capturedTables = sync.table(
   'captured_tables',

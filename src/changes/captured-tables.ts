@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type {WarehouseTable} from '../streams/warehouse-table.ts';
+import type {WarehouseTable} from '../streams/table.ts';
 import {replaceRows} from './replace-rows.ts';
 
 /** Brings sync.captured_tables in line with the code. */

@@ -4,7 +4,7 @@ import {accounts, sync} from '../accounts/tables.ts';
 import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../postgres/commented-table.ts';
 import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
-import {changeOperations} from '../streams/mirror-table.ts';
+import {changeOperations} from '../streams/table.ts';
 import {attemptOutcomes, changeStates, longestBatch, openStates} from './change-states.ts';
 
 const methods = ['POST', 'PUT', 'DELETE'] as const;

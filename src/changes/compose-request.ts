@@ -6,8 +6,8 @@ import type {WriteRequest} from '../api/transport.ts';
 import {encodeDocument, type FieldKind, type Fields} from '../api/xml-encode.ts';
 import {RecordError} from '../core/errors.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
-import type {ChangeOperation, WriteKind} from '../streams/mirror-table.ts';
-import type {Writes} from '../streams/writes.ts';
+import type {Writes} from '../streams/stream.ts';
+import type {ChangeOperation, WriteKind} from '../streams/table.ts';
 
 /** The customer or job that a path goes by. */
 export interface Parent<N extends string | null = string> {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import type {MirrorTable, WriteRule} from '../streams/mirror-table.ts';
+import type {MirrorTable, WriteRule} from '../streams/table.ts';
 import type {writeRules} from './write-rules-table.ts';
 
 export type Rule = (typeof writeRules.$inferSelect)['rule'];

@@ -36,7 +36,7 @@ import {checkPublic, describeLargeObjects, describeTemporary} from '../schema/pu
 import {checkRoles, describeRoles} from '../schema/roles.ts';
 import {readSettingsInForce, type SettingInForce} from '../settings/settings-in-force.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {allTables} from '../streams/all.ts';
 import {readClock} from '../sweeps/tombstones.ts';
 import {findZoneMismatch} from './account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from './ask-account.ts';

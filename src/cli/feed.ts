@@ -12,7 +12,7 @@ import {
   readFeed,
   sequenceFeed,
 } from '../feed/read-feed.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './choose-account.ts';
 import {drawEntry, drawFeed} from './draw-feed.ts';
 import {print} from './report.ts';

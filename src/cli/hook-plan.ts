@@ -9,7 +9,7 @@ import {type HookPlan, spellWriter} from '../feed/feed-hooks.ts';
 import {mostEntries} from '../feed/hook-tables.ts';
 import {sealAccess} from '../feed/receiver-access.ts';
 import {parseTarget} from '../feed/receiver-target.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {allTables} from '../streams/all.ts';
 
 export interface HookOptions {
   readonly url: string;

@@ -11,8 +11,7 @@ import {
   listFields,
   readExamples,
 } from '../star/list-fields.ts';
-import {allTables} from '../streams/all-tables.ts';
-import {isPersonal} from '../streams/personal-fields.ts';
+import {allTables, isPersonal} from '../streams/all.ts';
 
 export interface ToldField extends Omit<Field, 'accountId'> {
   readonly account: string;

@@ -1,7 +1,7 @@
 // Stories of records for those who are not to see personal data.
 
 import type {OpenWish} from '../changes/change-log.ts';
-import {isPersonal} from '../streams/personal-fields.ts';
+import {isPersonal} from '../streams/all.ts';
 import type {FieldStory} from './explain-field.ts';
 import type {RecordStory, ToldValue} from './record-story.ts';
 

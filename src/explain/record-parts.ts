@@ -4,8 +4,8 @@
 import type {Queryable} from '../postgres/database.ts';
 import {type Part, readNamed, readParts} from '../rows/parts.ts';
 import {allStreams, findStream} from '../streams/all.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
 import {ownedTablesOf, type Stream, type StreamName} from '../streams/stream.ts';
+import type {MirrorTable} from '../streams/table.ts';
 import type {Version} from './record-versions.ts';
 
 /** A part at the moment that is looked at, and how it differs from now. */

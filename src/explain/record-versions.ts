@@ -2,7 +2,7 @@ import pg from 'pg';
 import type {ChangeState} from '../changes/change-states.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {keyOf} from '../rows/table-sql.ts';
-import type {ChangeOperation, MirrorTable} from '../streams/mirror-table.ts';
+import type {ChangeOperation, MirrorTable} from '../streams/table.ts';
 import type {SweepMode, SweepState} from '../sweeps/sweep.ts';
 
 /**

@@ -1,4 +1,4 @@
-import {isPersonal} from '../streams/personal-fields.ts';
+import {isPersonal} from '../streams/all.ts';
 import type {FeedEntry, FieldValues} from './read-feed.ts';
 
 /** Stands for a value that the reader may not see. */

@@ -4,7 +4,7 @@
 import type {ChangeState} from '../changes/change-states.ts';
 import {nameState} from '../changes/change-words.ts';
 import {formatElapsed, formatNumber} from '../core/format.ts';
-import type {ChangeOperation} from '../streams/mirror-table.ts';
+import type {ChangeOperation} from '../streams/table.ts';
 import type {Sweep, SweepCounts, SweepEnd} from '../sweeps/sweep.ts';
 
 type NamedSweep = Pick<Sweep, 'sweepId' | 'stream' | 'windowName' | 'recordNumber'> & {

@@ -2,12 +2,7 @@
 
 import {z} from 'zod';
 import {attemptOutcomes, changeStates} from '../changes/change-states.ts';
-import {
-  type Column,
-  changeOperations,
-  type MirrorTable,
-  ownColumns,
-} from '../streams/mirror-table.ts';
+import {type Column, changeOperations, type MirrorTable, ownColumns} from '../streams/table.ts';
 
 /** Numbers are text: no digit is lost. */
 const number = z.string();

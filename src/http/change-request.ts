@@ -4,8 +4,8 @@
 
 import {z} from 'zod';
 import {allWrites} from '../streams/all.ts';
-import type {WriteRule} from '../streams/mirror-table.ts';
-import type {Writes} from '../streams/writes.ts';
+import type {Writes} from '../streams/stream.ts';
+import type {WriteRule} from '../streams/table.ts';
 import {timePattern} from './local-time.ts';
 
 /** A value wanted: text for numbers too, so that no digit is lost. */

@@ -5,7 +5,7 @@ import {z} from 'zod';
 import {isKeyInUse} from '../accounts/access.ts';
 import {entryOperations} from '../feed/entry-operations.ts';
 import type {FeedWatch} from '../feed/feed-watch.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {allTables} from '../streams/all.ts';
 import {keyOf} from './authentication.ts';
 import {followFeed} from './follow-feed.ts';
 import type {Turns} from './key-turns.ts';

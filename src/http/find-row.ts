@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type {Writes} from '../streams/writes.ts';
+import type {Writes} from '../streams/stream.ts';
 import type {Reference} from './change-request.ts';
 
 /** A row of the key's account. */

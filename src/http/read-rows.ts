@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {MirrorTable} from '../streams/table.ts';
 import {columnsOf} from './answers.ts';
 
 export interface RowsQuery {

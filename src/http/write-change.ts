@@ -5,7 +5,7 @@ import type pg from 'pg';
 import type {ApiResult} from '../accounts/access.ts';
 import {RecordError} from '../core/errors.ts';
 import {findWrites} from '../streams/all.ts';
-import type {Writes} from '../streams/writes.ts';
+import type {Writes} from '../streams/stream.ts';
 import type {AccountKey} from './authentication.ts';
 import type {ChangeRequest, Reference} from './change-request.ts';
 import {type FoundRow, findRow} from './find-row.ts';

@@ -2,7 +2,7 @@
 // and refuse.
 
 import pg from 'pg';
-import type {Writes} from '../streams/writes.ts';
+import type {Writes} from '../streams/stream.ts';
 import type {Wanted} from './change-request.ts';
 import type {FoundRow} from './find-row.ts';
 

@@ -6,7 +6,7 @@ import {
 } from '../changes/compose-request.ts';
 import {readParentNumbers} from '../rows/parent-numbers.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';
-import type {Writes} from '../streams/writes.ts';
+import type {Writes} from '../streams/stream.ts';
 import type {PushRun} from './push-run.ts';
 
 /** The subject of a change, as paths know it; null while one of its numbers is unknown. */

@@ -1,7 +1,6 @@
 import type {ClaimedChange} from '../changes/claim-changes.ts';
 import type {FieldRule} from '../changes/write-rules.ts';
-import type {Stream} from '../streams/stream.ts';
-import type {Writes} from '../streams/writes.ts';
+import type {Stream, Writes} from '../streams/stream.ts';
 import type {SettlePolicy} from './push-deps.ts';
 
 /**

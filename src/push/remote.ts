@@ -3,8 +3,8 @@
 import type {FieldRecord} from '../api/xml-record.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import type {RowSet} from '../streams/record-rows.ts';
-import type {Row} from '../streams/row.ts';
-import type {Writes} from '../streams/writes.ts';
+import type {Writes} from '../streams/stream.ts';
+import type {Row} from '../streams/table.ts';
 import type {ChangeFacts} from './facts.ts';
 
 type Place = Pick<ChangeFacts, 'writes' | 'stream'>;

@@ -3,7 +3,7 @@
 
 import {sendWrite, type WriteResult} from '../api/operations.ts';
 import type {Subject} from '../changes/compose-request.ts';
-import {numberOf} from '../streams/number-of.ts';
+import {numberOf} from '../streams/record-rows.ts';
 import type {Sendable} from './begin-send.ts';
 import {atStep} from './change-context.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from './change-subject.ts';

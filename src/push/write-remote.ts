@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import {forgetKnown} from '../rows/known-records.ts';
 import type {ReadBack} from '../rows/load.ts';
-import type {EncodedRow} from '../streams/row.ts';
 import type {Stream} from '../streams/stream.ts';
+import type {EncodedRow} from '../streams/table.ts';
 import {writeRowSets} from '../sweeps/batches.ts';
 import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
 import type {ChangeContext} from './change-context.ts';

@@ -5,8 +5,7 @@
 import pg from 'pg';
 import {decodeCopyRow} from '../postgres/copy-text.ts';
 import type {Queryable} from '../postgres/database.ts';
-import type {ColumnType, MirrorTable} from '../streams/mirror-table.ts';
-import type {EncodedRow} from '../streams/row.ts';
+import type {ColumnType, EncodedRow, MirrorTable} from '../streams/table.ts';
 import {findColumn, nameTable, sqlTypes} from './table-sql.ts';
 
 const quote = (name: string) => pg.escapeIdentifier(name);

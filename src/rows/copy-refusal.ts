@@ -1,7 +1,6 @@
 import pg from 'pg';
 import {RecordError} from '../core/errors.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
-import type {EncodedRow} from '../streams/row.ts';
+import type {EncodedRow, MirrorTable} from '../streams/table.ts';
 
 /**
  * The place where COPY stopped, in its words; the value, which follows after a colon, is left out.

@@ -1,6 +1,5 @@
 import {encodeCopyRow} from '../postgres/copy-text.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
-import type {EncodedRow, Row} from '../streams/row.ts';
+import type {EncodedRow, MirrorTable, Row} from '../streams/table.ts';
 import {findColumn} from './table-sql.ts';
 
 /** With a leading zero or sign: other integers are normal already. */

@@ -3,7 +3,7 @@
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import type {MirrorTable, Searched} from '../streams/mirror-table.ts';
+import type {MirrorTable, Searched} from '../streams/table.ts';
 import {searchedWords, splitWords} from './searched-words.ts';
 import {keyOf, nameTable} from './table-sql.ts';
 

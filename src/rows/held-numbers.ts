@@ -3,7 +3,7 @@ import {NumberSet} from '../core/number-set.ts';
 import {toArrayText} from '../postgres/array-text.ts';
 import {readByCursor} from '../postgres/cursor.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import type {MirrorTable, OwnedTable} from '../streams/mirror-table.ts';
+import type {MirrorTable, OwnedTable} from '../streams/table.ts';
 import {keyText} from './encoded-row.ts';
 import type {Family} from './load.ts';
 import {isUnkept, keyOf, nameTable} from './table-sql.ts';

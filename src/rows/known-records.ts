@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import {toArrayText} from '../postgres/array-text.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {MirrorTable} from '../streams/table.ts';
 import {hashBytes, hashIn, keyOf, nameTable} from './table-sql.ts';
 
 /** The records that are meant: of one stream, read into columns of one shape. */

@@ -1,8 +1,7 @@
 import pg from 'pg';
 import {toArrayText} from '../postgres/array-text.ts';
 import {copyInto} from '../postgres/copy.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
-import type {EncodedRow} from '../streams/row.ts';
+import type {EncodedRow, MirrorTable} from '../streams/table.ts';
 import {explainRefusal} from './copy-refusal.ts';
 import {keyText} from './encoded-row.ts';
 import type {RecentWrite} from './recent-writes.ts';

@@ -3,7 +3,7 @@
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {MirrorTable} from '../streams/table.ts';
 import {findColumn, nameTable} from './table-sql.ts';
 
 /** One version of a row that hangs on another. Instants are ISO 8601 in UTC. */

@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import type {ChangeOperation, MirrorTable} from '../streams/mirror-table.ts';
+import type {ChangeOperation, MirrorTable} from '../streams/table.ts';
 import type {ChangeResult, ChangeValues} from './change-values.ts';
 import {lagLimit} from './lag.ts';
 

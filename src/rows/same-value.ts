@@ -1,5 +1,5 @@
-import type {WriteRule} from '../streams/mirror-table.ts';
-import {meaningOf} from '../streams/value-meaning.ts';
+import type {WriteRule} from '../streams/table.ts';
+import {meaningOf} from '../streams/values.ts';
 import type {ChangeValue} from './change-values.ts';
 
 /**

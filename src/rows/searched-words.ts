@@ -4,7 +4,7 @@
 // area code is the beginning of one. See docs/scale.md "Finding a record".
 
 import pg from 'pg';
-import type {Searched} from '../streams/mirror-table.ts';
+import type {Searched} from '../streams/table.ts';
 
 /**
  * Characters of a text that are searched: a row must not be refused because a word is too long for

@@ -1,4 +1,4 @@
-import type {WriteKind} from '../streams/mirror-table.ts';
+import type {WriteKind} from '../streams/table.ts';
 import type {ChangeValues} from './change-values.ts';
 import type {RecentWrite} from './recent-writes.ts';
 import {isSameValue} from './same-value.ts';

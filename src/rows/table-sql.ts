@@ -3,7 +3,7 @@
 
 import {createHash} from 'node:crypto';
 import pg from 'pg';
-import type {ColumnType, MirrorTable} from '../streams/mirror-table.ts';
+import type {ColumnType, MirrorTable} from '../streams/table.ts';
 import {isMadeLately, isWrittenLately, recentWritesOf} from './recent-writes.ts';
 
 /** One table's part in the probe of several. */

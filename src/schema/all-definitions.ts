@@ -1,7 +1,7 @@
 import {questions} from '../star/all-questions.ts';
 import {renderMember} from '../star/render-member.ts';
 import {members} from '../star/star.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {allTables} from '../streams/all.ts';
 import type {Definitions} from './definitions.ts';
 
 /**

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import {FatalError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
-import type {WarehouseTable} from '../streams/warehouse-table.ts';
+import type {WarehouseTable} from '../streams/table.ts';
 import type {Source} from './read-source.ts';
 
 /** The source that a database has. */

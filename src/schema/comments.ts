@@ -4,7 +4,7 @@
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import pg from 'pg';
 import type {Comment, CommentedTable} from '../postgres/commented-table.ts';
-import {type MirrorTable, ownColumns} from '../streams/mirror-table.ts';
+import {type MirrorTable, ownColumns} from '../streams/table.ts';
 import {toDrizzle} from './drizzle-table.ts';
 
 const schemas: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import type {StarMember} from '../star/star-member.ts';
-import type {WarehouseTable} from '../streams/warehouse-table.ts';
+import type {WarehouseTable} from '../streams/table.ts';
 
 /** What a migration makes beside the tables of `migrations/*.sql`, from definitions in the code. */
 export interface Definitions {

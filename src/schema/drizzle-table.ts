@@ -19,7 +19,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
 import {searchedWords} from '../rows/searched-words.ts';
-import type {Column, ColumnType, MirrorTable} from '../streams/mirror-table.ts';
+import type {Column, ColumnType, MirrorTable} from '../streams/table.ts';
 
 export const warehouse = pgSchema('warehouse');
 

@@ -1,5 +1,5 @@
 import type {Comment} from '../postgres/commented-table.ts';
-import {type MirrorTable, ownColumns} from '../streams/mirror-table.ts';
+import {type MirrorTable, ownColumns} from '../streams/table.ts';
 
 type Columns = Readonly<Record<string, string>>;
 

@@ -10,7 +10,7 @@ import {
   writeHookSetting,
 } from '../feed/hook-settings.ts';
 import {mostEntries, usualMost} from '../feed/hook-tables.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {allTables} from '../streams/all.ts';
 import type {Problem, Section} from './section.ts';
 import {type Entry, listChanged} from './setting-entries.ts';
 import {accountName} from './setting-values.ts';

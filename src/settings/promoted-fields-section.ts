@@ -1,8 +1,7 @@
 import {z} from 'zod';
 import {nearest} from '../core/nearest.ts';
 import {demoteField, listPromotions, listSeenFields, promoteField} from '../star/promotions.ts';
-import {allStreams} from '../streams/all.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {allStreams, allTables} from '../streams/all.ts';
 import type {Problem, Section} from './section.ts';
 import {type Entry, listChanged} from './setting-entries.ts';
 import {accountName, label} from './setting-values.ts';

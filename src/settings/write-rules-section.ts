@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {type Rule, readRules, setRule} from '../changes/write-rules.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {allTables} from '../streams/all.ts';
 import type {Section} from './section.ts';
 import {listChanged, listPaths} from './setting-entries.ts';
 import {toTree} from './settings-tree.ts';

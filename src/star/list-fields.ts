@@ -5,7 +5,7 @@ import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import {findColumn, nameTable} from '../rows/table-sql.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {MirrorTable} from '../streams/table.ts';
 import type {fieldEvents, fields} from './field-tables.ts';
 
 const columns = [

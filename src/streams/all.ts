@@ -1,15 +1,16 @@
+// Every stream, what of it can be written back, and every warehouse table. Some values are hidden
+// from those who are not to see personal data. A text may name anybody: all texts are hidden but
+// for those that have a few values only, and every field without a column.
+
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/nearest.ts';
 import {customers, customerWrites} from './customers.ts';
 import {employees, employeeWrites} from './employees.ts';
-import {jobChargeWrites} from './job-charges.ts';
-import {jobs, jobWrites} from './jobs.ts';
-import type {MirrorTable} from './mirror-table.ts';
-import {customerNoteWrites, jobNoteWrites} from './notes.ts';
-import type {Stream} from './stream.ts';
+import {jobChargeWrites, jobEmployees, jobs, jobWrites, timeEntryWrites} from './jobs.ts';
+import {customerNoteWrites, jobNoteWrites} from './shared-parts.ts';
+import {parentColumnOf, type Stream, type Writes} from './stream.ts';
+import type {Capture, ColumnType, MirrorTable, Origin, WarehouseTable} from './table.ts';
 import {tasks, taskWrites} from './tasks.ts';
-import {timeEntryWrites} from './time-entries.ts';
-import type {Writes} from './writes.ts';
 
 /** Every stream, in the order to sweep them: a stream that others point at comes before them. */
 export const allStreams: readonly Stream[] = [employees, customers, jobs, tasks];
@@ -65,4 +66,93 @@ export function findWrites(table: string): Writes {
   const writes = allWrites.find((candidate) => candidate.table.name === table);
   if (writes === undefined) throw new TypeError(`${table}: nothing of it can be written back`);
   return writes;
+}
+
+/** Texts that say how a record stands, not whom it is about. */
+const plainTexts: ReadonlySet<string> = new Set([
+  'status',
+  'invoice_status',
+  'invoice_terms',
+  'estimate_type',
+  'estimate_terms',
+  'recurring_interval',
+  'which_billing_address',
+  'origin',
+  'delivery_method',
+  'noteable_type',
+  'external_key',
+]);
+
+/** An assignment is no record of its own: it is written with its job. */
+const assignmentCapture: Capture = {
+  key: 'job_number',
+  operations: ['create', 'delete'],
+  parent: {table: 'jobs', numberColumn: 'job_number'},
+  hint: 'DELETE the row, and INSERT another.',
+};
+
+const noCapture: Capture = {
+  key: 'id',
+  operations: [],
+  parent: null,
+  hint: 'The service has no way to write it: change it in the service itself.',
+};
+
+/** Every warehouse table once: those of the streams and those of their children. */
+export const allTables: readonly WarehouseTable[] = [
+  ...new Set(
+    allStreams.flatMap((stream) => [stream.table, ...stream.children.map((child) => child.table)]),
+  ),
+].map((table) => ({
+  ...table,
+  origin: findOrigin(table),
+  capture: findCapture(table),
+  personal: personalColumnsOf(table),
+}));
+
+function findOrigin(table: MirrorTable): Origin {
+  const places = allStreams.flatMap((stream) =>
+    stream.children
+      .filter((child) => child.table === table && child.isOfStream !== true)
+      .map((child) => ({stream, child})),
+  );
+  const owned = places.find(({child}) => child.isOwned);
+  return {
+    embeddedIn: places.map(({stream}) => stream.name),
+    parentColumn: owned === undefined ? null : parentColumnOf(owned.child),
+  };
+}
+
+function findCapture(table: MirrorTable): Capture {
+  if (table === jobEmployees) return assignmentCapture;
+  const writes = allWrites.find((candidate) => candidate.table === table);
+  if (writes === undefined) return noCapture;
+  const {key, operations, parent, hint = ''} = writes;
+  return {key, operations, parent, hint};
+}
+
+/**
+ * Whether a value may tell who somebody is, or how to reach them. @param type - not given where the
+ * field has no column
+ */
+function mayName(field: string, type: ColumnType | undefined): boolean {
+  if (plainTexts.has(field)) return false;
+  return type === undefined || type === 'text' || type === 'nested' || type === 'float';
+}
+
+/**
+ * The columns of a table whose values may tell who somebody is; `extra` holds every field without a
+ * column.
+ */
+function personalColumnsOf(table: MirrorTable): readonly string[] {
+  return [
+    ...table.columns.filter(({name, type}) => mayName(name, type)).map(({name}) => name),
+    'extra',
+  ];
+}
+
+/** Whether the values of a field may tell who somebody is, or how to reach them. */
+export function isPersonal(table: string, field: string): boolean {
+  const columns = allTables.find(({name}) => name === table)?.columns ?? [];
+  return mayName(field, columns.find(({name}) => name === field)?.type);
 }

@@ -1,6 +1,5 @@
-import {mirrorTable} from './mirror-table.ts';
-import type {Stream} from './stream.ts';
-import type {Writes} from './writes.ts';
+import type {Stream, Writes} from './stream.ts';
+import {mirrorTable} from './table.ts';
 
 // Written by sync.set_employee_login alone.
 const login = {group: 'login', onCreate: false, onUpdate: false} as const;

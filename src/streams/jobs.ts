@@ -1,15 +1,177 @@
+// Jobs with their parts: categories, statuses, assignments, time entries, charges.
+
 import {TIME_SHAPES} from '../api/time-shapes.ts';
-import {jobCharges} from './job-charges.ts';
-import {jobEmployees} from './job-employees.ts';
-import {jobStatuses} from './job-statuses.ts';
-import {jobTypes} from './job-types.ts';
-import {mirrorTable} from './mirror-table.ts';
-import {jobNotes} from './notes.ts';
-import type {Stream} from './stream.ts';
-import {taxEntities} from './tax-entities.ts';
-import {timeEntries} from './time-entries.ts';
+import {jobNotes, taxEntities} from './shared-parts.ts';
+import type {Stream, Writes} from './stream.ts';
+import {mirrorTable} from './table.ts';
 import {spans} from './windows.ts';
-import type {Writes} from './writes.ts';
+
+/** Categories of jobs, as jobs embed them. No recording shows one (docs/service.md "Fields"). */
+const jobTypes = mirrorTable('job_types', {
+  comment: 'Categories of jobs; the service calls them services as well.',
+  key: ['id'],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Internal key; jobs point at it as job_type_id.'},
+    {name: 'name', type: 'text', comment: 'Name of the category.'},
+    {name: 'description', type: 'text', comment: 'What belongs to the category.'},
+    {name: 'duration', type: 'decimal', comment: 'Usual length in minutes.'},
+    {name: 'active', type: 'boolean', comment: 'False once the category is out of use.'},
+    {name: 'created_at', type: 'instant', comment: 'When the category was created at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the category was last touched at the service.',
+    },
+    {name: 'deleted_at', type: 'instant', comment: 'When the service marked the category deleted.'},
+  ],
+});
+
+/**
+ * Statuses of the account's own making, as jobs embed them. No recording shows one (docs/service.md
+ * "Fields").
+ */
+const jobStatuses = mirrorTable('job_statuses', {
+  comment: 'Statuses that the account defined for its jobs, beside the built-in ones.',
+  key: ['id'],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Internal key; jobs point at it as job_status_id.'},
+    {name: 'name', type: 'text', comment: 'Name of the status.'},
+    {name: 'description', type: 'text', comment: 'What the status means.'},
+    {name: 'color', type: 'text', comment: 'Colour the status is shown in.'},
+    {name: 'active', type: 'boolean', comment: 'False once the status is out of use.'},
+    {name: 'created_at', type: 'instant', comment: 'When the status was created at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the status was last touched at the service.',
+    },
+    {name: 'deleted_at', type: 'instant', comment: 'When the service marked the status deleted.'},
+  ],
+});
+
+/** Links only: the employees themselves come with their own stream. */
+export const jobEmployees = mirrorTable('job_employees', {
+  comment: 'Who is assigned to which job.',
+  key: ['job_number', 'employee_id'],
+  columns: [
+    {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
+    {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
+    {name: 'employee_id', type: 'integer', comment: 'The employee: employees.id.'},
+    {name: 'employee_number', type: 'integer', comment: 'The employee: employees.employee_number.'},
+    {name: 'name', type: 'text', comment: 'Name of the employee.'},
+  ],
+});
+
+/** @see docs/service.md "Fields" */
+const timeEntries = mirrorTable('time_entries', {
+  comment: 'Hours that employees worked on a job.',
+  key: ['id'],
+  indexes: [['job_number']],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
+    {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
+    {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
+    {
+      name: 'employee_id',
+      type: 'integer',
+      writable: {isRequired: true},
+      comment: 'Who worked: employees.id.',
+    },
+    {
+      name: 'started_on',
+      type: 'instant',
+      writable: {isRequired: true},
+      comment: 'When the work began.',
+    },
+    {name: 'ended_on', type: 'instant', comment: 'When the work ended.'},
+    {
+      name: 'number_of_hours',
+      type: 'decimal',
+      writable: {isRequired: true, minimum: 0},
+      comment: 'Hours worked.',
+    },
+    {name: 'note', type: 'text', comment: 'What was done.'},
+    {name: 'mileage', type: 'decimal', comment: 'Distance driven.'},
+    {name: 'billable', type: 'boolean', comment: 'True where the customer pays for the hours.'},
+    {name: 'time_entry_type_id', type: 'integer', comment: 'Kind of time entry.'},
+    {name: 'created_by', type: 'integer', comment: 'Who entered it: employees.id.'},
+    {name: 'updated_by', type: 'integer', comment: 'Who last changed it: employees.id.'},
+    {name: 'created_at', type: 'instant', comment: 'When it was entered.'},
+    {name: 'updated_at', type: 'instant', comment: 'When it was last touched at the service.'},
+    {name: 'deleted_at', type: 'instant', comment: 'When the service marked it deleted.'},
+  ],
+});
+
+/** @see docs/service.md "Endpoints" */
+export const timeEntryWrites: Writes = {
+  table: timeEntries,
+  resource: 'time_entry',
+  stream: 'jobs',
+  operations: ['create', 'update', 'delete'],
+  key: 'id',
+  parent: {table: 'jobs', numberColumn: 'job_number'},
+  list: 'time_entries',
+  isNested: true,
+  timeShape: TIME_SHAPES.timeEntry,
+};
+
+const once = {onUpdate: false} as const;
+
+/**
+ * The charges of a job. QuickBooks line ids and the item are in `extra` (docs/service.md "Fields").
+ */
+const jobCharges = mirrorTable('job_charges', {
+  comment: 'Lines of a job: what is charged, how much of it, at which price.',
+  key: ['id'],
+  indexes: [['job_number']],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Internal key.'},
+    {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
+    {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
+    {name: 'item_id', type: 'integer', writable: once, comment: 'The item charged.'},
+    {name: 'job_charge_type_id', type: 'integer', comment: 'Kind of charge.'},
+    {
+      name: 'description',
+      type: 'text',
+      comment: 'What is charged; by default the full name of the item.',
+    },
+    {name: 'details', type: 'text', writable: once, comment: 'Free text on the line.'},
+    {name: 'quantity', type: 'decimal', writable: once, comment: 'How much of the item.'},
+    {name: 'price_per_unit', type: 'decimal', writable: once, comment: 'Price of one unit.'},
+    {name: 'discount', type: 'decimal', comment: 'Discount on the line.'},
+    {name: 'total', type: 'decimal', comment: 'Price of the line.'},
+    {name: 'tax_id', type: 'integer', comment: 'Tax that applies: tax_entities.id.'},
+    {name: 'sales_tax_code_id', type: 'integer', comment: 'Sales tax code that applies.'},
+    {name: 'sort_order', type: 'integer', comment: 'Place of the line on the invoice.'},
+    {
+      name: 'recurring_item_parent_id',
+      type: 'integer',
+      comment: 'The line this one was repeated from.',
+    },
+    {name: 'updated_by', type: 'integer', comment: 'Who last changed the line: employees.id.'},
+    {name: 'created_on', type: 'instant', comment: 'When the line was created at the service.'},
+    {
+      name: 'updated_at',
+      type: 'instant',
+      comment: 'When the line was last touched at the service.',
+    },
+    {name: 'deleted_at', type: 'instant', comment: 'When the service marked the line deleted.'},
+  ],
+});
+
+/** A charge can only be created. @see docs/service.md "Endpoints" */
+export const jobChargeWrites: Writes = {
+  table: jobCharges,
+  resource: 'job_charge',
+  stream: 'jobs',
+  operations: ['create'],
+  hint: 'A charge can only be created: mend it in the service itself.',
+  key: 'id',
+  parent: {table: 'jobs', numberColumn: 'job_number'},
+  list: 'job_charges',
+  isNested: true,
+  timeShape: null,
+};
 
 // No column: the 40 custom fields, and those that only QuickBooks understands (transaction ids,
 // edit sequences, names of its references). They are in `extra`. See docs/service.md "Fields".

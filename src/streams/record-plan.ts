@@ -1,9 +1,10 @@
-import type {Column, MirrorTable} from './mirror-table.ts';
-import {makeShape} from './record-shape.ts';
-import type {Child, Stream} from './stream.ts';
-
 // A stream's definition with everything looked up that does not depend on a record: 30,000 records
-// of 100 fields leave no time to look it up again.
+// of 100 fields leave no time to look it up again. Its shape says whether rows are still read
+// alike.
+
+import {hash} from 'node:crypto';
+import type {Child, Stream} from './stream.ts';
+import type {Column, MirrorTable} from './table.ts';
 
 /**
  * The places of a table's values in a record with one certain list of names; -1 for missing ones.
@@ -131,4 +132,52 @@ function columnIndex(table: MirrorTable, name: string): number {
   const at = table.columns.findIndex((column) => column.name === name);
   if (at === -1) throw new TypeError(`table ${table.name}: no column "${name}"`);
   return at;
+}
+
+/**
+ * Counts up when the same definition makes other rows than before: a rule of reading changed, not a
+ * field.
+ */
+const RULES = 1;
+
+/**
+ * Fingerprint of a stream's definition and of the rules it is read by, as int4; comments do not
+ * matter.
+ */
+function makeShape(stream: Stream): number {
+  const {name, key, table, children, ignored, derived} = stream;
+  const definition = [
+    RULES,
+    name,
+    key,
+    describeTable(table),
+    children.map(describeChild),
+    ignored,
+    derived,
+  ];
+  return hash('sha256', JSON.stringify(definition), 'buffer').readInt32BE(0);
+}
+
+function describeTable({name, key, columns}: MirrorTable): unknown[] {
+  return [name, key, columns.map((column) => [column.name, column.type])];
+}
+
+function describeChild({
+  element,
+  item,
+  table,
+  parentColumns,
+  renamed,
+  isLink,
+  isOwned,
+}: Child): unknown[] {
+  return [
+    element,
+    item,
+    describeTable(table),
+    parentColumns,
+    renamed ?? {},
+    isLink ?? false,
+    isOwned,
+  ];
 }

@@ -1,14 +1,21 @@
+// Rows out of a record: its own, and those of its parts.
+
 import {crc32} from 'node:zlib';
 import type {Element, FieldRecord, Value} from '../api/xml-record.ts';
 import {RecordError} from '../core/errors.ts';
-import {toNumber} from './number-of.ts';
-import {elementAt, layoutOf} from './record-layout.ts';
-import type {Layout} from './record-plan.ts';
-import {type ChildPlan, type Plan, planOf} from './record-plan.ts';
-import {describe, type Reading, refusal} from './record-refusal.ts';
-import type {Row} from './row.ts';
+import {
+  compareNames,
+  describe,
+  type Reading,
+  refusal,
+  textToJson,
+  toJson,
+} from './nested-records.ts';
+import {type ChildPlan, type Layout, type Part, type Plan, planOf} from './record-plan.ts';
+import {isSecret} from './secret-values.ts';
 import type {Stream} from './stream.ts';
-import {NUMBER, readRow} from './table-row.ts';
+import type {Column, Row} from './table.ts';
+import {END, expectedOf, hashRow, meaningOf, readValue} from './values.ts';
 
 /**
  * The rows that one record makes: its own, and those of the records embedded in it. Plain data: it
@@ -170,4 +177,157 @@ function readChild(
   );
   reading.child = null;
   return row;
+}
+
+/** The form of a number that identifies a row, as errors tell it. */
+const NUMBER = 'a positive whole number of 64 bits';
+
+/** True for an integer, as `readValue` gives it, that can identify a row. */
+function isNumber(integer: string): boolean {
+  return integer !== '0' && !integer.startsWith('-');
+}
+
+/** One element to make a row of. */
+interface Source {
+  readonly record: Element;
+  readonly layout: Layout;
+  /** Values from its surroundings, as the part's `givenAt` counts them. */
+  readonly given: readonly Value[];
+}
+
+/**
+ * The row of one element, children left aside.
+ * @throws {RecordError} a value that its column refuses, a key that is missing, another value than
+ *   the surroundings'
+ */
+function readRow(part: Part, source: Source, reading: Reading): Row {
+  const {columns, givenAt} = part;
+  const values: (string | null)[] = [];
+  let meaning = '';
+  for (let at = 0; at < columns.length; at++) {
+    const column = columns[at];
+    if (column === undefined) break;
+    const sent = readCell(column, elementAt(source.record, source.layout.columns[at]), reading);
+    const place = givenAt[at] ?? -1;
+    const value = place === -1 ? sent : agree(column, {sent, given: source.given[place]}, reading);
+    values.push(value);
+    if (value !== null) meaning += meaningOf(column.type, value);
+    meaning += END;
+  }
+  const attributes = readAttributes(source, reading);
+  return {
+    key: readKey(part, values, reading),
+    values,
+    attributes,
+    hash: hashRow(meaning, attributes),
+  };
+}
+
+function readCell(column: Column, value: Value | undefined, reading: Reading): string | null {
+  if (value === null || value === undefined) return null;
+  const {name, type} = column;
+  if (typeof value !== 'string') {
+    if (type === 'nested') return toJson(name, value, reading);
+    if (value.names.length === 0) return null;
+  } else if (type === 'nested') {
+    return value.trim() === '' ? null : textToJson(name, value, reading);
+  } else {
+    const read = readValue(type, value, reading.timeZone);
+    if (read !== undefined) return read;
+  }
+  throw refusal(reading, {field: name, expected: expectedOf[type], got: describe(value)});
+}
+
+/** The record's own value; without one, the value from its surroundings. The two must agree. */
+function agree(
+  column: Column,
+  {sent, given}: {readonly sent: string | null; readonly given: Value | undefined},
+  reading: Reading,
+): string | null {
+  const filled = readCell(column, given, reading);
+  if (sent === null || filled === null || sent === filled) return sent ?? filled;
+  throw refusal(reading, {
+    field: column.name,
+    expected: `${filled} as around it`,
+    got: describe(sent),
+  });
+}
+
+function readAttributes({record, layout}: Source, reading: Reading): string {
+  let members = '';
+  for (const {name, label, position} of layout.rest) {
+    const value = record.values[position];
+    if (value === null || value === undefined) continue;
+    const json =
+      typeof value === 'string' ? textToJson(name, value, reading) : toJson(name, value, reading);
+    if (json !== null) members += `${members === '' ? '' : ','}${label}${json}`;
+  }
+  return `{${members}}`;
+}
+
+function readKey(
+  {columns, keyColumns}: Part,
+  values: readonly (string | null)[],
+  reading: Reading,
+): string {
+  let key = '';
+  for (const at of keyColumns) {
+    const value = values[at] ?? null;
+    if (value === null || !isNumber(value)) {
+      const got = value === null ? 'nothing' : describe(value);
+      throw refusal(reading, {field: columns[at]?.name ?? '', expected: NUMBER, got});
+    }
+    key += key === '' ? value : `,${value}`;
+  }
+  return key;
+}
+
+/**
+ * The layout of a list of names, made once per list.
+ * @throws {RecordError} a name twice
+ */
+function layoutOf(part: Part, names: readonly string[], reading: Reading): Layout {
+  let layout = part.layouts.get(names);
+  if (layout === undefined) {
+    layout = makeLayout(part, names, reading);
+    part.layouts.set(names, layout);
+  }
+  return layout;
+}
+
+/**
+ * The value at a layout's position; undefined for -1, which is no index to ask an array for: that
+ * is slow.
+ */
+function elementAt(record: Element, position: number | undefined): Value | undefined {
+  return position === undefined || position === -1 ? undefined : record.values[position];
+}
+
+function makeLayout(part: Part, names: readonly string[], reading: Reading): Layout {
+  const columns = part.columns.map(() => -1);
+  const rest: {name: string; label: string; position: number}[] = [];
+  const seen = new Set<string>();
+  for (const [position, name] of names.entries()) {
+    if (seen.has(name)) throw refusal(reading, {field: name, expected: 'it once', got: 'it twice'});
+    seen.add(name);
+    const column = part.columnOf.get(name);
+    if (column !== undefined) columns[column] = position;
+    else if (part.keepsRest && !part.skipped.has(name) && !isSecret(name)) {
+      rest.push({name, label: `${JSON.stringify(name)}:`, position});
+    }
+  }
+  rest.sort((one, other) => compareNames(one.name, other.name));
+  return {columns, elements: part.elements.map((name) => names.indexOf(name)), rest};
+}
+
+/** The number of a record, as paths know it; null where it bears none that can be read. */
+export function numberOf(stream: Stream, record: FieldRecord): string | null {
+  return toNumber(record.values[record.names.indexOf(stream.key)]);
+}
+
+/** A value as the number of a record; null where it can be none. */
+export function toNumber(value: Value | undefined): string | null {
+  // Whole numbers know no zone.
+  const number = typeof value === 'string' ? readValue('integer', value, 'UTC') : null;
+  return number !== null && number !== undefined && isNumber(number) ? number : null;
 }

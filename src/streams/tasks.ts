@@ -1,8 +1,7 @@
 import {TIME_SHAPES} from '../api/time-shapes.ts';
-import {mirrorTable} from './mirror-table.ts';
-import type {Stream} from './stream.ts';
+import type {Stream, Writes} from './stream.ts';
+import {mirrorTable} from './table.ts';
 import {spans} from './windows.ts';
-import type {Writes} from './writes.ts';
 
 // A task may bring excerpts of its job, customer and employees: those are in `extra`. See
 // docs/service.md "Fields".

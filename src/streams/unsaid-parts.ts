@@ -5,9 +5,9 @@
 
 import type {FieldRecord} from '../api/xml-record.ts';
 import {compareNames} from './nested-records.ts';
-import type {HeldValues, Row} from './row.ts';
 import type {Stream} from './stream.ts';
-import {END, hashRow, meaningOf} from './value-meaning.ts';
+import type {HeldValues, Row} from './table.ts';
+import {END, hashRow, meaningOf} from './values.ts';
 
 /**
  * Columns of the record's own row without a value in its document, from an element or an embedded

@@ -22,10 +22,9 @@ import {
 } from '../rows/load.ts';
 import {showsReplaced} from '../rows/shows-replaced.ts';
 import {rememberFields, type SeenField} from '../star/fields.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
 import {shapeOf} from '../streams/record-rows.ts';
-import type {EncodedRow} from '../streams/row.ts';
 import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../streams/stream.ts';
+import type {EncodedRow, MirrorTable} from '../streams/table.ts';
 import type {PageFields} from './fields.ts';
 import type {EncodedRowSet} from './packed-rows.ts';
 import type {PageReader} from './page-reader.ts';

@@ -5,10 +5,9 @@
 
 import type {FieldRecord} from '../api/xml-record.ts';
 import {encodeLine, encodeRow} from '../rows/encoded-row.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
 import type {RowSet} from '../streams/record-rows.ts';
-import type {EncodedRow, HeldValues, Row} from '../streams/row.ts';
 import type {Child, Stream} from '../streams/stream.ts';
+import type {EncodedRow, HeldValues, MirrorTable, Row} from '../streams/table.ts';
 import {recallRow} from '../streams/unsaid-parts.ts';
 
 /** A record that was read, with its place in its page. */

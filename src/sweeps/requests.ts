@@ -11,7 +11,7 @@ import {isGone} from '../api/verdict.ts';
 import type {Element, FieldRecord, Value} from '../api/xml-record.ts';
 import {FatalError, RecordError} from '../core/errors.ts';
 import {readCustomerNumber} from '../rows/customer-numbers.ts';
-import {numberOf, toNumber} from '../streams/number-of.ts';
+import {numberOf, toNumber} from '../streams/record-rows.ts';
 import type {Stream} from '../streams/stream.ts';
 import {readWindow, type Window} from '../streams/windows.ts';
 import type {SweepTarget} from './sweep.ts';

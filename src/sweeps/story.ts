@@ -5,7 +5,7 @@ import pg from 'pg';
 import {type Cause, causeNumbers} from '../core/alert-causes.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
-import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {MirrorTable} from '../streams/table.ts';
 import {type Sweep, type SweepState, sweepColumns} from './sweep.ts';
 import {readSweep} from './sweeps.ts';
 import {listTombstones, type Tombstone} from './tombstones.ts';

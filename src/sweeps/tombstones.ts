@@ -7,7 +7,7 @@ import {readByCursor} from '../postgres/cursor.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
-import type {MirrorTable, OwnedTable} from '../streams/mirror-table.ts';
+import type {MirrorTable, OwnedTable} from '../streams/table.ts';
 import type {tombstones} from './tables.ts';
 
 /** A number for which the service said that it has no record. */

@@ -4,7 +4,7 @@
 import {fetchPages, type Page} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-undecodable.ts';
 import {NumberSet} from '../core/number-set.ts';
-import {numberOf} from '../streams/number-of.ts';
+import {numberOf} from '../streams/record-rows.ts';
 import {PageNumbers} from './pages.ts';
 import type {FirstPass} from './read-list.ts';
 import {keyQueryOf} from './requests.ts';

@@ -3,7 +3,7 @@
 import {randomBytes} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld, timeZone} from '../changes/capture-world.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 

@@ -4,7 +4,7 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';

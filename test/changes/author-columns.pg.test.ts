@@ -5,7 +5,7 @@
 import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld, timeZone} from './capture-world.ts';
 

@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {copyInto} from '../../src/postgres/copy.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, claim, openCaptureWorld, send} from './capture-world.ts';
 
 let world: CaptureWorld;

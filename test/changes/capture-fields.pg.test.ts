@@ -1,9 +1,8 @@
 // Every column of every table that can be written back, and every one that cannot.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {allWrites} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
-import type {Column, MirrorTable} from '../../src/streams/mirror-table.ts';
+import {allTables, allWrites} from '../../src/streams/all.ts';
+import type {Column, MirrorTable} from '../../src/streams/table.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -1,7 +1,7 @@
 // The author and the time of each edit, as history tells them.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -5,8 +5,8 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {settleAssignments, stampUnassigned} from '../../src/changes/authored-rows.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {loadRows, markVanished} from '../../src/rows/load.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
-import type {MirrorTable} from '../../src/streams/mirror-table.ts';
+import {allTables} from '../../src/streams/all.ts';
+import type {MirrorTable} from '../../src/streams/table.ts';
 import {rowOf} from '../support/sample.ts';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';
 

@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allWrites, findWrites} from '../../src/streams/all.ts';
-import type {WriteRule} from '../../src/streams/mirror-table.ts';
+import type {WriteRule} from '../../src/streams/table.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -2,8 +2,8 @@ import pg from 'pg';
 import {inject} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
-import type {MirrorTable} from '../../src/streams/mirror-table.ts';
+import {allTables} from '../../src/streams/all.ts';
+import type {MirrorTable} from '../../src/streams/table.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 export const timeZone = 'America/New_York';

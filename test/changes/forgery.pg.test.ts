@@ -2,7 +2,7 @@
 // are refused.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

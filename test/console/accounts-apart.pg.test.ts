@@ -17,7 +17,7 @@ import {addApiKey} from '../../src/accounts/access.ts';
 import {buildProgram} from '../../src/cli/program.ts';
 import {actions} from '../../src/console/actions.ts';
 import {pages} from '../../src/console/pages.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
 import {main, runCommand} from '../support/command.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';

@@ -4,8 +4,7 @@
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
-import {allStreams} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allStreams, allTables} from '../../src/streams/all.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

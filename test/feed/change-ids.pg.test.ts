@@ -4,8 +4,8 @@
 import pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {pushAccount} from '../../src/push/push.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
-import type {WarehouseTable} from '../../src/streams/warehouse-table.ts';
+import {allTables} from '../../src/streams/all.ts';
+import type {WarehouseTable} from '../../src/streams/table.ts';
 import {neededBy} from '../changes/capture-world.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 import {type Entry, type FeedPlace, openFeedPlace, readEntries} from './place.ts';

@@ -5,8 +5,7 @@
 import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {packPlace} from '../../src/http/page-token.ts';
-import {allWrites} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables, allWrites} from '../../src/streams/all.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 
 let place: Place;

@@ -3,8 +3,7 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {z} from 'zod';
-import {allWrites} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables, allWrites} from '../../src/streams/all.ts';
 import {openPlace, type Place} from './place.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: what a stranger reads from JSON

@@ -3,7 +3,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {packPlace} from '../../src/http/page-token.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;

@@ -6,7 +6,7 @@ import {spawnSync} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {pushAccount} from '../../src/push/push.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {
   openService,

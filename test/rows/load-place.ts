@@ -4,8 +4,7 @@
 import {afterAll, beforeAll, beforeEach} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {type LoadCounts, loadRows} from '../../src/rows/load.ts';
-import type {MirrorTable} from '../../src/streams/mirror-table.ts';
-import type {EncodedRow} from '../../src/streams/row.ts';
+import type {EncodedRow, MirrorTable} from '../../src/streams/table.ts';
 import {machines, openWorld, rowOf, type World} from '../support/sample.ts';
 
 export let world: World;

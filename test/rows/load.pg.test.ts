@@ -3,7 +3,7 @@ import {describe, expect, test} from 'vitest';
 import {RecordError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import type {EncodedRow} from '../../src/streams/row.ts';
+import type {EncodedRow} from '../../src/streams/table.ts';
 import {countRows} from '../../src/sweeps/story.ts';
 import {machines, rowOf} from '../support/sample.ts';
 import {load, machine, readAll, world} from './load-place.ts';

@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {checkSequences, findSpentSequences} from '../../src/postgres/sequences.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 
 let world: CaptureWorld;

@@ -3,7 +3,7 @@
 import {beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows, markVanished} from '../../src/rows/load.ts';
-import type {EncodedRow} from '../../src/streams/row.ts';
+import type {EncodedRow} from '../../src/streams/table.ts';
 import {machines, parts, rowOf} from '../support/sample.ts';
 import {load, machine, world} from './load-place.ts';
 

@@ -13,7 +13,7 @@ import {toDrizzle} from '../../src/schema/drizzle-table.ts';
 import {findServerProblem, migrate} from '../../src/schema/migrate.ts';
 import {checkMigrations, migrationsFolder} from '../../src/schema/migration-check.ts';
 import {syncTables} from '../../src/schema/sync-tables.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -5,7 +5,7 @@ import {openPool} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import {definitions} from '../../src/schema/all-definitions.ts';
 import {migrate} from '../../src/schema/migrate.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {startPostgres} from '../support/own-postgres.ts';
 import {rowOf} from '../support/sample.ts';

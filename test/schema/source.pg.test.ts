@@ -13,7 +13,7 @@ import {isOutdated} from '../../src/schema/apply-source.ts';
 import {migrate} from '../../src/schema/migrate.ts';
 import {migrationsFolder} from '../../src/schema/migration-check.ts';
 import {readSource} from '../../src/schema/read-source.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {compareCatalogues, readCatalogue} from './releases/catalogue.ts';
 

@@ -11,7 +11,7 @@ import {allSections} from '../../src/settings/all-sections.ts';
 import {applySettings} from '../../src/settings/apply-settings.ts';
 import {planSettings} from '../../src/settings/plan-settings.ts';
 import type {Patch} from '../../src/settings/settings-tree.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 const environment = {account: null, demo: 'demo'};

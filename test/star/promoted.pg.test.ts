@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {rememberFields} from '../../src/star/fields.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {
   accountId,
   addAccount,

@@ -1,14 +1,13 @@
 import {describe, expect, test} from 'vitest';
 import {UsageError} from '../../src/core/errors.ts';
-import {allStreams, findStream} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allStreams, allTables, findStream} from '../../src/streams/all.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {employees} from '../../src/streams/employees.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import {shapeOf} from '../../src/streams/record-rows.ts';
 import {isSecret} from '../../src/streams/secret-values.ts';
 import type {Stream} from '../../src/streams/stream.ts';
+import type {MirrorTable} from '../../src/streams/table.ts';
 
 const zone = 'America/New_York';
 

@@ -4,9 +4,9 @@ import {readList} from '../../src/api/xml-read.ts';
 import type {Element, Value} from '../../src/api/xml-record.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import type {ColumnType, MirrorTable} from '../../src/streams/mirror-table.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
 import type {Stream} from '../../src/streams/stream.ts';
+import type {ColumnType, MirrorTable} from '../../src/streams/table.ts';
 import {makeJobPage} from '../api/job-page.ts';
 import {change, element, list, sampleRecord, timeZone} from './sample-record.ts';
 

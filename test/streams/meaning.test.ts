@@ -2,10 +2,9 @@ import fc from 'fast-check';
 import {Temporal} from 'temporal-polyfill';
 import {describe, expect, test} from 'vitest';
 import type {Element, Value} from '../../src/api/xml-record.ts';
-import {epochSeconds} from '../../src/streams/reading-epoch.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
 import {tasks} from '../../src/streams/tasks.ts';
-import {meaningOf} from '../../src/streams/value-meaning.ts';
+import {epochSeconds, meaningOf} from '../../src/streams/values.ts';
 import {element, timeZone} from './sample-record.ts';
 
 const hashOf = (fields: Readonly<Record<string, Value>>): string =>

@@ -1,7 +1,7 @@
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import {describe, expect, test} from 'vitest';
 import {toDrizzle} from '../../src/schema/drizzle-table.ts';
-import {type Definition, mirrorTable} from '../../src/streams/mirror-table.ts';
+import {type Definition, mirrorTable} from '../../src/streams/table.ts';
 
 const definition: Definition = {
   comment: 'Things.',

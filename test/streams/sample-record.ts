@@ -2,10 +2,9 @@
 // with a value of its type, each child with two records, one field without a column, and a secret.
 
 import type {Element, Value} from '../../src/api/xml-record.ts';
-import type {ColumnType, MirrorTable} from '../../src/streams/mirror-table.ts';
 import {type RowSet, readRows} from '../../src/streams/record-rows.ts';
-import type {Row} from '../../src/streams/row.ts';
 import type {Child, Stream} from '../../src/streams/stream.ts';
+import type {ColumnType, MirrorTable, Row} from '../../src/streams/table.ts';
 
 export const timeZone = 'America/New_York';
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {ColumnType} from '../../src/streams/mirror-table.ts';
-import {meaningOf} from '../../src/streams/value-meaning.ts';
-import {readValue} from '../../src/streams/values.ts';
+import type {ColumnType} from '../../src/streams/table.ts';
+import {meaningOf, readValue} from '../../src/streams/values.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {timeZone} from './sample-record.ts';
 

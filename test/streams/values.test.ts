@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import type {ColumnType} from '../../src/streams/mirror-table.ts';
+import type {ColumnType} from '../../src/streams/table.ts';
 import {readValue} from '../../src/streams/values.ts';
 import {timeZone} from './sample-record.ts';
 

@@ -1,8 +1,8 @@
 // Compares the service's records with the warehouse's rows, field by field.
 
 import type {Queryable} from '../../src/postgres/database.ts';
-import type {Column, MirrorTable} from '../../src/streams/mirror-table.ts';
 import type {Stream} from '../../src/streams/stream.ts';
+import type {Column, MirrorTable} from '../../src/streams/table.ts';
 import type {TrueRecord} from './truth.ts';
 
 interface HeldRow {

@@ -1,6 +1,5 @@
 import {expect} from 'vitest';
-import {allStreams} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allStreams, allTables} from '../../src/streams/all.ts';
 import {findDifferences} from './compare.ts';
 import {readTruth} from './truth.ts';
 import {withClient} from './with-client.ts';

@@ -5,8 +5,7 @@ import {openPool} from '../../src/postgres/database.ts';
 import {encodeRow} from '../../src/rows/encoded-row.ts';
 import {definitions} from '../../src/schema/all-definitions.ts';
 import {migrate} from '../../src/schema/migrate.ts';
-import {type MirrorTable, mirrorTable} from '../../src/streams/mirror-table.ts';
-import type {EncodedRow} from '../../src/streams/row.ts';
+import {type EncodedRow, type MirrorTable, mirrorTable} from '../../src/streams/table.ts';
 import {createDatabase} from './postgres.ts';
 
 /** A table with a column of every type. */

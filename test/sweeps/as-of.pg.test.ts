@@ -1,8 +1,7 @@
 // The past, asked for by its moment, equals the service's records at that moment.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {allStreams} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allStreams, allTables} from '../../src/streams/all.ts';
 import {findDifferences} from '../support/compare.ts';
 import {readTruth, type TrueRecord} from '../support/truth.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';

@@ -2,8 +2,8 @@
 
 import type pg from 'pg';
 import {expect, test} from 'vitest';
-import {allTables} from '../../src/streams/all-tables.ts';
-import type {MirrorTable} from '../../src/streams/mirror-table.ts';
+import {allTables} from '../../src/streams/all.ts';
+import type {MirrorTable} from '../../src/streams/table.ts';
 import {openAlteringProxy} from '../support/altering-proxy.ts';
 import {openService, openWorld, type TestService} from '../support/world.ts';
 

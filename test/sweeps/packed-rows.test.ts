@@ -4,10 +4,9 @@
 import {expect, test} from 'vitest';
 import {encodeRow} from '../../src/rows/encoded-row.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import type {RowSet} from '../../src/streams/record-rows.ts';
-import type {Row} from '../../src/streams/row.ts';
 import type {Stream} from '../../src/streams/stream.ts';
+import type {MirrorTable, Row} from '../../src/streams/table.ts';
 import {tasks} from '../../src/streams/tasks.ts';
 import {buffersOf, RowPacker, unpackRows} from '../../src/sweeps/packed-rows.ts';
 

@@ -3,8 +3,7 @@
 // cleared.
 
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
-import {allStreams} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allStreams, allTables} from '../../src/streams/all.ts';
 import {openAlteringProxy} from '../support/altering-proxy.ts';
 import type {LocalServer} from '../support/local-server.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';

@@ -3,8 +3,7 @@
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {allStreams, findStream} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allStreams, allTables, findStream} from '../../src/streams/all.ts';
 import {findDifferences} from '../support/compare.ts';
 import {readTruth} from '../support/truth.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';

@@ -1,5 +1,5 @@
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allTables} from '../../src/streams/all.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 let service: TestService;

@@ -1,3 +1,6 @@
+// A table of the warehouse as data: its columns, their use in writing back, and its rows on their
+// way into it.
+
 /** How a column is kept: `nested` is an element with others inside, as jsonb. */
 export type ColumnType =
   | 'text'
@@ -22,7 +25,7 @@ export interface Column {
  * The terms on which a field is written back. By default: any value, by create and update, by
  * itself.
  */
-export interface WriteTerms {
+interface WriteTerms {
   readonly onCreate?: false;
   readonly onUpdate?: false;
   /** Fields of one group move as one. */
@@ -56,7 +59,7 @@ export interface WriteRule {
 }
 
 /** A field that can be written back and is no column of its table. */
-export interface WriteOnlyField {
+interface WriteOnlyField {
   readonly name: string;
   readonly kind: 'ids' | 'secret';
   readonly terms: WriteTerms;
@@ -183,4 +186,74 @@ function checkDefinition(name: string, definition: Definition): void {
   const text = columns.find((column) => key.includes(column.name) && column.type !== 'integer');
   if (text !== undefined)
     throw new TypeError(`table ${name}: its key "${text.name}" is no whole number`);
+}
+
+/** The origin of a table's rows: its history must know whose records an edit makes stale. */
+export interface Origin {
+  /** Streams whose records embed the rows; none when the rows are the records themselves. */
+  readonly embeddedIn: readonly string[];
+  /** The column that names the embedding record; null where many records share a row. */
+  readonly parentColumn: string | null;
+}
+
+/** The handling of an author's INSERT, UPDATE and DELETE. */
+export interface Capture {
+  /** The column with the number that the service gives. */
+  readonly key: string;
+  /** The service's operations on the records of this table; none when empty. */
+  readonly operations: readonly ChangeOperation[];
+  readonly parent: {readonly table: string; readonly numberColumn: string} | null;
+  /** The next step of an author whose statement is refused. */
+  readonly hint: string;
+}
+
+/** A warehouse table with all that the database has to be told of it. */
+export interface WarehouseTable extends MirrorTable {
+  readonly origin: Origin;
+  readonly capture: Capture;
+  /** Columns that may tell who somebody is, or how to reach them. */
+  readonly personal: readonly string[];
+}
+
+/**
+ * One row on its way into the warehouse: text or null for every column of its table, as the service
+ * sent it.
+ */
+export interface Row {
+  /** The values of the table's key columns, joined by a comma. */
+  readonly key: string;
+  /** Aligned with the table's columns; null is what the service called nil or did not send. */
+  readonly values: readonly (string | null)[];
+  /** The fields that no column takes: a JSON object as text, keys sorted. */
+  readonly attributes: string;
+  /**
+   * Sixteen bytes of SHA-256 over the row's meaning, as 32 hex digits: equal hashes need no write.
+   */
+  readonly hash: string;
+}
+
+/**
+ * The values of a row that is held, as text in the order of its table's columns; instants as ISO
+ * 8601.
+ */
+export interface HeldValues {
+  readonly values: readonly (string | null)[];
+  readonly attributes: string;
+}
+
+/** One row as COPY takes it. */
+export interface EncodedRow {
+  /** The values of the table's key columns, in order. */
+  readonly key: readonly string[];
+  readonly hash: string;
+  /**
+   * Columns, attributes, hash and page as a line for COPY, in UTF-8; account, sweep and change are
+   * put before it.
+   */
+  readonly line: Buffer;
+  /**
+   * Fills in, as held, the fields that its document may leave out. Absent where the document is
+   * whole.
+   */
+  readonly recall?: (held: HeldValues) => EncodedRow;
 }
