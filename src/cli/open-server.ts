@@ -37,11 +37,11 @@ export async function openServer(
   {log, telemetry = {}, ...listening}: Listening & Pick<ServerOptions, 'log' | 'telemetry'>,
 ): Promise<OpenedServer> {
   const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
-  const {consoleUrl: publicUrl, proxy} = config;
+  const {consoleUrl: publicUrl, hostNames, proxy} = config;
   const doings = makeDoings(config, {pool, directUrl});
   const running = await open({
     ...{pools, log, telemetry, ...listening},
-    console: {publicUrl, proxy, directUrl, doings},
+    console: {publicUrl, hostNames, proxy, directUrl, doings},
   }).catch(async (error: unknown) => {
     await pools.close();
     throw error;

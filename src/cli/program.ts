@@ -77,6 +77,7 @@ Settings, from the environment or .env:
   FIELDMIRROR_ALLOW_HTTP=1   plain http to another machine
   FIELDMIRROR_ALLOW_LINK_LOCAL=1   addresses of the network's link, or of a cloud's metadata
   FIELDMIRROR_SMTP_URL   the server of e-mail for alerts (fieldmirror alerts add)
+  FIELDMIRROR_CONSOLE_URL, FIELDMIRROR_HOST_NAMES   the names by which the server is reached
   FIELDMIRROR_LOG_LEVEL   debug, info, warn (default), error, silent
 
 Exit codes: 0 done · 1 done, but some records or changes were refused · 2 wrong usage or configuration ·

@@ -19,6 +19,8 @@ export interface ConsoleOptions {
    * secure.
    */
   readonly publicUrl: URL | null;
+  /** Further names by which systems reach the server. */
+  readonly hostNames: readonly string[];
   /** A proxy that signs people in; null where there is none. */
   readonly proxy: SignInProxy | null;
   /** The warehouse's address for LISTEN: no pooler in between. */

@@ -3,7 +3,7 @@
 // have been drawn for this session.
 
 import type {FastifyRequest} from 'fastify';
-import type {KnownNames} from '../http/known-names.ts';
+import {type KnownNames, namingHint} from '../http/known-names.ts';
 import {Refused} from './refused.ts';
 import type {Viewer} from './viewer.ts';
 
@@ -15,7 +15,7 @@ export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
   if (known.has(hostname)) return;
   throw new Refused(421, {
     title: 'This console does not go by that name',
-    text: `It was asked as ${JSON.stringify(hostname)}. Set FIELDMIRROR_CONSOLE_URL to the address that people use, and start it anew.`,
+    text: `It was asked as ${JSON.stringify(hostname)}. ${namingHint}`,
   });
 }
 

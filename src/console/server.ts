@@ -113,7 +113,7 @@ async function buildServer(
       'http',
     );
   });
-  const known = listKnownNames(host, console.publicUrl);
+  const known = listKnownNames(host, console);
   await addApi(app, {pools, log, known, directUrl: console.directUrl});
   await addTelemetry(app, {pool: pools.reads, log, known, ...telemetry});
   await addConsole(app, {pools, log, known, ...console});

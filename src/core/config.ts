@@ -67,6 +67,8 @@ export interface Config {
   readonly logLevel: string;
   /** The address by which people reach the console; null: that of this machine. */
   readonly consoleUrl: URL | null;
+  /** Further names by which systems reach the server, such as that of a service in a cluster. */
+  readonly hostNames: readonly string[];
   /** A proxy that signs people in: its addresses, and the headers that hold name and role. */
   readonly proxy: {
     readonly addresses: readonly string[];
@@ -115,6 +117,10 @@ const checks = {
   FIELDMIRROR_ALLOW_HTTP: checkSwitch,
   FIELDMIRROR_ALLOW_LINK_LOCAL: checkSwitch,
   FIELDMIRROR_CONSOLE_URL: (value) => checkAddress(value, ['https:', 'http:']),
+  FIELDMIRROR_HOST_NAMES: (value) =>
+    list(value).every((name) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(name))
+      ? null
+      : 'expected names without a port, such as fieldmirror,fieldmirror.prod.svc',
   FIELDMIRROR_PROXY: (value) =>
     list(value).every((address) => isIP(address) !== 0)
       ? null
@@ -189,6 +195,8 @@ export function loadConfig(
     logLevel: values.FIELDMIRROR_LOG_LEVEL,
     consoleUrl:
       values.FIELDMIRROR_CONSOLE_URL === undefined ? null : new URL(values.FIELDMIRROR_CONSOLE_URL),
+    hostNames:
+      values.FIELDMIRROR_HOST_NAMES === undefined ? [] : list(values.FIELDMIRROR_HOST_NAMES),
     proxy: proxyOf(values),
     settings: settingsOf(values, given),
   });
@@ -324,6 +332,7 @@ function settingsOf(
     DATABASE_DIRECT_URL: '(DATABASE_URL: no pooler in between)',
     REDIS_URL: '(the queue is in Postgres)',
     FIELDMIRROR_CONSOLE_URL: '(this machine alone)',
+    FIELDMIRROR_HOST_NAMES: '(none but those above)',
     FIELDMIRROR_PROXY: '(none signs people in)',
     FIELDMIRROR_KEY: '(none: tokens cannot be sealed or opened)',
     FIELDMIRROR_KEY_FILE: '',

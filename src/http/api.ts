@@ -8,7 +8,7 @@ import type {Logger} from '../core/log.ts';
 import {FeedWatch} from '../feed/feed-watch.ts';
 import {NoticeWatch} from '../postgres/notice-watch.ts';
 import {requireKey} from './authentication.ts';
-import type {KnownNames} from './known-names.ts';
+import {type KnownNames, namingHint} from './known-names.ts';
 import {addDocument} from './openapi-document.ts';
 import type {ApiPools} from './pools.ts';
 import {type Flaw, Problem} from './problem.ts';
@@ -70,8 +70,9 @@ export async function addApi(
         throw new Problem(404, 'not-found', {hint: 'GET /v1/openapi.json lists every address.'});
       });
       api.addHook('onRequest', async ({hostname}) => {
-        if (known.isMisdirected(hostname))
-          throw new Problem(421, 'misdirected', {detail: 'this server does not go by that name'});
+        if (known.has(hostname)) return;
+        const detail = 'this server does not go by that name';
+        throw new Problem(421, 'misdirected', {detail, hint: namingHint});
       });
       requireKey(api, pools.reads);
       await addDocument(api);

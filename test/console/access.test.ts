@@ -25,7 +25,10 @@ function viewer(role: Role, cookie = 'fms_a'): Viewer {
   return makeViewer(session, cookie);
 }
 
-const known = listKnownNames('127.0.0.1', new URL('https://console.example'));
+const known = listKnownNames('127.0.0.1', {
+  publicUrl: new URL('https://console.example'),
+  hostNames: [],
+});
 const asked = (request: object) => request as FastifyRequest;
 
 describe('a role', () => {

@@ -59,8 +59,14 @@ export interface Place {
   close(): Promise<void>;
 }
 
-/** @param options - how the console is set up */
-export async function openPlace(options: Partial<ConsoleOptions> = {}): Promise<Place> {
+/**
+ * @param options - how the console is set up
+ * @param host - the address that the server listens on
+ */
+export async function openPlace(
+  options: Partial<ConsoleOptions> = {},
+  host = '127.0.0.1',
+): Promise<Place> {
   const database = await createDatabase(inject('warehouseTemplate'));
   const pool = openPool(database.url, {max: 12, applicationName: 'test'});
   const timeZone = 'America/New_York';
@@ -87,7 +93,7 @@ export async function openPlace(options: Partial<ConsoleOptions> = {}): Promise<
   });
   const pools = openPools(database.url);
   const console = {...plainConsole(database.url), ...options};
-  const server = await openServer({pools, log, host: '127.0.0.1', port: 0, console});
+  const server = await openServer({pools, log, host, port: 0, console});
   let made = 0;
   const makeKey = async ({role = 'operator' as const, masks = false, isOfAll = false} = {}) => {
     const accountId = isOfAll ? null : account.accountId;

@@ -112,6 +112,18 @@ test('a direct address without the pooled one is refused', () => {
   expect(inspect(settings)).not.toMatch(/canary/);
 });
 
+test('further names of the server are a list of names without ports', () => {
+  expect(loadConfig({}).hostNames).toEqual([]);
+  expect(loadConfig({FIELDMIRROR_HOST_NAMES: 'mirror, mirror.prod.svc'}).hostNames).toEqual([
+    'mirror',
+    'mirror.prod.svc',
+  ]);
+  for (const wrong of ['mirror:8086', 'http://mirror', 'mirror,', '*.example.com', 'a b'])
+    expect(problemsOf({FIELDMIRROR_HOST_NAMES: wrong})).toMatch(
+      /^config: FIELDMIRROR_HOST_NAMES: expected names without a port, such as .*, got ".*"$/,
+    );
+});
+
 test('a token alone is enough to add an account, and for nothing else', () => {
   const env = {FIELDMIRROR_API_TOKEN: 'canary-token'};
   expect(loadConfig(env, {isAdding: true})).toMatchObject({account: null, apiUrl: null});

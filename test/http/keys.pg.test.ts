@@ -186,7 +186,7 @@ async function beginPost(port: number): Promise<{finish(): Promise<string>}> {
   const socket = connect(port, '127.0.0.1').setEncoding('utf8');
   const head = [
     'POST /v1/changes HTTP/1.1',
-    'host: x',
+    'host: 127.0.0.1',
     `authorization: Bearer ${place.keys.writer}`,
     'content-type: application/json',
     `content-length: ${body.length}`,

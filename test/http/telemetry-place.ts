@@ -67,7 +67,7 @@ export async function openTelemetry(
   const reading = {freshMs, patienceMs, clock: () => now};
   const app = fastify();
   await addTelemetry(app, {
-    known: listKnownNames('127.0.0.1', null),
+    known: listKnownNames('127.0.0.1', {publicUrl: null, hostNames: []}),
     ...rest,
     pool: cut,
     log,

@@ -6,6 +6,7 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {parse} from 'yaml';
+import {loadConfig} from '../../src/core/config.ts';
 import {isOnPath} from '../support/server-process.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -25,6 +26,21 @@ test('its probes ask addresses that are served, at the port that start is given'
   for (const path of asked) expect(served).toContain(`app.get('${path}'`);
   expect(deployment).toContain('args: [start, --host, 0.0.0.0, --port, "8086"]');
   expect(deployment).toContain('containerPort: 8086');
+});
+
+test('the server knows the names of its Service, and gets no variables of one', () => {
+  const deployment = read('ops/helm/templates/deployment.yaml');
+  const [, names = ''] = /name: FIELDMIRROR_HOST_NAMES\n +value: "(.*)"/.exec(deployment) ?? [];
+  const filled = names
+    .replaceAll('{{ .Release.Name }}', 'mirror')
+    .replaceAll('{{ .Release.Namespace }}', 'prod')
+    .replace(/\{\{ with .*\}\}$/, '');
+  const {hostNames} = loadConfig({FIELDMIRROR_HOST_NAMES: filled});
+  const longest = 'mirror.prod.svc.cluster.local';
+  expect(hostNames).toEqual(['mirror', 'mirror.prod', 'mirror.prod.svc', longest]);
+  // A Service named fieldmirror would bring FIELDMIRROR_PORT, which is no setting.
+  expect(() => loadConfig({FIELDMIRROR_PORT: 'tcp://10.0.0.1:8086'})).toThrow('no such setting');
+  expect(deployment).toContain('enableServiceLinks: false');
 });
 
 test('every value that it names has a default', () => {

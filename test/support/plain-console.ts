@@ -8,6 +8,7 @@ export function plainConsole(directUrl = 'postgres://127.0.0.1/warehouse'): Cons
   };
   return {
     publicUrl: null,
+    hostNames: [],
     proxy: null,
     directUrl,
     doings: {
