@@ -15,6 +15,8 @@ export default defineConfig({
             'test/push/{faults,convergence}.pg.test.ts',
             'test/sweeps/killed-steps.pg.redis.test.ts',
             '**/node_modules/**',
+            // Those that need a Postgres: left out by npm run test:fast.
+            ...(process.env.FAST === '1' ? ['test/**/*.pg.*'] : []),
           ],
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 60_000,
