@@ -3,7 +3,7 @@
 // out: the migrator makes it for its own table, before the first migration runs.
 const {allTables} = require('./src/streams/all.ts');
 const {toDrizzle, warehouse} = require('./src/schema/drizzle-table.ts');
-const {mart, martTables} = require('./src/star/mart-tables.ts');
+const {mart, martTables} = require('./src/star/tables.ts');
 const {syncTables} = require('./src/schema/sync-tables.ts');
 
 module.exports = {

@@ -4,18 +4,18 @@ import {FatalError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
 import {tell} from '../core/terminal.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
-import {questions} from '../star/all-questions.ts';
-import {sqlOf} from '../star/answer.ts';
-import {writeCsv} from '../star/answer-csv.ts';
 import {
   type Answered,
   answerQuestion,
   beginReading,
   findQuestion,
   prepareQuestion,
+  sqlOf,
   tellAnswered,
   wordOf,
-} from '../star/answer-question.ts';
+} from '../star/answer.ts';
+import {writeCsv} from '../star/answer-csv.ts';
+import {questions} from '../star/star.ts';
 import {chooseAccount} from './choose-account.ts';
 import {drawAnswer} from './draw-answer.ts';
 import {checkPath, writeFile} from './export-files.ts';

@@ -7,7 +7,6 @@ import {z} from 'zod';
 import type {Account} from '../accounts/accounts.ts';
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/nearest.ts';
-import {questions} from '../star/all-questions.ts';
 import {
   answerQuestion,
   beginReading,
@@ -16,8 +15,8 @@ import {
   readFreshness,
   tellAnswered,
   wordOf,
-} from '../star/answer-question.ts';
-import {members} from '../star/star.ts';
+} from '../star/answer.ts';
+import {members, questions} from '../star/star.ts';
 import {checkExplained} from './assistant-personal.ts';
 import {type Limits, runStatement} from './assistant-statement.ts';
 import {explainTo} from './explain.ts';

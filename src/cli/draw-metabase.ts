@@ -2,10 +2,9 @@
 
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {questions} from '../star/all-questions.ts';
-import {drawings} from '../star/answer-picture.ts';
-import {boards} from '../star/boards.ts';
-import type {Question} from '../star/question.ts';
+import {boards, drawings} from '../star/boards.ts';
+import type {Question} from '../star/member.ts';
+import {questions} from '../star/star.ts';
 
 /** A question as Metabase saves one. */
 interface Saved {

@@ -1,10 +1,17 @@
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
-import {type List, type Report, readReport} from '../star/report.ts';
-import {keepReported} from '../star/report-restated.ts';
-import {show, showMoney} from '../star/report-values.ts';
-import {tellAge, tellFindings, tellFreshness, tellRestated} from '../star/weekly-report-words.ts';
+import {
+  keepReported,
+  type List,
+  type Report,
+  readReport,
+  tellAge,
+  tellFindings,
+  tellFreshness,
+  tellRestated,
+} from '../star/report.ts';
+import {showMoney, showNumber} from '../star/report-figures.ts';
 import {chooseAccount} from './choose-account.ts';
 import {checkPath, writeText} from './export-files.ts';
 import {drawTable, print} from './report.ts';
@@ -78,7 +85,7 @@ async function draw(
   warning: string | null,
 ): Promise<string> {
   if (html === true || (to !== undefined && !json && !to.endsWith('.txt'))) {
-    const {drawPage} = await import('../star/weekly-report-page.ts');
+    const {drawPage} = await import('../star/report-page.ts');
     return drawPage(made, warning);
   }
   return json ? `${JSON.stringify({...made, warning}, null, 2)}\n` : drawText(made, warning);
@@ -88,7 +95,12 @@ function drawText(made: Report, warning: string | null): string {
   const {account, from, to, figures, moves, lists, unseen} = made;
   const numbers = drawTable(
     ['', 'this week', 'the week before', 'a year ago'],
-    figures.map(({label, now, before, yearAgo}) => [label, show(now), show(before), show(yearAgo)]),
+    figures.map(({label, now, before, yearAgo}) => [
+      label,
+      showNumber(now),
+      showNumber(before),
+      showNumber(yearAgo),
+    ]),
     [1, 2, 3],
   );
   const section = (title: string, sentences: readonly string[], none: string) =>

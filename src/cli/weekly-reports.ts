@@ -6,8 +6,7 @@ import {join} from 'node:path';
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
 import {inTransaction} from '../postgres/database.ts';
-import {readReport} from '../star/report.ts';
-import {keepReported} from '../star/report-restated.ts';
+import {keepReported, readReport} from '../star/report.ts';
 
 interface Due {
   readonly accountId: string;
@@ -82,7 +81,7 @@ async function writeReport(
     );
     if (rowCount === 0) return null;
     const report = await readReport(client, accountId);
-    const {drawPage} = await import('../star/weekly-report-page.ts');
+    const {drawPage} = await import('../star/report-page.ts');
     await mkdir(folder, {recursive: true});
     await writeFile(`${file}.part`, drawPage(report, null));
     await rename(`${file}.part`, file);

@@ -1,10 +1,8 @@
 import {html} from '@remix-run/html-template';
 import type {Account} from '../accounts/accounts.ts';
-import {questions} from '../star/all-questions.ts';
-import {mostDrawn} from '../star/answer-picture.ts';
-import {wordOf} from '../star/answer-question.ts';
-import {type Board, boards} from '../star/boards.ts';
-import {readAnswers, type Told} from '../star/read-answers.ts';
+import {readAnswers, type Told, wordOf} from '../star/answer.ts';
+import {type Board, boards, mostDrawn} from '../star/boards.ts';
+import {questions} from '../star/star.ts';
 import {chooseOne} from './choose-account.ts';
 import {drawMoment, drawTold, linkToQuestion} from './draw-answer.ts';
 import {linkTo} from './look.ts';

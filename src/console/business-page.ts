@@ -1,7 +1,7 @@
 import {html} from '@remix-run/html-template';
-import {questions} from '../star/all-questions.ts';
-import {wordOf} from '../star/answer-question.ts';
+import {wordOf} from '../star/answer.ts';
 import {boards} from '../star/boards.ts';
+import {questions} from '../star/star.ts';
 import {drawMoment, linkToQuestion} from './draw-answer.ts';
 import {drawTable} from './draw-table.ts';
 import {linkTo} from './look.ts';

@@ -1,8 +1,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {pictureOf} from '../star/answer-picture.ts';
-import {type Answered, wordOf} from '../star/answer-question.ts';
-import type {Question} from '../star/question.ts';
-import type {Told} from '../star/read-answers.ts';
+import type {Told} from '../star/answer.ts';
+import {type Answered, wordOf} from '../star/answer.ts';
+import {pictureOf} from '../star/boards.ts';
+import type {Question} from '../star/member.ts';
 import {drawFigure} from './draw-figure.ts';
 import {drawMark} from './draw-mark.ts';
 import {drawTable} from './draw-table.ts';

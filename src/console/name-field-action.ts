@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {nameField} from '../star/list-fields.ts';
+import {nameField} from '../star/fields.ts';
 import {defineAction} from './action.ts';
 import {findSeen} from './find-seen.ts';
 import {Refused} from './refused.ts';

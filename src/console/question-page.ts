@@ -1,9 +1,7 @@
 import {html} from '@remix-run/html-template';
 import {nearestOf} from '../core/nearest.ts';
-import {questions} from '../star/all-questions.ts';
-import {sqlOf} from '../star/answer.ts';
-import {wordOf} from '../star/answer-question.ts';
-import {readAnswers, type Told} from '../star/read-answers.ts';
+import {readAnswers, sqlOf, type Told, wordOf} from '../star/answer.ts';
+import {questions} from '../star/star.ts';
 import {chooseOne} from './choose-account.ts';
 import {drawMoment, drawTold} from './draw-answer.ts';
 import {definePage} from './page.ts';

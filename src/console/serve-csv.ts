@@ -1,8 +1,7 @@
 import {PassThrough} from 'node:stream';
 import type {FastifyInstance} from 'fastify';
-import {sqlOf} from '../star/answer.ts';
+import {beginReading, prepareQuestion, sqlOf, wordOf} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
-import {beginReading, prepareQuestion, wordOf} from '../star/answer-question.ts';
 import {chooseOne} from './choose-account.ts';
 import type {ConsoleDeps} from './console-deps.ts';
 import {findQuestion} from './question-page.ts';

@@ -10,7 +10,7 @@ import {
   listFieldEvents,
   listFields,
   readExamples,
-} from '../star/list-fields.ts';
+} from '../star/fields.ts';
 import {allTables, isPersonal} from '../streams/all.ts';
 
 export interface ToldField extends Omit<Field, 'accountId'> {

@@ -3,7 +3,7 @@
 
 import {listOpenWishes, type OpenWish} from '../changes/change-log.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {listPromoted} from '../star/list-fields.ts';
+import {listPromoted} from '../star/fields.ts';
 import type {ColumnType} from '../streams/table.ts';
 import {originOf} from './explain-field.ts';
 import type {FoundRecord} from './explain-record.ts';

@@ -1,6 +1,5 @@
-import {questions} from '../star/all-questions.ts';
-import {renderMember} from '../star/render-member.ts';
-import {members} from '../star/star.ts';
+import {renderMember} from '../star/member.ts';
+import {members, questions} from '../star/star.ts';
 import {allTables} from '../streams/all.ts';
 import type {Definitions} from './definitions.ts';
 

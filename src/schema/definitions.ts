@@ -1,4 +1,4 @@
-import type {StarMember} from '../star/star-member.ts';
+import type {StarMember} from '../star/member.ts';
 import type {WarehouseTable} from '../streams/table.ts';
 
 /** What a migration makes beside the tables of `migrations/*.sql`, from definitions in the code. */

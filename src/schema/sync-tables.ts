@@ -35,9 +35,7 @@ import {bigNumber, bytea} from '../postgres/column-types.ts';
 import {type CommentedTable, commentTable} from '../postgres/commented-table.ts';
 import {pruningsTable, retentionTable} from '../retention/retention-tables.ts';
 import {sweepDaysTable} from '../retention/sweep-days-table.ts';
-import {fieldEventsTable, fieldsTable} from '../star/field-tables.ts';
-import {staleJobsTable} from '../star/stale-jobs-table.ts';
-import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
+import {fieldEventsTable, fieldsTable, staleJobsTable, weeklyReportsTable} from '../star/tables.ts';
 import {
   absentNumbersTable,
   quarantineTable,

@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {nearest} from '../core/nearest.ts';
-import {demoteField, listPromotions, listSeenFields, promoteField} from '../star/promotions.ts';
+import {demoteField, listPromotions, listSeenFields, promoteField} from '../star/fields.ts';
 import {allStreams, allTables} from '../streams/all.ts';
 import type {Problem, Section} from './section.ts';
 import {type Entry, listChanged} from './setting-entries.ts';

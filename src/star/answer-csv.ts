@@ -33,7 +33,8 @@ async function guard(client: pg.ClientBase, sql: string): Promise<string> {
   const columns = fields.map(({name, dataTypeID}) => {
     const own = pg.escapeIdentifier(name);
     if (dataTypeID !== pg.types.builtins.TEXT) return own;
-    return `CASE WHEN ${own} ~ ${pg.escapeLiteral(formula)} THEN '''' || ${own} ELSE ${own} END AS ${own}`;
+    return `CASE WHEN ${own} ~ ${pg.escapeLiteral(formula)} THEN '''' || ${own}
+                 ELSE ${own} END AS ${own}`;
   });
   return `SELECT ${columns.join(', ')} FROM (${sql}) AS guarded`;
 }

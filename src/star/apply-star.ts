@@ -1,7 +1,9 @@
+// Brings the schemas `mart` and `masked` of a warehouse in line with the definitions of the star.
+
 import pg from 'pg';
+import {FatalError} from '../core/errors.ts';
 import type {Comment} from '../postgres/commented-table.ts';
-import {nameDependents} from './name-dependents.ts';
-import type {StarMember} from './star-member.ts';
+import type {StarMember} from './member.ts';
 
 /**
  * Brings the views of the star and their functions of a moment in line with the definitions. A view
@@ -73,7 +75,8 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
   }
   // An empty warehouse has an empty star.
   await client.query(
-    'INSERT INTO sync.stale_jobs (account_id) SELECT NULL WHERE EXISTS (SELECT FROM warehouse.jobs)',
+    `INSERT INTO sync.stale_jobs (account_id) SELECT NULL
+      WHERE EXISTS (SELECT FROM warehouse.jobs)`,
   );
 }
 
@@ -90,9 +93,12 @@ async function makeKept(
   await client.query(`CREATE OR REPLACE VIEW ${all} AS ${kept.present}`);
   const {rows} = await client.query<{isThere: boolean; isSame: boolean}>(
     `WITH columns AS (
-       SELECT attrelid, array_agg(format('%I %s', attname, format_type(atttypid, atttypmod)) ORDER BY attnum) AS names
-         FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid IN (to_regclass($1), to_regclass($2)) GROUP BY attrelid)
-     SELECT to_regclass($2) IS NOT NULL AS "isThere", count(DISTINCT names) = 1 AS "isSame" FROM columns`,
+       SELECT attrelid, array_agg(format('%I %s', attname, format_type(atttypid, atttypmod))
+                ORDER BY attnum) AS names
+         FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped
+          AND attrelid IN (to_regclass($1), to_regclass($2)) GROUP BY attrelid)
+     SELECT to_regclass($2) IS NOT NULL AS "isThere", count(DISTINCT names) = 1 AS "isSame"
+       FROM columns`,
     [all, `mart.${name}`],
   );
   const {isThere = false, isSame = false} = rows[0] ?? {};
@@ -102,12 +108,14 @@ async function makeKept(
   await setKey(client, name, kept.key);
   for (const columns of kept.indexes)
     await client.query(
-      `CREATE INDEX IF NOT EXISTS ${indexName(name, columns)} ON mart.${name} (${columns.join(', ')})`,
+      `CREATE INDEX IF NOT EXISTS ${indexName(name, columns)}
+         ON mart.${name} (${columns.join(', ')})`,
     );
   for (const columns of kept.formerIndexes)
     await client.query(`DROP INDEX IF EXISTS mart.${indexName(name, columns)}`);
   await client.query(
-    `CREATE OR REPLACE FUNCTION sync.some_${name}(keys bigint[]) RETURNS SETOF mart.${name} LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS ${pg.escapeLiteral(kept.someJobs)}`,
+    `CREATE OR REPLACE FUNCTION sync.some_${name}(keys bigint[]) RETURNS SETOF mart.${name} LANGUAGE
+       sql STABLE SET search_path = pg_catalog, pg_temp AS ${pg.escapeLiteral(kept.someJobs)}`,
   );
 }
 
@@ -118,7 +126,8 @@ async function setKey(
 ): Promise<void> {
   const wanted = `PRIMARY KEY (${columns.join(', ')})`;
   const {rows} = await client.query<{name: string; text: string}>(
-    `SELECT quote_ident(conname) AS name, pg_get_constraintdef(oid) AS text FROM pg_constraint WHERE conrelid = to_regclass($1) AND contype = 'p'`,
+    `SELECT quote_ident(conname) AS name, pg_get_constraintdef(oid) AS text FROM pg_constraint
+      WHERE conrelid = to_regclass($1) AND contype = 'p'`,
     [`mart.${name}`],
   );
   const [held] = rows;
@@ -143,7 +152,8 @@ function functionOf(name: string, past: string): string {
   const asOwner = past.includes('sync.')
     ? 'ROWS 10 SECURITY DEFINER SET search_path = pg_catalog, pg_temp'
     : '';
-  return `CREATE OR REPLACE FUNCTION mart.${name}_as_of(moment timestamptz) RETURNS SETOF mart.${name} LANGUAGE sql STABLE ${asOwner} AS ${pg.escapeLiteral(past)}`;
+  return `CREATE OR REPLACE FUNCTION mart.${name}_as_of(moment timestamptz) RETURNS SETOF
+      mart.${name} LANGUAGE sql STABLE ${asOwner} AS ${pg.escapeLiteral(past)}`;
 }
 
 async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
@@ -154,7 +164,8 @@ async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): 
       if (kept === null) await client.query(`DROP VIEW IF EXISTS mart.${name}`);
       else
         await client.query(
-          `DROP FUNCTION IF EXISTS sync.some_${name}(bigint[]); DROP TABLE IF EXISTS mart.${name}; DROP VIEW IF EXISTS sync.all_${name}`,
+          `DROP FUNCTION IF EXISTS sync.some_${name}(bigint[]); DROP TABLE IF EXISTS mart.${name};
+             DROP VIEW IF EXISTS sync.all_${name}`,
         );
     });
   }
@@ -166,4 +177,67 @@ function isOtherShape(error: unknown): boolean {
     error instanceof OtherShapeError ||
     (error instanceof pg.DatabaseError && ['42P16', '42P13'].includes(error.code ?? ''))
   );
+}
+
+/**
+ * Removes from `mart` what an earlier version made of the star and this one does not: members, and
+ * functions that have another signature now. `masked` holds members alone, so that its views name
+ * them; everything else in `mart` may be somebody else's, and stays. The caller has applied the
+ * source and the star in this transaction.
+ * @throws {FatalError} others stand on what would go
+ */
+export async function dropStarLeftovers(
+  client: pg.ClientBase,
+  star: readonly StarMember[],
+): Promise<void> {
+  await drop(client, oldFunctions);
+  await drop(client, oldMembers, [star.map(({name}) => name)]);
+}
+
+// A function that was applied now is as old as this transaction; an older one of its name has
+// another signature.
+const oldFunctions = `
+  SELECT 'FUNCTION ' || oid::regprocedure AS leftover FROM pg_proc
+   WHERE pronamespace = 'mart'::regnamespace AND age(xmin) > 0
+     AND (proname LIKE '%\\_as\\_of'
+       AND to_regclass(format('masked.%I', left(proname, -6))) IS NOT NULL
+          OR proname IN (SELECT made.proname FROM pg_proc AS made
+                          WHERE made.pronamespace = 'mart'::regnamespace AND age(made.xmin) <= 0))`;
+
+const oldMembers = `
+  SELECT CASE held.relkind WHEN 'v' THEN 'VIEW ' ELSE 'TABLE ' END || held.oid::regclass AS leftover
+    FROM pg_class AS masked
+    JOIN LATERAL (VALUES ('masked', '', 1), ('mart', '', 2), ('sync', 'all_', 3)) AS part (place,
+      prefix, turn) ON true
+    JOIN pg_class AS held
+      ON held.oid = to_regclass(format('%I.%I', place, prefix || masked.relname))
+   WHERE masked.relnamespace = 'masked'::regnamespace AND masked.relkind = 'v'
+     AND masked.relname <> ALL ($1)
+   ORDER BY turn, masked.oid DESC`;
+
+async function drop(client: pg.ClientBase, query: string, values: unknown[] = []): Promise<void> {
+  const {rows} = await client.query<{leftover: string}>(query, values);
+  for (const {leftover} of rows) {
+    await nameDependents(`${leftover}: this version has it no more`, () =>
+      client.query(`DROP ${leftover}`),
+    );
+  }
+}
+
+/**
+ * Runs a statement that drops something, and names the things of others that stand on it.
+ * @param change - the thing, and its change, as in `mart.dim_item: this version has it no more`
+ * @throws {FatalError} others stand on what would go
+ */
+async function nameDependents(change: string, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
+    const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
+    throw new FatalError(
+      `${change}, but others stand on it: ${others}; drop them first, and make them again afterwards`,
+      {cause: error, kind: 'dependents'},
+    );
+  }
 }

@@ -1,6 +1,9 @@
-// Pages for those who run a business: which answers stand together, for whom.
+// How answers are shown to those who run a business: which stand together, for whom, and the charts
+// of those that have one.
 
-import type {Question} from './question.ts';
+import type {Answer} from './answer.ts';
+import type {Chart, Series} from './chart.ts';
+import type {Question} from './member.ts';
 
 /** A page of answers for one person's morning. */
 export interface Board {
@@ -64,3 +67,82 @@ export const boards: readonly Board[] = [
     ],
   },
 ];
+
+interface Drawing {
+  /** The column along the axis. */
+  readonly along: string;
+  /** Columns that are drawn, each as it is drawn. */
+  readonly series: Readonly<Record<string, Series['kind']>>;
+  /** Whether the series stand on each other. */
+  readonly isStacked?: boolean;
+}
+
+const ages = {
+  up_to_7_days: 'area',
+  up_to_30_days: 'area',
+  up_to_60_days: 'area',
+  older: 'area',
+} as const;
+
+/** By question; a test holds each column against those of the answer. */
+export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
+  ask_revenue_by_week: {along: 'week', series: {revenue: 'bar', four_week_mean: 'line'}},
+  ask_revenue_by_month: {along: 'month', series: {revenue: 'bar', a_year_before: 'line'}},
+  ask_backlog: {along: 'date', series: {open_jobs: 'line'}},
+  ask_backlog_age: {along: 'date', series: ages, isStacked: true},
+  ask_bookings: {along: 'week', series: {booked: 'bar'}},
+  ask_collected: {along: 'week', series: {collected: 'bar'}},
+  ask_days_to_money: {
+    along: 'month',
+    series: {booked_to_done: 'line', done_to_invoice: 'line', invoice_to_paid: 'line'},
+  },
+  ask_load_ahead: {along: 'date', series: {planned_hours: 'bar', capacity_hours: 'line'}},
+  ask_reschedules: {along: 'week', series: {moved: 'bar', on_short_notice: 'bar'}},
+  ask_planned_lengths: {along: 'name', series: {planned_hours: 'bar', hours: 'bar'}},
+  ask_new_customers: {
+    along: 'month',
+    series: {revenue_new: 'bar', revenue_repeat: 'bar'},
+    isStacked: true,
+  },
+  ask_largest_customers: {along: 'place', series: {revenue: 'bar'}},
+  ask_estimates: {
+    along: 'quarter',
+    series: {won: 'bar', lost: 'bar', undecided: 'bar'},
+    isStacked: true,
+  },
+};
+
+/** More bars than these cannot be told apart. */
+export const mostDrawn = 60;
+
+/** @returns null where the answer has no chart, or nothing to draw */
+export function pictureOf({name, question, definition}: Question, {json}: Answer): Chart | null {
+  const drawing = drawings[name];
+  if (drawing === undefined || json.rows.length === 0) return null;
+  const {along, series, isStacked = false} = drawing;
+  // Answers begin with the newest; a chart goes from left to right.
+  const rows = json.rows
+    .slice(0, mostDrawn)
+    .toSorted((one, other) => compare(one[along], other[along]));
+  return {
+    form: 'columns',
+    title: question,
+    sentence: definition,
+    names: rows.map((row) => String(row[along] ?? '')),
+    series: Object.entries(series).map(([column, kind]) => ({
+      name: column.replaceAll('_', ' '),
+      kind,
+      values: rows.map((row) => toNumber(row[column])),
+      ...(isStacked ? {stack: 'all'} : {}),
+    })),
+  };
+}
+
+function compare(one: unknown, other: unknown): number {
+  if (typeof one === 'number' && typeof other === 'number') return one - other;
+  return String(one) < String(other) ? -1 : 1;
+}
+
+function toNumber(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}

@@ -1,4 +1,4 @@
-import {ofAccount, type Question, told} from './question.ts';
+import {ofAccount, type Question, told} from './member.ts';
 
 export const customers: readonly Question[] = [
   {
@@ -26,12 +26,17 @@ export const customers: readonly Question[] = [
       {money: ['revenue'], maskedBy: {name: 'group_key'}},
     ),
     from: `FROM (
-      SELECT served.*, row_number() OVER places AS place, round(100 * revenue / nullif(sum(revenue) OVER (PARTITION BY account_key), 0), 1) AS percent,
-             round(100 * sum(revenue) OVER places / nullif(sum(revenue) OVER (PARTITION BY account_key), 0), 1) AS cumulated
+      SELECT served.*, row_number() OVER places AS place,
+             round(100 * revenue / nullif(sum(revenue) OVER (PARTITION BY account_key), 0),
+               1) AS percent,
+             round(100 * sum(revenue) OVER places / nullif(sum(revenue)
+               OVER (PARTITION BY account_key), 0), 1) AS cumulated
         FROM (
-          SELECT job.account_key, customer.group_key, min(customer.group_name) AS name, sum(job.completed_amount) AS revenue, count(*) AS jobs,
+          SELECT job.account_key, customer.group_key, min(customer.group_name) AS name,
+                 sum(job.completed_amount) AS revenue, count(*) AS jobs,
                  max(job.completed_date) AS last_completed
-            FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
+            FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
+              ON customer.customer_key = job.customer_key ${ofAccount('job')}
            WHERE job.completed_date > account.today - 365 AND job.completed_date <= account.today
            GROUP BY job.account_key, customer.group_key
         ) AS served
@@ -61,8 +66,10 @@ export const customers: readonly Question[] = [
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month,
              count(*) FILTER (WHERE job.is_first_completed_of_customer) AS new_customers,
-             coalesce(sum(job.completed_amount) FILTER (WHERE job.is_first_completed_of_customer), 0) AS revenue_new,
-             coalesce(sum(job.completed_amount) FILTER (WHERE NOT job.is_first_completed_of_customer), 0) AS revenue_repeat
+             coalesce(sum(job.completed_amount) FILTER (WHERE job.is_first_completed_of_customer),
+               0) AS revenue_new,
+             coalesce(sum(job.completed_amount)
+               FILTER (WHERE NOT job.is_first_completed_of_customer), 0) AS revenue_repeat
         FROM {mart.fct_job} AS job WHERE job.completed_date IS NOT NULL GROUP BY 1, 2
     ) AS answer`,
   },
@@ -82,11 +89,15 @@ export const customers: readonly Question[] = [
       percent: 'Their share, in percent.',
     }),
     from: `FROM (
-      SELECT account_key, count(*) FILTER (WHERE last_year) AS served_last_year, count(*) FILTER (WHERE last_year AND this_year) AS came_back,
-             round(100.0 * count(*) FILTER (WHERE last_year AND this_year) / nullif(count(*) FILTER (WHERE last_year), 0), 1) AS percent
+      SELECT account_key, count(*) FILTER (WHERE last_year) AS served_last_year,
+             count(*) FILTER (WHERE last_year AND this_year) AS came_back,
+             round(100.0 * count(*) FILTER (WHERE last_year
+               AND this_year) / nullif(count(*) FILTER (WHERE last_year), 0), 1) AS percent
         FROM (
-          SELECT job.account_key, job.customer_key, bool_or(job.completed_date > account.today - 365) AS this_year,
-                 bool_or(job.completed_date BETWEEN account.today - 729 AND account.today - 365) AS last_year
+          SELECT job.account_key, job.customer_key,
+                 bool_or(job.completed_date > account.today - 365) AS this_year,
+                 bool_or(job.completed_date BETWEEN account.today - 729 AND account.today -
+                   365) AS last_year
             FROM {mart.fct_job} AS job ${ofAccount('job')}
            WHERE job.completed_date <= account.today AND job.customer_key <> -1 GROUP BY 1, 2
         ) AS served
@@ -116,17 +127,23 @@ export const customers: readonly Question[] = [
       {money: ['revenue']},
     ),
     from: `FROM (
-      SELECT served.*, round(sum(served.revenue) OVER quarters / nullif(first_value(served.customers) OVER quarters, 0), 2) AS worth FROM (
+      SELECT served.*,
+             round(sum(served.revenue) OVER quarters / nullif(first_value(served.customers)
+               OVER quarters, 0), 2) AS worth FROM (
       SELECT job.account_key, date_trunc('quarter', first.date)::date AS cohort,
              ((extract(year FROM job.completed_date) - extract(year FROM first.date)) * 4
-               + extract(quarter FROM job.completed_date) - extract(quarter FROM first.date))::integer AS quarters_after,
+               + extract(quarter FROM job.completed_date) -
+                 extract(quarter FROM first.date))::integer AS quarters_after,
              count(DISTINCT job.customer_key) AS customers, sum(job.completed_amount) AS revenue
         FROM {mart.fct_job} AS job
-        JOIN (SELECT customer_key, min(completed_date) AS date FROM {mart.fct_job} AS known WHERE completed_date IS NOT NULL AND customer_key <> -1 GROUP BY customer_key) AS first
+        JOIN (SELECT customer_key, min(completed_date) AS date FROM {mart.fct_job} AS known
+               WHERE completed_date IS NOT NULL AND customer_key <> -1
+               GROUP BY customer_key) AS first
           ON first.customer_key = job.customer_key
        WHERE job.completed_date IS NOT NULL
        GROUP BY 1, 2, 3
-      ) AS served WINDOW quarters AS (PARTITION BY served.account_key, served.cohort ORDER BY served.quarters_after)
+      ) AS served WINDOW quarters AS (PARTITION BY served.account_key, served.cohort
+        ORDER BY served.quarters_after)
     ) AS answer`,
   },
   {
@@ -151,11 +168,17 @@ export const customers: readonly Question[] = [
       {money: ['revenue'], maskedBy: {name: 'customer_key'}},
     ),
     from: `FROM (
-      SELECT job.account_key, customer.customer_key, customer.name, max(job.completed_date) AS last_completed, count(job.completed_date) AS jobs, sum(job.completed_amount) AS revenue
-        FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
-       WHERE NOT customer.is_deleted AND customer.is_active IS NOT FALSE AND customer.customer_key <> -1
+      SELECT job.account_key, customer.customer_key, customer.name,
+             max(job.completed_date) AS last_completed, count(job.completed_date) AS jobs,
+             sum(job.completed_amount) AS revenue
+        FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
+          ON customer.customer_key = job.customer_key ${ofAccount('job')}
+       WHERE NOT customer.is_deleted AND customer.is_active IS NOT FALSE
+         AND customer.customer_key <> -1
        GROUP BY job.account_key, customer.customer_key, customer.name, account.today
-      HAVING count(job.completed_date) >= 2 AND NOT bool_or(job.is_open) AND sum(job.receivable) <= 0 AND max(job.completed_date) BETWEEN account.today - 730 AND account.today - 365
+      HAVING count(job.completed_date) >= 2 AND NOT bool_or(job.is_open)
+         AND sum(job.receivable) <= 0
+         AND max(job.completed_date) BETWEEN account.today - 730 AND account.today - 365
     ) AS answer`,
   },
 ];

@@ -6,8 +6,8 @@ import {accounts, type Member} from './member.ts';
  * The date from which on a job is open: an estimate from the day on which it was won, or on which
  * work began before that.
  */
-export const openedDate =
-  'CASE WHEN job.won_date IS NULL THEN job.booked_date ELSE greatest(job.booked_date, least(job.won_date, job.started_date)) END';
+export const openedDate = `CASE WHEN job.won_date IS NULL THEN job.booked_date
+        ELSE greatest(job.booked_date, least(job.won_date, job.started_date)) END`;
 
 /**
  * The jobs that are or were to be done, each with the days from which on and until which it was
@@ -15,10 +15,12 @@ export const openedDate =
  */
 export const openSpans = `(
       SELECT job.*, least(${openedDate}, job.closed_date, account.today) AS opened,
-             CASE WHEN NOT job.is_open THEN least(job.closed_date, account.today) END AS closed, account.today
+             CASE WHEN NOT job.is_open THEN least(job.closed_date, account.today) END AS closed,
+             account.today
         FROM {mart.fct_job} AS job JOIN ${accounts} ON account.account_key = job.account_key
        WHERE job.is_open OR job.closed_date IS NOT NULL
-         AND (job.job_state = 'completed' OR job.job_state = 'cancelled' AND (NOT job.was_estimate OR job.won_date IS NOT NULL))
+         AND (job.job_state = 'completed' OR job.job_state = 'cancelled'
+           AND (NOT job.was_estimate OR job.won_date IS NOT NULL))
     )`;
 
 export const openJobDay: Member = {
@@ -38,17 +40,21 @@ export const openJobDay: Member = {
     ['amount', 'coalesce(span.subtotal, 0)', 'Subtotal of the job, at the price of today.'],
     [
       'state_then',
-      `CASE WHEN span.started_date <= day.date THEN 'in_progress' WHEN span.scheduled_date IS NOT NULL THEN 'scheduled' ELSE 'unscheduled' END`,
+      `CASE WHEN span.started_date <= day.date THEN 'in_progress'
+            WHEN span.scheduled_date IS NOT NULL THEN 'scheduled' ELSE 'unscheduled' END`,
       'in_progress from the day on which it began; before that scheduled, where it has an appointment today, else unscheduled.',
     ],
     [
       'was_overdue',
-      'coalesce(span.scheduled_date < day.date AND (span.started_date IS NULL OR span.started_date > day.date), false)',
+      `coalesce(span.scheduled_date < day.date
+         AND (span.started_date IS NULL OR span.started_date > day.date), false)`,
       'True where its appointment of today had passed and it had not begun.',
     ],
   ],
   from: `FROM ${openSpans} AS span
-   CROSS JOIN LATERAL (SELECT span.opened + back AS date FROM generate_series(0, coalesce(span.closed - 1, span.today) - span.opened) AS back) AS day`,
+   CROSS JOIN LATERAL (SELECT span.opened + back AS date
+                         FROM generate_series(0,
+                           coalesce(span.closed - 1, span.today) - span.opened) AS back) AS day`,
   key: ['job_key', 'date'],
 };
 
@@ -67,22 +73,28 @@ export const backlogDay: Member = {
   // Sums by day come first, and the days between two of them last: jobs are many, days are few.
   from: `FROM (
       SELECT step.account_key, step.date + ahead AS date, step.open_jobs, step.open_amount,
-             CASE ahead WHEN 0 THEN step.came ELSE 0 END AS came, CASE ahead WHEN 0 THEN step.went ELSE 0 END AS went
+             CASE ahead WHEN 0 THEN step.came ELSE 0 END AS came,
+             CASE ahead WHEN 0 THEN step.went ELSE 0 END AS went
         FROM (
-          SELECT moved.account_key, moved.date, sum(moved.came)::bigint AS came, sum(moved.went)::bigint AS went,
-                 sum(sum(moved.came - moved.went)) OVER days AS open_jobs, sum(sum(moved.amount)) OVER days AS open_amount, lead(moved.date) OVER days AS next
+          SELECT moved.account_key, moved.date, sum(moved.came)::bigint AS came,
+                 sum(moved.went)::bigint AS went,
+                 sum(sum(moved.came - moved.went)) OVER days AS open_jobs,
+                 sum(sum(moved.amount)) OVER days AS open_amount, lead(moved.date) OVER days AS next
             FROM (
-              SELECT span.account_key, span.opened AS date, count(*) AS came, 0 AS went, sum(coalesce(span.subtotal, 0)) AS amount
+              SELECT span.account_key, span.opened AS date, count(*) AS came, 0 AS went,
+                     sum(coalesce(span.subtotal, 0)) AS amount
                 FROM ${openSpans} AS span GROUP BY span.account_key, span.opened
                UNION ALL
               SELECT span.account_key, span.closed, 0, count(*), -sum(coalesce(span.subtotal, 0))
-                FROM ${openSpans} AS span WHERE span.closed IS NOT NULL GROUP BY span.account_key, span.closed
+                FROM ${openSpans} AS span WHERE span.closed IS NOT NULL
+               GROUP BY span.account_key, span.closed
             ) AS moved
            GROUP BY moved.account_key, moved.date
           WINDOW days AS (PARTITION BY moved.account_key ORDER BY moved.date)
         ) AS step
         JOIN ${accounts} ON account.account_key = step.account_key
-       CROSS JOIN LATERAL generate_series(0, coalesce(step.next - 1, account.today) - step.date) AS ahead
+       CROSS JOIN LATERAL generate_series(0, coalesce(step.next - 1,
+         account.today) - step.date) AS ahead
     ) AS day`,
   key: ['account_key', 'date'],
 };
@@ -93,18 +105,25 @@ export const backlogDay: Member = {
  */
 const capacityDays = `(
             SELECT account.account_key, employee.employee_key, day.date,
-                   CASE WHEN closed.date IS NULL THEN (coalesce(own.working_hours, account.working_hours))[day.weekday] ELSE 0 END AS hours
+                   CASE WHEN closed.date IS NULL
+                        THEN (coalesce(own.working_hours, account.working_hours))[day.weekday]
+                          ELSE 0 END AS hours
               FROM (SELECT * FROM {mart.dim_employee} AS known OFFSET 0) AS employee
               JOIN ${accounts} ON account.account_key = employee.account_key
               LEFT JOIN mart.capacity AS own ON own.employee_key = employee.employee_key
               LEFT JOIN (
-                SELECT entry.employee_key, min(entry.work_date) AS first, max(entry.work_date) AS last
+                SELECT entry.employee_key, min(entry.work_date) AS first,
+                       max(entry.work_date) AS last
                   FROM {mart.fct_time_entry} AS entry GROUP BY entry.employee_key
               ) AS worked ON worked.employee_key = employee.employee_key
-              JOIN mart.dim_date AS day ON day.date BETWEEN coalesce(employee.hired_date, worked.first, account.today)
-                                                     AND CASE WHEN employee.is_active IS NOT FALSE THEN account.today + 28 ELSE worked.last END
-              LEFT JOIN mart.closed_days AS closed ON closed.account_key = account.account_key AND closed.date = day.date
-             WHERE employee.is_technician AND coalesce(own.working_hours, account.working_hours) IS NOT NULL
+              JOIN mart.dim_date AS day ON day.date BETWEEN coalesce(employee.hired_date,
+                worked.first, account.today)
+                                                     AND CASE WHEN employee.is_active IS NOT FALSE
+                                                       THEN account.today + 28 ELSE worked.last END
+              LEFT JOIN mart.closed_days AS closed ON closed.account_key = account.account_key
+               AND closed.date = day.date
+             WHERE employee.is_technician
+               AND coalesce(own.working_hours, account.working_hours) IS NOT NULL
           )`;
 
 export const employeeDay: Member = {
@@ -132,24 +151,34 @@ export const employeeDay: Member = {
   ],
   // A part is null in what it does not tell, which a sum passes over at no cost.
   from: `FROM (
-      SELECT part.account_key, part.employee_key, part.date, sum(part.capacity_hours) AS capacity_hours,
-             coalesce(sum(part.planned_hours), 0) AS planned_hours, coalesce(sum(part.jobs_planned), 0)::bigint AS jobs_planned,
-             coalesce(sum(part.hours), 0) AS hours, coalesce(sum(part.billable_hours), 0) AS billable_hours,
-             coalesce(sum(part.jobs_worked), 0)::bigint AS jobs_worked, coalesce(sum(part.mileage), 0) AS mileage
+      SELECT part.account_key, part.employee_key, part.date,
+             sum(part.capacity_hours) AS capacity_hours,
+             coalesce(sum(part.planned_hours), 0) AS planned_hours,
+             coalesce(sum(part.jobs_planned), 0)::bigint AS jobs_planned,
+             coalesce(sum(part.hours), 0) AS hours,
+             coalesce(sum(part.billable_hours), 0) AS billable_hours,
+             coalesce(sum(part.jobs_worked), 0)::bigint AS jobs_worked,
+             coalesce(sum(part.mileage), 0) AS mileage
         FROM (
-          SELECT entry.account_key, entry.employee_key, entry.work_date AS date, NULL::numeric AS capacity_hours, NULL::numeric AS planned_hours,
-                 NULL::bigint AS jobs_planned, sum(entry.hours) AS hours, sum(entry.billable_hours) AS billable_hours,
+          SELECT entry.account_key, entry.employee_key, entry.work_date AS date,
+                 NULL::numeric AS capacity_hours, NULL::numeric AS planned_hours,
+                 NULL::bigint AS jobs_planned, sum(entry.hours) AS hours,
+                 sum(entry.billable_hours) AS billable_hours,
                  count(DISTINCT entry.job_key) AS jobs_worked, sum(entry.mileage) AS mileage
             FROM {mart.fct_time_entry} AS entry WHERE entry.work_date IS NOT NULL
            GROUP BY entry.account_key, entry.employee_key, entry.work_date
            UNION ALL
-          SELECT job.account_key, held.employee_key, job.scheduled_date, NULL, sum(job.planned_minutes) / 60, count(*), NULL, NULL, NULL, NULL
-            FROM {mart.fct_assignment} AS held JOIN {mart.fct_job} AS job ON job.job_key = held.job_key
+          SELECT job.account_key, held.employee_key, job.scheduled_date, NULL,
+                 sum(job.planned_minutes) / 60, count(*), NULL, NULL, NULL, NULL
+            FROM {mart.fct_assignment} AS held
+            JOIN {mart.fct_job} AS job ON job.job_key = held.job_key
             JOIN ${accounts} ON account.account_key = job.account_key
-           WHERE job.job_state NOT IN ('cancelled', 'lost', 'estimate') AND job.scheduled_date <= account.today + 28
+           WHERE job.job_state NOT IN ('cancelled', 'lost', 'estimate')
+             AND job.scheduled_date <= account.today + 28
            GROUP BY job.account_key, held.employee_key, job.scheduled_date
            UNION ALL
-          SELECT able.account_key, able.employee_key, able.date, able.hours, NULL, NULL, NULL, NULL, NULL, NULL FROM ${capacityDays} AS able
+          SELECT able.account_key, able.employee_key, able.date, able.hours, NULL, NULL, NULL, NULL,
+                 NULL, NULL FROM ${capacityDays} AS able
         ) AS part
        GROUP BY part.account_key, part.employee_key, part.date
     ) AS day`,
@@ -176,21 +205,34 @@ export const repeatVisit: Member = {
   // Bookings and completions in one order, from the last to the first: a completion has the latest
   // booking passed. Joined to itself, of a past moment, the fact would be made anew for each job.
   from: `FROM (
-      SELECT event.job_key, event.account_key, event.completed_date, event.is_completion, event.is_mature,
-             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next[2] END AS repeat_job_key,
-             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next_day END AS repeat_booked_date
+      SELECT event.job_key, event.account_key, event.completed_date, event.is_completion,
+             event.is_mature,
+             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1
+                  THEN event.next[2] END AS repeat_job_key,
+             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1
+                  THEN event.next_day END AS repeat_booked_date
         FROM (
           SELECT passed.*, DATE '2000-01-01' + passed.next[3]::integer AS next_day
             FROM (
-              SELECT job.job_key, job.account_key, job.customer_key, job.completed_date, moment.is_completion,
-                     job.completed_date + account.repeat_visit_days AS last_day, job.completed_date + account.repeat_visit_days < account.today AS is_mature,
-                     min(ARRAY[(extract(epoch FROM job.booked_at) * 1000000)::bigint, job.job_key, job.booked_date - DATE '2000-01-01'])
-                       FILTER (WHERE NOT moment.is_completion) OVER (PARTITION BY job.account_key, job.customer_key, job.job_type_key
-                                                                     ORDER BY moment.at DESC, moment.is_completion DESC ROWS UNBOUNDED PRECEDING) AS next
+              SELECT job.job_key, job.account_key, job.customer_key, job.completed_date,
+                     moment.is_completion,
+                     job.completed_date + account.repeat_visit_days AS last_day,
+                     job.completed_date + account.repeat_visit_days < account.today AS is_mature,
+                     min(ARRAY[(extract(epoch FROM job.booked_at) * 1000000)::bigint, job.job_key,
+                       job.booked_date - DATE '2000-01-01'])
+                       FILTER (WHERE NOT moment.is_completion) OVER (PARTITION BY job.account_key,
+                         job.customer_key, job.job_type_key
+                                                                     ORDER BY moment.at DESC,
+                                                                       moment.is_completion DESC
+                                                                         ROWS UNBOUNDED
+                                                                           PRECEDING) AS next
                 FROM {mart.fct_job} AS job
                 JOIN ${accounts} ON account.account_key = job.account_key
-               CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed' THEN job.completed_at END, true), 
-                                            (CASE WHEN (job.is_open OR job.job_state = 'completed') AND NOT job.was_estimate THEN job.booked_at END, false)) AS moment (at, is_completion)
+               CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed'
+                                                THEN job.completed_at END, true),
+                                            (CASE WHEN (job.is_open OR job.job_state = 'completed')
+                                              AND NOT job.was_estimate THEN job.booked_at END,
+                                                false)) AS moment (at, is_completion)
                WHERE NOT job.is_repeated_by_schedule AND moment.at IS NOT NULL
             ) AS passed
         ) AS event

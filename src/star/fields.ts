@@ -1,154 +1,270 @@
-import type pg from 'pg';
-import {countFilled} from './filled-shares.ts';
+// Reads the fields that were ever seen, and names them; a name makes a column of the view of their
+// table in mart.
 
-/** A field as a sweep meets it, for the first time or with a type that is new to the sweep. */
-export interface SeenField {
-  /** The warehouse table whose records bear it. */
+import pg from 'pg';
+import {UsageError} from '../core/errors.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {findColumn, nameTable} from '../rows/table-sql.ts';
+import type {MirrorTable} from '../streams/table.ts';
+import type {fieldEvents, fields} from './tables.ts';
+
+const columns = [
+  'account_id',
+  'table_name',
+  'field',
+  'types',
+  'column_name',
+  'filled_share',
+  'first_seen_at',
+  'last_seen_at',
+  'vanished_at',
+  'promoted_as',
+] as const;
+
+/**
+ * A field that was ever seen: a row of sync.fields, whose definition says what each column means.
+ */
+export type Field = ReadRow<typeof fields.$inferSelect, (typeof columns)[number]>;
+
+const eventColumns = [
+  'event_id',
+  'account_id',
+  'table_name',
+  'field',
+  'kind',
+  'detail',
+  'sweep_id',
+  'at',
+] as const;
+
+/** A change in what the service sends: a row of sync.field_events. */
+export type FieldEvent = ReadRow<typeof fieldEvents.$inferSelect, (typeof eventColumns)[number]>;
+
+/** Fields of some accounts by table and name. @param field - null: all */
+export async function listFields(
+  db: Queryable,
+  asked: {
+    readonly accountIds: readonly string[];
+    readonly table: string;
+    readonly field: string | null;
+    readonly limit: number;
+  },
+): Promise<Field[]> {
+  const {rows} = await db.query<Field>(
+    `SELECT ${selectColumns(columns)} FROM sync.fields
+      WHERE account_id = ANY ($1) AND table_name = $2 AND ($3::text IS NULL OR field = $3)
+      ORDER BY field, account_id LIMIT $4`,
+    [asked.accountIds, asked.table, asked.field, asked.limit],
+  );
+  return rows;
+}
+
+/** How many fields each table has, and how many of them were given a name. */
+export async function countFields(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<{readonly table: string; readonly count: number; readonly promoted: number}[]> {
+  const {rows} = await db.query<{table: string; count: number; promoted: number}>(
+    `SELECT table_name AS "table", count(DISTINCT field)::integer AS count,
+            count(promoted_as)::integer AS promoted
+       FROM sync.fields WHERE account_id = ANY ($1) GROUP BY table_name ORDER BY table_name`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/** The fields of a table that were given a name, with their names. */
+export async function listPromoted(
+  db: Queryable,
+  {accountId, tableName}: {readonly accountId: string; readonly tableName: string},
+): Promise<ReadonlyMap<string, string>> {
+  const {rows} = await db.query<{field: string; name: string}>(
+    `SELECT field, promoted_as AS name FROM sync.fields
+      WHERE account_id = $1 AND table_name = $2 AND promoted_as IS NOT NULL ORDER BY field`,
+    [accountId, tableName],
+  );
+  return new Map(rows.map(({field, name}) => [field, name]));
+}
+
+/**
+ * What changed in the fields of some accounts in the last days, the latest first. @param field -
+ * null: any
+ */
+export async function listFieldEvents(
+  db: Queryable,
+  asked: {
+    readonly accountIds: readonly string[];
+    readonly days: number;
+    readonly table: string | null;
+    readonly field: string | null;
+    readonly limit: number;
+  },
+): Promise<FieldEvent[]> {
+  const {rows} = await db.query<FieldEvent>(
+    `SELECT ${selectColumns(eventColumns)} FROM sync.field_events
+      WHERE account_id = ANY ($1) AND at > now() - $2 * interval '1 day'
+        AND ($3::text IS NULL OR table_name = $3) AND ($4::text IS NULL OR field = $4)
+      ORDER BY at DESC, event_id DESC LIMIT $5`,
+    [asked.accountIds, asked.days, asked.table, asked.field, asked.limit],
+  );
+  return rows;
+}
+
+/** Rows among which examples are looked for: those of the highest numbers. */
+const exampleRows = 500;
+
+/**
+ * Up to three values of a field, of rows that came of late. @param column - null where it is kept
+ * in `extra`
+ */
+export async function readExamples(
+  db: Queryable,
+  table: MirrorTable,
+  asked: {readonly accountId: string; readonly field: string; readonly column: string | null},
+): Promise<string[]> {
+  const {accountId, field, column} = asked;
+  if (column !== null) findColumn(table, column);
+  const value = column === null ? `extra ->> $2::text` : `${pg.escapeIdentifier(column)}::text`;
+  const keys = table.key.map((name) => `${pg.escapeIdentifier(name)} DESC`).join(', ');
+  const {rows} = await db.query<{value: string}>(
+    `SELECT DISTINCT left(value, 200) AS value
+       FROM (SELECT ${value} AS value FROM ${nameTable(table)}
+              WHERE account_id = $1 AND $2::text IS NOT NULL
+              ORDER BY account_id DESC, ${keys} LIMIT ${exampleRows}) AS late
+      WHERE value <> '' LIMIT 3`,
+    [accountId, field],
+  );
+  return rows.map((row) => row.value);
+}
+
+/**
+ * Gives a field a name, under which it becomes a column of mart, or takes it away.
+ * @param asked.was - the name that it had when the person decided
+ * @returns false where it has another by now: nothing is written
+ * @throws {pg.DatabaseError} the name cannot be, and why
+ */
+export async function nameField(
+  db: Queryable,
+  asked: Pick<Field, 'accountId' | 'field'> & {
+    readonly table: string;
+    readonly was: string | null;
+    readonly name: string | null;
+  },
+): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.fields SET promoted_as = $5
+      WHERE account_id = $1 AND table_name = $2 AND field = $3
+        AND promoted_as IS NOT DISTINCT FROM $4`,
+    [asked.accountId, asked.table, asked.field, asked.was, asked.name],
+  );
+  return rowCount === 1;
+}
+
+/** A field of an account that is a column of mart. */
+interface Promotion {
+  readonly account: string;
   readonly table: string;
-  /** With underscores. */
   readonly field: string;
-  /** The column that takes it; null where it is kept in `extra`, or dropped. */
-  readonly column: string | null;
-  /** As in sync.fields.types; null where it was nil and named no type. */
-  readonly type: string | null;
-  /** Whether its record named types at all: only then is `text` more than the lack of one. */
-  readonly isTyped: boolean;
+  /** Name of the column. */
+  readonly name: string;
+  /** The types that the field was sent with. */
+  readonly types: readonly string[];
 }
 
-/** A sweep that notes the fields of its stream. */
-export interface FieldSweep {
-  readonly accountId: string;
-  readonly stream: string;
-  readonly sweepId: string;
+/** The promoted fields of every account. */
+export async function listPromotions(db: Queryable): Promise<Promotion[]> {
+  const {rows} = await db.query<Promotion>(
+    `SELECT account.name AS account, table_name AS "table", field, promoted_as AS name, types
+       FROM sync.fields JOIN sync.accounts AS account USING (account_id)
+      WHERE promoted_as IS NOT NULL ORDER BY account.name, table_name, field`,
+  );
+  return rows;
+}
+
+/** The fields without a column that sweeps have seen, by account and table, as in `north jobs`. */
+export async function listSeenFields(db: Queryable): Promise<Map<string, string[]>> {
+  const {rows} = await db.query<{place: string; fields: string[]}>(
+    `SELECT account.name || ' ' || table_name AS place, array_agg(field ORDER BY field) AS fields
+       FROM sync.fields JOIN sync.accounts AS account USING (account_id)
+      WHERE last_sweep_id > 0 AND (column_name IS NULL OR promoted_as IS NOT NULL)
+        AND 'secret' <> ALL (types)
+      GROUP BY account.name, table_name`,
+  );
+  return new Map(rows.map(({place, fields}) => [place, fields]));
 }
 
 /**
- * Notes fields that a sweep has met, in the caller's transaction and in one statement: unknown ones
- * are listed, known ones were seen just now, a type that is new is added. Events say what that
- * changes:
- * - `new`: unknown so far, of a table and a stream that were swept before: a first discovery is no
- *   flood of news;
- * - `returned`: it had vanished;
- * - `retyped`: a type it never had. The documented dialect names no types, so a `text` among fields
- *   without any is not
- *   taken for one, and the first types of a table that had none are no news either; nor is the first type of a field
- *   that was always nil.
+ * Promotes a field. One that no sweep has seen yet is listed with the types given, so that its
+ * column has the right type from the start.
+ * @param stream - the stream in whose records the field comes
+ * @throws {UsageError} the name cannot be a column's, or a view of somebody's stands in the way
  */
-export async function rememberFields(
-  client: pg.ClientBase,
-  seen: FieldSweep & {readonly fields: readonly SeenField[]},
+export async function promoteField(
+  db: Queryable,
+  {account, table, field, name, types, stream}: Promotion & {readonly stream: string},
 ): Promise<void> {
-  const {accountId, stream, sweepId, fields} = seen;
-  if (fields.length === 0) return;
-  await client.query(rememberSql, [
-    accountId,
-    stream,
-    sweepId,
-    fields.map((field) => field.table),
-    fields.map((field) => field.field),
-    fields.map((field) => field.column),
-    fields.map((field) => field.type),
-    fields.map((field) => field.isTyped),
-  ]);
+  await writePromotion(
+    db,
+    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id,
+       promoted_as)
+     SELECT account_id, $2::text, $3::text, $4::text, $5::text[], 0, $6::text FROM sync.accounts
+      WHERE name = $1
+         ON CONFLICT (account_id, table_name, field) DO UPDATE
+        SET promoted_as = EXCLUDED.promoted_as`,
+    [account, table, field, stream, types, name],
+  );
 }
-
-/** A type that only an attribute can tell. */
-const isTold = (type: string) => `${type} <> ALL ('{text,nested,secret}')`;
-
-/** Everything is judged by what was held before: a statement does not see its own writes. */
-const rememberSql = `
-  WITH seen AS (
-    SELECT table_name, field, max(column_name) AS column_name, bool_or(is_typed) AS is_typed,
-           coalesce(array_agg(type ORDER BY at) FILTER (WHERE type IS NOT NULL), '{}') AS types
-      FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[]) WITH ORDINALITY
-        AS seen (table_name, field, column_name, type, is_typed, at)
-     GROUP BY table_name, field
-  ), past AS (
-    SELECT held.table_name, coalesce(bool_or(${isTold('type')}), false) AS was_typed
-      FROM sync.fields AS held LEFT JOIN LATERAL unnest(held.types) AS type ON true
-     WHERE held.account_id = $1 AND held.table_name = ANY ($4)
-     GROUP BY held.table_name
-  ), judged AS (
-    SELECT seen.*, held.field IS NOT NULL AS is_held, coalesce(held.types, '{}') AS held_types, held.vanished_at,
-           past.table_name IS NOT NULL AS is_table_known, coalesce(past.was_typed, false) AS was_typed,
-           ARRAY(
-             SELECT type FROM unnest(seen.types) WITH ORDINALITY AS sent (type, at)
-              WHERE type <> ALL (coalesce(held.types, '{}'))
-                AND (type <> 'text' OR seen.is_typed OR coalesce(held.types, '{}') = '{}')
-              ORDER BY at
-           ) AS added
-      FROM seen
-      LEFT JOIN sync.fields AS held
-        ON held.account_id = $1 AND held.table_name = seen.table_name AND held.field = seen.field
-      LEFT JOIN past ON past.table_name = seen.table_name
-  ), written AS (
-    INSERT INTO sync.fields AS held (account_id, table_name, field, stream, types, column_name, last_sweep_id)
-    SELECT $1, table_name, field, $2, added, column_name, $3 FROM judged ORDER BY table_name, field
-        ON CONFLICT (account_id, table_name, field) DO UPDATE
-       SET stream = EXCLUDED.stream, last_seen_at = now(), last_sweep_id = EXCLUDED.last_sweep_id, vanished_at = NULL,
-           types = held.types || ARRAY(SELECT type FROM unnest(EXCLUDED.types) AS type WHERE type <> ALL (held.types)),
-           column_name = CASE WHEN held.promoted_as IS NULL THEN EXCLUDED.column_name END
-  ), sent AS (
-    SELECT *, array_to_string(added, ', ') AS news,
-           CASE WHEN 'secret' = ANY (types) THEN 'a secret: dropped, never stored'
-                WHEN column_name IS NULL THEN 'kept in extra'
-                ELSE 'kept in the column ' || column_name END AS place
-      FROM judged
-  )
-  INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
-  SELECT $1, table_name, field, kind, detail, $3
-    FROM sent
-   CROSS JOIN LATERAL (VALUES
-           (1, 'new', NOT is_held AND is_table_known AND EXISTS (
-                 SELECT FROM sync.sweeps
-                  WHERE account_id = $1 AND stream = $2 AND mode = 'full'
-                    AND state IN ('certified', 'uncertified', 'stopped')),
-            CASE WHEN added = '{}' OR 'secret' = ANY (added) THEN place ELSE 'sent as ' || news || '; ' || place END),
-           (2, 'returned', vanished_at IS NOT NULL,
-            'seen again; missed since ' || to_char(vanished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')),
-           (3, 'retyped', is_held AND is_typed AND was_typed AND held_types <> '{}' AND added <> '{}',
-            'sent as ' || news || '; before as ' || array_to_string(held_types, ', '))
-         ) AS event (at, kind, has_happened, detail)
-   WHERE has_happened
-   ORDER BY table_name, field, at`;
 
 /**
- * Draws the conclusions of a full sweep that has read its list to the end, in the transaction that
- * ends it.
- *
- * Fields that no record bears any more have `vanished`, but only where every record was parsed: a
- * record skipped by its bytes still bears its fields unseen. A table without a record in the sweep
- * tells nothing of its fields. The time of the last sighting counts, not its sweep: a window may
- * run meanwhile.
- *
- * The filled shares are counted anew, over the live rows, where rows were written.
- * @param ended.parsedAll - every record of the sweep was parsed, in whichever process
- * @param ended.wroteRows - a row of one of the stream's tables was written
+ * Takes the column of a field away; its values stay in `extra`. A field that no sweep has seen is
+ * no longer listed.
+ * @throws {UsageError} a view of somebody's stands on the column
  */
-export async function settleFields(
-  client: pg.ClientBase,
-  ended: FieldSweep & {readonly parsedAll: boolean; readonly wroteRows: boolean},
+export async function demoteField(
+  db: Queryable,
+  {account, table, field}: Pick<Promotion, 'account' | 'table' | 'field'>,
 ): Promise<void> {
-  const {accountId, stream, sweepId, parsedAll, wroteRows} = ended;
-  if (parsedAll) await client.query(vanishSql, [accountId, stream, sweepId]);
-  if (wroteRows) await countFilled(client, ended);
+  await writePromotion(
+    db,
+    `WITH unseen AS (
+       DELETE FROM sync.fields AS held USING sync.accounts AS account
+        WHERE account.account_id = held.account_id AND account.name = $1 AND table_name = $2
+          AND field = $3 AND last_sweep_id = 0
+     )
+     UPDATE sync.fields AS held SET promoted_as = NULL FROM sync.accounts AS account
+      WHERE account.account_id = held.account_id AND account.name = $1 AND table_name = $2
+        AND field = $3 AND last_sweep_id > 0`,
+    [account, table, field],
+  );
 }
 
-const vanishSql = `
-  WITH sweep AS (
-    SELECT started_at FROM sync.sweeps WHERE sweep_id = $3
-  ), vanished AS (
-    UPDATE sync.fields AS held SET vanished_at = now()
-      FROM sweep
-     WHERE held.account_id = $1 AND held.stream = $2 AND held.vanished_at IS NULL
-       AND held.last_seen_at < sweep.started_at AND held.last_sweep_id > 0
-       AND EXISTS (
-             SELECT FROM sync.fields AS other
-              WHERE other.account_id = $1 AND other.stream = $2 AND other.table_name = held.table_name
-                AND other.last_seen_at >= sweep.started_at)
- RETURNING held.table_name, held.field, held.last_seen_at
-  )
-  INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
-  SELECT $1, table_name, field, 'vanished',
-         'no record bears it any more; last seen ' || to_char(last_seen_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'), $3
-    FROM vanished ORDER BY table_name, field`;
+/**
+ * SQLSTATE of the refusals of sync.check_promotion and sync.build_mart_view: their words are for a
+ * person.
+ */
+const refusals: ReadonlySet<string | undefined> = new Set([
+  '42701',
+  '42602',
+  '42P01',
+  '22023',
+  '2BP01',
+]);
+
+async function writePromotion(
+  db: Queryable,
+  sql: string,
+  values: readonly unknown[],
+): Promise<void> {
+  try {
+    await db.query(sql, [...values]);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || !refusals.has(error.code)) throw error;
+    throw new UsageError(
+      [error.message, ...(error.hint === undefined ? [] : [error.hint])].join('; '),
+      {
+        cause: error,
+      },
+    );
+  }
+}

@@ -1,5 +1,15 @@
-import {joinAccount, keptDate, keyOr, liveRow, type Member, type MemberColumn} from './member.ts';
-import {isAssignment} from './part-facts.ts';
+// The facts of jobs: a job, its lines, its hours, who is assigned to it, and its tasks.
+
+import {itemKey} from './dimensions.ts';
+import {
+  joinAccount,
+  keptDate,
+  keyOr,
+  liveRow,
+  localDate,
+  type Member,
+  type MemberColumn,
+} from './member.ts';
 
 const keys: readonly MemberColumn[] = [
   ['job_key', 'job.row_id', 'Key of the job; it never changes.'],
@@ -64,7 +74,8 @@ const times: readonly MemberColumn[] = [
   ],
   [
     'cancelled_date',
-    `CASE WHEN job.job_state = 'cancelled' THEN ${keptDate('coalesce(job.canceled_on, job.updated_at)')} END`,
+    `CASE WHEN job.job_state = 'cancelled'
+          THEN ${keptDate('coalesce(job.canceled_on, job.updated_at)')} END`,
     'When the job was cancelled.',
   ],
   ['won_date', keptDate('job.won_date'), 'When the estimate was won.'],
@@ -131,7 +142,8 @@ const work: readonly MemberColumn[] = [
   ['discount', 'lines.discount', 'Sum of the discounts on the lines.'],
   [
     'net_days',
-    `CASE WHEN job.invoice_terms ~* '^\\s*net\\s*[0-9]{1,3}\\s*$' THEN substring(job.invoice_terms FROM '[0-9]+')::integer END`,
+    `CASE WHEN job.invoice_terms ~* '^\\s*net\\s*[0-9]{1,3}\\s*$'
+          THEN substring(job.invoice_terms FROM '[0-9]+')::integer END`,
     'Days to pay, where the terms of the invoice are of the form Net 30.',
   ],
   [
@@ -151,17 +163,25 @@ const statedJobs = `(
       SELECT stated.*,
              stated.job_state IN ('unscheduled', 'scheduled', 'in_progress') AS is_open,
              stated.invoice_date IS NOT NULL AND stated.job_state <> 'cancelled' AS is_invoiced,
-             stated.estimate_type IS NOT NULL OR stated.estimate_sent_on IS NOT NULL OR stated.won_date IS NOT NULL
+             stated.estimate_type IS NOT NULL OR stated.estimate_sent_on IS NOT NULL
+               OR stated.won_date IS NOT NULL
                OR stated.lost_date IS NOT NULL OR stated.job_state = 'estimate' AS was_estimate,
-             CASE stated.job_state WHEN 'completed' THEN coalesce(stated.completed_on, stated.updated_at) END AS completed_at,
-             CASE stated.job_state WHEN 'completed' THEN coalesce(stated.completed_on, stated.updated_at)
-                                   WHEN 'cancelled' THEN coalesce(stated.canceled_on, stated.updated_at)
-                                   WHEN 'lost' THEN coalesce(stated.lost_date, stated.updated_at) END AS closed_at,
+             CASE stated.job_state WHEN 'completed'
+                  THEN coalesce(stated.completed_on, stated.updated_at) END AS completed_at,
+             CASE stated.job_state WHEN 'completed'
+                  THEN coalesce(stated.completed_on, stated.updated_at)
+                                   WHEN 'cancelled'
+                                     THEN coalesce(stated.canceled_on, stated.updated_at)
+                                   WHEN 'lost' THEN coalesce(stated.lost_date,
+                                     stated.updated_at) END AS closed_at,
              stated.job_state = 'completed' AND row_number() OVER (
                PARTITION BY stated.account_id, stated.customer_id, stated.job_state = 'completed'
-               ORDER BY coalesce(stated.completed_on, stated.updated_at), stated.job_number) = 1 AS is_first_completed
+               ORDER BY coalesce(stated.completed_on, stated.updated_at),
+                 stated.job_number) = 1 AS is_first_completed
         FROM (
-          SELECT held.*, mart.job_state(held.status, held.estimate_sent_on, held.scheduled_on, held.started_on, held.completed_on, held.canceled_on,
+          SELECT held.*,
+                 mart.job_state(held.status, held.estimate_sent_on, held.scheduled_on,
+                   held.started_on, held.completed_on, held.canceled_on,
                                         held.won_date, held.lost_date) AS job_state
             FROM {jobs} AS held
            WHERE ${liveRow('held', 'job_number')}
@@ -180,22 +200,205 @@ export const job: Member = {
   columns: [...keys, ...states, ...times, ...amounts, ...work],
   from: `FROM ${statedJobs}
     ${joinAccount('job')}
-    LEFT JOIN {customers} AS customer ON customer.account_id = job.account_id AND customer.id = job.customer_id AND customer.customer_number IS NOT NULL
+    LEFT JOIN {customers} AS customer ON customer.account_id = job.account_id
+     AND customer.id = job.customer_id AND customer.customer_number IS NOT NULL
     LEFT JOIN {job_types} AS kind ON kind.account_id = job.account_id AND kind.id = job.job_type_id
-    LEFT JOIN {job_statuses} AS status ON status.account_id = job.account_id AND status.id = job.job_status_id
+    LEFT JOIN {job_statuses} AS status ON status.account_id = job.account_id
+     AND status.id = job.job_status_id
     LEFT JOIN {tax_entities} AS tax ON tax.account_id = job.account_id AND tax.id = job.tax_id
-    LEFT JOIN {employees} AS booker ON booker.account_id = job.account_id AND booker.id = job.created_by AND booker.employee_number IS NOT NULL
+    LEFT JOIN {employees} AS booker ON booker.account_id = job.account_id
+     AND booker.id = job.created_by AND booker.employee_number IS NOT NULL
     LEFT JOIN (
       SELECT entry.account_id, entry.job_number, sum(entry.number_of_hours) AS hours,
              coalesce(sum(entry.number_of_hours) FILTER (WHERE entry.billable), 0) AS billable_hours
-        FROM {time_entries} AS entry WHERE ${liveRow('entry', 'id')} GROUP BY entry.account_id, entry.job_number
+        FROM {time_entries} AS entry WHERE ${liveRow('entry', 'id')}
+       GROUP BY entry.account_id, entry.job_number
     ) AS entries ON entries.account_id = job.account_id AND entries.job_number = job.job_number
     LEFT JOIN (
-      SELECT charge.account_id, charge.job_number, count(*) AS charges, sum(charge.total) AS charged, sum(charge.discount) AS discount
-        FROM {job_charges} AS charge WHERE ${liveRow('charge', 'id')} GROUP BY charge.account_id, charge.job_number
+      SELECT charge.account_id, charge.job_number, count(*) AS charges,
+             sum(charge.total) AS charged, sum(charge.discount) AS discount
+        FROM {job_charges} AS charge WHERE ${liveRow('charge', 'id')}
+       GROUP BY charge.account_id, charge.job_number
     ) AS lines ON lines.account_id = job.account_id AND lines.job_number = job.job_number
     LEFT JOIN (
       SELECT held.account_id, held.job_number, count(*) AS technicians
-        FROM {job_employees} AS held WHERE ${isAssignment('held')} GROUP BY held.account_id, held.job_number
+        FROM {job_employees} AS held WHERE ${isAssignment('held')}
+       GROUP BY held.account_id, held.job_number
     ) AS assigned ON assigned.account_id = job.account_id AND assigned.job_number = job.job_number`,
+};
+
+/** The job that a part belongs to: a part of a job that is gone is gone itself. */
+function joinJob(alias: string): string {
+  return `JOIN {jobs} AS job ON job.account_id = ${alias}.account_id
+      AND job.job_number = ${alias}.job_number AND ${liveRow('job', 'job_number')}`;
+}
+
+/**
+ * The condition that an assignment, which has no number, is one at the service and not only wanted
+ * here.
+ */
+function isAssignment(alias: string): string {
+  return `${alias}._deleted_at IS NULL AND NOT (${alias}._pending IS TRUE
+      AND num_nonnulls(${alias}._sweep_id, ${alias}._change_id) = 0)`;
+}
+
+export const jobCharge: Member = {
+  name: 'fct_job_charge',
+  keptBy: [],
+  formerlyKeptBy: [['job_key']],
+  comment: 'One row for each line of a job: what was charged, how much of it, at which price.',
+  columns: [
+    ['job_charge_key', 'charge.row_id', 'Key of the line; it never changes.'],
+    ['account_key', 'charge.account_id', 'The account: dim_account.'],
+    ['job_key', 'job.row_id', 'The job: fct_job.'],
+    ['item_key', itemKey, 'The item: dim_item.'],
+    ['description', 'charge.description', 'What is charged.', 'job_charge_key'],
+    ['quantity', 'charge.quantity', 'How much of the item.'],
+    ['price_per_unit', 'charge.price_per_unit', 'Price of one unit.'],
+    ['discount', 'charge.discount', 'Discount on the line.'],
+    ['amount', 'charge.total', 'Price of the line, before tax.'],
+    [
+      'difference',
+      `coalesce(charge.quantity * charge.price_per_unit, charge.total) - coalesce(charge.discount,
+         0) - charge.total`,
+      'By how much quantity times price, less the discount, is off the price of the line.',
+    ],
+    ['created_date', keptDate('charge.created_on'), 'When the line was entered.'],
+    ['sort_order', 'charge.sort_order', 'Place of the line on the invoice.'],
+  ],
+  from: `FROM {job_charges} AS charge ${joinJob('charge')} ${joinAccount('charge')}
+      WHERE ${liveRow('charge', 'id')}`,
+};
+
+export const timeEntry: Member = {
+  name: 'fct_time_entry',
+  keptBy: [],
+  formerlyKeptBy: [['job_key']],
+  comment:
+    'One row for each entry of hours on a job. Hours belong to the date on which they began, also past midnight.',
+  columns: [
+    ['time_entry_key', 'entry.row_id', 'Key of the entry; it never changes.'],
+    ['account_key', 'entry.account_id', 'The account: dim_account.'],
+    ['job_key', 'job.row_id', 'The job: fct_job.'],
+    ['employee_key', keyOr('employee'), 'Who worked: dim_employee.'],
+    ['work_date', keptDate('entry.started_on'), 'The date on which the work began.'],
+    ['started_at', 'entry.started_on', 'When the work began.'],
+    [
+      'ended_at',
+      `coalesce(entry.ended_on, entry.started_on + entry.number_of_hours * interval '1 hour')`,
+      'When the work ended; reckoned from its hours where it was not entered.',
+    ],
+    ['hours', 'entry.number_of_hours', 'Hours worked.'],
+    [
+      'billable_hours',
+      'CASE WHEN entry.billable THEN entry.number_of_hours ELSE 0 END',
+      'Hours of these that the customer pays for.',
+    ],
+    ['mileage', 'entry.mileage', 'Distance driven.'],
+    [
+      'is_doubtful',
+      'coalesce(entry.number_of_hours <= 0 OR entry.number_of_hours > 16, true)',
+      'True for no hours, or more than 16.',
+    ],
+    [
+      'entered_days_late',
+      `${keptDate('entry.created_at')} - ${keptDate('entry.started_on')}`,
+      'How many days after the work it was entered.',
+    ],
+  ],
+  from: `FROM {time_entries} AS entry ${joinJob('entry')} ${joinAccount('entry')}
+    LEFT JOIN {employees} AS employee ON employee.account_id = entry.account_id
+     AND employee.id = entry.employee_id AND employee.employee_number IS NOT NULL
+    WHERE ${liveRow('entry', 'id')}`,
+};
+
+/**
+ * The share of one place: the amount up to it less the amount before it, by running sums, so that
+ * the shares add up to the cent. Before the first place is nothing, which need not be divided.
+ */
+const shareOf = (amount: string, digits: number) => {
+  const upTo = (place: string) => `round(${amount} * ${place} / shared.technicians, ${digits})`;
+  return `CASE WHEN shared.place = shared.technicians THEN ${amount}
+               ELSE ${upTo('shared.place')} END
+       - CASE WHEN shared.place = 1 THEN ${(0).toFixed(digits)}
+              ELSE ${upTo('(shared.place - 1)')} END`;
+};
+
+export const assignment: Member = {
+  name: 'fct_assignment',
+  keptBy: [],
+  formerlyKeptBy: [['job_key']],
+  comment:
+    'One row for each job and employee assigned to it, with an even share of its money; one row of nobody for a job without any. Sums over it count no job twice.',
+  columns: [
+    [
+      'assignment_key',
+      'coalesce(shared.assignment_row_id, -shared.job_row_id)',
+      'Key of the assignment; of nobody: minus the key of the job.',
+    ],
+    ['account_key', 'shared.account_id', 'The account: dim_account.'],
+    ['job_key', 'shared.job_row_id', 'The job: fct_job.'],
+    ['employee_key', keyOr('employee'), 'Who is assigned: dim_employee; -1 is nobody.'],
+    [
+      'technicians',
+      'CASE WHEN shared.assignment_row_id IS NULL THEN 0 ELSE shared.technicians END',
+      'How many employees are assigned to the job.',
+    ],
+    [
+      'amount_share',
+      shareOf('shared.subtotal', 2),
+      'Even share of the subtotal; the shares of a job add up to it.',
+    ],
+    [
+      'job_share',
+      shareOf('1::numeric', 6),
+      'Even share of the job; the shares of a job add up to 1.',
+    ],
+  ],
+  from: `FROM (
+      SELECT job.account_id, job.row_id AS job_row_id, job.subtotal,
+             held.row_id AS assignment_row_id, held.employee_id,
+             row_number() OVER (PARTITION BY job.row_id
+               ORDER BY held.employee_id, held.row_id) AS place,
+             count(*) OVER (PARTITION BY job.row_id) AS technicians
+        FROM {jobs} AS job
+        LEFT JOIN {job_employees} AS held ON held.account_id = job.account_id
+         AND held.job_number = job.job_number AND ${isAssignment('held')}
+       WHERE ${liveRow('job', 'job_number')}
+    ) AS shared
+    LEFT JOIN {employees} AS employee ON employee.account_id = shared.account_id
+     AND employee.id = shared.employee_id AND employee.employee_number IS NOT NULL`,
+};
+
+/** Tasks name their job, customer and employee by internal key: the numbers are mostly empty. */
+export const task: Member = {
+  name: 'fct_task',
+  comment: 'One row for each task: an appointment, or something to do.',
+  columns: [
+    ['task_key', 'task.row_id', 'Key of the task; it never changes.'],
+    ['account_key', 'task.account_id', 'The account: dim_account.'],
+    ['job_key', keyOr('job'), 'The job: fct_job; -1 is none.'],
+    ['customer_key', keyOr('customer'), 'The customer: dim_customer.'],
+    ['employee_key', keyOr('employee'), 'Who is to do it: dim_employee.'],
+    ['name', 'task.name', 'What is to be done.', 'task_key'],
+    ['scheduled_at', 'task.scheduled_at', 'When it begins; null while not scheduled.'],
+    ['scheduled_date', localDate('task.scheduled_at'), 'Date of scheduled_at.'],
+    [
+      'completed_date',
+      `CASE WHEN task.completed
+            THEN ${localDate('coalesce(task.completed_at, task.updated_at)')} END`,
+      'When it was done.',
+    ],
+    ['created_date', localDate('task.created_at'), 'When it was created.'],
+    ['is_completed', 'coalesce(task.completed, false)', 'True once it is done.'],
+    ['planned_minutes', 'task.duration', 'Planned length in minutes.'],
+  ],
+  from: `FROM {tasks} AS task ${joinAccount('task')}
+    LEFT JOIN {jobs} AS job ON job.account_id = task.account_id AND job.id = task.job_id
+     AND ${liveRow('job', 'job_number')}
+    LEFT JOIN {customers} AS customer ON customer.account_id = task.account_id
+     AND customer.id = task.customer_id AND customer.customer_number IS NOT NULL
+    LEFT JOIN {employees} AS employee ON employee.account_id = task.account_id
+     AND employee.id = task.employee_id AND employee.employee_number IS NOT NULL
+    WHERE ${liveRow('task', 'id')}`,
 };

@@ -1,3 +1,6 @@
+// What a dimension, a fact or a question of the star is, the SQL that their definitions share, and
+// how a definition becomes views and functions.
+
 /**
  * The name of a column, its value as SQL, and its comment for the reader of a BI tool. What may
  * name a person says which key of its row stands for it where such data is masked.
@@ -10,7 +13,7 @@ export type MemberColumn = readonly [
 ];
 
 /**
- * A dimension or a fact of the star: one definition, rendered twice (render.ts), as the present and
+ * A dimension or a fact of the star: one definition, rendered twice (`renderMember`), as the present and
  * as of any past moment. In its SQL `{jobs}` is the table `warehouse.jobs` with the rows that are
  * gone, or the versions of that moment; `{mart.dim_customer}` is another member, at the same
  * moment; `{now}` is the present, or that moment.
@@ -53,7 +56,7 @@ export function maskedColumn([name, , , maskedBy]: MemberColumn): string {
 }
 
 /** What stands in place of a name: the kind and the number of the key. */
-export function keyInPlace(key: string): string {
+function keyInPlace(key: string): string {
   return `'${key.replace('_key', '')} ' || ${key}`;
 }
 
@@ -82,7 +85,8 @@ export function mondayOf(date: string): string {
  * WET, which Postgres looks up as abbreviations without a summer, are none.
  */
 export function keptDate(instant: string): string {
-  return `CASE WHEN account.time_zone = (SELECT current_setting('TimeZone')) THEN (${instant})::date ELSE ${localDate(instant)} END`;
+  return `CASE WHEN account.time_zone = (SELECT current_setting('TimeZone')) THEN (${instant})::date
+               ELSE ${localDate(instant)} END`;
 }
 
 /** The account of a row, for its zone and its settings. */
@@ -99,4 +103,199 @@ export const accounts = '(SELECT * FROM {mart.dim_account} AS known OFFSET 0) AS
 /** The key of the row that a fact points at, or that of what is missing. */
 export function keyOr(alias: string): string {
   return `coalesce(${alias}.row_id, -1)`;
+}
+
+/** A view of the schema `mart` that is made from a definition, and the same as of a moment. */
+export interface StarMember {
+  readonly name: string;
+  readonly comment: string;
+  /** Column to comment. */
+  readonly columns: Readonly<Record<string, string>>;
+  /** The query of the view. */
+  readonly present: string;
+  /** The query as of the moment `$1`; null where there is none. */
+  readonly past: string | null;
+  /** The query of its view in the schema `masked`: of one account, for an assistant. */
+  readonly masked: string;
+  /** Of a member that is kept as a table: null for a view. */
+  readonly kept: {
+    /** Begins with the job, by which rows are written anew: no index of the job alone is needed. */
+    readonly key: readonly string[];
+    readonly indexes: readonly (readonly string[])[];
+    /** Indexes that an earlier version made and this one does not. */
+    readonly formerIndexes: readonly (readonly string[])[];
+    /** The query for some jobs alone, whose keys are `$1`. */
+    readonly someJobs: string;
+  } | null;
+}
+
+/** What the words in braces of a definition stand for. */
+interface Time {
+  readonly now: string;
+  readonly table: (name: string) => string;
+  readonly member: (name: string) => string;
+}
+
+const present: Time = {
+  now: 'now()',
+  table: (name) => `warehouse.${name}`,
+  member: (name) => `mart.${name}`,
+};
+
+/** The moment is the one parameter of the function. */
+const past: Time = {
+  now: '$1',
+  table: (name) =>
+    `(SELECT * FROM history.${name} AS version
+       WHERE version.valid_from <= $1 AND (version.valid_to IS NULL OR version.valid_to > $1))`,
+  member: (name) => `mart.${name}_as_of($1)`,
+};
+
+/** Parts of a job, by the number of the job. */
+const partsOfJobs = new Set(['job_charges', 'time_entries', 'job_employees']);
+
+/** The present of some jobs alone: `$1` has their keys. */
+const someJobs: Time = {
+  ...present,
+  table: (name) => {
+    if (name === 'jobs')
+      return '(SELECT chosen.* FROM warehouse.jobs AS chosen WHERE chosen.row_id = ANY ($1))';
+    if (!partsOfJobs.has(name)) return present.table(name);
+    return `(SELECT part.* FROM warehouse.jobs AS chosen
+               JOIN warehouse.${name} AS part ON part.account_id = chosen.account_id
+                AND part.job_number = chosen.job_number WHERE chosen.row_id = ANY ($1))`;
+  },
+};
+
+/**
+ * A member in SQL, as the present and as of any moment: one definition, so that both always say the
+ * same.
+ */
+export function renderMember(member: Member): StarMember {
+  const {name, comment, columns, isOfVersions} = member;
+  return {
+    name,
+    comment,
+    columns: Object.fromEntries(columns.map(([column, , text]) => [column, text])),
+    present: renderAt(member, present),
+    past: isOfVersions ? null : renderAt(member, past),
+    masked: renderMasked(member),
+    kept: renderKept(member),
+  };
+}
+
+/**
+ * A member for an assistant: the rows of the account that its transaction is bound to, and the row
+ * that stands for what is missing, which has no account. The names of people where they were asked
+ * for.
+ */
+function renderMasked({name, columns, missing}: Member): string {
+  const list = columns.map(shownColumn).join(', ');
+  const bound = 'account_key = (SELECT sync.assistant_account())';
+  return `SELECT ${list} FROM mart.${name}
+      WHERE ${missing === undefined ? bound : `(${bound} OR account_key IS NULL)`}`;
+}
+
+function shownColumn([name, , , maskedBy]: MemberColumn): string {
+  if (maskedBy === undefined) return name;
+  return `CASE WHEN (SELECT sync.assistant_names()) THEN ${name}
+               ELSE ${keyInPlace(maskedBy)} END AS ${name}`;
+}
+
+function renderKept(member: Member): StarMember['kept'] {
+  const {columns, key = [columns[0]?.[0] ?? ''], keptBy, formerlyKeptBy = []} = member;
+  if (keptBy === undefined) return null;
+  return {
+    key: [...new Set(['job_key', ...key])],
+    indexes: keptBy,
+    formerIndexes: formerlyKeptBy,
+    someJobs: renderAt(member, someJobs),
+  };
+}
+
+function renderAt({columns, from, missing}: Member, time: Time): string {
+  const list = columns.map(([name, value]) => `${value} AS ${name}`).join(',\n       ');
+  const rows = `SELECT ${list}\n  ${from}`.replace(
+    /\{(mart\.)?(\w+)\}/g,
+    (_, mart: string | undefined, word: string) => {
+      if (word === 'now') return time.now;
+      return mart === undefined ? time.table(word) : time.member(word);
+    },
+  );
+  if (missing === undefined) return rows;
+  return `${rows}\n UNION ALL\nSELECT ${columns.map(([name]) => missing[name] ?? 'NULL').join(', ')}`;
+}
+
+/**
+ * A question of an owner, a dispatcher or a bookkeeper, and its answer: a view of the schema `mart`
+ * like those of the star, with a form as of any moment.
+ */
+export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersions'> {
+  readonly name: `ask_${string}`;
+  /** In the words of the person who asks. */
+  readonly question: string;
+  /** What is counted, and how. */
+  readonly definition: string;
+  /** What the answer does not say, or may be wrong about. */
+  readonly caveats: string;
+  /** The claims that the answer rests on: names of tie-outs. */
+  readonly tieOuts: readonly string[];
+  /** The order of the rows: what follows ORDER BY. */
+  readonly order: string;
+  /** What people have to be asked before there is an answer: a column of `mart.settings`. */
+  readonly needs?: 'working_hours';
+}
+
+/** Whether the working hours of an account are set: of all its technicians, or of one of them. */
+export const knowsHours = `(account.working_hours IS NOT NULL
+     OR EXISTS (SELECT FROM mart.capacity AS own
+                  JOIN mart.dim_employee AS person ON person.employee_key = own.employee_key
+                 WHERE person.account_key = account.account_key))`;
+
+/** Beside the answer of each account: the account, first. */
+const accountColumn = ['account_key', 'answer.account_key', 'The account: dim_account.'] as const;
+
+/** The settings, the zone and the date of the account of a fact. */
+export function ofAccount(alias: string): string {
+  return `JOIN ${accounts} ON account.account_key = ${alias}.account_key`;
+}
+
+/**
+ * Days of employees between two dates of their account. The dates are known before the days are
+ * reckoned, which a join would not let Postgres see.
+ */
+export function daysOfAccounts(from: string, to: string): string {
+  return `(SELECT part.* FROM ${accounts}
+           CROSS JOIN LATERAL (SELECT day.* FROM {mart.fct_employee_day} AS day
+                                WHERE day.account_key = account.account_key
+                                  AND day.date BETWEEN ${from} AND ${to} OFFSET 0) AS part)`;
+}
+
+/**
+ * Columns of an answer that stand in its subquery under their own names.
+ * @param special - which are money: told with two decimals at least, and all that they have; and of
+ *   a column that may name a
+ *   person the key that stands for it
+ */
+export function told(
+  columns: Readonly<Record<string, string>>,
+  {
+    money = [],
+    maskedBy = {},
+  }: {
+    readonly money?: readonly string[];
+    readonly maskedBy?: Readonly<Record<string, string>>;
+  } = {},
+): MemberColumn[] {
+  return [
+    accountColumn,
+    ...Object.entries(columns).map(
+      ([name, comment]): MemberColumn => [
+        name,
+        money.includes(name) ? `answer.${name} + 0.00` : `answer.${name}`,
+        comment,
+        maskedBy[name],
+      ],
+    ),
+  ];
 }

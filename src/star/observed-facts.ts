@@ -6,10 +6,13 @@ import {joinAccount, localDate, type Member} from './member.ts';
  * The versions of each job that the service has numbered, in order, with the state that each shows.
  */
 const versions = `(
-      SELECT held.row_id, held.account_id, held.valid_from, held._deleted_at, held.scheduled_on, held.total, held.balance_remaining,
-             held.invoice_paid_on, held.completed_on, held.canceled_on, held.won_date, held.lost_date, held.started_on, held.updated_at,
+      SELECT held.row_id, held.account_id, held.valid_from, held._deleted_at, held.scheduled_on,
+             held.total, held.balance_remaining,
+             held.invoice_paid_on, held.completed_on, held.canceled_on, held.won_date,
+             held.lost_date, held.started_on, held.updated_at,
              CASE WHEN held._deleted_at IS NOT NULL THEN 'deleted'
-                  ELSE mart.job_state(held.status, held.estimate_sent_on, held.scheduled_on, held.started_on, held.completed_on, held.canceled_on,
+                  ELSE mart.job_state(held.status, held.estimate_sent_on, held.scheduled_on,
+                    held.started_on, held.completed_on, held.canceled_on,
                                       held.won_date, held.lost_date) END AS state
         FROM history.jobs AS held
        WHERE held.job_number IS NOT NULL
@@ -36,9 +39,12 @@ export const statusChange: Member = {
     ],
     [
       'stated_at',
-      `least(change.valid_from, CASE change.state WHEN 'completed' THEN coalesce(change.completed_on, change.updated_at)
-          WHEN 'cancelled' THEN coalesce(change.canceled_on, change.updated_at) WHEN 'lost' THEN coalesce(change.lost_date, change.updated_at)
-          WHEN 'in_progress' THEN coalesce(change.started_on, change.updated_at) WHEN 'deleted' THEN NULL ELSE change.updated_at END)`,
+      `least(change.valid_from, CASE change.state WHEN 'completed'
+                                     THEN coalesce(change.completed_on, change.updated_at)
+          WHEN 'cancelled' THEN coalesce(change.canceled_on, change.updated_at) WHEN 'lost'
+            THEN coalesce(change.lost_date, change.updated_at)
+          WHEN 'in_progress' THEN coalesce(change.started_on, change.updated_at) WHEN 'deleted'
+            THEN NULL ELSE change.updated_at END)`,
       'When the record itself says that it happened, never later than it was seen.',
     ],
     [
@@ -48,9 +54,11 @@ export const statusChange: Member = {
     ],
   ],
   from: `FROM (
-      SELECT step.*, lag(step.valid_from) OVER (PARTITION BY step.row_id ORDER BY step.valid_from) AS from_since
+      SELECT step.*, lag(step.valid_from) OVER (PARTITION BY step.row_id
+               ORDER BY step.valid_from) AS from_since
         FROM (
-          SELECT version.*, lag(version.state) OVER (PARTITION BY version.row_id ORDER BY version.valid_from) AS from_state
+          SELECT version.*, lag(version.state) OVER (PARTITION BY version.row_id
+                   ORDER BY version.valid_from) AS from_state
             FROM ${versions} AS version
         ) AS step
        WHERE step.state IS DISTINCT FROM step.from_state
@@ -82,12 +90,14 @@ export const reschedule: Member = {
     ],
   ],
   from: `FROM (
-      SELECT version.*, lag(version.scheduled_on) OVER (PARTITION BY version.row_id ORDER BY version.valid_from) AS from_scheduled_on
+      SELECT version.*, lag(version.scheduled_on) OVER (PARTITION BY version.row_id
+               ORDER BY version.valid_from) AS from_scheduled_on
         FROM ${versions} AS version
        WHERE version._deleted_at IS NULL
     ) AS move
     ${joinAccount('move')}
-    WHERE move.from_scheduled_on IS NOT NULL AND move.scheduled_on IS DISTINCT FROM move.from_scheduled_on`,
+    WHERE move.from_scheduled_on IS NOT NULL
+      AND move.scheduled_on IS DISTINCT FROM move.from_scheduled_on`,
   key: ['job_key', 'observed_at'],
   isOfVersions: true,
 };
@@ -112,22 +122,31 @@ export const payment: Member = {
       'paid_date',
       // What takes money back, or brings it back, has the date of the step that it undoes.
       `CASE WHEN step.is_undoing THEN max(CASE WHEN NOT step.is_undoing THEN step.own_date END)
-             OVER (PARTITION BY step.row_id ORDER BY step.valid_from ROWS UNBOUNDED PRECEDING) ELSE step.own_date END`,
+             OVER (PARTITION BY step.row_id ORDER BY step.valid_from ROWS UNBOUNDED PRECEDING)
+               ELSE step.own_date END`,
       'The date that the amount counts on; null where it is unknown.',
     ],
   ],
   from: `FROM (
-      SELECT dated.*, ${localDate(`CASE dated.dated_by WHEN 'stated' THEN dated.invoice_paid_on WHEN 'observed' THEN dated.valid_from END`)} AS own_date
+      SELECT dated.*,
+             ${localDate(`CASE dated.dated_by WHEN 'stated' THEN dated.invoice_paid_on
+                               WHEN 'observed' THEN dated.valid_from END`)} AS own_date
         FROM (
           SELECT version.*, version.collected - coalesce(version.collected_before, 0) AS amount,
-                 version.was_deleted IS DISTINCT FROM version.is_deleted AND version.was_deleted IS NOT NULL AS is_undoing,
-                 CASE WHEN ${isPaidInFull} THEN 'stated' WHEN version.collected_before IS NULL THEN 'unknown' ELSE 'observed' END AS dated_by
+                 version.was_deleted IS DISTINCT FROM version.is_deleted
+                   AND version.was_deleted IS NOT NULL AS is_undoing,
+                 CASE WHEN ${isPaidInFull} THEN 'stated' WHEN version.collected_before IS NULL
+                      THEN 'unknown' ELSE 'observed' END AS dated_by
             FROM (
-              SELECT paid.*, lag(paid.collected) OVER (PARTITION BY paid.row_id ORDER BY paid.valid_from) AS collected_before,
-                     lag(paid.is_deleted) OVER (PARTITION BY paid.row_id ORDER BY paid.valid_from) AS was_deleted
+              SELECT paid.*, lag(paid.collected) OVER (PARTITION BY paid.row_id
+                       ORDER BY paid.valid_from) AS collected_before,
+                     lag(paid.is_deleted) OVER (PARTITION BY paid.row_id
+                       ORDER BY paid.valid_from) AS was_deleted
                 FROM (
                   SELECT held.*, held._deleted_at IS NOT NULL AS is_deleted,
-                         CASE WHEN held._deleted_at IS NULL THEN coalesce(held.total, 0) - coalesce(held.balance_remaining, 0) ELSE 0 END AS collected
+                         CASE WHEN held._deleted_at IS NULL
+                              THEN coalesce(held.total, 0) - coalesce(held.balance_remaining, 0)
+                                ELSE 0 END AS collected
                     FROM ${versions} AS held
                 ) AS paid
             ) AS version

@@ -1,5 +1,4 @@
-import {mondayOf} from './member.ts';
-import {daysOfAccounts, ofAccount, type Question, told} from './question.ts';
+import {daysOfAccounts, mondayOf, ofAccount, type Question, told} from './member.ts';
 
 export const people: readonly Question[] = [
   {
@@ -28,8 +27,10 @@ export const people: readonly Question[] = [
       {maskedBy: {name: 'employee_key'}},
     ),
     from: `FROM (
-      SELECT day.account_key, day.employee_key, person.name, ${mondayOf('day.date')} AS week, sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
-             sum(day.capacity_hours) AS capacity_hours, round(100 * sum(day.hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
+      SELECT day.account_key, day.employee_key, person.name, ${mondayOf('day.date')} AS week,
+             sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
+             sum(day.capacity_hours) AS capacity_hours,
+             round(100 * sum(day.hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
         FROM ${daysOfAccounts(`${mondayOf('account.today')} - 56`, `${mondayOf('account.today')} - 1`)} AS day
         JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
        WHERE day.employee_key <> -1
@@ -62,21 +63,31 @@ export const people: readonly Question[] = [
       {money: ['revenue'], maskedBy: {name: 'employee_key'}},
     ),
     from: `FROM (
-      SELECT coalesce(done.account_key, worked.account_key) AS account_key, person.employee_key, person.name, person.is_active, round(done.jobs, 1) AS jobs,
-             done.revenue, worked.hours, round(done.revenue / nullif(worked.hours, 0), 2) AS revenue_an_hour,
+      SELECT coalesce(done.account_key, worked.account_key) AS account_key, person.employee_key,
+             person.name, person.is_active, round(done.jobs, 1) AS jobs,
+             done.revenue, worked.hours,
+             round(done.revenue / nullif(worked.hours, 0), 2) AS revenue_an_hour,
              coalesce(done.repeat_visits, 0) AS repeat_visits
         FROM (
-          SELECT job.account_key, share.employee_key, sum(share.amount_share) AS revenue, sum(share.job_share) AS jobs, count(visit.repeat_job_key) AS repeat_visits
-            FROM {mart.fct_assignment} AS share JOIN {mart.fct_job} AS job ON job.job_key = share.job_key
-            LEFT JOIN {mart.fct_repeat_visit} AS visit ON visit.job_key = job.job_key ${ofAccount('job')}
-           WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today GROUP BY 1, 2
+          SELECT job.account_key, share.employee_key, sum(share.amount_share) AS revenue,
+                 sum(share.job_share) AS jobs, count(visit.repeat_job_key) AS repeat_visits
+            FROM {mart.fct_assignment} AS share
+            JOIN {mart.fct_job} AS job ON job.job_key = share.job_key
+            LEFT JOIN {mart.fct_repeat_visit} AS visit
+              ON visit.job_key = job.job_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today
+           GROUP BY 1, 2
         ) AS done
         FULL JOIN (
           SELECT job.account_key, entry.employee_key, sum(entry.hours) AS hours
-            FROM {mart.fct_time_entry} AS entry JOIN {mart.fct_job} AS job ON job.job_key = entry.job_key ${ofAccount('job')}
-           WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today GROUP BY 1, 2
-        ) AS worked ON worked.account_key = done.account_key AND worked.employee_key = done.employee_key
-        JOIN {mart.dim_employee} AS person ON person.employee_key = coalesce(done.employee_key, worked.employee_key)
+            FROM {mart.fct_time_entry} AS entry
+            JOIN {mart.fct_job} AS job ON job.job_key = entry.job_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today
+           GROUP BY 1, 2
+        ) AS worked ON worked.account_key = done.account_key
+          AND worked.employee_key = done.employee_key
+        JOIN {mart.dim_employee} AS person ON person.employee_key = coalesce(done.employee_key,
+          worked.employee_key)
     ) AS answer`,
   },
   {
@@ -101,10 +112,13 @@ export const people: readonly Question[] = [
       SELECT sums.*, round(sums.planned_minutes / 60, 1) AS planned_hours,
              round(100 * sums.hours * 60 / nullif(sums.planned_minutes, 0) - 100, 1) AS percent_over
         FROM (
-          SELECT job.account_key, job.job_type_key, kind.name, count(*) AS jobs, sum(job.planned_minutes * greatest(job.technicians, 1)) AS planned_minutes,
+          SELECT job.account_key, job.job_type_key, kind.name, count(*) AS jobs,
+                 sum(job.planned_minutes * greatest(job.technicians, 1)) AS planned_minutes,
                  sum(job.hours) AS hours
-            FROM {mart.fct_job} AS job JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key ${ofAccount('job')}
-           WHERE job.completed_date > account.today - 365 AND job.hours IS NOT NULL AND job.planned_minutes IS NOT NULL
+            FROM {mart.fct_job} AS job JOIN {mart.dim_job_type} AS kind
+              ON kind.job_type_key = job.job_type_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 365 AND job.hours IS NOT NULL
+             AND job.planned_minutes IS NOT NULL
            GROUP BY 1, 2, 3
         ) AS sums
     ) AS answer`,
@@ -129,10 +143,13 @@ export const people: readonly Question[] = [
       percent: 'Their share, in percent.',
     }),
     from: `FROM (
-      SELECT visit.account_key, kind.job_type_key, kind.name, count(*) AS jobs, count(visit.repeat_job_key) AS repeat_visits,
+      SELECT visit.account_key, kind.job_type_key, kind.name, count(*) AS jobs,
+             count(visit.repeat_job_key) AS repeat_visits,
              round(100.0 * count(visit.repeat_job_key) / count(*), 1) AS percent
-        FROM {mart.fct_repeat_visit} AS visit JOIN {mart.fct_job} AS job ON job.job_key = visit.job_key
-        JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key ${ofAccount('visit')}
+        FROM {mart.fct_repeat_visit} AS visit
+        JOIN {mart.fct_job} AS job ON job.job_key = visit.job_key
+        JOIN {mart.dim_job_type} AS kind
+          ON kind.job_type_key = job.job_type_key ${ofAccount('visit')}
        WHERE visit.is_mature AND visit.completed_date > account.today - 395 GROUP BY 1, 2, 3
     ) AS answer`,
   },
@@ -157,10 +174,12 @@ export const people: readonly Question[] = [
       {maskedBy: {name: 'employee_key'}},
     ),
     from: `FROM (
-      SELECT task.account_key, person.employee_key, person.name, count(*) FILTER (WHERE NOT task.is_completed) AS open,
+      SELECT task.account_key, person.employee_key, person.name,
+             count(*) FILTER (WHERE NOT task.is_completed) AS open,
              count(*) FILTER (WHERE NOT task.is_completed AND task.scheduled_at < {now}) AS overdue,
              count(*) FILTER (WHERE task.completed_date > account.today - 7) AS done_in_7_days
-        FROM {mart.fct_task} AS task JOIN {mart.dim_employee} AS person ON person.employee_key = task.employee_key ${ofAccount('task')}
+        FROM {mart.fct_task} AS task JOIN {mart.dim_employee} AS person
+          ON person.employee_key = task.employee_key ${ofAccount('task')}
        GROUP BY 1, 2, 3
     ) AS answer`,
   },

@@ -1,8 +1,7 @@
-// The owner's figures, week by week, and in words what of the last week is unlike the weeks before
-// it.
+// The owner's figures, week by week, in words what of the last week is unlike the weeks before it,
+// and how a number is written.
 
 import type pg from 'pg';
-import {show} from './report-values.ts';
 
 /** One figure of the weekly report. */
 export interface Figure {
@@ -40,7 +39,8 @@ export async function readFigures(
     .map(({metric}) => `trim_scale(${metric}::numeric)::text AS ${metric}`)
     .join(', ');
   const {rows} = await client.query<Readonly<Record<Metric | 'week', string>>>(
-    `SELECT week::text AS week, ${columns} FROM mart.ask_weeks AS weeks WHERE account_key = $1 ORDER BY weeks.week`,
+    `SELECT week::text AS week, ${columns} FROM mart.ask_weeks AS weeks WHERE account_key = $1
+      ORDER BY weeks.week`,
     [accountKey],
   );
   return kinds.map((kind) => ({
@@ -69,7 +69,7 @@ const usualDeviations = 2;
  * Between what a figure lay in the weeks before its last one; null where there are too few, or all
  * are equal.
  */
-export function usualOf({weeks}: Figure): {readonly least: number; readonly most: number} | null {
+function usualOf({weeks}: Figure): {readonly least: number; readonly most: number} | null {
   const past = weeks.slice(-1 - usualWeeks, -1).map(({value}) => Number(value));
   if (past.length < usualWeeks) return null;
   const mean = past.reduce((sum, value) => sum + value, 0) / past.length;
@@ -84,10 +84,26 @@ export function tellMoves(figures: readonly Figure[]): readonly string[] {
     const usual = usualOf(figure);
     const last = Number(figure.weeks.at(-1)?.value);
     if (usual === null || (last >= usual.least && last <= usual.most)) return [];
-    const round = (value: number) => show(value.toFixed(figure.unit === 'money' ? 2 : 0));
+    const round = (value: number) => showNumber(value.toFixed(figure.unit === 'money' ? 2 : 0));
     const way = last > usual.most ? 'above' : 'below';
     return [
-      `${figure.label}: ${show(String(last))} is ${way} what is usual. In the ${usualWeeks} weeks before, nearly all lay between ${round(Math.max(0, usual.least))} and ${round(usual.most)}.`,
+      `${figure.label}: ${showNumber(String(last))} is ${way} what is usual. In the ${usualWeeks} weeks before, nearly all lay between ${round(Math.max(0, usual.least))} and ${round(usual.most)}.`,
     ];
   });
+}
+
+/**
+ * 1234567.5 becomes 1,234,567.50: no digit is lost, and what has a fraction has two places at
+ * least.
+ */
+export function showNumber(number: string | null): string {
+  if (number === null) return '';
+  const [whole = '', fraction] = number.split('.');
+  const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? grouped : `${grouped}.${fraction.padEnd(2, '0')}`;
+}
+
+/** The same with two places at least, also of a whole amount: 0 becomes 0.00. */
+export function showMoney(amount: string | null): string {
+  return amount === null || amount.includes('.') ? showNumber(amount) : `${showNumber(amount)}.00`;
 }

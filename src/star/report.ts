@@ -1,12 +1,21 @@
-// The weekly report of an owner, as data: the page, the text and the JSON are drawn from it.
+// The weekly report of an owner, as data, and the sentences that its page and its text share. Each
+// report that is delivered keeps its figures in mart.reported; the next one says what of them is
+// restated, with the jobs behind it. To look at a report keeps nothing.
 
 import type pg from 'pg';
+import {formatDuration, showSecond} from '../core/format.ts';
 import type {Chart} from './chart.ts';
-import {findings} from './check-findings.ts';
-import {knowsHours} from './question.ts';
-import {compare, type Figure, readFigures, tellMoves} from './report-figures.ts';
-import {readPictures} from './report-pictures.ts';
-import {type Restated, readRestated} from './report-restated.ts';
+import {knowsHours} from './member.ts';
+import {
+  compare,
+  type Figure,
+  type Metric,
+  readFigures,
+  showNumber,
+  tellMoves,
+  type WeekValue,
+} from './report-figures.ts';
+import {findings} from './tie-outs.ts';
 
 export interface List {
   readonly title: string;
@@ -63,19 +72,22 @@ const listQueries: readonly (Omit<List, 'rows'> & {readonly text: string})[] = [
     title: 'The ten largest debtors',
     columns: ['customer', 'owed', 'of it for more than 90 days'],
     amounts: [1, 2],
-    text: 'SELECT name, owed::text, older::text FROM mart.ask_debtors AS debtor WHERE account_key = $1 ORDER BY debtor.owed DESC, customer_key LIMIT 10',
+    text: `SELECT name, owed::text, older::text FROM mart.ask_debtors AS debtor
+        WHERE account_key = $1 ORDER BY debtor.owed DESC, customer_key LIMIT 10`,
   },
   {
     title: 'Done and not invoiced',
     columns: ['jobs', 'amount', 'days since the oldest'],
     amounts: [1],
-    text: 'SELECT jobs::text, amount::text, oldest_days::text FROM mart.ask_unbilled WHERE account_key = $1 AND jobs > 0',
+    text: `SELECT jobs::text, amount::text, oldest_days::text FROM mart.ask_unbilled
+        WHERE account_key = $1 AND jobs > 0`,
   },
   {
     title: 'What should have been done: the ten oldest',
     columns: ['job', 'customer', 'what', 'days late'],
     amounts: [],
-    text: 'SELECT job_number::text, customer, job, days_late::text FROM mart.ask_overdue AS late WHERE account_key = $1 ORDER BY late.days_late DESC, late.job_number LIMIT 10',
+    text: `SELECT job_number::text, customer, job, days_late::text FROM mart.ask_overdue AS late
+        WHERE account_key = $1 ORDER BY late.days_late DESC, late.job_number LIMIT 10`,
   },
 ];
 
@@ -97,8 +109,11 @@ export async function readReport(client: pg.ClientBase, accountKey: string): Pro
 
 async function readHead(client: pg.ClientBase, accountKey: string): Promise<Head> {
   const {rows} = await client.query<Head>(
-    `SELECT name AS account, currency, (date_trunc('week', today)::date - 7)::text AS "from", (date_trunc('week', today)::date - 1)::text AS "to",
-            jobs_fresh_as_of AS "freshAsOf", (extract(epoch FROM now() - jobs_fresh_as_of) * 1000)::float AS "ageMs", known_since AS "knownSince",
+    `SELECT name AS account, currency, (date_trunc('week', today)::date - 7)::text AS "from",
+            (date_trunc('week', today)::date - 1)::text AS "to",
+            jobs_fresh_as_of AS "freshAsOf",
+            (extract(epoch FROM now() - jobs_fresh_as_of) * 1000)::float AS "ageMs",
+            known_since AS "knownSince",
             ${knowsHours} AS "hasHours"
        FROM mart.dim_account AS account WHERE account_key = $1`,
     [accountKey],
@@ -135,4 +150,256 @@ async function countFindings(
     counted.push({name, words, count: rows[0]?.count ?? 0});
   }
   return counted.filter(({count}) => count > 0);
+}
+
+const shownWeeks = 26;
+const yearOfWeeks = 52;
+const meanOf = 4;
+
+const ages = ['up to 7 days', '8 to 30', '31 to 60', 'more than 60'];
+const owedAges = ['up to 30 days', '31 to 60', '61 to 90', 'more than 90'];
+
+/** @returns the charts for which there is anything to draw */
+async function readPictures(
+  client: pg.ClientBase,
+  accountKey: string,
+  figures: readonly Figure[],
+): Promise<readonly Chart[]> {
+  const revenue = figures.find(({metric}) => metric === 'revenue');
+  const pictures = [
+    ...(revenue === undefined ? [] : [drawRevenue(revenue)]),
+    await readBacklog(client, accountKey),
+    await readOwed(client, accountKey),
+    await readUtilisation(client, accountKey),
+  ];
+  return pictures.filter(({names, series}) => names.length > 0 && series.length > 0);
+}
+
+function drawRevenue({weeks}: Figure): Chart {
+  const shown = weeks.slice(-shownWeeks);
+  const first = weeks.length - shown.length;
+  const numbers = weeks.map(({value}) => Number(value));
+  return {
+    form: 'columns',
+    title: 'Revenue by week',
+    sentence: `What was completed in each of the last ${shown.length} whole weeks, before tax; as lines the mean of ${meanOf} weeks, and the same weeks a year ago.`,
+    names: shown.map(({week}) => week),
+    series: [
+      {name: 'revenue', kind: 'bar', values: shown.map(({value}) => Number(value))},
+      {
+        name: `mean of ${meanOf} weeks`,
+        kind: 'line',
+        values: shown.map((_, at) => meanUpTo(weeks, first + at)),
+      },
+      {
+        name: 'a year ago',
+        kind: 'line',
+        values: shown.map((_, at) => numbers[first + at - yearOfWeeks] ?? null),
+      },
+    ],
+  };
+}
+
+function meanUpTo(weeks: readonly WeekValue[], at: number): number | null {
+  const part = weeks.slice(Math.max(0, at - meanOf + 1), at + 1);
+  if (part.length < meanOf) return null;
+  return Math.round((part.reduce((sum, {value}) => sum + Number(value), 0) / meanOf) * 100) / 100;
+}
+
+async function readBacklog(client: pg.ClientBase, accountKey: string): Promise<Chart> {
+  const {rows} = await client.query<{date: string; ages: number[]}>(
+    `SELECT date::text AS date, ARRAY[up_to_7_days, up_to_30_days, up_to_60_days,
+            older]::integer[] AS ages FROM mart.ask_backlog_age AS day WHERE account_key = $1
+              ORDER BY day.date`,
+    [accountKey],
+  );
+  return {
+    form: 'columns',
+    title: 'Open jobs by age',
+    sentence: 'Jobs that were open at the end of each Sunday, by the days since they were booked.',
+    names: rows.map(({date}) => date),
+    series: ages.map((name, at) => ({
+      name,
+      kind: 'area',
+      stack: 'open',
+      values: rows.map((row) => row.ages[at] ?? 0),
+    })),
+  };
+}
+
+async function readOwed(client: pg.ClientBase, accountKey: string): Promise<Chart> {
+  const {rows} = await client.query<{ages: number[] | null}>(
+    `SELECT ARRAY[sum(up_to_30_days), sum(up_to_60_days), sum(up_to_90_days),
+            sum(older)]::float[] AS ages FROM mart.ask_debtors WHERE account_key = $1
+              HAVING count(*) > 0`,
+    [accountKey],
+  );
+  return {
+    form: 'columns',
+    title: 'What is owed, by age',
+    sentence: 'What is unpaid of the invoices, with tax, by the days since their date.',
+    names: owedAges,
+    series: rows.map(({ages}) => ({name: 'owed', kind: 'bar', values: ages ?? []})),
+  };
+}
+
+async function readUtilisation(client: pg.ClientBase, accountKey: string): Promise<Chart> {
+  const {rows} = await client.query<{name: string; week: string; percent: number | null}>(
+    `SELECT name, week::text AS week, percent::float AS percent FROM mart.ask_utilisation AS busy
+      WHERE account_key = $1 AND capacity_hours > 0 ORDER BY busy.name, busy.week`,
+    [accountKey],
+  );
+  const weeks = [...new Set(rows.map(({week}) => week))].toSorted();
+  const people = Map.groupBy(rows, ({name}) => name);
+  return {
+    form: 'heatmap',
+    title: 'How busy each technician was',
+    sentence: 'Hours on jobs over hours of capacity, in percent, for each of the last whole weeks.',
+    names: weeks,
+    series: [...people].map(([name, held]) => ({
+      name,
+      kind: 'bar',
+      values: weeks.map((week) => held.find((row) => row.week === week)?.percent ?? null),
+    })),
+  };
+}
+
+interface Restated {
+  readonly metric: Metric;
+  readonly week: string;
+  /** As it was told last. */
+  readonly reported: string;
+  readonly knownAsOf: string;
+  readonly now: string;
+  /** The jobs that make the difference; empty for a figure that is no sum over jobs of a week. */
+  readonly jobs: readonly RestatedJob[];
+}
+
+interface RestatedJob {
+  readonly jobNumber: string;
+  /** What it counted with then and now; null where it did not count. */
+  readonly reported: string | null;
+  readonly now: string | null;
+}
+
+/** What a job counts with in a figure, and in the week of which of its dates. */
+const sums: Readonly<Partial<Record<Metric, {readonly amount: string; readonly date: string}>>> = {
+  revenue: {amount: 'completed_amount', date: 'completed_date'},
+  completed: {amount: '1', date: 'completed_date'},
+  booked: {amount: 'booked_amount', date: 'booked_date'},
+};
+
+/** @returns what earlier reports told otherwise than it is known now, the latest week first */
+async function readRestated(
+  client: pg.ClientBase,
+  accountKey: string,
+  figures: readonly Figure[],
+): Promise<readonly Restated[]> {
+  const known = flatten(figures);
+  const {rows} = await client.query<Omit<Restated, 'jobs'>>(
+    `SELECT figure.metric, figure.week::text AS week, trim_scale(told.value)::text AS reported,
+            told.known_as_of::text AS "knownAsOf", figure.value::text AS now
+       FROM unnest($2::text[], $3::date[], $4::numeric[]) AS figure (metric, week, value)
+      CROSS JOIN LATERAL (SELECT value, known_as_of FROM mart.reported AS told
+                           WHERE told.account_key = $1 AND told.metric = figure.metric
+                             AND told.week = figure.week ORDER BY known_as_of DESC LIMIT 1) AS told
+      WHERE told.value <> figure.value ORDER BY figure.week DESC, figure.metric`,
+    [accountKey, known.metrics, known.weeks, known.values],
+  );
+  const restated: Restated[] = [];
+  for (const row of rows) restated.push({...row, jobs: await readJobs(client, accountKey, row)});
+  return restated;
+}
+
+async function readJobs(
+  client: pg.ClientBase,
+  accountKey: string,
+  {metric, week, knownAsOf}: Omit<Restated, 'jobs'>,
+): Promise<readonly RestatedJob[]> {
+  const sum = sums[metric];
+  if (sum === undefined) return [];
+  const counted = (source: string) =>
+    `(SELECT job_key, job_number, ${sum.amount} AS amount FROM ${source} AS job
+       WHERE account_key = $1 AND ${sum.date} BETWEEN $2::date AND $2::date + 6
+         AND ${sum.amount} <> 0)`;
+  const {rows} = await client.query<RestatedJob>(
+    `SELECT coalesce(present.job_number, past.job_number)::text AS "jobNumber",
+            past.amount::text AS reported, present.amount::text AS now
+       FROM ${counted('mart.fct_job')} AS present
+       FULL JOIN ${counted('mart.fct_job_as_of($3)')} AS past USING (job_key)
+      WHERE present.amount IS DISTINCT FROM past.amount
+      ORDER BY abs(coalesce(present.amount, 0) - coalesce(past.amount, 0)) DESC, 1 LIMIT 10`,
+    [accountKey, week, knownAsOf],
+  );
+  return rows;
+}
+
+/**
+ * Keeps every figure of a report that is delivered. An edit under way at that moment counts as of
+ * when it began.
+ */
+export async function keepReported(
+  client: pg.ClientBase,
+  accountKey: string,
+  figures: readonly Figure[],
+): Promise<void> {
+  const known = flatten(figures);
+  await client.query(
+    `INSERT INTO mart.reported (account_key, metric, week, value, known_as_of)
+     SELECT $1, figure.*, now() FROM unnest($2::text[], $3::date[], $4::numeric[]) AS figure
+         ON CONFLICT DO NOTHING`,
+    [accountKey, known.metrics, known.weeks, known.values],
+  );
+}
+
+function flatten(
+  figures: readonly Figure[],
+): Readonly<Record<'metrics' | 'weeks' | 'values', string[]>> {
+  const cells = figures.flatMap(({metric, weeks}) => weeks.map((week) => ({metric, ...week})));
+  return {
+    metrics: cells.map(({metric}) => metric),
+    weeks: cells.map(({week}) => week),
+    values: cells.map(({value}) => value),
+  };
+}
+
+const tooOldMs = 86_400_000;
+
+/** Why a report should not be made from data of this age; null where it may. */
+export function tellAge({freshAsOf, ageMs}: Pick<Report, 'freshAsOf' | 'ageMs'>): string | null {
+  if (freshAsOf === null || ageMs === null) return 'the jobs were never proven complete';
+  return ageMs <= tooOldMs ? null : `the jobs were proven complete ${formatDuration(ageMs)} ago`;
+}
+
+export function tellFreshness({freshAsOf, ageMs}: Pick<Report, 'freshAsOf' | 'ageMs'>): string {
+  if (freshAsOf === null || ageMs === null) return 'Never proven complete.';
+  return `Proven complete as of ${showSecond(freshAsOf)}, ${formatDuration(ageMs)} before this report.`;
+}
+
+/** What earlier reports told otherwise, with the jobs behind it. */
+export function tellRestated(report: Pick<Report, 'restated' | 'figures'>): readonly string[] {
+  return report.restated.map((one) => {
+    const label = report.figures.find(({metric}) => metric === one.metric)?.label ?? one.metric;
+    const jobs =
+      one.jobs.length === 0 ? '' : ` (${one.jobs.map((job) => tellJob(one, job)).join('; ')})`;
+    return `${label}, week of ${one.week}: reported as ${showNumber(one.reported)}, is ${showNumber(one.now)}${jobs}.`;
+  });
+}
+
+function tellJob({metric}: Restated, {jobNumber, reported, now}: RestatedJob): string {
+  if (reported === null)
+    return metric === 'completed'
+      ? `job ${jobNumber} came`
+      : `job ${jobNumber} came with ${showNumber(now)}`;
+  if (now === null)
+    return metric === 'completed'
+      ? `job ${jobNumber} went`
+      : `job ${jobNumber} went with ${showNumber(reported)}`;
+  return `job ${jobNumber} from ${showNumber(reported)} to ${showNumber(now)}`;
+}
+
+export function tellFindings({findings}: Pick<Report, 'findings'>): readonly string[] {
+  return findings.map(
+    ({name, words, count}) => `${name}, ${count} ${count === 1 ? 'time' : 'times'}: ${words}`,
+  );
 }

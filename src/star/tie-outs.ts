@@ -1,7 +1,9 @@
+// What is checked of the star: claims that must hold, and findings about the business.
+
 import {members} from './star.ts';
 
 /** A claim about the star that a query can break: each row it returns is a break. */
-export interface TieOut {
+interface TieOut {
   /** T1 to T17. */
   readonly name: string;
   readonly claim: string;
@@ -12,16 +14,20 @@ export interface TieOut {
  * A sum over the live rows of a warehouse table, and the same over its fact, account by account.
  */
 function sameSums(warehouse: string, sums: string, fact: string, factSums: string): string {
-  return `SELECT * FROM (SELECT account_id AS account_key, ${sums} FROM ${warehouse} GROUP BY account_id) AS mirrored
-    FULL JOIN (SELECT account_key, ${factSums} FROM ${fact} GROUP BY account_key) AS told USING (account_key)
+  return `SELECT * FROM (SELECT account_id AS account_key, ${sums} FROM ${warehouse}
+                          GROUP BY account_id) AS mirrored
+    FULL JOIN (SELECT account_key, ${factSums} FROM ${fact}
+                GROUP BY account_key) AS told USING (account_key)
    WHERE (mirrored.*) IS DISTINCT FROM (told.*)`;
 }
 
 /** Both queries give the same rows, as often. */
 function sameRows(one: string, other: string): string {
-  return `(SELECT to_jsonb(one) FROM ${one} AS one EXCEPT ALL SELECT to_jsonb(other) FROM ${other} AS other)
+  return `(SELECT to_jsonb(one) FROM ${one} AS one EXCEPT ALL SELECT to_jsonb(other)
+             FROM ${other} AS other)
     UNION ALL
-   (SELECT to_jsonb(other) FROM ${other} AS other EXCEPT ALL SELECT to_jsonb(one) FROM ${one} AS one)`;
+   (SELECT to_jsonb(other) FROM ${other} AS other EXCEPT ALL SELECT to_jsonb(one)
+      FROM ${one} AS one)`;
 }
 
 const keyed = members.map(({name, columns, key = [columns[0]?.[0] ?? '']}) => ({
@@ -33,7 +39,8 @@ const keyed = members.map(({name, columns, key = [columns[0]?.[0] ?? '']}) => ({
 const noKeyTwice = keyed
   .map(
     ({name, key}) =>
-      `SELECT '${name}' AS member, to_jsonb(array_agg(${key[0]})) AS keys FROM mart.${name} GROUP BY ${key.join(', ')} HAVING count(*) > 1`,
+      `SELECT '${name}' AS member, to_jsonb(array_agg(${key[0]})) AS keys FROM mart.${name}
+        GROUP BY ${key.join(', ')} HAVING count(*) > 1`,
   )
   .join(' UNION ALL ');
 
@@ -64,7 +71,8 @@ const noKeyWithoutRow = members
       const none = target === 'fct_job' ? ` AND held.${column} <> -1` : '';
       const account = target === 'dim_account' ? '' : ' OR there.account_key <> held.account_key';
       return [
-        `SELECT '${name}.${column}' AS place, held.${column}::text AS key FROM mart.${name} AS held LEFT JOIN mart.${target} AS there ON there.${key} = held.${column}
+        `SELECT '${name}.${column}' AS place, held.${column}::text AS key FROM mart.${name} AS held
+           LEFT JOIN mart.${target} AS there ON there.${key} = held.${column}
           WHERE held.${column} IS NOT NULL${none} AND (there.${key} IS NULL${account})`,
       ];
     }),
@@ -110,43 +118,65 @@ export const tieOuts: readonly TieOut[] = [
     name: 'T4',
     claim: 'A job has as many lines as it says, and they add up to what it says was charged.',
     sql: `SELECT job.job_key FROM mart.fct_job AS job
-            LEFT JOIN (SELECT job_key, sum(amount) AS amount, count(*) AS lines FROM mart.fct_job_charge GROUP BY job_key) AS line USING (job_key)
-           WHERE (coalesce(job.charged, 0), job.charges) IS DISTINCT FROM (coalesce(line.amount, 0), coalesce(line.lines, 0))`,
+            LEFT JOIN (SELECT job_key, sum(amount) AS amount, count(*) AS lines
+                         FROM mart.fct_job_charge GROUP BY job_key) AS line USING (job_key)
+           WHERE (coalesce(job.charged, 0), job.charges) IS DISTINCT FROM (coalesce(line.amount, 0),
+             coalesce(line.lines, 0))`,
   },
   {
     name: 'T5',
     claim: 'The shares of a job add up to its subtotal and to 1.',
-    sql: `SELECT job.job_key FROM mart.fct_job AS job LEFT JOIN mart.fct_assignment AS held USING (job_key)
-           GROUP BY job.job_key, job.subtotal HAVING sum(held.amount_share) IS DISTINCT FROM job.subtotal OR sum(held.job_share) IS DISTINCT FROM 1`,
+    sql: `SELECT job.job_key FROM mart.fct_job AS job
+        LEFT JOIN mart.fct_assignment AS held USING (job_key)
+           GROUP BY job.job_key, job.subtotal
+          HAVING sum(held.amount_share) IS DISTINCT FROM job.subtotal
+              OR sum(held.job_share) IS DISTINCT FROM 1`,
   },
   {
     name: 'T6',
     claim:
       'The payments of a job add up to what was collected of it; those of a job that is gone to nothing.',
-    sql: `SELECT job_key FROM mart.fct_job AS job FULL JOIN (SELECT job_key, sum(amount) AS amount FROM mart.fct_payment GROUP BY job_key) AS paid USING (job_key)
+    sql: `SELECT job_key FROM mart.fct_job AS job
+        FULL JOIN (SELECT job_key, sum(amount) AS amount FROM mart.fct_payment
+                    GROUP BY job_key) AS paid USING (job_key)
            WHERE coalesce(job.collected, 0) <> coalesce(paid.amount, 0)`,
   },
   {
     name: 'T7',
     claim: 'The backlog of today is the jobs that are open.',
-    sql: `SELECT * FROM (SELECT account_key, count(*) FILTER (WHERE is_open) AS jobs, coalesce(sum(open_amount), 0) AS amount FROM mart.fct_job GROUP BY account_key) AS open
-            LEFT JOIN (SELECT day.account_key, day.open_jobs, day.open_amount FROM mart.fct_backlog_day AS day
-                         JOIN mart.dim_account AS account ON account.account_key = day.account_key AND account.today = day.date) AS today USING (account_key)
-           WHERE (open.jobs, open.amount) IS DISTINCT FROM (coalesce(today.open_jobs, 0), coalesce(today.open_amount, 0))`,
+    sql: `SELECT *
+        FROM (SELECT account_key, count(*) FILTER (WHERE is_open) AS jobs,
+                     coalesce(sum(open_amount), 0) AS amount FROM mart.fct_job
+                       GROUP BY account_key) AS open
+            LEFT JOIN (SELECT day.account_key, day.open_jobs, day.open_amount
+                         FROM mart.fct_backlog_day AS day
+                         JOIN mart.dim_account AS account ON account.account_key = day.account_key
+                          AND account.today = day.date) AS today USING (account_key)
+           WHERE (open.jobs, open.amount) IS DISTINCT FROM (coalesce(today.open_jobs, 0),
+             coalesce(today.open_amount, 0))`,
   },
   {
     name: 'T8',
     claim: 'On every day the backlog is the jobs that were open on its end.',
     sql: `SELECT * FROM mart.fct_backlog_day AS day
-            FULL JOIN (SELECT account_key, date, count(*) AS jobs, sum(amount) AS amount FROM mart.fct_open_job_day GROUP BY account_key, date) AS open USING (account_key, date)
-           WHERE (coalesce(day.open_jobs, 0), coalesce(day.open_amount, 0)) IS DISTINCT FROM (coalesce(open.jobs, 0), coalesce(open.amount, 0))`,
+            FULL JOIN (SELECT account_key, date, count(*) AS jobs, sum(amount) AS amount
+                         FROM mart.fct_open_job_day
+                        GROUP BY account_key, date) AS open USING (account_key, date)
+           WHERE (coalesce(day.open_jobs, 0),
+             coalesce(day.open_amount, 0)) IS DISTINCT FROM (coalesce(open.jobs, 0),
+             coalesce(open.amount, 0))`,
   },
   {
     name: 'T9',
     claim: 'The hours of the days are the hours of the entries that have a date.',
-    sql: `SELECT * FROM (SELECT account_key, sum(hours) AS hours, sum(billable_hours) AS billable FROM mart.fct_employee_day GROUP BY account_key) AS day
-            FULL JOIN (SELECT account_key, sum(hours) AS hours, sum(billable_hours) AS billable FROM mart.fct_time_entry WHERE work_date IS NOT NULL GROUP BY account_key) AS entry USING (account_key)
-           WHERE (coalesce(day.hours, 0), coalesce(day.billable, 0)) IS DISTINCT FROM (coalesce(entry.hours, 0), coalesce(entry.billable, 0))`,
+    sql: `SELECT * FROM (SELECT account_key, sum(hours) AS hours, sum(billable_hours) AS billable
+                           FROM mart.fct_employee_day GROUP BY account_key) AS day
+            FULL JOIN (SELECT account_key, sum(hours) AS hours, sum(billable_hours) AS billable
+                         FROM mart.fct_time_entry WHERE work_date IS NOT NULL
+                        GROUP BY account_key) AS entry USING (account_key)
+           WHERE (coalesce(day.hours, 0),
+             coalesce(day.billable, 0)) IS DISTINCT FROM (coalesce(entry.hours, 0),
+             coalesce(entry.billable, 0))`,
   },
   {name: 'T10', claim: 'No key stands twice in a member of the star.', sql: noKeyTwice},
   {
@@ -158,20 +188,24 @@ export const tieOuts: readonly TieOut[] = [
     name: 'T12',
     claim: 'Each customer with a completed job has exactly one first.',
     sql: `SELECT customer_key FROM mart.fct_job WHERE job_state = 'completed' AND customer_key <> -1
-           GROUP BY customer_key HAVING count(*) FILTER (WHERE is_first_completed_of_customer) <> 1`,
+           GROUP BY customer_key
+          HAVING count(*) FILTER (WHERE is_first_completed_of_customer) <> 1`,
   },
   {
     name: 'T13',
     claim: 'The last change of state of a job led to the state it is in.',
     sql: `SELECT job.job_key FROM mart.fct_job AS job
-            LEFT JOIN (SELECT DISTINCT ON (job_key) job_key, to_state FROM mart.fct_job_status_change ORDER BY job_key, observed_at DESC) AS last USING (job_key)
+            LEFT JOIN (SELECT DISTINCT ON (job_key) job_key, to_state
+                         FROM mart.fct_job_status_change
+                        ORDER BY job_key, observed_at DESC) AS last USING (job_key)
            WHERE job.job_state IS DISTINCT FROM last.to_state`,
   },
   {
     name: 'T14',
     claim: 'All revenue has a date.',
     sql: `SELECT account_key FROM mart.fct_job GROUP BY account_key
-          HAVING sum(completed_amount) <> coalesce(sum(completed_amount) FILTER (WHERE completed_date IS NOT NULL), 0)`,
+          HAVING sum(completed_amount) <> coalesce(sum(completed_amount)
+            FILTER (WHERE completed_date IS NOT NULL), 0)`,
   },
   {
     name: 'T15',
@@ -184,21 +218,99 @@ export const tieOuts: readonly TieOut[] = [
   {
     name: 'T16',
     claim: 'What is owed is the sum of its four ages.',
-    sql: `SELECT account.account_key FROM mart.fct_job AS job JOIN mart.dim_account AS account USING (account_key) GROUP BY account.account_key, account.today
-          HAVING sum(job.receivable) <> coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date <= 30), 0)
-                                      + coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date BETWEEN 31 AND 60), 0)
-                                      + coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date BETWEEN 61 AND 90), 0)
-                                      + coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date > 90), 0)`,
+    sql: `SELECT account.account_key FROM mart.fct_job AS job
+        JOIN mart.dim_account AS account USING (account_key)
+       GROUP BY account.account_key, account.today
+          HAVING sum(job.receivable) <> coalesce(sum(job.receivable)
+            FILTER (WHERE account.today - job.invoiced_date <= 30), 0)
+                                      + coalesce(sum(job.receivable)
+                                        FILTER (WHERE account.today - job.invoiced_date BETWEEN 31
+                                          AND 60), 0)
+                                      + coalesce(sum(job.receivable)
+                                        FILTER (WHERE account.today - job.invoiced_date BETWEEN 61
+                                          AND 90), 0)
+                                      + coalesce(sum(job.receivable)
+                                        FILTER (WHERE account.today - job.invoiced_date > 90), 0)`,
   },
   {
     name: 'T17',
     claim: 'The tax that was invoiced is that of the jobs with an invoice that are not cancelled.',
     sql: sameSums(
-      `(SELECT account_id, tax FROM warehouse.jobs WHERE _deleted_at IS NULL AND job_number IS NOT NULL AND invoice_date IS NOT NULL
-          AND status IS DISTINCT FROM 'canceled' AND status IS DISTINCT FROM 'cancelled' AND canceled_on IS NULL) AS live`,
+      `(SELECT account_id, tax FROM warehouse.jobs
+         WHERE _deleted_at IS NULL AND job_number IS NOT NULL AND invoice_date IS NOT NULL
+          AND status IS DISTINCT FROM 'canceled' AND status IS DISTINCT FROM 'cancelled'
+          AND canceled_on IS NULL) AS live`,
       'coalesce(sum(tax), 0) AS tax',
       '(SELECT * FROM mart.fct_job WHERE invoiced_date IS NOT NULL) AS invoiced',
       'sum(invoiced_tax) AS tax',
     ),
+  },
+];
+
+/**
+ * Something about the business that a person may want to look at: never a failure of the mirror.
+ */
+interface Finding {
+  /** D1 to D6. */
+  readonly name: string;
+  readonly words: string;
+  /** One row for each: the account, and what it is about. */
+  readonly sql: string;
+}
+
+const aJob = `job.account_key, 'job ' || job.job_number AS about`;
+
+export const findings: readonly Finding[] = [
+  {
+    name: 'D1',
+    words: 'The lines of a job do not add up to its subtotal.',
+    sql: `SELECT ${aJob} FROM mart.fct_job AS job
+        WHERE job.charges > 0 AND job.charged <> job.subtotal`,
+  },
+  {
+    name: 'D2',
+    words: 'The subtotal and the tax of a job do not add up to its total.',
+    sql: `SELECT ${aJob} FROM mart.fct_job AS job
+        WHERE job.total <> job.subtotal + coalesce(job.tax, 0)`,
+  },
+  {
+    name: 'D3',
+    words:
+      'The price of a line is not its quantity times its price, less its discount, to the cent.',
+    sql: `SELECT line.account_key, 'job ' || job.job_number || ', ' || coalesce(line.description,
+        'a line') AS about
+            FROM mart.fct_job_charge AS line JOIN mart.fct_job AS job USING (job_key)
+           WHERE abs(line.difference) > 0.005`,
+  },
+  {
+    name: 'D4',
+    words: 'Hours overlap others of the same person, are of nobody, or are none or more than 16.',
+    sql: `SELECT entry.account_key, 'job ' || job.job_number || ', ' || coalesce(person.name,
+        'nobody') || ', ' || coalesce(entry.work_date::text, 'no date') AS about
+            FROM (SELECT held.*, lag(held.last_end) OVER (PARTITION BY held.employee_key
+              ORDER BY held.started_at, held.time_entry_key) > held.started_at AS overlaps
+                    FROM (SELECT one.*, max(one.ended_at) OVER (PARTITION BY one.employee_key
+                      ORDER BY one.started_at, one.time_entry_key) AS last_end
+                            FROM mart.fct_time_entry AS one) AS held) AS entry
+            JOIN mart.fct_job AS job USING (job_key)
+            JOIN mart.dim_employee AS person USING (employee_key)
+           WHERE entry.employee_key = -1 OR entry.is_doubtful OR entry.overlaps`,
+  },
+  {
+    name: 'D5',
+    words:
+      'A job was completed before it was booked, has a balance though it is paid, or was invoiced before it was completed.',
+    sql: `SELECT ${aJob} FROM mart.fct_job AS job
+        JOIN warehouse.jobs AS sent ON sent.row_id = job.job_key
+           WHERE job.completed_at < job.booked_at OR sent.invoice_paid_on IS NOT NULL
+             AND job.balance > 0 OR job.invoiced_date < job.completed_date`,
+  },
+  {
+    name: 'D6',
+    words:
+      'The service sent a status that nobody has told us of: the state of the job is told from its times.',
+    sql: `SELECT ${aJob} FROM mart.fct_job AS job
+           WHERE job.status IS NULL OR job.status NOT IN ('new', 'unscheduled', 'scheduled',
+             'in_progress', 'complete', 'canceled', 'cancelled', 'lost', 'won')`,
   },
 ];

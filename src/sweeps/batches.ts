@@ -21,7 +21,7 @@ import {
   readSpared,
 } from '../rows/load.ts';
 import {showsReplaced} from '../rows/shows-replaced.ts';
-import {rememberFields, type SeenField} from '../star/fields.ts';
+import {rememberFields, type SeenField} from '../star/remember-fields.ts';
 import {shapeOf} from '../streams/record-rows.ts';
 import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../streams/stream.ts';
 import type {EncodedRow, MirrorTable} from '../streams/table.ts';

@@ -2,7 +2,7 @@
 // warehouse tables, once a page, at a cost per shape of record; and those that a sweep has met.
 
 import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/seen-elements.ts';
-import type {SeenField} from '../star/fields.ts';
+import type {SeenField} from '../star/remember-fields.ts';
 import {type Part, planOf} from '../streams/record-plan.ts';
 import {isSecret} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';

@@ -5,7 +5,7 @@
 import {type DeletionLimit, readDeletionLimit} from '../accounts/settings.ts';
 import type {NumberSet} from '../core/number-set.ts';
 import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
-import {settleFields} from '../star/fields.ts';
+import {settleFields} from '../star/remember-fields.ts';
 import {type KeepGone, readOlderAgain} from './ask-numbers.ts';
 import {findMissed} from './open-numbers.ts';
 import {PageNumbers} from './pages.ts';

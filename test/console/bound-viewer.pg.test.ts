@@ -4,8 +4,8 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pages} from '../../src/console/pages.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {questions} from '../../src/star/all-questions.ts';
-import {wordOf} from '../../src/star/answer-question.ts';
+import {wordOf} from '../../src/star/answer.ts';
+import {questions} from '../../src/star/star.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {openPlace, type Person, type Place} from './place.ts';
 

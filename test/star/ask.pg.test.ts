@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
-import {questions} from '../../src/star/all-questions.ts';
+import {questions} from '../../src/star/star.ts';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 

@@ -1,11 +1,8 @@
 // docs/insight.md, from the definitions: the page is what the code says.
 
-import {questions} from '../../src/star/all-questions.ts';
-import {findings} from '../../src/star/check-findings.ts';
-import type {Member} from '../../src/star/member.ts';
-import type {Question} from '../../src/star/question.ts';
-import {members} from '../../src/star/star.ts';
-import {tieOuts} from '../../src/star/tie-outs.ts';
+import type {Member, Question} from '../../src/star/member.ts';
+import {members, questions} from '../../src/star/star.ts';
+import {findings, tieOuts} from '../../src/star/tie-outs.ts';
 
 const opening = `# Insight
 

@@ -1,6 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {questions} from '../../src/star/all-questions.ts';
-import {members} from '../../src/star/star.ts';
+import {members, questions} from '../../src/star/star.ts';
 import {tieOuts} from '../../src/star/tie-outs.ts';
 import {drawPage} from './catalogue-page.ts';
 

@@ -6,10 +6,9 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {questions} from '../../src/star/all-questions.ts';
-import {findQuestion, prepareQuestion} from '../../src/star/answer-question.ts';
+import {findQuestion, prepareQuestion} from '../../src/star/answer.ts';
 import {readReport} from '../../src/star/report.ts';
-import {members} from '../../src/star/star.ts';
+import {members, questions} from '../../src/star/star.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
 

@@ -1,7 +1,5 @@
 import {expect, test} from 'vitest';
-import {questions} from '../../src/star/all-questions.ts';
-import {drawDbtSources} from '../../src/star/dbt.ts';
-import {members} from '../../src/star/star.ts';
+import {drawDbtSources, members, questions} from '../../src/star/star.ts';
 
 const text = drawDbtSources();
 

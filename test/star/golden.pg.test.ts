@@ -10,13 +10,8 @@ import {drawAnswer} from '../../src/cli/draw-answer.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {seedBusiness} from '../../src/service/business.ts';
-import {questions} from '../../src/star/all-questions.ts';
-import {
-  answerQuestion,
-  beginReading,
-  prepareQuestion,
-  wordOf,
-} from '../../src/star/answer-question.ts';
+import {answerQuestion, beginReading, prepareQuestion, wordOf} from '../../src/star/answer.ts';
+import {questions} from '../../src/star/star.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';

@@ -4,8 +4,8 @@
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {questions} from '../../src/star/all-questions.ts';
 import {boards} from '../../src/star/boards.ts';
+import {questions} from '../../src/star/star.ts';
 import {runCommand, startProgram} from '../support/command.ts';
 import {type FilesPlace, openFilesPlace} from '../support/files-place.ts';
 import {adminKey, Metabase} from '../support/metabase.ts';

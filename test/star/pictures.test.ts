@@ -1,7 +1,6 @@
 import {expect, test} from 'vitest';
-import {questions} from '../../src/star/all-questions.ts';
-import {drawings} from '../../src/star/answer-picture.ts';
-import {boards} from '../../src/star/boards.ts';
+import {boards, drawings} from '../../src/star/boards.ts';
+import {questions} from '../../src/star/star.ts';
 
 const drawn = Object.entries(drawings).flatMap(([name, drawing]) =>
   drawing ? [{name, ...drawing}] : [],

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {rememberFields} from '../../src/star/fields.ts';
+import {rememberFields} from '../../src/star/remember-fields.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {
   accountId,

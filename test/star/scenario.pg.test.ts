@@ -3,9 +3,8 @@
 // then.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {questions} from '../../src/star/all-questions.ts';
 import type {Member} from '../../src/star/member.ts';
-import {members} from '../../src/star/star.ts';
+import {members, questions} from '../../src/star/star.ts';
 import {type Businesses, openBusinesses} from './businesses.ts';
 
 let world: Businesses;

@@ -2,9 +2,8 @@
 
 import {escapeXml} from '../core/escape-xml.ts';
 import {type Chart, drawChart} from './chart.ts';
-import type {List, Report} from './report.ts';
-import {show, showMoney} from './report-values.ts';
-import {tellFindings, tellFreshness, tellRestated} from './weekly-report-words.ts';
+import {type List, type Report, tellFindings, tellFreshness, tellRestated} from './report.ts';
+import {showMoney, showNumber} from './report-figures.ts';
 
 const style = `
   :root { color-scheme: light dark; }
@@ -46,7 +45,7 @@ ${drawSentences(tellFindings(report), 'Nothing.')}
 function drawFigures({figures, currency}: Report): string {
   const rows = figures.map(({label, unit, now, before, yearAgo}) => [
     unit === 'money' && currency !== null ? `${label} (${currency})` : label,
-    ...[now, before, yearAgo].map(show),
+    ...[now, before, yearAgo].map(showNumber),
   ]);
   return drawTable(['', 'this week', 'the week before', 'a year ago'], rows);
 }
@@ -57,7 +56,7 @@ function drawPicture(chart: Chart): string {
   const rows = names.map((name, at) => [
     name,
     ...series.map(({values}) =>
-      values[at] === null || values[at] === undefined ? '' : show(String(values[at])),
+      values[at] === null || values[at] === undefined ? '' : showNumber(String(values[at])),
     ),
   ]);
   return `<h2>${escapeXml(title)}</h2>

@@ -1,0 +1,270 @@
+// Notes the fields that a sweep meets, and in which share of the rows each is filled.
+
+import pg from 'pg';
+
+/** A field as a sweep meets it, for the first time or with a type that is new to the sweep. */
+export interface SeenField {
+  /** The warehouse table whose records bear it. */
+  readonly table: string;
+  /** With underscores. */
+  readonly field: string;
+  /** The column that takes it; null where it is kept in `extra`, or dropped. */
+  readonly column: string | null;
+  /** As in sync.fields.types; null where it was nil and named no type. */
+  readonly type: string | null;
+  /** Whether its record named types at all: only then is `text` more than the lack of one. */
+  readonly isTyped: boolean;
+}
+
+/** A sweep that notes the fields of its stream. */
+interface FieldSweep {
+  readonly accountId: string;
+  readonly stream: string;
+  readonly sweepId: string;
+}
+
+/**
+ * Notes fields that a sweep has met, in the caller's transaction and in one statement: unknown ones
+ * are listed, known ones were seen just now, a type that is new is added. Events say what that
+ * changes:
+ * - `new`: unknown so far, of a table and a stream that were swept before: a first discovery is no
+ *   flood of news;
+ * - `returned`: it had vanished;
+ * - `retyped`: a type it never had. The documented dialect names no types, so a `text` among fields
+ *   without any is not
+ *   taken for one, and the first types of a table that had none are no news either; nor is the first type of a field
+ *   that was always nil.
+ */
+export async function rememberFields(
+  client: pg.ClientBase,
+  seen: FieldSweep & {readonly fields: readonly SeenField[]},
+): Promise<void> {
+  const {accountId, stream, sweepId, fields} = seen;
+  if (fields.length === 0) return;
+  await client.query(rememberSql, [
+    accountId,
+    stream,
+    sweepId,
+    fields.map((field) => field.table),
+    fields.map((field) => field.field),
+    fields.map((field) => field.column),
+    fields.map((field) => field.type),
+    fields.map((field) => field.isTyped),
+  ]);
+}
+
+/** A type that only an attribute can tell. */
+const isTold = (type: string) => `${type} <> ALL ('{text,nested,secret}')`;
+
+/** Everything is judged by what was held before: a statement does not see its own writes. */
+const rememberSql = `
+  WITH seen AS (
+    SELECT table_name, field, max(column_name) AS column_name, bool_or(is_typed) AS is_typed,
+           coalesce(array_agg(type ORDER BY at) FILTER (WHERE type IS NOT NULL), '{}') AS types
+      FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[]) WITH ORDINALITY
+        AS seen (table_name, field, column_name, type, is_typed, at)
+     GROUP BY table_name, field
+  ), past AS (
+    SELECT held.table_name, coalesce(bool_or(${isTold('type')}), false) AS was_typed
+      FROM sync.fields AS held LEFT JOIN LATERAL unnest(held.types) AS type ON true
+     WHERE held.account_id = $1 AND held.table_name = ANY ($4)
+     GROUP BY held.table_name
+  ), judged AS (
+    SELECT seen.*, held.field IS NOT NULL AS is_held, coalesce(held.types, '{}') AS held_types,
+           held.vanished_at,
+           past.table_name IS NOT NULL AS is_table_known,
+           coalesce(past.was_typed, false) AS was_typed,
+           ARRAY(
+             SELECT type FROM unnest(seen.types) WITH ORDINALITY AS sent (type, at)
+              WHERE type <> ALL (coalesce(held.types, '{}'))
+                AND (type <> 'text' OR seen.is_typed OR coalesce(held.types, '{}') = '{}')
+              ORDER BY at
+           ) AS added
+      FROM seen
+      LEFT JOIN sync.fields AS held
+        ON held.account_id = $1 AND held.table_name = seen.table_name AND held.field = seen.field
+      LEFT JOIN past ON past.table_name = seen.table_name
+  ), written AS (
+    INSERT INTO sync.fields AS held (account_id, table_name, field, stream, types, column_name,
+      last_sweep_id)
+    SELECT $1, table_name, field, $2, added, column_name, $3 FROM judged ORDER BY table_name, field
+        ON CONFLICT (account_id, table_name, field) DO UPDATE
+       SET stream = EXCLUDED.stream, last_seen_at = now(), last_sweep_id = EXCLUDED.last_sweep_id,
+         vanished_at = NULL,
+           types = held.types || ARRAY(SELECT type FROM unnest(EXCLUDED.types) AS type
+                                        WHERE type <> ALL (held.types)),
+           column_name = CASE WHEN held.promoted_as IS NULL THEN EXCLUDED.column_name END
+  ), sent AS (
+    SELECT *, array_to_string(added, ', ') AS news,
+           CASE WHEN 'secret' = ANY (types) THEN 'a secret: dropped, never stored'
+                WHEN column_name IS NULL THEN 'kept in extra'
+                ELSE 'kept in the column ' || column_name END AS place
+      FROM judged
+  )
+  INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
+  SELECT $1, table_name, field, kind, detail, $3
+    FROM sent
+   CROSS JOIN LATERAL (VALUES
+           (1, 'new', NOT is_held AND is_table_known AND EXISTS (
+                 SELECT FROM sync.sweeps
+                  WHERE account_id = $1 AND stream = $2 AND mode = 'full'
+                    AND state IN ('certified', 'uncertified', 'stopped')),
+            CASE WHEN added = '{}' OR 'secret' = ANY (added) THEN place
+                 ELSE 'sent as ' || news || '; ' || place END),
+           (2, 'returned', vanished_at IS NOT NULL,
+            'seen again; missed since ' || to_char(vanished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')),
+           (3, 'retyped', is_held AND is_typed AND was_typed AND held_types <> '{}'
+             AND added <> '{}',
+            'sent as ' || news || '; before as ' || array_to_string(held_types, ', '))
+         ) AS event (at, kind, has_happened, detail)
+   WHERE has_happened
+   ORDER BY table_name, field, at`;
+
+/**
+ * Draws the conclusions of a full sweep that has read its list to the end, in the transaction that
+ * ends it.
+ *
+ * Fields that no record bears any more have `vanished`, but only where every record was parsed: a
+ * record skipped by its bytes still bears its fields unseen. A table without a record in the sweep
+ * tells nothing of its fields. The time of the last sighting counts, not its sweep: a window may
+ * run meanwhile.
+ *
+ * The filled shares are counted anew, over the live rows, where rows were written.
+ * @param ended.parsedAll - every record of the sweep was parsed, in whichever process
+ * @param ended.wroteRows - a row of one of the stream's tables was written
+ */
+export async function settleFields(
+  client: pg.ClientBase,
+  ended: FieldSweep & {readonly parsedAll: boolean; readonly wroteRows: boolean},
+): Promise<void> {
+  const {accountId, stream, sweepId, parsedAll, wroteRows} = ended;
+  if (parsedAll) await client.query(vanishSql, [accountId, stream, sweepId]);
+  if (wroteRows) await countFilled(client, ended);
+}
+
+const vanishSql = `
+  WITH sweep AS (
+    SELECT started_at FROM sync.sweeps WHERE sweep_id = $3
+  ), vanished AS (
+    UPDATE sync.fields AS held SET vanished_at = now()
+      FROM sweep
+     WHERE held.account_id = $1 AND held.stream = $2 AND held.vanished_at IS NULL
+       AND held.last_seen_at < sweep.started_at AND held.last_sweep_id > 0
+       AND EXISTS (
+             SELECT FROM sync.fields AS other
+              WHERE other.account_id = $1 AND other.stream = $2
+                AND other.table_name = held.table_name
+                AND other.last_seen_at >= sweep.started_at)
+ RETURNING held.table_name, held.field, held.last_seen_at
+  )
+  INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
+  SELECT $1, table_name, field, 'vanished',
+         'no record bears it any more; last seen ' || to_char(last_seen_at AT TIME ZONE 'UTC',
+           'YYYY-MM-DD'), $3
+    FROM vanished ORDER BY table_name, field`;
+
+interface Kept {
+  readonly table: string;
+  readonly field: string;
+  /** Null where it is kept in `extra`. */
+  readonly column: string | null;
+  readonly isText: boolean;
+}
+
+interface Share {
+  readonly table: string;
+  readonly field: string;
+  /** 0 to 1; null without rows. */
+  readonly share: number | null;
+}
+
+/**
+ * Counts anew in which share of the live rows each field of a stream's tables is filled, in one
+ * pass over each table. Null and an empty text are not. A share that stays as it was is not
+ * written.
+ */
+async function countFilled(
+  client: pg.ClientBase,
+  {accountId, stream}: {readonly accountId: string; readonly stream: string},
+): Promise<void> {
+  const shares: Share[] = [];
+  for (const [table, fields] of await listKept(client, {accountId, stream}))
+    shares.push(...(await countTable(client, {accountId, table, fields})));
+  await client.query(
+    `UPDATE sync.fields AS held SET filled_share = counted.share
+       FROM unnest($2::text[], $3::text[], $4::real[]) AS counted (table_name, field, share)
+      WHERE held.account_id = $1 AND held.table_name = counted.table_name
+        AND held.field = counted.field
+        AND held.filled_share IS DISTINCT FROM counted.share`,
+    [
+      accountId,
+      shares.map(({table}) => table),
+      shares.map(({field}) => field),
+      shares.map(({share}) => share),
+    ],
+  );
+}
+
+/**
+ * Fields whose values are kept, by table. Only a table and a column that exist become names in a
+ * statement.
+ */
+async function listKept(
+  client: pg.ClientBase,
+  {accountId, stream}: {readonly accountId: string; readonly stream: string},
+): Promise<Map<string, Kept[]>> {
+  const {rows} = await client.query<Kept>(
+    `SELECT field.table_name AS table, field.field, field.column_name AS column,
+            kept.atttypid = 'pg_catalog.text'::regtype AS "isText"
+       FROM sync.fields AS field
+       JOIN pg_class AS class ON class.relname = field.table_name
+                             AND class.relnamespace = 'warehouse'::regnamespace
+                             AND class.relkind = 'r'
+       JOIN pg_attribute AS kept ON kept.attrelid = class.oid AND NOT kept.attisdropped
+                                AND kept.attname = coalesce(field.column_name, 'extra')
+      WHERE field.account_id = $1 AND field.stream = $2 AND 'secret' <> ALL (field.types)
+      ORDER BY field.table_name, field.field`,
+    [accountId, stream],
+  );
+  return Map.groupBy(rows, (row) => row.table);
+}
+
+async function countTable(
+  client: pg.ClientBase,
+  {
+    accountId,
+    table,
+    fields,
+  }: {readonly accountId: string; readonly table: string; readonly fields: readonly Kept[]},
+): Promise<Share[]> {
+  const keys = fields.filter(({column}) => column === null).map(({field}) => field);
+  const {rows} = await client.query<{live: string; filled: string[]}>(countSql(table, fields), [
+    accountId,
+    ...keys,
+  ]);
+  const [counted] = rows;
+  const live = Number(counted?.live);
+  return fields.map(({field}, at) => ({
+    table,
+    field,
+    share: live === 0 ? null : Number(counted?.filled[at]) / live,
+  }));
+}
+
+/**
+ * Looks every key up in every row: 1.1 s for 100,000 jobs with 48 keys, against 1.5 s for taking
+ * the objects apart with jsonb_each. Keys are the service's words, so they are parameters, from $2
+ * on.
+ */
+function countSql(table: string, fields: readonly Kept[]): string {
+  let parameter = 1;
+  const counts = fields.map(({column, isText}) => {
+    if (column === null) return `count(nullif(live.extra ->> $${++parameter}::text, ''))`;
+    const value = `live.${pg.escapeIdentifier(column)}`;
+    return `count(${isText ? `nullif(${value}, '')` : value})`;
+  });
+  return `
+    SELECT count(*) AS live, ARRAY[${counts.join(', ')}]::bigint[] AS filled
+      FROM warehouse.${pg.escapeIdentifier(table)} AS live
+     WHERE live.account_id = $1 AND live._deleted_at IS NULL`;
+}
