@@ -5,6 +5,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld, timeZone} from '../changes/capture-world.ts';
+import {owner} from '../support/plain-owner.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 
 const suffix = randomBytes(4).toString('hex');
@@ -122,6 +123,48 @@ describe('an author of one account', () => {
         `SELECT refused FROM sync.set_employee_login(5, 'a', 'b', true, ${accounts[1]})`,
       ),
     ).toEqual([{refused: `expected account_id to be one of ${accounts[0]}, got ${accounts[1]}`}]);
+  });
+
+  test('is told what to check about a change that it does not see', async () => {
+    await as(null, `UPDATE warehouse.customers SET name = 'new' WHERE account_id = ${accounts[1]}`);
+    const [{change_id: id} = {}] = await world.changes('change_id');
+    const text = `SELECT sync.changed_since_made(${id}) AS since`;
+    expect(await as(two, text)).toEqual([{since: []}]);
+    const hint = 'Check the number, and that your role is bound to the account of the change.';
+    for (const wanted of [text, 'SELECT sync.changed_since_made(4711)'])
+      await expect(as(one, wanted)).rejects.toMatchObject({
+        message: expect.stringMatching(/^change \d+: there is none of that number/),
+        hint,
+      });
+  });
+});
+
+describe('the accounts of a role', () => {
+  const ask = async (as_: string | null, role: string) =>
+    await as(as_, `SELECT sync.accounts_of('${role}') AS own`);
+
+  test.each([
+    ['another author', () => two],
+    ['a worker', () => 'fieldmirror_worker'],
+    ['the owner', () => owner],
+  ])('are not told to an author who asks for those of %s', async (_, other) => {
+    await expect(ask(one, other())).rejects.toThrow(
+      `role ${other()}: expected your role, ${one}, or one that it is a member of`,
+    );
+  });
+
+  test('are told to the role itself, to its members, to a worker and to the owner', async () => {
+    const own = [{own: [accounts[0]]}];
+    const member = `author_member_${suffix}`;
+    await makeRole(member, `IN ROLE ${one}`);
+    try {
+      for (const role of [one, member, 'fieldmirror_worker', null])
+        expect(await ask(role, one), String(role)).toEqual(own);
+      expect(await ask(member, member)).toEqual(own);
+      await expect(ask(one, member)).rejects.toThrow('expected your role');
+    } finally {
+      await dropRoles(member);
+    }
   });
 });
 

@@ -4,11 +4,21 @@
 -- The accounts that a role may write. A role that may write as a worker has all of them. Any other
 -- role has those granted to it, or to a role that it is a member of. A role to which nothing was
 -- granted has the only account there is.
+-- The accounts of a role are told to that role, to its members and to those who may write as a
+-- worker. A function that somebody made as SECURITY DEFINER writes as its owner: whoever calls it
+-- must be a member of that role.
 CREATE OR REPLACE FUNCTION sync.accounts_of(author name DEFAULT current_user) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   own bigint[];
+  caller name := sync.caller();
 BEGIN
+  IF author <> caller AND NOT pg_has_role(caller, author, 'MEMBER')
+     AND NOT has_function_privilege(caller, 'sync.write_as_worker()', 'EXECUTE') THEN
+    RAISE EXCEPTION 'role %: expected your role, %, or one that it is a member of', author, caller
+      USING ERRCODE = 'insufficient_privilege',
+            HINT = 'The accounts of another role are told to its members alone.';
+  END IF;
   IF has_function_privilege(author, 'sync.write_as_worker()', 'EXECUTE') THEN
     RETURN ARRAY(SELECT account_id FROM sync.accounts ORDER BY account_id);
   END IF;

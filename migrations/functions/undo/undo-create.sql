@@ -47,6 +47,11 @@ DECLARE
   made jsonb;
 BEGIN
   SELECT * INTO change FROM sync.changes WHERE change_id = wanted AND account_id = ANY (sync.accounts_of(sync.caller()));
+  IF change.change_id IS NULL THEN
+    RAISE EXCEPTION 'change %: there is none of that number', wanted
+      USING ERRCODE = 'no_data_found',
+            HINT = 'Check the number, and that your role is bound to the account of the change.';
+  END IF;
   EXECUTE format('SELECT to_jsonb(held) FROM warehouse.%I AS held WHERE row_id = $1', change.table_name) INTO held USING change.row_id;
   IF (held->>'_change_id')::bigint = wanted THEN
     RETURN '{}';
