@@ -2,7 +2,7 @@
 
 import {request} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {makeSignInCode, revokeApiKey} from '../../src/accounts/access.ts';
+import {addApiKey, makeSignInCode, revokeApiKey} from '../../src/accounts/access.ts';
 import {makePerson, openPlace, type Person, type Place} from './place.ts';
 
 let place: Place;
@@ -95,6 +95,64 @@ describe('a key', () => {
   });
 });
 
+/** The session that was opened last. */
+async function lastSession(at = place): Promise<Record<string, unknown>> {
+  const {rows} = await at.pool.query(
+    `SELECT session_id, way_in, name, role, account_id, masks, ended_at IS NOT NULL AS is_over
+       FROM sync.sessions ORDER BY session_id DESC LIMIT 1`,
+  );
+  return rows[0];
+}
+
+describe('a key from a form of another site', () => {
+  test.each([
+    ['of another origin', {origin: 'https://evil.example'}],
+    ['that a browser calls cross-site', {'sec-fetch-site': 'cross-site'}],
+  ])('%s signs nobody in, though it is right', async (what, headers) => {
+    const given = {name: `crossing ${what.length}`, accountId: null, role: 'admin' as const};
+    const key = (await addApiKey(place.pool, {...given, masks: false}))?.reveal() ?? '';
+    const before = await lastSession();
+    const person = makePerson(place.url);
+    const page = await person.post('/sign-in', {key}, headers);
+    expect(page.status).toBe(403);
+    expect(page.headers.getSetCookie()).toEqual([]);
+    expect(await lastSession()).toEqual(before);
+    expect((await person.post('/sign-in', {key})).status).toBe(303);
+  });
+});
+
+describe('signing out', () => {
+  test.each([
+    ['without the token of the session', {form: 'forged'}, {}],
+    ['from another site', {}, {origin: 'https://evil.example'}],
+  ])('%s leaves the session as it is', async (_what, fields, headers) => {
+    const person = await place.person();
+    const page = await person.post('/sign-out', fields, headers);
+    expect(page.status).toBe(403);
+    expect(page.headers.getSetCookie()).toEqual([]);
+    expect((await person.get('/health')).status).toBe(200);
+  });
+
+  test('ends the session for every copy of its cookie', async () => {
+    const person = await place.person();
+    const headers = {cookie: person.cookies()};
+    expect((await makePerson(place.url).get('/health', headers)).status).toBe(200);
+    expect((await person.post('/sign-out')).status).toBe(303);
+    expect((await makePerson(place.url).get('/health', headers)).status).toBe(303);
+    expect(await lastSession()).toMatchObject({is_over: true});
+  });
+
+  test('takes the cookie out of the browser', async () => {
+    const person = await place.person();
+    const {headers} = await person.post('/sign-out');
+    expect(headers.get('location')).toBe('/sign-in');
+    expect(headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^fieldmirror=; .*Expires=Thu, 01 Jan 1970/),
+    ]);
+    expect(person.cookies()).toBe('');
+  });
+});
+
 test('a session that is over opens nothing, and so does one that was signed out', async () => {
   const [one, other] = [await place.person(), await place.person()];
   await one.post('/sign-out');
@@ -116,6 +174,21 @@ test('a link signs in once, within ten minutes', async () => {
   expect((await makePerson(place.url).get(`/sign-in?code=${late}`)).text).toContain(
     'opens nothing any more',
   );
+});
+
+test('a link signs in as the terminal may: of all accounts, and with nothing masked', async () => {
+  const code = (await makeSignInCode(place.pool, 'operator')).reveal();
+  const person = makePerson(place.url);
+  await person.get(`/sign-in?code=${code}`);
+  expect(await lastSession()).toMatchObject({
+    ...{way_in: 'link', role: 'operator', account_id: null, masks: false},
+  });
+  expect((await person.get('/records/customers/1?account=acme')).text).toContain('Acme');
+});
+
+test('the overview is led back to without naming it', async () => {
+  const {headers} = await makePerson(place.url).get('/');
+  expect(headers.get('location')).toBe('/sign-in');
 });
 
 describe('a form', () => {
@@ -201,6 +274,25 @@ test('an address that tries wrong keys has to wait', async () => {
   expect(statuses.at(-1)).toBe(429);
 });
 
+test('an address that tries wrong links has to wait, also with one that begins so', async () => {
+  const guest = makePerson(place.url);
+  const tryCode = async (code: string) => (await guest.get(`/sign-in?code=${code}`)).status;
+  const statuses = [];
+  // They share eight letters, and count together.
+  for (let at = 0; at < 11; at++) statuses.push(await tryCode(`fmc_abcd${at}`));
+  expect(statuses).toEqual([...Array(10).fill(401), 429]);
+  expect(await tryCode('fmc_abcX')).toBe(401);
+});
+
+test('wrong keys count together where they share eight letters, and no others do', async () => {
+  const guest = makePerson(place.url);
+  const tryKey = async (key: string) => (await guest.post('/sign-in', {key})).status;
+  const statuses = [];
+  for (let at = 0; at < 11; at++) statuses.push(await tryKey(`fm_abcde${at}`));
+  expect(statuses).toEqual([...Array(10).fill(401), 429]);
+  expect(await tryKey('fm_abcdX')).toBe(401);
+});
+
 describe('behind a proxy that signs people in', () => {
   let proxied: Place;
   beforeAll(async () => {
@@ -222,6 +314,37 @@ describe('behind a proxy that signs people in', () => {
     const page = await person.get('/health', {'x-user': 'eve', 'x-role': 'viewer'});
     expect(page.text).toContain('eve, viewer');
     expect((await person.get('/health')).status).toBe(303);
+  });
+
+  test('a session is over where name or role are others than before', async () => {
+    const person = makePerson(proxied.url);
+    const as = async (name: string, role: string) =>
+      (await person.get('/health', {'x-user': name, 'x-role': role})).text;
+    expect(await as('lee', 'admin')).toContain('lee, admin');
+    expect(await as('lee', 'viewer')).toContain('lee, viewer');
+    expect(await as('max', 'viewer')).toContain('max, viewer');
+    expect(await lastSession(proxied)).toMatchObject({
+      ...{way_in: 'proxy', name: 'max', role: 'viewer', account_id: null, masks: false},
+    });
+  });
+
+  test.each([
+    ['no name', {'x-role': 'viewer'}, 303],
+    ['an empty name', {'x-user': '', 'x-role': 'viewer'}, 303],
+    ['a name of 200 letters', {'x-user': 'n'.repeat(200), 'x-role': 'viewer'}, 200],
+    ['a name of 201 letters', {'x-user': 'n'.repeat(201), 'x-role': 'viewer'}, 303],
+    ['no role', {'x-user': 'dana'}, 303],
+  ])('%s is answered by %j: %i', async (_what, headers: Record<string, string>, status) => {
+    expect((await makePerson(proxied.url).get('/health', headers)).status).toBe(status);
+  });
+
+  test('headers from an address that is not the proxy mean nothing', async () => {
+    const proxy = {addresses: ['10.9.8.7'], nameHeader: 'x-user', roleHeader: 'x-role'};
+    const other = await openPlace({proxy});
+    const headers = {'x-user': 'dana', 'x-role': 'admin'};
+    expect((await makePerson(other.url).get('/health', headers)).status).toBe(303);
+    expect((await other.pool.query('SELECT FROM sync.sessions')).rows).toEqual([]);
+    await other.close();
   });
 
   test('a form is sent from the name that people use, though the proxy asks by another', async () => {

@@ -83,6 +83,25 @@ test('a key to read does not write', async () => {
   expect(body.type).toBe('urn:fieldmirror:problem:read-only');
 });
 
+test('a key of all accounts opens the document, and no rows, changes or feed', async () => {
+  const given = {name: 'all', accountId: null, role: 'admin', masks: false} as const;
+  const key = (await addApiKey(place.pool, given))?.reveal() ?? '';
+  expect((await place.get('/v1/openapi.json', {key})).status).toBe(200);
+  const answers = [
+    ...(await Promise.all(
+      ['/v1/customers', '/v1/changes', '/v1/changes/1', '/v1/feed'].map((path) =>
+        place.get(path, {key}),
+      ),
+    )),
+    await place.post(task, {key}),
+  ];
+  for (const {status, body} of answers)
+    expect({status, type: body.type}).toEqual({
+      status: 403,
+      type: 'urn:fieldmirror:problem:no-account',
+    });
+});
+
 test('the last use of a key is known to the minute', async () => {
   await place.pool.query(
     `UPDATE sync.api_keys SET last_used_at = '2026-01-01Z' WHERE name = 'erp'`,
