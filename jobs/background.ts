@@ -3,7 +3,7 @@
 // work. No part waits for another one.
 
 import type pg from 'pg';
-import {Pulse} from '../src/core/pulse.ts';
+import {Pulse} from '../src/core/rounds.ts';
 import {noteParts, type PartName, removeParts} from '../src/health/heartbeats.ts';
 
 /** A part that is begun again and again; see `Rounds`. */

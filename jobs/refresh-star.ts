@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type {Pulse} from '../src/core/pulse.ts';
+import type {Pulse} from '../src/core/rounds.ts';
 import {Rounds} from '../src/core/rounds.ts';
 import {boundsOf} from '../src/health/heartbeats.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';

@@ -2,8 +2,7 @@
 // one place that turns outcomes into log lines for an operator. At `info` there is one line for
 // each sweep and each change that ended.
 
-import {causeNumbers} from '../src/core/alert-causes.ts';
-import {AccessError, OlderReadingError} from '../src/core/errors.ts';
+import {AccessError, causeNumbers, OlderReadingError} from '../src/core/errors.ts';
 import {formatDuration, formatNumber} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
 import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/health/log-words.ts';

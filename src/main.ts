@@ -17,7 +17,7 @@ try {
   const missing = describeMissingPackage(error);
   if (missing === null) throw error;
   const [{tellAside}, {seeKind}] = [
-    await import('./core/terminal.ts'),
+    await import('./core/text.ts'),
     await import('./core/errors.ts'),
   ];
   tellAside(`${missing}\n${seeKind('package')}\n`);

@@ -3,7 +3,7 @@
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
-import {causeNumbers, causes} from '../src/core/alert-causes.ts';
+import {causeNumbers, causes} from '../src/core/errors.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
 const pages = readdirSync(join(docs, 'alerts')).map((file) => {

@@ -8,9 +8,9 @@ import {describe, expect, test, vi} from 'vitest';
 import {pageOfChange} from '../src/changes/change-page.ts';
 import {reportError} from '../src/cli/exit.ts';
 import {explainPage} from '../src/cli/explain-page.ts';
-import {causeNumbers} from '../src/core/alert-causes.ts';
 import {
   AccessError,
+  causeNumbers,
   errorNumbers,
   FatalError,
   NoRoomError,

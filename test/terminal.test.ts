@@ -6,7 +6,7 @@ import {PassThrough} from 'node:stream';
 import {expect, test} from 'vitest';
 import {drawBars} from '../src/cli/progress.ts';
 import {createLogger} from '../src/core/log.ts';
-import {toPrintable} from '../src/core/terminal.ts';
+import {toPrintable} from '../src/core/text.ts';
 import {commandsOfTerminal} from './support/commands-of-terminal.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -55,7 +55,7 @@ test('all that the program prints goes through one place', () => {
     .filter((name) =>
       /(?:stdout|stderr)\.write\(|console\.\w+\(/.test(readFileSync(join(root, name), 'utf8')),
     );
-  expect(writers).toEqual([join('src', 'core', 'terminal.ts')]);
+  expect(writers).toEqual([join('src', 'core', 'text.ts')]);
 });
 
 test.each([false, true])('the log escapes it, for a person: %s', async (isPretty) => {

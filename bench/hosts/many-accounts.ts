@@ -3,8 +3,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {keepSealedToken, pauseAccount, upsertAccount} from '../../src/accounts/accounts.ts';
-import {parseKeys, seal} from '../../src/core/seal.ts';
-import {Secret} from '../../src/core/secret.ts';
+import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import type {AccountServer} from '../../test/jobs/account-server.ts';

@@ -3,7 +3,7 @@
 
 import {appendFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {findPrograms, programRunner} from '../../src/postgres/embedded-process.ts';
+import {findPrograms, programRunner} from '../../src/postgres/embedded-server.ts';
 import {startPostgres} from '../../test/support/own-postgres.ts';
 import {SetUp} from '../../test/support/set-up.ts';
 import {hostNetwork} from './network.ts';

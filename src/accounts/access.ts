@@ -6,7 +6,7 @@ import {createHash, randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {Secret} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {Role} from './roles.ts';
 import type {apiKeys, audit, sessions} from './tables.ts';
 

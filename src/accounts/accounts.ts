@@ -3,7 +3,7 @@
 
 import {UsageError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {accounts} from './tables.ts';
 
 type Row = typeof accounts.$inferSelect;
@@ -24,7 +24,7 @@ const columns = [
 export type Account = ReadRow<Row, (typeof columns)[number]>;
 export type AccountState = Account['state'];
 
-/** A token as it is kept: `src/core/seal.ts` makes and opens it. */
+/** A token as it is kept: `src/core/secret.ts` makes and opens it. */
 export interface SealedToken {
   readonly keyId: string;
   readonly bytes: Buffer;

@@ -5,8 +5,8 @@
 import {readFile, rm} from 'node:fs/promises';
 import pg from 'pg';
 import {FatalError, RetryableError} from '../core/errors.ts';
-import {escapeXml} from '../core/escape-xml.ts';
 import {formatNumber} from '../core/format.ts';
+import {escapeXml} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /** A customer of an account, by number. */

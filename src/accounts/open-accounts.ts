@@ -6,8 +6,8 @@ import {type Client, createClient} from '../api/client.ts';
 import type {AccountObserver, RequestObserver} from '../api/request-observer.ts';
 import {createTransport, type Transport, type TransportOptions} from '../api/transport.ts';
 import {AccessError, FatalError, RetryableError} from '../core/errors.ts';
-import {markToken, type SealingKey, unseal} from '../core/seal.ts';
 import type {Secret} from '../core/secret.ts';
+import {markToken, type SealingKey, unseal} from '../core/secret.ts';
 import {type Account, readAccountAccess, type SealedToken} from './accounts.ts';
 import type {WorkerReach} from './workers.ts';
 

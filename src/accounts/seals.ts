@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {boundOf, type SealingKey, seal, unseal} from '../core/seal.ts';
+import {boundOf, type SealingKey, seal, unseal} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import type {SealedToken} from './accounts.ts';
 

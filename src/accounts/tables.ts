@@ -14,8 +14,7 @@ import {
   unique,
   uuid,
 } from 'drizzle-orm/pg-core';
-import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 import {roles} from './roles.ts';
 
 export const sync = pgSchema('sync');

@@ -1,5 +1,5 @@
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {workers} from './tables.ts';
 
 type Row = typeof workers.$inferSelect;

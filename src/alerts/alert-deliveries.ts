@@ -1,7 +1,7 @@
 // What is to be sent, under leases by the database's clock. A worker that is killed between sending
 // and noting leaves its lease behind: another one sends the same message again, under the same id.
 
-import type {Sealed} from '../core/seal.ts';
+import type {Sealed} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {isTold, type Receiver} from './alert-rules.ts';
 import {type Alert, alertColumns} from './alerts.ts';

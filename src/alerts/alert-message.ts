@@ -1,7 +1,7 @@
 // The words of a message. Names and reasons in it come from elsewhere: each stays on its line, and
 // each receiver escapes it as it must.
 
-import {seeDocs} from '../core/alert-causes.ts';
+import {seeDocs} from '../core/errors.ts';
 import type {News} from './alert-deliveries.ts';
 
 /** A message as every receiver gets it. */

@@ -1,9 +1,9 @@
 // Who is told: the rows of sync.alert_rules.
 
-import type {Cause} from '../core/alert-causes.ts';
-import type {Sealed} from '../core/seal.ts';
+import type {Cause} from '../core/errors.ts';
+import type {Sealed} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {alertRules} from './alert-tables.ts';
 
 type Row = typeof alertRules.$inferSelect;

@@ -12,9 +12,8 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/tables.ts';
-import {causes} from '../core/alert-causes.ts';
-import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {causes} from '../core/errors.ts';
+import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 import {receivers} from './receivers.ts';
 
 const deliveryKinds = ['opened', 'mended', 'digest', 'ping'] as const;

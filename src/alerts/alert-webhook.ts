@@ -1,4 +1,4 @@
-import {causeNumbers} from '../core/alert-causes.ts';
+import {causeNumbers} from '../core/errors.ts';
 import type {Secret} from '../core/secret.ts';
 import {sendSigned} from '../feed/deliver.ts';
 import type {Way} from '../feed/send-request.ts';

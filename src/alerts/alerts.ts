@@ -2,9 +2,9 @@
 // alerts that open and mend, and what is to be sent of them.
 
 import type pg from 'pg';
-import type {Cause} from '../core/alert-causes.ts';
+import type {Cause} from '../core/errors.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import {isTold} from './alert-rules.ts';
 import type {alerts} from './alert-tables.ts';
 

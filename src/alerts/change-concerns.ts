@@ -1,6 +1,6 @@
 import type {LateChange, LateChanges, Lateness} from '../changes/change-health.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {quoteWord} from '../core/quote-word.ts';
+import {quoteWord} from '../core/text.ts';
 
 export type LateChangeKind = `change-${Lateness}`;
 

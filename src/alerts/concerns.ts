@@ -1,5 +1,5 @@
 import {listWaysOn} from '../accounts/accounts.ts';
-import type {Cause} from '../core/alert-causes.ts';
+import type {Cause} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import type {AccountFacts, StreamFacts} from '../health/account-status.ts';
 import {brokenSince, tellFreshness} from '../sweeps/freshness.ts';

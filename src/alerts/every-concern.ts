@@ -7,7 +7,7 @@ import {listParts, nameOwnWaits} from '../health/heartbeats.ts';
 import {describeCopy, mendOfCopy, readInstallationRow} from '../health/installation.ts';
 import {namePlace, type WarehouseAddress} from '../health/place-name.ts';
 import {listSizes, readFreeBytes, type Size} from '../health/table-sizes.ts';
-import {readNow} from '../postgres/clock.ts';
+import {readNow} from '../postgres/checks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type HeldUp, listHeldUp} from '../postgres/lock-waits.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import {listAccounts} from '../accounts/accounts.ts';
 import {readAccountFacts} from '../health/account-status.ts';
-import {readNow} from '../postgres/clock.ts';
+import {readNow} from '../postgres/checks.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {isLockTimeout, listHeldUp} from '../postgres/lock-waits.ts';
 import {listOpenTroubles, type Trouble} from './alerts.ts';

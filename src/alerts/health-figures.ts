@@ -23,7 +23,7 @@ import {
   type UnfinishedSweeps,
 } from '../health/sweep-figures.ts';
 import {readDatabaseBytes} from '../health/table-sizes.ts';
-import {readNow} from '../postgres/clock.ts';
+import {readNow} from '../postgres/checks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type RetentionStory, readRetention} from '../retention/retention.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';

@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
 import {type ChangeCount, countChanges} from '../changes/change-health.ts';
-import type {UnderWay} from '../core/pace.ts';
+import type {UnderWay} from '../core/format.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
 import {type Hour, listHours, listNights, type Night} from '../health/sweep-activity.ts';
 import {readUnderWay} from '../health/under-way-words.ts';

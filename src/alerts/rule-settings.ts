@@ -1,7 +1,7 @@
 // The choices of a person for a rule, but for its address: the columns of sync.alert_rules that a
 // file of settings names.
 
-import type {Sealed} from '../core/seal.ts';
+import type {Sealed} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {AlertRule, RulePlan} from './alert-rules.ts';
 

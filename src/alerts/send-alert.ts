@@ -1,5 +1,5 @@
 import {UsageError} from '../core/errors.ts';
-import type {Sealed, SealingKey} from '../core/seal.ts';
+import type {Sealed, SealingKey} from '../core/secret.ts';
 import {Secret} from '../core/secret.ts';
 import {openAccess} from '../feed/receiver-access.ts';
 import {parseSmtp, parseTarget} from '../feed/receiver-target.ts';

@@ -2,8 +2,8 @@
 // serve.
 
 import type {Worker} from '../accounts/workers.ts';
-import {demoName} from '../core/demo-name.ts';
 import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
+import {demoName} from '../core/names.ts';
 import type {AccountFacts} from '../health/account-status.ts';
 import type {Concern} from './concerns.ts';
 

@@ -1,7 +1,7 @@
 import {promisify} from 'node:util';
 import {gunzip, gunzipSync} from 'node:zlib';
 import {moveBytes} from '../core/own-bytes.ts';
-import {shorten} from '../core/shorten.ts';
+import {shorten} from '../core/text.ts';
 
 const gunzipAsync = promisify(gunzip);
 

@@ -1,5 +1,5 @@
 import {isUtf8} from 'node:buffer';
-import {shorten} from '../core/shorten.ts';
+import {shorten} from '../core/text.ts';
 
 /**
  * Why bytes are not the text of an XML document; the reader turns it into an error that names the

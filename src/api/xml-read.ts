@@ -5,7 +5,7 @@
 
 import {SaxesParser} from 'saxes';
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
-import {shorten} from '../core/shorten.ts';
+import {shorten} from '../core/text.ts';
 import {decodeText, NotText, UnknownEncoding} from './document-text.ts';
 import {judgeFlaws} from './local-flaw.ts';
 import type {SeenElements} from './seen-elements.ts';

@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {ChangeClaim} from './claim-changes.ts';
 import type {alterations} from './conflict-tables.ts';
 import {groupByChange} from './group-by-change.ts';

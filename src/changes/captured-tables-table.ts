@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {check, text} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {commentTable, listed} from '../postgres/tables.ts';
 import {changeOperations} from '../streams/table.ts';
 
 const capturedTables = sync.table(

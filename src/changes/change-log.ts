@@ -1,7 +1,7 @@
 // Reads the changes made here and their fates; nothing here writes.
 
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import {type Change, changeColumns} from './change.ts';
 import type {SettledState} from './change-states.ts';
 import type {attempts, changes} from './change-tables.ts';

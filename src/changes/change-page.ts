@@ -1,4 +1,4 @@
-import {type Cause, causeNumbers} from '../core/alert-causes.ts';
+import {type Cause, causeNumbers} from '../core/errors.ts';
 import type {Change} from './change.ts';
 
 type Standing = Pick<Change, 'state' | 'result'> & Partial<Pick<Change, 'heldFor' | 'failures'>>;

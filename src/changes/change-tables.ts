@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/tables.ts';
-import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
 import {changeOperations} from '../streams/table.ts';
 import {attemptOutcomes, changeStates, longestBatch, openStates} from './change-states.ts';

@@ -1,4 +1,4 @@
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {changes} from './change-tables.ts';
 
 type Row = typeof changes.$inferSelect;

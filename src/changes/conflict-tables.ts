@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {bigNumber, instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, commentTable, instant, listed} from '../postgres/tables.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {changes} from './change-tables.ts';
 import {rules} from './write-rules-table.ts';

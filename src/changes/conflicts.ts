@@ -1,7 +1,7 @@
 // Fields that were changed on both sides since they last agreed.
 
 import type pg from 'pg';
-import type {ReadRow} from '../postgres/read-row.ts';
+import type {ReadRow} from '../postgres/sql.ts';
 import type {ChangeClaim} from './claim-changes.ts';
 import type {conflicts} from './conflict-tables.ts';
 

@@ -1,7 +1,6 @@
 import {text} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, bytea, commentTable, instant} from '../postgres/tables.ts';
 import {changes} from './change-tables.ts';
 
 const loginKeys = sync.table('login_keys', {

@@ -6,7 +6,7 @@
 import type pg from 'pg';
 import {RetryableError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
-import type {ReadRow} from '../postgres/read-row.ts';
+import type {ReadRow} from '../postgres/sql.ts';
 import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
 import type {Change} from './change.ts';
 import type {ChangeState} from './change-states.ts';

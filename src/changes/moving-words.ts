@@ -1,5 +1,4 @@
-import {formatDuration, formatNumber} from '../core/format.ts';
-import {tellRate, type UnderWay} from '../core/pace.ts';
+import {formatDuration, formatNumber, tellRate, type UnderWay} from '../core/format.ts';
 import type {MovingChanges} from './moving-changes.ts';
 
 /** `acme: 1,200 changes to carry, 18 a second, 1 min 7 s to go` */

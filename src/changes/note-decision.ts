@@ -1,6 +1,6 @@
 // What the audit keeps of a decision about many changes: every number, in few characters.
 
-import {writeNumbers} from '../core/number-ranges.ts';
+import {writeNumbers} from '../core/number-set.ts';
 import type {DecidableChange} from './decidable-changes.ts';
 import type {DecidedChange, Deciding} from './decide-changes.ts';
 import {listRefusals} from './refusals.ts';

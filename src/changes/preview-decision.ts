@@ -1,7 +1,7 @@
 // What a decision about many changes would do, before it is made: to how many, of which kinds, and
 // why not to the others.
 
-import {writeNumbers} from '../core/number-ranges.ts';
+import {writeNumbers} from '../core/number-set.ts';
 import {nameState} from './change-words.ts';
 import type {DecidableChange} from './decidable-changes.ts';
 import type {Deciding} from './decide-changes.ts';

@@ -1,6 +1,6 @@
 import {primaryKey, text} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {commentTable} from '../postgres/tables.ts';
 
 const changeTransitions = sync.table(
   'change_transitions',

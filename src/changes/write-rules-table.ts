@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, numeric, primaryKey, text} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {commentTable, listed} from '../postgres/tables.ts';
 
 /** Whose value counts where both sides changed a field. */
 export const rules = ['service', 'warehouse', 'newest', 'ask'] as const;

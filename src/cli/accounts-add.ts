@@ -10,11 +10,10 @@ import {
   upsertAccount,
 } from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
 import {UsageError} from '../core/errors.ts';
-import {type SealingKey, seal} from '../core/seal.ts';
+import {demoName, expectTimeZone, isTimeZone} from '../core/names.ts';
 import type {Secret} from '../core/secret.ts';
-import {expectTimeZone, isTimeZone} from '../core/time-zone.ts';
+import {type SealingKey, seal} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';

@@ -12,10 +12,10 @@ import {
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
 import {FatalError} from '../core/errors.ts';
-import {markToken, seal} from '../core/seal.ts';
+import {demoName} from '../core/names.ts';
 import type {Secret} from '../core/secret.ts';
+import {markToken, seal} from '../core/secret.ts';
 import {isEnvironments} from './accounts.ts';
 import {type AccountFinding, examineAccount} from './ask-account.ts';
 import {chooseAccount} from './choose-account.ts';

@@ -10,10 +10,10 @@ import {
   renameAccount,
 } from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {tellAside} from '../core/terminal.ts';
+import {demoName} from '../core/names.ts';
+import {tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {isEnvironments} from './accounts.ts';
 import {checkName} from './accounts-add.ts';

@@ -3,7 +3,7 @@
 
 import {type Account, listAccounts, pauseAccount, placeOf} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
+import {demoName} from '../core/names.ts';
 import {chooseAccount} from './choose-account.ts';
 import {drawTable, print} from './report.ts';
 import {withWarehouse} from './with-warehouse.ts';

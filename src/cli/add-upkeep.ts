@@ -2,8 +2,8 @@
 // must be mended.
 
 import type {Command} from 'commander';
-import {isPageNumber} from '../core/documents.ts';
 import {UsageError} from '../core/errors.ts';
+import {isPageNumber} from '../core/package.ts';
 import {addWord, readSpan} from './arguments.ts';
 import {config, finish, type Surroundings} from './verb.ts';
 

@@ -8,7 +8,7 @@ import {findTroubles} from '../alerts/find-troubles.ts';
 import {sendDue} from '../alerts/send-due-alerts.ts';
 import type {Config} from '../core/config.ts';
 import type {Logger} from '../core/log.ts';
-import type {Pulse} from '../core/pulse.ts';
+import type {Pulse} from '../core/rounds.ts';
 import {Rounds} from '../core/rounds.ts';
 import type {Secret} from '../core/secret.ts';
 import {toLooker} from './looker.ts';

@@ -3,12 +3,9 @@
 import type {Receiver, RulePlan} from '../alerts/alert-rules.ts';
 import {receivers} from '../alerts/receivers.ts';
 import {usualEveryMs, usualQuietMs} from '../alerts/rule-settings.ts';
-import {type Cause, causes} from '../core/alert-causes.ts';
 import type {Config} from '../core/config.ts';
-import {UsageError} from '../core/errors.ts';
-import {isMailbox} from '../core/mailbox.ts';
-import {nearest} from '../core/nearest.ts';
-import {checkShortName} from '../core/person-short-name.ts';
+import {type Cause, causes, UsageError} from '../core/errors.ts';
+import {checkShortName, isMailbox, nearest} from '../core/names.ts';
 import {makeWebhookSecret} from '../feed/deliver.ts';
 import {type Access, sealAccess} from '../feed/receiver-access.ts';
 import {parseSmtp, parseTarget} from '../feed/receiver-target.ts';

@@ -14,7 +14,7 @@ import {giveRuleAccess} from '../alerts/rule-settings.ts';
 import {send} from '../alerts/send-alert.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {planRule, type RuleOptions} from './alert-rule-plan.ts';
 import {chooseAccount} from './choose-account.ts';

@@ -2,7 +2,7 @@ import {Writable} from 'node:stream';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
-import {tell} from '../core/terminal.ts';
+import {tell} from '../core/text.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
 import {
   type Answered,

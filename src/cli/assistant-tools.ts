@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {z} from 'zod';
 import type {Account} from '../accounts/accounts.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {
   answerQuestion,
   beginReading,

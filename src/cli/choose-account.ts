@@ -1,6 +1,6 @@
 import {type Account, describeIdle, listAccounts} from '../accounts/accounts.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /**

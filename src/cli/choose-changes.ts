@@ -4,7 +4,7 @@ import {listAccounts} from '../accounts/accounts.ts';
 import {changeStates} from '../changes/change-states.ts';
 import {everyChange, type Wanted} from '../changes/wanted-changes.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {allWrites} from '../streams/all.ts';
 import {chooseAccount} from './choose-account.ts';
 import type {Warehouse} from './with-warehouse.ts';

@@ -3,7 +3,7 @@
 import {tellAddressStep} from '../alerts/address-step.ts';
 import type {AlertRule} from '../alerts/alert-rules.ts';
 import {UsageError} from '../core/errors.ts';
-import type {Sealed} from '../core/seal.ts';
+import type {Sealed} from '../core/secret.ts';
 import type {PlannedRule, RuleOptions} from './alert-rule-plan.ts';
 
 interface Completed {

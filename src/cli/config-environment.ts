@@ -1,5 +1,5 @@
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
+import {demoName} from '../core/names.ts';
 import type {Environment} from '../settings/section.ts';
 
 /** What goes before a file of settings. */

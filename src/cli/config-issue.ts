@@ -1,8 +1,8 @@
 // What zod found, in our words: the place, what was expected, what came, and the nearest key.
 
 import type {z} from 'zod';
-import {nearest} from '../core/nearest.ts';
-import {shorten} from '../core/shorten.ts';
+import {nearest} from '../core/names.ts';
+import {shorten} from '../core/text.ts';
 import {allSections} from '../settings/all-sections.ts';
 import {toJsonSchema} from '../settings/file-schema.ts';
 import type {Problem} from '../settings/section.ts';

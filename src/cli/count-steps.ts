@@ -1,4 +1,4 @@
-import {drawAside} from '../core/terminal.ts';
+import {drawAside} from '../core/text.ts';
 import {tellStep} from './tell-step.ts';
 
 /** A step that takes its time in equal parts. */

@@ -7,8 +7,8 @@ import {type Account, readAccount, upsertAccount} from '../accounts/accounts.ts'
 import type {GivenAccess} from '../accounts/open-accounts.ts';
 import {createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
-import {demoName} from '../core/demo-name.ts';
 import {formatNumber} from '../core/format.ts';
+import {demoName} from '../core/names.ts';
 import {Secret} from '../core/secret.ts';
 import {latestNight} from './demo-latest-night.ts';
 import type {PastDeps} from './demo-past.ts';

@@ -14,20 +14,24 @@ import {listRuleHealth} from '../alerts/rule-health.ts';
 import {findStarConcerns} from '../alerts/star-concerns.ts';
 import {drawWorkers, findWorkerConcerns, type Workforce} from '../alerts/worker-concerns.ts';
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
 import {FatalError} from '../core/errors.ts';
+import {demoName} from '../core/names.ts';
 import {listHooks} from '../feed/feed-hooks.ts';
 import {readAccounts} from '../health/account-status.ts';
 import {describeCopy, mendOfCopy, readInstallationRow} from '../health/installation.ts';
 import {namePlace} from '../health/place-name.ts';
-import {checkDirect} from '../postgres/check-direct.ts';
-import {describeAhead, readClockAheadMs, readNow} from '../postgres/clock.ts';
+import {
+  checkDirect,
+  describeAhead,
+  describeSpent,
+  findSpentSequences,
+  readClockAheadMs,
+  readNow,
+} from '../postgres/checks.ts';
 import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {openEmbeddedPostgres} from '../postgres/embedded.ts';
+import {hasEmbedded, openEmbeddedPostgres} from '../postgres/embedded.ts';
 import {listHeldUp} from '../postgres/lock-waits.ts';
-import {hasEmbedded} from '../postgres/remove-embedded.ts';
-import {describeSpent, findSpentSequences} from '../postgres/sequences.ts';
 import {readRetention} from '../retention/retention.ts';
 import {tellRetention} from '../retention/retention-story.ts';
 import {checkMigrations} from '../schema/migration-check.ts';

@@ -1,7 +1,7 @@
 import {tellAddressStep} from '../alerts/address-step.ts';
 import type {AlertOverview, RuleStatus} from '../alerts/alert-overview.ts';
 import type {Alert} from '../alerts/alerts.ts';
-import {seeDocs} from '../core/alert-causes.ts';
+import {seeDocs} from '../core/errors.ts';
 import {formatAgo, formatDuration} from '../core/format.ts';
 import {drawTable} from './report.ts';
 import {wrap} from './wrap-text.ts';

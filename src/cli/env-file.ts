@@ -4,7 +4,7 @@
 import {chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync} from 'node:fs';
 import {parseEnv} from 'node:util';
 import {UsageError} from '../core/errors.ts';
-import {readPrivateFile} from '../core/private-file.ts';
+import {readPrivateFile} from '../core/secret.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 

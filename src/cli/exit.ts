@@ -10,7 +10,7 @@ import {
   seePage,
   UsageError,
 } from '../core/errors.ts';
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 import {describeMissingPackage} from './missing-package.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;

@@ -1,5 +1,5 @@
-import {findPage, listDocuments, readDocument} from '../core/documents.ts';
 import {UsageError} from '../core/errors.ts';
+import {findPage, listDocuments, readDocument} from '../core/package.ts';
 import {print} from './report.ts';
 
 /**

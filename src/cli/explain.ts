@@ -2,7 +2,7 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listOpenWishes} from '../changes/change-log.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {drawField} from '../explain/explain-field.ts';
 import {findRecord, readFieldStory, tellAbsence} from '../explain/explain-record.ts';
 import {drawRow, drawWish, tellRow} from '../explain/explain-row.ts';

@@ -2,8 +2,8 @@
 
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
-import {tell, tellAside} from '../core/terminal.ts';
+import {nearest} from '../core/names.ts';
+import {tell, tellAside} from '../core/text.ts';
 import {FeedWatch} from '../feed/feed-watch.ts';
 import {
   CursorError,

@@ -14,7 +14,7 @@ import {
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {chooseAccount} from './choose-account.ts';
 import {drawTable, print} from './report.ts';

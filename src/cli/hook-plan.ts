@@ -2,8 +2,7 @@
 
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
-import {checkShortName} from '../core/person-short-name.ts';
+import {checkShortName, nearest} from '../core/names.ts';
 import {makeWebhookSecret} from '../feed/deliver.ts';
 import {type HookPlan, spellWriter} from '../feed/feed-hooks.ts';
 import {mostEntries} from '../feed/hook-tables.ts';

@@ -3,7 +3,7 @@
 import pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {
   deleteDeadLetter,
   listDeadLetters,

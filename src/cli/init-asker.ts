@@ -1,7 +1,7 @@
 import {createInterface, type Interface} from 'node:readline/promises';
 import {Writable} from 'node:stream';
 import {UsageError} from '../core/errors.ts';
-import {drawAside, tellAside} from '../core/terminal.ts';
+import {drawAside, tellAside} from '../core/text.ts';
 
 /** Asks a person at a terminal, one question after the other. */
 export class Asker {

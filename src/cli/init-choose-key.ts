@@ -1,8 +1,8 @@
 // The sealing key of an installation: made at its setting up, so that a second account, an alert or
 // a subscriber needs no further step.
 
-import {makeKey, parseKeys, type SealingKey} from '../core/seal.ts';
 import type {Secret} from '../core/secret.ts';
+import {makeKey, parseKeys, type SealingKey} from '../core/secret.ts';
 import {wrap} from './wrap-text.ts';
 
 /** The key that seals from now on. */

@@ -3,8 +3,8 @@
 import {placeOf} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../core/errors.ts';
+import {expectTimeZone, isTimeZone} from '../core/names.ts';
 import {Secret} from '../core/secret.ts';
-import {expectTimeZone, isTimeZone} from '../core/time-zone.ts';
 import {findZoneMismatch, guessZones} from './account-zone.ts';
 import {checkName} from './accounts-add.ts';
 import {askAccount} from './ask-account.ts';

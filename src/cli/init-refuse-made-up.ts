@@ -1,7 +1,7 @@
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
 import {FatalError} from '../core/errors.ts';
-import {hasEmbedded} from '../postgres/remove-embedded.ts';
+import {demoName} from '../core/names.ts';
+import {hasEmbedded} from '../postgres/embedded.ts';
 import {readHeld} from './postgres-held.ts';
 import {withWarehouse} from './with-warehouse.ts';
 

@@ -2,7 +2,7 @@ import {join} from 'node:path';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
 import {beginReading} from '../star/answer.ts';
 import {drawDbtSources, members, questions} from '../star/star.ts';

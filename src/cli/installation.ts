@@ -1,7 +1,7 @@
 // Which database works for the accounts: shown, and told by a person where a copy is suspected.
 
 import type {Config} from '../core/config.ts';
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 import {
   claimInstallation,
   describeCopy,

@@ -1,4 +1,4 @@
-import {demoName} from '../core/demo-name.ts';
+import {demoName} from '../core/names.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

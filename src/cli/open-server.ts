@@ -4,7 +4,7 @@ import type {Doings} from '../console/doings.ts';
 import {openServer as open, type ServerOptions} from '../console/server.ts';
 import type {Config} from '../core/config.ts';
 import {Secret} from '../core/secret.ts';
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 import {openPools} from '../http/pools.ts';
 import {toLooker} from './looker.ts';
 import type {Warehouse} from './with-warehouse.ts';

@@ -1,6 +1,6 @@
 import {join} from 'node:path';
 import {FatalError} from '../core/errors.ts';
-import {hasEmbedded} from '../postgres/remove-embedded.ts';
+import {hasEmbedded} from '../postgres/embedded.ts';
 
 /**
  * A verb that only looks makes no Postgres: it would be an empty one.

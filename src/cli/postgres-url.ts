@@ -3,8 +3,8 @@
 import {join} from 'node:path';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
-import {tellAside} from '../core/terminal.ts';
-import {findEmbedded} from '../postgres/find-embedded.ts';
+import {tellAside} from '../core/text.ts';
+import {findEmbedded} from '../postgres/embedded.ts';
 import {callOf} from './next-steps.ts';
 import {requireEmbedded} from './postgres-require-embedded.ts';
 import {print} from './report.ts';

@@ -3,7 +3,7 @@
 
 import {Command} from 'commander';
 import {readVersion} from '../core/package.ts';
-import {tell, tellAside} from '../core/terminal.ts';
+import {tell, tellAside} from '../core/text.ts';
 import {addAccounts} from './add-accounts.ts';
 import {addChanges} from './add-changes.ts';
 import {addConfig, addInit} from './add-config.ts';

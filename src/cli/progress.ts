@@ -1,6 +1,6 @@
 import cliProgress from 'cli-progress';
-import {paceOf, tellPace} from '../core/pace.ts';
-import {tell, tellAside, toPrintable} from '../core/terminal.ts';
+import {paceOf, tellPace} from '../core/format.ts';
+import {tell, tellAside, toPrintable} from '../core/text.ts';
 import {tellStep} from './tell-step.ts';
 
 /**

@@ -6,7 +6,7 @@ import {listUnsent} from '../changes/change-log.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../changes/change-request.ts';
 import {nameChange, nameState} from '../changes/change-words.ts';
 import {formatNumber} from '../core/format.ts';
-import {tell} from '../core/terminal.ts';
+import {tell} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {drawPlan} from './draw-change.ts';
 import {print} from './report.ts';

@@ -5,7 +5,7 @@ import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
-import {shorten} from '../core/shorten.ts';
+import {shorten} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {findStream} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';

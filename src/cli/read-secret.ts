@@ -3,7 +3,7 @@ import {Writable} from 'node:stream';
 import {text} from 'node:stream/consumers';
 import {UsageError} from '../core/errors.ts';
 import {Secret} from '../core/secret.ts';
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 
 /**
  * Reads a secret from standard input: a prompt that shows nothing on a terminal, else all there is.

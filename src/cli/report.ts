@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import {formatNumber} from '../core/format.ts';
-import {tell} from '../core/terminal.ts';
+import {tell} from '../core/text.ts';
 
 /**
  * Rows of a table for a person: numbers to the right, no colours where nobody sees them.

@@ -6,7 +6,7 @@ import {listWorkers} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {applySettings} from '../settings/apply-settings.ts';
 import {formatInterval} from '../settings/interval.ts';

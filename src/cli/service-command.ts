@@ -1,8 +1,8 @@
 import {once} from 'node:events';
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
 import {UsageError} from '../core/errors.ts';
 import {createLogger} from '../core/log.ts';
+import {demoName} from '../core/names.ts';
 import {openEmbeddedPostgres} from '../postgres/embedded.ts';
 import {type Business, seedBusiness} from '../service/business.ts';
 import {startService} from '../service/server.ts';

@@ -2,7 +2,7 @@
 // output's reader, the end of the npm that started it.
 
 import {FatalError} from '../core/errors.ts';
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 import {watchParent} from './parent.ts';
 import {codeOfSignal, StoppedError, type StopSignal} from './stopped.ts';
 

@@ -1,7 +1,7 @@
 import {run as runSweep} from '../../jobs/sweep.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {nameWindow} from '../streams/windows.ts';

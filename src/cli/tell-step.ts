@@ -1,4 +1,4 @@
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 /**
  * Names a step before it begins to take its time. On standard error: standard output holds results
  * alone.

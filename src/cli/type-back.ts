@@ -1,7 +1,7 @@
 import {createInterface} from 'node:readline/promises';
 import {text} from 'node:stream/consumers';
 import {UsageError} from '../core/errors.ts';
-import {tellAside} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
 
 /**
  * Lets a person type back the name of what an act is about, so that it is not done by a slip: at a

@@ -6,7 +6,7 @@ import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
 import {RetryableError} from '../core/errors.ts';
 import {formatDuration} from '../core/format.ts';
-import {isGone, nameThisProcess} from '../core/process-name.ts';
+import {isGone, nameThisProcess} from '../core/lease.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {findStream} from '../streams/all.ts';
 import {countRows} from '../sweeps/story.ts';

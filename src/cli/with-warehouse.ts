@@ -5,8 +5,8 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Config} from '../core/config.ts';
-import {tellAside} from '../core/terminal.ts';
-import {checkDirect} from '../postgres/check-direct.ts';
+import {tellAside} from '../core/text.ts';
+import {checkDirect} from '../postgres/checks.ts';
 import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../postgres/embedded.ts';

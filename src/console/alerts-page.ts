@@ -2,7 +2,7 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {type AlertOverview, readAlertOverview} from '../alerts/alert-overview.ts';
 import type {Alert} from '../alerts/alerts.ts';
 import {listPastDeliveries, type PastDelivery} from '../alerts/past-deliveries.ts';
-import {causeNumbers} from '../core/alert-causes.ts';
+import {causeNumbers} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {type DeadLetter, listDeadLetters} from '../feed/dead-letters.ts';
 import {type FeedHook, listHooks} from '../feed/feed-hooks.ts';

@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import type {Wanted} from '../changes/wanted-changes.ts';
-import {quoteWord} from '../core/quote-word.ts';
+import {quoteWord} from '../core/text.ts';
 import {readWanted} from './changes-filter.ts';
 import type {Asked, Elsewhere} from './page.ts';
 

@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {changeStates} from '../changes/change-states.ts';
 import type {Wanted} from '../changes/wanted-changes.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {allWrites} from '../streams/all.ts';
 import {type Look, linkTo} from './look.ts';
 import type {Asked} from './page.ts';

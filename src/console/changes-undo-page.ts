@@ -9,7 +9,7 @@ import {nameUndo} from '../changes/undo-changes.ts';
 import {previewUndo, type UndoPreview} from '../changes/undo-many.ts';
 import {countChanges} from '../changes/undo-words.ts';
 import {formatNumber} from '../core/format.ts';
-import {writeNumbers} from '../core/number-ranges.ts';
+import {writeNumbers} from '../core/number-set.ts';
 import {writeOptions} from './changes-elsewhere.ts';
 import {filtersOf, readWanted, writeFilters} from './changes-filter.ts';
 import {drawGroups} from './draw-change-groups.ts';

@@ -4,7 +4,7 @@ import {decideMany as decide, mostDecided} from '../changes/decide-many.ts';
 import {tellMany} from '../changes/decided-words.ts';
 import {noteDecision} from '../changes/note-decision.ts';
 import {UsageError} from '../core/errors.ts';
-import {readNumbers} from '../core/number-ranges.ts';
+import {readNumbers} from '../core/number-set.ts';
 import {defineAction} from './action.ts';
 import {findChoice} from './change-choices.ts';
 

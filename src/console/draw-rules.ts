@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {tellAddressStep} from '../alerts/address-step.ts';
 import type {RuleStatus} from '../alerts/alert-overview.ts';
-import {causes} from '../core/alert-causes.ts';
+import {causes} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {drawForm} from './draw-form.ts';
 import {drawMark} from './draw-mark.ts';

@@ -2,7 +2,7 @@ import {z} from 'zod';
 import {addApiKey, revokeApiKey} from '../accounts/access.ts';
 import {roles} from '../accounts/roles.ts';
 import {UsageError} from '../core/errors.ts';
-import {checkShortName} from '../core/person-short-name.ts';
+import {checkShortName} from '../core/names.ts';
 import {defineAction} from './action.ts';
 import {findSeen} from './find-seen.ts';
 

@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {type Freshness, type OverviewStory, readOverview} from '../alerts/overview.ts';
-import {causeNumbers} from '../core/alert-causes.ts';
+import {causeNumbers} from '../core/errors.ts';
 import {formatDuration} from '../core/format.ts';
 import {linkOfConcern} from './concern-link.ts';
 import {drawHours} from './draw-hours.ts';

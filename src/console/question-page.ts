@@ -1,5 +1,5 @@
 import {html} from '@remix-run/html-template';
-import {nearestOf} from '../core/nearest.ts';
+import {nearestOf} from '../core/names.ts';
 import {readAnswers, sqlOf, type Told, wordOf} from '../star/answer.ts';
 import {questions} from '../star/star.ts';
 import {chooseOne} from './choose-account.ts';

@@ -5,7 +5,7 @@ import {posix} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
 import {Marked, type Token} from 'marked';
-import {findPage, isPageNumber, listDocuments, readDocument} from '../core/documents.ts';
+import {findPage, isPageNumber, listDocuments, readDocument} from '../core/package.ts';
 import {makeAnchors} from './document-anchors.ts';
 import {drawPlain} from './draw-layout.ts';
 import {Refused} from './refused.ts';

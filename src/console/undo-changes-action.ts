@@ -6,7 +6,7 @@ import {nameUndo} from '../changes/undo-changes.ts';
 import {undoMany} from '../changes/undo-many.ts';
 import {tellUndo} from '../changes/undo-words.ts';
 import {UsageError} from '../core/errors.ts';
-import {readNumbers} from '../core/number-ranges.ts';
+import {readNumbers} from '../core/number-set.ts';
 import {defineAction} from './action.ts';
 
 /**

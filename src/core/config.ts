@@ -2,12 +2,9 @@
 
 import {isIP} from 'node:net';
 import {UsageError} from './errors.ts';
-import {nearest} from './nearest.ts';
-import {readPrivateFile} from './private-file.ts';
+import {expectTimeZone, isTimeZone, nearest} from './names.ts';
 import {parseRedisAddress} from './redis-address.ts';
-import {parseKeys, type SealingKey} from './seal.ts';
-import {Secret} from './secret.ts';
-import {expectTimeZone, isTimeZone} from './time-zone.ts';
+import {parseKeys, readPrivateFile, type SealingKey, Secret} from './secret.ts';
 
 /** One setting in force and where it came from, for `doctor`. */
 export interface Setting {
@@ -270,7 +267,8 @@ function nearestSetting(name: string, known: readonly string[]): string {
 function loneDirect({DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl}: Given): string[] {
   if (directUrl === undefined || url !== undefined) return [];
   return [
-    'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; without a pooler DATABASE_URL alone is enough',
+    'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; without a ' +
+      'pooler DATABASE_URL alone is enough',
   ];
 }
 

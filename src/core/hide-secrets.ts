@@ -1,22 +1,12 @@
 // A service, a proxy or a database can answer with what was sent to it, in any spelling. This is
 // the one place that knows how a secret is found in a text, for the log, for errors and for what is
-// kept of them.
+// kept of them. The disguises under which a text can come back are taken off one by one, from a
+// view of the text that knows for every character where it came from.
 
-import {
-  dropBlanks,
-  fold,
-  readBackslashes,
-  readBase64,
-  readEntities,
-  readHex,
-  readPercents,
-  toView,
-  type View,
-} from './disguises.ts';
 import type {Secret} from './secret.ts';
 
 /** A shorter secret would be found in every sentence: no text is kept clean of it. */
-export const fewestHidden = 4;
+const fewestHidden = 4;
 /**
  * A shorter secret is hidden where it is a word by itself, in its own case: it may be a part of
  * ordinary words.
@@ -230,4 +220,278 @@ function putMasks(text: string, found: readonly Range[]): string {
     from = end;
   }
   return shown + text.slice(from);
+}
+
+/**
+ * A text made from another one; `starts` and `ends` give the place of each UTF-16 unit in the first
+ * text.
+ */
+interface View {
+  readonly text: string;
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+}
+
+/** The first view of a text: itself. */
+function toView(text: string): View {
+  const starts = new Int32Array(text.length);
+  const ends = new Int32Array(text.length);
+  for (let at = 0; at < text.length; at++) {
+    starts[at] = at;
+    ends[at] = at + 1;
+  }
+  return {text, starts, ends};
+}
+
+const asciiBlanks = /[\0-\x20\x7f]+/g;
+const blank = /[\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}]/u;
+/** ASCII in the width of Chinese characters. */
+const wide = /[\uff01-\uff5e]/;
+const marks = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
+const beyondAscii = /[^\0-\x7f]/;
+
+/** Without blanks, control characters and characters that nobody sees; wide letters made narrow. */
+function dropBlanks(view: View): View {
+  if (!beyondAscii.test(view.text)) return replaceEach(view, asciiBlanks, () => '');
+  if (!blank.test(view.text) && !wide.test(view.text)) return view;
+  return mapEach(view, (char, code) => {
+    if (wide.test(char)) return String.fromCodePoint(code - 0xfee0);
+    return blank.test(char) ? '' : char;
+  });
+}
+
+/** Without the differences of upper and lower case, of forms of a character, and of accents. */
+function fold(view: View): View {
+  if (!beyondAscii.test(view.text)) return {...view, text: view.text.toLowerCase()};
+  return mapEach(view, (char, code) =>
+    code < 0x80
+      ? char.toLowerCase()
+      : char.toUpperCase().normalize('NFKD').replaceAll(marks, '').toLowerCase(),
+  );
+}
+
+const entity =
+  /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(lt|gt|quot|apos|amp|nbsp|shy|zwj|zwnj|zerowidthspace|newline|tab));?/gi;
+const named: Readonly<Record<string, string>> = {lt: '<', gt: '>', quot: '"', apos: "'", amp: '&'};
+
+/** Reads entities of XML and HTML, with or without their semicolon. */
+function readEntities(view: View): View {
+  if (!view.text.includes('&')) return view;
+  return readEach(view, entity, ([, hex, decimal, name]) =>
+    name === undefined
+      ? toCharacter(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16))
+      : (named[name.toLowerCase()] ?? ''),
+  );
+}
+
+/** Reads percent-encoding, of bytes and of UTF-16 (`%u0041`). */
+function readPercents(view: View): View {
+  if (!view.text.includes('%')) return view;
+  return readEach(view, /%(?:u([0-9a-f]{4})|([0-9a-f]{2}))/gi, ([, unit, byte]) =>
+    String.fromCharCode(Number.parseInt(unit ?? byte ?? '', 16)),
+  );
+}
+
+const backslash =
+  /\\(?:u\{([0-9a-f]{1,6})\}|u(000[01][0-9a-f]{4}|[0-9a-f]{4})|x([0-9a-f]{2})|(.))/gisu;
+
+/**
+ * Reads the backslash escapes of JSON, JavaScript, C and Python; those of blanks and controls are
+ * dropped.
+ */
+function readBackslashes(view: View): View {
+  if (!view.text.includes('\\')) return view;
+  return readEach(view, backslash, ([, braced, unit, byte, other = '']) => {
+    const hex = braced ?? unit ?? byte;
+    if (hex !== undefined) return toCharacter(Number.parseInt(hex, 16));
+    return /[nrtbfv0]/i.test(other) ? '' : other;
+  });
+}
+
+/**
+ * The texts that a run of hexadecimal digits can be; bytes may be set apart by colons or dashes.
+ */
+function readHex(view: View, fewest: number): View[] {
+  return findRuns(view, '0-9A-Fa-f:-', 2 * fewest).flatMap(({0: digits, index}) => {
+    const places: number[] = [];
+    for (let at = 0; at < digits.length; at++)
+      if (/[^:-]/.test(digits[at] ?? '')) places.push(index + at);
+    return [0, 1].flatMap((first) => {
+      const used = places.slice(first);
+      const bytes = Buffer.from(used.map((at) => view.text[at]).join(''), 'hex');
+      const placeOf = (byte: number) => [used[2 * byte] ?? 0, used[2 * byte + 1] ?? 0] as const;
+      return readBytes(view, {bytes, placeOf, fewest});
+    });
+  });
+}
+
+/**
+ * The texts that a run of base64 can be, of either alphabet: it may begin at any of four
+ * characters.
+ */
+function readBase64(view: View, fewest: number): View[] {
+  return findRuns(view, 'A-Za-z0-9+/_-', Math.ceil((4 * fewest) / 3)).flatMap(
+    ({0: characters, index}) =>
+      [0, 1, 2, 3].flatMap((first) => {
+        const bytes = Buffer.from(characters.slice(first), 'base64');
+        const placeOf = (byte: number) => {
+          const from = index + first + Math.floor((4 * byte) / 3);
+          const isLast = byte === bytes.length - 1;
+          return [from, isLast ? index + characters.length - 1 : from + 1] as const;
+        };
+        return readBytes(view, {bytes, placeOf, fewest});
+      }),
+  );
+}
+
+/**
+ * Asked at the beginning of a run alone, so that many short runs cost no more than their length.
+ */
+function findRuns({text}: View, characters: string, fewest: number): RegExpExecArray[] {
+  const run = new RegExp(`(?<![${characters}])[${characters}]{${fewest},}=*`, 'g');
+  return [...text.matchAll(run)];
+}
+
+interface Bytes {
+  readonly bytes: Buffer;
+  /** The first and the last unit of the view from which a byte was made. */
+  readonly placeOf: (byte: number) => readonly [number, number];
+  readonly fewest: number;
+}
+
+/** The stretches of UTF-8 among some bytes that are long enough to matter. */
+function readBytes(view: View, {bytes, placeOf, fewest}: Bytes): View[] {
+  const views: View[] = [];
+  let from = 0;
+  const take = (to: number) => {
+    if (to - from < fewest) return;
+    const starts = new Int32Array(to - from);
+    const ends = new Int32Array(to - from);
+    for (let at = from; at < to; at++) {
+      const [first, last] = placeOf(at);
+      starts[at - from] = view.starts[first] ?? 0;
+      ends[at - from] = view.ends[last] ?? 0;
+    }
+    views.push(mergeUtf8({text: bytes.toString('latin1', from, to), starts, ends}));
+  };
+  for (let at = 0; at < bytes.length; ) {
+    const length = lengthOfUtf8(bytes, at);
+    if (length === 0) {
+      take(at);
+      from = at + 1;
+    }
+    at += length || 1;
+  }
+  take(bytes.length);
+  return views;
+}
+
+/** The number of bytes of the character that begins here; 0 where none does. */
+function lengthOfUtf8(bytes: ArrayLike<number>, at: number): number {
+  const first = bytes[at] ?? 0;
+  if (first < 0x80) return 1;
+  const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  for (let next = 1; next < length; next++) if (((bytes[at + next] ?? 0) & 0xc0) !== 0x80) return 0;
+  return length;
+}
+
+/**
+ * Bytes of UTF-8 that stand in a text as one character each, made into the characters that they
+ * are.
+ */
+function mergeUtf8(view: View): View {
+  if (!/[\u00c2-\u00f4][\u0080-\u00bf]/.test(view.text)) return view;
+  return replaceEach(view, /[\u00c2-\u00f4][\u0080-\u00bf]{1,3}/g, ([found]) => {
+    const bytes = Buffer.from(found, 'latin1');
+    const length = lengthOfUtf8(bytes, 0);
+    return length === 0 ? found : bytes.toString('utf8', 0, length) + found.slice(length);
+  });
+}
+
+function toCharacter(code: number): string {
+  return code <= 0x10ffff ? String.fromCodePoint(code) : '';
+}
+
+function mapEach(view: View, map: (character: string, code: number) => string): View {
+  const made = new Making(view);
+  for (let at = 0; at < view.text.length; ) {
+    const code = view.text.codePointAt(at) ?? 0;
+    const length = code > 0xffff ? 2 : 1;
+    made.add(map(view.text.slice(at, at + length), code), at, at + length);
+    at += length;
+  }
+  return made.end();
+}
+
+/** With the escapes of one kind replaced by what they mean. */
+function readEach(view: View, pattern: RegExp, read: (match: RegExpExecArray) => string): View {
+  return mergeUtf8(replaceEach(view, pattern, read));
+}
+
+function replaceEach(
+  view: View,
+  pattern: RegExp,
+  replace: (match: RegExpExecArray) => string,
+): View {
+  const made = new Making(view);
+  let from = 0;
+  for (const match of view.text.matchAll(pattern)) {
+    made.copy(from, match.index);
+    from = match.index + match[0].length;
+    made.add(replace(match), match.index, from);
+  }
+  if (from === 0) return view;
+  made.copy(from, view.text.length);
+  return made.end();
+}
+
+/** A view under way, made of pieces of another one. */
+class Making {
+  readonly #from: View;
+  readonly #pieces: string[] = [];
+  #starts: Int32Array;
+  #ends: Int32Array;
+  #length = 0;
+
+  constructor(from: View) {
+    this.#from = from;
+    this.#starts = new Int32Array(from.text.length);
+    this.#ends = new Int32Array(from.text.length);
+  }
+
+  /** Adds a text in the place of the units from `first` up to `behind`. */
+  add(text: string, first: number, behind: number): void {
+    const to = this.#grow(text);
+    this.#starts.fill(this.#from.starts[first] ?? 0, this.#length, to);
+    this.#ends.fill(this.#from.ends[behind - 1] ?? 0, this.#length, to);
+    this.#length = to;
+  }
+
+  copy(first: number, behind: number): void {
+    const to = this.#grow(this.#from.text.slice(first, behind));
+    this.#starts.set(this.#from.starts.subarray(first, behind), this.#length);
+    this.#ends.set(this.#from.ends.subarray(first, behind), this.#length);
+    this.#length = to;
+  }
+
+  end(): View {
+    const text = this.#pieces.join('');
+    return {
+      text,
+      starts: this.#starts.subarray(0, this.#length),
+      ends: this.#ends.subarray(0, this.#length),
+    };
+  }
+
+  #grow(text: string): number {
+    this.#pieces.push(text);
+    const to = this.#length + text.length;
+    if (to <= this.#starts.length) return to;
+    const held = {starts: this.#starts, ends: this.#ends};
+    this.#starts = new Int32Array(2 * to);
+    this.#starts.set(held.starts);
+    this.#ends = new Int32Array(2 * to);
+    this.#ends.set(held.ends);
+    return to;
+  }
 }

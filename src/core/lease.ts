@@ -1,6 +1,8 @@
 // How long a sweep or a change is certainly ours. Postgres alone decides the owner; this process
 // may count on less time than that, never on more. So the time counts from before the claim or the
-// renewal was asked for.
+// renewal was asked for. An owner that is known to be gone loses it at once.
+
+import {hostname} from 'node:os';
 
 /**
  * Clocks to measure a lease by, in milliseconds; the one that went furthest counts. The monotonic
@@ -64,7 +66,7 @@ const everySoOften: Every = (ms, work) => {
 };
 
 /** The terms that leases are taken on. */
-export interface LeaseTerms<T> {
+interface LeaseTerms<T> {
   readonly leaseMs: number;
   readonly clocks: Clocks;
   /** Asks the database to keep things ours for longer. @returns whether each was still ours */
@@ -124,4 +126,29 @@ export class Leases<T> {
       if (kept?.[at] === true) lease.renew(since);
       else if (kept !== null) lease.lose(toLoss(thing));
   }
+}
+
+/** This process, for a person on any machine: `db1, pid 4711`. */
+export function nameThisProcess(): string {
+  return nameOf(process.pid);
+}
+
+/**
+ * Whether a process is known to be gone: it ran on this machine, and is no more. Of others nothing
+ * is known.
+ * @param name - as `nameThisProcess` gives it
+ */
+export function isGone(name: string): boolean {
+  const pid = Number(/, pid (\d+)$/.exec(name)?.[1]);
+  if (!Number.isSafeInteger(pid) || name !== nameOf(pid)) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+  }
+}
+
+function nameOf(pid: number): string {
+  return `${hostname()}, pid ${pid}`;
 }

@@ -7,7 +7,7 @@ import type pinoPretty from 'pino-pretty';
 import {errorNumbers} from './errors.ts';
 import {type Hide, hiderOf} from './hide-secrets.ts';
 import type {Secret} from './secret.ts';
-import {toPrintable} from './terminal.ts';
+import {toPrintable} from './text.ts';
 
 export type {Logger} from 'pino';
 

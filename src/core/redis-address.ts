@@ -69,7 +69,8 @@ export function parseRedisAddress(text: string): RedisAddress {
   if (/^rediss?-cluster:\/\//.test(text)) return readCluster(text);
   if (/^rediss?-sentinel:\/\//.test(text)) return readSentinel(text);
   throw new UsageError(
-    'expected an address that begins with redis://, redis-cluster:// or redis-sentinel://, or with rediss for TLS',
+    'expected an address that begins with redis://, redis-cluster:// or redis-sentinel://, or ' +
+      'with rediss for TLS',
   );
 }
 
@@ -147,7 +148,8 @@ function readSentinelLogin(query: string): RedisLogin | null {
   const known = ['sentinel_user', 'sentinel_password'];
   if (password === null || ![...options.keys()].every((name) => known.includes(name)))
     throw new UsageError(
-      'expected behind the ? nothing but the login of the sentinels: sentinel_user=user&sentinel_password=password, or the password alone',
+      'expected behind the ? nothing but the login of the sentinels: ' +
+        'sentinel_user=user&sentinel_password=password, or the password alone',
     );
   return {user, password: new Secret(password)};
 }

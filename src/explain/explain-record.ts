@@ -3,7 +3,7 @@
 import type {Account} from '../accounts/accounts.ts';
 import {listOpenWishes} from '../changes/change-log.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Stream} from '../streams/stream.ts';
 import {listSchedules} from '../sweeps/schedules.ts';

@@ -1,7 +1,7 @@
 // Every field that the service was ever seen to send, and what changed in them of late.
 
 import type {Account} from '../accounts/accounts.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {
   countFields,

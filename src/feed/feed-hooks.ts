@@ -2,7 +2,7 @@
 // and removes them.
 
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {feedHooks} from './hook-tables.ts';
 
 type Row = typeof feedHooks.$inferSelect;

@@ -5,7 +5,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
-import {Pulse} from '../core/pulse.ts';
+import {Pulse} from '../core/rounds.ts';
 import {listen} from '../postgres/listen.ts';
 import {claimHooks} from './hook-claims.ts';
 import {feedChannel, sequenceFeed} from './read-feed.ts';

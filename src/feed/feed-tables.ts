@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, primaryKey, text, unique} from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/tables.ts';
-import {bigNumber, instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, commentTable, instant, listed} from '../postgres/tables.ts';
 import {entryOperations} from './entry-operations.ts';
 
 // No foreign key to the account: it would be checked once for every entry.

@@ -2,7 +2,7 @@
 // read.
 
 import type pg from 'pg';
-import {NoticeWatch, type WaitOn} from '../postgres/notice-watch.ts';
+import {NoticeWatch, type WaitOn} from '../postgres/listen.ts';
 import {feedChannel, sequenceFeed} from './read-feed.ts';
 
 interface WatchDeps {

@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, text, unique, uuid} from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/tables.ts';
-import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, bytea, commentTable, instant} from '../postgres/tables.ts';
 
 /** The most entries that one request may have. */
 export const mostEntries = 1_000;

@@ -1,8 +1,7 @@
 // The whole address of a receiver and what signs or opens it, sealed as the tokens of accounts are.
 
 import {FatalError, UsageError} from '../core/errors.ts';
-import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../core/seal.ts';
-import {Secret} from '../core/secret.ts';
+import {boundOf, type Sealed, type SealingKey, Secret, seal, unseal} from '../core/secret.ts';
 
 /** What is sealed of a receiver. */
 export interface Access {

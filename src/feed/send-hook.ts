@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import type {SealingKey} from '../core/seal.ts';
+import type {SealingKey} from '../core/secret.ts';
 import {Secret} from '../core/secret.ts';
 import {sendSigned} from './deliver.ts';
 import {

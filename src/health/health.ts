@@ -1,7 +1,7 @@
 // Facts that tell how far the warehouse can be trusted, for every account at once. The caller works
 // out ages against `now`: the clock of the database, by which everything here was written.
 
-import {readNow} from '../postgres/clock.ts';
+import {readNow} from '../postgres/checks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {isLatestOpinion, type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 

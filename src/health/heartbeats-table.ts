@@ -1,7 +1,6 @@
 import {primaryKey, text, uuid} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {instant} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {commentTable, instant} from '../postgres/tables.ts';
 
 // No foreign key to workers: a part is noted although the worker has not yet looked for work once.
 export const heartbeats = sync.table(

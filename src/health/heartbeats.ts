@@ -1,9 +1,9 @@
 // The background parts of workers, and how each of them fares: rows of sync.heartbeats.
 
-import type {PulseReading} from '../core/pulse.ts';
+import type {PulseReading} from '../core/rounds.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {listHolders, nameHolder} from '../postgres/lock-waits.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {heartbeats} from './heartbeats-table.ts';
 
 /** Bounds of one part. */

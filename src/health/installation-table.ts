@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, text} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {bigNumber, instant} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, commentTable, instant} from '../postgres/tables.ts';
 
 const installation = sync.table(
   'installation',

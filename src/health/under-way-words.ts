@@ -2,8 +2,7 @@
 
 import {countMovingChanges} from '../changes/moving-changes.ts';
 import {describeChanges} from '../changes/moving-words.ts';
-import {formatNumber} from '../core/format.ts';
-import {paceOf, tellPace, type UnderWay} from '../core/pace.ts';
+import {formatNumber, paceOf, tellPace, type UnderWay} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {nameSweep} from './log-words.ts';
 import {listRunningSweeps, type RunningSweep} from './under-way.ts';

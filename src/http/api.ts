@@ -6,7 +6,7 @@ import type {z} from 'zod';
 import {errorNumbers} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {FeedWatch} from '../feed/feed-watch.ts';
-import {NoticeWatch} from '../postgres/notice-watch.ts';
+import {NoticeWatch} from '../postgres/listen.ts';
 import {requireKey} from './authentication.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
 import {addDocument} from './openapi-document.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Logger} from '../core/log.ts';
-import {readNow} from '../postgres/clock.ts';
+import {readNow} from '../postgres/checks.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
 import {CachedReading, type ReadingOptions} from './cached-reading.ts';

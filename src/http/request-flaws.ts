@@ -1,5 +1,5 @@
 import type {z} from 'zod';
-import {shorten} from '../core/shorten.ts';
+import {shorten} from '../core/text.ts';
 import type {Flaw} from './problem.ts';
 
 type Issue = z.core.$ZodIssue;

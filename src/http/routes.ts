@@ -3,7 +3,7 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
 import type {FeedWatch} from '../feed/feed-watch.ts';
-import type {NoticeWatch} from '../postgres/notice-watch.ts';
+import type {NoticeWatch} from '../postgres/listen.ts';
 import {allTables} from '../streams/all.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';

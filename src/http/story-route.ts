@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {z} from 'zod';
 import {isKeyInUse} from '../accounts/access.ts';
 import type {ChangeState} from '../changes/change-states.ts';
-import type {NoticeWatch} from '../postgres/notice-watch.ts';
+import type {NoticeWatch} from '../postgres/listen.ts';
 import {type Story, storySchema} from './answers.ts';
 import {keyOf} from './authentication.ts';
 import type {Turns} from './key-turns.ts';

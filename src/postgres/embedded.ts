@@ -3,19 +3,25 @@
 // is using it, and its exit hook ends the process at the first signal. pg_ctl detaches the server,
 // waits until it answers, and survives a stale pid file.
 
+import {randomBytes} from 'node:crypto';
 import {existsSync} from 'node:fs';
-import {mkdir, rm, writeFile} from 'node:fs/promises';
+import {mkdir, rename, rm, writeFile} from 'node:fs/promises';
 import {join, resolve} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
-import {UsageError} from '../core/errors.ts';
-import {type EmbeddedPlace, initialise, readPassword} from './embedded-data.ts';
-import {EmbeddedKeeper} from './embedded-keeper.ts';
-import {findPrograms, programRunner} from './embedded-process.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {readPrivateFile} from '../core/secret.ts';
 import {
   addressOf,
+  type EmbeddedPlace,
   type EmbeddedServer,
+  findPrograms,
   findRefusal,
+  initialise,
+  programRunner,
+  readPassword,
+  readPort,
+  start,
   startOrJoin,
   withClient,
 } from './embedded-server.ts';
@@ -87,7 +93,9 @@ async function makeFolder(folder: string): Promise<void> {
     await rm(join(folder, '.writable'), {force: true});
   } catch (cause) {
     throw new UsageError(
-      `data folder ${folder}: expected to be allowed to write there, got ${String((cause as Error).message)}; mend its permissions, set FIELDMIRROR_HOME to another folder, or set DATABASE_URL`,
+      `data folder ${folder}: expected to be allowed to write there, got ` +
+        `${String((cause as Error).message)}; mend its permissions, set FIELDMIRROR_HOME to ` +
+        'another folder, or set DATABASE_URL',
       {cause},
     );
   }
@@ -151,4 +159,131 @@ async function stop(
 
 async function hasStopped(server: EmbeddedServer): Promise<boolean> {
   return (await findRefusal(server)) !== null;
+}
+
+/** The name of the database that is the warehouse. */
+const warehouse = 'warehouse';
+
+/**
+ * The address of an embedded Postgres that runs and lets us in; nothing is started.
+ * @param home - the folder of all local state
+ * @returns null where none runs
+ */
+export async function findEmbedded(home: string): Promise<string | null> {
+  const dataFolder = join(resolve(home), 'postgres');
+  const passwordFile = `${dataFolder}.password`;
+  const port = await readPort(dataFolder);
+  if (port === null || !existsSync(passwordFile)) return null;
+  const server = {port, password: readPrivateFile(passwordFile)};
+  return (await findRefusal(server)) === null ? addressOf(server, warehouse) : null;
+}
+
+/** Whether a folder of local state has an embedded Postgres. */
+export function hasEmbedded(home: string): boolean {
+  return existsSync(join(resolve(home), 'postgres'));
+}
+
+/**
+ * Removes the data folder of an embedded Postgres and its password; other files of the folder stay.
+ * @throws {FatalError} its server runs
+ */
+export async function removeEmbedded(home: string): Promise<void> {
+  const dataFolder = join(resolve(home), 'postgres');
+  const port = await readPort(dataFolder);
+  if (port !== null)
+    throw new FatalError(
+      `reset: expected the embedded Postgres in ${dataFolder} to rest, but another process ` +
+        'has begun to use it; nothing was removed: stop what runs, and reset again',
+      {kind: 'in-use'},
+    );
+  // Moved aside in one step: a reset that is killed leaves no half data folder, and the next initdb
+  // removes what it left.
+  const aside = `${dataFolder}-new-gone-${randomBytes(3).toString('hex')}`;
+  await rename(dataFolder, aside);
+  await rm(`${dataFolder}.password`, {force: true});
+  await rm(aside, {recursive: true, force: true});
+}
+
+/**
+ * A server that is restarted by hand, or that ended one session only, is back by itself within so
+ * many looks.
+ */
+const startAfterLooks = 4;
+const restartLookMs = 500;
+
+/**
+ * Starts a server that was killed anew, on the port that pools know. Our own session tells at once
+ * that the server has gone, and shows other processes that it is in use, however quiet it is.
+ */
+class EmbeddedKeeper {
+  readonly #place: EmbeddedPlace;
+  readonly #server: EmbeddedServer;
+  readonly #onStart: () => void;
+  readonly #stopping = new AbortController();
+  readonly #kept: Promise<void>;
+
+  /** @param onStart - called before the server is started anew */
+  constructor(place: EmbeddedPlace, server: EmbeddedServer, onStart: () => void) {
+    this.#place = place;
+    this.#server = server;
+    this.#onStart = onStart;
+    this.#kept = this.#keep();
+  }
+
+  /** From now on the server may end. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#kept;
+  }
+
+  async #keep(): Promise<void> {
+    const {signal} = this.#stopping;
+    while (!signal.aborted) {
+      await this.#holdSession();
+      if (!signal.aborted && !(await this.#isBackByItself()) && !signal.aborted)
+        await this.#startAnew();
+    }
+  }
+
+  /** Holds a session until it breaks, or we stop. */
+  async #holdSession(): Promise<void> {
+    const {signal} = this.#stopping;
+    const connectionString = addressOf(this.#server, 'postgres');
+    const client = new pg.Client({
+      connectionString,
+      application_name: 'fieldmirror keeps the server',
+    });
+    const ended = Promise.withResolvers<void>();
+    const end = () => ended.resolve();
+    client.on('error', end);
+    client.on('end', end);
+    signal.addEventListener('abort', end);
+    try {
+      await client.connect();
+      await ended.promise;
+    } catch {
+      // The server is away: the next look tells.
+    } finally {
+      signal.removeEventListener('abort', end);
+      await client.end().catch(() => {});
+    }
+  }
+
+  async #isBackByItself(): Promise<boolean> {
+    const {signal} = this.#stopping;
+    for (let look = 1; look <= startAfterLooks && !signal.aborted; look++) {
+      if ((await findRefusal(this.#server)) === null) return true;
+      await wait(restartLookMs, undefined, {signal}).catch(() => {});
+    }
+    return false;
+  }
+
+  /**
+   * A start that fails is tried again at the next look: parts of the killed server may still be
+   * ending.
+   */
+  async #startAnew(): Promise<void> {
+    this.#onStart();
+    await start(this.#place, this.#server.port).catch(() => {});
+  }
 }

@@ -1,8 +1,8 @@
 // Whoever waits for a lock says after a few seconds for whom: a wait without a word looks like a
-// program that hangs.
+// program that hangs, and the error of one that gave up names them.
 
 import {setTimeout as wait} from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 
 type Db = pg.Pool | pg.ClientBase;
 
@@ -10,7 +10,7 @@ type Db = pg.Pool | pg.ClientBase;
  * A session that another one waits for. Postgres shows its login, application and process to
  * everybody; the rest to a member of its login or of pg_read_all_stats.
  */
-export interface LockHolder {
+interface LockHolder {
   readonly login: string | null;
   readonly application: string;
   /** 0 for a prepared transaction, which has no session. */
@@ -39,11 +39,14 @@ const usualPatienceMs = 5_000;
 const factsOf = `
   SELECT DISTINCT holder.pid, usename AS login, coalesce(application_name, '') AS application,
          to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS since,
-         session.pid IS NOT NULL AND state IS NULL AS "isHidden", cardinality(pg_blocking_pids(holder.pid)) > 0 AS "isWaiting",
+         session.pid IS NOT NULL AND state IS NULL AS "isHidden",
+         cardinality(pg_blocking_pids(holder.pid)) > 0 AS "isWaiting",
          ARRAY(SELECT nspname || '.' || relname
                  FROM pg_locks AS lock JOIN pg_class AS class ON class.oid = lock.relation
                  JOIN pg_namespace AS place ON place.oid = class.relnamespace
-                WHERE lock.pid = holder.pid AND lock.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                WHERE lock.pid = holder.pid
+                  AND lock.database =
+                      (SELECT oid FROM pg_database WHERE datname = current_database())
                   AND lock.mode <> 'AccessShareLock' AND relkind IN ('r', 'p', 'm')
                   AND nspname IN ('warehouse', 'history', 'mart', 'sync')
                 GROUP BY nspname, relname ORDER BY nspname <> 'warehouse', nspname, relname) AS holds
@@ -68,7 +71,7 @@ export async function listHolders(db: Db, pids: readonly number[]): Promise<Lock
  * The sessions that have, or wait for, a lock on a whole table of Fieldmirror that keeps others
  * from writing it, or from reading it too.
  */
-export async function listTableHolders(db: Db): Promise<LockHolder[]> {
+async function listTableHolders(db: Db): Promise<LockHolder[]> {
   const {rows} = await db.query<LockHolder>(
     `WITH holder AS (
        SELECT pid FROM pg_locks JOIN pg_class AS class ON class.oid = relation
@@ -151,8 +154,8 @@ export async function readProcessId(client: Db): Promise<number> {
 const namedTables = 3;
 
 /**
- * A session in words:
- * `erp (DBeaver, pid 4711), in a transaction since 2031-01-04T14:00:00Z, which has locked warehouse.customers`.
+ * A session in words: `erp (DBeaver, pid 4711), in a transaction since 2031-01-04T14:00:00Z, which
+ * has locked warehouse.customers`.
  */
 export function nameHolder({
   login,
@@ -179,13 +182,16 @@ export function endHolders([first]: readonly LockHolder[]): string {
   if (first === undefined) return 'fieldmirror status names who has locked a table';
   if (first.pid === 0) return 'it goes on after COMMIT PREPARED or ROLLBACK PREPARED with its gid';
   const whose = first.login === null ? '' : `, as ${first.login} or a member of pg_signal_backend`;
-  return `it goes on when that transaction ends, or after SELECT pg_terminate_backend(${first.pid})${whose}`;
+  return (
+    'it goes on when that transaction ends, or after SELECT ' +
+    `pg_terminate_backend(${first.pid})${whose}`
+  );
 }
 
 const noted = new WeakMap<Error, readonly LockHolder[]>();
 
 /** Notes for whom the statement waited that failed with an error. */
-export function noteHolders(error: Error, holders: readonly LockHolder[]): void {
+function noteHolders(error: Error, holders: readonly LockHolder[]): void {
   noted.set(error, holders);
 }
 
@@ -245,7 +251,177 @@ async function watchWaits(
     if (holders.length === 0 || signal.aborted) continue;
     const seconds = Math.round((performance.now() - begunAt) / 1000);
     words.tell(
-      `${what}: waiting for ${holders.map(nameHolder).join(' and ')}, for ${seconds} s; ${endHolders(holders)}`,
+      `${what}: waiting for ${holders.map(nameHolder).join(' and ')}, for ${seconds} s; ` +
+        `${endHolders(holders)}`,
     );
   }
+}
+
+interface WatchOptions {
+  readonly url: string;
+  readonly lockTimeoutMs: number;
+  /**
+   * A pooler in between tells processes that it made up: who holds a lock is then asked of the
+   * locked tables alone.
+   */
+  readonly sharesSessions: boolean;
+  /** Is told one line for each holder, now and then. */
+  readonly onWait?: ((line: string) => void) | undefined;
+}
+
+/** A statement that has not ended. */
+interface Running {
+  readonly pid: number;
+  readonly begunAt: number;
+  timer: NodeJS.Timeout | undefined;
+  holders: readonly LockHolder[];
+}
+
+const patienceMs = 3_000;
+const tellAgainMs = 30_000;
+const lookTimeoutMs = 2_000;
+/** A statement that gave up sooner did not mean to wait. */
+const briefMs = 200;
+
+/** lock_not_available, and query_canceled by a time limit */
+const givenUp: readonly unknown[] = ['55P03', '57014'];
+
+/**
+ * Watches every statement that is asked of a pool and its connections. Who holds a lock is asked on
+ * a connection of its own: those of the pool may all be waiting. A COPY is watched by nobody:
+ * its stream tells its errors.
+ */
+export function watchLocks(pool: pg.Pool, options: WatchOptions): void {
+  const watch = new LockWatch(options);
+  pool.on('connect', (client) => watch.add(client));
+}
+
+class LockWatch {
+  readonly #options: WatchOptions;
+  readonly #patienceMs: number;
+  readonly #waiting = new Set<Running>();
+  /** The process of a holder, and when it was told last. */
+  readonly #told = new Map<number, number>();
+  #look: Promise<void> | null = null;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    const {lockTimeoutMs} = options;
+    this.#patienceMs = lockTimeoutMs === 0 ? patienceMs : Math.min(patienceMs, lockTimeoutMs / 2);
+  }
+
+  add(client: pg.PoolClient): void {
+    const ask = client.query.bind(client) as (...given: unknown[]) => unknown;
+    const pid = this.#options.sharesSessions ? 0 : processIdOf(client);
+    const query = (...given: unknown[]): unknown => {
+      const running = this.#begin(pid);
+      const done = given.at(-1);
+      if (typeof done === 'function') {
+        return ask(...given.slice(0, -1), (error: unknown, result: unknown) => {
+          if (!this.#hasGivenUp(running, error)) done(error, result);
+          else void this.#noteHolders(running, error).then(() => done(error, result));
+        });
+      }
+      const asked = ask(...given);
+      if (!(asked instanceof Promise)) {
+        this.#hasGivenUp(running, null);
+        return asked;
+      }
+      return asked.then(
+        (result: unknown) => {
+          this.#hasGivenUp(running, null);
+          return result;
+        },
+        async (error: unknown) => {
+          if (this.#hasGivenUp(running, error)) await this.#noteHolders(running, error);
+          throw error;
+        },
+      );
+    };
+    Object.defineProperty(client, 'query', {value: query});
+  }
+
+  #begin(pid: number): Running {
+    const running: Running = {pid, begunAt: performance.now(), holders: [], timer: undefined};
+    this.#lookLater(running);
+    return running;
+  }
+
+  #lookLater(running: Running): void {
+    running.timer = setTimeout(() => void this.#watch(running), this.#patienceMs).unref();
+  }
+
+  /** Asks again and again for whom a statement waits, until it has ended. */
+  async #watch(running: Running): Promise<void> {
+    this.#waiting.add(running);
+    this.#look ??= this.#lookAtAll().finally(() => {
+      this.#look = null;
+    });
+    await this.#look;
+    if (this.#waiting.has(running)) this.#lookLater(running);
+  }
+
+  async #lookAtAll(): Promise<void> {
+    if (this.#options.sharesSessions) return;
+    await this.#ask(async (client) => {
+      for (const running of this.#waiting) {
+        const holders = await listHolders(client, [running.pid]);
+        if (!this.#waiting.has(running)) continue;
+        running.holders = holders;
+        this.#tell(running);
+      }
+    });
+  }
+
+  #tell({holders, begunAt}: Running): void {
+    const {onWait} = this.#options;
+    const [first] = holders;
+    const now = performance.now();
+    if (onWait === undefined || first === undefined) return;
+    if (now - (this.#told.get(first.pid) ?? -Infinity) < tellAgainMs) return;
+    this.#told.set(first.pid, now);
+    const seconds = Math.round((now - begunAt) / 1000);
+    onWait(
+      `a statement has been waiting for ${seconds} s for ` +
+        `${holders.map(nameHolder).join(' and ')}; ${endHolders(holders)}`,
+    );
+  }
+
+  /** Ends the watch over a statement. @returns whether it failed because it waited for too long */
+  #hasGivenUp(running: Running, error: unknown): error is pg.DatabaseError {
+    clearTimeout(running.timer);
+    this.#waiting.delete(running);
+    return error instanceof pg.DatabaseError && givenUp.includes(error.code);
+  }
+
+  async #noteHolders({holders, begunAt}: Running, error: pg.DatabaseError): Promise<void> {
+    const isUnknown =
+      holders.length === 0 && error.code === '55P03' && performance.now() - begunAt >= briefMs;
+    noteHolders(error, isUnknown ? ((await this.#ask(listTableHolders)) ?? []) : holders);
+  }
+
+  /** @returns undefined where Postgres cannot be asked: the statement itself says what is wrong */
+  async #ask<T>(question: (client: pg.Client) => Promise<T>): Promise<T | undefined> {
+    const client = new pg.Client({
+      ...{connectionString: this.#options.url, application_name: 'fieldmirror looks for locks'},
+      ...{connectionTimeoutMillis: lookTimeoutMs, query_timeout: lookTimeoutMs},
+    });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      await client.query(
+        `BEGIN READ ONLY; SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL statement_timeout TO '2s'`,
+      );
+      return await question(client);
+    } catch {
+      return undefined;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+}
+
+/** The process of Postgres behind a connection, as was said when it was made; 0 where it was not. */
+export function processIdOf(client: pg.ClientBase): number {
+  return 'processID' in client && typeof client.processID === 'number' ? client.processID : 0;
 }

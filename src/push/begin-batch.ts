@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import {type Begun, beginSending, onItsWay, type Sending} from '../changes/move-changes.ts';
 import {inTransaction} from '../postgres/database.ts';
-import {violatedConstraint} from '../postgres/violated-constraint.ts';
+import {violatedConstraint} from '../postgres/database-errors.ts';
 import {Batcher} from './batcher.ts';
 import {atStep, type ChangeContext} from './change-context.ts';
 

@@ -14,7 +14,7 @@ import {
   resendChange,
 } from '../changes/move-changes.ts';
 import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
-import {violatedConstraint} from '../postgres/violated-constraint.ts';
+import {violatedConstraint} from '../postgres/database-errors.ts';
 import {atStep} from './change-context.ts';
 import {
   conflict,

@@ -11,8 +11,7 @@ import {
   readLatestLoginKey,
   readSealedLogin,
 } from '../accounts/seals.ts';
-import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../core/seal.ts';
-import {Secret} from '../core/secret.ts';
+import {boundOf, type Sealed, type SealingKey, Secret, seal, unseal} from '../core/secret.ts';
 
 export interface PasswordsOptions {
   readonly pool: pg.Pool;

@@ -1,7 +1,6 @@
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
-import {Pulse} from '../core/pulse.ts';
-import {Rounds} from '../core/rounds.ts';
+import {Pulse, Rounds} from '../core/rounds.ts';
 import {prune} from './prune.ts';
 
 const hourMs = 3_600_000;

@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {bigint, boolean, check, integer, interval, text} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {commentTable, instant, listed} from '../postgres/tables.ts';
 import {retentionNames, rowKinds} from './retention-kinds.ts';
 
 const least = rowKinds.map(

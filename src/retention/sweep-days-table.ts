@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {bigint, check, date, integer, text, unique} from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/tables.ts';
-import {bigNumber, instant} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, commentTable, instant} from '../postgres/tables.ts';
 
 const count = () => bigint({mode: 'number'}).notNull();
 

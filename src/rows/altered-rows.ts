@@ -3,8 +3,8 @@
 // the rows is compared by value. Nothing here writes.
 
 import pg from 'pg';
-import {decodeCopyRow} from '../postgres/copy-text.ts';
 import type {Queryable} from '../postgres/database.ts';
+import {decodeCopyRow} from '../postgres/sql.ts';
 import type {ColumnType, EncodedRow, MirrorTable} from '../streams/table.ts';
 import {findColumn, nameTable, sqlTypes} from './table-sql.ts';
 

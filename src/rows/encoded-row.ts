@@ -1,4 +1,4 @@
-import {encodeCopyRow} from '../postgres/copy-text.ts';
+import {encodeCopyRow} from '../postgres/sql.ts';
 import type {EncodedRow, MirrorTable, Row} from '../streams/table.ts';
 import {findColumn} from './table-sql.ts';
 

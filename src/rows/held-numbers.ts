@@ -1,8 +1,7 @@
 import pg from 'pg';
 import {NumberSet} from '../core/number-set.ts';
-import {toArrayText} from '../postgres/array-text.ts';
-import {readByCursor} from '../postgres/cursor.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {readByCursor, toArrayText} from '../postgres/sql.ts';
 import type {MirrorTable, OwnedTable} from '../streams/table.ts';
 import {keyText} from './encoded-row.ts';
 import type {Family} from './load.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {toArrayText} from '../postgres/array-text.ts';
+import {toArrayText} from '../postgres/sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {hashBytes, hashIn, keyOf, nameTable} from './table-sql.ts';
 

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import {toArrayText} from '../postgres/array-text.ts';
-import {copyInto} from '../postgres/copy.ts';
+import {from} from 'pg-copy-streams';
+import {toArrayText} from '../postgres/sql.ts';
 import type {EncodedRow, MirrorTable} from '../streams/table.ts';
 import {explainRefusal} from './copy-refusal.ts';
 import {keyText} from './encoded-row.ts';
@@ -21,7 +21,7 @@ export interface Batch {
 }
 
 /** Rows for one table. */
-export interface TableRows {
+interface TableRows {
   readonly table: MirrorTable;
   readonly rows: readonly EncodedRow[];
   /** True where rows that are held stay as they are, and only new rows go in. */
@@ -342,4 +342,23 @@ function compareKeys(a: string, b: string): number {
 /** One array for each key column, as text. */
 function keysOf(table: MirrorTable, rows: readonly EncodedRow[]): string[] {
   return table.key.map((_, at) => toArrayText(rows.map((row) => row.key[at] ?? '')));
+}
+
+/**
+ * Sends rows in COPY's text format.
+ * @param statement - `COPY … FROM STDIN`, and statements around it that go with it in one round
+ *   trip
+ * @param lines - in UTF-8
+ * @throws what Postgres says; the connection stays usable, its transaction does not
+ */
+export async function copyInto(
+  client: pg.ClientBase,
+  statement: string,
+  lines: Buffer,
+): Promise<void> {
+  const stream = client.query(from(statement));
+  await new Promise<void>((resolve, reject) => {
+    stream.once('finish', resolve).once('error', reject);
+    stream.end(lines);
+  });
 }

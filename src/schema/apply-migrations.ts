@@ -5,7 +5,7 @@ import {sync} from '../accounts/tables.ts';
 import {applyCapturedTables} from '../changes/captured-tables.ts';
 import {applyTransitions} from '../changes/transitions.ts';
 import {applyWriteRules} from '../changes/write-rules.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {commentTable} from '../postgres/tables.ts';
 import {applyRetention} from '../retention/retention.ts';
 import {applyStar, dropStarLeftovers, starComments} from '../star/apply-star.ts';
 import {martTables} from '../star/tables.ts';

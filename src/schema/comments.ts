@@ -3,7 +3,7 @@
 
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import pg from 'pg';
-import type {Comment, CommentedTable} from '../postgres/commented-table.ts';
+import type {Comment, CommentedTable} from '../postgres/tables.ts';
 import {type MirrorTable, ownColumns} from '../streams/table.ts';
 import {toDrizzle} from './drizzle-table.ts';
 

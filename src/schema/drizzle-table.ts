@@ -17,7 +17,7 @@ import {
   unique,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
+import {bigNumber, bytea, instant} from '../postgres/tables.ts';
 import {searchedWords} from '../rows/searched-words.ts';
 import type {Column, ColumnType, MirrorTable} from '../streams/table.ts';
 

@@ -1,4 +1,4 @@
-import type {Comment} from '../postgres/commented-table.ts';
+import type {Comment} from '../postgres/tables.ts';
 import {type MirrorTable, ownColumns} from '../streams/table.ts';
 
 type Columns = Readonly<Record<string, string>>;

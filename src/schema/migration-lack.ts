@@ -1,5 +1,5 @@
 import type {Queryable} from '../postgres/database.ts';
-import {grantCreate} from '../postgres/missing-right.ts';
+import {grantCreate} from '../postgres/database-errors.ts';
 
 interface Look {
   readonly user: string;

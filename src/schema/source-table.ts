@@ -1,8 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {check, smallint, text} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/tables.ts';
-import {instant} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {commentTable, instant} from '../postgres/tables.ts';
 
 const source = sync.table(
   'source',

@@ -31,8 +31,7 @@ import {feedEntriesTable, feedStartsTable, feedStateTable} from '../feed/feed-ta
 import {deadLettersTable, feedHooksTable} from '../feed/hook-tables.ts';
 import {heartbeatsTable} from '../health/heartbeats-table.ts';
 import {installationTable} from '../health/installation-table.ts';
-import {bigNumber, bytea} from '../postgres/column-types.ts';
-import {type CommentedTable, commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, bytea, type CommentedTable, commentTable} from '../postgres/tables.ts';
 import {pruningsTable, retentionTable} from '../retention/retention-tables.ts';
 import {sweepDaysTable} from '../retention/sweep-days-table.ts';
 import {fieldEventsTable, fieldsTable, staleJobsTable, weeklyReportsTable} from '../star/tables.ts';

@@ -8,7 +8,7 @@ import {
 } from '../accounts/accounts.ts';
 import {parseBaseUrl} from '../api/base-url.ts';
 import {UsageError} from '../core/errors.ts';
-import {expectTimeZone, isTimeZone} from '../core/time-zone.ts';
+import {expectTimeZone, isTimeZone} from '../core/names.ts';
 import type {Problem, Section} from './section.ts';
 import {listChanged} from './setting-entries.ts';
 import {accountName} from './setting-values.ts';

@@ -8,11 +8,8 @@ import {
   usualQuietMs,
   writeRuleSetting,
 } from '../alerts/rule-settings.ts';
-import {type Cause, causes} from '../core/alert-causes.ts';
-import {isHost} from '../core/host.ts';
-import {isMailbox} from '../core/mailbox.ts';
-import {nearest} from '../core/nearest.ts';
-import {shortName, shortNameText} from '../core/short-name.ts';
+import {type Cause, causes} from '../core/errors.ts';
+import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
 import {formatInterval, intervalMs, interval as intervalShape} from './interval.ts';
 import type {Problem, Section} from './section.ts';
 import {type Entry, listChanged} from './setting-entries.ts';

@@ -5,7 +5,7 @@ import {
   listEmployeeNumbers,
   writeCapacity,
 } from '../accounts/settings.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import type {Problem, Section} from './section.ts';
 import {type Entry, listChanged} from './setting-entries.ts';
 import {accountName, recordNumber, workingHours} from './setting-values.ts';

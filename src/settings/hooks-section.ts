@@ -1,7 +1,5 @@
 import {z} from 'zod';
-import {isHost} from '../core/host.ts';
-import {nearest} from '../core/nearest.ts';
-import {shortName, shortNameText} from '../core/short-name.ts';
+import {isHost, nearest, shortName, shortNameText} from '../core/names.ts';
 import {deleteHook, listWriters, spellWriter} from '../feed/feed-hooks.ts';
 import {
   type HookSetting,

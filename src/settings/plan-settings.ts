@@ -1,4 +1,4 @@
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allSections} from './all-sections.ts';
 import type {Environment, Problem, Prospect, Section} from './section.ts';

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {demoteField, listPromotions, listSeenFields, promoteField} from '../star/fields.ts';
 import {allStreams, allTables} from '../streams/all.ts';
 import type {Problem, Section} from './section.ts';

@@ -4,7 +4,7 @@
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 import {showSecond} from '../core/format.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {knowsHours, maskedColumn, type Question} from './member.ts';
 import {questions} from './star.ts';
 import {tieOuts} from './tie-outs.ts';

@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import {FatalError} from '../core/errors.ts';
-import type {Comment} from '../postgres/commented-table.ts';
+import type {Comment} from '../postgres/tables.ts';
 import type {StarMember} from './member.ts';
 
 /**

@@ -5,7 +5,7 @@ import {BarChart, HeatmapChart, LineChart} from 'echarts/charts';
 import {GridComponent, LegendComponent, VisualMapComponent} from 'echarts/components';
 import {type EChartsCoreOption, init, use} from 'echarts/core';
 import {SVGRenderer} from 'echarts/renderers';
-import {escapeXml} from '../core/escape-xml.ts';
+import {escapeXml} from '../core/text.ts';
 
 use([
   BarChart,

@@ -4,7 +4,7 @@
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import {findColumn, nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import type {fieldEvents, fields} from './tables.ts';

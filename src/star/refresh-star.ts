@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {hasSharedSessions} from '../postgres/shared-sessions.ts';
+import {hasSharedSessions, inTransaction, type Queryable} from '../postgres/database.ts';
 
 /** Edits are written into the star so long after they were made: together, and not one by one. */
 const settleSeconds = 5;

@@ -1,6 +1,6 @@
 // The weekly report as one file of HTML: no script, nothing from elsewhere.
 
-import {escapeXml} from '../core/escape-xml.ts';
+import {escapeXml} from '../core/text.ts';
 import {type Chart, drawChart} from './chart.ts';
 import {type List, type Report, tellFindings, tellFreshness, tellRestated} from './report.ts';
 import {showMoney, showNumber} from './report-figures.ts';

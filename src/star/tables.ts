@@ -18,8 +18,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/tables.ts';
-import {bigNumber, instant, listed} from '../postgres/column-types.ts';
-import {type CommentedTable, commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, type CommentedTable, commentTable, instant, listed} from '../postgres/tables.ts';
 
 export const mart = pgSchema('mart');
 

@@ -3,7 +3,7 @@
 // for those that have a few values only, and every field without a column.
 
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import {customers, customerWrites} from './customers.ts';
 import {employees, employeeWrites} from './employees.ts';
 import {jobChargeWrites, jobEmployees, jobs, jobWrites, timeEntryWrites} from './jobs.ts';

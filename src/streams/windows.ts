@@ -6,7 +6,7 @@
 // once.
 
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/nearest.ts';
+import {nearest} from '../core/names.ts';
 import type {Filter, Stream} from './stream.ts';
 
 /**

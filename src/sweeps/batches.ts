@@ -5,8 +5,8 @@
 
 import type pg from 'pg';
 import {freeBytes} from '../core/own-bytes.ts';
-import {decodeCopyRow} from '../postgres/copy-text.ts';
 import type {Queryable} from '../postgres/database.ts';
+import {decodeCopyRow} from '../postgres/sql.ts';
 import {readParentsOfLive, readVanishing} from '../rows/held-numbers.ts';
 import {forgetKnown, probeKnown, rememberKnown} from '../rows/known-records.ts';
 import {

@@ -1,7 +1,7 @@
 import {createHash} from 'node:crypto';
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {quarantine} from './tables.ts';
 
 /** A record that could not be read or taken. */

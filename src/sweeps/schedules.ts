@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {StreamName} from '../streams/stream.ts';
 import {wholeList} from '../streams/windows.ts';
 import {listLatestSweeps} from './story.ts';

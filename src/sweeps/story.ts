@@ -2,7 +2,7 @@
 // state of each stream.
 
 import pg from 'pg';
-import {type Cause, causeNumbers} from '../core/alert-causes.ts';
+import {type Cause, causeNumbers} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';

@@ -1,6 +1,6 @@
 // A sweep as a row of sync.sweeps, and its states, counts and steps.
 
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {sweeps} from './tables.ts';
 
 type Row = typeof sweeps.$inferSelect;

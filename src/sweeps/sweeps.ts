@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {RetryableError, UsageError} from '../core/errors.ts';
-import {nameThisProcess} from '../core/process-name.ts';
+import {nameThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {
   type Claim,

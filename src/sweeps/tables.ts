@@ -14,8 +14,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/tables.ts';
-import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../postgres/commented-table.ts';
+import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 
 /**
  * How a first pass came to its end; only an empty page, or an answer that is the whole list, ends

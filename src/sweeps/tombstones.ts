@@ -3,9 +3,8 @@
 
 import pg from 'pg';
 import {NumberSet} from '../core/number-set.ts';
-import {readByCursor} from '../postgres/cursor.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, readByCursor, selectColumns} from '../postgres/sql.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable, OwnedTable} from '../streams/table.ts';
 import type {tombstones} from './tables.ts';

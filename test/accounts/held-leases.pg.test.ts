@@ -3,7 +3,7 @@
 
 import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
-import {nameThisProcess} from '../../src/core/process-name.ts';
+import {nameThisProcess} from '../../src/core/lease.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {type HoldingProxy, openHoldingProxy} from '../support/holding-proxy.ts';
 import {openPlace, type Place} from '../support/place.ts';

@@ -5,7 +5,7 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {parseKeys} from '../../src/core/seal.ts';
+import {parseKeys} from '../../src/core/secret.ts';
 import {Passwords} from '../../src/push/passwords.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {readPostgresLog} from '../support/postgres-log.ts';

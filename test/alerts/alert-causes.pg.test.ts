@@ -1,8 +1,8 @@
 // Each cause: told once when it breaks, and once when it is mended.
 
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {causes} from '../../src/core/alert-causes.ts';
-import {parseKeys} from '../../src/core/seal.ts';
+import {causes} from '../../src/core/errors.ts';
+import {parseKeys} from '../../src/core/secret.ts';
 import {failedSweep, keyText} from '../support/alerts-place.ts';
 import {
   addWorker,

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {copyInto} from '../../src/postgres/copy.ts';
+import {copyInto} from '../../src/rows/load.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, claim, openCaptureWorld, send} from './capture-world.ts';
 

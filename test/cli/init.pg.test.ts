@@ -9,7 +9,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
-import {parseKeys} from '../../src/core/seal.ts';
+import {parseKeys} from '../../src/core/secret.ts';
 import {type Ended, main, programLine, startProgram} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {openService, type TestService, timeZone} from '../support/world.ts';

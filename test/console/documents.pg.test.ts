@@ -2,7 +2,7 @@
 
 import {posix} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {listDocuments} from '../../src/core/documents.ts';
+import {listDocuments} from '../../src/core/package.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;

@@ -2,8 +2,14 @@ import {inspect} from 'node:util';
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {FatalError} from '../../src/core/errors.ts';
-import {parseKeys, type Sealed, type SealingKey, seal, unseal} from '../../src/core/seal.ts';
-import {Secret} from '../../src/core/secret.ts';
+import {
+  parseKeys,
+  type Sealed,
+  type SealingKey,
+  Secret,
+  seal,
+  unseal,
+} from '../../src/core/secret.ts';
 
 const [first, second] = [keyOf(1), keyOf(2)];
 const token = new Secret('canary-token');

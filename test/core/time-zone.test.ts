@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {expectTimeZone, isTimeZone, suggestTimeZone} from '../../src/core/time-zone.ts';
+import {expectTimeZone, isTimeZone, suggestTimeZone} from '../../src/core/names.ts';
 
 describe('a zone', () => {
   test.each([

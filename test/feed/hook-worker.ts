@@ -1,7 +1,7 @@
 // A worker that keeps the feed and does nothing else, as a process of its own that a test can kill.
 
 import {createLogger} from '../../src/core/log.ts';
-import {parseKeys} from '../../src/core/seal.ts';
+import {parseKeys} from '../../src/core/secret.ts';
 import {FeedKeeper} from '../../src/feed/feed-keeper.ts';
 import {openPool} from '../../src/postgres/database.ts';
 

@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import {type HookOptions, planHook} from '../../src/cli/hook-plan.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {parseKeys} from '../../src/core/seal.ts';
+import {parseKeys} from '../../src/core/secret.ts';
 import {type FeedHook, insertHook, listHooks} from '../../src/feed/feed-hooks.ts';
 import {FeedKeeper} from '../../src/feed/feed-keeper.ts';
 import {openPool} from '../../src/postgres/database.ts';

@@ -2,7 +2,7 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {revokeApiKey} from '../../src/accounts/access.ts';
-import {writeNumbers} from '../../src/core/number-ranges.ts';
+import {writeNumbers} from '../../src/core/number-set.ts';
 import type {AccountKey} from '../../src/http/authentication.ts';
 import {decideInBatches} from '../../src/http/decide-in-batches.ts';
 import {Turns} from '../../src/http/key-turns.ts';

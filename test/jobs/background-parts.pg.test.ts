@@ -13,7 +13,7 @@ import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {listLateParts} from '../../src/alerts/part-concerns.ts';
 import {makesParts} from '../../src/cli/background-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {parseKeys} from '../../src/core/seal.ts';
+import {parseKeys} from '../../src/core/secret.ts';
 import {
   boundsOf,
   listParts,
@@ -336,10 +336,8 @@ describe('work that goes on by itself', () => {
     'src/retention/prune.ts': 'part retention',
     'src/push/watch-pause.ts': 'change-untaken, by the row of the change',
     'src/push/claims.ts': 'change-untaken, by the row of the change',
-    'src/postgres/embedded-keeper.ts':
-      'keeps the embedded Postgres, without which no command works',
-    'src/postgres/listen.ts': 'listens for whoever called it',
-    'src/postgres/notice-watch.ts': 'pages of the console',
+    'src/postgres/embedded.ts': 'keeps the embedded Postgres, without which no command works',
+    'src/postgres/listen.ts': 'listens for whoever called it: pages of the console and the API',
   };
   const goesOn =
     /setInterval\(|new Rounds\(|void listen\(|while \([^)]*aborted\)|for \([^;]*; ; \) \{|class Rounds/;

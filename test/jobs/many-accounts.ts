@@ -9,8 +9,7 @@ import {
 } from '../../src/accounts/accounts.ts';
 import {Accounts} from '../../src/accounts/open-accounts.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {parseKeys, seal} from '../../src/core/seal.ts';
-import {Secret} from '../../src/core/secret.ts';
+import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import type {Sweep} from '../../src/sweeps/sweep.ts';

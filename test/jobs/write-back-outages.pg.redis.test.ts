@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {Redis} from 'ioredis';
 import {afterEach, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
-import {findPrograms, programRunner} from '../../src/postgres/embedded-process.ts';
+import {findPrograms, programRunner} from '../../src/postgres/embedded-server.ts';
 import {holdSweep} from '../support/held-sweep.ts';
 import {migrateWarehouse, startPostgres} from '../support/own-postgres.ts';
 import * as pgbouncer from '../support/pgbouncer.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {encodeCopyRow} from '../../src/postgres/copy-text.ts';
+import {encodeCopyRow} from '../../src/postgres/sql.ts';
 
 describe('encodeCopyRow', () => {
   test('separates fields by tabs and ends the row with a line feed', () => {

@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {readByCursor} from '../../src/postgres/cursor.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
+import {readByCursor} from '../../src/postgres/sql.ts';
 import {openWorld, type World} from '../support/sample.ts';
 
 let world: World;

@@ -4,8 +4,8 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {parseKeys} from '../../src/core/seal.ts';
 import type {Secret} from '../../src/core/secret.ts';
+import {parseKeys} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {Passwords} from '../../src/push/passwords.ts';
 import {definitions} from '../../src/schema/all-definitions.ts';

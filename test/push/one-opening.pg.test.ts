@@ -10,8 +10,7 @@ import {
   upsertAccount,
 } from '../../src/accounts/accounts.ts';
 import {Accounts} from '../../src/accounts/open-accounts.ts';
-import {parseKeys, seal} from '../../src/core/seal.ts';
-import {Secret} from '../../src/core/secret.ts';
+import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
 import type {PushDeps} from '../../src/push/push-deps.ts';
 import type {PushStep} from '../../src/push/push-step.ts';
 import {customers} from '../../src/service/resource.ts';

@@ -3,7 +3,7 @@
 
 import {expect, test} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';
-import {Pulse} from '../../src/core/pulse.ts';
+import {Pulse} from '../../src/core/rounds.ts';
 import {prune} from '../../src/retention/prune.ts';
 import {makePruner} from '../../src/retention/pruner.ts';
 import {pruneBatch, takePruning} from '../../src/retention/prunings.ts';

@@ -1,7 +1,7 @@
 // A sequence that is behind its table gives numbers that are taken.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {checkSequences, findSpentSequences} from '../../src/postgres/sequences.ts';
+import {checkSequences, findSpentSequences} from '../../src/postgres/checks.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 

@@ -151,7 +151,7 @@ const known = {
     'src/service/lists.ts',
     'src/feed/feed-keeper.ts',
     'src/postgres/listen.ts',
-    'src/postgres/notice-watch.ts',
+    'src/postgres/listen.ts',
     'src/console/live.ts',
   ],
   settings: {

@@ -3,7 +3,7 @@
 // own tables, so that a new one is tried without a line here.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {escapeXml} from '../../src/core/escape-xml.ts';
+import {escapeXml} from '../../src/core/text.ts';
 import {routes} from '../../src/service/http.ts';
 import * as resources from '../../src/service/resource.ts';
 import {openSandbox, type Sandbox} from './sandbox.ts';

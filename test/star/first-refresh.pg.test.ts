@@ -4,7 +4,7 @@
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {isTimeZone} from '../../src/core/time-zone.ts';
+import {isTimeZone} from '../../src/core/names.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';

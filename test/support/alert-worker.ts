@@ -3,8 +3,7 @@
 
 import {lookForTroubles, sendAlerts} from '../../src/cli/alert-rounds.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {parseKeys} from '../../src/core/seal.ts';
-import {Secret} from '../../src/core/secret.ts';
+import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 
 const {DATABASE_URL: databaseUrl = '', KEY: key = '', SMTP_URL: smtpUrl = ''} = process.env;

@@ -7,8 +7,7 @@ import {insertRule} from '../../src/alerts/alert-rules.ts';
 import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/cli/alert-rounds.ts';
 import {planRule, type RuleOptions} from '../../src/cli/alert-rule-plan.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {parseKeys} from '../../src/core/seal.ts';
-import {Secret} from '../../src/core/secret.ts';
+import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {createDatabase} from './postgres.ts';
 

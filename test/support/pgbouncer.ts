@@ -5,7 +5,7 @@ import {type ChildProcess, spawn} from 'node:child_process';
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {programRunner} from '../../src/postgres/embedded-process.ts';
+import {programRunner} from '../../src/postgres/embedded-server.ts';
 import {freePorts} from './free-ports.ts';
 import {isOnPath, kill, tie} from './server-process.ts';
 

@@ -9,7 +9,7 @@ import {
   findPrograms,
   type ProgramRunner,
   programRunner,
-} from '../../src/postgres/embedded-process.ts';
+} from '../../src/postgres/embedded-server.ts';
 import {freePorts} from './free-ports.ts';
 import type {OwnPostgres} from './own-postgres.ts';
 import type {SetUp} from './set-up.ts';

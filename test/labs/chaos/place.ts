@@ -3,7 +3,7 @@
 
 import {join} from 'node:path';
 import pg from 'pg';
-import {findPrograms, programRunner} from '../../../src/postgres/embedded-process.ts';
+import {findPrograms, programRunner} from '../../../src/postgres/embedded-server.ts';
 import {Random} from '../../../src/service/random.ts';
 import {type FaultyLine, openFaultyLine} from '../../support/faulty-line.ts';
 import {startPostgres} from '../../support/own-postgres.ts';

@@ -5,7 +5,7 @@
 import type pg from 'pg';
 import {planHook} from '../../../src/cli/hook-plan.ts';
 import {createLogger} from '../../../src/core/log.ts';
-import {parseKeys} from '../../../src/core/seal.ts';
+import {parseKeys} from '../../../src/core/secret.ts';
 import {insertHook} from '../../../src/feed/feed-hooks.ts';
 import {FeedKeeper} from '../../../src/feed/feed-keeper.ts';
 import {openPool} from '../../../src/postgres/database.ts';

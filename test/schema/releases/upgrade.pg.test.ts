@@ -7,7 +7,7 @@ import {gunzipSync} from 'node:zlib';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../../src/accounts/accounts.ts';
-import {parseKeys, unseal} from '../../../src/core/seal.ts';
+import {parseKeys, unseal} from '../../../src/core/secret.ts';
 import {claimInstallation} from '../../../src/health/installation.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {pushAccount} from '../../../src/push/push.ts';

@@ -1,6 +1,7 @@
-// The one place through which text goes before a terminal may draw it. Names, notes, error words
-// and addresses come from elsewhere, and some characters are commands to a terminal or turn what is
-// read around: U+009B begins a sequence as ESC [ does, U+202E reverses a line, U+2028 ends one.
+// Text on its way out: to a terminal, a shell, XML. Nothing else writes to a terminal: names,
+// notes, error words and addresses come from elsewhere, and some characters are commands to it or
+// turn what is read around: U+009B begins a sequence as ESC [ does, U+202E reverses a line, U+2028
+// ends one.
 
 /**
  * Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new
@@ -37,4 +38,30 @@ export function tellAside(text: string): void {
  */
 export function drawAside(chunk: Uint8Array): void {
   process.stderr.write(chunk);
+}
+
+/**
+ * At most so many characters of a text; the sign of what was left out also tells that a secret in
+ * it may be cut.
+ */
+export function shorten(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
+/** A word as a shell takes it: `'import 4711'`. */
+export function quoteWord(word: string): string {
+  return /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** A text as it stands in XML and HTML. */
+export function escapeXml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }

@@ -1,8 +1,63 @@
-// An account's zone, as a person types it: in the environment, and on the command line.
+// Names as a person types them: what one may be, and which known one was probably meant.
 
 import {closest, distance} from 'fastest-levenshtein';
+import {UsageError} from './errors.ts';
 
-// Words that people write for a zone, each with the zone of most of its people.
+/** The name of the account whose data are made up. */
+export const demoName = 'demo';
+
+/**
+ * The name of a key, a rule or a subscriber. `application_name` shows it with a few letters more,
+ * and holds 63 bytes.
+ */
+export const shortName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/;
+
+export const shortNameText =
+  'expected a name of up to 50 letters, digits, dots, underscores and hyphens';
+
+/**
+ * @throws {UsageError} nothing can be called so. @param place - where the name was given:
+ * `keys add`
+ */
+export function checkShortName(name: string, place: string): void {
+  if (!shortName.test(name))
+    throw new UsageError(`${place}: ${shortNameText}, got ${JSON.stringify(name)}`);
+}
+
+/**
+ * Whether a text is the host of an address alone. Its port stands beside it, but for that of the
+ * scheme.
+ */
+export function isHost(text: string): boolean {
+  return ['https', 'http'].some((scheme) => {
+    const address = `${scheme}://${text}`;
+    return URL.canParse(address) && new URL(address).host === text;
+  });
+}
+
+/** Whether a text is one address of e-mail: a comma would be several, an end of line a header. */
+export function isMailbox(text: string): boolean {
+  return /^[^\s@,;<>"()\p{Cc}]+@[^\s@,;<>"()\p{Cc}]+$/u.test(text);
+}
+
+/**
+ * ` (did you mean jobs?)` where one of the known words is close to what was typed, else nothing.
+ */
+export function nearest(typed: string, known: readonly string[]): string {
+  const near = nearestOf(typed, known);
+  return near === null ? '' : ` (did you mean ${near}?)`;
+}
+
+/** The known word that is close to what was typed; null where none is. */
+export function nearestOf(typed: string, known: readonly string[]): string | null {
+  if (known.length === 0) return null;
+  const spelled = new Map(known.map((word) => [word.toLowerCase(), word]));
+  const near = closest(typed.toLowerCase(), [...spelled.keys()]);
+  const isNear = distance(typed.toLowerCase(), near) <= Math.max(2, near.length / 2);
+  return isNear ? (spelled.get(near) ?? null) : null;
+}
+
+/** Words that people write for a zone, each with the zone of most of its people. */
 const common: ReadonlyMap<string, string> = new Map([
   ['est', 'America/New_York'],
   ['edt', 'America/New_York'],
@@ -67,7 +122,8 @@ export function suggestTimeZone(name: string): string | null {
  */
 export function expectTimeZone(name: string): string {
   const meant = suggestTimeZone(name);
-  return `expected an IANA zone${meant === null ? ' such as America/New_York' : ` (did you mean ${meant}?)`}`;
+  const hint = meant === null ? ' such as America/New_York' : ` (did you mean ${meant}?)`;
+  return `expected an IANA zone${hint}`;
 }
 
 function findByCity(word: string, zones: readonly string[]): string | null {

@@ -1,2 +1,0 @@
-/** The name of the account whose data are made up. */
-export const demoName = 'demo';

@@ -1,0 +1,100 @@
+// Rows on their way to and from Postgres: those of the tables of sync as code reads them, arrays
+// and COPY's text format by hand, which is several times as fast as a generic writer and tells null
+// from ''. @see https://www.postgresql.org/docs/current/sql-copy.html "Text Format"
+
+import type pg from 'pg';
+
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
+
+/**
+ * Some columns of a row, in camelCase, read through `selectColumns`. Numbers beyond 2^53 are texts,
+ * instants ISO 8601 in UTC.
+ * @typeParam Row - `$inferSelect` of the table
+ */
+export type ReadRow<Row extends object, Column extends keyof Row & string> = {
+  readonly [Name in Column as Camel<Name>]: Row[Name];
+};
+
+/**
+ * The columns of a SELECT or RETURNING that reads a `ReadRow`.
+ * @param table - the table or alias in a query of several
+ */
+export function selectColumns(columns: readonly string[], table?: string): string {
+  const from = table === undefined ? '' : `${table}.`;
+  return columns.map((column) => `${from}${column} AS "${toCamel(column)}"`).join(', ');
+}
+
+function toCamel(column: string): string {
+  return column.replace(/_(.)/g, (_all, letter: string) => letter.toUpperCase());
+}
+
+/**
+ * Numbers as the text of a Postgres array. The driver would look through each for signs to escape,
+ * which takes as long as all else that is done with a key.
+ * @param numbers - digits, or several such joined by colons
+ */
+export function toArrayText(numbers: readonly string[]): string {
+  return `{${numbers.join(',')}}`;
+}
+
+/** One row for COPY: its fields separated by tabs, ended by a line feed. */
+export function encodeCopyRow(fields: readonly (string | null)[]): string {
+  let line = '';
+  for (let at = 0; at < fields.length; at++) {
+    const field = fields[at] ?? null;
+    if (at > 0) line += '\t';
+    line += field === null ? '\\N' : escapeField(field);
+  }
+  return `${line}\n`;
+}
+
+const special = /[\\\n\r\t]/;
+const specials = /[\\\n\r\t]/g;
+const escapes: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
+
+function escapeField(field: string): string {
+  // Nearly every field needs nothing, and a test is cheaper than a replacement that finds nothing.
+  return special.test(field)
+    ? field.replaceAll(specials, (found) => escapes[found] ?? found)
+    : field;
+}
+
+const escaped = /\\(.)/g;
+const meant: Readonly<Record<string, string>> = {n: '\n', r: '\r', t: '\t'};
+
+/** The fields of a line of COPY. */
+export function decodeCopyRow(line: string): (string | null)[] {
+  return line
+    .slice(0, -1)
+    .split('\t')
+    .map((field) =>
+      field === '\\N' ? null : field.replaceAll(escaped, (_, sign: string) => meant[sign] ?? sign),
+    );
+}
+
+const usualRows = 10_000;
+
+/**
+ * Yields the rows of a query some at a time, so that never all of them are in memory. One such
+ * query a transaction.
+ */
+export async function* readByCursor<R extends pg.QueryResultRow>(
+  client: pg.ClientBase,
+  query: string,
+  values: readonly unknown[],
+  rowsAtOnce = usualRows,
+): AsyncGenerator<readonly R[]> {
+  await client.query(`DECLARE some_rows NO SCROLL CURSOR FOR ${query}`, [...values]);
+  for (;;) {
+    const {rows} = await client.query<R>(`FETCH ${rowsAtOnce} FROM some_rows`);
+    yield rows;
+    if (rows.length < rowsAtOnce) return;
+  }
+}
