@@ -32,7 +32,7 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   ),
   [
     'src/sweeps/tombstones.ts',
-    ['test/sweeps/false-deletes.pg.test.ts', 'test/sweeps/approval.pg.test.ts'],
+    ['tombstones', 'false-deletes', 'approval'].map((test) => `test/sweeps/${test}.pg.test.ts`),
   ],
   [
     'src/sweeps/full-sweep.ts',
