@@ -1,11 +1,25 @@
+// The employees of the made-up business, and its customers with their contacts, notes and calls to
+// make.
+
 import type {Plan} from './business-plan.ts';
-import type {Row} from './copy-rows.ts';
+import type {Row} from './database.ts';
 import type {Fields} from './field.ts';
-import {catalogue} from './item-catalogue.ts';
+import {makeUpCredentials, owner, taxes} from './foundation.ts';
 import type {Random} from './random.ts';
-import {owner} from './store-foundation.ts';
-import {makeUpCredentials} from './store-secrets.ts';
-import {makeMail, makePerson, makePhone, makeStreet, makeTown} from './vocabulary.ts';
+import {
+  catalogue,
+  instructionCount,
+  makeFirm,
+  makeInstruction,
+  makeMail,
+  makePerson,
+  makePhone,
+  makeRemark,
+  makeStreet,
+  makeTown,
+  type Person,
+  writeMoney,
+} from './vocabulary.ts';
 
 const HEX = '0123456789abcdef';
 
@@ -84,4 +98,298 @@ function skillsOf(plan: Plan, index: number): string {
 
 function makeToken(random: Random): string {
   return random.text(40, HEX);
+}
+
+const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+const firmShare = 0.35;
+/** Places of what belongs to a customer within the ids of the customer. */
+const idPlaces = {contacts: 1, notes: 3, call: 5} as const;
+
+/** @param ledger - the entries of the customers' jobs, which must have been made up before */
+export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonly Row[] {
+  const random = plan.random('customer', index);
+  const isOfFirm = random.isTrue(firmShare);
+  const person = makePerson(random);
+  const arrival = plan.arrivalOf(index);
+  const createdAt = arrivedAt(plan, index);
+  const {id, number} = plan.customer(index);
+  const fields: Fields = {
+    ...identify(plan, index, {random, person, isFirm: isOfFirm}),
+    ...locate(random),
+    ...keepBooks(random, index),
+    ...ledger.summaryOf(index),
+    id,
+    customer_number: number,
+    origin: random.pick(['manual', 'manual', 'import', 'web']),
+    created_at: createdAt,
+    updated_at: lastEdit(plan, {arrival, createdAt, random}),
+    tax_id: taxOf(plan, index),
+    token: random.text(43, URL_SAFE),
+    special_instructions:
+      random.isTrue(0.2) || index < instructionCount ? makeInstruction(index) : null,
+    created_by: plan.officeId(random),
+    updated_by: plan.officeId(random),
+  };
+  return [{table: 'customers', fields}, ...makeAttached(plan, {fields, random, isFirm: isOfFirm})];
+}
+
+/** Customers come just before the first call of their day. */
+export function arrivedAt(plan: Plan, index: number): string {
+  return plan.calendar.at(plan.arrivalOf(index), 479);
+}
+
+/** Somebody looked into the record since it came, unless it came today. */
+function lastEdit(
+  plan: Plan,
+  {
+    arrival,
+    createdAt,
+    random,
+  }: {readonly arrival: number; readonly createdAt: string; readonly random: Random},
+): string {
+  const yesterday = plan.calendar.today - 1;
+  if (arrival >= yesterday) return createdAt;
+  return plan.calendar.at(random.integer(arrival + 1, yesterday), random.integer(481, 1020));
+}
+
+/** Whether a customer is a firm: the first that its own chance decides. */
+export function isFirm(plan: Plan, index: number): boolean {
+  return plan.random('customer', index).isTrue(firmShare);
+}
+
+/** The tax entity of a customer, and so of its jobs; few have none. */
+export function taxOf(plan: Plan, index: number): string | null {
+  const place = plan.random('tax', index).weighted([6, 3, 0.5, 0.5]);
+  return taxes[place]?.id ?? null;
+}
+
+function identify(
+  plan: Plan,
+  index: number,
+  {
+    random,
+    person,
+    isFirm,
+  }: {readonly random: Random; readonly person: Person; readonly isFirm: boolean},
+): Fields {
+  const name = isFirm ? makeFirm(random) : `${person.first} ${person.last}`;
+  const phone = makePhone(random);
+  const mail = random.isTrue(0.85) ? makeMail(person, index) : emptyOrNil(random);
+  const parent = plan.parentOf(index);
+  return {
+    name,
+    full_name: name,
+    company: String(isFirm),
+    company_name: isFirm ? `${random.isTrue(0.05) ? ' ' : ''}${name}` : emptyOrNil(random),
+    first_name: person.first,
+    last_name: person.last,
+    contact: random.isTrue(0.5) ? `${person.first} ${person.last}` : null,
+    phone_number: phone,
+    phone,
+    alt_phone_number: random.isTrue(0.2) ? makePhone(random) : emptyOrNil(random),
+    mobile: random.isTrue(0.4) ? makePhone(random) : null,
+    fax: random.isTrue(0.15) ? makePhone(random) : emptyOrNil(random),
+    email_address: mail,
+    email: mail,
+    parent_id: parent === null ? null : plan.customer(parent).id,
+    sublevel: parent === null ? '0' : '1',
+    is_active: String(!random.isTrue(0.03)),
+  };
+}
+
+function locate(random: Random): Fields {
+  const {city, state, zip} = makeTown(random);
+  const isElsewhere = random.isTrue(0.2);
+  const billing = isElsewhere ? makeTown(random) : {city, state, zip};
+  const street = makeStreet(random);
+  return {
+    service_address: street,
+    service_address_2: random.isTrue(0.1) ? 'Bldg. C' : emptyOrNil(random),
+    service_city: city,
+    service_state: state,
+    service_zip_code: zip,
+    service_country: random.isTrue(0.7) ? 'US' : emptyOrNil(random),
+    billing_address: isElsewhere ? makeStreet(random) : street,
+    billing_address_2: emptyOrNil(random),
+    billing_city: billing.city,
+    billing_state: billing.state,
+    billing_zip_code: billing.zip,
+    billing_country: random.isTrue(0.5) ? 'US' : null,
+    which_billing_address: isElsewhere ? 'billing' : 'service',
+    latitude: String(39 + random.next() * 3),
+    longitude: String(-85 + random.next() * 10),
+  };
+}
+
+function keepBooks(random: Random, index: number): Fields {
+  return {
+    // Texts that look like numbers, and a word that looks like nothing.
+    account_number: random.isTrue(0.5) ? String(index + 1).padStart(6, '0') : emptyOrNil(random),
+    job_status: random.pick(['None', 'None', 'Closed', 'Awarded', 'Pending', null]),
+    credit_limit: random.pick(['275.10', '5000.0', null, null]),
+    terms_ref_full_name: random.pick(['Net 30', 'Net 15', 'Due on receipt ', null]),
+    customer_type_id: random.pick(['1', '2', null]),
+    customer_source_id: random.pick(['1', '2', '3', null]),
+    send_reminders: 'true',
+    send_notifications: String(random.isTrue(0.8)),
+    notify_via_email: String(random.isTrue(0.7)),
+    notify_via_sms: String(random.isTrue(0.2)),
+    custom_text1: random.isTrue(0.3)
+      ? `Model AX-${String(random.integer(1, 999)).padStart(4, '0')}`
+      : emptyOrNil(random),
+    custom_number1: random.isTrue(0.2) ? writeMoney(random.integer(0, 99_999)) : null,
+  };
+}
+
+function makeAttached(
+  plan: Plan,
+  {
+    fields,
+    random,
+    isFirm,
+  }: {readonly fields: Fields; readonly random: Random; readonly isFirm: boolean},
+): readonly Row[] {
+  const part = (place: number) => plan.partOf(fields.id ?? '', place);
+  const contacts = Array.from(
+    {length: isFirm ? random.integer(1, 2) : random.integer(0, 3) === 0 ? 1 : 0},
+    (_, place) =>
+      makeContact({
+        customer: fields,
+        random,
+        isPrimary: place === 0,
+        id: part(idPlaces.contacts + place),
+      }),
+  );
+  const notes = Array.from({length: random.integer(0, 2)}, (_, place) =>
+    makeNote(plan, {owner: fields, kind: 'Customer', random, id: part(idPlaces.notes + place)}),
+  );
+  const call = random.isTrue(0.1)
+    ? [makeCall(plan, fields, {random, id: part(idPlaces.call)})]
+    : [];
+  return [...contacts, ...notes, ...call];
+}
+
+function makeContact({
+  customer,
+  random,
+  isPrimary,
+  id,
+}: {
+  readonly customer: Fields;
+  readonly random: Random;
+  readonly isPrimary: boolean;
+  readonly id: string;
+}): Row {
+  const person = makePerson(random);
+  const fields: Fields = {
+    id,
+    customer_id: customer.id ?? null,
+    name: `${person.first} ${person.last}`,
+    first_name: person.first,
+    last_name: person.last,
+    title: random.pick(['Owner', 'Office manager', 'Tenant', '', null]),
+    phone_number: makePhone(random),
+    mobile: random.isTrue(0.5) ? makePhone(random) : null,
+    email_address: makeMail(person, Number(id)),
+    primary: String(isPrimary),
+    created_at: customer.created_at ?? null,
+    updated_at: customer.created_at ?? null,
+  };
+  return {table: 'contacts', fields};
+}
+
+/** A note on a customer or a job, as old as its owner. */
+export function makeNote(
+  plan: Plan,
+  {
+    owner,
+    kind,
+    random,
+    id,
+  }: {
+    readonly owner: Fields;
+    readonly kind: 'Customer' | 'Job';
+    readonly random: Random;
+    readonly id: string;
+  },
+): Row {
+  const author = plan.officeId(random);
+  const fields: Fields = {
+    id,
+    noteable_id: owner.id ?? null,
+    noteable_type: kind,
+    note: makeRemark(random),
+    public: String(kind === 'Job' && random.isTrue(0.2)),
+    created_by: author,
+    updated_by: author,
+    created_at: owner.created_at ?? null,
+    updated_at: owner.created_at ?? null,
+  };
+  return {table: 'notes', fields};
+}
+
+function makeCall(
+  plan: Plan,
+  customer: Fields,
+  {random, id}: {readonly random: Random; readonly id: string},
+): Row {
+  const came = Math.ceil(Date.parse(customer.created_at ?? '') / 86_400_000);
+  const day = plan.calendar.workingDay(
+    Math.max(came, plan.calendar.today + random.integer(-20, 10)),
+  );
+  const isDone = day < plan.calendar.today && random.isTrue(0.8);
+  const at = plan.calendar.at(day, random.integer(8, 16) * 60);
+  const fields: Fields = {
+    id,
+    customer_id: customer.id ?? null,
+    employee_id: plan.officeId(random),
+    name: random.pick(['Call back', 'Send the quote', 'Ask for a review']),
+    scheduled_at: at,
+    completed: String(isDone),
+    completed_at: isDone ? at : null,
+    created_by: customer.created_by ?? null,
+    updated_by: customer.created_by ?? null,
+    created_at: customer.created_at ?? null,
+    updated_at: customer.updated_at ?? null,
+  };
+  return {table: 'tasks', fields};
+}
+
+/** Nil and the empty text stand beside each other for the same field, as on the wire. */
+function emptyOrNil(random: Random): string | null {
+  return random.isTrue(0.3) ? '' : null;
+}
+
+/** The last job completed and the sum owed, for each customer. One entry a customer, no more. */
+export class Ledger {
+  readonly #last: (
+    | {readonly number: string; readonly at: string; readonly name: string}
+    | undefined
+  )[] = [];
+  readonly #owedCents: (number | undefined)[] = [];
+
+  complete(
+    customer: number,
+    job: {readonly number: string; readonly at: string; readonly name: string},
+  ): void {
+    const last = this.#last[customer];
+    if (last === undefined || last.at <= job.at) this.#last[customer] = job;
+  }
+
+  owe(customer: number, cents: number): void {
+    this.#owedCents[customer] = (this.#owedCents[customer] ?? 0) + cents;
+  }
+
+  summaryOf(customer: number): Fields {
+    const last = this.#last[customer];
+    const balance = writeMoney(this.#owedCents[customer] ?? 0);
+    return {
+      balance,
+      total_balance: balance,
+      last_job_completed_number: last?.number ?? null,
+      last_job_completed_at: last?.at ?? null,
+      last_job_completed_name: last?.name ?? null,
+    };
+  }
 }

@@ -3,15 +3,19 @@
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
-import {makeCustomer} from './business-clients.ts';
-import {makeEmployees, makeOwnerToken} from './business-people.ts';
+import {Ledger, makeCustomer, makeEmployees, makeOwnerToken} from './business-people.ts';
 import {defaultToday, Plan, type Scale} from './business-plan.ts';
-import type {Row} from './copy-rows.ts';
-import {copyRows} from './copy-rows.ts';
-import {installSchema, inTransaction, lockTurn, openDatabase, type Queryable} from './database.ts';
-import {Ledger} from './ledger.ts';
-import {Roster} from './roster.ts';
-import {layFoundation} from './store-foundation.ts';
+import type {Row} from './database.ts';
+import {
+  copyRows,
+  installSchema,
+  inTransaction,
+  lockTurn,
+  openDatabase,
+  type Queryable,
+} from './database.ts';
+import {layFoundation} from './foundation.ts';
+import {Roster} from './order.ts';
 import {makeJob} from './work-orders.ts';
 
 export interface BusinessOptions {
@@ -117,7 +121,8 @@ async function vacuum(database: pg.Pool): Promise<void> {
 }
 
 async function findBusiness(db: Queryable): Promise<Business | null> {
-  const text = `SELECT business.seed, business.today::text AS today, business.customers AS "madeCustomers",
+  const text = `SELECT business.seed, business.today::text AS today,
+      business.customers AS "madeCustomers",
       (SELECT count(*) FROM service.customers WHERE deleted_at IS NULL)::integer AS customers,
       (SELECT count(*) FROM service.jobs WHERE deleted_at IS NULL)::integer AS jobs,
       EXISTS (SELECT FROM service.customers) AS is_used
@@ -169,12 +174,14 @@ async function finish(
 ): Promise<void> {
   const lastJob = Math.max(1, plan.jobNumber(plan.jobs - 1));
   await client.query(
-    `SELECT setval('service.ids', $1), setval('service.customer_numbers', $2), setval('service.job_numbers', $3, $5),
+    `SELECT setval('service.ids', $1), setval('service.customer_numbers', $2),
+            setval('service.job_numbers', $3, $5),
        setval('service.employee_numbers', $4)`,
     [plan.lastId, plan.customerNumber(plan.customers - 1), lastJob, plan.employees, plan.jobs > 0],
   );
   await client.query(
-    'INSERT INTO service.business (seed, customers, jobs, today, time_zone) VALUES ($1, $2, $3, $4, $5)',
+    `INSERT INTO service.business (seed, customers, jobs, today, time_zone)
+     VALUES ($1, $2, $3, $4, $5)`,
     [scale.seed, scale.customers, scale.jobs, scale.today, scale.timeZone],
   );
   await client.query(

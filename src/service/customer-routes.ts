@@ -13,17 +13,19 @@ import {
   readChanges,
 } from './records.ts';
 import {customers, tasks} from './resource.ts';
-import {idOf, type StoredRecord, selectByParents} from './store.ts';
-import type {Problems} from './store-changes.ts';
 import {
   assignNumbers,
   createRecord,
   deleteRecord,
   type Effects,
+  idOf,
+  type Problems,
+  type StoredRecord,
+  selectByParents,
   updateRecord,
-} from './store-effects.ts';
+} from './store.ts';
 
-const defaults: Fields = {
+const customerDefaults: Fields = {
   origin: 'api',
   is_active: 'true',
   sublevel: '0',
@@ -63,12 +65,16 @@ export const customerRoutes: readonly Route[] = [
       const answer = await answerEffects(service, request, {
         resource: customers,
         work: async (effects) => {
-          const fields = {...defaults, token: randomBytes(32).toString('base64url'), ...changes};
-          await check(effects.client, {fields, changes, problems});
+          const fields = {
+            ...customerDefaults,
+            token: randomBytes(32).toString('base64url'),
+            ...changes,
+          };
+          await checkCustomer(effects.client, {fields, changes, problems});
           const assigned = await assignNumbers(effects.client, customers);
           number = assigned.customer_number ?? '';
           return await createRecord(effects, customers, {
-            fields: {...fields, ...derive(fields), ...assigned},
+            fields: {...fields, ...deriveCustomer(fields), ...assigned},
           });
         },
       });
@@ -92,10 +98,10 @@ export const customerRoutes: readonly Route[] = [
           const fields = {...record.fields, ...changes};
           if (changes.parent_id === idOf(record.fields))
             problems.add('parent_id', 'must be another customer');
-          await check(client, {fields, changes, problems});
+          await checkCustomer(client, {fields, changes, problems});
           return await updateRecord(effects, customers, {
             record,
-            changes: {...changes, ...derive(fields)},
+            changes: {...changes, ...deriveCustomer(fields)},
           });
         },
       });
@@ -133,7 +139,7 @@ async function deleteCustomer(effects: Effects, customer: StoredRecord): Promise
   return deleted;
 }
 
-async function check(
+async function checkCustomer(
   db: Queryable,
   {
     fields,
@@ -150,7 +156,7 @@ async function check(
 }
 
 /** Fields that the service keeps equal to others (docs/service.md "Fields"). */
-function derive(fields: Fields): Fields {
+function deriveCustomer(fields: Fields): Fields {
   return {
     full_name: fields.name ?? null,
     phone: fields.phone_number ?? null,

@@ -1,8 +1,16 @@
+// The database of the reference service: opening it, its schema, transactions, and the copying of
+// many rows.
+
 import {createHash} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
+import {Readable} from 'node:stream';
+import {pipeline} from 'node:stream/promises';
 import pg from 'pg';
+import {from} from 'pg-copy-streams';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
+import type {Fields} from './field.ts';
+import type {Table} from './resource.ts';
 
 /** A runner of statements: the pool, or the connection of a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>;
@@ -87,7 +95,8 @@ export async function installSchema(database: pg.Pool): Promise<void> {
   await makeTurn(database);
   await inTransaction(database, async (client) => {
     await lockTurn(client);
-    const text = `SELECT obj_description(oid, 'pg_namespace') AS comment FROM pg_namespace WHERE nspname = 'service'`;
+    const text = `SELECT obj_description(oid, 'pg_namespace') AS comment FROM pg_namespace
+        WHERE nspname = 'service'`;
     const {rows} = await client.query<{comment: string | null}>(text);
     if (rows[0]?.comment?.endsWith(version) === true) return;
     await client.query('SET LOCAL client_min_messages = warning');
@@ -137,4 +146,40 @@ function describe(databaseUrl: string): string {
   if (!URL.canParse(databaseUrl)) return '(not a URL)';
   const url = new URL(databaseUrl);
   return `${url.pathname.slice(1)} on ${url.hostname}:${url.port || '5432'}`;
+}
+
+/** A made-up record on its way to its table. */
+export interface Row {
+  readonly table: Table;
+  readonly fields: Fields;
+  /** Columns beside `fields`, as COPY reads them. */
+  readonly beside?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Writes rows of any tables, one COPY a table; all rows of a table have the same columns beside
+ * `fields`.
+ */
+export async function copyRows(client: pg.PoolClient, rows: readonly Row[]): Promise<void> {
+  const lines = new Map<Table, string[]>();
+  const columns = new Map<Table, readonly string[]>();
+  for (const row of rows) {
+    const beside = Object.entries(row.beside ?? {});
+    const own = lines.get(row.table) ?? [];
+    if (own.length === 0) {
+      lines.set(row.table, own);
+      columns.set(row.table, ['fields', ...beside.map(([name]) => name)]);
+    }
+    own.push(`${[writeFields(row), ...beside.map(([, value]) => value)].join('\t')}\n`);
+  }
+  for (const [table, own] of lines) {
+    const statement = `COPY service.${table} (${columns.get(table)?.join(', ')}) FROM STDIN`;
+    await pipeline(Readable.from([own.join('')]), client.query(from(statement)));
+  }
+}
+
+/** JSON holds no raw tab or line break; its backslashes are COPY's as well. */
+function writeFields({fields}: Row): string {
+  const present = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+  return JSON.stringify(present).replaceAll('\\', '\\\\');
 }

@@ -1,30 +1,22 @@
 // HTTP around the routes: authentication, refusals before a route is asked, and the sending of
 // answers.
 
-import {randomUUID} from 'node:crypto';
+import {randomUUID, timingSafeEqual} from 'node:crypto';
 import {promisify} from 'node:util';
 import {gzip} from 'node:zlib';
-import fastify, {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type HTTPMethods,
-} from 'fastify';
+import type {FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods} from 'fastify';
+import fastify from 'fastify';
 import type {Logger} from '../core/log.ts';
-import {authenticate} from './authentication.ts';
 import {customerRoutes} from './customer-routes.ts';
-import {employeeRoutes} from './employee-routes.ts';
-import {jobChargeRoutes} from './job-charge-routes.ts';
-import {jobRoutes} from './job-routes.ts';
-import {noteRoutes} from './note-routes.ts';
+import type {Queryable} from './database.ts';
+import {employeeRoutes, timeEntryRoutes} from './employee-routes.ts';
+import {jobChargeRoutes, jobRoutes} from './job-routes.ts';
 import type {Query} from './query.ts';
 import type {Route, Service, ServiceRequest} from './records.ts';
-import {Refusal} from './refusal.ts';
-import {taskRoutes} from './task-routes.ts';
-import {timeEntryRoutes} from './time-entry-routes.ts';
-import {writeErrors} from './xml-write.ts';
+import {noteRoutes, taskRoutes} from './task-routes.ts';
+import {Refusal, writeErrors} from './xml-write.ts';
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly basePath: string;
   readonly compress: boolean;
   readonly log?: Logger;
@@ -217,4 +209,34 @@ function toRefusal(error: unknown, log: Logger | undefined): Refusal {
   const message = error instanceof Error ? error.message : String(error);
   log?.error({event: 'service.failed', message}, 'reference service: a request failed');
   return new Refusal(500, "We're sorry, but something went wrong.");
+}
+
+/**
+ * The internal id of the employee whose token stands as user name and as password of the Basic
+ * credentials, or null: no credentials, other ones, or an employee who is inactive.
+ */
+async function authenticate(
+  db: Queryable,
+  authorization: string | undefined,
+): Promise<string | null> {
+  const token = readToken(authorization);
+  if (token === null) return null;
+  const text =
+    'SELECT id FROM service.employees WHERE token = $1 AND active AND deleted_at IS NULL';
+  const {rows} = await db.query<{id: string}>({name: 'employee by token', text, values: [token]});
+  return rows[0]?.id ?? null;
+}
+
+function readToken(authorization: string | undefined): string | null {
+  const encoded = /^Basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(authorization ?? '')?.[1];
+  if (encoded === undefined) return null;
+  const [user, ...rest] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
+  const password = rest.join(':');
+  if (user === undefined || user === '' || user.includes('\u0000')) return null;
+  return isSame(user, password) ? user : null;
+}
+
+function isSame(left: string, right: string): boolean {
+  const [a, b] = [Buffer.from(left), Buffer.from(right)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -1,3 +1,5 @@
+// The routes of jobs and of their charges.
+
 import {AccountTime} from './account-time.ts';
 import type {Queryable} from './database.ts';
 import type {Fields} from './field.ts';
@@ -13,22 +15,27 @@ import {
   type Service,
   type ServiceRequest,
 } from './records.ts';
-import {customers, jobs, tasks} from './resource.ts';
-import {idOf, isNumber, type StoredRecord, selectByIds, selectByParents} from './store.ts';
-import type {Changes, Problems} from './store-changes.ts';
+import {customers, jobCharges, jobs, tasks} from './resource.ts';
 import {
   assignNumbers,
+  type Changes,
   createRecord,
   deleteRecord,
   type Effects,
+  idOf,
+  isNumber,
+  type Problems,
+  type StoredRecord,
+  selectByIds,
+  selectByParents,
   updateRecord,
-} from './store-effects.ts';
+} from './store.ts';
 import type {Given} from './xml-read.ts';
 
 const statuses = new Set(['scheduled', 'in_progress', 'complete']);
 
 /** The fields that are never nil in any recorded job (docs/service.md "Fields"). */
-const defaults: Fields = {
+const jobDefaults: Fields = {
   description: '',
   status: 'scheduled',
   invoice_status: 'unpaid',
@@ -117,13 +124,13 @@ async function createJob(service: Service, request: ServiceRequest) {
         customer_id: idOf(customer.fields),
         tax_id: customer.fields.tax_id ?? null,
       };
-      const fields = {...defaults, name: '', ...inherited, ...changes};
+      const fields = {...jobDefaults, name: '', ...inherited, ...changes};
       const employeeIds =
         (await readEmployeeIds(effects.client, given.get('employee_ids'), problems)) ?? [];
-      await check(effects.client, {fields, changes, problems});
+      await checkJob(effects.client, {fields, changes, problems});
       const assigned = await assignNumbers(effects.client, jobs);
       jobNumber = assigned.job_number ?? '';
-      const full = {...fields, ...derive(fields, {changes, at: effects.at}), ...assigned};
+      const full = {...fields, ...deriveJob(fields, {changes, at: effects.at}), ...assigned};
       return await createRecord(effects, jobs, {fields: full, beside: {employeeIds}});
     },
   });
@@ -144,11 +151,11 @@ async function updateJob(service: Service, request: ServiceRequest) {
         given.get('employee_ids'),
         problems,
       );
-      await check(effects.client, {fields, changes, problems});
+      await checkJob(effects.client, {fields, changes, problems});
       const isSame = employeeIds === null || employeeIds.join() === record.employeeIds.join();
       return await updateRecord(effects, jobs, {
         record,
-        changes: {...changes, ...derive(fields, {changes, at: effects.at})},
+        changes: {...changes, ...deriveJob(fields, {changes, at: effects.at})},
         beside: isSame ? {} : {employeeIds},
       });
     },
@@ -176,7 +183,7 @@ async function readEmployeeIds(
   return ids;
 }
 
-async function check(
+async function checkJob(
   db: Queryable,
   {
     fields,
@@ -198,14 +205,14 @@ async function check(
  * Fields that follow from those of a request: the end from start and duration, times from a new
  * status.
  */
-function derive(
+function deriveJob(
   fields: Fields,
   {changes, at}: {readonly changes: Fields; readonly at: string},
 ): Changes {
-  return {...deriveEnd(fields, changes), ...deriveStatus(fields, {changes, at})};
+  return {...deriveJobEnd(fields, changes), ...deriveStatus(fields, {changes, at})};
 }
 
-function deriveEnd(fields: Fields, changes: Fields): Changes {
+function deriveJobEnd(fields: Fields, changes: Fields): Changes {
   const {scheduled_on: start = null, ends_at: end = null, duration = null} = fields;
   if (start === null) return 'scheduled_on' in changes ? {ends_at: null} : {};
   if (changes.ends_at !== undefined && changes.duration === undefined && end !== null) {
@@ -230,4 +237,78 @@ function deriveStatus(
     default:
       return {};
   }
+}
+
+/**
+ * Charges can only be created: the specification shows nothing else of them, and `include` is how
+ * they are read.
+ */
+export const jobChargeRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/jobs/:job_number/job_charges.xml',
+    answer: async (service, request) => {
+      const number = request.params.job_number;
+      await findRecord(service.database, jobs, {number});
+      const {changes, problems} = readChanges(service, request, jobCharges);
+      problems.refuse();
+      return await answerEffects(service, request, {
+        resource: jobCharges,
+        work: async (effects) => {
+          const job = await findRecord(effects.client, jobs, {number, lock: true});
+          const given = Object.fromEntries(
+            Object.entries(changes).filter(([, value]) => value !== null),
+          );
+          const priced = {quantity: '1.0', price_per_unit: '0.0', discount: '0.0', ...given};
+          const total = await priceCharge(effects, priced);
+          // Items have no endpoint, so that none could be looked up: any item_id is taken.
+          const description = changes.description ?? changes.details ?? '';
+          const fields = {
+            ...priced,
+            description,
+            total,
+            job_id: idOf(job.fields),
+            tax_id: job.fields.tax_id ?? null,
+          };
+          const assigned = await assignNumbers(effects.client, jobCharges);
+          const charge = await createRecord(effects, jobCharges, {
+            fields: {...fields, ...assigned},
+          });
+          await sumUp(effects, job, total);
+          return charge;
+        },
+      });
+    },
+  },
+];
+
+interface Priced {
+  readonly quantity: string;
+  readonly price_per_unit: string;
+  readonly discount: string;
+}
+
+/** Reckoned by Postgres: money has no place in floating point. */
+async function priceCharge(
+  {client}: Effects,
+  {quantity, price_per_unit, discount}: Priced,
+): Promise<string> {
+  const text = `SELECT ${plain('$1::numeric * $2::numeric - $3::numeric')} AS total`;
+  const {rows} = await client.query<{total: string}>(text, [quantity, price_per_unit, discount]);
+  return rows[0]?.total ?? '0.0';
+}
+
+/** The job's subtotal, total and balance grow by the charge; its tax is not reckoned anew. */
+async function sumUp(effects: Effects, job: StoredRecord, total: string): Promise<void> {
+  const text = `SELECT ${plain('$1::numeric + $4::numeric')} AS subtotal,
+      ${plain('$2::numeric + $4::numeric')} AS total,
+    ${plain('$3::numeric + $4::numeric')} AS balance_remaining`;
+  const sums = ['subtotal', 'total', 'balance_remaining'].map((name) => job.fields[name] ?? '0.0');
+  const {rows} = await effects.client.query<Record<string, string>>(text, [...sums, total]);
+  await updateRecord(effects, jobs, {record: job, changes: rows[0] ?? {}});
+}
+
+/** A decimal as the service writes it: no padding, but one place at least (`325.0`, `28.03`). */
+function plain(expression: string): string {
+  return `to_char(trim_scale(${expression}), 'FM9999999999999999999999999999999999990.0999999999999999999999')`;
 }

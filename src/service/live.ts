@@ -1,12 +1,20 @@
-// A business that goes on while the service runs: by the clock, or so many times faster.
+// A business that goes on while the service runs, by the clock, or so many times faster: calls,
+// dispatch, work, invoices, payments, corrections, cancellations. What happens is decided by the
+// seed alone, whenever and in whatever steps it is played. What people did through the API stays:
+// only the fields that a step changes are written.
 
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
-import type {Scale} from './business-plan.ts';
-import {inTransaction, openDatabase} from './database.ts';
-import {Player} from './player.ts';
+import {arrivedAt, Ledger, makeCustomer} from './business-people.ts';
+import {idCount, type Kind, Plan, type Scale} from './business-plan.ts';
+import {copyRows, inTransaction, openDatabase, type Row} from './database.ts';
+import type {Fields} from './field.ts';
+import {Roster} from './order.ts';
+import {lifeAt, timesOf} from './order-life.ts';
+import type {Table} from './resource.ts';
+import {makeJob} from './work-orders.ts';
 
-export interface LiveOptions {
+interface LiveOptions {
   /** 1 is the clock itself. */
   readonly speed: number;
   /** Milliseconds since 1970. */
@@ -31,7 +39,8 @@ export async function playUntil(
 ): Promise<number | null> {
   return await inTransaction(database, async (client) => {
     const {rows} = await client.query<{from: string}>(
-      `SELECT to_char(played_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "from" FROM service.business WHERE played_until IS NOT NULL FOR UPDATE`,
+      `SELECT to_char(played_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "from"
+         FROM service.business WHERE played_until IS NOT NULL FOR UPDATE`,
     );
     const [held] = rows;
     if (held === undefined) return null;
@@ -44,7 +53,7 @@ export async function playUntil(
 }
 
 /** A business that is played on when it is told to. */
-export interface Life {
+interface Life {
   /**
    * `2026-11-02T12:59:00Z`, how far it was played when it was opened; null where no business was
    * made up.
@@ -115,11 +124,226 @@ async function readBusiness(
   database: pg.Pool,
 ): Promise<{readonly scale: Scale; readonly playedMs: number} | null> {
   const {rows} = await database.query<Scale & {playedMs: number}>(
-    `UPDATE service.business SET played_until = coalesce(played_until, (today + time '07:59') AT TIME ZONE time_zone)
-      RETURNING seed, customers, jobs, today::text AS today, time_zone AS "timeZone", extract(epoch FROM played_until)::float * 1000 AS "playedMs"`,
+    `UPDATE service.business
+        SET played_until = coalesce(played_until, (today + time '07:59') AT TIME ZONE time_zone)
+      RETURNING seed, customers, jobs, today::text AS today, time_zone AS "timeZone",
+        extract(epoch FROM played_until)::float * 1000 AS "playedMs"`,
   );
   const [held] = rows;
   if (held === undefined) return null;
   const {playedMs, ...scale} = held;
   return {scale, playedMs};
+}
+
+/** Days that a plan reaches beyond the step that it is made for. */
+const spareDays = 90;
+
+/** Something happens to a job. */
+interface Happening {
+  readonly at: string;
+  readonly job: number;
+}
+
+/** A customer or a job comes that was not there at first. */
+interface Birth {
+  readonly at: string;
+  readonly kind: Kind;
+  readonly index: number;
+}
+
+interface Lives {
+  readonly roster: Roster;
+  readonly horizonEnd: string;
+  /** In the order of time, whatever the steps: each gets the next id. */
+  readonly births: readonly Birth[];
+  /** In the order of time. */
+  readonly happenings: readonly Happening[];
+  readonly jobsOf: ReadonlyMap<number, readonly number[]>;
+}
+
+export class Player {
+  readonly #scale: Scale;
+  #lives: Lives | null = null;
+
+  constructor(scale: Scale) {
+    this.#scale = scale;
+  }
+
+  /**
+   * Plays from where the business stands, in the transaction of the caller, which holds the row of
+   * the business.
+   * @param from - `2026-11-02T12:59:00Z`; what happens at it is played
+   * @param to - what happens at it is not
+   * @returns how many records were written
+   */
+  async play(client: pg.PoolClient, from: string, to: string): Promise<number> {
+    if (to <= from) return 0;
+    const lives = this.#reach(to);
+    const {plan} = lives.roster;
+    await this.#takeBirths(client, plan);
+    const born = within(lives.births, from, to);
+    for (const birth of born) await bear(client, plan, birth);
+    const arrived = born.filter(({kind}) => kind === 'customer');
+    const rows = arrived.flatMap(({index}) => makeCustomer(plan, index, new Ledger()));
+    await copyRows(client, rows);
+    let written = rows.length;
+    const customers = new Set<number>();
+    for (const job of new Set(
+      within(lives.happenings, from, to).map((happening) => happening.job),
+    )) {
+      customers.add(lives.roster.order(job).customer);
+      const before = makeJob(lives.roster, job, from, new Ledger());
+      written += await writeStep(client, before, makeJob(lives.roster, job, to, new Ledger()));
+    }
+    for (const customer of customers)
+      written += await writeSummary(client, lives, {customer, from, to});
+    return written;
+  }
+
+  /** The plan as far as that moment, and all that happens in it. */
+  #reach(to: string): Lives {
+    if (this.#lives !== null && to < this.#lives.horizonEnd) return this.#lives;
+    const today = Date.parse(`${this.#scale.today}T00:00:00Z`);
+    const horizon = Math.max(0, Math.ceil((Date.parse(to) - today) / 86_400_000)) + spareDays;
+    const plan = new Plan(this.#scale, horizon);
+    const roster = new Roster(plan, plan.lastJobs);
+    const happenings: Happening[] = [];
+    const births: Birth[] = [];
+    const jobsOf = new Map<number, number[]>();
+    for (let index = plan.customers; index < plan.lastCustomers; index++)
+      births.push({at: arrivedAt(plan, index), kind: 'customer', index});
+    for (let job = 0; job < plan.lastJobs; job++) {
+      const {createdAt, life, customer} = roster.order(job);
+      if (job >= plan.jobs) births.push({at: createdAt, kind: 'job', index: job});
+      for (const at of [createdAt, ...timesOf(life)]) happenings.push({at, job});
+      jobsOf.set(customer, [...(jobsOf.get(customer) ?? []), job]);
+    }
+    births.sort(
+      (one, other) =>
+        compare(one.at, other.at) || compare(one.kind, other.kind) || one.index - other.index,
+    );
+    happenings.sort((one, other) => compare(one.at, other.at) || one.job - other.job);
+    // A call may come as late as the evening of its day.
+    const horizonEnd = new Date(today + (horizon - 1) * 86_400_000).toISOString();
+    this.#lives = {roster, horizonEnd, births, happenings, jobsOf};
+    return this.#lives;
+  }
+
+  async #takeBirths(client: pg.PoolClient, plan: Plan): Promise<void> {
+    const {rows} = await client.query<{kind: Kind; index: number; id: string; number: string}>(
+      'SELECT kind, index, id::text, number::text FROM service.births',
+    );
+    for (const {kind, index, id, number} of rows) plan.bear(kind, index, {id, number});
+  }
+}
+
+const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
+
+/** What lies from one moment on, before another. */
+function within<T extends {readonly at: string}>(
+  list: readonly T[],
+  from: string,
+  to: string,
+): readonly T[] {
+  return list.slice(firstFrom(list, from), firstFrom(list, to));
+}
+
+/** The place of the first one that is not before a moment. */
+function firstFrom(list: readonly {readonly at: string}[], moment: string): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((list[middle]?.at ?? '') < moment) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Gives a record the next id and number, as the service gives them to anybody. */
+async function bear(client: pg.PoolClient, plan: Plan, {kind, index}: Birth): Promise<void> {
+  const {rows} = await client.query<{id: string; number: string}>(
+    `INSERT INTO service.births (kind, index, id, number)
+     SELECT $1, $2, setval('service.ids', nextval('service.ids') + $3 - 1) - $3 + 1,
+            nextval('service.${kind}_numbers') RETURNING id::text, number::text`,
+    [kind, index, idCount(kind)],
+  );
+  if (rows[0] !== undefined) plan.bear(kind, index, rows[0]);
+}
+
+/** Writes what a step makes of a job and of what belongs to it. */
+async function writeStep(
+  client: pg.PoolClient,
+  before: readonly Row[],
+  after: readonly Row[],
+): Promise<number> {
+  const known = new Map(before.map((row) => [`${row.table} ${row.fields.id}`, row]));
+  const added: Row[] = [];
+  let written = 0;
+  for (const row of after) {
+    const held = known.get(`${row.table} ${row.fields.id}`);
+    if (held === undefined) added.push(row);
+    else written += await writeChanges(client, held, row);
+  }
+  await copyRows(client, added);
+  return written + added.length;
+}
+
+async function writeChanges(client: pg.PoolClient, before: Row, after: Row): Promise<number> {
+  const changed = differing(before.fields, after.fields);
+  const crew = after.beside?.employee_ids;
+  const isOtherCrew = crew !== undefined && crew !== before.beside?.employee_ids;
+  if (Object.keys(changed).length === 0 && !isOtherCrew) return 0;
+  await update(client, after.table, {id: after.fields.id ?? '', changed});
+  if (isOtherCrew)
+    await client.query('UPDATE service.jobs SET employee_ids = $2 WHERE id = $1', [
+      after.fields.id,
+      crew,
+    ]);
+  return 1;
+}
+
+function differing(before: Fields, after: Fields): Record<string, string | null> {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const changed: Record<string, string | null> = {};
+  for (const name of names) {
+    const value = after[name] ?? null;
+    if (value !== (before[name] ?? null)) changed[name] = value;
+  }
+  return changed;
+}
+
+async function update(
+  client: pg.PoolClient,
+  table: Table,
+  {id, changed}: {readonly id: string; readonly changed: Readonly<Record<string, string | null>>},
+): Promise<void> {
+  await client.query(
+    `UPDATE service.${table} SET fields = jsonb_strip_nulls(fields || $2)
+      WHERE id = $1 AND deleted_at IS NULL`,
+    [id, changed],
+  );
+}
+
+/** What a customer owes and had done last follows from its jobs. */
+async function writeSummary(
+  client: pg.PoolClient,
+  lives: Lives,
+  {customer, from, to}: {readonly customer: number; readonly from: string; readonly to: string},
+): Promise<number> {
+  const changed = differing(summaryAt(lives, customer, from), summaryAt(lives, customer, to));
+  if (Object.keys(changed).length === 0) return 0;
+  await update(client, 'customers', {id: lives.roster.plan.customer(customer).id, changed});
+  return 1;
+}
+
+function summaryAt({roster, jobsOf}: Lives, customer: number, now: string): Fields {
+  const ledger = new Ledger();
+  const times: string[] = [];
+  for (const job of jobsOf.get(customer) ?? []) {
+    if (!roster.plan.isBorn('job', job)) continue;
+    makeJob(roster, job, now, ledger);
+    const {endedAt, correctedAt, partPaidAt, paidAt} = lifeAt(roster.order(job).life, now);
+    for (const at of [endedAt, correctedAt, partPaidAt, paidAt]) if (at !== null) times.push(at);
+  }
+  return {...ledger.summaryOf(customer), updated_at: times.toSorted().at(-1) ?? null};
 }

@@ -1,11 +1,21 @@
+// What is ordered, and who comes: a technician is in one place at a time. The roster decides the
+// orders one after another, since each takes time from those that follow.
+
 import {AccountTime} from './account-time.ts';
-import {isFirm, taxOf} from './business-clients.ts';
+import {isFirm, taxOf} from './business-people.ts';
 import type {Plan} from './business-plan.ts';
-import {catalogue, type Work} from './item-catalogue.ts';
-import type {Booking, Bookings} from './order-bookings.ts';
-import {drawEstimate, drawVisit, type Life, untouched} from './order-life.ts';
+import {taxes} from './foundation.ts';
+import {
+  drawEstimate,
+  drawVisit,
+  type Life,
+  postpone,
+  startOf,
+  untouched,
+  workedMinutes,
+} from './order-life.ts';
 import type {Random} from './random.ts';
-import {taxes} from './store-foundation.ts';
+import {catalogue, type Work} from './vocabulary.ts';
 
 /** A job with all that ever becomes of it. */
 export interface Order {
@@ -38,7 +48,7 @@ const leaversNotice = 60;
  * Decides the customer of a job, its work, its crew, and what becomes of it.
  * @param bookings - of the orders before it; gets its visit
  */
-export function decideOrder(
+function decideOrder(
   plan: Plan,
   {index, bookings}: {readonly index: number; readonly bookings: Bookings},
 ): Order {
@@ -230,3 +240,138 @@ function listAble(
   const first = Math.floor(chance * able.length);
   return [...able.slice(first), ...able.slice(0, first)];
 }
+
+const minutesOfDay = 1_440;
+/** From one door to the next. */
+const travelMinutes = 30;
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A visit that is wanted: minutes are counted from local midnight. */
+interface Wanted {
+  readonly days: readonly number[];
+  /** The beginnings that would do on a day, the best one first. */
+  readonly slotsOf: (day: number) => readonly number[];
+  readonly minutes: number;
+  /** Those who can do it, the best one first. */
+  readonly able: readonly number[];
+  readonly size: number;
+}
+
+interface Booking {
+  readonly day: number;
+  readonly slot: number;
+  readonly crew: readonly number[];
+}
+
+/** The visits that are promised so far. */
+class Bookings {
+  /** By technician and day. */
+  readonly #spans = new Map<string, Span[]>();
+
+  /**
+   * The first day and time at which enough of those who can do it are free; null where there is
+   * none.
+   */
+  find({days, slotsOf, minutes, able, size}: Wanted): Booking | null {
+    for (const day of days) {
+      for (const slot of slotsOf(day)) {
+        const free = able.filter((technician) => this.#isFree(technician, {day, slot, minutes}));
+        if (free.length >= size) return {day, slot, crew: free.slice(0, size)};
+      }
+    }
+    return null;
+  }
+
+  book({day, slot, crew}: Booking, minutes: number): void {
+    const span = spanOf({day, slot, minutes});
+    for (const technician of crew)
+      for (const each of daysOf(span)) {
+        const key = `${technician} ${each}`;
+        this.#spans.set(key, [...(this.#spans.get(key) ?? []), span]);
+      }
+  }
+
+  #isFree(technician: number, visit: Parameters<typeof spanOf>[0]): boolean {
+    const {from, to} = spanOf(visit);
+    return daysOf({from, to}).every((day) =>
+      (this.#spans.get(`${technician} ${day}`) ?? []).every(
+        (held) => held.to <= from || held.from >= to,
+      ),
+    );
+  }
+}
+
+function spanOf({
+  day,
+  slot,
+  minutes,
+}: {
+  readonly day: number;
+  readonly slot: number;
+  readonly minutes: number;
+}): Span {
+  const from = day * minutesOfDay + slot;
+  return {from, to: from + minutes + travelMinutes};
+}
+
+function daysOf({from, to}: Span): number[] {
+  const first = Math.floor(from / minutesOfDay);
+  const last = Math.floor((to - 1) / minutesOfDay);
+  return Array.from({length: last - first + 1}, (_, step) => first + step);
+}
+
+/** A crew that is held up for longer leaves the work to others, and comes anyway. */
+const longestDelay = 240;
+
+/**
+ * All orders of a plan, in the order of their calls. What becomes of one depends only on calls
+ * before it, and on visits that begin before its own: so it is the same however far the plan
+ * reaches.
+ */
+export class Roster {
+  readonly plan: Plan;
+  readonly #orders: Order[];
+
+  /** @param count - how many orders there are */
+  constructor(plan: Plan, count: number) {
+    this.plan = plan;
+    const bookings = new Bookings();
+    this.#orders = Array.from({length: count}, (_, index) => decideOrder(plan, {index, bookings}));
+    this.#keepTimes();
+  }
+
+  order(index: number): Order {
+    const order = this.#orders[index];
+    if (order === undefined)
+      throw new RangeError(`order ${index}: expected one of ${this.#orders.length}`);
+    return order;
+  }
+
+  /** A visit begins when the crew has left the one before. */
+  #keepTimes(): void {
+    const freeAt = new Map<number, number>();
+    const visits = this.#orders.filter(({life}) => life.startedAt !== null);
+    const starts = new Map(visits.map(({index, life}) => [index, startOf(life) ?? '']));
+    const inTime = visits.toSorted((one, other) =>
+      compare(starts.get(one.index) ?? '', starts.get(other.index) ?? ''),
+    );
+    for (const {index, crew, life, minutes} of inTime) {
+      const begins = Date.parse(life.startedAt ?? '');
+      const ready = Math.max(...crew.map((technician) => freeAt.get(technician) ?? 0));
+      const late = Math.ceil((ready - begins) / 60_000);
+      const kept: Life = late > 0 && late <= longestDelay ? postpone(life, late) : life;
+      const order = this.order(index);
+      this.#orders[index] = {...order, life: kept};
+      const left =
+        Date.parse(kept.startedAt ?? '') + (workedMinutes(kept, minutes) + travelMinutes) * 60_000;
+      for (const technician of crew)
+        freeAt.set(technician, Math.max(left, freeAt.get(technician) ?? 0));
+    }
+  }
+}
+
+const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);

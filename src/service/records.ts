@@ -4,16 +4,19 @@ import pg from 'pg';
 import type {AccountTime} from './account-time.ts';
 import {inTransaction, type Queryable} from './database.ts';
 import type {Fields} from './field.ts';
-import {embed, plainView} from './includes.ts';
 import type {Change, Condition, ListQuery, Lists} from './lists.ts';
-import {type Query, readPage, readView} from './query.ts';
-import {Refusal, unknownRecord} from './refusal.ts';
+import {embed, plainView, type Query, readPage, readView} from './query.ts';
 import type {Resource, Table} from './resource.ts';
-import {type StoredRecord, selectByIds, selectByNumber} from './store.ts';
-import {Problems, takeChanges} from './store-changes.ts';
-import type {Effects} from './store-effects.ts';
+import {
+  type Effects,
+  Problems,
+  type StoredRecord,
+  selectByIds,
+  selectByNumber,
+  takeChanges,
+} from './store.ts';
 import {type RequestFields, readRequest} from './xml-read.ts';
-import type {XmlWriter} from './xml-write.ts';
+import {Refusal, unknownRecord, type XmlWriter} from './xml-write.ts';
 
 /**
  * How lists are ordered: no order is contractual, and the real service was seen with each of these.

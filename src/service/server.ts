@@ -6,13 +6,12 @@ import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {AccountTime} from './account-time.ts';
 import {openDatabase} from './database.ts';
-import {Dialect, type DialectName} from './dialect.ts';
+import {ensureFoundation} from './foundation.ts';
 import {createHttp} from './http.ts';
 import {Lists} from './lists.ts';
 import {startLive} from './live.ts';
 import type {ListOrder, Service} from './records.ts';
-import {ensureFoundation} from './store-foundation.ts';
-import {XmlWriter} from './xml-write.ts';
+import {Dialect, type DialectName, XmlWriter} from './xml-write.ts';
 
 export interface ServiceOptions {
   /** Its own Postgres database; the schema `service` in it is made when it is missing. */

@@ -1,8 +1,14 @@
-// Reading records. One exported function per statement; the table's name is always one of ours.
+// Reading and writing records. Every effect of a request, with its entry in the journal, is in the
+// transaction of the request; the table's name is always one of ours.
 
+import type pg from 'pg';
+import type {AccountTime} from './account-time.ts';
 import type {Queryable} from './database.ts';
-import type {Fields} from './field.ts';
+import type {Field, Fields} from './field.ts';
+import type {Change} from './lists.ts';
 import type {Resource, Table} from './resource.ts';
+import type {Given, RequestFields} from './xml-read.ts';
+import {humanize, invalid} from './xml-write.ts';
 
 /** A record as it is kept. */
 export interface StoredRecord {
@@ -26,7 +32,8 @@ export async function selectByIds(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, StoredRecord>> {
   if (ids.length === 0) return new Map();
-  const text = `SELECT fields, ${employeeIds(table)} FROM service.${table} WHERE id = ANY ($1::bigint[]) AND deleted_at IS NULL`;
+  const text = `SELECT fields, ${employeeIds(table)} FROM service.${table}
+      WHERE id = ANY ($1::bigint[]) AND deleted_at IS NULL`;
   const {rows} = await db.query<RawRecord>({name: `${table} by ids`, text, values: [ids]});
   return new Map(rows.map((row) => [idOf(row.fields), toRecord(row)]));
 }
@@ -87,4 +94,276 @@ function employeeIds(table: Table): string {
 
 function toRecord(row: RawRecord): StoredRecord {
   return {fields: row.fields, employeeIds: row.employee_ids};
+}
+
+/** The transaction of one request, with its actor, its method and path, and its time. */
+export interface Effects {
+  readonly client: pg.PoolClient;
+  readonly method: string;
+  readonly path: string;
+  /** Now, in UTC, whole seconds. */
+  readonly at: string;
+  /** Internal id of the employee whose token the request bears. */
+  readonly actorId: string;
+  /** The tables that were written to, and how. */
+  readonly touched: Map<Table, Change>;
+}
+
+/** Columns beside `fields`, written with them. */
+export interface Beside {
+  readonly employeeIds?: readonly string[];
+  readonly token?: string;
+  readonly passwordHash?: string;
+}
+
+type Kind = 'create' | 'update' | 'delete';
+
+const besideColumns: Readonly<Record<keyof Beside, string>> = {
+  employeeIds: 'employee_ids',
+  token: 'token',
+  passwordHash: 'password_hash',
+};
+const secretName = /pass|token|secret|salt|digest/i;
+
+const NUMBERS: Readonly<Partial<Record<Table, string>>> = {
+  customers: 'service.customer_numbers',
+  jobs: 'service.job_numbers',
+  employees: 'service.employee_numbers',
+};
+
+/**
+ * Draws what the service assigns to a new record: its internal id, and its number where it has one.
+ */
+export async function assignNumbers(db: Queryable, resource: Resource): Promise<Fields> {
+  const sequence = NUMBERS[resource.table];
+  const number = sequence === undefined ? 'NULL' : `nextval('${sequence}')`;
+  const {rows} = await db.query<{id: string; number: string | null}>(
+    `SELECT nextval('service.ids') AS id, ${number} AS number`,
+  );
+  const id = rows[0]?.id ?? null;
+  return resource.key === 'id' ? {id} : {id, [resource.key]: rows[0]?.number ?? null};
+}
+
+/** Keeps a new record; `fields` hold its id and number. */
+export async function createRecord(
+  effects: Effects,
+  resource: Resource,
+  {fields, beside = {}}: {readonly fields: Fields; readonly beside?: Beside},
+): Promise<StoredRecord> {
+  const full = {
+    ...fields,
+    ...stamps(resource, effects, [
+      'created_at',
+      'created_on',
+      'updated_at',
+      'created_by',
+      'updated_by',
+    ]),
+  };
+  const columns = besideEntries(beside);
+  const names = ['fields', ...columns.map(([name]) => name)].join(', ');
+  const places = ['$1', ...columns.map((_, index) => `$${index + 2}`)].join(', ');
+  await effects.client.query(
+    `INSERT INTO service.${resource.table} (${names}) VALUES (${places})`,
+    [JSON.stringify(dropNil(full)), ...columns.map(([, value]) => value)],
+  );
+  await writeJournal(effects, resource, {
+    fields: full,
+    kind: 'create',
+    changed: changedOf(dropNil(full), beside),
+  });
+  return {fields: dropNil(full), employeeIds: beside.employeeIds ?? []};
+}
+
+/**
+ * Writes the values that differ, and marks the record as changed. A request that changes nothing
+ * has no effect: no new `updated_at`, no entry in the journal.
+ */
+export async function updateRecord(
+  effects: Effects,
+  resource: Resource,
+  {
+    record,
+    changes,
+    beside = {},
+  }: {readonly record: StoredRecord; readonly changes: Fields; readonly beside?: Beside},
+): Promise<StoredRecord> {
+  const changed = Object.fromEntries(
+    Object.entries(changes).filter(([name, value]) => (record.fields[name] ?? null) !== value),
+  );
+  const columns = besideEntries(beside);
+  if (Object.keys(changed).length === 0 && columns.length === 0) return record;
+  const fields = dropNil({
+    ...record.fields,
+    ...changed,
+    ...stamps(resource, effects, ['updated_at', 'updated_by']),
+  });
+  const sets = ['fields = $2', ...columns.map(([name], index) => `${name} = $${index + 3}`)].join(
+    ', ',
+  );
+  await effects.client.query(`UPDATE service.${resource.table} SET ${sets} WHERE id = $1`, [
+    idOf(fields),
+    JSON.stringify(fields),
+    ...columns.map(([, value]) => value),
+  ]);
+  await writeJournal(effects, resource, {
+    fields,
+    kind: 'update',
+    changed: changedOf(changed, beside),
+  });
+  return {fields, employeeIds: beside.employeeIds ?? record.employeeIds};
+}
+
+/** Deletes softly: the record stays, marked, and is nowhere to be seen. */
+export async function deleteRecord(
+  effects: Effects,
+  resource: Resource,
+  record: StoredRecord,
+): Promise<StoredRecord> {
+  const fields = {
+    ...record.fields,
+    deleted_at: effects.at,
+    ...stamps(resource, effects, ['updated_at']),
+  };
+  await effects.client.query(`UPDATE service.${resource.table} SET fields = $2 WHERE id = $1`, [
+    idOf(fields),
+    JSON.stringify(fields),
+  ]);
+  await writeJournal(effects, resource, {fields, kind: 'delete', changed: {}});
+  return {fields, employeeIds: record.employeeIds};
+}
+
+async function writeJournal(
+  {client, method, path, at, touched}: Effects,
+  resource: Resource,
+  {
+    fields,
+    kind,
+    changed,
+  }: {
+    readonly fields: Fields;
+    readonly kind: Kind;
+    readonly changed: Readonly<Record<string, unknown>>;
+  },
+): Promise<void> {
+  if (kind !== 'update' || !touched.has(resource.table))
+    touched.set(resource.table, kind === 'update' ? 'values' : 'members');
+  const text = `INSERT INTO service.journal (at, method, path, resource, record_id, number, kind,
+      changed)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+  const number = fields[resource.key];
+  await client.query({
+    name: 'journal',
+    text,
+    values: [at, method, path, resource.table, idOf(fields), number, kind, JSON.stringify(changed)],
+  });
+}
+
+/** The values for the journal: all but those that are secrets by their names. */
+function changedOf(fields: Fields, {employeeIds}: Beside): Readonly<Record<string, unknown>> {
+  const open = Object.fromEntries(
+    Object.entries(fields).filter(([name]) => !secretName.test(name)),
+  );
+  return employeeIds === undefined ? open : {...open, employee_ids: employeeIds};
+}
+
+/** The marks of time and author, where the resource has a field for them. */
+function stamps(resource: Resource, effects: Effects, names: readonly string[]): Fields {
+  const own = new Set(resource.fields.map(({name}) => name));
+  const value = (name: string) => (name.endsWith('_by') ? effects.actorId : effects.at);
+  return Object.fromEntries(
+    names.filter((name) => own.has(name)).map((name) => [name, value(name)]),
+  );
+}
+
+function besideEntries(beside: Beside): readonly (readonly [string, unknown])[] {
+  const entries = [
+    [besideColumns.employeeIds, beside.employeeIds],
+    [besideColumns.token, beside.token],
+    [besideColumns.passwordHash, beside.passwordHash],
+  ] as const;
+  return entries.filter(([, value]) => value !== undefined);
+}
+
+function dropNil(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
+/** The values that a request sets, as they are kept. */
+export type Changes = Record<string, string | null>;
+
+/** Collects the problems of a request, so that one answer names them all. */
+export class Problems {
+  readonly #texts: string[] = [];
+
+  add(field: string, text: string): void {
+    this.#texts.push(`${humanize(field)} ${text}`);
+  }
+
+  /** The rule of Rails: neither nil nor nothing but white space. */
+  requirePresence(fields: Fields, ...names: readonly string[]): void {
+    for (const name of names)
+      if ((fields[name] ?? '').trim() === '') this.add(name, "can't be blank");
+  }
+
+  /** @throws {Refusal} 422 with every text, if there is one */
+  refuse(): void {
+    if (this.#texts.length > 0) throw invalid([...new Set(this.#texts)]);
+  }
+}
+
+/**
+ * Takes from a request the fields that the resource lets be set, each value in the form in which it
+ * is kept; other fields are ignored. Decimals stay as they are sent (`275.10`), an empty text is
+ * kept for text fields and nil for others.
+ */
+export function takeChanges(
+  resource: Resource,
+  given: RequestFields,
+  {time, problems}: {readonly time: AccountTime; readonly problems: Problems},
+): Changes {
+  const changes: Changes = {};
+  for (const field of resource.fields) {
+    const value = resource.writable.has(field.name) ? given.get(field.name) : undefined;
+    if (value === undefined) continue;
+    const taken = takeValue(field, value, time);
+    if ('problem' in taken) problems.add(field.name, taken.problem);
+    else changes[field.name] = taken.value;
+  }
+  return changes;
+}
+
+type Taken = {readonly value: string | null} | {readonly problem: string};
+
+function takeValue(field: Field, given: Given, time: AccountTime): Taken {
+  if (given === null) return {value: null};
+  if (typeof given !== 'string') return {problem: 'is invalid'};
+  if (field.type === 'text') return {value: given};
+  const text = given.trim();
+  if (text === '') return {value: null};
+  switch (field.type) {
+    case 'integer':
+      return /^\d{1,18}$/.test(text) ? {value: String(BigInt(text))} : {problem: 'is not a number'};
+    case 'decimal':
+    case 'float':
+      return /^[+-]?(\d{1,15}(\.\d{0,10})?|\.\d{1,10})$/.test(text)
+        ? {value: text}
+        : {problem: 'is not a number'};
+    case 'boolean':
+      return takeBoolean(text);
+    case 'dateTime':
+      return takeTime(time.parse(text));
+    default:
+      return {problem: 'is invalid'};
+  }
+}
+
+function takeBoolean(text: string): Taken {
+  if (/^(true|1)$/i.test(text)) return {value: 'true'};
+  if (/^(false|0)$/i.test(text)) return {value: 'false'};
+  return {problem: 'is not true or false'};
+}
+
+function takeTime(utc: string | null): Taken {
+  return utc === null ? {problem: 'is not a valid date and time'} : {value: utc};
 }

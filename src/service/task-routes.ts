@@ -1,3 +1,5 @@
+// The routes of tasks and of notes.
+
 import {AccountTime} from './account-time.ts';
 import type {Queryable} from './database.ts';
 import type {Fields} from './field.ts';
@@ -6,23 +8,28 @@ import {
   answerEffects,
   answerPage,
   answerRecord,
+  answerRecords,
   checkReferences,
+  findChild,
   findRecord,
   type Route,
   readChanges,
   type Service,
   type ServiceRequest,
 } from './records.ts';
-import {jobs, tasks} from './resource.ts';
-import {idOf, selectByIds} from './store.ts';
-import type {Problems} from './store-changes.ts';
+import {customers, jobs, notes, type Resource, tasks} from './resource.ts';
 import {
   assignNumbers,
   createRecord,
   deleteRecord,
   type Effects,
+  idOf,
+  type Problems,
+  type StoredRecord,
+  selectByIds,
+  selectByParents,
   updateRecord,
-} from './store-effects.ts';
+} from './store.ts';
 
 export const taskRoutes: readonly Route[] = [
   {
@@ -67,14 +74,14 @@ async function createTask(service: Service, request: ServiceRequest) {
     resource: tasks,
     work: async (effects) => {
       const fields = {completed: 'false', ...changes};
-      await check(effects.client, {fields, changes, problems});
+      await checkTask(effects.client, {fields, changes, problems});
       const assigned = await assignNumbers(effects.client, tasks);
       id = idOf(assigned);
       const belonging = await inheritCustomer(effects, fields);
       const full = {
         ...fields,
         ...belonging,
-        ...derive(fields, {changes, at: effects.at}),
+        ...deriveTask(fields, {changes, at: effects.at}),
         ...assigned,
       };
       const task = await createRecord(effects, tasks, {fields: full});
@@ -94,8 +101,8 @@ async function updateTask(service: Service, request: ServiceRequest) {
     work: async (effects) => {
       const record = await findRecord(effects.client, tasks, {number, lock: true});
       const fields = {...record.fields, ...changes};
-      await check(effects.client, {fields, changes, problems});
-      const derived = derive(fields, {changes, at: effects.at});
+      await checkTask(effects.client, {fields, changes, problems});
+      const derived = deriveTask(fields, {changes, at: effects.at});
       const task = await updateRecord(effects, tasks, {record, changes: {...changes, ...derived}});
       const isMoved =
         changes.job_id !== undefined && changes.job_id !== (record.fields.job_id ?? null);
@@ -107,7 +114,7 @@ async function updateTask(service: Service, request: ServiceRequest) {
   });
 }
 
-async function check(
+async function checkTask(
   db: Queryable,
   {
     fields,
@@ -133,7 +140,7 @@ async function inheritCustomer(
   return {customer_id: job?.fields.customer_id ?? null};
 }
 
-function derive(
+function deriveTask(
   fields: Fields,
   {changes, at}: {readonly changes: Fields; readonly at: string},
 ): Fields {
@@ -157,4 +164,121 @@ async function countTasks(effects: Effects, jobId: string | null | undefined): P
   if (counted === undefined) return;
   const record = await findRecord(effects.client, jobs, {number: counted.number});
   await updateRecord(effects, jobs, {record, changes: {tasks_count: counted.count}});
+}
+
+interface Owner {
+  readonly resource: Resource;
+  readonly className: 'Customer' | 'Job';
+  readonly column: 'customer_id' | 'job_id';
+}
+
+/** Customer notes and job notes are one kind of record with two kinds of owner. */
+export const noteRoutes: readonly Route[] = [
+  ...routesUnder({resource: customers, className: 'Customer', column: 'customer_id'}),
+  ...routesUnder({resource: jobs, className: 'Job', column: 'job_id'}),
+];
+
+function routesUnder(owner: Owner): readonly Route[] {
+  const base = `/${owner.resource.table}/:${owner.resource.key}/notes`;
+  return [
+    {
+      method: 'GET',
+      path: `${base}.xml`,
+      answer: (service, request) => listNotes(service, request, owner),
+    },
+    {
+      method: 'GET',
+      path: `${base}/:note_id.xml`,
+      answer: async (service, request) => {
+        const record = await findNote(service.database, request, {owner, lock: false});
+        return await answerRecord(service, notes, {record});
+      },
+    },
+    {
+      method: 'POST',
+      path: `${base}.xml`,
+      answer: (service, request) => createNote(service, request, owner),
+    },
+    {
+      method: 'PUT',
+      path: `${base}/:note_id.xml`,
+      answer: (service, request) => updateNote(service, request, owner),
+    },
+    {
+      method: 'DELETE',
+      path: `${base}/:note_id.xml`,
+      answer: (service, request) =>
+        answerEffects(service, request, {
+          resource: notes,
+          work: async (effects) =>
+            deleteRecord(
+              effects,
+              notes,
+              await findNote(effects.client, request, {owner, lock: true}),
+            ),
+        }),
+    },
+  ];
+}
+
+async function listNotes(service: Service, request: ServiceRequest, owner: Owner) {
+  const id = idOf((await findOwner(service.database, request, owner)).fields);
+  const found = await selectByParents(service.database, 'notes', {column: owner.column, ids: [id]});
+  return answerRecords(service, notes, found.get(id) ?? []);
+}
+
+async function createNote(service: Service, request: ServiceRequest, owner: Owner) {
+  await findOwner(service.database, request, owner);
+  const {changes, problems} = readChanges(service, request, notes);
+  checkNote(changes, problems);
+  let id = '';
+  const answer = await answerEffects(service, request, {
+    resource: notes,
+    work: async (effects) => {
+      const {fields} = await findOwner(effects.client, request, owner);
+      const belonging = {noteable_id: idOf(fields), noteable_type: owner.className};
+      const assigned = await assignNumbers(effects.client, notes);
+      id = idOf(assigned);
+      return await createRecord(effects, notes, {
+        fields: {public: 'false', ...changes, ...belonging, ...assigned},
+      });
+    },
+  });
+  return {...answer, location: request.path.replace(/\.xml$/, `/${id}.xml`)};
+}
+
+async function updateNote(service: Service, request: ServiceRequest, owner: Owner) {
+  await findNote(service.database, request, {owner, lock: false});
+  const {changes, problems} = readChanges(service, request, notes);
+  return await answerEffects(service, request, {
+    resource: notes,
+    work: async (effects) => {
+      const record = await findNote(effects.client, request, {owner, lock: true});
+      checkNote({...record.fields, ...changes}, problems);
+      return await updateRecord(effects, notes, {record, changes});
+    },
+  });
+}
+
+function checkNote(fields: Fields, problems: Problems): void {
+  problems.requirePresence(fields, 'note');
+  problems.refuse();
+}
+
+function findOwner(
+  db: Queryable,
+  {params}: ServiceRequest,
+  {resource}: Owner,
+): Promise<StoredRecord> {
+  return findRecord(db, resource, {number: params[resource.key]});
+}
+
+async function findNote(
+  db: Queryable,
+  request: ServiceRequest,
+  {owner, lock}: {readonly owner: Owner; readonly lock: boolean},
+): Promise<StoredRecord> {
+  const {fields} = await findOwner(db, request, owner);
+  const belonging = {noteable_id: idOf(fields), noteable_type: owner.className};
+  return await findChild(db, notes, {number: request.params.note_id, lock, owner: belonging});
 }

@@ -1,12 +1,11 @@
-// Request bodies are read by fast-xml-parser, on purpose another parser than the client's: a fault
-// of one is not forgiven by the other. Entities are decoded here, because the parser leaves or
-// guesses those it does not know.
+// Request bodies are read by fast-xml-parser, and decoded by a decoder of our own, on purpose other
+// ones than the client's: a fault of one is not forgiven by the other. Entities are decoded here,
+// because the parser leaves or guesses those it does not know.
 
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import {z} from 'zod';
-import {decodeBody} from './body-text.ts';
-import {Refusal} from './refusal.ts';
 import type {Resource} from './resource.ts';
+import {Refusal} from './xml-write.ts';
 
 /** A field of a request: a text, nil, or the texts of an array's items. */
 export type Given = string | null | readonly string[];
@@ -180,4 +179,40 @@ function underscore(name: string): string {
 
 function malformed(reason: string): Refusal {
   return new Refusal(400, `The request body is not a valid XML document: ${reason}.`);
+}
+
+/**
+ * Decodes by RFC 7303: by byte order mark, else by the charset of the `Content-Type`, else by the
+ * XML declaration, else as UTF-8.
+ */
+function decodeBody(
+  body: Buffer,
+  charset: string | null,
+): {readonly text: string} | {readonly problem: string} {
+  const encoding = encodingOf(body, charset);
+  // The standard of the web takes ISO-8859-1 for windows-1252; XML does not.
+  if (/^(iso-8859-1|latin1)$/.test(encoding)) return {text: body.toString('latin1')};
+  try {
+    return {text: new TextDecoder(labelOf(encoding), {fatal: true}).decode(body)};
+  } catch (cause) {
+    if (cause instanceof RangeError) return {problem: `unknown encoding ${encoding}: send UTF-8`};
+    return {problem: `the body is not ${encoding.toUpperCase()}`};
+  }
+}
+
+function encodingOf(body: Buffer, charset: string | null): string {
+  const head = body.subarray(0, 3).toString('hex');
+  if (head === 'efbbbf') return 'utf-8';
+  if (head.startsWith('fffe') || head.startsWith('3c00')) return 'utf-16le';
+  if (head.startsWith('feff') || head.startsWith('003c')) return 'utf-16be';
+  const declared = /^<\?xml[^>]*\sencoding\s*=\s*["']([^"']*)["']/.exec(
+    body.toString('latin1', 0, 200),
+  );
+  return (charset ?? declared?.[1] ?? 'utf-8').toLowerCase();
+}
+
+/** US-ASCII bytes are UTF-8; UTF-16 without a mark of its order is big endian (RFC 2781). */
+function labelOf(encoding: string): string {
+  if (encoding === 'us-ascii') return 'utf-8';
+  return encoding === 'utf-16' ? 'utf-16be' : encoding;
 }

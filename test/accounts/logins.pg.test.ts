@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {isPassword} from '../../src/service/store-secrets.ts';
+import {isPassword} from '../../src/service/foundation.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 

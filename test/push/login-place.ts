@@ -12,7 +12,7 @@ import {openPool} from '../../src/postgres/database.ts';
 import {Passwords} from '../../src/push/passwords.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import type {PushCounts, PushDeps} from '../../src/push/push-deps.ts';
-import {isPassword} from '../../src/service/store-secrets.ts';
+import {isPassword} from '../../src/service/foundation.ts';
 import type {LocalServer} from '../support/local-server.ts';
 import {giveBackAsItCame, openProxy} from '../support/proxy.ts';
 import {

@@ -4,8 +4,7 @@
 import pg from 'pg';
 import {afterAll, describe, expect, test} from 'vitest';
 import {seedBusiness} from '../../src/service/business.ts';
-import {playUntil, startLive} from '../../src/service/live.ts';
-import {Player} from '../../src/service/player.ts';
+import {Player, playUntil, startLive} from '../../src/service/live.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 const scale = {

@@ -3,8 +3,8 @@
 import {describe, expect, test} from 'vitest';
 import {Plan} from '../../src/service/business-plan.ts';
 import type {Order} from '../../src/service/order.ts';
+import {Roster} from '../../src/service/order.ts';
 import {lifeAt, startOf, workedMinutes} from '../../src/service/order-life.ts';
-import {Roster} from '../../src/service/roster.ts';
 
 const scale = {
   seed: '1',

@@ -1,8 +1,7 @@
 import {describe, expect, test} from 'vitest';
-import {Refusal} from '../../src/service/refusal.ts';
 import {jobs} from '../../src/service/resource.ts';
 import {readRequest} from '../../src/service/xml-read.ts';
-import {escapeText} from '../../src/service/xml-text.ts';
+import {escapeText, Refusal} from '../../src/service/xml-write.ts';
 
 const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), jobs));
 

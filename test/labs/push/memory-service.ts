@@ -3,8 +3,6 @@
 // traps for a client.
 
 import {AccountTime} from '../../../src/service/account-time.ts';
-import {Dialect} from '../../../src/service/dialect.ts';
-import {Refusal, unknownRecord} from '../../../src/service/refusal.ts';
 import {
   customers,
   jobCharges,
@@ -14,10 +12,16 @@ import {
   tasks,
   timeEntries,
 } from '../../../src/service/resource.ts';
-import {Problems, takeChanges} from '../../../src/service/store-changes.ts';
+import {Problems, takeChanges} from '../../../src/service/store.ts';
 import type {Given} from '../../../src/service/xml-read.ts';
 import {readRequest} from '../../../src/service/xml-read.ts';
-import {writeErrors, XmlWriter} from '../../../src/service/xml-write.ts';
+import {
+  Dialect,
+  Refusal,
+  unknownRecord,
+  writeErrors,
+  XmlWriter,
+} from '../../../src/service/xml-write.ts';
 import type {Answer, Asked} from './backend.ts';
 import {MemoryStore, type Stored, type StoreView} from './memory-store.ts';
 

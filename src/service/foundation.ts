@@ -1,16 +1,16 @@
 // The foundation of an account, before its first customer: an owner who can log in, and the
 // categories, statuses and taxes for which the specification has no endpoint. Their ids are the
-// same in every account.
+// same in every account. Then the secrets of employees.
 
+import {createHash, randomBytes, scrypt, timingSafeEqual} from 'node:crypto';
+import {promisify} from 'node:util';
 import type pg from 'pg';
 import {inTransaction, type Queryable} from './database.ts';
 import type {Fields} from './field.ts';
-import type {Resource} from './resource.ts';
-import {jobStatuses, jobTypes, taxEntities} from './resource.ts';
-import {makeUpCredentials, newToken} from './store-secrets.ts';
+import {jobStatuses, jobTypes, type Resource, taxEntities} from './resource.ts';
 
 /** A category of work, with the facts from which a business makes such jobs up. */
-export interface Trade {
+interface Trade {
   readonly id: string;
   readonly name: string;
   readonly minutes: number;
@@ -29,7 +29,7 @@ export const trades: readonly Trade[] = [
 ];
 
 /** The custom statuses of every account. */
-export const statuses: readonly {
+const statuses: readonly {
   readonly id: string;
   readonly name: string;
   readonly color: string;
@@ -78,7 +78,8 @@ export async function layFoundation(db: Queryable, token: string): Promise<strin
     taxes.map(({id, name, rate}) => ({id, name, tax_rate: rate, agency: name})),
   );
   const fields = {...ownerFields(), ...makeUpCredentials(token)};
-  const text = `INSERT INTO service.employees (fields, token) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
+  const text = `INSERT INTO service.employees (fields, token) VALUES ($1, $2)
+      ON CONFLICT DO NOTHING`;
   const {rowCount} = await db.query(text, [JSON.stringify(fields), token]);
   if (rowCount === 1)
     await db.query(`SELECT setval('service.employee_numbers', $1)`, [owner.number]);
@@ -117,6 +118,43 @@ async function insertMissing(
     created_at: FOUNDED_AT,
     updated_at: FOUNDED_AT,
   }));
-  const text = `INSERT INTO service.${table} (fields) SELECT * FROM jsonb_array_elements($1::jsonb) ON CONFLICT DO NOTHING`;
+  const text = `INSERT INTO service.${table} (fields) SELECT * FROM jsonb_array_elements($1::jsonb)
+      ON CONFLICT DO NOTHING`;
   await db.query(text, [JSON.stringify(fields)]);
+}
+
+const derive = promisify<string, Buffer, number, Buffer>(scrypt);
+const HASH_BYTES = 32;
+
+/** An API token: one per employee, as sensitive as the password. */
+export function newToken(): string {
+  return randomBytes(20).toString('hex');
+}
+
+/** @returns the salt and the hash, for `isPassword` */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  return `${salt.toString('hex')}:${(await derive(password, salt, HASH_BYTES)).toString('hex')}`;
+}
+
+/** Whether the hash is that of the password. */
+export async function isPassword(password: string, hash: string): Promise<boolean> {
+  const [salt = '', expected = ''] = hash.split(':');
+  const actual = await derive(password, Buffer.from(salt, 'hex'), HASH_BYTES);
+  return timingSafeEqual(actual, Buffer.from(expected, 'hex'));
+}
+
+/**
+ * Credentials that the real service hands out with every employee (docs/service.md "Fields"), made
+ * up: nothing can be learned from them. They are there so that a client can be proven to drop them.
+ * @param origin - changes with the password, and so do these; it cannot be reckoned back from them
+ */
+export function makeUpCredentials(origin: string): Fields {
+  const makeUp = (label: string) =>
+    createHash('sha256').update(`made up: ${label} of ${origin}`).digest('hex').slice(0, 40);
+  return {
+    password_salt: makeUp('salt'),
+    encrypted_password: makeUp('password'),
+    remember_token: makeUp('remember token'),
+  };
 }
