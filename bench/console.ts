@@ -9,7 +9,7 @@ import {parseArgs} from 'node:util';
 import type pg from 'pg';
 import {addApiKey, openSession} from '../src/accounts/access.ts';
 import {upsertAccount} from '../src/accounts/accounts.ts';
-import {drawTable} from '../src/cli/report.ts';
+import {drawTable} from '../src/cli/print.ts';
 import {openServer} from '../src/console/server.ts';
 import {createLogger} from '../src/core/log.ts';
 import {openPools} from '../src/http/pools.ts';

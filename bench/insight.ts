@@ -8,7 +8,7 @@ import {once} from 'node:events';
 import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
-import {drawTable} from '../src/cli/report.ts';
+import {drawTable} from '../src/cli/print.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {inSweepTransaction, openPool} from '../src/postgres/database.ts';
 import {refreshStar} from '../src/star/refresh-star.ts';

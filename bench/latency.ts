@@ -4,7 +4,7 @@
 
 import {parseArgs} from 'node:util';
 import {DEFAULT_CONCURRENCY} from '../src/api/learned-concurrency.ts';
-import {drawTable} from '../src/cli/report.ts';
+import {drawTable} from '../src/cli/print.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';

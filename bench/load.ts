@@ -8,7 +8,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import pg from 'pg';
-import {drawTable} from '../src/cli/report.ts';
+import {drawTable} from '../src/cli/print.ts';
 import {formatNumber} from '../src/core/format.ts';
 import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
 import {jobs} from '../src/streams/jobs.ts';

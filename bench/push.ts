@@ -10,7 +10,7 @@ import {createClient} from '../src/api/client.ts';
 import {sendWrite} from '../src/api/operations.ts';
 import {createTransport, type Transport} from '../src/api/transport.ts';
 import {composeRequest} from '../src/changes/compose-request.ts';
-import {drawTable} from '../src/cli/report.ts';
+import {drawTable} from '../src/cli/print.ts';
 import {createLogger} from '../src/core/log.ts';
 import {Secret} from '../src/core/secret.ts';
 import {openPool} from '../src/postgres/database.ts';

@@ -7,7 +7,7 @@ import {once} from 'node:events';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
-import {drawTable} from '../src/cli/report.ts';
+import {drawTable} from '../src/cli/print.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {startProgram} from '../test/support/command.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';

@@ -5,13 +5,13 @@
 // begins large gives back the speed that this costs.
 
 import {enableCompileCache} from 'node:module';
-import {fixAllocator} from './cli/allocator.ts';
-import {describeMissingPackage} from './cli/missing-package.ts';
+import {describeMissingPackage, fixAllocator} from './cli/launch.ts';
 
 fixAllocator(process.argv.slice(2));
 enableCompileCache();
 try {
-  await import('./cli/run.ts');
+  const {runProgram} = await import('./cli/program.ts');
+  await runProgram();
 } catch (error) {
   // Without the reader of the command line nothing else of the program can be loaded.
   const missing = describeMissingPackage(error);

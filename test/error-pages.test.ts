@@ -6,8 +6,8 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test, vi} from 'vitest';
 import {pageOfChange} from '../src/changes/change-page.ts';
-import {reportError} from '../src/cli/exit.ts';
-import {explainPage} from '../src/cli/explain-page.ts';
+import {explainPage} from '../src/cli/print.ts';
+import {reportError} from '../src/cli/process.ts';
 import {
   AccessError,
   causeNumbers,

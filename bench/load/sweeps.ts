@@ -5,7 +5,7 @@ import {type ChildProcess, fork} from 'node:child_process';
 import {once} from 'node:events';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {allocatorLimits} from '../../src/cli/allocator.ts';
+import {allocatorLimits} from '../../src/cli/launch.ts';
 import type {EmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {nodeFlags} from '../../test/support/command.ts';
 import {migrateWarehouse} from '../../test/support/own-postgres.ts';

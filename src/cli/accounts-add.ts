@@ -1,3 +1,5 @@
+// The verb `accounts add`: an account and its token, tried before they are kept.
+
 import type pg from 'pg';
 import {
   type Account,
@@ -17,13 +19,12 @@ import {type SealingKey, seal} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';
-import {refuseWrongZone} from './account-zone.ts';
-import {askAccount} from './ask-account.ts';
-import {readSecret} from './read-secret.ts';
-import {print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {askAccount, refuseWrongZone} from './accounts-check.ts';
+import {print} from './print.ts';
+import {readSecret} from './prompt.ts';
+import {withWarehouse} from './warehouse.ts';
 
-export interface AddOptions {
+interface AddOptions {
   /** Address and zone; an account that is there keeps its own where they are not given. */
   readonly url?: string;
   readonly timeZone?: string;

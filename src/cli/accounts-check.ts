@@ -1,7 +1,10 @@
 // The verbs that ask an account: `accounts check`, and `accounts resume` of one that was stopped.
+// The light question that they ask is asked by others, too, and its answer shows whether the zone
+// is right.
 
 import PQueue from 'p-queue';
 import type pg from 'pg';
+import {Temporal} from 'temporal-polyfill';
 import {
   type Account,
   keepSealedToken,
@@ -11,16 +14,17 @@ import {
 } from '../accounts/accounts.ts';
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
+import {type Client, createClient, type RawPage} from '../api/client.ts';
+import {isIsoInstant} from '../api/iso-instant.ts';
+import {createTransport} from '../api/transport.ts';
+import {readList} from '../api/xml-read.ts';
 import type {Config} from '../core/config.ts';
-import {FatalError} from '../core/errors.ts';
+import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
-import type {Secret} from '../core/secret.ts';
-import {markToken, seal} from '../core/secret.ts';
-import {isEnvironments} from './accounts.ts';
-import {type AccountFinding, examineAccount} from './ask-account.ts';
-import {chooseAccount} from './choose-account.ts';
-import {print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {markToken, type Secret, seal} from '../core/secret.ts';
+import {chooseAccount, isEnvironments} from './accounts.ts';
+import {print} from './print.ts';
+import {withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
@@ -177,4 +181,196 @@ function describeCheck({account, state, verdict, found, isResumed, isSealedAnew}
     ...(isSealedAnew ? ['its token is sealed with the first key now'] : []),
   ];
   return `${verdict.padEnd(13)} ${account}: ${[found, ...notes].join('; ')}`;
+}
+
+/** The address and token of an account to ask. */
+export interface AccountAddress {
+  readonly apiUrl: string;
+  readonly token: Secret;
+  readonly allowsHttp: boolean;
+  readonly allowsLinkLocal?: boolean;
+  /**
+   * Whether the account was mirrored from there before: then a web page in its place, or no such
+   * host, may pass.
+   */
+  readonly isProven?: boolean;
+}
+
+/**
+ * The flaw of an account, and the next step. `refused`: its token; `address`: the address itself;
+ * `unreachable`: the service; `zone`: not the account's own; `other token`: not that of the worker
+ * that serves it.
+ */
+interface AccountFinding {
+  readonly verdict:
+    | 'good'
+    | 'refused'
+    | 'address'
+    | 'unreachable'
+    | 'zone'
+    | 'token unknown'
+    | 'other token';
+  readonly found: string;
+}
+
+const lightList = '/customers.xml';
+const timeoutMs = 20_000;
+const attempts = 2;
+
+/**
+ * Asks an account one light question, so that a wrong token or address is told before anything
+ * begins.
+ * @throws {AccessError} the token is refused
+ * @throws {RetryableError | FatalError | UsageError} the service cannot be reached, or is not at
+ *   that address
+ */
+export async function askAccount({
+  apiUrl,
+  token,
+  allowsHttp,
+  allowsLinkLocal,
+  isProven = false,
+}: AccountAddress): Promise<RawPage> {
+  const transport = createTransport({
+    baseUrl: apiUrl,
+    token,
+    allowHttp: allowsHttp,
+    allowLinkLocal: allowsLinkLocal,
+    isProven,
+    limits: {timeoutMs},
+    retry: {attempts},
+  });
+  try {
+    const page = await askLightly(createClient(transport));
+    if (!isProven) refuseOther(page, transport.place);
+    return page;
+  } finally {
+    await transport.close();
+  }
+}
+
+/** The same, with the flaw as a value; a zone that is not the account's own is a flaw, too. */
+export async function examineAccount(
+  address: AccountAddress & {readonly timeZone: string; readonly name: string},
+): Promise<AccountFinding> {
+  try {
+    const {ms, body} = await askAccount({isProven: true, ...address});
+    const mismatch = findZoneMismatch(body.toString(), address.timeZone);
+    if (mismatch !== null) {
+      const mend = `fieldmirror accounts add ${address.name} --time-zone ZONE`;
+      return {verdict: 'zone', found: `its time zone: ${mismatch}; ${mend}`};
+    }
+    return {verdict: 'good', found: `answers, and takes the token (${Math.round(ms)} ms)`};
+  } catch (error) {
+    if (error instanceof AccessError) return {verdict: 'refused', found: error.message};
+    if (error instanceof RetryableError) return {verdict: 'unreachable', found: error.message};
+    const isTold =
+      error instanceof FatalError || error instanceof RecordError || error instanceof UsageError;
+    if (isTold) return {verdict: 'address', found: error.message};
+    throw error;
+  }
+}
+
+/** @throws {FatalError} what came is not the list that was asked for */
+function refuseOther({body, contentType}: RawPage, place: string): void {
+  const thing = `GET ${lightList} at ${place}`;
+  try {
+    readList(body, {list: 'customers', item: 'customer'}, {thing, contentType});
+  } catch (error) {
+    if (!(error instanceof RetryableError)) throw error;
+    const check = "check the base address: the API's host, and the path of the account";
+    throw new FatalError(`${error.message}; ${check}`, {cause: error, kind: 'address'});
+  }
+}
+
+async function askLightly(api: Client): Promise<RawPage> {
+  return await api.fetchPage(lightList, {only: 'customer_number,created_at', page: '1'});
+}
+
+// Whether the zone given for an account is its own: the service writes moments with the offset of
+// the account's clock, and takes text without an offset. In a wrong zone every time that is written
+// back would be hours off.
+
+const createdAt = /<created[-_]at\b[^>]*>\s*(\d{4}-\d\d-\d\dT[^<\s]{6,30})\s*</g;
+/** The zones of most people who might give a wrong one; the first that fits is offered. */
+const offered = [
+  'America/New_York',
+  'America/Chicago',
+  'America/Denver',
+  'America/Phoenix',
+  'America/Los_Angeles',
+  'America/Anchorage',
+  'Pacific/Honolulu',
+  'America/Halifax',
+  'Europe/London',
+  'Europe/Berlin',
+  'Asia/Kolkata',
+  'Australia/Sydney',
+];
+
+/**
+ * Compares the offsets of moments on a page with those of a zone. A few that differ prove nothing:
+ * rules of zones change, and not every system knows them at once. Moments that are all in UTC prove
+ * nothing either.
+ * @param page - XML of a list whose records have a `created_at`
+ * @returns the zone expected and the zone given, where most moments differ; else null
+ */
+export function findZoneMismatch(page: string, timeZone: string): string | null {
+  const instants = listInstants(page);
+  if (instants.length === 0) return null;
+  const [odd] = differing(instants, timeZone);
+  if (odd === undefined || fits(instants, timeZone)) return null;
+  const meant = offered.find((zone) => fits(instants, zone));
+  const zone = `${timeZone}, whose clock has ${offsetIn(odd, timeZone)} then`;
+  return `expected the account's own zone${meant === undefined ? '' : ` (did you mean ${meant}?)`}, got ${zone}; the service writes ${odd}`;
+}
+
+/**
+ * @param setting - where the zone was given
+ * @throws {UsageError} the zone is not the account's
+ */
+export function refuseWrongZone(
+  {body}: {readonly body: Buffer},
+  {timeZone, setting}: {readonly timeZone: string; readonly setting: string},
+): void {
+  const mismatch = findZoneMismatch(body.toString(), timeZone);
+  if (mismatch !== null) throw new UsageError(`${setting}: ${mismatch}`);
+}
+
+/**
+ * The zones by whose clock all moments of a page may be written: the one of this machine, else
+ * those of most people. None where the moments are all in UTC.
+ */
+export function guessZones(
+  page: string,
+  own = Intl.DateTimeFormat().resolvedOptions().timeZone,
+): readonly string[] {
+  const instants = listInstants(page);
+  if (instants.length === 0) return [];
+  const fitting = [own, ...offered].filter((zone) => differing(instants, zone).length === 0);
+  return fitting.includes(own) ? [own] : fitting;
+}
+
+/** The moments on a page; none where all are in UTC, which proves nothing. */
+function listInstants(page: string): string[] {
+  const instants = [...page.matchAll(createdAt)].flatMap(([, text = '']) =>
+    isIsoInstant(text) ? [text] : [],
+  );
+  return instants.every((instant) => offsetOf(instant) === '+00:00') ? [] : instants;
+}
+
+function fits(instants: readonly string[], timeZone: string): boolean {
+  return differing(instants, timeZone).length * 2 <= instants.length;
+}
+
+function differing(instants: readonly string[], timeZone: string): string[] {
+  return instants.filter((instant) => offsetOf(instant) !== offsetIn(instant, timeZone));
+}
+
+function offsetOf(instant: string): string {
+  return instant.endsWith('Z') ? '+00:00' : instant.slice(-6);
+}
+
+function offsetIn(instant: string, timeZone: string): string {
+  return Temporal.Instant.from(instant).toZonedDateTimeISO(timeZone).offset;
 }

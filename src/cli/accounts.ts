@@ -1,12 +1,19 @@
 // Looking after the accounts that are mirrored. A token goes one way: from a person to the seal in
 // the warehouse; no command gives it out, not even in part.
 
-import {type Account, listAccounts, pauseAccount, placeOf} from '../accounts/accounts.ts';
+import {
+  type Account,
+  describeIdle,
+  listAccounts,
+  pauseAccount,
+  placeOf,
+} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
-import {demoName} from '../core/names.ts';
-import {chooseAccount} from './choose-account.ts';
-import {drawTable, print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {demoName, nearest} from '../core/names.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {drawTable, print} from './print.ts';
+import {withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
@@ -67,4 +74,43 @@ function sourceOfToken(config: Config, account: Account): string {
   if (account.keyId === null) return 'not known here';
   const isGiven = config.keys.some(({id}) => id === account.keyId);
   return `sealed with key ${account.keyId}${isGiven ? '' : ', which is not given'}`;
+}
+
+/**
+ * The account that a command is about: the one named; else the environment's or the demo; else the
+ * only one there is.
+ * @param own - the environment's account or the demo, where a command has opened it
+ * @throws {UsageError} there is none of that name, none at all, or several and none is named
+ */
+export async function chooseAccount(
+  {pool, own = null}: {readonly pool: Queryable; readonly own?: Account | null},
+  name?: string,
+): Promise<Account> {
+  const accounts = await listAccounts(pool);
+  const names = accounts.map((account) => account.name);
+  const wanted = name ?? own?.name;
+  const chosen =
+    wanted === undefined ? accounts[0] : accounts.find((account) => account.name === wanted);
+  if (chosen === undefined && wanted !== undefined && names.length > 0)
+    throw new UsageError(
+      `no account "${wanted}"${nearest(wanted, names)}; there are ${names.join(', ')}`,
+    );
+  if (chosen === undefined)
+    throw new UsageError(
+      'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE',
+    );
+  if (wanted === undefined && accounts.length > 1)
+    throw new UsageError(`which account? --account NAME; there are ${names.join(', ')}`);
+  return chosen;
+}
+
+/**
+ * Sweeps of an account that is not active are never taken up: a command that asks for one would
+ * wait for ever.
+ * @throws {FatalError} the account is paused or stopped; the message says why, and how it is
+ *   resumed
+ */
+export function requireActive(account: Account): Account {
+  if (account.state === 'active') return account;
+  throw new FatalError(describeIdle(account));
 }

@@ -1,28 +1,34 @@
-// The verb `alerts`: who is told what is wrong.
+// The verb `alerts`: who is told what is wrong. A rule is checked before anything is opened.
 
 import {randomUUID} from 'node:crypto';
 import {tellAddressStep} from '../alerts/address-step.ts';
-import {readAlertOverview} from '../alerts/alert-overview.ts';
+import {type AlertOverview, type RuleStatus, readAlertOverview} from '../alerts/alert-overview.ts';
 import {
   type AlertRule,
   deleteRule,
   insertRule,
   listRules,
+  type Receiver,
+  type RulePlan,
   readSealedAccess,
 } from '../alerts/alert-rules.ts';
-import {giveRuleAccess} from '../alerts/rule-settings.ts';
+import type {Alert} from '../alerts/alerts.ts';
+import {receivers} from '../alerts/receivers.ts';
+import {giveRuleAccess, usualEveryMs, usualQuietMs} from '../alerts/rule-settings.ts';
 import {send} from '../alerts/send-alert.ts';
 import type {Config} from '../core/config.ts';
-import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/names.ts';
+import {type Cause, causes, seeDocs, UsageError} from '../core/errors.ts';
+import {formatAgo, formatDuration} from '../core/format.ts';
+import {checkShortName, isMailbox, nearest} from '../core/names.ts';
+import type {Sealed} from '../core/secret.ts';
+import {makeWebhookSecret} from '../feed/deliver.ts';
+import {type Access, sealAccess} from '../feed/receiver-access.ts';
+import {parseSmtp, parseTarget} from '../feed/receiver-target.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {planRule, type RuleOptions} from './alert-rule-plan.ts';
-import {chooseAccount} from './choose-account.ts';
-import {completeRule} from './complete-alert-rule.ts';
-import {drawAlerts} from './draw-alerts.ts';
-import {readSecret} from './read-secret.ts';
-import {print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {chooseAccount} from './accounts.ts';
+import {drawTable, print, wrap} from './print.ts';
+import {readSecret} from './prompt.ts';
+import {withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
@@ -106,7 +112,7 @@ export async function test(
 }
 
 /** The receiver's answer to a test, for a person. */
-export interface TestedRule {
+interface TestedRule {
   readonly target: string;
   readonly answer: string;
   readonly ms: number;
@@ -167,5 +173,205 @@ async function findRule(db: Queryable, name: string, verb: string): Promise<Aler
   const names = rules.map((each) => each.name);
   throw new UsageError(
     `alerts ${verb}: no rule "${name}"${nearest(name, names)}; fieldmirror alerts list`,
+  );
+}
+
+/** How `alerts list` looks: a table of rules, then what is open. */
+function drawAlerts({rules, open}: AlertOverview): string {
+  if (rules.length === 0)
+    return 'nobody is told what is wrong: fieldmirror alerts add NAME --email ADDRESS, or --webhook, --slack, --ping';
+  const head = ['rule', 'tells', 'by', 'of', 'last sent', 'waiting', 'quiet'];
+  const failing = rules.flatMap(({name, hasAddress, failingSince, lastError}) =>
+    failingSince === null || !hasAddress
+      ? []
+      : [
+          wrap(
+            `${name} does not arrive, ${formatAgo(failingSince)}: ${lastError ?? 'no worker sends it'}`,
+          ),
+        ],
+  );
+  const waiting = rules.flatMap(({name, receiver, hasAddress}) =>
+    hasAddress ? [] : [wrap(`${name} waits for its address: ${tellAddressStep(name, receiver)}`)],
+  );
+  return [
+    drawTable(head, rules.map(describeRule)),
+    ...failing,
+    ...waiting,
+    '',
+    drawOpen(open),
+  ].join('\n');
+}
+
+function describeRule({
+  name,
+  target,
+  receiver,
+  account,
+  causes,
+  ...rule
+}: RuleStatus): (string | number)[] {
+  const of = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+  return [
+    name,
+    target,
+    rule.everyMs === null ? receiver : `${receiver}, every ${formatDuration(rule.everyMs)}`,
+    of === '' ? 'everything' : of,
+    rule.lastSentAt === null ? 'never' : formatAgo(rule.lastSentAt),
+    rule.waiting,
+    rule.everyMs === null ? formatDuration(rule.quietMs) : '',
+  ];
+}
+
+function drawOpen(open: readonly Alert[]): string {
+  if (open.length === 0) return 'Nothing is wrong that a rule tells of.';
+  const lines = open.flatMap(({cause, account, stream, text, nextStep, openedAt}) => {
+    const place = [account, stream].filter((name) => name !== null).join(', ');
+    return [
+      wrap(
+        `  ${place === '' ? '' : `${place}: `}${text} (found ${formatAgo(openedAt)}; ${seeDocs(cause)})`,
+      ),
+      ...(nextStep === null ? [] : [wrap(`    ${nextStep}`)]),
+    ];
+  });
+  return ['Open now:', ...lines].join('\n');
+}
+
+export interface RuleOptions {
+  readonly webhook?: string;
+  readonly slack?: string;
+  readonly email?: string;
+  readonly ping?: string;
+  /** The server of e-mail of this rule alone. */
+  readonly smtp?: string;
+  readonly everyMs?: number;
+  readonly quietMs?: number;
+  readonly cause?: readonly string[];
+}
+
+/** A rule that can be kept, and the secret that is shown this once. */
+export interface PlannedRule {
+  readonly plan: Omit<RulePlan, 'accountId'>;
+  readonly secret: string | null;
+}
+
+/**
+ * Makes a rule of what was typed.
+ * @throws {UsageError} not exactly one receiver, an address that may not be used, an unknown cause,
+ *   no key to seal with
+ */
+export function planRule(
+  {keys, allowsHttp}: Pick<Config, 'keys' | 'allowsHttp'>,
+  name: string,
+  options: RuleOptions,
+): PlannedRule {
+  const [key] = keys;
+  checkShortName(name, 'alerts add');
+  const {receiver, address} = chooseReceiver(options);
+  const access = readAccess(receiver, address, {smtp: options.smtp, allowsHttp});
+  if (access !== null && key === undefined)
+    throw new UsageError(
+      "alerts add: expected a key to seal the receiver's address with, got none: openssl rand -base64 32 makes one; keep it, and give it to this command and to start as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE",
+    );
+  if (options.everyMs !== undefined && receiver !== 'ping')
+    throw new UsageError(
+      'alerts add: --every: expected it with --ping, which alone comes by the clock',
+    );
+  const plan = {
+    ...{name, receiver},
+    target: receiver === 'email' ? address : new URL(address).host,
+    sealed:
+      access === null || key === undefined
+        ? null
+        : sealAccess(access, key, {kind: 'alert_rules', name}),
+    causes: readCauses(options.cause ?? []),
+    quietMs: options.quietMs ?? usualQuietMs,
+    everyMs: receiver === 'ping' ? (options.everyMs ?? usualEveryMs) : null,
+  };
+  return {plan, secret: access?.secret ?? null};
+}
+
+function chooseReceiver(options: RuleOptions): {
+  readonly receiver: Receiver;
+  readonly address: string;
+} {
+  const given = receivers.flatMap((receiver) => {
+    const address = options[receiver];
+    return address === undefined ? [] : [{receiver, address}];
+  });
+  const [only, ...others] = given;
+  if (only === undefined || others.length > 0)
+    throw new UsageError(
+      `alerts add: expected one of --webhook URL, --slack URL, --email ADDRESS, --ping URL, got ${given.length === 0 ? 'none' : given.map(({receiver}) => `--${receiver}`).join(' and ')}`,
+    );
+  return only;
+}
+
+/** @returns null where the environment gives the server of e-mail: nothing is to be sealed */
+function readAccess(
+  receiver: Receiver,
+  address: string,
+  {smtp, allowsHttp}: {readonly smtp: string | undefined; readonly allowsHttp: boolean},
+): Access | null {
+  if (receiver === 'email') {
+    if (!isMailbox(address))
+      throw new UsageError(
+        `alerts add: --email: expected an address such as ops@example.com, got ${JSON.stringify(address)}`,
+      );
+    if (smtp === undefined) return null;
+    parseSmtp(smtp, allowsHttp);
+    return {address: smtp};
+  }
+  if (smtp !== undefined) throw new UsageError('alerts add: --smtp: expected it with --email');
+  parseTarget(address, allowsHttp);
+  return receiver === 'webhook' ? {address, secret: makeWebhookSecret()} : {address};
+}
+
+function readCauses(words: readonly string[]): readonly Cause[] | null {
+  if (words.length === 0) return null;
+  return words.map((word) => {
+    const cause = causes.find((each) => each === word);
+    if (cause !== undefined) return cause;
+    throw new UsageError(
+      `alerts add: --cause: no cause "${word}"${nearest(word, causes)}; there are ${causes.join(', ')}`,
+    );
+  });
+}
+
+// The address of a rule that a file of settings has made, and nothing beside it.
+
+interface Completed {
+  readonly name: string;
+  readonly target: string;
+  readonly sealed: Sealed;
+}
+
+/**
+ * Takes of what was typed what a rule waits for.
+ * @throws {UsageError} another receiver or address of e-mail, no server of e-mail, settings that
+ *   the file would lose without a word
+ */
+function completeRule(
+  {name, receiver, target}: Pick<AlertRule, 'name' | 'receiver' | 'target'>,
+  plan: PlannedRule['plan'],
+  {cause, everyMs, quietMs, account}: RuleOptions & {readonly account: string | undefined},
+): Completed {
+  const {sealed} = plan;
+  if (
+    plan.receiver !== receiver ||
+    sealed === null ||
+    (receiver === 'email' && plan.target !== target)
+  )
+    throw new UsageError(
+      `alerts add: expected what ${name} waits for, ${receiver === 'email' ? 'a server of e-mail for the address that it has' : `an address for ${receiver}`}, got something else: ${tellAddressStep(name, receiver)}`,
+    );
+  const given = [
+    ...((cause ?? []).length > 0 ? ['--cause'] : []),
+    ...(everyMs === undefined ? [] : ['--every']),
+    ...(quietMs === undefined ? [] : ['--quiet']),
+    ...(account === undefined ? [] : ['--account']),
+  ];
+  if (given.length === 0) return {name, target: plan.target, sealed};
+  throw new UsageError(
+    `alerts add: expected the address of ${name} alone, for a file of settings made it and has the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, or fieldmirror alerts remove ${name} first`,
   );
 }

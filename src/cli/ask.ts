@@ -1,10 +1,16 @@
+// The verbs `ask` and `check`: answers to the questions of an owner, and whether the figures tie
+// out with the warehouse.
+
 import {Writable} from 'node:stream';
+import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
+import {tellStep} from '../core/terminal.ts';
 import {tell} from '../core/text.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
 import {
+  type Answer,
   type Answered,
   answerQuestion,
   beginReading,
@@ -15,14 +21,15 @@ import {
   wordOf,
 } from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
+import {refreshStar} from '../star/refresh-star.ts';
 import {questions} from '../star/star.ts';
-import {chooseAccount} from './choose-account.ts';
-import {drawAnswer} from './draw-answer.ts';
-import {checkPath, writeFile} from './export-files.ts';
-import {drawTable, print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {findings, tieOuts} from '../star/tie-outs.ts';
+import {chooseAccount} from './accounts.ts';
+import {checkPath, writeFile} from './export.ts';
+import {drawTable, print, wrap} from './print.ts';
+import {withWarehouse} from './warehouse.ts';
 
-export interface AskOptions {
+interface AskOptions {
   readonly account?: string;
   /** A day or an instant, as it was typed. */
   readonly asOf?: string;
@@ -146,4 +153,170 @@ function draw({asked: {question, moment}, answer, broken, fresh}: Answered): str
   ]
     .filter((line, at) => at === 1 || line !== '')
     .join('\n');
+}
+
+/** The rows of an answer for a person at a terminal. */
+export function drawAnswer({
+  json: {rows, isCutOff},
+  drawn: {head, cells, numbers},
+}: Answer): string {
+  const more = isCutOff ? `\nthe first ${rows.length}: --limit shows more` : '';
+  return `${
+    rows.length === 0
+      ? 'nothing'
+      : drawTable(
+          [...head],
+          cells.map((row) => [...row]),
+          [...numbers],
+        )
+  }${more}`;
+}
+
+/** Of each finding so many are named. */
+const named = 3;
+
+/** A star that is behind is refreshed so often before it is checked as it is. */
+const mostRefreshes = 3;
+
+/**
+ * Checks that the star ties out with the warehouse, and counts what a person may want to look at.
+ * @returns the exit code: 1 where a tie-out does not hold, 3 where changes wait to be written into
+ *   the star, so that none can be
+ *   told; a finding is no failure
+ */
+export async function check(config: Config, options: {readonly json: boolean}): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
+    const {problem} = await checkMigrations(pool);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    if (!options.json)
+      tellStep(`checking ${tieOuts.length} tie-outs and ${findings.length} findings`);
+    const client = await pool.connect();
+    try {
+      const waiting = await beginUpToDate(pool, client);
+      const ties = await readTies(client);
+      const found = await readFindings(client);
+      const note =
+        waiting === 0
+          ? ''
+          : `\nBeware: ${formatNumber(waiting)} changes wait to be written into the star, as during a sweep; until then a tie-out may not hold.`;
+      print(options.json, {
+        json: {waiting, tieOuts: ties, findings: found},
+        text: `${drawChecked(ties, found)}${note}`,
+      });
+      if (ties.every(({broken}) => broken === 0)) return 0;
+      return waiting > 0 ? 3 : 1;
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+}
+
+/**
+ * Begins to read at a moment at which the star has all that the warehouse has, where there is one.
+ * @returns how many changes it lacks
+ */
+async function beginUpToDate(pool: pg.Pool, client: pg.ClientBase): Promise<number> {
+  let mayRefresh = true;
+  for (let refreshes = 0; ; refreshes++) {
+    // One moment for all: a sweep that ends between two claims breaks none.
+    await client.query(
+      'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 0',
+    );
+    const {rows} = await client.query<{waiting: number}>(
+      'SELECT waiting::integer FROM mart.freshness',
+    );
+    const waiting = rows[0]?.waiting ?? 0;
+    if (waiting === 0 || refreshes === mostRefreshes || !mayRefresh) return waiting;
+    await client.query('ROLLBACK');
+    mayRefresh = await refreshIfAllowed(pool);
+  }
+}
+
+/** @returns false where the login may only read */
+async function refreshIfAllowed(pool: pg.Pool): Promise<boolean> {
+  try {
+    await refreshStar(pool);
+    return true;
+  } catch (error) {
+    const isDenied = error instanceof Error && 'code' in error && error.code === '42501';
+    if (!isDenied) throw error;
+    return false;
+  }
+}
+
+async function readTies(client: pg.ClientBase): Promise<Tie[]> {
+  const ties: Tie[] = [];
+  for (const {name, claim, sql} of tieOuts) {
+    const {rows} = await client.query<{count: number}>(
+      `SELECT count(*)::integer AS count FROM (${sql}) AS broken`,
+    );
+    ties.push({name, claim, broken: rows[0]?.count ?? 0});
+  }
+  return ties;
+}
+
+async function readFindings(client: pg.ClientBase): Promise<Found[]> {
+  const found: Found[] = [];
+  for (const {name, words, sql} of findings) {
+    const {rows} = await client.query<{count: number; first: string[]}>(
+      `SELECT count(*)::integer AS count, coalesce((array_agg(about ORDER BY about))[1:${named}], '{}') AS first FROM (${sql}) AS found`,
+    );
+    found.push({name, words, count: rows[0]?.count ?? 0, first: rows[0]?.first ?? []});
+  }
+  return found;
+}
+
+// Claims are sentences: they are lines that break, for a table of them is wider than a terminal.
+
+/** A claim, and how many rows break it. */
+interface Tie {
+  readonly name: string;
+  readonly claim: string;
+  readonly broken: number;
+}
+
+/** A thing that a person may want to look at. */
+interface Found {
+  readonly name: string;
+  readonly words: string;
+  readonly count: number;
+  readonly first: readonly string[];
+}
+
+function drawChecked(ties: readonly Tie[], found: readonly Found[]): string {
+  const holding = ties.filter(({broken}) => broken === 0).length;
+  return [
+    `Tie-outs: ${holding === ties.length ? `all ${holding} hold` : `${holding} of ${ties.length} hold`}`,
+    ...drawLines(ties.map(({name, broken, claim}) => [name, tellTie(broken), claim])),
+    '',
+    'Findings, which are about the business and no failure:',
+    ...drawLines(
+      found.map(({name, count, words, first}) => [
+        name,
+        tellCount(count, 'once', 'times'),
+        first.length === 0 ? words : `${words} As in ${first.join('; ')}`,
+      ]),
+    ),
+  ].join('\n');
+}
+
+function tellTie(broken: number): string {
+  return broken === 0 ? 'holds' : `broken by ${tellCount(broken, '1 row', 'rows')}`;
+}
+
+function tellCount(count: number, one: string, many: string): string {
+  if (count === 0) return 'none';
+  return count === 1 ? one : `${formatNumber(count)} ${many}`;
+}
+
+type Line = readonly [name: string, state: string, text: string];
+
+/** Names and states stand under each other, and so does what goes on in a further line. */
+function drawLines(lines: readonly Line[]): string[] {
+  const names = Math.max(...lines.map(([name]) => name.length));
+  const states = Math.max(...lines.map(([, state]) => state.length));
+  return lines.map(([name, state, text]) =>
+    wrap(`  ${name.padEnd(names)}  ${state.padEnd(states)}  ${text}`, names + states + 4),
+  );
 }

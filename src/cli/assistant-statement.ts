@@ -1,10 +1,9 @@
 // SQL of an assistant. What it may read is decided by the role that its statement runs as, and by
 // the account that the transaction is bound to (migrations/functions/access/assistant.sql), not
-// here. Here and in allowed.ts it is decided what the statement may be made of.
+// here. Here it is decided what the statement may be made of.
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
-import {checkAllowed} from './assistant-allowed.ts';
 
 export interface Limits {
   readonly rows: number;
@@ -12,13 +11,13 @@ export interface Limits {
   readonly ms: number;
 }
 
-export interface Rows {
+interface Rows {
   readonly rows: readonly unknown[];
   /** True where there are more than the limits. */
   readonly isCutOff: boolean;
 }
 
-export interface Bound {
+interface Bound {
   /** The account whose rows are shown. */
   readonly accountId: string;
   /** Whether the names of people are told. */
@@ -107,4 +106,227 @@ function explainRefusal(error: unknown, {ms}: Limits): unknown {
   return new UsageError(error.hint === undefined ? said : `${said} (${error.hint})`, {
     cause: error,
   });
+}
+
+// What a statement of an assistant may be made of: a list of what is allowed, for a list of what is
+// forbidden would miss the next version's. Left out on purpose: whatever makes large values of
+// small ones (repeat, lpad, string_agg, arrays and documents of rows), and rows without end
+// (generate_series, recursion). Postgres would build them before anything is cut off, and looks at
+// its time limit in between alone.
+
+/**
+ * By name, in the schema `pg_catalog`. Operators and casts between the types below are allowed
+ * beside them.
+ */
+const functions = [
+  ...[
+    'count',
+    'sum',
+    'avg',
+    'min',
+    'max',
+    'bool_and',
+    'bool_or',
+    'every',
+    'mode',
+    'corr',
+    'regr_slope',
+  ],
+  ...['stddev', 'stddev_samp', 'stddev_pop', 'variance', 'var_samp', 'var_pop', 'regr_intercept'],
+  ...[
+    'percentile_cont',
+    'percentile_disc',
+    'percent_rank',
+    'cume_dist',
+    'row_number',
+    'rank',
+    'dense_rank',
+  ],
+  ...[
+    'ntile',
+    'lag',
+    'lead',
+    'first_value',
+    'last_value',
+    'nth_value',
+    'textcat',
+    'anytextcat',
+    'textanycat',
+  ],
+  ...['abs', 'ceil', 'ceiling', 'floor', 'round', 'trunc', 'sign', 'mod', 'div', 'width_bucket'],
+  ...[
+    'length',
+    'char_length',
+    'character_length',
+    'lower',
+    'upper',
+    'initcap',
+    'left',
+    'right',
+    'substr',
+  ],
+  ...['substring', 'position', 'strpos', 'btrim', 'ltrim', 'rtrim', 'split_part', 'starts_with'],
+  ...[
+    'date_trunc',
+    'date_part',
+    'extract',
+    'age',
+    'make_date',
+    'to_date',
+    'to_char',
+    'now',
+    'timezone',
+  ],
+  ...['date_bin', 'isfinite', 'overlaps'],
+];
+const operators = [
+  '=',
+  '<>',
+  '<',
+  '<=',
+  '>',
+  '>=',
+  '+',
+  '-',
+  '*',
+  '/',
+  '%',
+  '~~',
+  '!~~',
+  '~~*',
+  '!~~*',
+];
+const types = [
+  ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'varchar', 'unknown'],
+  ...['date', 'time', 'timestamp', 'timestamptz', 'interval'],
+];
+/** Tables beside those of the schema `masked`: they are the same for every account. */
+const shared = ['dim_date', 'dim_job_state'];
+/** Parts of a parsed statement, as this and earlier versions of Postgres call them. */
+const nodes = [
+  ...[
+    'QUERY',
+    'RANGETBLENTRY',
+    'RTE',
+    'RANGETBLREF',
+    'RTEPERMISSIONINFO',
+    'ALIAS',
+    'TARGETENTRY',
+    'FROMEXPR',
+  ],
+  ...[
+    'JOINEXPR',
+    'COMMONTABLEEXPR',
+    'SETOPERATIONSTMT',
+    'SORTGROUPCLAUSE',
+    'GROUPINGSET',
+    'GROUPINGFUNC',
+  ],
+  ...[
+    'WINDOWCLAUSE',
+    'WINDOWFUNC',
+    'AGGREF',
+    'FUNCEXPR',
+    'OPEXPR',
+    'DISTINCTEXPR',
+    'NULLIFEXPR',
+    'BOOLEXPR',
+  ],
+  ...[
+    'SCALARARRAYOPEXPR',
+    'ROWCOMPAREEXPR',
+    'ROWCOMPARE',
+    'SUBLINK',
+    'PARAM',
+    'VAR',
+    'CONST',
+    'CASEEXPR',
+  ],
+  ...[
+    'CASE',
+    'CASEWHEN',
+    'WHEN',
+    'CASETESTEXPR',
+    'COALESCEEXPR',
+    'COALESCE',
+    'MINMAXEXPR',
+    'MINMAX',
+  ],
+  ...[
+    'NULLTEST',
+    'BOOLEANTEST',
+    'RELABELTYPE',
+    'COERCEVIAIO',
+    'ARRAYEXPR',
+    'ARRAY',
+    'ARRAYCOERCEEXPR',
+  ],
+  ...['SUBSCRIPTINGREF', 'SQLVALUEFUNCTION', 'COLLATEEXPR', 'COLLATE'],
+];
+/**
+ * Each `||` may double a text and each product the digits of a number, so that their number bounds
+ * the size of a value: 64 kB of text, and no more than a few seconds for one row.
+ */
+const most = {joins: 8, products: 40, literalBytes: 250, columns: 500};
+
+const found = `
+  WITH plan AS (SELECT ev_action::text AS text FROM pg_rewrite WHERE ev_class = 'pg_temp.asked_by_assistant'::regclass),
+  kinds AS (
+    SELECT oid FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace
+       AND (typname = ANY ($3) OR typcategory = 'A' AND typelem IN (SELECT oid FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typname = ANY ($3)))),
+  called AS (
+    SELECT found[1]::oid AS oid, proname, pronamespace = 'pg_catalog'::regnamespace AS is_builtin
+      FROM plan, regexp_matches(text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\\d+)', 'g') AS found
+      LEFT JOIN pg_proc ON pg_proc.oid = found[1]::oid)
+  SELECT 'calls ' || string_agg(DISTINCT coalesce(proname, 'an operator'), ', ') AS what, 'calls' AS kind FROM called
+   WHERE is_builtin IS NOT TRUE
+      OR NOT (proname = ANY ($1)
+              OR EXISTS (SELECT FROM pg_operator WHERE oprcode = called.oid AND oprname = ANY ($2) AND oprright IN (SELECT oid FROM kinds)
+                            AND (oprleft = 0 OR oprleft IN (SELECT oid FROM kinds)))
+              OR EXISTS (SELECT FROM pg_cast WHERE castfunc = called.oid AND castsource IN (SELECT oid FROM kinds) AND casttarget IN (SELECT oid FROM kinds)))
+   UNION ALL
+  SELECT 'reads ' || string_agg(DISTINCT read[1]::oid::regclass::text, ', '), 'reads' FROM plan, regexp_matches(text, ':relid (\\d+)', 'g') AS read
+   WHERE read[1]::oid NOT IN (0, 'pg_temp.asked_by_assistant'::regclass) AND NOT EXISTS (
+           SELECT FROM pg_class WHERE oid = read[1]::oid AND (relnamespace = 'masked'::regnamespace OR relnamespace = 'mart'::regnamespace AND relname = ANY ($5)))
+   UNION ALL
+  SELECT 'holds values of type ' || string_agg(DISTINCT held[1]::oid::regtype::text, ', '), 'holds'
+    FROM plan, regexp_matches(text, ':(?:consttype|vartype|resulttype|opresulttype|funcresulttype|aggtype|wintype|casetype|coalescetype|minmaxtype|array_typeid|element_typeid|refcontainertype|refelemtype|refrestype|paramtype|typeId|type) (\\d+)', 'g') AS held
+   WHERE held[1]::oid NOT IN (SELECT oid FROM kinds)
+   UNION ALL
+  SELECT 'has ' || string_agg(DISTINCT part[1], ', '), 'has' FROM plan, regexp_matches(text, '\\{([A-Z_]+)', 'g') AS part WHERE part[1] <> ALL ($4)
+   UNION ALL
+  SELECT 'has ' || words, 'has' FROM plan, (VALUES ('recursion', ':hasRecursive true'), ('an array of rows', ':subLinkType 6'), ('an array of arrays', ':multidims true')) AS refused (words, form)
+   WHERE strpos(text, form) > 0
+   UNION ALL
+  SELECT format('has %s %s, and at most %s are allowed', counted, words, most), 'has'
+    FROM (SELECT count(*) FILTER (WHERE proname IN ('textcat', 'anytextcat', 'textanycat')), 'texts joined by ||', $6::integer FROM called
+           UNION ALL
+          SELECT count(*) FILTER (WHERE proname IN ('numeric_mul', 'numeric_div', 'numeric_mod', 'numeric_div_trunc')), 'products and quotients of decimals', $7::integer FROM called
+           UNION ALL
+          SELECT coalesce(max(size[1]::integer) - 4, 0), 'bytes in one constant', $8::integer FROM plan, regexp_matches(text, ':constvalue (\\d+) \\[', 'g') AS size
+           UNION ALL
+          SELECT count(*), 'columns in all its SELECTs', $9::integer FROM plan, regexp_matches(text, '\\{TARGETENTRY', 'g')) AS sizes (counted, words, most)
+   WHERE counted > most`;
+
+const expectations = {
+  calls:
+    'expected only functions that compute a number, a date or a short text, such as sum, date_trunc or lower',
+  reads:
+    'an assistant reads the star alone, by the names of its tables without a schema; the tool definitions lists them',
+  holds: 'expected only numbers, texts, dates, times and truths',
+  has: 'expected a SELECT of tables, joins, groups and windows, with short constants; dim_date has the days',
+} as const;
+
+/**
+ * Looks at the statement that Postgres has read as the view `pg_temp.asked_by_assistant`.
+ * @throws {UsageError} it has parts that an assistant may not use
+ */
+async function checkAllowed(client: pg.ClientBase): Promise<void> {
+  const {rows} = await client.query<{what: string | null; kind: keyof typeof expectations}>(found, [
+    ...[functions, operators, types, nodes, shared],
+    ...[most.joins, most.products, most.literalBytes, most.columns],
+  ]);
+  const [first] = rows.filter(({what}) => what !== null);
+  if (first === undefined) return;
+  throw new UsageError(`the statement ${first.what}: ${expectations[first.kind]}`);
 }

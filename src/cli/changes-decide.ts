@@ -1,27 +1,41 @@
-// The verbs `changes retry|hold|release|cancel|accept|resolve`: a person's decisions are carried
-// out by functions of the warehouse, which may be called in SQL as well.
+// The verbs `changes retry|hold|release|cancel|accept|resolve|undo`: a person's decisions are
+// carried out by functions of the warehouse, which may be called in SQL as well. What `undo` makes
+// is held.
 
+import {listAccounts} from '../accounts/accounts.ts';
 import {readConflicts} from '../changes/change-log.ts';
 import {type Decision, listDecisions} from '../changes/change-next.ts';
 import type {ChangeState} from '../changes/change-states.ts';
 import {findChange} from '../changes/change-story.ts';
-import {tellDecided} from '../changes/change-words.ts';
+import {maskChange, nameChange, tellDecided} from '../changes/change-words.ts';
+import {
+  type DecidableChange,
+  listDecidable,
+  listUndoable,
+  readDecidable,
+} from '../changes/decidable-changes.ts';
 import {type Deciding, decideChange, type Verb} from '../changes/decide-changes.ts';
+import {decideMany, mostDecided} from '../changes/decide-many.ts';
+import {tellGroup, tellMany} from '../changes/decided-words.ts';
+import {type DecisionPreview, previewDecision} from '../changes/preview-decision.ts';
+import {nameUndo} from '../changes/undo-changes.ts';
+import {previewUndo, type Undo, type UndoPreview, undoMany} from '../changes/undo-many.ts';
+import {countChanges} from '../changes/undo-words.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import type {Queryable} from '../postgres/database.ts';
-import {type Choosing, isFiltered} from './choose-changes.ts';
-import {decideFiltered, previewFor} from './decide-filtered.ts';
-import {print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {formatNumber} from '../core/format.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {type ChangeFilters, type Choosing, drawPlan, isFiltered, readFilters} from './changes.ts';
+import {print, wrap} from './print.ts';
+import {type Warehouse, withWarehouse} from './warehouse.ts';
 
-export interface DecideOptions extends Choosing {
+interface DecideOptions extends Choosing {
   readonly reason?: string;
   readonly dryRun?: boolean;
   readonly json: boolean;
 }
 
-export interface ResolveOptions extends Choosing {
+interface ResolveOptions extends Choosing {
   readonly dryRun?: boolean;
   readonly take?: 'service' | 'warehouse';
   readonly adopt?: string;
@@ -171,4 +185,174 @@ function finish(decided: readonly Decided[], {json}: {readonly json: boolean}): 
   if (json || lines.length > 0) print(json, {json: {changes: decided}, text: lines.join('\n')});
   if (refused.length > 0) throw new UsageError(refused.join('\n'));
   return 0;
+}
+
+const cut = `More changes match: these are the first ${formatNumber(mostDecided)}. Type the same again for the rest.`;
+
+/**
+ * Decides all that match, and leaves what cannot be decided so.
+ * @returns the exit code: 1 where some could not be
+ */
+async function decideFiltered(
+  warehouse: Warehouse,
+  deciding: Deciding,
+  {json, ...filters}: ChangeFilters & {readonly json: boolean},
+): Promise<number> {
+  const {pool} = warehouse;
+  const found = await listDecidable(pool, await readFilters(warehouse, filters), mostDecided + 1);
+  const ids = found.slice(0, mostDecided).map(({changeId}) => changeId);
+  const decided = await decideMany(pool, ids, deciding);
+  const {done, left} = tellMany(decided);
+  const isCut = found.length > mostDecided;
+  const lines = [
+    ids.length === 0 ? 'no change that can be decided matches' : done,
+    left,
+    isCut ? cut : '',
+  ].filter((line) => line !== '');
+  const changes = decided.map(({changeId, state, refusal}) =>
+    state === null ? {changeId, error: refusal} : {changeId, state},
+  );
+  print(json, {json: {changes, isCut}, text: lines.map(wrap).join('\n')});
+  return left === '' ? 0 : 1;
+}
+
+/** Prints what a decision would do; nothing is done. @param ids - none where filters choose */
+async function previewFor(
+  warehouse: Warehouse,
+  deciding: Deciding,
+  {
+    ids,
+    json,
+    ...filters
+  }: ChangeFilters & {readonly ids: readonly string[]; readonly json: boolean},
+): Promise<number> {
+  const preview = previewDecision(await find(warehouse, ids, filters), deciding);
+  print(json, {json: preview, text: drawPreview(preview)});
+  return 0;
+}
+
+async function find(
+  warehouse: Warehouse,
+  ids: readonly string[],
+  filters: ChangeFilters,
+): Promise<DecidableChange[]> {
+  const {pool} = warehouse;
+  if (ids.length === 0)
+    return await listDecidable(pool, await readFilters(warehouse, filters), mostDecided + 1);
+  const wrong = ids.find((id) => !/^[1-9]\d{0,17}$/.test(id));
+  if (wrong !== undefined)
+    throw new UsageError(`no change "${wrong}"; fieldmirror changes list shows what there is`);
+  const accounts = await listAccounts(pool);
+  return await readDecidable(
+    pool,
+    ids,
+    accounts.map(({accountId}) => accountId),
+  );
+}
+
+function drawPreview({can, canCount, cannot, cannotCount, isCut}: DecisionPreview): string {
+  const lines = [
+    `${formatNumber(canCount)} ${canCount === 1 ? 'change' : 'changes'} can be decided so:${canCount === 0 ? ' none' : ''}`,
+    ...can.map((group) => `  ${formatNumber(group.count)}  ${tellGroup(group)}`),
+    ...(cannotCount === 0 ? [] : [`${formatNumber(cannotCount)} cannot:`]),
+    ...cannot.map((group) => `  ${formatNumber(group.count)}  ${tellGroup(group)}`),
+    ...(isCut ? [cut] : []),
+    'nothing was done',
+  ];
+  return lines.map(wrap).join('\n');
+}
+
+interface UndoOptions extends Choosing {
+  readonly dryRun?: boolean;
+  readonly json: boolean;
+}
+
+/**
+ * Takes changes back: those not sent are given up, those done get held changes of their own.
+ * @returns the exit code: 1 where something was left
+ * @throws {UsageError} neither numbers nor filters, or more than can be taken back at once
+ */
+export async function undo(
+  config: Config,
+  ids: readonly string[],
+  options: UndoOptions,
+): Promise<number> {
+  isFiltered('undo', ids, options);
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool} = warehouse;
+    const chosen = await choose(warehouse, ids, options);
+    const batch = nameUndo(options.batch ?? null, new Date());
+    const done =
+      options.dryRun === true
+        ? await previewUndo(pool, chosen, batch)
+        : await inTransaction(pool, async (client) => await undoMany(client, chosen, batch));
+    const json = {...done, made: done.made.map(maskChange)};
+    print(options.json, {json, text: draw(done, chosen.length)});
+    return done.left.length === 0 ? 0 : 1;
+  });
+}
+
+async function choose(
+  warehouse: Warehouse,
+  ids: readonly string[],
+  options: UndoOptions,
+): Promise<string[]> {
+  const wrong = ids.find((id) => !/^[1-9]\d{0,17}$/.test(id));
+  if (wrong !== undefined)
+    throw new UsageError(`no change "${wrong}"; fieldmirror changes list shows what there is`);
+  const found =
+    ids.length > 0
+      ? [...new Set(ids)].toSorted((one, other) => Number(BigInt(one) - BigInt(other)))
+      : await listUndoable(warehouse.pool, await readFilters(warehouse, options), mostDecided + 1);
+  if (found.length > mostDecided)
+    throw new UsageError(
+      `changes undo: expected at most ${formatNumber(mostDecided)} changes at once, got more: narrow the filter, for example by --table or --since`,
+    );
+  return found;
+}
+
+function draw(undo: Undo | UndoPreview, count: number): string {
+  if (count === 0) return 'no change that could be taken back matches';
+  const requests = 'requests' in undo ? undo.requests : null;
+  const isPreview = requests !== null;
+  return [
+    ...tellDone(undo, isPreview),
+    ...(undo.left.length === 0 ? [] : ['Left, and why:']),
+    ...undo.left.map((group) => wrap(`  ${formatNumber(group.count)}  ${tellGroup(group)}`)),
+    ...undo.made.flatMap((change, at) => {
+      const request = requests?.[at];
+      return request === undefined
+        ? []
+        : ['', `${nameChange(change)}:`, ...drawPlan(request).map((line) => `  ${line}`)];
+    }),
+    ...(isPreview ? ['', 'nothing was done'] : []),
+  ].join('\n');
+}
+
+function tellDone({cancelledCount, undoneCount, made, batch}: Undo, isPreview: boolean): string[] {
+  const will = (count: number) => (isPreview ? 'would be' : count === 1 ? 'is' : 'are');
+  const lines = [];
+  if (cancelledCount > 0)
+    lines.push(`${countChanges(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`);
+  if (undoneCount > 0)
+    lines.push(
+      `${countChanges(undoneCount)}, done: ${will(undoneCount)} taken back by ${countChanges(made.length)}, held until released`,
+    );
+  if (undoneCount > 0 && !isPreview) lines.push(...tellNext(batch));
+  if (lines.length === 0) lines.push(`nothing ${isPreview ? 'would be' : 'was'} taken back`);
+  return lines;
+}
+
+/** The lines can be copied whole: a shell leaves out what follows the mark. */
+function tellNext(batch: string): string[] {
+  const release = `fieldmirror changes release --batch ${quote(batch)}`;
+  return [
+    `  ${'fieldmirror push --dry-run'.padEnd(release.length)}  # shows the requests, and sends none`,
+    `  ${release}  # lets them go`,
+  ];
+}
+
+/** A name as a shell takes it. */
+function quote(name: string): string {
+  return `'${name.replaceAll("'", `'\\''`)}'`;
 }

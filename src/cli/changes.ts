@@ -1,17 +1,33 @@
 // The verbs `changes list` and `changes show`: the changes made here, and their outcomes.
 
-import {listAccounts} from '../accounts/accounts.ts';
-import {listChanges} from '../changes/change-log.ts';
-import {readStory} from '../changes/change-story.ts';
-import {maskChange} from '../changes/change-words.ts';
+import {type Account, listAccounts} from '../accounts/accounts.ts';
+import type {Change} from '../changes/change.ts';
+import {type Attempt, type FieldConflict, listChanges} from '../changes/change-log.ts';
+import type {PlannedRequest, Unplannable} from '../changes/change-request.ts';
+import {tellService} from '../changes/change-sides.ts';
+import {changeStates} from '../changes/change-states.ts';
+import {type ChangeStory, readStory} from '../changes/change-story.ts';
+import {
+  maskChange,
+  nameChange,
+  nameOutcome,
+  nameState,
+  showWanted,
+  tellReason,
+  tellWhy,
+} from '../changes/change-words.ts';
+import {everyChange, type Wanted} from '../changes/wanted-changes.ts';
 import type {Config} from '../core/config.ts';
-import {type ChangeFilters, readFilters} from './choose-changes.ts';
-import {drawChange} from './draw-change.ts';
-import {drawChanges} from './draw-changes.ts';
-import {print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {seeNumber, UsageError} from '../core/errors.ts';
+import {formatAgo, formatNumber, formatRoughly, showSecond} from '../core/format.ts';
+import {nearest} from '../core/names.ts';
+import type {ChangeValue} from '../rows/change-values.ts';
+import {allWrites} from '../streams/all.ts';
+import {chooseAccount} from './accounts.ts';
+import {drawTable, maxWidth, print, wrap} from './print.ts';
+import {type Warehouse, withWarehouse} from './warehouse.ts';
 
-export interface ListOptions extends ChangeFilters {
+interface ListOptions extends ChangeFilters {
   readonly limit: number;
   readonly json: boolean;
 }
@@ -43,4 +59,303 @@ export async function show(
     print(options.json, {json: story, text: drawChange(story)});
     return 0;
   });
+}
+
+/** The filters, as they were typed. */
+export interface ChangeFilters {
+  readonly state?: string;
+  readonly table?: string;
+  readonly by?: string;
+  readonly since?: {readonly within: string} | {readonly since: string};
+  readonly transaction?: string;
+  readonly batch?: string;
+  readonly account?: string;
+}
+
+/** Numbers or filters; `all` stands for no filter at all. */
+export interface Choosing extends ChangeFilters {
+  readonly all?: boolean;
+}
+
+const states = ['needy', ...changeStates, 'altered'] as const;
+const tables = allWrites.map(({table}) => table.name);
+const filterNames = ['state', 'table', 'by', 'since', 'transaction', 'batch', 'account'] as const;
+
+/** The changes that match. @throws {UsageError} no such state, table or account */
+export async function readFilters(warehouse: Warehouse, filters: ChangeFilters): Promise<Wanted> {
+  const {by = null, since = {}, transaction = null, batch = null} = filters;
+  const state = filters.state === undefined ? null : checkState(filters.state);
+  const table = filters.table === undefined ? null : checkTable(filters.table);
+  const accounts =
+    filters.account === undefined
+      ? await listAccounts(warehouse.pool)
+      : [await chooseAccount(warehouse, filters.account)];
+  const every = everyChange(accounts.map(({accountId}) => accountId));
+  return {...every, state, table, by, ...since, transaction, batch};
+}
+
+/**
+ * Whether the changes are chosen by filters, rather than by their numbers.
+ * @throws {UsageError} neither was typed, or both
+ */
+export function isFiltered(verb: string, ids: readonly string[], choosing: Choosing): boolean {
+  const typed = filterNames
+    .filter((name) => choosing[name] !== undefined)
+    .map((name) => `--${name}`);
+  if (choosing.all === true) typed.push('--all');
+  if (ids.length === 0 && typed.length === 0)
+    throw new UsageError(
+      `changes ${verb}: expected the numbers of changes, or a filter: ${filterNames.map((name) => `--${name}`).join(', ')}, or --all; --dry-run shows what it would do`,
+    );
+  if (ids.length > 0 && typed.length > 0)
+    throw new UsageError(
+      `changes ${verb}: expected the numbers of changes or filters, got both: ${ids[0]} and ${typed.join(', ')}`,
+    );
+  return typed.length > 0;
+}
+
+/** States may be typed as they are printed: `in doubt`, or `in-doubt`. */
+function checkState(typed: string): (typeof states)[number] {
+  const name = typed.toLowerCase().replaceAll(/[ -]/g, '_');
+  const state = states.find((known) => known === name);
+  if (state !== undefined) return state;
+  throw new UsageError(
+    `changes: no state "${typed}"${nearest(typed, states)}; there are ${states.join(', ')}`,
+  );
+}
+
+function checkTable(typed: string): string {
+  if (tables.includes(typed)) return typed;
+  throw new UsageError(
+    `changes: no table "${typed}"${nearest(typed, tables)} that can be written back; there are ${tables.join(', ')}`,
+  );
+}
+
+const labelWidth = 11;
+
+export function drawChange(story: ChangeStory): string {
+  const {change, account, now, blocker, next, request, docs} = story;
+  const {changeId, externalKey, requestedAt, requestedBy, application} = change;
+  const from = application === null ? '' : `, from ${application}`;
+  const key = externalKey === null ? '' : `, external key ${externalKey}`;
+  return [
+    `change ${changeId} of account ${account}: ${nameChange(change)}`,
+    ...part('state', [describeState(change, now)]),
+    ...part('made', [
+      `${showSecond(requestedAt)} (${formatAgo(requestedAt, now)}) by ${requestedBy}${from}`,
+    ]),
+    ...part('within', drawBatch(change)),
+    ...part('takes back', change.undoes === null ? [] : [`change ${change.undoes.join(', ')}`]),
+    ...part('row', [`row ${change.rowId} of warehouse.${change.table}${key}`]),
+    ...part('wants', drawFields(change)),
+    ...part(
+      'waits for',
+      blocker === null
+        ? []
+        : [`change ${blocker.changeId}: ${nameChange(blocker)}, ${nameState(blocker.state)}`],
+    ),
+    ...part('holds up', drawWaiting(story)),
+    ...part(
+      'sent',
+      story.attempts.flatMap((attempt) => drawAttempt(attempt, change)),
+    ),
+    ...part('looked', drawLooks(change)),
+    ...part(
+      'conflict',
+      story.conflicts.flatMap((conflict) => drawConflict(conflict, story)),
+    ),
+    ...part('came back', drawResult(change)),
+    ...part('may be', drawCandidates(change)),
+    ...part('next', next === null ? [] : [next.text, ...drawCommands(next.commands)]),
+    ...(request === null ? [] : drawRequest(request, change)),
+    ...(docs === null ? [] : [seeNumber(docs)]),
+  ].join('\n');
+}
+
+/** The transaction that made it, by name and number. */
+function drawBatch({batch, transactionId}: Change): string[] {
+  if (transactionId === null) return [];
+  return [
+    batch === null ? `transaction ${transactionId}` : `${batch}, transaction ${transactionId}`,
+  ];
+}
+
+/** The request that would be sent, to the byte: none of its lines is broken. */
+export function drawPlan(request: PlannedRequest | Unplannable): string[] {
+  if ('problem' in request) return [`nothing can be sent: ${request.problem}`];
+  const {method, path, body} = request;
+  return [`${method} ${path}`, ...(body === null ? [] : body.trimEnd().split('\n'))];
+}
+
+function drawRequest(request: PlannedRequest | Unplannable, {operation}: Change): string[] {
+  const [head = '', ...document] = drawPlan(request);
+  const indent = ' '.repeat(2 + labelWidth);
+  const note = 'less what the service holds by then, as a look just before will tell';
+  return [
+    ...part('would send', [head]),
+    ...document.map((line) => indent + line),
+    ...(operation === 'update' && !('problem' in request) ? [indent + note] : []),
+  ];
+}
+
+/** A label, and its lines below each other. Further lines may bring an indent of their own. */
+function part(label: string, lines: readonly string[]): string[] {
+  const indent = ' '.repeat(2 + labelWidth);
+  return lines.map((line, at) => {
+    const text = wrap(indent + line);
+    return at === 0 ? `  ${label.padEnd(labelWidth)}${text.slice(indent.length)}` : text;
+  });
+}
+
+function describeState(change: Change, now: string): string {
+  const {settledAt} = change;
+  const reason = tellReason(change);
+  const since =
+    settledAt === null ? '' : ` ${showSecond(settledAt)} (${formatAgo(settledAt, now)})`;
+  return `${nameOutcome(change)}${since}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+function drawFields({operation, fields, base}: Change): string[] {
+  if (operation === 'delete') return ['the record to be deleted'];
+  const names = Object.keys(fields);
+  const width = Math.max(0, ...names.map((name) => name.length));
+  return names.map((name) => {
+    const was = name in base && name !== 'password' ? `${showWanted(name, base[name])} → ` : '';
+    return `${name.padEnd(width)}  ${was}${showWanted(name, fields[name])}`;
+  });
+}
+
+function drawWaiting({waiting: {count, first}}: ChangeStory): string[] {
+  if (count === 0) return [];
+  const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
+  return [`${count === 1 ? 'change' : 'changes'} ${first.join(', ')}${more}`];
+}
+
+const outcomes = {
+  done: 'done',
+  refused: 'refused',
+  'not-sent': 'nothing was written',
+  'in-doubt': 'nobody knows whether it was written',
+} as const;
+
+function drawAttempt(
+  {method, path, startedAt, endedAt, outcome, status, answer}: Attempt,
+  {state}: Change,
+): string[] {
+  const head = `${showSecond(startedAt)}  ${method} ${path}`;
+  if (outcome === null || endedAt === null)
+    return [`${head}: ${state === 'sending' ? 'on its way' : 'its worker was lost'}`];
+  const code = status === null ? '' : `${status}, `;
+  const seconds = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
+  return [
+    `${head}: ${code}${outcomes[outcome]}, after ${formatNumber(seconds)} s`,
+    ...(answer === null || answer === '' ? [] : [`  ${answer}`]),
+  ];
+}
+
+function drawLooks({looks, state}: Change): string[] {
+  if (looks === 0) return [];
+  const times = looks === 1 ? 'once' : `${formatNumber(looks)} times`;
+  return [`${times} whether it had arrived${state === 'in_doubt' ? '; not found so far' : ''}`];
+}
+
+/**
+ * The value that the service had at that time, and what it holds now, where that is another one.
+ */
+function drawConflict(conflict: FieldConflict, story: ChangeStory): string[] {
+  const now = tellService(conflict.field, story).service ?? conflict.serviceValue;
+  const isPast = JSON.stringify(now) !== JSON.stringify(conflict.serviceValue);
+  const {field, baseValue, warehouseValue, serviceValue, rule, winner, decidedAt, decidedBy} =
+    conflict;
+  const decided =
+    winner === null || decidedAt === null
+      ? 'nobody has decided yet'
+      : `the ${winner}'s value counts, decided ${showSecond(decidedAt)} by ${decidedBy}`;
+  return [
+    `${field}, changed on both sides from ${showWanted(field, baseValue)}`,
+    `  here        ${showWanted(field, warehouseValue)}`,
+    ...(isPast ? [`  service had ${showWanted(field, serviceValue)}`] : []),
+    `  at service  ${showWanted(field, now)}`,
+    `  rule ${rule}: ${decided}`,
+  ];
+}
+
+function drawResult({result}: Change): string[] {
+  const {altered = {}, tidied = {}, unsent = []} = result ?? {};
+  const draw = ([field, {sent, got}]: [string, {sent: ChangeValue; got: ChangeValue}]) =>
+    `${field}: sent ${showWanted(field, sent)}, it keeps ${showWanted(field, got)}`;
+  return [
+    ...Object.entries(altered).map(draw),
+    ...Object.entries(tidied).map((entry) => `${draw(entry)}, which says the same`),
+    ...(unsent.length === 0
+      ? []
+      : [`not sent, for the service held it already: ${unsent.join(', ')}`]),
+  ];
+}
+
+function drawCandidates({table, result}: Change): string[] {
+  const candidates = result?.candidates ?? [];
+  return candidates.length === 0 ? [] : [`${table} ${candidates.join(', ')}`];
+}
+
+function drawCommands(
+  commands: readonly {readonly command: string; readonly does: string}[],
+): string[] {
+  const width = Math.max(0, ...commands.map(({command}) => command.length));
+  return commands.map(({command, does}) => `  ${command.padEnd(width)}  ${does}`);
+}
+
+const head = ['change', 'made', 'what', 'fields', 'state', 'why'];
+const widestBatch = 20;
+const longestName = 36;
+const longestFields = 28;
+const shortestReason = 24;
+
+export function drawChanges(changes: readonly Change[], accounts: readonly Account[]): string {
+  if (changes.length === 0)
+    return 'no change: who writes to the tables of schema warehouse makes one';
+  const isNamed = changes.some(({batch}) => batch !== null);
+  const columns = isNamed ? head.toSpliced(2, 0, 'batch') : head;
+  const names = new Map(accounts.map(({accountId, name}) => [accountId, name]));
+  const rows = changes.map((change) => [
+    change.changeId,
+    `${formatRoughly(Date.now() - Date.parse(change.requestedAt))} ago`,
+    ...(isNamed ? [cut(change.batch ?? '', widestBatch)] : []),
+    cut(
+      `${accounts.length > 1 ? `${names.get(change.accountId)}: ` : ''}${nameChange(change)}`,
+      longestName,
+    ),
+    nameFields(Object.keys(change.fields)),
+    nameOutcome(change),
+    tellWhy(change),
+  ]);
+  const room = maxWidth - widthBefore(columns, rows);
+  return drawTable(
+    columns,
+    rows.map((row) => [...row.slice(0, -1), cut(row.at(-1) ?? '', Math.max(shortestReason, room))]),
+  );
+}
+
+/** The width of a drawn table without the words of its last column. */
+function widthBefore(columns: readonly string[], rows: readonly (readonly string[])[]): number {
+  const widths = columns
+    .slice(0, -1)
+    .map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  return widths.reduce((total, width) => total + width, 0) + 3 * columns.length + 1;
+}
+
+/** As many names as there is room for, and how many more there are. */
+function nameFields(names: readonly string[]): string {
+  const shown = names.slice(0, 1);
+  for (const name of names.slice(1)) {
+    if ([...shown, name].join(', ').length > longestFields) break;
+    shown.push(name);
+  }
+  const more = names.length > shown.length ? ` +${names.length - shown.length}` : '';
+  return shown.join(', ') + more;
+}
+
+function cut(text: string, width: number): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
 }

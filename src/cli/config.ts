@@ -1,19 +1,24 @@
 // Settings as a file: told, compared, applied.
 
+import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {sequenceFeed} from '../feed/read-feed.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
 import {applySettings} from '../settings/apply-settings.ts';
 import {toJsonSchema} from '../settings/file-schema.ts';
-import {planSettings} from '../settings/plan-settings.ts';
-import {tellCosts} from './config-costs.ts';
-import {environmentOf} from './config-environment.ts';
-import {drawPlan, tellPlan} from './draw-config-plan.ts';
-import {readSettingsFile} from './read-config-file.ts';
-import {print} from './report.ts';
-import {type Warehouse, withWarehouse} from './with-warehouse.ts';
-import {isThere, write, writeInForce} from './write-config-in-force.ts';
+import {freshnessSection} from '../settings/freshness-section.ts';
+import {intervalMs} from '../settings/interval.ts';
+import {planSettings, type SettingsPlan} from '../settings/plan-settings.ts';
+import type {Path, Value} from '../settings/settings-tree.ts';
+import {findFreshnessCost, tellFreshnessCost} from '../sweeps/freshness.ts';
+import {listSchedules} from '../sweeps/schedules.ts';
+import {listUsualCosts} from '../sweeps/story.ts';
+import {isThere, readSettingsFile, write, writeInForce} from './config-file.ts';
+import {drawTable, print, wrap} from './print.ts';
+import {environmentOf} from './settings.ts';
+import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
@@ -100,4 +105,92 @@ export async function schema(file: string | undefined, {json}: Output): Promise<
 async function refuseOld({pool, place}: Warehouse): Promise<void> {
   const {problem} = await checkMigrations(pool);
   if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+}
+
+/** Tells what the freshness costs that a file would set, in requests: a line each. */
+async function tellCosts(db: Queryable, {sections}: SettingsPlan): Promise<string[]> {
+  const wanted = sections
+    .filter(({section}) => section === freshnessSection)
+    .flatMap(({differences}) => differences)
+    .flatMap(({path: [account = '', stream = ''], to}) =>
+      typeof to === 'string' ? [{account, stream, everyMs: intervalMs(to)}] : [],
+    );
+  if (wanted.length === 0) return [];
+  const accounts = await listAccounts(db);
+  const told: string[] = [];
+  for (const {account: name, ...each} of wanted) {
+    const account = accounts.find((known) => known.name === name);
+    const costs = account === undefined ? [] : await listUsualCosts(db, [account.accountId]);
+    const schedules = account === undefined ? [] : await listSchedules(db, account);
+    told.push(`${name}: ${tellFreshnessCost(each, findFreshnessCost(each, schedules, costs))}`);
+  }
+  return told;
+}
+
+/** More places than these are told as a number. */
+const fewPlaces = 20;
+
+/** What a plan comes to: for a program, and for the drawing. */
+function tellPlan({sections}: SettingsPlan) {
+  return {
+    differences: sections.flatMap(({section, differences}) =>
+      differences.map(({path, from, to}) => ({
+        section: section.name,
+        key: path.join(' / '),
+        from,
+        to,
+      })),
+    ),
+    overridden: sections.flatMap(({section, overridden}) =>
+      overridden.map(({path, inFile, inEnvironment}) => ({
+        section: section.name,
+        key: path.join(' / '),
+        inFile,
+        inEnvironment,
+      })),
+    ),
+    unnamed: sections.flatMap(({section, unnamed}) =>
+      unnamed.map((path) => place([section.name, ...path])),
+    ),
+  };
+}
+
+/** A plan as it is told. */
+interface Told extends ReturnType<typeof tellPlan> {
+  /** Sentences on the requests that it costs. */
+  readonly costs: readonly string[];
+}
+
+/** @param done - told above the differences */
+export function drawPlan({differences, overridden, unnamed, costs}: Told, done: string): string {
+  const rows = differences.map(({section, key, from, to}) => [section, key, show(from), show(to)]);
+  const changes = rows.length === 0 ? [] : [drawTable(['section', 'key', 'from', 'to'], rows)];
+  const stronger = overridden.map(
+    ({section, key, inFile, inEnvironment}) =>
+      `${section} / ${key}: the environment goes before the file: ${show(inEnvironment)}, not ${show(inFile)}`,
+  );
+  return [
+    done,
+    ...changes,
+    ...costs.map((cost) => wrap(cost)),
+    ...stronger,
+    ...drawUnnamed(unnamed),
+  ].join('\n');
+}
+
+function drawUnnamed(unnamed: readonly string[]): string[] {
+  if (unnamed.length === 0) return [];
+  const rest = unnamed.length > fewPlaces ? ` and ${unnamed.length - fewPlaces} more` : '';
+  return [
+    `left alone, for the file does not name it: ${unnamed.slice(0, fewPlaces).join(', ')}${rest}`,
+  ];
+}
+
+function place(path: Path): string {
+  return path.join(' / ');
+}
+
+function show(value: Value | null): string {
+  if (value === null) return '(none)';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

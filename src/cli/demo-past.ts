@@ -18,9 +18,7 @@ import {allStreams} from '../streams/all.ts';
 import {runSweep} from '../sweeps/run-sweep.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
-import {type Counter, countSteps} from './count-steps.ts';
-import {sweptAt} from './demo-latest-night.ts';
-import {type Night, setBack} from './demo-set-back.ts';
+import {type Counter, countSteps} from './progress.ts';
 
 /** Its pages are for us alone: fewer, larger and plain ones are read faster. */
 const pages = {pageSize: 500, compress: false, dialect: 'observed'} as const;
@@ -50,7 +48,7 @@ export type PastDeps = Pick<SweepDeps, 'pool' | 'databaseUrl' | 'pageReader' | '
   readonly signal?: AbortSignal | undefined;
 };
 
-export interface Past {
+interface Past {
   readonly account: Account;
   /** Of the reference service. */
   readonly databaseUrl: string;
@@ -194,4 +192,70 @@ async function readReport(
 async function readClock(pool: pg.Pool): Promise<string> {
   const {rows} = await pool.query<{now: string}>('SELECT clock_timestamp()::text AS now');
   return rows[0]?.now ?? '';
+}
+
+/** A night that was lived through within a moment. */
+interface Night {
+  /** `2026-11-02T07:30:00Z`, where it belongs. */
+  readonly moment: string;
+  /** When it began by the database's clock. */
+  readonly begun: string;
+}
+
+/**
+ * Dates all that a warehouse has noted back: to the night in which it was noted, so long after its
+ * beginning as it was. Rows of the service keep the times that the service gave them. For the demo
+ * alone: it takes a superuser, and no trigger runs.
+ * @param nights - in the order of time
+ */
+async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
+  if (nights.length === 0) return;
+  await inTransaction(pool, async (client) => {
+    await client.query(`SET LOCAL session_replication_role = replica; SET LOCAL statement_timeout = 0;
+      CREATE TEMPORARY TABLE nights (begun timestamptz PRIMARY KEY, moment timestamptz NOT NULL) ON COMMIT DROP`);
+    await client.query(
+      'INSERT INTO nights SELECT * FROM unnest($1::timestamptz[], $2::timestamptz[])',
+      [nights.map(({begun}) => begun), nights.map(({moment}) => moment)],
+    );
+    await client.query(`CREATE FUNCTION pg_temp.set_back(noted timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+        SELECT coalesce((SELECT noted - begun + moment FROM nights WHERE begun <= noted ORDER BY begun DESC LIMIT 1),
+                        (SELECT noted - begun + moment FROM nights ORDER BY begun LIMIT 1)) WHERE noted IS NOT NULL $$`);
+    for (const {place, columns} of await listNotedTimes(client)) {
+      const set = columns.map((column) => `${column} = pg_temp.set_back(${column})`).join(', ');
+      await client.query(`UPDATE ${place} SET ${set}`);
+    }
+    await client.query(`UPDATE sync.sweeps
+      SET evidence = jsonb_set(evidence, '{readAt}', to_jsonb(pg_temp.set_back((evidence->>'readAt')::timestamptz))) WHERE evidence ? 'readAt'`);
+    await client.query('INSERT INTO sync.stale_jobs DEFAULT VALUES');
+  });
+}
+
+/**
+ * The columns that hold times of ours: of a row of the service those whose names begin with an
+ * underscore.
+ */
+async function listNotedTimes(
+  client: pg.ClientBase,
+): Promise<{readonly place: string; readonly columns: readonly string[]}[]> {
+  const {rows} = await client.query<{place: string; columns: string[]}>(`
+    SELECT format('%I.%I', nspname, relname) AS place, array_agg(format('%I', attname) ORDER BY attnum) AS columns
+      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace
+     WHERE relkind = 'r' AND attnum > 0 AND NOT attisdropped AND atttypid = 'timestamptz'::regtype
+       AND (nspname = 'sync' OR attname = 'known_as_of' AND nspname = 'mart' OR (nspname IN ('warehouse', 'history') AND (attname LIKE '\\_%' OR attname IN ('valid_to', 'at'))))
+     GROUP BY nspname, relname ORDER BY 1`);
+  return rows;
+}
+
+/** The time of a night's sweeps, in the zone of the business. */
+const sweptAt = Temporal.PlainTime.from('02:30');
+
+/**
+ * The day of the latest night that has passed: a night to come, dated back, would be noted in the
+ * future.
+ */
+export function latestNight(now: Temporal.ZonedDateTime): Temporal.PlainDate {
+  const today = now.toPlainDate();
+  return Temporal.PlainTime.compare(now.toPlainTime(), sweptAt) < 0
+    ? today.subtract({days: 1})
+    : today;
 }

@@ -1,3 +1,5 @@
+// The verb `doctor`: each dependency is tried, and what is wrong comes with the way to mend it.
+
 import {join} from 'node:path';
 import type pg from 'pg';
 import {inspectRedis} from '../../jobs/inspect-redis.ts';
@@ -42,17 +44,19 @@ import {readSettingsInForce, type SettingInForce} from '../settings/settings-in-
 import {readWaitingSince} from '../star/refresh-star.ts';
 import {allTables} from '../streams/all.ts';
 import {readClock} from '../sweeps/tombstones.ts';
-import {findZoneMismatch} from './account-zone.ts';
-import {type AccountAddress, askAccount, examineAccount} from './ask-account.ts';
-import {environmentOf} from './config-environment.ts';
-import {drawSettings} from './draw-settings.ts';
-import {print} from './report.ts';
-import {UnlockedReader} from './unread.ts';
-import {briefLockTimeoutMs} from './with-warehouse.ts';
-import {wrap} from './wrap-text.ts';
+import {
+  type AccountAddress,
+  askAccount,
+  examineAccount,
+  findZoneMismatch,
+} from './accounts-check.ts';
+import {print, wrap} from './print.ts';
+import {drawSettings, environmentOf} from './settings.ts';
+import {UnlockedReader} from './status.ts';
+import {briefLockTimeoutMs} from './warehouse.ts';
 
 /** One thing looked at. The words of a flaw say how to mend it. */
-export interface Finding {
+interface Finding {
   readonly what: string;
   readonly state: 'good' | 'warning' | 'bad';
   readonly found: string;

@@ -1,3 +1,5 @@
+// The verb `explain`: where the value of a field came from, and what happened to a row.
+
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listOpenWishes} from '../changes/change-log.ts';
 import type {Config} from '../core/config.ts';
@@ -11,8 +13,8 @@ import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
 import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
-import {print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {print} from './print.ts';
+import {withWarehouse} from './warehouse.ts';
 
 /** The question, as it was typed. */
 export interface Question {

@@ -7,18 +7,18 @@ import {tell, tellAside} from '../core/text.ts';
 import {FeedWatch} from '../feed/feed-watch.ts';
 import {
   CursorError,
+  type FeedEntry,
   type FeedPage,
   type FeedQuery,
   readFeed,
   sequenceFeed,
 } from '../feed/read-feed.ts';
 import {allTables} from '../streams/all.ts';
-import {chooseAccount} from './choose-account.ts';
-import {drawEntry, drawFeed} from './draw-feed.ts';
-import {print} from './report.ts';
-import {type Warehouse, withWarehouse} from './with-warehouse.ts';
+import {chooseAccount} from './accounts.ts';
+import {print} from './print.ts';
+import {type Warehouse, withWarehouse} from './warehouse.ts';
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly after?: string;
   readonly table: readonly string[];
   readonly account?: string;
@@ -107,4 +107,49 @@ function checkTable(typed: string): void {
   throw new UsageError(
     `feed: no table "${typed}"${nearest(typed, tables)}; there are ${tables.join(', ')}`,
   );
+}
+
+const longestValue = 40;
+const shownFields = 4;
+
+function drawFeed({entries, cursor}: FeedPage): string {
+  const end = `go on with: fieldmirror feed --after ${cursor}`;
+  return entries.length === 0
+    ? `nothing changed\n${end}`
+    : [...entries.map(drawEntry), end].join('\n');
+}
+
+/** `2027-03-15T09:30:00Z  customers 12 changed by erp: phone_number 555-0100 → 555-0199` */
+function drawEntry(entry: FeedEntry): string {
+  const {at, account, table, number, row_id, operation, before, after} = entry;
+  const row = number ?? (row_id === null ? '' : `row ${row_id}`);
+  const author = entry.application ?? entry.written_by;
+  const by = author === null ? '' : ` by ${author}`;
+  const fields = drawFields(before ?? {}, after ?? {}, operation);
+  const what = [account, table, row, operation].filter((part) => part !== '').join(' ');
+  return `${at.slice(0, 19)}Z  ${what}${by}${fields === '' ? '' : `: ${fields}`}`;
+}
+
+function drawFields(
+  before: NonNullable<FeedEntry['before']>,
+  after: NonNullable<FeedEntry['after']>,
+  operation: FeedEntry['operation'],
+): string {
+  if (operation === 'loaded')
+    return 'it was read as a whole for the first time; take its rows from the table';
+  if (operation !== 'changed') return '';
+  const names = Object.keys(after);
+  const shown = names
+    .slice(0, shownFields)
+    .map((name) => `${name} ${drawValue(before[name])} → ${drawValue(after[name])}`);
+  return [
+    ...shown,
+    ...(names.length > shownFields ? [`${names.length - shownFields} more`] : []),
+  ].join(', ');
+}
+
+function drawValue(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '(empty)';
+  const text = (typeof value === 'string' ? value : JSON.stringify(value)).replaceAll(/\s+/g, ' ');
+  return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }

@@ -3,8 +3,10 @@
 import pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/names.ts';
+import {formatAgo, formatNumber} from '../core/format.ts';
+import {checkShortName, nearest} from '../core/names.ts';
 import {
+  type DeadLetter,
   deleteDeadLetter,
   listDeadLetters,
   readDeadLetter,
@@ -12,27 +14,31 @@ import {
   retryHook,
   skipBatch,
 } from '../feed/dead-letters.ts';
+import {makeWebhookSecret} from '../feed/deliver.ts';
 import {
   deleteHook,
   type FeedHook,
   giveAddress,
+  type HookPlan,
   insertHook,
   listHooks,
   listWriters,
+  spellWriter,
 } from '../feed/feed-hooks.ts';
-import {usualMost} from '../feed/hook-tables.ts';
+import {mostEntries, usualMost} from '../feed/hook-tables.ts';
 import {sequenceFeed} from '../feed/read-feed.ts';
 import {readBatch} from '../feed/read-feed-batch.ts';
+import {sealAccess} from '../feed/receiver-access.ts';
+import {parseTarget} from '../feed/receiver-target.ts';
 import {sendBatch} from '../feed/send-hook.ts';
 import {refuseCopy} from '../health/installation.ts';
 import {namePlace} from '../health/place-name.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {chooseAccount} from './choose-account.ts';
-import {drawHooks} from './draw-hooks.ts';
-import {checkWriters, type HookOptions, planHook} from './hook-plan.ts';
-import {readSecret} from './read-secret.ts';
-import {print} from './report.ts';
-import {type Warehouse, withWarehouse} from './with-warehouse.ts';
+import {allTables} from '../streams/all.ts';
+import {chooseAccount} from './accounts.ts';
+import {drawTable, print, wrap} from './print.ts';
+import {readSecret} from './prompt.ts';
+import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
@@ -195,7 +201,7 @@ async function sendLetter(
 }
 
 /** A subscriber's answer to a dead letter, for a person. */
-export interface SentLetter {
+interface SentLetter {
   readonly target: string;
   readonly answer: string;
   /** How many entries it was sent. */
@@ -302,4 +308,118 @@ function refuseCursor(cause: unknown): never {
   throw new UsageError(`hooks: ${cause.message}; --after end begins with what comes from now on`, {
     cause,
   });
+}
+
+/**
+ * How `hooks list` looks: a table of subscribers, what is wrong with them, then the dead letters.
+ */
+function drawHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[]): string {
+  if (hooks.length === 0)
+    return 'no subscriber is sent the feed: fieldmirror hooks add NAME --url URL';
+  const head = ['subscriber', 'at', 'of', 'last taken', 'behind', 'state'];
+  const failing = hooks.flatMap(({name, failingSince, lastError}) =>
+    failingSince === null
+      ? []
+      : [wrap(`${name} takes nothing, ${formatAgo(failingSince)}: ${lastError}`)],
+  );
+  const waiting = hooks.flatMap(({name, hasAddress}) =>
+    hasAddress
+      ? []
+      : [wrap(`${name} waits for its address: fieldmirror hooks add ${name} --url URL`)],
+  );
+  const letters = deadLetters.map(({letterId, hook, skippedAt, reason}) =>
+    wrap(`dead letter ${letterId} of ${hook}, skipped ${formatAgo(skippedAt)}: ${reason}`),
+  );
+  return [drawTable(head, hooks.map(describeHook)), ...failing, ...waiting, ...letters].join('\n');
+}
+
+function describeHook({
+  name,
+  target,
+  account,
+  tables,
+  sentAt,
+  behind,
+  ...hook
+}: FeedHook): (string | number)[] {
+  const of = [account, tables?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+  const served = hook.isUntaken ? `waits for key ${hook.keyId}` : 'at work';
+  const state = hook.hasAddress ? served : 'has no address';
+  return [
+    name,
+    target,
+    of === '' ? 'everything' : of,
+    sentAt === null ? 'never' : formatAgo(sentAt),
+    behind === null ? '?' : formatNumber(behind),
+    hook.stoppedAt !== null
+      ? 'stopped'
+      : hook.failingSince !== null
+        ? `failing (${hook.attempts})`
+        : state,
+  ];
+}
+
+export interface HookOptions {
+  readonly url: string;
+  readonly table: readonly string[];
+  /** Logins, and keys as `http:NAME`, whose entries are not sent. */
+  readonly leaveOut: readonly string[];
+  readonly after?: string;
+  readonly limit: number;
+  readonly mask: boolean;
+}
+
+/** A subscriber that can be kept, and the secret that is shown this once. */
+interface PlannedHook {
+  readonly plan: Omit<HookPlan, 'accountId'>;
+  readonly secret: string;
+}
+
+const tables = allTables.map(({name}) => name);
+
+/**
+ * Makes a subscriber of what was typed.
+ * @throws {UsageError} an address that may not be used, an unknown table, a limit that is too
+ *   large, no key to seal with
+ */
+export function planHook(
+  {keys, allowsHttp}: Pick<Config, 'keys' | 'allowsHttp'>,
+  name: string,
+  {url, table, leaveOut, after, limit, mask}: HookOptions,
+): PlannedHook {
+  const [key] = keys;
+  checkShortName(name, 'hooks add');
+  for (const typed of table)
+    if (!tables.includes(typed))
+      throw new UsageError(
+        `hooks add: no table "${typed}"${nearest(typed, tables)}; there are ${tables.join(', ')}`,
+      );
+  if (limit < 1 || limit > mostEntries)
+    throw new UsageError(`hooks add: --limit: expected 1 to ${mostEntries}, got ${limit}`);
+  if (key === undefined)
+    throw new UsageError(
+      "hooks add: expected a key to seal the subscriber's address with, got none: openssl rand -base64 32 makes one; keep it, and give it to this command and to start as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE",
+    );
+  const {host} = parseTarget(url, allowsHttp);
+  const secret = makeWebhookSecret();
+  const plan = {
+    ...{name, target: host, masks: mask, most: limit},
+    sealed: sealAccess({address: url, secret}, key, {kind: 'feed_hooks', name}),
+    tables: table.length === 0 ? null : [...table],
+    leavesOut: leaveOut.length === 0 ? null : leaveOut.map(spellWriter),
+    after: after === undefined || after === 'end' ? null : after,
+  };
+  return {plan, secret};
+}
+
+/**
+ * @throws {UsageError} a writer that is neither a login nor a key: its entries would come back as
+ * an echo
+ */
+function checkWriters(given: readonly string[], known: readonly string[]): void {
+  for (const writer of given)
+    if (!known.includes(writer))
+      throw new UsageError(
+        `hooks add: --leave-out: no login and no key "${writer}"${nearest(writer, known)}; a key is given as http:NAME`,
+      );
 }

@@ -2,18 +2,28 @@
 // stands in a file for its owner alone; it is never an argument, and never printed.
 
 import {existsSync} from 'node:fs';
+import {listAccounts, placeOf, upsertAccount} from '../accounts/accounts.ts';
+import {listSealingKeys} from '../accounts/seals.ts';
 import type {Config} from '../core/config.ts';
-import {UsageError} from '../core/errors.ts';
-import {envFileOf, expectFile, readEnvFile, writeEnvFile} from './env-file.ts';
-import {Asker} from './init-asker.ts';
-import {chooseKey, describeKey, type KeyChoice} from './init-choose-key.ts';
-import {findAccount, findZone} from './init-find-account.ts';
-import {keepAccount, settingsFile} from './init-keep-account.ts';
-import {refuseMadeUpHome} from './init-refuse-made-up.ts';
-import {callOf} from './next-steps.ts';
-import {print} from './report.ts';
+import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../core/errors.ts';
+import {demoName, expectTimeZone, isTimeZone} from '../core/names.ts';
+import {makeKey, parseKeys, type SealingKey, Secret} from '../core/secret.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {hasEmbedded} from '../postgres/embedded.ts';
+import {applySettings} from '../settings/apply-settings.ts';
+import {allStreams} from '../streams/all.ts';
+import {beginAccount} from '../sweeps/schedules.ts';
+import {checkName} from './accounts-add.ts';
+import {askAccount, findZoneMismatch, guessZones} from './accounts-check.ts';
+import {readSettingsFile, writeInForce} from './config-file.ts';
+import {readHeld} from './postgres.ts';
+import {callOf, print, wrap} from './print.ts';
+import {Asker, readSecret} from './prompt.ts';
+import {environmentOf} from './settings.ts';
+import {envFileOf, expectFile, readEnvFile, writeEnvFile} from './verb.ts';
+import {withWarehouse} from './warehouse.ts';
 
-export interface InitOptions {
+interface InitOptions {
   readonly name?: string;
   readonly url?: string;
   readonly timeZone?: string;
@@ -112,4 +122,320 @@ function describe(done: {
     'What next:',
     `  ${call('start')}  # mirrors the account, stays, and prints a link to the console`,
   ].join('\n');
+}
+
+// The sealing key of an installation: made at its setting up, so that a second account, an alert or
+// a subscriber needs no further step.
+
+/** The key that seals from now on. */
+interface KeyChoice {
+  /** Its fingerprint; null where there is none yet. */
+  readonly id: string | null;
+  /** The text of a key that was made; null where none was. */
+  readonly made: Secret | null;
+  /** Keys that the warehouse needs, and that are not given. */
+  readonly missing: readonly string[];
+}
+
+/**
+ * Keeps the key that is given, or makes one. None is made for a warehouse with seals of another
+ * key: a person has that one somewhere, and a second one would hide that it is missing.
+ * @param sealedWith - the keys of the warehouse, by their fingerprints
+ */
+function chooseKey(given: readonly SealingKey[], sealedWith: readonly string[]): KeyChoice {
+  const missing = sealedWith.filter((id) => !given.some((key) => key.id === id));
+  const [first] = given;
+  if (first !== undefined || missing.length > 0)
+    return {id: first?.id ?? null, made: null, missing};
+  const made = makeKey();
+  return {id: parseKeys(made.reveal())[0]?.id ?? null, made, missing};
+}
+
+function describeKey({id, made, missing}: KeyChoice, envFile: string): string[] {
+  if (missing.length > 0) {
+    const expected = `key ${missing.join(' and key ')}`;
+    return [
+      wrap(
+        `The warehouse has what is sealed with ${expected}, and the key is not given here: put it into ${envFile} as FIELDMIRROR_KEY. No new key was made.`,
+        0,
+      ),
+    ];
+  }
+  if (made === null)
+    return [
+      `The sealing key is the one that was given: key ${id ?? ''}. FIELDMIRROR_KEY stays as it is.`,
+    ];
+  return [
+    `  FIELDMIRROR_KEY in ${envFile} is a new sealing key, key ${id ?? ''}:`,
+    '  it seals tokens of further accounts, addresses of alerts and of subscribers, and passwords on their way.',
+    '  Keep a copy apart from the dumps of the database. If it is lost, these are given anew; nothing else is lost.',
+  ];
+}
+
+// The account that is to be mirrored, by answers or options; tried with its token.
+
+/** An account that answers, and takes the token. */
+interface FoundAccount {
+  readonly name: string;
+  readonly apiUrl: string;
+  readonly token: Secret;
+  /** Its first list of customers, as it came. */
+  readonly page: string;
+}
+
+interface Given {
+  readonly name?: string;
+  readonly url?: string;
+}
+
+/** @throws the errors of `init` */
+async function findAccount(
+  asker: Asker | null,
+  config: Config,
+  given: Given,
+): Promise<FoundAccount> {
+  let apiUrl = await findAddress(asker, config, given.url);
+  let name = await findName(asker, apiUrl, given.name);
+  for (;;) {
+    const token = await findToken(asker, config, {name, apiUrl});
+    try {
+      const {body} = await askAccount({
+        apiUrl,
+        token,
+        allowsHttp: config.allowsHttp,
+        allowsLinkLocal: config.allowsLinkLocal,
+      });
+      asker?.tell(`${placeOf(apiUrl)} answers, and takes the token`);
+      return {name, apiUrl, token, page: body.toString()};
+    } catch (error) {
+      if (asker === null || !isTold(error)) throw error;
+      asker.tell(error.message);
+      // A token that was refused is asked for again; else the address is in question.
+      if (error instanceof AccessError) continue;
+      const wrong = apiUrl;
+      apiUrl = await asker.ask("The account's base address", wrong, checkAddress(config));
+      // A name that a wrong address gave is asked for again, too.
+      if (apiUrl !== wrong && name === usualName(wrong))
+        name = await findName(asker, apiUrl, given.name);
+    }
+  }
+}
+
+/**
+ * The account's zone: the given one, or one by which the service writes its moments.
+ * @throws {UsageError} a zone that is not the account's, or none that can be told
+ */
+async function findZone(
+  asker: Asker | null,
+  page: string,
+  given: string | undefined,
+): Promise<string> {
+  const take = (zone: string) => {
+    if (!isTimeZone(zone))
+      throw new UsageError(`init: --time-zone: ${expectTimeZone(zone)}, got "${zone}"`);
+    const mismatch = findZoneMismatch(page, zone);
+    if (mismatch !== null) throw new UsageError(`init: --time-zone: ${mismatch}`);
+    return zone;
+  };
+  if (given !== undefined) return take(given);
+  const guessed = guessZones(page);
+  if (asker !== null) return await asker.ask("The account's time zone", guessed[0] ?? null, take);
+  if (guessed.length === 1) return guessed[0] ?? '';
+  const got = guessed.length === 0 ? 'cannot be told from' : `may be ${guessed.join(' or ')} by`;
+  throw new UsageError(
+    `init: --time-zone: expected the account's IANA zone, such as America/New_York, got nothing; it ${got} the moments that the service writes`,
+  );
+}
+
+function checkAddress({allowsHttp}: Config): (address: string) => string {
+  return (address) => {
+    const isAddress = URL.canParse(address) && /^https?:\/\//.test(address);
+    if (!isAddress)
+      throw new UsageError(
+        `init: --url: expected the account's base address, such as https://app.example.com/acme, got "${address}"`,
+      );
+    const {protocol, hostname} = new URL(address);
+    const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+    if (protocol === 'http:' && !isHere && !allowsHttp)
+      throw new UsageError(
+        `init: --url: expected https, got ${address}: the token would be sent in the clear; FIELDMIRROR_ALLOW_HTTP=1 allows that`,
+      );
+    return address;
+  };
+}
+
+async function findAddress(
+  asker: Asker | null,
+  config: Config,
+  given: string | undefined,
+): Promise<string> {
+  const take = checkAddress(config);
+  const known = given ?? config.apiUrl ?? undefined;
+  if (known !== undefined) return take(known);
+  if (asker !== null)
+    return await asker.ask(
+      "The account's base address, such as https://app.example.com/acme",
+      null,
+      take,
+    );
+  throw new UsageError(
+    "init: --url: expected the account's base address, such as https://app.example.com/acme, got nothing; without a terminal the answers are options: init --url URL [--name NAME] [--time-zone ZONE], the token on standard input",
+  );
+}
+
+/**
+ * The last word of its path is what people call an account: acme, of https://app.example.com/acme.
+ */
+function usualName(apiUrl: string): string {
+  const {hostname, pathname} = new URL(apiUrl);
+  return pathname.split('/').findLast((word) => /^[A-Za-z0-9][\w.-]*$/.test(word)) ?? hostname;
+}
+
+async function findName(
+  asker: Asker | null,
+  apiUrl: string,
+  given: string | undefined,
+): Promise<string> {
+  const take = (name: string) => {
+    checkName(name, 'init: --name');
+    return name;
+  };
+  if (given !== undefined) return take(given);
+  const usual = usualName(apiUrl);
+  return asker === null ? take(usual) : await asker.ask('A name for it here', usual, take);
+}
+
+/** The environment's token is for the environment's address; it is sent to no other. */
+async function findToken(
+  asker: Asker | null,
+  {token, apiUrl: own}: Config,
+  {name, apiUrl}: {readonly name: string; readonly apiUrl: string},
+): Promise<Secret> {
+  if (asker !== null)
+    return await asker.ask(
+      `An employee's API token of ${name} (it is not shown)`,
+      null,
+      (text) => new Secret(text),
+      {isHidden: true},
+    );
+  if (token !== null && (own === null || placeOf(own) === placeOf(apiUrl))) return token;
+  return await readSecret(
+    '',
+    'init: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',
+  );
+}
+
+function isTold(error: unknown): error is Error {
+  return [FatalError, RetryableError, RecordError, UsageError].some(
+    (kind) => error instanceof kind,
+  );
+}
+
+// The warehouse of an account that answers: tried, migrated, and given the account.
+
+/** The file of settings, which stands where `config apply` looks for it. */
+const settingsFile = 'fieldmirror.yaml';
+
+/** The warehouse of the account. */
+interface Kept {
+  /** Null: the embedded Postgres. */
+  readonly databaseUrl: string | null;
+  readonly directUrl: string | null;
+  readonly place: string;
+  /** The keys with which something in it is sealed already, by their fingerprints. */
+  readonly sealedWith: readonly string[];
+}
+
+type Account = FoundAccount & {readonly timeZone: string};
+
+/** @throws the errors of `init` */
+async function keepAccount(
+  asker: Asker | null,
+  config: Config,
+  {account, embedded}: {readonly account: Account; readonly embedded: boolean},
+): Promise<Kept> {
+  const {directUrl} = config;
+  if (embedded || config.databaseUrl !== null || asker === null) {
+    const databaseUrl = embedded ? null : config.databaseUrl;
+    return await keep({...config, databaseUrl, directUrl: embedded ? null : directUrl}, account);
+  }
+  const question = `The warehouse: postgres://user:password@host/database (it is not shown), or nothing for a Postgres of its own in ${config.home}`;
+  const take = async (answer: string) => {
+    const databaseUrl = answer === '' ? null : checkDatabase(answer);
+    try {
+      return await keep({...config, databaseUrl, directUrl: null}, account);
+    } catch (error) {
+      const mayBeMended = error instanceof FatalError || error instanceof RetryableError;
+      // The one of its own has no other address that could be typed.
+      if (databaseUrl === null || !mayBeMended) throw error;
+      throw new UsageError(error.message, {cause: error});
+    }
+  };
+  return await asker.ask(question, '', take, {isHidden: true});
+}
+
+function checkDatabase(address: string): string {
+  if (URL.canParse(address) && /^postgres(ql)?:\/\//.test(address)) return address;
+  throw new UsageError(
+    'init: expected an address that begins with postgres://, got something else',
+  );
+}
+
+async function keep(config: Config, account: Account): Promise<Kept> {
+  const {apiUrl, token, timeZone, name} = account;
+  return await withWarehouse(config, {migrates: true}, async (warehouse) => {
+    const {pool, place} = warehouse;
+    await refuseOthers(pool, account);
+    await inTransaction(pool, async (client) => {
+      const held = await upsertAccount(client, {name, apiUrl, timeZone});
+      await beginAccount(
+        client,
+        held,
+        allStreams.map((stream) => stream.name),
+      );
+    });
+    await writeInForce(pool, settingsFile);
+    const {patch, refuse} = await readSettingsFile(settingsFile);
+    const environment = environmentOf({account: {apiUrl, token}, timeZone});
+    refuse((await applySettings(pool, {patch, file: settingsFile}, environment)).problems);
+    const sealedWith = await listSealingKeys(pool);
+    return {databaseUrl: config.databaseUrl, directUrl: config.directUrl, place, sealedWith};
+  });
+}
+
+/**
+ * @throws {FatalError} the warehouse has the made-up business, or this account under another name
+ */
+async function refuseOthers(db: Queryable, {name, apiUrl}: Account): Promise<void> {
+  const held = await listAccounts(db);
+  refuseMadeUp(held.map((each) => each.name));
+  const twin = held.find((each) => placeOf(each.apiUrl) === placeOf(apiUrl) && each.name !== name);
+  if (twin !== undefined)
+    throw new FatalError(
+      `init: ${placeOf(apiUrl)} is mirrored there already, as account ${twin.name}; give --name ${twin.name}`,
+    );
+}
+
+/** @throws {FatalError} the made-up business is one of these accounts */
+function refuseMadeUp(names: readonly string[]): void {
+  if (!names.includes(demoName)) return;
+  throw new FatalError(
+    'init: expected a warehouse without the made-up business, which would stay beside yours, got one with it; fieldmirror reset removes it; or set FIELDMIRROR_HOME to another folder, or DATABASE_URL to a Postgres of yours',
+  );
+}
+
+/**
+ * Looks into the embedded Postgres where it is going to be the warehouse, before a person has
+ * answered all questions for nothing.
+ * @throws {FatalError} it has the made-up business
+ */
+async function refuseMadeUpHome(config: Config, embedded: boolean): Promise<void> {
+  if ((config.databaseUrl !== null && !embedded) || !hasEmbedded(config.home)) return;
+  const here = {...config, databaseUrl: null, directUrl: null};
+  const {accounts} = await withWarehouse(
+    here,
+    {migrates: false},
+    async ({pool}) => await readHeld(pool),
+  );
+  refuseMadeUp(accounts);
 }

@@ -1,6 +1,10 @@
-// Which database works for the accounts: shown, and told by a person where a copy is suspected.
+// The installation as a whole: which database works for the accounts, which key seals their tokens,
+// whether the schema is up to date.
 
+import {resealAll} from '../accounts/seals.ts';
+import {listWorkers} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
+import {FatalError} from '../core/errors.ts';
 import {tellAside} from '../core/text.ts';
 import {
   claimInstallation,
@@ -10,9 +14,11 @@ import {
   readInstallationRow,
 } from '../health/installation.ts';
 import {namePlace} from '../health/place-name.ts';
-import {print} from './report.ts';
-import {typeBack} from './type-back.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {checkRoles, describeRoles, listRoleStatements} from '../schema/roles.ts';
+import {print} from './print.ts';
+import {typeBack} from './prompt.ts';
+import {bringUpToDate, tellWait, withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
@@ -76,4 +82,71 @@ function describeHeld(held: readonly string[]): string[] {
     `${creates}, because the other database may have sent ${held.length === 1 ? 'it' : 'them'} since the copy was made: ${held.slice(0, 20).join(', ')}${held.length > 20 ? ', …' : ''}`,
     `After the next full sweep, look for each in the warehouse: fieldmirror changes show ${first}; then changes cancel where it is there, changes release where it is not`,
   ];
+}
+
+/**
+ * Seals tokens, addresses of alerts and keys of passwords anew with the first key of
+ * FIELDMIRROR_KEY, all of them or none: afterwards the keys behind it are needed no more.
+ * @throws {UsageError} no key is given, or none of the keys opens something
+ * @throws {FatalError} a worker is alive that does not have the new key
+ */
+export async function reseal(config: Config, {json}: {readonly json: boolean}): Promise<number> {
+  const [key] = config.keys;
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    if (key !== undefined) await refuseWithout(pool, key.id);
+    const sealed = await inTransaction(pool, (client) => resealAll(client, config.keys));
+    const lines = sealed.map(({what, keyId}) => `${what}: was sealed with key ${keyId}`);
+    const end =
+      sealed.length === 0
+        ? `All is sealed with key ${key?.id} already`
+        : `All is sealed with key ${key?.id} now`;
+    print(json, {
+      json: {keyId: key?.id, resealed: sealed.map(({what, keyId}) => ({what, before: keyId}))},
+      text: [...lines, `${end}: start, http and all verbs need no other.`].join('\n'),
+    });
+    return 0;
+  });
+}
+
+/** A worker with the old key alone would serve no account a moment later. */
+async function refuseWithout(db: Queryable, keyId: string): Promise<void> {
+  const without = (await listWorkers(db)).filter(
+    ({isAlive, keyIds}) => isAlive && keyIds.length > 0 && !keyIds.includes(keyId),
+  );
+  if (without.length === 0) return;
+  const names = without.map(
+    ({host, pid, keyIds}) => `${host}, pid ${pid}, has ${keyIds.join(', ')}`,
+  );
+  throw new FatalError(
+    `installation reseal: expected every worker to have key ${keyId}: ${names.join('; ')}; start each anew with both keys, FIELDMIRROR_KEY=NEW,OLD, then reseal; nothing was changed`,
+    {kind: 'key'},
+  );
+}
+
+/**
+ * Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres;
+ * nothing else.
+ */
+export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
+  return await withWarehouse(
+    config,
+    {migrates: false, makes: true},
+    async ({direct, directUrl, place}) => {
+      const {applied} = await bringUpToDate(direct, true);
+      // A worker may not make the tables of the queue: a login that may, makes them here.
+      if (config.redisUrl === null) {
+        const {migrateQueue} = await import('../../jobs/queue-schema.ts');
+        await migrateQueue(directUrl, {tell: tellWait});
+      }
+      const done = applied === 1 ? '1 migration' : `${applied} migrations`;
+      const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${done} applied`;
+      const roles = await checkRoles(direct);
+      const lack = describeRoles(roles);
+      print(options.json, {
+        json: {applied, roles: {missing: roles.missing, statements: listRoleStatements(roles)}},
+        text: lack === null ? text : `${text}\nroles: ${lack}`,
+      });
+      return 0;
+    },
+  );
 }

@@ -6,15 +6,15 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
-import {chooseAccount} from './choose-account.ts';
-import {drawTable, print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {chooseAccount} from './accounts.ts';
+import {drawTable, print} from './print.ts';
+import {withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
 }
 
-export interface AddOptions extends Output {
+interface AddOptions extends Output {
   readonly role: Role;
   /** Name of the only account that it opens. */
   readonly account?: string;

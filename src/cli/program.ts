@@ -1,21 +1,29 @@
-// All verbs and options. A verb's file is loaded when the verb is called, so that a short question
-// gets a quick answer.
+// The command line: all verbs and options, and the run of one. A verb's file is loaded when the
+// verb is called, so that a short question gets a quick answer.
 
 import {Command} from 'commander';
 import {readVersion} from '../core/package.ts';
 import {tell, tellAside} from '../core/text.ts';
-import {addAccounts} from './add-accounts.ts';
-import {addChanges} from './add-changes.ts';
-import {addConfig, addInit} from './add-config.ts';
-import {addFeed} from './add-feed.ts';
-import {addHooks} from './add-hooks.ts';
-import {addInsight} from './add-insight.ts';
-import {addInstallation} from './add-installation.ts';
-import {addMirror} from './add-mirror.ts';
-import {addHttp, addService} from './add-servers.ts';
-import {addSweeps} from './add-sweeps.ts';
-import {addUpkeep} from './add-upkeep.ts';
-import {addWarehouse} from './add-warehouse.ts';
+import {
+  awaitStop,
+  codeOfSignal,
+  exit,
+  exitCodeOf,
+  exitOnStrayErrors,
+  reportError,
+  StoppedError,
+} from './process.ts';
+import {addChanges, addFeed, addHooks, addInsight} from './verbs-data.ts';
+import {
+  addConfig,
+  addHttp,
+  addInit,
+  addInstallation,
+  addMirror,
+  addService,
+  addWarehouse,
+} from './verbs-mirror.ts';
+import {addAccounts, addSweeps, addUpkeep} from './verbs-upkeep.ts';
 
 /** In the order in which help lists them. */
 const groups = [
@@ -63,6 +71,25 @@ function tellHelp(verb: Command): string {
   const above = verb.parent === null || verb.parent.parent === null ? [] : [verb.parent.name()];
   const call = ['fieldmirror', ...above, verb.name(), '--help'].join(' ');
   return `${call} lists its ${verb.commands.length > 0 ? 'verbs' : 'options'}`;
+}
+
+/** Runs the verb of the command line; what is thrown becomes an exit code. */
+export async function runProgram(): Promise<never> {
+  exitOnStrayErrors();
+  const signal = awaitStop();
+  try {
+    await buildProgram(signal).parseAsync();
+  } catch (error) {
+    process.exitCode = signal.aborted ? endStopped(error, signal) : reportError(error);
+  }
+  return await exit(Number(process.exitCode ?? 0), signal);
+}
+
+/** Stopped by a person: what was under way goes on at the next start. */
+function endStopped(error: unknown, {reason}: AbortSignal): number {
+  const exitCode = exitCodeOf(error);
+  if (exitCode !== 70) return exitCode;
+  return reason instanceof StoppedError ? codeOfSignal(reason.signal) : 1;
 }
 
 const helpEnd = `

@@ -1,7 +1,9 @@
+// How far a work that takes long is, on a terminal and in a log.
+
 import cliProgress from 'cli-progress';
 import {paceOf, tellPace} from '../core/format.ts';
-import {tell, tellAside, toPrintable} from '../core/text.ts';
-import {tellStep} from './tell-step.ts';
+import {tellStep} from '../core/terminal.ts';
+import {drawAside, tell, tellAside, toPrintable} from '../core/text.ts';
 
 /**
  * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal;
@@ -36,7 +38,7 @@ interface Facts {
 
 const barWidth = 32;
 /** Silence is never a fault, and a log is not filled. */
-export const lineEveryMs = 10_000;
+const lineEveryMs = 10_000;
 const machineClock: Clock = () => performance.now();
 
 /** @param isQuiet - prints nothing at all: the caller prints JSON */
@@ -144,7 +146,7 @@ export function drawPushBar(terminal: NodeJS.WritableStream, clock = machineCloc
 }
 
 /** Calls from time to time. @returns ends that */
-export type Tick = (call: () => void, everyMs: number) => () => void;
+type Tick = (call: () => void, everyMs: number) => () => void;
 
 const tickEach: Tick = (call, everyMs) => {
   const timer = setInterval(call, everyMs).unref();
@@ -205,4 +207,37 @@ function drawLine(value: number, {name, far, expected, end}: Facts): string {
   const filled = Math.min(barWidth, Math.floor((value / expected) * barWidth));
   const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
   return toPrintable(`${name} ${bar} ${far}`);
+}
+
+/** A step that takes its time in equal parts. */
+export interface Counter {
+  /** @param done - so many parts are done */
+  at(done: number): void;
+  end(): void;
+}
+
+/** The place on which a counter is drawn. */
+export interface Screen {
+  readonly isTerminal: boolean;
+  draw(chunk: Uint8Array): void;
+}
+
+const machineScreen: Screen = {isTerminal: process.stderr.isTTY === true, draw: drawAside};
+
+/**
+ * Names a step before it begins, and at a terminal counts on the same line how far it is; elsewhere
+ * the name is all, as of `tellStep`.
+ * @param step - a text of ours, as it is drawn as it stands
+ */
+export function countSteps(step: string, total: number, screen: Screen = machineScreen): Counter {
+  if (!screen.isTerminal) {
+    tellStep(step);
+    return {at: () => {}, end: () => {}};
+  }
+  const draw = (text: string) => screen.draw(Buffer.from(text));
+  draw(`${step} …`);
+  return {
+    at: (done) => draw(`\r${step}: ${done} of ${total} …`),
+    end: () => draw('\n'),
+  };
 }

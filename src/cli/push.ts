@@ -2,24 +2,41 @@
 
 import {reportChange} from '../../jobs/report-outcome.ts';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
+import type {Change} from '../changes/change.ts';
 import {countChanges} from '../changes/change-health.ts';
-import {listNeedy} from '../changes/change-log.ts';
-import {maskChange} from '../changes/change-words.ts';
-import {readHeldChanges} from '../changes/claim-changes.ts';
+import {listNeedy, listUnsent} from '../changes/change-log.ts';
+import {type PlannedRequest, planRequests, type Unplannable} from '../changes/change-request.ts';
+import type {ChangeState} from '../changes/change-states.ts';
+import {
+  maskChange,
+  nameChange,
+  nameOutcome,
+  nameState,
+  tellReason,
+} from '../changes/change-words.ts';
+import {type HeldChanges, readHeldChanges} from '../changes/claim-changes.ts';
 import {countMovingChanges} from '../changes/moving-changes.ts';
 import type {Config} from '../core/config.ts';
+import {formatDuration, formatNumber} from '../core/format.ts';
+import {tell} from '../core/text.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {pushAccount} from '../push/push.ts';
-import type {Carried} from '../push/push-deps.ts';
-import {chooseAccount, requireActive} from './choose-account.ts';
-import {drawPushed, type Pushed} from './draw-pushed.ts';
+import type {Carried, PushCounts} from '../push/push-deps.ts';
+import {chooseAccount, requireActive} from './accounts.ts';
+import {
+  describeUnopened,
+  listServed,
+  requireOpened,
+  type Served,
+  type World,
+  withWorld,
+} from './app.ts';
+import {drawPlan} from './changes.ts';
+import {print, wrap} from './print.ts';
 import {type PushProgress, watchPush} from './progress.ts';
-import {printPlan} from './push-plan.ts';
-import {print} from './report.ts';
-import {describeUnopened, listServed, requireOpened, type Served} from './served-accounts.ts';
-import {withWarehouse} from './with-warehouse.ts';
-import {type World, withWorld} from './world.ts';
+import {withWarehouse} from './warehouse.ts';
 
-export interface PushOptions {
+interface PushOptions {
   readonly account?: string;
   readonly dryRun?: boolean;
   readonly json: boolean;
@@ -108,4 +125,141 @@ export async function pushAll(
   const accountIds = accounts.map(({accountId}) => accountId);
   const needy = await listNeedy(pool, {accountIds, since: clock?.now ?? ''});
   return {accounts: counted, needy: needy.map(maskChange)};
+}
+
+/** How many changes are read in one go: there may be a hundred thousand. */
+const batchSize = 500;
+
+type Plan = Pick<Change, 'state' | 'waitsFor'> & {readonly change: string} & (
+    | PlannedRequest
+    | Unplannable
+  );
+
+/**
+ * Prints the requests of all pending and held changes, in the order in which the changes were made.
+ */
+async function printPlan(
+  db: Queryable,
+  accounts: readonly Account[],
+  isJson: boolean,
+): Promise<void> {
+  const plans: Plan[] = [];
+  let count = 0;
+  for await (const batch of readPlans(db, accounts)) {
+    count += batch.length;
+    if (isJson) plans.push(...batch);
+    else tell(batch.map(drawOne).join(''));
+  }
+  const requests = count === 1 ? '1 request' : `${formatNumber(count)} requests`;
+  const text = count === 0 ? 'nothing waits to be sent' : `${requests}; nothing was sent`;
+  print(isJson, {json: {requests: plans}, text});
+}
+
+async function* readPlans(db: Queryable, accounts: readonly Account[]): AsyncGenerator<Plan[]> {
+  const accountIds = accounts.map(({accountId}) => accountId);
+  let after = '0';
+  for (;;) {
+    const changes = await listUnsent(db, {accountIds, after, limit: batchSize});
+    const last = changes.at(-1);
+    if (last === undefined) return;
+    const requests = await planRequests(db, changes, accounts);
+    yield changes.flatMap((change, at) => {
+      const request = requests[at];
+      const {state, waitsFor} = change;
+      return request === undefined
+        ? []
+        : [{change: nameChange(change), state, waitsFor, ...request}];
+    });
+    after = last.changeId;
+  }
+}
+
+function drawOne(plan: Plan): string {
+  const waits = plan.waitsFor === null ? '' : `, waits for change ${plan.waitsFor}`;
+  const head = `change ${plan.changeId}: ${plan.change}, ${nameState(plan.state)}${waits}`;
+  return `${[head, ...drawPlan(plan).map((line) => `  ${line}`)].join('\n')}\n\n`;
+}
+
+/** The result of a push. */
+interface Pushed {
+  readonly accounts: readonly (PushCounts & {
+    /** Name of the account. */
+    readonly account: string;
+    /** The changes still under way, by state. */
+    readonly open: readonly {readonly state: ChangeState; readonly count: number}[];
+    /**
+     * Changes that another process has in hand, and when the last of them is nobody's if that
+     * process is gone.
+     */
+    readonly held: HeldChanges;
+  })[];
+  /** Conflicts, and the changes that the service refused or altered just now. */
+  readonly needy: readonly Change[];
+}
+
+const shownNeedy = 20;
+const nothing = 'nothing was due';
+
+/** Whether there was anything to push, or is still. */
+export function hasPushed({accounts, needy}: Pushed): boolean {
+  return needy.length > 0 || accounts.some((pushed) => tellCounts(pushed) !== nothing);
+}
+
+/** A line for each account, and the changes that need a person. */
+export function drawPushed({accounts, needy}: Pushed): string {
+  if (accounts.length === 0) return 'no account is active: fieldmirror accounts list';
+  const width = Math.max(...accounts.map(({account}) => account.length));
+  const lines = accounts.map((pushed) =>
+    wrap(`${pushed.account.padEnd(width)}  ${tellCounts(pushed)}`),
+  );
+  if (needy.length === 0) return lines.join('\n');
+  const more = needy.length - shownNeedy;
+  return [
+    ...lines,
+    '',
+    'Needs a person:',
+    ...needy.slice(0, shownNeedy).flatMap(drawNeedy),
+    ...(more > 0 ? [`  and ${formatNumber(more)} more: fieldmirror changes list`] : []),
+  ].join('\n');
+}
+
+function tellCounts({
+  done,
+  rejected,
+  conflict,
+  inDoubt,
+  postponed,
+  open,
+  held,
+}: Pushed['accounts'][number]): string {
+  const parts: readonly (readonly [number, string])[] = [
+    [done, 'done'],
+    [rejected, 'refused'],
+    [conflict, conflict === 1 ? 'needs a decision' : 'need a decision'],
+    [inDoubt, 'in doubt'],
+    [postponed, 'to be tried again'],
+  ];
+  const did = parts
+    .filter(([count]) => count > 0)
+    .map(([count, what]) => `${formatNumber(count)} ${what}`);
+  const left = open.map(({state, count}) => `${formatNumber(count)} ${nameState(state)}`);
+  return [
+    did.length === 0 ? nothing : did.join(', '),
+    ...(left.length === 0 ? [] : [`still open: ${left.join(', ')}`]),
+    ...(held.count === 0
+      ? []
+      : [
+          `another process has ${formatNumber(held.count)} in hand; if that process is gone, fieldmirror push carries them in ${formatDuration(Math.max(1_000, held.leaseMs))} at most`,
+        ]),
+  ].join('; ');
+}
+
+function drawNeedy(change: Change): string[] {
+  const {changeId} = change;
+  return [
+    wrap(
+      `  change ${changeId}, ${nameChange(change)}, ${nameOutcome(change)}: ${tellReason(change)}`,
+    ),
+    `    fieldmirror changes show ${changeId}`,
+  ];
 }

@@ -10,12 +10,11 @@ import type {Queryable} from '../postgres/database.ts';
 import {findStream} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {quarantinePage} from '../sweeps/story.ts';
-import {chooseAccount} from './choose-account.ts';
-import {drawTable, print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
-import {wrap} from './wrap-text.ts';
+import {chooseAccount} from './accounts.ts';
+import {drawTable, print, wrap} from './print.ts';
+import {withWarehouse} from './warehouse.ts';
 
-export interface ListOptions {
+interface ListOptions {
   readonly stream?: string;
   readonly account?: string;
   readonly limit: number;

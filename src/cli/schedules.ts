@@ -1,5 +1,6 @@
-// The sweeps that come round by themselves: listed, set, taken away, and run before their time.
-// What may be set is what a file of settings may have (src/settings/schedules-section.ts).
+// The sweeps that come round by themselves: listed, set, taken away, and run before their time; and
+// how fresh a stream is to be, whose cost is shown first. What may be set is what a file of
+// settings may have (src/settings/schedules-section.ts).
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -9,18 +10,20 @@ import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {applySettings} from '../settings/apply-settings.ts';
+import {freshnessSection} from '../settings/freshness-section.ts';
 import {formatInterval} from '../settings/interval.ts';
+import {planSettings} from '../settings/plan-settings.ts';
 import {schedulesSection} from '../settings/schedules-section.ts';
 import type {Patch} from '../settings/settings-tree.ts';
-import {allStreams} from '../streams/all.ts';
-import {requestsADay} from '../sweeps/freshness.ts';
+import {allStreams, findStream} from '../streams/all.ts';
+import {findFreshnessCost, requestsADay, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
-import {chooseAccount, requireActive} from './choose-account.ts';
-import {environmentOf} from './config-environment.ts';
-import {drawTable, print} from './report.ts';
-import {withWarehouse} from './with-warehouse.ts';
+import {chooseAccount, requireActive} from './accounts.ts';
+import {drawTable, print, wrap} from './print.ts';
+import {environmentOf} from './settings.ts';
+import {withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
@@ -230,4 +233,51 @@ function describeDue(dueAt: string, now: string): string {
 
 function describeNext({nextDueAt}: Schedule, now: string): string {
   return `next due ${describeDue(nextDueAt, now)}`;
+}
+
+/** A freshness that is wished for. */
+interface WantedFreshness {
+  readonly everyMs: number;
+  /** Whether its cost was seen, and taken. */
+  readonly yes: boolean;
+  readonly account?: string | undefined;
+  readonly json: boolean;
+}
+
+/**
+ * Shows what a freshness of a stream costs in requests, and sets it where that was confirmed.
+ * @param name - of the stream
+ * @returns the exit code: 1 where it was not confirmed
+ * @throws {UsageError} no such stream, or so often that no pass ends in time; nothing is set
+ */
+export async function setFreshness(
+  config: Config,
+  name: string,
+  {everyMs, yes, account: given, json}: WantedFreshness,
+): Promise<number> {
+  const stream = findStream(name).name;
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const account = await chooseAccount({pool}, given);
+    const wanted = {stream, everyMs};
+    const costs = await listUsualCosts(pool, [account.accountId]);
+    const cost = findFreshnessCost(wanted, await listSchedules(pool, account), costs);
+    const every = formatInterval(everyMs);
+    const read = freshnessSection.schema.safeParse({[account.name]: {[stream]: every}});
+    if (!read.success) throw refuseFreshness(read.error.issues.map(({message}) => message));
+    const patch = {freshness: read.data};
+    const {problems} = yes
+      ? await applySettings(pool, {patch, file: null}, environmentOf(config))
+      : await planSettings(pool, patch, environmentOf(config));
+    if (problems.length > 0) throw refuseFreshness(problems.map(({text}) => text));
+    const done = yes
+      ? `set for ${account.name}: the first look is due now`
+      : `nothing was set yet. To set it: fieldmirror schedules set ${stream} --fresh ${every} --yes`;
+    const text = [wrap(tellFreshnessCost(wanted, cost)), done].join('\n');
+    print(json, {json: {account: account.name, stream, every, cost, isSet: yes}, text});
+    return yes ? 0 : 1;
+  });
+}
+
+function refuseFreshness(flaws: readonly string[]): UsageError {
+  return new UsageError(`schedules: --fresh: ${flaws.join('; ')}; nothing was set`);
 }

@@ -1,40 +1,43 @@
+// The verb `start`: worker, schedules and console, until it is stopped; or one sweep of everything.
+
 import {randomUUID} from 'node:crypto';
 import {EventEmitter, once} from 'node:events';
 import {hostname} from 'node:os';
 import type {Heart} from '../../jobs/heartbeat.ts';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
-import type {Account} from '../accounts/accounts.ts';
+import {type Account, describeIdle} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
+import {formatDuration} from '../core/format.ts';
 import {readVersion} from '../core/package.ts';
+import {tellStep} from '../core/terminal.ts';
 import {tell} from '../core/text.ts';
 import {mendOfCopy} from '../health/installation.ts';
 import type {QueueCheck} from '../http/readiness.ts';
 import {checkSequences} from '../postgres/checks.ts';
 import {allStreams} from '../streams/all.ts';
-import {beginAccount, listSchedules} from '../sweeps/schedules.ts';
+import {beginAccount, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listLatestSweeps} from '../sweeps/story.ts';
 import type {Sweep, SweepStep} from '../sweeps/sweep.ts';
-import {makesParts} from './background-parts.ts';
-import {drawOpening} from './draw-opening.ts';
-import {type AccountPlan, drawPlans} from './draw-plans.ts';
-import {drawPushed, hasPushed} from './draw-pushed.ts';
-import {drawNextSteps} from './next-steps.ts';
-import {takeStartPlace} from './one-start.ts';
-import type {OpenedServer} from './open-server.ts';
+import {
+  describeNone,
+  describeUnopened,
+  listServed,
+  type Served,
+  type World,
+  withWorld,
+} from './app.ts';
+import {makesParts} from './background.ts';
+import type {OpenedServer} from './http.ts';
+import {drawNextSteps, drawTable, print} from './print.ts';
+import {StoppedError} from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
-import {pushAll} from './push.ts';
-import {print} from './report.ts';
-import {describeNone, listServed, type Served} from './served-accounts.ts';
-import {StoppedError} from './stopped.ts';
-import {type Supervisor, takeSupervisor, tellSupervisor} from './supervisor.ts';
-import {drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
-import {tellStep} from './tell-step.ts';
-import {askForSweep, watchSweeps} from './watch-sweeps.ts';
-import {type World, withWorld} from './world.ts';
+import {drawPushed, hasPushed, pushAll} from './push.ts';
+import {type Supervisor, takeStartPlace, takeSupervisor, tellSupervisor} from './start-place.ts';
+import {askForSweep, drawSummary, exitCodeOf, summarise, watchSweeps} from './sync.ts';
 
-export interface StartOptions {
+interface StartOptions {
   readonly once: boolean;
   /** Whether there is a console and an HTTP API, as long as it stays. */
   readonly http: boolean;
@@ -151,7 +154,7 @@ async function openConsole(
   world: World,
   {host, port, outage}: StartOptions & Pick<QueueBackend, 'outage'>,
 ): Promise<OpenedServer> {
-  const {openServer, usualPort} = await import('./open-server.ts');
+  const {openServer, usualPort} = await import('./http.ts');
   const {RequestMetrics} = await import('../http/request-metrics.ts');
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
   const requests = new RequestMetrics();
@@ -295,4 +298,64 @@ async function describeFullSweeps({pool}: World, accounts: readonly Account[]): 
   return [
     `Full sweeps are under way: ${[...underWay].join(', ')}. In another terminal, fieldmirror status tells more.`,
   ];
+}
+
+/** More accounts than these are told in one line. */
+const fewAccounts = 3;
+
+/**
+ * The first lines of `start`: from where and to where it mirrors, and the accounts that it leaves
+ * alone.
+ */
+function drawOpening(world: World, {known, unopened}: Served, queue: 'redis' | 'postgres'): string {
+  const others = known.filter(({accountId}) => accountId !== world.own?.accountId);
+  const sources = [
+    ...(world.source === null ? [] : [world.source]),
+    ...(others.length > fewAccounts
+      ? [`${others.length} accounts whose tokens are sealed in the warehouse`]
+      : others.map(({name, apiUrl}) => `${name}, ${apiUrl}`)),
+  ];
+  const idle = known.filter(({state}) => state !== 'active').map(describeIdle);
+  return [
+    'Fieldmirror',
+    ...(sources.length > 0 ? sources : ['no account yet']).map(
+      (source, at) => `  ${at === 0 ? 'from ' : '     '}  ${source}`,
+    ),
+    `  to     ${world.place}`,
+    `  queue  ${queue === 'redis' ? 'Redis' : 'in the same Postgres'}`,
+    ...[...idle, ...describeUnopened(unopened)].map((line) => `\n${line}`),
+  ].join('\n');
+}
+
+/** The schedules of an account. */
+interface AccountPlan {
+  readonly account: string;
+  readonly schedules: Schedule[];
+}
+
+/** Each schedule of the only account, or one line for each of several. */
+function drawPlans(plans: readonly AccountPlan[]): string {
+  const [first] = plans;
+  if (first === undefined)
+    return 'No account is active: one that is added or resumed is taken up within seconds.';
+  if (plans.length > 1) {
+    const rows = plans.map(({account, schedules}) => [
+      account,
+      schedules.length,
+      ahead(schedules[0]?.nextDueAt),
+    ]);
+    return drawTable(['account', 'schedules', 'next due'], rows);
+  }
+  const rows = first.schedules.map((row) => [
+    row.name,
+    `every ${formatDuration(row.everyMs)}`,
+    ahead(row.nextDueAt),
+  ]);
+  return drawTable(['schedule', 'comes round', 'next due'], rows);
+}
+
+function ahead(instant: string | undefined): string {
+  if (instant === undefined) return '';
+  const inMs = Date.parse(instant) - Date.now();
+  return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;
 }

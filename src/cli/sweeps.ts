@@ -18,11 +18,11 @@ import {
   tellEvidence,
   tellSteps,
 } from '../sweeps/words.ts';
-import {chooseAccount} from './choose-account.ts';
-import {drawTable, print} from './report.ts';
-import {type Warehouse, withWarehouse} from './with-warehouse.ts';
+import {chooseAccount} from './accounts.ts';
+import {drawTable, print} from './print.ts';
+import {type Warehouse, withWarehouse} from './warehouse.ts';
 
-export interface ListOptions {
+interface ListOptions {
   readonly stream?: string;
   readonly account?: string;
   readonly limit: number;

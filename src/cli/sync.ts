@@ -1,22 +1,37 @@
+// Sweeps that a person asks for: the verbs `sync` and `quarantine retry`, and how each verb waits
+// for sweeps and tells their ends.
+
+import {type EventEmitter, once} from 'node:events';
+import {setTimeout as wait} from 'node:timers/promises';
 import {run as runSweep} from '../../jobs/sweep.ts';
 import type {Config} from '../core/config.ts';
-import {UsageError} from '../core/errors.ts';
+import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
+import {formatDuration, formatNumber} from '../core/format.ts';
+import {isGone, nameThisProcess} from '../core/lease.ts';
 import {tellAside} from '../core/text.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {nameWindow} from '../streams/windows.ts';
+import {countRows, pageOfSweep} from '../sweeps/story.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
-import type {SweepRequest} from '../sweeps/sweeps.ts';
-import {chooseAccount, requireActive} from './choose-account.ts';
-import {watchProgress} from './progress.ts';
-import {print} from './report.ts';
-import {requireOpened} from './served-accounts.ts';
-import {drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
-import {askForSweep, watchSweeps} from './watch-sweeps.ts';
-import {withWorld} from './world.ts';
+import {
+  failIdleSweeps,
+  type HeldSweep,
+  listEndedSweeps,
+  listHeldSweeps,
+  requestSweep,
+  type SweepRequest,
+} from '../sweeps/sweeps.ts';
+import {chooseAccount, requireActive} from './accounts.ts';
+import {requireOpened, withWorld} from './app.ts';
+import {drawTable, print, wrap} from './print.ts';
+import {type Progress, watchProgress} from './progress.ts';
+import {type Entry, findEntry} from './quarantine.ts';
+import type {Warehouse} from './warehouse.ts';
 
-export interface SyncOptions {
+interface SyncOptions {
   /** A window's name, or a filter as `name=value`. */
   readonly window?: string;
   /** More filters; all of them hold. */
@@ -69,7 +84,7 @@ export async function sync(
 }
 
 /** Carries a sweep here, unless a worker has it; takes it over if that worker fails. */
-export function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
+function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
   return async (sweepId) => {
     await runSweep(deps, sweepId, {signal, isWatched: true});
   };
@@ -110,4 +125,303 @@ function termsOf({window, filter = []}: Pick<SyncOptions, 'window' | 'filter'>):
   if (bare !== undefined)
     throw new UsageError(`sync: --filter: expected name=value, got "${bare}"`);
   return [...(window === undefined ? [] : [window]), ...filter];
+}
+
+/** The outcome of another try. */
+interface Retried {
+  readonly quarantineId: string;
+  readonly outcome: 'read' | 'gone' | 'still-bad' | 'not-answered';
+  readonly reason: string | null;
+}
+
+type Numbered = Entry & {readonly number: string};
+
+/**
+ * Asks for records by their numbers now, in this process.
+ * @returns the exit code: 1 when one of them still cannot be read
+ * @throws {UsageError} there is no such entry, or it has no number to ask by
+ */
+export async function retry(
+  config: Config,
+  ids: readonly string[],
+  {json, signal}: {readonly json: boolean; readonly signal: AbortSignal},
+): Promise<number> {
+  return await withWorld(
+    config,
+    async (world) => {
+      const entries: Numbered[] = [];
+      for (const id of ids) entries.push(requireNumber(await findEntry(world.pool, id)));
+      for (const name of new Set(entries.map(({account}) => account)))
+        await requireOpened(world, requireActive(await chooseAccount(world, name)));
+      const progress = watchProgress(json);
+      const watch = {progress, signal, run: runHere(world, signal)};
+      const retried: Retried[] = [];
+      for (const {quarantineId, accountId, stream, number} of entries) {
+        const asked = {accountId, stream, mode: 'record', recordNumber: number} as const;
+        const sweeps = await watchSweeps(world, [await askForSweep(world, asked, progress)], watch);
+        retried.push(tellRetried(await findEntry(world.pool, quarantineId), sweeps[0]));
+      }
+      progress.close();
+      print(json, {json: {retried}, text: retried.map(drawRetried).join('\n')});
+      return retried.every(({outcome}) => outcome === 'read' || outcome === 'gone') ? 0 : 1;
+    },
+    {signal},
+  );
+}
+
+function requireNumber(entry: Entry): Numbered {
+  const {number, quarantineId, stream} = entry;
+  if (number !== null) return {...entry, number};
+  throw new UsageError(
+    `quarantine ${quarantineId}: its number could not be read, so that nobody can ask for it; fieldmirror sync ${stream} reads the whole list`,
+  );
+}
+
+function tellRetried(entry: Entry, sweep: Sweep | undefined): Retried {
+  const {quarantineId, resolvedAt, reason, sweepId} = entry;
+  if (resolvedAt !== null) {
+    const absent = sweep?.evidence.absent;
+    if (absent === undefined) return {quarantineId, outcome: 'read', reason: null};
+    return {
+      quarantineId,
+      outcome: 'gone',
+      reason: `the service said ${absent.status} "${absent.words}"`,
+    };
+  }
+  if (sweepId === sweep?.sweepId) return {quarantineId, outcome: 'still-bad', reason};
+  return {quarantineId, outcome: 'not-answered', reason: sweep?.error ?? null};
+}
+
+const outcomes: Readonly<Record<Retried['outcome'], string>> = {
+  read: 'it was read, and is in the warehouse',
+  gone: 'it is gone at the service',
+  'still-bad': 'it still cannot be read',
+  'not-answered': 'the service gave no answer',
+};
+
+function drawRetried({quarantineId, outcome, reason}: Retried): string {
+  return wrap(
+    `quarantine ${quarantineId}: ${outcomes[outcome]}${reason === null ? '' : `: ${reason}`}`,
+  );
+}
+
+// The one way to ask for sweeps and to wait for their ends, for every verb. A sweep's row decides
+// that the sweep has ended, not the worker that carried it: another worker may have it, or its
+// account may be stopped before any worker claims it.
+
+const lookEveryMs = 100;
+/**
+ * Until somebody is told what is waited for: the time in which a sweep that ends at once does so.
+ */
+const patienceMs = 500;
+const outOfReachMs = 60_000;
+
+interface Watch {
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+  /** Runs a sweep here as far as it goes, if it is due; left out where workers run sweeps. */
+  readonly run?: (sweepId: string) => Promise<void>;
+  /**
+   * Tells `ended` when a worker of this process has ended a sweep; the row is looked at then, and
+   * not only every so often.
+   */
+  readonly ends?: EventEmitter<{ended: []}>;
+}
+
+/** Asks for a sweep that is due at once, and shows it. @returns its number */
+export async function askForSweep(
+  {pool}: Pick<Warehouse, 'pool'>,
+  asked: Omit<SweepRequest, 'requestedBy'>,
+  progress: Progress,
+): Promise<string> {
+  const {sweepId} = await requestSweep(pool, {...asked, requestedBy: 'command'});
+  const {name, table} = findStream(asked.stream);
+  progress.begin(name, await countRows(pool, table, asked.accountId));
+  return sweepId;
+}
+
+/**
+ * Waits until the row of every sweep tells its end, in any process. A database that is away for a
+ * while is waited for; a sweep of an account that is no longer active ends as failed.
+ */
+export async function watchSweeps(
+  world: Pick<Warehouse, 'pool' | 'databaseUrl'>,
+  sweepIds: readonly string[],
+  watch: Watch,
+): Promise<Sweep[]> {
+  const ended = new Map<string, Sweep>();
+  const told = new Set<string>();
+  const beganAt = performance.now();
+  let goodAt = beganAt;
+  while (ended.size < sweepIds.length) {
+    try {
+      await lookOnce(world, {sweepIds, ended}, watch);
+      goodAt = performance.now();
+      if (goodAt - beganAt > patienceMs)
+        await tellHeld(
+          world,
+          sweepIds.filter((id) => !ended.has(id)),
+          {...watch, told},
+        );
+    } catch (cause) {
+      const error = explainDatabaseError(cause, world.databaseUrl);
+      if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs)
+        throw error;
+    }
+    if (ended.size < sweepIds.length) await pause(watch);
+  }
+  return sweepIds.flatMap((id) => ended.get(id) ?? []);
+}
+
+async function pause({ends, signal}: Watch): Promise<void> {
+  if (ends === undefined) return await wait(lookEveryMs, undefined, {signal});
+  const either = AbortSignal.any([signal, AbortSignal.timeout(lookEveryMs)]);
+  await once(ends, 'ended', {signal: either}).catch(() => signal.throwIfAborted());
+}
+
+async function lookOnce(
+  {pool}: Pick<Warehouse, 'pool'>,
+  {sweepIds, ended}: {readonly sweepIds: readonly string[]; readonly ended: Map<string, Sweep>},
+  {progress, run}: Watch,
+): Promise<void> {
+  const isOpen = (sweepId: string) => !ended.has(sweepId);
+  if (run !== undefined) for (const sweepId of sweepIds.filter(isOpen)) await run(sweepId);
+  const open = sweepIds.filter(isOpen);
+  await failIdleSweeps(pool, open);
+  for (const sweep of await listEndedSweeps(pool, open)) {
+    ended.set(sweep.sweepId, sweep);
+    progress.end(sweep.stream, describeEnd(sweep));
+  }
+}
+
+/**
+ * Tells once of each process that has a sweep which is waited for: a wait without a word looks like
+ * a program that hangs.
+ */
+async function tellHeld(
+  {pool}: Pick<Warehouse, 'pool'>,
+  sweepIds: readonly string[],
+  {progress, told}: Pick<Watch, 'progress'> & {readonly told: Set<string>},
+): Promise<void> {
+  for (const held of await listHeldSweeps(pool, sweepIds)) {
+    const mark = `${held.sweepId} ${held.claimedBy}`;
+    if (held.claimedBy === nameThisProcess() || told.has(mark)) continue;
+    told.add(mark);
+    progress.note(describeHeld(held));
+  }
+}
+
+function describeHeld({sweepId, stream, claimedBy, leaseMs}: HeldSweep): string {
+  const left = formatDuration(Math.max(1_000, leaseMs));
+  const holder = claimedBy === null ? 'another process' : `another process (${claimedBy})`;
+  if (claimedBy !== null && isGone(claimedBy))
+    return `${stream}: sweep ${sweepId} was begun by a process that is gone (${claimedBy}); it goes on here in ${left} at most`;
+  return `${stream}: waiting for ${holder}, which has sweep ${sweepId} under way; if that process is gone, the sweep goes on here in ${left} at most`;
+}
+
+/** One line of the closing table. */
+interface StreamSummary {
+  readonly stream: string;
+  readonly state: string;
+  readonly records: number;
+  readonly rows: number;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly tombstoned: number;
+  readonly quarantined: number;
+  readonly seconds: number;
+  readonly recordsPerSecond: number;
+  /** Why the sweep is not certified. */
+  readonly reasons: readonly string[];
+  /** For one record that was asked for: the evidence that the service has none of that number. */
+  readonly absent: string | null;
+  readonly error: string | null;
+  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  readonly docs: string | null;
+}
+
+/** One line on how a sweep ended. */
+function describeEnd(sweep: Sweep): string {
+  const {counts} = sweep;
+  if (sweep.state === 'failed') return `${sweep.stream.padEnd(10)} failed: ${sweep.error}`;
+  const parts = [
+    `${formatNumber(counts.records)} records in ${formatNumber(counts.pages)} ${counts.pages === 1 ? 'page' : 'pages'}`,
+    `${formatNumber(counts.inserted)} new`,
+    `${formatNumber(counts.updated)} changed`,
+    `${formatNumber(counts.unchanged)} unchanged`,
+  ];
+  if (counts.tombstoned > 0) parts.push(`${formatNumber(counts.tombstoned)} gone`);
+  if (counts.quarantined > 0) parts.push(`${formatNumber(counts.quarantined)} in quarantine`);
+  return `${sweep.stream.padEnd(10)} ${sweep.state}: ${parts.join(', ')}`;
+}
+
+/**
+ * The service's words that it has no record of the number asked for; null where it has, or was not
+ * asked.
+ */
+function describeAbsent({stream, recordNumber, evidence, counts}: Sweep): string | null {
+  if (evidence.absent === undefined) return null;
+  const {status, words} = evidence.absent;
+  const row = counts.tombstoned > 0 ? 'its row is marked deleted' : 'no row of it is held here';
+  return `the service has no ${findStream(stream).item} ${recordNumber} (${status} "${words}"), and ${row}`;
+}
+
+export async function summarise(
+  {pool}: Pick<Warehouse, 'pool'>,
+  sweeps: readonly Sweep[],
+): Promise<StreamSummary[]> {
+  return await Promise.all(
+    sweeps.map(async (sweep) => {
+      const seconds = (Date.parse(sweep.endedAt ?? '') - Date.parse(sweep.startedAt ?? '')) / 1000;
+      return {
+        stream: sweep.stream,
+        state: sweep.state,
+        records: sweep.counts.records,
+        rows: await countRows(pool, findStream(sweep.stream).table, sweep.accountId),
+        inserted: sweep.counts.inserted,
+        updated: sweep.counts.updated,
+        tombstoned: sweep.counts.tombstoned,
+        quarantined: sweep.counts.quarantined,
+        seconds,
+        recordsPerSecond: seconds > 0 ? Math.round(sweep.counts.records / seconds) : 0,
+        reasons: sweep.reasons,
+        absent: describeAbsent(sweep),
+        error: sweep.error,
+        docs: pageOfSweep(sweep.state),
+      };
+    }),
+  );
+}
+
+export function drawSummary(summaries: readonly StreamSummary[]): string {
+  const head = [
+    'stream',
+    'state',
+    'records read',
+    'rows in the warehouse',
+    'seconds',
+    'records a second',
+  ];
+  const rows = summaries.map((line) => [
+    line.stream,
+    line.state,
+    line.records,
+    line.rows,
+    line.seconds,
+    line.recordsPerSecond,
+  ]);
+  const remarks = summaries.flatMap((line) =>
+    [...line.reasons, line.absent ?? [], line.error ?? []]
+      .flat()
+      .map(
+        (why) => `${line.stream}: ${why}${line.docs === null ? '' : ` (${seeNumber(line.docs)})`}`,
+      ),
+  );
+  return [drawTable(head, rows), ...remarks].join('\n');
+}
+
+/** 3 when a sweep failed, 1 when records were refused or a person must approve, else 0. */
+export function exitCodeOf(summaries: readonly StreamSummary[]): number {
+  if (summaries.some((line) => line.state === 'failed')) return 3;
+  return summaries.some((line) => line.quarantined > 0 || line.state === 'stopped') ? 1 : 0;
 }

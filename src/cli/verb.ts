@@ -1,6 +1,11 @@
-// Every verb has this in common.
+// What the definitions of all verbs share: how settings and arguments are read, and a run ends.
 
+import {chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync} from 'node:fs';
+import {parseEnv} from 'node:util';
+import {InvalidArgumentError} from 'commander';
 import type {Config} from '../core/config.ts';
+import {UsageError} from '../core/errors.ts';
+import {readPrivateFile} from '../core/secret.ts';
 
 /** The command line hands this to every verb. */
 export interface Surroundings {
@@ -12,7 +17,7 @@ export interface Surroundings {
 
 /**
  * Reads the settings, of the environment and of a file for it: see `loadConfig` and `withEnvFile`.
- * Their code is loaded by verbs alone; `--help` and `--version` need no setting.
+ * The first is loaded by verbs alone; `--help` and `--version` need no setting.
  */
 export async function config(
   options: {
@@ -21,10 +26,7 @@ export async function config(
     readonly isAnew?: boolean;
   } = {},
 ): Promise<Config> {
-  const [{loadConfig}, {withEnvFile}] = await Promise.all([
-    import('../core/config.ts'),
-    import('./env-file.ts'),
-  ]);
+  const {loadConfig} = await import('../core/config.ts');
   const {env, fromFile} = withEnvFile(process.env, options);
   const loaded = loadConfig(env, options);
   const settings = loaded.settings.map((setting) =>
@@ -36,4 +38,188 @@ export async function config(
 /** Runs a verb: its exit code becomes that of the process. */
 export async function finish(verb: () => Promise<number>): Promise<void> {
   process.exitCode = await verb();
+}
+
+// Arguments are read before a verb's code is loaded: a wrong one is told with the usage.
+
+/** Collects the words of an option that may be repeated. */
+export function addWord(word: string, words: readonly string[]): readonly string[] {
+  return [...words, word];
+}
+
+export function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError('expected a port, 0 to 65535 (0: any free one)');
+}
+
+/** Segments that no router takes for a pattern, and no client writes in another way. */
+export function readBasePath(text: string): string {
+  if (/^(\/[\w-]+)*\/?$/.test(text)) return text.replace(/\/$/, '');
+  throw new InvalidArgumentError(
+    'expected a path such as /acme: letters, digits, - and _ between slashes',
+  );
+}
+
+export function readCount(text: string): number {
+  if (/^[1-9]\d{0,7}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected a whole number from 1 on');
+}
+
+const unitMs: Readonly<Record<string, number>> = {s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000};
+
+/** `90s`, `5m`, `4h`, `2d` @returns milliseconds */
+export function readSpan(text: string): number {
+  const [, number = '', unit = ''] = /^([1-9]\d{0,4})([smhd])$/.exec(text) ?? [];
+  if (number !== '') return Number(number) * (unitMs[unit] ?? 1);
+  throw new InvalidArgumentError('expected a span such as 30s, 5m, 4h or 2d');
+}
+
+/** To the minute at least, with its offset. */
+const instantShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
+
+/** A moment since which something was done: a span before now, or an instant. */
+type Since = {readonly within: string} | {readonly since: string};
+
+/** `2h` or `2027-03-14T09:30:00Z` */
+export function readSince(text: string): Since {
+  if (/^[1-9]\d{0,4}[smhd]$/.test(text)) return {within: `${readSpan(text) / 1_000} seconds`};
+  if (instantShape.test(text) && !Number.isNaN(Date.parse(text))) return {since: text};
+  throw new InvalidArgumentError(
+    'expected a span such as 30m, 2h or 3d, or an instant with its offset such as 2027-03-14T09:30:00Z',
+  );
+}
+
+/** The number of a transaction. */
+export function readNumber(text: string): string {
+  if (/^[1-9]\d{0,17}$/.test(text)) return text;
+  throw new InvalidArgumentError('expected a number');
+}
+
+// Settings of the environment, kept in a file: `.env` of the folder in which we are called, or
+// another one that is named.
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Settings of ours that begin with another word. */
+const others = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL'];
+/**
+ * Settings that belong together: where the environment gives another value to the first of a group,
+ * the file's others are meant for something else. A token, above all, is sent to no other address.
+ */
+const ofAccount = ['FIELDMIRROR_API_URL', 'FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_TIME_ZONE'];
+const ofWarehouse = ['DATABASE_URL', 'DATABASE_DIRECT_URL'];
+const groups = [
+  ofAccount,
+  ofWarehouse,
+  ['FIELDMIRROR_KEY', 'FIELDMIRROR_KEY_FILE'],
+  ['FIELDMIRROR_KEY_FILE', 'FIELDMIRROR_KEY'],
+];
+
+/** The file of settings, where no other is named. */
+export function envFileOf({FIELDMIRROR_ENV_FILE: file}: Env): string {
+  return file === undefined || file.trim() === '' ? '.env' : file.trim();
+}
+
+/**
+ * The environment, with what a file of settings adds to it: the environment goes before it.
+ * @param options.isAnew - account and warehouse of the file are left out
+ * @returns also the names that the file has given
+ * @throws {UsageError} the file cannot be read, or others may read it
+ */
+export function withEnvFile(
+  env: Env,
+  {isAnew = false}: {readonly isAnew?: boolean} = {},
+): {readonly env: Env; readonly fromFile: ReadonlySet<string>} {
+  const leftOut = isAnew ? [...ofAccount, ...ofWarehouse] : [];
+  const held = readEnvFile(env, {isAnew});
+  const isGiven = (name: string) => (env[name] ?? '').trim() !== '';
+  const meantElsewhere = groups.flatMap(([first = '', ...rest]) =>
+    isGiven(first) && env[first]?.trim() !== held[first]?.trim() ? rest : [],
+  );
+  const added = Object.entries(held).filter(
+    ([name]) => isOurs(name) && !isGiven(name) && ![...leftOut, ...meantElsewhere].includes(name),
+  );
+  return {
+    env: {...env, ...Object.fromEntries(added)},
+    fromFile: new Set(added.map(([name]) => name)),
+  };
+}
+
+function isOurs(name: string): boolean {
+  return name.startsWith('FIELDMIRROR_') || others.includes(name);
+}
+
+/**
+ * The settings of the file; none where it is not there, unless it was named and is not about to be
+ * written. A file without any setting of our name is another program's, whatever DATABASE_URL says
+ * in it.
+ * @throws {UsageError} the file cannot be read, or others may read it
+ */
+export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
+  const file = envFileOf(env);
+  const isNamed = (env.FIELDMIRROR_ENV_FILE ?? '').trim() !== '';
+  if (!existsSync(file)) {
+    if (isAnew || !isNamed) return {};
+    throw new UsageError(
+      `${file}: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE, or unset it for .env`,
+    );
+  }
+  try {
+    const held = parseEnv(readFileSync(file, 'utf8'));
+    if (!Object.keys(held).some((name) => name.startsWith('FIELDMIRROR_'))) return {};
+    readPrivateFile(file);
+    return held;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const told =
+      cause instanceof UsageError ? reason : `expected a file that can be read, got ${reason}`;
+    throw new UsageError(`${file}: ${told}`, {cause});
+  }
+}
+
+/**
+ * @throws {UsageError} something else than a file is there, such as /dev/null, which stands for no
+ * settings
+ */
+export function expectFile(file: string): void {
+  if (!existsSync(file) || statSync(file).isFile()) return;
+  throw new UsageError(
+    `${file}: expected a file of settings, or none yet, got something else; mend FIELDMIRROR_ENV_FILE`,
+  );
+}
+
+/**
+ * Writes settings into the file, for its owner alone; lines about other names stay as they are.
+ * @param given - null takes a setting out of the file
+ */
+export function writeEnvFile(file: string, given: Readonly<Record<string, string | null>>): void {
+  expectFile(file);
+  const held = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+  const kept = held.filter((line) => {
+    const [, name = ''] = /^\s*(?:export\s+)?(\w+)\s*=/.exec(line) ?? [];
+    return !Object.hasOwn(given, name);
+  });
+  while (kept.at(-1) === '') kept.pop();
+  const added = Object.entries(given).flatMap(([name, value]) =>
+    value === null ? [] : [`${name}=${quote(value)}`],
+  );
+  const part = `${file}.part`;
+  try {
+    writeFileSync(part, `${[...kept, ...added].join('\n')}\n`, {mode: 0o600});
+    chmodSync(part, 0o600);
+    renameSync(part, file);
+  } catch (cause) {
+    throw new UsageError(`${file}: expected a file that can be written, got ${String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** As shells, systemd and docker compose read it, too. */
+function quote(value: string): string {
+  if (/^[\w./:@%+=,~?&-]*$/.test(value)) return value;
+  const mark = [`'`, '"', '`'].find((each) => !value.includes(each));
+  if (mark !== undefined && !/[\n\r]/.test(value)) return `${mark}${value}${mark}`;
+  throw new UsageError('a value of .env: expected one line without all three kinds of quotes');
 }

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {findZoneMismatch, guessZones} from '../../src/cli/account-zone.ts';
+import {findZoneMismatch, guessZones} from '../../src/cli/accounts-check.ts';
 
 const page = (...instants: string[]) =>
   `<customers type="array">${instants.map((at) => `<customer><created-at type="dateTime">${at}</created-at></customer>`).join('\n')}</customers>`;

@@ -4,7 +4,7 @@
 import {expect, test} from 'vitest';
 import {createClient} from '../../src/api/client.ts';
 import {isGone} from '../../src/api/verdict.ts';
-import {exitCodeOf} from '../../src/cli/exit.ts';
+import {exitCodeOf} from '../../src/cli/process.ts';
 import {openTransport} from './open-transport.ts';
 import {EMPTY_LIST, failureOf} from './read-outcome.ts';
 import {startRawServer} from './scripted-server.ts';

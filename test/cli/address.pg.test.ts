@@ -6,7 +6,7 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {environmentOf} from '../../src/cli/psql.ts';
+import {environmentOf} from '../../src/cli/postgres.ts';
 import {openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {countSteps, type Screen} from '../../src/cli/count-steps.ts';
+import {countSteps, type Screen} from '../../src/cli/progress.ts';
 
 function openScreen(isTerminal: boolean): {readonly screen: Screen; readonly drawn: string[]} {
   const drawn: string[] = [];

@@ -2,7 +2,7 @@ import {chmod, mkdtemp, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {withEnvFile, writeEnvFile} from '../../src/cli/env-file.ts';
+import {withEnvFile, writeEnvFile} from '../../src/cli/verb.ts';
 
 let folder: string;
 let file: string;

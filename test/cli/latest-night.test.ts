@@ -1,6 +1,6 @@
 import {Temporal} from 'temporal-polyfill';
 import {expect, test} from 'vitest';
-import {latestNight} from '../../src/cli/demo-latest-night.ts';
+import {latestNight} from '../../src/cli/demo-past.ts';
 
 test.each([
   ['2026-11-24T02:02:00[America/New_York]', '2026-11-23'],

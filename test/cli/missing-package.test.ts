@@ -4,7 +4,7 @@ import {mkdir, mkdtemp, rm, symlink} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {describeMissingPackage} from '../../src/cli/missing-package.ts';
+import {describeMissingPackage} from '../../src/cli/launch.ts';
 import {type Ended, startProgram} from '../support/command.ts';
 
 const root = join(import.meta.dirname, '..', '..');

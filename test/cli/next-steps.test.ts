@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {callOf, drawNextSteps} from '../../src/cli/next-steps.ts';
+import {callOf, drawNextSteps} from '../../src/cli/print.ts';
 
 test('next steps are called as they are typed: by npm in a checkout, by name where the program is installed', () => {
   const script = 'node --x src/main.ts start';

@@ -4,7 +4,7 @@
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {testRule} from '../../src/cli/alerts.ts';
-import {planFilledRule} from '../../src/cli/filled-alert-rule.ts';
+import {planFilledRule} from '../../src/cli/http.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
 import {keyText} from '../support/alerts-place.ts';

@@ -1,8 +1,8 @@
 // A console with something on each of its pages.
 
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {planFilledRule} from '../../src/cli/filled-alert-rule.ts';
-import {clearUp} from '../../src/cli/forget.ts';
+import {planFilledRule} from '../../src/cli/http.ts';
+import {clearUp} from '../../src/cli/retention.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
 

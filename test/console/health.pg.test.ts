@@ -1,7 +1,7 @@
 // The Health page: what is checked, and the settings in force with where each came from.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {listSettings} from '../../src/cli/list-settings.ts';
+import {listSettings} from '../../src/cli/settings.ts';
 import {loadConfig} from '../../src/core/config.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {plainConsole} from '../support/plain-console.ts';

@@ -3,8 +3,7 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {planHook} from '../../src/cli/hook-plan.ts';
-import {sendDeadLetter} from '../../src/cli/hooks.ts';
+import {planHook, sendDeadLetter} from '../../src/cli/hooks.ts';
 import {loadConfig} from '../../src/core/config.ts';
 import {giveAddress, insertHook, listHooks} from '../../src/feed/feed-hooks.ts';
 import {writeHookSetting} from '../../src/feed/hook-settings.ts';

@@ -1,7 +1,7 @@
 // A warehouse whose feed is sent to a receiver. Time passes by moving the instants in the rows.
 
 import type pg from 'pg';
-import {type HookOptions, planHook} from '../../src/cli/hook-plan.ts';
+import {type HookOptions, planHook} from '../../src/cli/hooks.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {type FeedHook, insertHook, listHooks} from '../../src/feed/feed-hooks.ts';

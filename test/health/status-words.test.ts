@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {type Concern, findConcerns} from '../../src/alerts/concerns.ts';
-import {drawStatus} from '../../src/cli/draw-status.ts';
+import {drawStatus} from '../../src/cli/status.ts';
 import type {AccountStatus, StreamHealth} from '../../src/health/account-status.ts';
 import type {OverdueSchedule, Schedule} from '../../src/sweeps/schedules.ts';
 import type {Sweep} from '../../src/sweeps/sweep.ts';

@@ -11,7 +11,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {listLateParts} from '../../src/alerts/part-concerns.ts';
-import {makesParts} from '../../src/cli/background-parts.ts';
+import {makesParts} from '../../src/cli/background.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {
@@ -324,10 +324,9 @@ describe('work that goes on by itself', () => {
     'jobs/refresh-star.ts': 'part star',
     'jobs/workers.ts': 'listens for changes; part rounds makes up for a lost notice',
     'src/core/rounds.ts': 'the rounds of parts',
-    'src/cli/alert-rounds.ts': 'parts alerts and messages',
-    'src/cli/background-parts.ts': 'part reports',
-    'src/cli/parent.ts': 'ends the process with its parent',
-    'src/cli/supervisor.ts': 'tells systemd, which misses it',
+    'src/cli/background.ts': 'parts alerts, messages and reports',
+    'src/cli/process.ts': 'ends the process with its parent',
+    'src/cli/start-place.ts': 'tells systemd, which misses it',
     'src/cli/progress.ts': 'bars in a terminal',
     'src/feed/feed-keeper.ts': 'parts feed and hooks',
     'src/feed/send-hook.ts': 'hook-failing, by the row of the subscriber',

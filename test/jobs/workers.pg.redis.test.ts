@@ -7,7 +7,7 @@ import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {watchProgress} from '../../src/cli/progress.ts';
-import {watchSweeps} from '../../src/cli/watch-sweeps.ts';
+import {watchSweeps} from '../../src/cli/sync.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {insertSchedules, listSchedules, planSchedules} from '../../src/sweeps/schedules.ts';
 import type {Sweep} from '../../src/sweeps/sweep.ts';

@@ -3,8 +3,7 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {drawFile} from '../../src/cli/draw-config-file.ts';
-import {parseSettings} from '../../src/cli/read-config-file.ts';
+import {drawFile, parseSettings} from '../../src/cli/config-file.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {applyRetention} from '../../src/retention/retention.ts';
 import {allSections} from '../../src/settings/all-sections.ts';

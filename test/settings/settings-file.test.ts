@@ -2,7 +2,7 @@
 // came and the nearest.
 
 import {describe, expect, test} from 'vitest';
-import {parseSettings} from '../../src/cli/read-config-file.ts';
+import {parseSettings} from '../../src/cli/config-file.ts';
 import {UsageError} from '../../src/core/errors.ts';
 
 function refusalOf(text: string): string {

@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {DuckDBInstance} from '@duckdb/node-api';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {writeFile} from '../../src/cli/export-files.ts';
+import {writeFile} from '../../src/cli/export.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';
 import {members} from '../../src/star/star.ts';

@@ -4,8 +4,8 @@
 import type pg from 'pg';
 import {inject} from 'vitest';
 import {insertRule} from '../../src/alerts/alert-rules.ts';
-import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/cli/alert-rounds.ts';
-import {planRule, type RuleOptions} from '../../src/cli/alert-rule-plan.ts';
+import {planRule, type RuleOptions} from '../../src/cli/alerts.ts';
+import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/cli/background.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';

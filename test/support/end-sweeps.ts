@@ -1,5 +1,5 @@
 import {watchProgress} from '../../src/cli/progress.ts';
-import {watchSweeps} from '../../src/cli/watch-sweeps.ts';
+import {watchSweeps} from '../../src/cli/sync.ts';
 import type {Sweep} from '../../src/sweeps/sweep.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import type {TestWorld} from './world.ts';

@@ -1,4 +1,4 @@
-import {clearUp} from '../../src/cli/forget.ts';
+import {clearUp} from '../../src/cli/retention.ts';
 import type {ConsoleOptions} from '../../src/console/console-deps.ts';
 
 /** A console on this machine, which asks nothing but the warehouse. */

@@ -1,6 +1,6 @@
 // A warehouse whose rules tell a webhook, which takes everything down.
 
-import type {RuleOptions} from '../../src/cli/alert-rule-plan.ts';
+import type {RuleOptions} from '../../src/cli/alerts.ts';
 import {openHttpReceiver, type TestReceiver} from './alert-receivers.ts';
 import {type AlertsPlace, openAlertsPlace} from './alerts-place.ts';
 

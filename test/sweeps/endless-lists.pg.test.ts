@@ -1,7 +1,7 @@
 // A list without an end brings new numbers on every page, and nothing in it says so.
 
 import {afterEach, expect, test} from 'vitest';
-import {exitCodeOf} from '../../src/cli/exit.ts';
+import {exitCodeOf} from '../../src/cli/process.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';

@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pauseAccount, resumeAccount, stopAccount} from '../../src/accounts/accounts.ts';
 import {watchProgress} from '../../src/cli/progress.ts';
-import {watchSweeps} from '../../src/cli/watch-sweeps.ts';
+import {watchSweeps} from '../../src/cli/sync.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openWorld, type TestWorld} from '../support/world.ts';
 

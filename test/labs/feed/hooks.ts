@@ -3,7 +3,7 @@
 // drops repeats by the ids of entries, as an ERP does.
 
 import type pg from 'pg';
-import {planHook} from '../../../src/cli/hook-plan.ts';
+import {planHook} from '../../../src/cli/hooks.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {parseKeys} from '../../../src/core/secret.ts';
 import {insertHook} from '../../../src/feed/feed-hooks.ts';

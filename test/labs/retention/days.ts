@@ -1,7 +1,7 @@
 // A day of ten accounts, of which one works: an ERP writes here, an office at the service, and a
 // worker does what it does by itself.
 
-import {writeDueReports} from '../../../src/cli/weekly-reports.ts';
+import {writeDueReports} from '../../../src/cli/weekly-report.ts';
 import {sequenceFeed} from '../../../src/feed/read-feed.ts';
 import {readDatabaseBytes} from '../../../src/health/table-sizes.ts';
 import {pushAccount} from '../../../src/push/push.ts';

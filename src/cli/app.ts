@@ -1,0 +1,294 @@
+// The ground of verbs that move data, beside the warehouse: the accounts, and the service behind
+// them. An active account whose token cannot be had here is told, not left out without a word.
+
+import type pg from 'pg';
+import {
+  type Account,
+  describeIdle,
+  listAccounts,
+  listKnownAccounts,
+  placeOf,
+  resumeAccount,
+  stopAccount,
+  upsertAccount,
+} from '../accounts/accounts.ts';
+import {Accounts, type GivenAccess} from '../accounts/open-accounts.ts';
+import {listWorkers} from '../accounts/workers.ts';
+import type {RawPage} from '../api/client.ts';
+import type {AccountConfig, Config} from '../core/config.ts';
+import {AccessError, UsageError} from '../core/errors.ts';
+import {createLogger, type Logger} from '../core/log.ts';
+import {demoName} from '../core/names.ts';
+import type {Secret} from '../core/secret.ts';
+import type {HookMeans} from '../feed/send-hook.ts';
+import {findCopy, refuseCopy} from '../health/installation.ts';
+import {namePlace} from '../health/place-name.ts';
+import {refuseWrongClock} from '../postgres/checks.ts';
+import {Passwords} from '../push/passwords.ts';
+import {PageReader} from '../sweeps/page-reader.ts';
+import type {SweepDeps} from '../sweeps/sweep-run.ts';
+import {askAccount, refuseWrongZone} from './accounts-check.ts';
+import type {PastDeps} from './demo-past.ts';
+import {openDemo} from './service.ts';
+import {type Opening, type Warehouse, withWarehouse} from './warehouse.ts';
+
+/** The warehouse and the accounts that it mirrors. */
+export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageReader'> {
+  readonly log: Logger;
+  readonly openPassword: (changeId: string) => Promise<Secret | null>;
+  readonly passwords: Passwords;
+  /** The environment's account, or the demo; null where there are only tokens that are sealed. */
+  readonly own: Account | null;
+  /**
+   * The accounts whose tokens are known here, in any state; read anew each time, because another
+   * may be added.
+   */
+  readonly listKnown: () => Promise<Account[]>;
+  /** The active accounts that cannot be served here, each with the reason and the next step. */
+  readonly listUnopened: () => Promise<Unopened[]>;
+  /**
+   * Why the warehouse may be a copy, in which nothing may work; null where nothing speaks for it.
+   */
+  readonly findCopy: () => Promise<string | null>;
+  /** The tokens that are known here, for the row of a worker. */
+  readonly reach: Accounts['reach'];
+  /** Tells somebody of every request to the service, in order to count them. */
+  readonly observeRequests: Accounts['observe'];
+  /** Sends the feed to its subscribers. */
+  readonly hookMeans: HookMeans;
+  /** Keeps a secret that was opened out of the log. */
+  readonly keepOut: (secret: Secret) => void;
+  /** The source of the data of `own`, for a person. */
+  readonly source: string | null;
+}
+
+/** An account whose token cannot be had here. */
+interface Unopened {
+  readonly accountId: string;
+  readonly account: string;
+  readonly reason: string;
+}
+
+/**
+ * Does something with the warehouse, migrated, and the accounts whose tokens are known here: the
+ * environment's, and those sealed in the warehouse where a key is given. Where there is neither,
+ * with the reference service and its made-up data.
+ * @param options - `staysInCopy` for what waits until a person has said that the warehouse is no
+ *   copy
+ * @throws the errors of `withWarehouse`
+ * @throws {FatalError} the warehouse may be a copy
+ */
+export async function withWorld<T>(
+  config: Config,
+  use: (world: World) => Promise<T>,
+  options: {readonly signal?: AbortSignal; readonly staysInCopy?: boolean} = {},
+): Promise<T> {
+  const {signal} = options;
+  return await withWarehouse(config, {migrates: true, signal}, async (warehouse, opening) => {
+    const {pool} = warehouse;
+    const {closers} = opening;
+    await refuseWrongClock(pool);
+    const name = await namePlace(config);
+    if (options.staysInCopy !== true) await refuseCopy(pool, name);
+    const isCopy = (await findCopy(pool, name)) !== null;
+    // Secrets that the log must not hold; tokens are added as they are opened.
+    const secrets = config.token === null ? [] : [config.token];
+    const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
+    warehouse.tellWaitsTo((reason) =>
+      log.warn({event: 'warehouse.waits', reason}, 'a lock holds a statement up'),
+    );
+    const keepOut = (secret: Secret) => {
+      if (!secrets.some((each) => each.reveal() === secret.reveal())) secrets.push(secret);
+    };
+    const {keys, allowsHttp: allowHttp, allowsLinkLocal: allowLinkLocal} = config;
+    const accounts = new Accounts({pool, keys, allowHttp, allowLinkLocal, onToken: keepOut});
+    closers.add(() => accounts.close());
+    const pageReader = new PageReader();
+    closers.add(() => pageReader.close());
+    const passwords = new Passwords({pool, keys, onPassword: keepOut});
+    closers.add(() => passwords.close());
+    const opened = openOwn(
+      opening,
+      {
+        pool,
+        databaseUrl: warehouse.databaseUrl,
+        pageReader,
+        log,
+        signal,
+      },
+      isCopy,
+    );
+    const own = await opening.step(opened);
+    if (own !== null) await accounts.give(own.account.accountId, own.access);
+    return await use({
+      ...warehouse,
+      log,
+      keepOut,
+      hookMeans: {
+        keys,
+        allowsHttp: config.allowsHttp,
+        allowsLinkLocal: config.allowsLinkLocal,
+        onSecret: keepOut,
+      },
+      openAccount: (accountId) => accounts.open(accountId),
+      openPassword: (changeId) => passwords.open(changeId),
+      passwords,
+      pageReader,
+      own: own?.account ?? null,
+      listKnown: () => listKnownAccounts(pool, accounts.known),
+      listUnopened: () => listUnopened(pool, accounts),
+      findCopy: () => findCopy(pool, name),
+      reach: (workerId) => accounts.reach(workerId),
+      observeRequests: (observer) => accounts.observe(observer),
+      source: own?.source ?? null,
+    });
+  });
+}
+
+/** Made-up data are no loss: the demo is left out where it does not run. */
+async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened[]> {
+  const unopened: Unopened[] = [];
+  for (const {accountId, name: account, state} of await listAccounts(pool)) {
+    if (state !== 'active' || account === demoName) continue;
+    const reason = await accounts.findFlaw(accountId);
+    if (reason !== null) unopened.push({accountId, account, reason});
+  }
+  return unopened;
+}
+
+type LoggedPool = Pick<World, 'pool' | 'log'>;
+
+/** An account whose token is not kept in the warehouse. */
+interface Own {
+  readonly account: Account;
+  readonly access: GivenAccess;
+  readonly source: string;
+}
+
+async function openOwn(opening: Opening, deps: PastDeps, isCopy: boolean): Promise<Own | null> {
+  const {account, keys} = opening.config;
+  if (account !== null) return await openReal(opening.config, account, {...deps, isCopy});
+  if (keys.length > 0) return null;
+  const held = (await listAccounts(deps.pool)).filter(({name}) => name !== demoName);
+  if (held.length === 0) {
+    const demo = await openDemo(opening, deps);
+    return {...demo, account: await resumeStopped(deps.pool, demo.account)};
+  }
+  throw new UsageError(
+    `config: ${expectAccess(held)}; without it made-up data would be mixed with theirs`,
+  );
+}
+
+/**
+ * The missing settings, where accounts are mirrored and no access to them is in the environment.
+ */
+function expectAccess(held: readonly Account[]): string {
+  const sealed = held.filter(({keyId}) => keyId !== null);
+  const names = (accounts: readonly Account[]) => accounts.map(({name}) => name).join(', ');
+  if (sealed.length > 0)
+    return `FIELDMIRROR_KEY: expected the key of ${names(sealed)} (key ${sealed[0]?.keyId}), got nothing`;
+  return `FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN: expected the address and token of ${names(held)}, got nothing`;
+}
+
+/**
+ * A stopped account that passes its check goes on; an account that a person paused stays paused.
+ */
+async function openReal(
+  config: Config,
+  access: AccountConfig,
+  {pool, log, isCopy}: LoggedPool & {readonly isCopy: boolean},
+): Promise<Own> {
+  const {apiUrl, token} = access;
+  const {timeZone} = config;
+  const place = placeOf(apiUrl);
+  const held = (await listAccounts(pool)).find(
+    (account) => placeOf(account.apiUrl) === place && account.name !== demoName,
+  );
+  // A copy asks nothing of the service, not even whether the token is good.
+  if (isCopy && held !== undefined) return {account: held, access, source: place};
+  let page: RawPage;
+  try {
+    page = await askAccount({
+      apiUrl,
+      token,
+      isProven: held !== undefined,
+      allowsHttp: config.allowsHttp,
+      allowsLinkLocal: config.allowsLinkLocal,
+    });
+  } catch (error) {
+    if (held !== undefined && error instanceof AccessError) await stopUnserved(pool, held, error);
+    // With other accounts to serve, an account that is refused or away holds none of them up.
+    if (held === undefined || config.keys.length === 0) throw error;
+    log.error(
+      {event: 'account.unreachable', account: held.name, reason: String(error)},
+      'the account of the environment does not answer',
+    );
+    return {account: held, access, source: place};
+  }
+  refuseWrongZone(page, {timeZone, setting: 'config: FIELDMIRROR_TIME_ZONE'});
+  const account = await upsertAccount(pool, {name: held?.name ?? place, apiUrl, timeZone});
+  return {account: await resumeStopped(pool, account), access, source: place};
+}
+
+/** A worker that serves the account has a token that works: ours may be no more than mistyped. */
+async function stopUnserved(
+  pool: pg.Pool,
+  {accountId}: Account,
+  {message}: AccessError,
+): Promise<void> {
+  const isServed = (await listWorkers(pool)).some(
+    ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
+  );
+  const mend = 'FIELDMIRROR_API_TOKEN has it: start anew with the right one';
+  if (!isServed) await stopAccount(pool, accountId, `${message}; ${mend}`);
+}
+
+async function resumeStopped(pool: pg.Pool, account: Account): Promise<Account> {
+  if (account.state !== 'stopped') return account;
+  await resumeAccount(pool, account.accountId);
+  return {...account, state: 'active', stateReason: null};
+}
+
+export interface Served {
+  /** Accounts in any state whose tokens this process has, or has the key of. */
+  readonly known: readonly Account[];
+  /** The accounts that are served. */
+  readonly active: readonly Account[];
+  /** Active accounts that are not served. */
+  readonly unopened: readonly Unopened[];
+}
+
+/** @throws {UsageError} there are active accounts, and the token of none can be had here */
+export async function listServed(
+  world: Pick<World, 'listKnown' | 'listUnopened'>,
+): Promise<Served> {
+  const known = await world.listKnown();
+  const unopened = await world.listUnopened();
+  const closed = new Set(unopened.map(({accountId}) => accountId));
+  const active = known.filter(({accountId, state}) => state === 'active' && !closed.has(accountId));
+  if (active.length === 0) refuse(unopened);
+  return {known, active, unopened};
+}
+
+/** @throws {UsageError} the token of this account cannot be had here */
+export async function requireOpened(
+  world: Pick<World, 'listUnopened'>,
+  {accountId}: Account,
+): Promise<void> {
+  refuse((await world.listUnopened()).filter((each) => each.accountId === accountId));
+}
+
+/** One line for each account that is not served, with the reason and the next step. */
+export function describeUnopened(unopened: readonly Unopened[]): string[] {
+  return unopened.map(({reason}) => `not served: ${reason}`);
+}
+
+function refuse(unopened: readonly Unopened[]): void {
+  if (unopened.length > 0) throw new UsageError(describeUnopened(unopened).join('\n'));
+}
+
+/** Why there is nothing to do, and the next step. */
+export function describeNone(known: readonly Account[]): string {
+  if (known.length > 0) return known.map(describeIdle).join('\n');
+  return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
+}

@@ -1,0 +1,351 @@
+// A file of settings is read whole: every mistake is told at once, each with its line and column.
+// And written: the settings in force.
+
+import {access, mkdir, readFile, rename, writeFile} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import {text as readText} from 'node:stream/consumers';
+import {
+  Document,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Document as ParsedDocument,
+  type ParsedNode,
+  parseDocument,
+  visit,
+} from 'yaml';
+import type {z} from 'zod';
+import {UsageError} from '../core/errors.ts';
+import {nearest} from '../core/names.ts';
+import {shorten} from '../core/text.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {allSections} from '../settings/all-sections.ts';
+import {fileSchema, toJsonSchema} from '../settings/file-schema.ts';
+import type {Problem, Section} from '../settings/section.ts';
+import {
+  find,
+  isSame,
+  listLeaves,
+  type Patch,
+  type Path,
+  type Tree,
+  toTree,
+} from '../settings/settings-tree.ts';
+
+type Parsed = ParsedDocument.Parsed<ParsedNode>;
+
+/** A file of settings, whose shape is right. */
+interface SettingsFile {
+  /** Its name, for a person. */
+  readonly name: string;
+  readonly patch: Patch;
+  /** @throws {UsageError} there are problems: all of them, in the order of the file */
+  readonly refuse: (problems: readonly Problem[]) => void;
+}
+
+/**
+ * Reads a file of settings.
+ * @param file - its path; `-` is standard input
+ * @throws {UsageError} it cannot be read, or as `parseSettings`
+ */
+export async function readSettingsFile(file: string): Promise<SettingsFile> {
+  const name = file === '-' ? 'standard input' : file;
+  const source = await (file === '-' ? readText(process.stdin) : readFile(file, 'utf8')).catch(
+    (error: Error) => {
+      const isMissing = 'code' in error && error.code === 'ENOENT';
+      const told = isMissing
+        ? `expected a file of settings, got none of that name; fieldmirror config export ${name} writes one`
+        : `expected a file that can be read, got ${error.message}`;
+      throw new UsageError(`${name}: ${told}`, {cause: error});
+    },
+  );
+  return parseSettings(source, name);
+}
+
+/**
+ * @throws {UsageError} it is no YAML, or has keys and values that there are not: one line for each
+ * mistake
+ */
+export function parseSettings(source: string, name: string): SettingsFile {
+  const lines = new LineCounter();
+  const document = parseDocument(source, {lineCounter: lines, prettyErrors: false});
+  refuseFlaws(document, {name, lines});
+  const refuse = (problems: readonly Problem[]) =>
+    refuseProblems(problems, document, {name, lines});
+  const odd = findOddKeys(document);
+  if (!isMap(document.contents))
+    throw new UsageError(
+      `${name}: expected sections such as accounts: and schedules:, got ${describeContents(document)}`,
+    );
+  const given = toValue(document, name);
+  const read = fileSchema.safeParse(given);
+  const flaws = read.error?.issues.flatMap((issue) => describeIssue(issue, given)) ?? [];
+  const isTold = ({path}: Problem) => odd.some((each) => isSame(each.path, path));
+  refuse([...odd, ...flaws.filter((flaw) => !isTold(flaw))]);
+  return {name, patch: read.data ?? {}, refuse};
+}
+
+/** @throws {UsageError} an alias without its anchor, or far too many of them */
+function toValue(document: Parsed, name: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    throw new UsageError(`${name}: expected YAML, got ${error.message}`, {cause: error});
+  }
+}
+
+interface Place {
+  readonly name: string;
+  readonly lines: LineCounter;
+}
+
+function refuseFlaws({errors, warnings}: Parsed, {name, lines}: Place): void {
+  const flaws = [...errors, ...warnings].map(({pos: [at], code, message}) => {
+    const {line, col} = lines.linePos(at);
+    const told =
+      code === 'DUPLICATE_KEY'
+        ? 'expected each key once, got this one again: put what is under both together'
+        : `expected YAML, got ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+    return `${name}:${line}:${col}: ${told}`;
+  });
+  if (flaws.length > 0) throw new UsageError(flaws.join('\n'));
+}
+
+/**
+ * Makes a text of each key as it is written, so that no digit of a long number is lost.
+ * @returns keys without a value, and keys that are there twice: as 7 and as "7"
+ */
+function findOddKeys(document: Parsed): Problem[] {
+  const odd: Problem[] = [];
+  const seen = new Set<string>();
+  visit(document, {
+    Pair(_, {key, value}, ancestors) {
+      if (!isScalar(key)) return;
+      if (key.source !== undefined) key.value = key.source;
+      const above = ancestors.flatMap((each) =>
+        isPair(each) && isScalar(each.key) ? [String(each.key.value)] : [],
+      );
+      const path = [...above, String(key.value)];
+      const place = JSON.stringify(path);
+      if (seen.has(place)) odd.push({path, text: 'expected it once, got it twice'});
+      seen.add(place);
+      if (isNothing(value)) odd.push({path, text: describeNothing(path)});
+    },
+  });
+  return odd;
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || (isScalar(value) && value.value === null && (value.source ?? '') === '');
+}
+
+function describeNothing(path: Path): string {
+  const remedy = path.length === 1 ? '' : ', or write null to take it away';
+  return `expected a value, got nothing; leave the key out to leave it alone${remedy}`;
+}
+
+function describeContents({contents}: Parsed): string {
+  return contents === null || (isScalar(contents) && contents.value === null)
+    ? 'nothing'
+    : 'something else';
+}
+
+function refuseProblems(
+  problems: readonly Problem[],
+  document: Parsed,
+  {name, lines}: Place,
+): void {
+  if (problems.length === 0) return;
+  const placed = problems.map(({path, text}) => {
+    const {line, col} = lines.linePos(findOffset(document, path));
+    return {line, col, text: `${name}:${line}:${col}: ${path.join(' / ')}: ${text}`};
+  });
+  const ordered = placed.toSorted((left, right) => left.line - right.line || left.col - right.col);
+  throw new UsageError(ordered.map(({text}) => text).join('\n'));
+}
+
+/** Where the key stands; of a key that is missing, what it should stand in. */
+function findOffset({contents}: Parsed, path: Path): number {
+  let node: unknown = contents;
+  let offset = 0;
+  for (const key of path) {
+    if (!isMap(node)) break;
+    const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === key);
+    if (pair === undefined || !isScalar(pair.key)) break;
+    offset = pair.key.range?.[0] ?? offset;
+    node = pair.value;
+  }
+  return offset;
+}
+
+// What zod found, in our words: the place, what was expected, what came, and the nearest key.
+
+type Issue = z.core.$ZodIssue;
+
+/** The part of a JSON Schema that tells the keys of an object. */
+interface Shape {
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly additionalProperties?: Shape | false;
+  readonly anyOf?: readonly Shape[];
+}
+
+const longest = 60;
+
+/** @param given - the whole file */
+function describeIssue(issue: Issue, given: unknown): Problem[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({path: [...path, key], text: describeUnknown(path, key)}));
+  if (issue.code === 'invalid_key')
+    return [{path, text: `${issue.issues[0]?.message}, got ${show(path.at(-1))}`}];
+  const tellsAll = issue.code === 'custom' && issue.params?.isPrivate === true;
+  const expected = issue.message.startsWith('expected')
+    ? issue.message
+    : 'expected keys with values';
+  return [{path, text: tellsAll ? expected : `${expected}, got ${show(valueAt(given, path))}`}];
+}
+
+function describeUnknown(path: readonly string[], key: string): string {
+  const section = allSections.find(({name}) => name === path[0]);
+  const advice = Object.entries(section?.advice ?? {}).find(([known]) => known === key)?.[1];
+  if (advice !== undefined) return `there is no such key; ${advice}`;
+  const known = listKeys(path);
+  return `there is no such key${nearest(key, known)}; there are ${known.join(', ')}`;
+}
+
+/** The keys that may stand at a place. */
+function listKeys(path: readonly string[]): string[] {
+  let shape: Shape = toJsonSchema();
+  for (const key of path) {
+    const inside = ofObject(shape);
+    shape = inside.properties?.[key] ?? (inside.additionalProperties || {});
+  }
+  return Object.keys(ofObject(shape).properties ?? {});
+}
+
+/** What may also be null is one of two shapes. */
+function ofObject(shape: Shape): Shape {
+  return (
+    shape.anyOf?.find(({properties, additionalProperties}) => properties ?? additionalProperties) ??
+    shape
+  );
+}
+
+function valueAt(given: unknown, path: readonly string[]): unknown {
+  let value = given;
+  for (const key of path)
+    value =
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Readonly<Record<string, unknown>>)[key]
+        : undefined;
+  return value;
+}
+
+function show(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return 'keys with values';
+  return shorten(JSON.stringify(value), longest);
+}
+
+/** The settings of a section that are in force. */
+interface Held {
+  readonly section: Section;
+  readonly tree: Tree;
+}
+
+const beginning = [
+  'Settings of Fieldmirror: fieldmirror config plan tells what this file would change, config apply changes it.',
+  'What is not named is left alone. null takes an entry away, or back to its default.',
+];
+
+/**
+ * Draws settings as a file, always in the same order.
+ * @param schema - the path of the JSON Schema for editors, as seen from the file; null where there
+ *   is none
+ */
+export function drawFile(held: readonly Held[], schema: string | null): string {
+  const document = new Document(
+    Object.fromEntries(held.map((each) => [each.section.name, selectShown(each)])),
+  );
+  document.commentBefore = comment(beginning);
+  for (const each of held) {
+    drawAbout(document, each.section);
+    drawValues(document, each);
+  }
+  const hint = schema === null ? '' : `# yaml-language-server: $schema=${schema}\n`;
+  return `${hint}${document.toString({lineWidth: 0, flowCollectionPadding: false})}`;
+}
+
+function drawAbout({contents}: Document, {name, about}: Section): void {
+  if (!isMap(contents)) return;
+  const key = contents.items
+    .map((item) => item.key)
+    .find((each) => isScalar(each) && each.value === name);
+  if (!isNode(key)) return;
+  key.spaceBefore = key !== contents.items[0]?.key;
+  key.commentBefore = comment(about);
+}
+
+/** Lists stand in one line, and a value at its default says so. */
+function drawValues(document: Document, {section, tree}: Held): void {
+  const defaults = section.defaultsOf?.(tree) ?? {};
+  for (const {path, value} of listLeaves(tree)) {
+    const node = document.getIn([section.name, ...path], true);
+    if (isSeq(node)) node.flow = true;
+    if (isNode(node) && isSame(find(defaults, path), value)) node.comment = ' default';
+  }
+}
+
+/** Without the values at their defaults, in a section that has many. */
+function selectShown({section, tree}: Held): Tree {
+  if (section.hidesDefaults !== true) return tree;
+  const defaults = section.defaultsOf?.(tree) ?? {};
+  return toTree(listLeaves(tree).filter(({path, value}) => !isSame(find(defaults, path), value)));
+}
+
+function comment(lines: readonly string[]): string {
+  return lines.map((line) => ` ${line}`).join('\n');
+}
+
+/** The file that editors read the schema from, where it lies beside the settings. */
+const schemaFile = 'fieldmirror.schema.json';
+
+/**
+ * Draws the settings in force as a file, and writes it where one is named.
+ * @throws {UsageError} the file cannot be written
+ */
+export async function writeInForce(db: Queryable, file: string | undefined) {
+  const held: Held[] = [];
+  for (const section of allSections) held.push({section, tree: await section.read(db)});
+  const hasSchema = file !== undefined && (await isThere(join(dirname(file), schemaFile)));
+  const text = drawFile(held, hasSchema ? `./${schemaFile}` : null);
+  if (file !== undefined) await write(file, text);
+  const settings = Object.fromEntries(held.map((each) => [each.section.name, selectShown(each)]));
+  return {text, settings};
+}
+
+export async function isThere(file: string): Promise<boolean> {
+  return await access(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Under another name until it is whole; its folder is made. */
+export async function write(file: string, text: string): Promise<void> {
+  const part = `${file}.part`;
+  try {
+    await mkdir(dirname(file), {recursive: true});
+    await writeFile(part, text);
+    await rename(part, file);
+  } catch (error) {
+    throw new UsageError(`${file}: expected a file that can be written, got ${String(error)}`, {
+      cause: error,
+    });
+  }
+}

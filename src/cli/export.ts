@@ -1,0 +1,316 @@
+// The verb `export`: the star as files, for dbt and for Metabase. Other verbs write their rows with
+// it.
+
+import {readFileSync} from 'node:fs';
+import {mkdir, mkdtemp, open, rename, rm, rmdir, writeFile as writeWhole} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import type {Writable} from 'node:stream';
+import {finished} from 'node:stream/promises';
+import type pg from 'pg';
+import type {Config} from '../core/config.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {formatNumber} from '../core/format.ts';
+import {nearest} from '../core/names.ts';
+import {checkMigrations} from '../schema/migration-check.ts';
+import {beginReading} from '../star/answer.ts';
+import {writeCsv} from '../star/answer-csv.ts';
+import {boards, drawings} from '../star/boards.ts';
+import type {Question} from '../star/member.ts';
+import {drawDbtSources, members, questions} from '../star/star.ts';
+import {chooseAccount} from './accounts.ts';
+import {drawTable, print} from './print.ts';
+import {withWarehouse} from './warehouse.ts';
+
+/** Prints the star as sources of a dbt project. */
+export function exportDbt(options: {readonly json: boolean}): number {
+  const sources = drawDbtSources();
+  print(options.json, {json: {'sources.yml': sources}, text: sources});
+  return 0;
+}
+
+/** Prints the script that sets up Metabase. */
+export function exportMetabase(options: {readonly json: boolean}): number {
+  const script = drawMetabase();
+  print(options.json, {json: {'metabase.mjs': script}, text: script.trimEnd()});
+  return 0;
+}
+
+interface ExportOptions {
+  readonly format: 'csv' | 'parquet';
+  /** The folder of the files, one for each table. */
+  readonly folder: string;
+  /** None means: every dimension and every fact. */
+  readonly tables: readonly string[];
+  /** One account; else all. */
+  readonly account?: string;
+  /** Of CSV: for a spreadsheet. */
+  readonly excel?: boolean;
+  readonly json: boolean;
+}
+
+/** Tables of the star that have no account. */
+const shared = ['dim_date', 'dim_job_state'];
+const exported = [...shared, ...members.map(({name}) => name)];
+
+/**
+ * Writes tables of the star as files, all from one state of the warehouse.
+ * @returns the exit code
+ * @throws {UsageError} no such table or account, a folder that cannot be written, an amount that
+ *   the format cannot hold
+ * @throws {FatalError} the warehouse is not of this version
+ */
+export async function exportTables(config: Config, options: ExportOptions): Promise<number> {
+  const tables =
+    options.tables.length === 0 ? exported : [...new Set(options.tables.map(findTable))];
+  checkPath('export', options.folder);
+  return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
+    const {problem} = await checkMigrations(pool);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    const account =
+      options.account === undefined ? null : await chooseAccount({pool}, options.account);
+    const client = await pool.connect();
+    try {
+      await beginReading(client);
+      await client.query('SET LOCAL statement_timeout = 0');
+      const files = tables.map((table) => ({table, name: `${table}.${options.format}`, rows: 0}));
+      await writeAll(
+        options.folder,
+        files.map(({name}) => name),
+        async (aside) => {
+          for (const file of files) {
+            const sql = `SELECT * FROM mart.${file.table}${account === null ? '' : whereOf(file.table, account.accountId)}`;
+            file.rows = await writeFile(client, sql, {...options, file: join(aside, file.name)});
+          }
+        },
+      );
+      const written = files.map(({table, name, rows}) => ({
+        table,
+        file: join(options.folder, name),
+        rows,
+      }));
+      const drawn = drawTable(
+        ['file', 'rows'],
+        written.map(({file, rows}) => [file, formatNumber(rows)]),
+        [1],
+      );
+      print(options.json, {json: written, text: drawn});
+      return 0;
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+}
+
+/**
+ * The rows of an account. The row for what is missing belongs to each: without it an inner join
+ * would lose facts.
+ */
+function whereOf(table: string, accountId: string): string {
+  if (shared.includes(table)) return '';
+  const missing = members.find(({name}) => name === table)?.missing;
+  return ` WHERE account_key = ${accountId}${missing === undefined ? '' : ' OR account_key IS NULL'}`;
+}
+
+function findTable(name: string): string {
+  const known = [...exported, ...questions.map((question) => question.name)];
+  if (known.includes(name)) return name;
+  throw new UsageError(
+    `export: no table "${name}"${nearest(name, known)}; docs/insight.md lists them`,
+  );
+}
+
+/** A question as Metabase saves one. */
+interface Saved {
+  /** By which the script finds it again. */
+  readonly key: string;
+  readonly name: string;
+  readonly description: string;
+  /** The statement, up to its condition. */
+  readonly select: string;
+  readonly order: string;
+  readonly display: string;
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+/** Each dashboard begins with it: a figure says nothing without its age. */
+const freshness: Saved = {
+  key: 'freshness',
+  name: 'How old are these figures?',
+  description: 'When the jobs were last proven complete, and what the figures do not hold yet.',
+  select:
+    'SELECT name, jobs_fresh_as_of, waiting, since FROM mart.dim_account CROSS JOIN mart.freshness',
+  order: 'name',
+  display: 'table',
+  settings: {},
+};
+
+/** The line of the script in whose place the questions come. */
+const placeholder = 'const catalogue = {questions: [], dashboards: []};';
+
+/** A program for Node, whole in itself, that sets up a Metabase by its HTTP API. */
+function drawMetabase(): string {
+  const script = readFileSync(join(import.meta.dirname, 'metabase-setup.mjs'), 'utf8');
+  const catalogue = {
+    questions: [freshness, ...questions.map(saveQuestion)],
+    dashboards: boards.map(({name, title, sentence, questions: asked}) => ({
+      key: name,
+      name: title,
+      description: sentence,
+      questions: [freshness.key, ...asked],
+    })),
+  };
+  // A function in place of the text: `$` in a question means itself.
+  return script.replace(
+    placeholder,
+    () => `const catalogue = ${JSON.stringify(catalogue, null, 2)};`,
+  );
+}
+
+function saveQuestion(question: Question): Saved {
+  const {name, question: asked, definition, caveats, order} = question;
+  const described = {key: name, name: asked, description: `${definition} ${caveats}`};
+  const select = `SELECT * FROM mart.${name}`;
+  const drawing = drawings[name];
+  if (drawing === undefined) return {...described, select, order, display: 'table', settings: {}};
+  const {along, series, isStacked = false} = drawing;
+  const kinds = Object.entries(series);
+  const [first] = new Set(kinds.map(([, kind]) => kind));
+  const isMixed = kinds.some(([, kind]) => kind !== first);
+  return {
+    ...described,
+    ...{select, order: along, display: isMixed ? 'combo' : (first ?? 'table')},
+    settings: {
+      'graph.dimensions': [along],
+      'graph.metrics': kinds.map(([column]) => column),
+      // Metabase knows dates by their type; what is no date has a place of its own for each value.
+      ...(['place', 'name'].includes(along) ? {'graph.x_axis.scale': 'ordinal'} : {}),
+      ...(isStacked ? {'stackable.stack_type': 'stacked'} : {}),
+      ...(isMixed
+        ? {
+            series_settings: Object.fromEntries(
+              kinds.map(([column, display]) => [column, {display}]),
+            ),
+          }
+        : {}),
+    },
+  };
+}
+
+interface FileOptions {
+  readonly file: string;
+  readonly format: 'csv' | 'parquet';
+  /** Of CSV: for a spreadsheet. */
+  readonly excel?: boolean | undefined;
+}
+
+/**
+ * Writes the rows of a statement into a file, under another name until it is whole. The caller has
+ * begun a transaction.
+ * @returns how many rows
+ * @throws {UsageError} a file that cannot be written, an amount that the format cannot hold
+ */
+export async function writeFile(
+  client: pg.ClientBase,
+  sql: string,
+  {file, format, excel}: FileOptions,
+): Promise<number> {
+  return await writeAside(file, async (part) => {
+    const handle = await open(part, 'w').catch((error: Error) => {
+      throw new UsageError(`${file}: expected a file that can be written, got ${error.message}`, {
+        cause: error,
+      });
+    });
+    const out = handle.createWriteStream();
+    try {
+      return await (format === 'csv'
+        ? writeCsv(client, sql, {out, isForSpreadsheet: excel === true})
+        : writeGroups(client, sql, out));
+    } finally {
+      out.end();
+      await finished(out);
+    }
+  });
+}
+
+/** Writes a text into a file, all of it or nothing; its folder is made where there is none. */
+export async function writeText(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), {recursive: true});
+  await writeAside(file, (part) => writeWhole(part, text));
+}
+
+/** A file that could not be written leaves nothing, and the one before it as it was. */
+async function writeAside<T>(file: string, write: (part: string) => Promise<T>): Promise<T> {
+  const part = `${file}.part`;
+  try {
+    const result = await write(part);
+    await rename(part, file);
+    return result;
+  } catch (error) {
+    await rm(part, {force: true}).catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * Writes files into a folder, all of them or none: they are written aside, and moved when the last
+ * one is whole.
+ * @param write - writes the files into the folder that it is given
+ * @param names - of the files that it writes
+ * @throws {UsageError} a folder that cannot be written
+ */
+async function writeAll(
+  folder: string,
+  names: readonly string[],
+  write: (aside: string) => Promise<void>,
+): Promise<void> {
+  const refuse = (error: Error) => {
+    throw new UsageError(`${folder}: expected a folder that can be written, got ${error.message}`, {
+      cause: error,
+    });
+  };
+  const created = await mkdir(folder, {recursive: true}).catch(refuse);
+  const aside = await mkdtemp(join(folder, '.part-')).catch(refuse);
+  try {
+    await write(aside);
+    for (const name of names) await rename(join(aside, name), join(folder, name));
+  } finally {
+    await rm(aside, {recursive: true, force: true});
+    if (created !== undefined) await removeEmpty(folder, created);
+  }
+}
+
+/** Removes the folders that were made, from the innermost one up, as far as they are empty. */
+async function removeEmpty(innermost: string, outermost: string): Promise<void> {
+  try {
+    for (let folder = innermost; ; folder = dirname(folder)) {
+      await rmdir(folder);
+      if (folder === outermost) return;
+    }
+  } catch {
+    // It holds files.
+  }
+}
+
+/**
+ * Refuses the address of a store, which would else become a folder of that name.
+ * @throws {UsageError} it is no path
+ */
+export function checkPath(place: string, path: string): void {
+  if (!/^[a-z][a-z\d+.-]+:\/\//i.test(path)) return;
+  throw new UsageError(
+    `${place}: expected a path on this machine, got ${path}; write the files to a folder, and copy them from there`,
+  );
+}
+
+async function writeGroups(client: pg.ClientBase, sql: string, out: Writable): Promise<number> {
+  const {writeParquet} = await import('./parquet.ts');
+  return await writeParquet(
+    client,
+    sql,
+    (bytes) =>
+      new Promise((resolve, reject) => {
+        out.write(bytes, (error) => (error == null ? resolve() : reject(error)));
+      }),
+  );
+}

@@ -1,0 +1,211 @@
+// The console and the HTTP API: opened by `http` and by `start`; and the verb `open`, for whoever
+// can reach the database, as this command does.
+
+import {once} from 'node:events';
+import {isIP} from 'node:net';
+import {makeSignInCode} from '../accounts/access.ts';
+import type {Role} from '../accounts/roles.ts';
+import {listWorkers} from '../accounts/workers.ts';
+import type {Doings, GivenRule} from '../console/doings.ts';
+import {openServer as listen, type ServerOptions} from '../console/server.ts';
+import type {Config} from '../core/config.ts';
+import {UsageError} from '../core/errors.ts';
+import {createLogger} from '../core/log.ts';
+import {Secret} from '../core/secret.ts';
+import {tellAside} from '../core/text.ts';
+import {openPools} from '../http/pools.ts';
+import {interval, intervalMs} from '../settings/interval.ts';
+import type {PlannedRule} from './alerts.ts';
+import {callOf, print} from './print.ts';
+import {toLooker} from './status.ts';
+import {type Warehouse, withWarehouse} from './warehouse.ts';
+
+/** Where the console and the HTTP API are, unless somebody asks for another port. */
+export const usualPort = 8086;
+
+interface Listening {
+  readonly port: number;
+  readonly host: string;
+  /** Another port is taken where this one is in use. */
+  readonly mayMove: boolean;
+}
+
+export interface OpenedServer {
+  /** The address by which people reach it, without a slash at its end. */
+  readonly url: string;
+  /** A link that signs in once, as the terminal that prints it may. */
+  readonly makeLink: () => Promise<string>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the console, the HTTP API and what tells whether all is well, on one port.
+ * @throws {FatalError} the port is taken, or the host is none of this machine
+ */
+export async function openServer(
+  config: Config,
+  {databaseUrl, directUrl, pool}: Pick<Warehouse, 'databaseUrl' | 'directUrl' | 'pool'>,
+  {log, telemetry = {}, ...listening}: Listening & Pick<ServerOptions, 'log' | 'telemetry'>,
+): Promise<OpenedServer> {
+  const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
+  const {consoleUrl: publicUrl, hostNames, proxy} = config;
+  const doings = makeDoings(config, {pool, directUrl});
+  const running = await listen({
+    ...{pools, log, telemetry, ...listening},
+    console: {publicUrl, hostNames, proxy, directUrl, doings},
+  }).catch(async (error: unknown) => {
+    await pools.close();
+    throw error;
+  });
+  if (!isLoopback(listening.host) && publicUrl?.protocol !== 'https:')
+    tellAside(
+      `http: ${listening.host} can be reached by other machines, and what comes and goes there, keys too, can be read on the way: put TLS in front of it\n`,
+    );
+  const url = publicUrl === null ? running.url : publicUrl.href.replace(/\/$/, '');
+  return {
+    url,
+    makeLink: async () => linkOf(url, await makeSignInCode(pool, 'admin')),
+    close: async () => {
+      await running.close();
+      await pools.close();
+    },
+  };
+}
+
+/** The address that a code signs in at. */
+function linkOf(url: string, code: Secret): string {
+  return `${url}/sign-in?code=${code.reveal()}`;
+}
+
+function makeDoings(
+  config: Config,
+  {pool, directUrl}: Pick<Warehouse, 'pool' | 'directUrl'>,
+): Doings {
+  return {
+    looker: toLooker(config),
+    examine: async () => (await import('./doctor.ts')).examine(config),
+    listSettings: async () => (await import('./settings.ts')).listSettings(config, pool),
+    checkAccount: async (name) =>
+      (await import('./accounts-check.ts')).checkAccount(config, pool, name),
+    tryAccount: async ({name, url, timeZone, token}) => {
+      const {tryAccount} = await import('./accounts-add.ts');
+      return await tryAccount(config, pool, {
+        name,
+        ...(url === null ? {} : {url}),
+        ...(timeZone === null ? {} : {timeZone}),
+        findToken: async () => new Secret(token),
+      });
+    },
+    planRule: async (rule) => await planFilledRule(config, rule),
+    testRule: async (name) => {
+      const {testRule} = await import('./alerts.ts');
+      const {target, answer, ms} = await testRule(config, pool, {name});
+      return `${target} took it: ${answer}, in ${ms} ms.`;
+    },
+    sendLetter: async (name, letterId) => {
+      const {sendDeadLetter} = await import('./hooks.ts');
+      const {target, answer} = await sendDeadLetter(config, pool, {name, letterId});
+      return `${target} took dead letter ${letterId}: ${answer}.`;
+    },
+    clearUpForgotten: async (forgotten) =>
+      (await import('./retention.ts')).clearUp(directUrl, forgotten),
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+interface HttpCommand {
+  /** Left out: the usual one, or any other where that is in use, as it is beside a start. */
+  readonly port?: number;
+  readonly host: string;
+  readonly json: boolean;
+}
+
+/**
+ * Serves the console and the HTTP API without working, until told to stop. @returns the exit code
+ */
+export async function http(
+  config: Config,
+  {port, host, json}: HttpCommand,
+  signal: AbortSignal,
+): Promise<number> {
+  return await withWarehouse(config, {migrates: true}, async (warehouse) => {
+    const secrets = config.token === null ? [] : [config.token];
+    const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
+    const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
+    const server = await openServer(config, warehouse, {...listening, log});
+    try {
+      const {url} = server;
+      const text = `The HTTP API of ${warehouse.place} is open at ${url}, and the console with it; fieldmirror keys add NAME makes a key. Ctrl-C stops.`;
+      print(json, {json: {url}, text});
+      if (!signal.aborted) await once(signal, 'abort');
+    } finally {
+      await server.close();
+    }
+    return 0;
+  });
+}
+
+interface OpenOptions {
+  readonly role: Role;
+  /** Where the console is; found out when it is left out. */
+  readonly at?: string;
+  readonly json: boolean;
+}
+
+/**
+ * Prints a link that signs in once, within ten minutes. @throws {UsageError} no console is known
+ */
+export async function open(config: Config, {role, at, json}: OpenOptions): Promise<number> {
+  return await withWarehouse(config, {migrates: true}, async (warehouse) => {
+    const url = (at ?? config.consoleUrl?.href ?? (await findConsole(warehouse))).replace(
+      /\/$/,
+      '',
+    );
+    const link = linkOf(url, await makeSignInCode(warehouse.pool, role));
+    print(json, {
+      json: {link},
+      text: `${link}\n\nIt signs in once, as ${role}, within ten minutes.`,
+    });
+    return 0;
+  });
+}
+
+/** The console of a start that is alive. */
+async function findConsole({pool}: Warehouse): Promise<string> {
+  const workers = await listWorkers(pool);
+  const url = workers.find(({isAlive, consoleUrl}) => isAlive && consoleUrl !== null)?.consoleUrl;
+  if (url !== null && url !== undefined) return url;
+  throw new UsageError(
+    `open: no start with a console is alive: begin one with ${callOf('start')}, or say where the console is with --at http://127.0.0.1:8086`,
+  );
+}
+
+// A rule that was filled into a form of the console, as `alerts add` takes it.
+
+/** @throws {UsageError} as `planRule`, and where a span is none
+ */
+export async function planFilledRule(
+  config: Pick<Config, 'keys' | 'allowsHttp'>,
+  given: GivenRule,
+): Promise<PlannedRule> {
+  const {planRule} = await import('./alerts.ts');
+  const {name, receiver, address, smtp, every, quiet, causes} = given;
+  return planRule(config, name, {
+    [receiver]: address,
+    cause: causes,
+    ...(smtp === null ? {} : {smtp}),
+    ...(every === null ? {} : {everyMs: readSpan('how often', every)}),
+    ...(quiet === null ? {} : {quietMs: readSpan('quiet time', quiet)}),
+  });
+}
+
+function readSpan(what: string, text: string): number {
+  const read = interval.safeParse(text);
+  if (read.success) return intervalMs(read.data);
+  throw new UsageError(
+    `${what}: expected a span such as 30s, 5m, 4h or 2d, got ${JSON.stringify(text)}`,
+  );
+}

@@ -1,0 +1,360 @@
+// The verbs about the warehouse as a whole: its address, a client on it, its end.
+
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {constants} from 'node:os';
+import {join} from 'node:path';
+import type pg from 'pg';
+import {listWorkers} from '../accounts/workers.ts';
+import {countChanges} from '../changes/undo-words.ts';
+import type {Config} from '../core/config.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {tellStep} from '../core/terminal.ts';
+import {tellAside} from '../core/text.ts';
+import {
+  dropOwnSchemas,
+  listDependents,
+  listOwnSchemas,
+  type OwnSchema,
+} from '../health/own-schemas.ts';
+import {inTransaction, openPool, type Queryable} from '../postgres/database.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {
+  findEmbedded,
+  hasEmbedded,
+  openEmbeddedPostgres,
+  removeEmbedded,
+} from '../postgres/embedded.ts';
+import {callOf, drawTable, print} from './print.ts';
+import {typeBack} from './prompt.ts';
+import {requireEmbedded, tellWait, withWarehouse} from './warehouse.ts';
+
+interface UrlOptions {
+  /** Whether the password is part of what is printed. */
+  readonly password: boolean;
+  readonly json: boolean;
+}
+
+/**
+ * Prints the address of the warehouse, without its password unless that is asked for: screens are
+ * shared, and output is kept in logs.
+ * @throws {FatalError} there is no embedded Postgres, or it rests: its port is another one each
+ *   time
+ */
+export async function url(config: Config, {password, json}: UrlOptions): Promise<number> {
+  if (config.databaseUrl === null) requireEmbedded(config.home);
+  const whole = config.databaseUrl ?? (await findEmbedded(config.home));
+  if (whole === null) throw new FatalError(describeRest(config.home));
+  const bare = withoutPassword(whole);
+  const shown = password ? whole : bare;
+  print(json, {json: {url: shown}, text: shown});
+  if (!json && shown !== whole)
+    tellAside(`its password is left out: ${describePassword(config)}\n`);
+  return 0;
+}
+
+/** Libpq takes a password as a parameter, too. */
+function withoutPassword(address: string): string {
+  const shown = new URL(address);
+  shown.password = '';
+  for (const name of ['password', 'sslpassword']) shown.searchParams.delete(name);
+  return shown.href;
+}
+
+function describeRest(home: string): string {
+  return `url: expected the embedded Postgres in ${join(home, 'postgres')} to run, but it rests: it runs for as long as ${callOf('start')} does; ${callOf('psql')} starts it by itself`;
+}
+
+function describePassword({databaseUrl, home}: Config): string {
+  const place = databaseUrl === null ? join(home, 'postgres.password') : 'DATABASE_URL';
+  return `${place} has it, and fieldmirror url --password prints it`;
+}
+
+// The verb `psql`: the client of the system, on the warehouse. It hears the address by its
+// environment: arguments of a process are there for every user of the machine to read.
+
+/** Parameters of an address that psql takes from its environment. */
+const variables: Readonly<Record<string, string>> = {
+  host: 'PGHOST',
+  port: 'PGPORT',
+  user: 'PGUSER',
+  password: 'PGPASSWORD',
+  sslmode: 'PGSSLMODE',
+  sslrootcert: 'PGSSLROOTCERT',
+  sslcert: 'PGSSLCERT',
+  sslkey: 'PGSSLKEY',
+  sslnegotiation: 'PGSSLNEGOTIATION',
+  channel_binding: 'PGCHANNELBINDING',
+  options: 'PGOPTIONS',
+  connect_timeout: 'PGCONNECT_TIMEOUT',
+};
+
+/** What psql is started with. */
+interface PsqlStart {
+  /** For psql as they are. */
+  readonly args: readonly string[];
+  /**
+   * A user whose password psql asks for, or takes from PGPASSWORD; null: the one of the address,
+   * the owner.
+   */
+  readonly role: string | null;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Starts psql, and waits until it ends; the embedded Postgres runs for as long.
+ * @returns the exit code of psql
+ * @throws {UsageError} there is no psql
+ */
+export async function psql(config: Config, {args, role, signal}: PsqlStart): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool, directUrl}) => {
+    // Our own words for a Postgres that does not answer, before psql has any.
+    await pool.query('SELECT 1');
+    const owner = environmentOf(directUrl);
+    const {PGPASSWORD: _, ...address} = owner;
+    const asRole = role === null ? owner : {...address, PGUSER: role};
+    return await run(args, asRole, signal);
+  });
+}
+
+/** An address as the variables that psql reads. */
+export function environmentOf(address: string): Readonly<Record<string, string>> {
+  const {hostname, port, username, password, pathname, searchParams} = new URL(address);
+  const parameters = Object.entries(variables).flatMap(([name, variable]) => {
+    const value = searchParams.get(name);
+    return value === null ? [] : [[variable, value] as const];
+  });
+  const given = [
+    ['PGHOST', hostname.replace(/^\[(.*)\]$/, '$1')],
+    ['PGPORT', port],
+    ['PGUSER', username],
+    ['PGPASSWORD', password],
+    ['PGDATABASE', pathname.slice(1)],
+  ] as const;
+  const told = given.filter(([, value]) => value !== '');
+  return Object.fromEntries([
+    ...told.map(([name, value]) => [name, decodeURIComponent(value)]),
+    ...parameters,
+  ]);
+}
+
+async function run(
+  args: readonly string[],
+  address: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<number> {
+  // Ctrl-C reaches psql as well, which ends a statement by it and stays.
+  process.removeAllListeners('SIGINT').on('SIGINT', () => {});
+  const child = spawn('psql', args, {stdio: 'inherit', env: {...process.env, ...address}});
+  signal.addEventListener('abort', () => child.kill());
+  try {
+    const [code, killedBy] = await once(child, 'close');
+    return typeof code === 'number'
+      ? code
+      : 128 + (constants.signals[killedBy as NodeJS.Signals] ?? 0);
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')) throw cause;
+    throw new UsageError(
+      'psql: expected it to be installed, found none in PATH; it is part of the package postgresql-client on Debian and Ubuntu, postgresql on Fedora and Alpine, libpq of Homebrew. Any other client takes the address that fieldmirror url prints',
+      {cause},
+    );
+  }
+}
+
+// The verb `reset`: an installation begins anew. Only what Fieldmirror has made goes; the service
+// hears nothing of it.
+
+interface Output {
+  readonly json: boolean;
+}
+
+const applicationName = 'fieldmirror reset';
+
+/**
+ * Removes the embedded Postgres, or our schemas from a warehouse of one's own, after showing what
+ * goes; its name is typed back.
+ * @throws {UsageError} another name was typed
+ * @throws {FatalError} something works there, or things of others stand on our schemas: nothing is
+ *   removed
+ */
+export async function reset(config: Config, {json}: Output): Promise<number> {
+  if (config.databaseUrl === null) return await resetEmbedded(config, json);
+  return await resetSchemas(config, config.directUrl ?? config.databaseUrl, json);
+}
+
+async function resetEmbedded({home}: Config, json: boolean): Promise<number> {
+  const shown = join(home, 'postgres');
+  if (!hasEmbedded(home)) return tellNothing(json, `there is no Postgres in ${shown}`);
+  const openedAt = new Date();
+  const embedded = await openEmbeddedPostgres(home, tellStep);
+  let held: Held;
+  try {
+    held = await withPool(await embedded.url('warehouse'), async (pool) => {
+      await refuseWorkers(pool, shown);
+      refuseSessions(shown, await listSessions(pool, openedAt));
+      return await askFor(
+        pool,
+        shown,
+        'the data folder with every database in it, and its password',
+      );
+    });
+  } finally {
+    // The server stops, unless another process has joined meanwhile: then its folder is not
+    // removed.
+    await embedded.leave();
+  }
+  await removeEmbedded(home);
+  print(json, {json: {removed: shown, ...held}, text: `${shown} is removed; ${next()}`});
+  return 0;
+}
+
+async function resetSchemas({redisUrl}: Config, address: string, json: boolean): Promise<number> {
+  return await withPool(address, async (pool) => {
+    const {host, pathname} = new URL(address);
+    const place = `${host}${pathname}`;
+    if ((await readHeld(pool)).schemas.length === 0)
+      return tellNothing(json, `${place} has no schema of Fieldmirror`);
+    await refuseWorkers(pool, place);
+    refuseDependents(place, await listDependents(pool));
+    const database = decodeURIComponent(pathname.slice(1));
+    const held = await askFor(
+      pool,
+      database,
+      `these schemas of ${place}, with all that stands in them`,
+    );
+    await inTransaction(pool, async (client) => {
+      refuseDependents(place, await listDependents(client));
+      await dropOwnSchemas(client, held.schemas);
+    });
+    const wakeUps = redisUrl === null ? '' : '; wake-ups that Redis holds still find nothing to do';
+    print(json, {
+      json: {removed: place, ...held},
+      text: `the schemas are removed${wakeUps}; ${next()}`,
+    });
+    return 0;
+  });
+}
+
+const next = () =>
+  `${callOf('start')} begins anew, with the settings that are there (the environment, .env). Backups, roles and files of settings stay`;
+
+function tellNothing(json: boolean, reason: string): number {
+  print(json, {json: {removed: null}, text: `nothing to remove: ${reason}`});
+  return 0;
+}
+
+/** Shows what goes, and lets a person type its name back. */
+async function askFor(pool: pg.Pool, name: string, goes: string): Promise<Held> {
+  const held = await readHeld(pool);
+  tellAside(
+    `${drawHeld(held)}\nRemoved for good: ${goes}.\nThe service keeps what it has, and hears nothing of it.\n`,
+  );
+  await typeBack('to remove it', name);
+  // A person thinks for a while; meanwhile work may have begun.
+  await refuseWorkers(pool, name);
+  return held;
+}
+
+async function refuseWorkers(pool: pg.Pool, place: string): Promise<void> {
+  const {rows} = await pool.query(`SELECT to_regclass('sync.workers') IS NOT NULL AS "isThere"`);
+  const workers = rows[0]?.isThere === true ? await listWorkers(pool) : [];
+  const alive = workers.filter(({isAlive}) => isAlive);
+  if (alive.length === 0) return;
+  const names = alive.map(({host, pid}) => `process ${pid} on ${host}`).join(', ');
+  throw new FatalError(
+    `reset: ${place}: expected no worker to run, got ${names}; stop it with Ctrl-C where it runs (one that was killed counts for a minute), and reset again`,
+    {kind: 'in-use'},
+  );
+}
+
+function refuseDependents(place: string, names: readonly string[]): void {
+  if (names.length === 0) return;
+  throw new FatalError(
+    `reset: ${place}: expected nothing of yours to stand on the schemas that go, got ${names.join(', ')}; drop it, or keep it as a table of its own, and reset again`,
+    {kind: 'dependents'},
+  );
+}
+
+/** The sessions of others; the clock of the server is this machine's. */
+async function listSessions(pool: pg.Pool, before: Date): Promise<string[]> {
+  const {rows} = await pool.query<{name: string}>(
+    `SELECT DISTINCT coalesce(nullif(application_name, ''), 'a client without a name') AS name FROM pg_stat_activity
+      WHERE backend_type = 'client backend' AND backend_start < $1 ORDER BY name`,
+    [before],
+  );
+  return rows.map(({name}) => name);
+}
+
+function refuseSessions(place: string, names: readonly string[]): void {
+  if (names.length === 0) return;
+  throw new FatalError(
+    `reset: ${place}: expected nothing to use it, got sessions of ${names.join(', ')}; stop ${callOf('start')}, the reference service and other clients, and reset again`,
+    {kind: 'in-use'},
+  );
+}
+
+async function withPool<T>(address: string, use: (pool: pg.Pool) => Promise<T>): Promise<T> {
+  // A large history takes longer to remove than a statement of a worker may take.
+  const pool = openPool(address, {
+    max: 1,
+    applicationName,
+    statementTimeoutMs: 0,
+    onWait: tellWait,
+  });
+  try {
+    return await use(pool);
+  } catch (error) {
+    throw explainDatabaseError(error, address);
+  } finally {
+    await pool.end();
+  }
+}
+
+// The contents of a warehouse, as they are shown before it goes.
+
+interface Held {
+  readonly schemas: readonly OwnSchema[];
+  readonly accounts: readonly string[];
+  /** Changes that were made here and are not settled. */
+  readonly openChanges: number;
+}
+
+const megabyte = 1_000_000;
+
+/** A schema that another version has made is counted as far as it goes. */
+export async function readHeld(db: Queryable): Promise<Held> {
+  const schemas = await listOwnSchemas(db);
+  const {rows} = await db.query<{accounts: boolean; changes: boolean}>(
+    `SELECT to_regclass('sync.accounts') IS NOT NULL AS accounts,
+            EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('sync.changes') AND attname = 'is_open') AS changes`,
+  );
+  const isThere = rows[0] ?? {accounts: false, changes: false};
+  const accounts = isThere.accounts
+    ? (await db.query<{name: string}>('SELECT name FROM sync.accounts ORDER BY name')).rows
+    : [];
+  const changes = isThere.changes
+    ? (
+        await db.query<{open: number}>(
+          'SELECT count(*)::int AS open FROM sync.changes WHERE is_open',
+        )
+      ).rows
+    : [];
+  return {schemas, accounts: accounts.map(({name}) => name), openChanges: changes[0]?.open ?? 0};
+}
+
+function drawHeld({schemas, accounts, openChanges}: Held): string {
+  const rows = schemas.map(({schema, tables, bytes}) => [
+    schema,
+    tables,
+    Math.ceil(bytes / megabyte),
+  ]);
+  return [
+    ...(rows.length === 0 ? [] : [drawTable(['schema', 'tables', 'MB'], rows)]),
+    `accounts: ${accounts.length === 0 ? 'none' : accounts.join(', ')}`,
+    ...(openChanges === 0
+      ? []
+      : [
+          `${countChanges(openChanges)} ${openChanges === 1 ? 'is' : 'are'} not settled: what was not sent is never sent`,
+        ]),
+  ].join('\n');
+}

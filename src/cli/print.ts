@@ -1,0 +1,126 @@
+// What all verbs print alike: tables, lines that break, the next steps, a page of the documents.
+
+import Table from 'cli-table3';
+import {UsageError} from '../core/errors.ts';
+import {formatNumber} from '../core/format.ts';
+import {demoName} from '../core/names.ts';
+import {findPage, listDocuments, readDocument} from '../core/package.ts';
+import {tell} from '../core/text.ts';
+
+/**
+ * Rows of a table for a person: numbers to the right, no colours where nobody sees them.
+ * @param numbers - columns of numbers that are given as texts
+ */
+export function drawTable(
+  head: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+  numbers: readonly number[] = [],
+): string {
+  const isNumber = (column: number) =>
+    numbers.includes(column) ||
+    (rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
+  const table = new Table({
+    head: [...head],
+    style: {head: [], border: [], compact: true},
+    colAligns: head.map((_, column) => (isNumber(column) ? 'right' : 'left')),
+  });
+  for (const row of rows)
+    table.push(row.map((cell) => (typeof cell === 'number' ? formatNumber(cell) : cell)));
+  return table.toString();
+}
+
+/** Prints for a person, or one JSON document for a program. */
+export function print(
+  isJson: boolean,
+  output: {readonly json: unknown; readonly text: string},
+): void {
+  tell(isJson ? `${JSON.stringify(output.json, null, 2)}\n` : `${output.text}\n`);
+}
+
+/** Lines for a person are at most this wide. */
+export const maxWidth = 110;
+
+/**
+ * Breaks a long line between words; further lines are indented more. @param hanging - by how much
+ */
+export function wrap(line: string, hanging = 4): string {
+  const [, indent = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
+  const lines: string[] = [];
+  let open = indent;
+  for (const word of text.split(' ')) {
+    const longer = open.trim() === '' ? `${open}${word}` : `${open} ${word}`;
+    if (longer.length > maxWidth && open.trim() !== '') {
+      lines.push(open);
+      open = `${indent}${' '.repeat(hanging)}${word}`;
+    } else open = longer;
+  }
+  return [...lines, open].join('\n');
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * A verb, with its options, as the reader would type it at this place. Where npm runs us no program
+ * of our name need be in PATH: in a checkout the scripts of its package.json run the source, and
+ * npx finds a program that was installed.
+ */
+export function callOf(verb: string, env: Environment = process.env): string {
+  const {npm_lifecycle_event: event, npm_lifecycle_script: script = ''} = env;
+  if (event === undefined) return `fieldmirror ${verb}`;
+  if (!script.includes('src/main.ts')) return `npx fieldmirror ${verb}`;
+  if (!/^start\b/.test(verb)) return `npm run -s fieldmirror -- ${verb}`;
+  return verb.replace(/^start/, 'npm start').replace(' --', ' -- --');
+}
+
+/**
+ * The lines that a reader may copy after a first look.
+ * @param account - the name of the account of the environment, or of the made-up one; null where
+ *   there is neither
+ */
+export function drawNextSteps(account: string | null, env: Environment = process.env): string {
+  const call = (verb: string) => callOf(verb, env);
+  const steps: readonly (readonly [string, string])[] = [
+    [call('status'), 'health, and how old the knowledge of each stream can be'],
+    [call('start'), 'stays, mirrors by its schedules, and prints a link to the console'],
+    account === demoName
+      ? [`${call('reset')} && ${call('init')}`, 'your own account in place of the made-up one']
+      : [call('ask'), 'the questions of an owner that have an answer'],
+  ];
+  const width = Math.max(...steps.map(([line]) => line.length));
+  return ['What next:', ...steps.map(([line, told]) => `  ${line.padEnd(width)}  # ${told}`)].join(
+    '\n',
+  );
+}
+
+/**
+ * Prints the page of an error or of an alert. Nothing but the documents is needed.
+ * @param number - as messages end with it: `E07`
+ * @returns the exit code
+ * @throws {UsageError} no such page
+ */
+export function explainPage(number: string, {json}: {readonly json: boolean}): number {
+  const path = findPage(number);
+  if (path === null) throw new UsageError(`explain: no page ${number}; there are ${listNumbers()}`);
+  const text = readDocument(path).trim();
+  print(json, {json: {page: path, text}, text: toPlain(text)});
+  return 0;
+}
+
+function listNumbers(): string {
+  const numbers = listDocuments().flatMap((path) => /\/([EA]\d\d)$/.exec(path)?.[1] ?? []);
+  const ofKind = (kind: string) => numbers.filter((one) => one.startsWith(kind));
+  return ['E', 'A'].map((kind) => `${ofKind(kind)[0]} to ${ofKind(kind).at(-1)}`).join(', ');
+}
+
+/**
+ * A terminal shows no links: of one to another page its number is left, of one to a document its
+ * name.
+ */
+function toPlain(markdown: string): string {
+  return markdown.replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, (_, text: string, href: string) => {
+    const name = /([\w-]+\.md)/.exec(href)?.[1];
+    return name === undefined || text === name || `${text}.md` === name
+      ? text
+      : `${text} (docs: ${name})`;
+  });
+}

@@ -1,0 +1,189 @@
+// The verbs that remove data: `prune` what is no longer kept, and `forget` a customer, who is shown
+// first and typed back; the receipt holds none of the data.
+
+import {
+  clearUpForgotten,
+  countForgotten,
+  describeEnd,
+  describeFiles,
+  findCustomer,
+  forgetCustomer,
+  listNames,
+  type Removed,
+  sumRemoved,
+} from '../accounts/forget-customer.ts';
+import type {Config} from '../core/config.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {formatDuration, formatNumber} from '../core/format.ts';
+import {tellAside} from '../core/text.ts';
+import {inTransaction, openPool} from '../postgres/database.ts';
+import {prune as runPruning} from '../retention/prune.ts';
+import {countPrunable, readPruningLeaseMs} from '../retention/prunings.ts';
+import {type Retention, readRetention} from '../retention/retention.ts';
+import {tellDays, wordsOf} from '../retention/retention-story.ts';
+import {checkMigrations} from '../schema/migration-check.ts';
+import {chooseAccount} from './accounts.ts';
+import {drawTable, print} from './print.ts';
+import {typeBack} from './prompt.ts';
+import {tellWait, withWarehouse} from './warehouse.ts';
+
+interface PruneOptions {
+  /** Only counts. */
+  readonly dryRun?: boolean;
+  readonly json: boolean;
+  readonly signal: AbortSignal;
+}
+
+interface Row extends Pick<Retention, 'kind' | 'days' | 'prunedTo'> {
+  readonly count: number;
+}
+
+/**
+ * Removes now what is no longer kept, as a worker does each hour.
+ * @returns the exit code: 1 where another one is pruning, and nothing was done
+ */
+export async function prune(config: Config, options: PruneOptions): Promise<number> {
+  const {json, dryRun = false} = options;
+  return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
+    const {problem} = await checkMigrations(pool);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    const counts = new Map<string, number>();
+    if (dryRun) {
+      for (const {kind} of (await readRetention(pool)).kinds)
+        counts.set(kind, await countPrunable(pool, kind));
+    } else {
+      const removed = await runPruning({pool, signal: options.signal, restMs: 0});
+      if (removed === null) {
+        const leaseMs = await readPruningLeaseMs(pool);
+        print(json, {
+          json: {state: 'busy', kinds: [], leaseMs},
+          text: `another process is pruning at the moment: nothing was done; if that process is gone, the next one may begin in ${formatDuration(Math.max(1_000, leaseMs))} at most`,
+        });
+        return 1;
+      }
+      for (const {kind, count} of removed) counts.set(kind, count);
+    }
+    const {kinds} = await readRetention(pool);
+    const rows = kinds.map(({kind, days, prunedTo}) => ({
+      kind,
+      days,
+      prunedTo,
+      count: counts.get(kind) ?? 0,
+    }));
+    const joined = counts.get('joined_versions') ?? 0;
+    const told = joined === 0 ? '' : `\n${formatNumber(joined)} pairs of versions were joined`;
+    print(json, {
+      json: {state: dryRun ? 'counted' : 'pruned', kinds: rows, joinedVersions: joined},
+      text: `${draw(rows, dryRun)}${told}`,
+    });
+    return 0;
+  });
+}
+
+function draw(rows: readonly Row[], isDry: boolean): string {
+  const total = rows.reduce((sum, {count}) => sum + count, 0);
+  const table = drawTable(
+    ['what', 'kept', isDry ? 'would go' : 'removed', 'gone from before'],
+    rows.map(({kind, days, count, prunedTo}) => [
+      wordsOf(kind),
+      tellDays(days),
+      count,
+      prunedTo ?? '',
+    ]),
+  );
+  const end = isDry ? 'would be removed; nothing was' : 'removed';
+  return `${table}\n${formatNumber(total)} ${end}`;
+}
+
+interface Options {
+  readonly account?: string;
+  readonly json: boolean;
+}
+
+/**
+ * Removes the personal data of a customer from the warehouse, and keeps them out of it from then
+ * on. The service hears nothing of it.
+ * @throws {UsageError} no such customer here; another name was typed
+ * @throws {FatalError} changes of the customer are not over
+ */
+export async function forget(
+  config: Config,
+  {stream, number}: {readonly stream: string; readonly number: string},
+  {account: name, json}: Options,
+): Promise<number> {
+  checkArguments(stream, number);
+  return await withWarehouse(config, {migrates: false}, async ({directUrl}) => {
+    const pool = openPatient(directUrl);
+    try {
+      const account = await chooseAccount({pool}, name);
+      const customer = {accountId: account.accountId, number};
+      const held = await findCustomer(pool, customer);
+      if (held === null)
+        throw new UsageError(
+          `forget customers: expected the number of a customer of ${account.name}, got ${number}, of which nothing is here`,
+        );
+      const label = `customer ${number} of ${account.name}`;
+      tellAside(
+        `${drawRemoved(await countForgotten(pool, customer))}\n${describeEnd(label, held).join('\n')}\n`,
+      );
+      await typeBack(`to forget ${label}`, held.name ?? number);
+      const names = await listNames(pool, customer);
+      const receipt = await inTransaction(pool, (client) => forgetCustomer(client, customer));
+      const reports = await clearUpForgotten(pool, {accountId: account.accountId, names});
+      print(json, {
+        json: {account: account.name, customer: number, isLive: held.isLive, ...receipt, reports},
+        text: `${label} is forgotten: ${[sumRemoved(receipt.removed), ...describeFiles(reports)].join('; ')}`,
+      });
+      return 0;
+    } finally {
+      await pool.end();
+    }
+  });
+}
+
+/**
+ * Clears up behind a customer that the console has forgotten.
+ * @returns a sentence on the weekly reports
+ */
+export async function clearUp(
+  directUrl: string,
+  forgotten: {readonly accountId: string; readonly names: readonly string[]},
+): Promise<string> {
+  const pool = openPatient(directUrl);
+  try {
+    const told = describeFiles(await clearUpForgotten(pool, forgotten)).join('; ');
+    return told === ''
+      ? 'No weekly report named it.'
+      : `${told.slice(0, 1).toUpperCase()}${told.slice(1)}.`;
+  } finally {
+    await pool.end();
+  }
+}
+
+/**
+ * All versions and all messages are looked through: that takes longer than a statement of a worker
+ * may.
+ */
+function openPatient(directUrl: string): ReturnType<typeof openPool> {
+  return openPool(directUrl, {
+    ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
+    onWait: tellWait,
+  });
+}
+
+function checkArguments(stream: string, number: string): void {
+  if (stream !== 'customers')
+    throw new UsageError(
+      `forget: expected customers, got "${stream}"; nobody else can be forgotten`,
+    );
+  if (!/^[1-9]\d{0,17}$/.test(number))
+    throw new UsageError(`forget customers: expected the number of a customer, got "${number}"`);
+}
+
+function drawRemoved(removed: readonly Removed[]): string {
+  if (removed.length === 0) return 'Nothing personal of it is here any more.';
+  return drawTable(
+    ['table', 'rows that are emptied or go'],
+    removed.map(({table, rows}) => [table, formatNumber(rows)]),
+  );
+}

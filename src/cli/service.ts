@@ -1,0 +1,250 @@
+// The reference service with a made-up business: alone, as the verb `service`; and as the demo,
+// which is mirrored where there is no account, and lived through some months before.
+
+import {once} from 'node:events';
+import type pg from 'pg';
+import {Temporal} from 'temporal-polyfill';
+import {type Account, readAccount, upsertAccount} from '../accounts/accounts.ts';
+import type {GivenAccess} from '../accounts/open-accounts.ts';
+import {createClient} from '../api/client.ts';
+import {createTransport} from '../api/transport.ts';
+import type {Config} from '../core/config.ts';
+import {UsageError} from '../core/errors.ts';
+import {formatNumber} from '../core/format.ts';
+import {createLogger} from '../core/log.ts';
+import {demoName} from '../core/names.ts';
+import {Secret} from '../core/secret.ts';
+import {tellStep} from '../core/terminal.ts';
+import {openEmbeddedPostgres} from '../postgres/embedded.ts';
+import type {Business} from '../service/business.ts';
+import type {PastDeps} from './demo-past.ts';
+import {callOf, print} from './print.ts';
+import type {Opening} from './warehouse.ts';
+
+interface ServiceOptions {
+  readonly port: number;
+  /**
+   * 1 when not given, and 500 customers; for a business that is there already only given options
+   * count.
+   */
+  readonly seed?: number;
+  readonly customers?: number;
+  /** The day the business is looked at; one that follows from the seed when not given. */
+  readonly today?: string;
+  readonly dialect: 'observed' | 'documented';
+  readonly pageSize: number;
+  readonly order: 'number' | 'reversed' | 'changed';
+  /** The business goes on: by the clock, or so many times faster. */
+  readonly live?: boolean;
+  readonly speed?: number;
+  /** A path before every other; empty for none. */
+  readonly base: string;
+  /** True where only lists embed related data. */
+  readonly plainShows?: boolean;
+  /** Postgres of its own; the embedded one when not given. */
+  readonly database?: string;
+  readonly json: boolean;
+}
+
+/** Runs the reference service alone, until told to stop. */
+export async function service(
+  config: Config,
+  options: ServiceOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  if (options.speed !== undefined && options.live !== true)
+    throw new UsageError('service: --speed is for a business that goes on: give --live as well');
+  const embedded =
+    options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
+  embedded?.keepUp();
+  try {
+    const databaseUrl = options.database ?? (await embedded?.url('service')) ?? '';
+    const {timeZone} = config;
+    const {
+      seed = 1,
+      customers = 500,
+      today = options.live === true ? todayIn(timeZone) : undefined,
+    } = options;
+    const {seedBusiness} = await import('../service/business.ts');
+    const {startService} = await import('../service/server.ts');
+    const business = await seedBusiness(databaseUrl, {
+      seed,
+      customers,
+      timeZone,
+      ...(today === undefined ? {} : {today}),
+      onMaking: tellMaking,
+    });
+    if (!business.isNew) refuseAnother(business, options);
+    const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
+    const {base: basePath, plainShows = false} = options;
+    const running = await startService({
+      ...options,
+      databaseUrl,
+      timeZone,
+      basePath,
+      showsEmbed: !plainShows,
+      ...(options.live === true ? {speed: options.speed ?? 1} : {}),
+      log,
+    });
+    try {
+      const {url, token} = running;
+      print(options.json, {json: {url, token, timeZone}, text: describe({url, token, timeZone})});
+      if (!signal.aborted) await once(signal, 'abort');
+    } finally {
+      await running.close();
+    }
+    return 0;
+  } finally {
+    await embedded?.leave();
+  }
+}
+
+/** The date on which a business that lives is made up. */
+function todayIn(timeZone: string): string {
+  return new Date().toLocaleDateString('sv-SE', {timeZone});
+}
+
+/**
+ * @throws {UsageError} the options ask for another business than the one that is there and would be
+ * shown
+ */
+function refuseAnother({seed, madeCustomers, today}: Business, asked: ServiceOptions): void {
+  const facts = [
+    ['--seed', seed, asked.seed],
+    ['--customers', madeCustomers, asked.customers],
+    ['--today', today, asked.today],
+  ] as const;
+  const differing = facts.filter(
+    ([, held, wanted]) => wanted !== undefined && String(held ?? '') !== String(wanted),
+  );
+  if (differing.length === 0) return;
+  const lines = differing.map(
+    ([option, held, wanted]) =>
+      `service: ${option}: expected ${held ?? 'none'}, as of the business that is held here, got ${wanted}`,
+  );
+  throw new UsageError(
+    `${lines.join('\n')}\nfor another business give another folder (FIELDMIRROR_HOME) or database (--database); for this one leave the option out`,
+  );
+}
+
+/** The token opens made-up data only, so it may be shown. */
+function describe(account: {
+  readonly url: string;
+  readonly token: string;
+  readonly timeZone: string;
+}): string {
+  return [
+    `The reference service answers at ${account.url}`,
+    '',
+    'To mirror it, in another terminal:',
+    '',
+    `  export FIELDMIRROR_API_URL=${account.url}`,
+    `  export FIELDMIRROR_API_TOKEN=${account.token}`,
+    `  export FIELDMIRROR_TIME_ZONE=${account.timeZone}`,
+    `  ${callOf('start --once')}`,
+    '',
+    `Where the warehouse has the made-up business of a start without these lines (account ${demoName}),`,
+    'both would be in it. To keep them apart, give this one a folder of its own before, or another DATABASE_URL:',
+    '',
+    '  export FIELDMIRROR_HOME=$(mktemp -d)',
+    '',
+    'Ctrl-C stops.',
+  ].join('\n');
+}
+
+/** How large the made-up business is at its beginning. */
+const size = {customers: 500, seed: 1};
+
+/** Another process of this machine answers at once, or is not there. */
+const answersWithinMs = 2000;
+
+interface Demo {
+  readonly account: Account;
+  readonly access: GivenAccess;
+  readonly source: string;
+}
+
+/**
+ * Opens the reference service; at the first time a business is made up, and its past is lived
+ * through.
+ */
+export async function openDemo(
+  {config, closers, embedded}: Opening,
+  deps: PastDeps,
+): Promise<Demo> {
+  const databaseUrl = await (await embedded()).url('service');
+  const {timeZone} = config;
+  const {latestNight, livePast, playOn} = await import('./demo-past.ts');
+  const today = latestNight(Temporal.Now.zonedDateTimeISO(timeZone));
+  // The past is dated back in a warehouse that is ours alone.
+  const nights = config.databaseUrl === null ? config.demoNights : 0;
+  const begin = today.subtract({days: nights});
+  // The reference service is loaded here alone: a verb such as `status` asks only the warehouse.
+  const {seedBusiness} = await import('../service/business.ts');
+  const {startService} = await import('../service/server.ts');
+  const business = await seedBusiness(databaseUrl, {
+    ...size,
+    timeZone,
+    today: begin.toString(),
+    onMaking: tellMaking,
+  });
+  const service = await startService({
+    databaseUrl,
+    port: 0,
+    timeZone,
+    dialect: 'observed',
+    log: deps.log,
+  });
+  closers.add(() => service.close());
+  const access = {apiUrl: service.url, token: new Secret(service.token)};
+  const account = await openAccount(deps.pool, access, timeZone);
+  if (nights > 0) {
+    if (business.isNew) await livePast(deps, {account, databaseUrl, begin, nights});
+    else await playOn(databaseUrl, {today, timeZone});
+  }
+  return {
+    account,
+    access,
+    // The token opens made-up data only, so it may be shown: a person who plays a dispatcher needs
+    // it.
+    source: `the reference service at ${service.url}, made-up data\n         its token is ${service.token}`,
+  };
+}
+
+/**
+ * Its address changes with each start, but stays that of a process which is still running: ours may
+ * end before that one.
+ */
+async function openAccount(
+  pool: pg.Pool,
+  {apiUrl, token}: GivenAccess,
+  timeZone: string,
+): Promise<Account> {
+  const held = await readAccount(pool, demoName);
+  const isRunning = held !== null && (await answers({apiUrl: held.apiUrl, token}));
+  const kept = isRunning ? held.apiUrl : apiUrl;
+  return await upsertAccount(pool, {name: demoName, apiUrl: kept, timeZone}, {mayMove: true});
+}
+
+/** Whether the reference service of another process answers at an address. */
+async function answers({apiUrl, token}: GivenAccess): Promise<boolean> {
+  const transport = createTransport({
+    ...{baseUrl: apiUrl, token, allowHttp: true},
+    ...{retry: {attempts: 1}, limits: {timeoutMs: answersWithinMs}},
+  });
+  try {
+    await createClient(transport).fetchPage('/employees.xml', {page: '1'});
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await transport.close();
+  }
+}
+
+/** Says that a business is being made up, which takes seconds. */
+function tellMaking({customers, jobs}: {readonly customers: number; readonly jobs: number}): void {
+  tellStep(
+    `making a business of ${formatNumber(customers)} customers and ${formatNumber(jobs)} jobs`,
+  );
+}

@@ -1,0 +1,83 @@
+// The settings of the process and of the warehouse, each with where it came from.
+
+import type {SettingTold} from '../console/doings.ts';
+import type {Config, Setting} from '../core/config.ts';
+import {demoName} from '../core/names.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {Environment} from '../settings/section.ts';
+import {readSettingsInForce, type SettingInForce} from '../settings/settings-in-force.ts';
+import {drawTable} from './print.ts';
+import {envFileOf} from './verb.ts';
+
+/** More rows than these are asked for. */
+const mostRows = 60;
+
+interface Shown {
+  readonly settings: readonly Setting[];
+  readonly inForce: readonly SettingInForce[];
+}
+
+/**
+ * The settings of the environment and of the warehouse, each with where it came from.
+ * @param all - those at their defaults, too, however many there are
+ */
+export function drawSettings({settings, inForce}: Shown, {all}: {readonly all: boolean}): string {
+  const envFile = envFileOf(process.env);
+  const told = [
+    ...settings.map((each) => ({
+      ...each,
+      ...{isDefault: each.source === 'default', file: each.source === 'file' ? envFile : null},
+    })),
+    ...inForce.map((each) => ({...each, value: showValue(each.value)})),
+  ];
+  // After init a file gives most values as they are by default: those are no news.
+  const set = all ? told : told.filter(({isDefault}) => !isDefault);
+  const shown = all ? set : set.slice(0, mostRows);
+  const rows = shown.map(({name, value, source, file}) => [name, value, file ?? source]);
+  const table =
+    set.length === 0 ? 'no setting was set' : drawTable(['setting', 'value', 'from'], rows);
+  const given = told.filter(({source, isDefault}) => isDefault && source !== 'default');
+  const notes = [
+    ...(set.length > shown.length ? [`${set.length - shown.length} more are set`] : []),
+    ...(told.length > set.length ? [tellDefaults(told.length - set.length, given)] : []),
+  ];
+  return notes.length === 0 ? table : `${table}\n${notes.join('; ')}: doctor --all shows them`;
+}
+
+/** @param given - those of them that something has given, though it is the default */
+function tellDefaults(
+  count: number,
+  given: readonly {readonly source: string; readonly file: string | null}[],
+): string {
+  const by = [...new Set(given.map(({source, file}) => file ?? source))];
+  const told = by.length === 0 ? '' : `, ${given.length} of them as ${by.join(', ')} says`;
+  return `${count} settings are at their defaults${told}`;
+}
+
+/** The settings of this process, then those of the warehouse. */
+export async function listSettings(
+  config: Pick<Config, 'settings' | 'account' | 'timeZone'>,
+  db: Queryable,
+): Promise<SettingTold[]> {
+  const inForce = await readSettingsInForce(db, environmentOf(config));
+  return [
+    ...config.settings.map((setting) => ({
+      ...setting,
+      file: setting.source === 'file' ? envFileOf(process.env) : null,
+    })),
+    ...inForce.map((setting) => ({...setting, value: showValue(setting.value)})),
+  ];
+}
+
+/** A text as it is, anything else as JSON. */
+function showValue(value: SettingInForce['value']): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** What goes before a file of settings. */
+export function environmentOf({
+  account,
+  timeZone,
+}: Pick<Config, 'account' | 'timeZone'>): Environment {
+  return {account: account === null ? null : {apiUrl: account.apiUrl, timeZone}, demo: demoName};
+}
