@@ -12,6 +12,7 @@ import {
   keepAnswers,
   keepSuspects,
   listTombstones,
+  readClock,
   undoTombstones,
   writeTombstones,
 } from '../../src/sweeps/tombstones.ts';
@@ -137,7 +138,6 @@ describe('a row is marked deleted', () => {
   });
 
   test('once: one that was marked before keeps its sweep, and so do its rows', async () => {
-    await keep([1, 2]);
     await inSweepTransaction(pool, async (client) => {
       await client.query(
         `UPDATE warehouse.jobs SET _deleted_at = now(), _sweep_id = 1
@@ -150,6 +150,7 @@ describe('a row is marked deleted', () => {
         [accountId],
       );
     });
+    await keep([1, 2], await readClock(pool));
     expect(await mark()).toEqual({tombstoned: 1, vanished: 1});
     expect(await marked('jobs')).toEqual({1: '1', 2: sweepId});
     expect(await marked('job_notes')).toEqual({11: '1', 21: '1', 22: sweepId});
@@ -174,6 +175,7 @@ describe('a row is marked deleted', () => {
     await keep([3]);
     expect(await mark()).toEqual({tombstoned: 1, vanished: 2});
     expect(await marked('jobs')).toEqual({3: sweepId});
+    expect((await listTombstones(pool, sweepId)).map(({number}) => number)).toEqual(['2', '3']);
     expect(await written(other)).toEqual([]);
   });
 });
