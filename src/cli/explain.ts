@@ -5,10 +5,16 @@ import {listOpenWishes} from '../changes/change-log.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
-import {drawField} from '../explain/explain-field.ts';
-import {findRecord, readFieldStory, tellAbsence} from '../explain/explain-record.ts';
-import {drawRow, drawWish, tellRow} from '../explain/explain-row.ts';
-import {readDeletions} from '../explain/record-proofs.ts';
+import {
+  drawField,
+  drawRow,
+  drawWish,
+  findRecord,
+  readFieldStory,
+  tellAbsence,
+  tellRow,
+} from '../explain/explain-record.ts';
+import {readDeletions} from '../explain/record-versions.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
 import {findStream} from '../streams/all.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {nameEvent} from '../explain/explain-row.ts';
+import {nameEvent} from '../explain/explain-record.ts';
 import type {RecordStory, ToldVersion} from '../explain/record-story.ts';
 import {drawValue, drawWriter} from './draw-record-value.ts';
 import {drawTime} from './draw-time.ts';

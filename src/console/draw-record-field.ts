@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {FieldStory} from '../explain/explain-field.ts';
-import {describeLook} from '../explain/explain-words.ts';
+import type {FieldStory} from '../explain/explain-record.ts';
 import type {RecordStory} from '../explain/record-story.ts';
+import {describeLook} from '../explain/record-versions.ts';
 import {drawState} from './draw-mark.ts';
 import {drawValue, drawWriter} from './draw-record-value.ts';
 import {drawFacts, drawTable} from './draw-table.ts';

@@ -1,6 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {ToldPart, ToldParts} from '../explain/record-parts.ts';
-import type {RecordStory} from '../explain/record-story.ts';
+import type {RecordStory, ToldPart, ToldParts} from '../explain/record-story.ts';
 import {drawMark} from './draw-mark.ts';
 import {drawValue} from './draw-record-value.ts';
 import {type Cell, drawTable} from './draw-table.ts';

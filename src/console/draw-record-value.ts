@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {describeWriter} from '../explain/explain-words.ts';
 import type {Writer} from '../explain/record-versions.ts';
+import {describeWriter} from '../explain/record-versions.ts';
 import {showMinute} from './draw-time.ts';
 import type {Look} from './look.ts';
 

@@ -1,5 +1,10 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {type FieldsStory, hideFields, readFields, type ToldField} from '../explain/field-list.ts';
+import {
+  type FieldsStory,
+  hideFields,
+  readFields,
+  type ToldField,
+} from '../explain/search-records.ts';
 import {drawForm} from './draw-form.ts';
 import {drawMark, type Tone} from './draw-mark.ts';
 import {drawFacts, drawTable} from './draw-table.ts';

@@ -3,7 +3,7 @@
 
 import {RecordError} from '../core/errors.ts';
 import {type FoundRecord, findRecord, tellAbsence} from '../explain/explain-record.ts';
-import {momentOf} from '../explain/record-moment.ts';
+import {momentOf} from '../explain/record-story.ts';
 import {findNeighbours} from '../explain/search-records.ts';
 import {readTime, timePattern} from '../http/local-time.ts';
 import {allStreams} from '../streams/all.ts';

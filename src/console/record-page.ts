@@ -1,9 +1,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {listReceipts, type Receipt} from '../accounts/forget-customer.ts';
-import type {FieldStory} from '../explain/explain-field.ts';
+import type {FieldStory} from '../explain/explain-record.ts';
 import {readFieldStory} from '../explain/explain-record.ts';
-import {hideField, hideRecord} from '../explain/hide-personal.ts';
-import {type RecordStory, readRecordStory} from '../explain/record-story.ts';
+import {hideField, hideRecord, type RecordStory, readRecordStory} from '../explain/record-story.ts';
 import {findStream} from '../streams/all.ts';
 import {drawForm} from './draw-form.ts';
 import {drawMark, drawState} from './draw-mark.ts';

@@ -1,15 +1,34 @@
-// Finds what is to be explained, for the terminal, an assistant and the console alike.
+// Finds what is to be explained, for the terminal, an assistant and the console alike: the origin
+// of a field, and what happened to a row.
 
 import type {Account} from '../accounts/accounts.ts';
-import {listOpenWishes} from '../changes/change-log.ts';
+import {listOpenWishes, type OpenWish} from '../changes/change-log.ts';
+import {nameState, showWanted} from '../changes/change-words.ts';
 import {UsageError} from '../core/errors.ts';
+import {showValue} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
+import type {ChangeValue} from '../rows/change-values.ts';
 import type {Stream} from '../streams/stream.ts';
-import {listSchedules} from '../sweeps/schedules.ts';
-import {type FieldStory, findSaid, tellField} from './explain-field.ts';
-import {listFieldNames, readAbsence, readLastProof} from './record-proofs.ts';
-import {fieldColumns, readVersions, type Version} from './record-versions.ts';
+import {listSchedules, type Schedule} from '../sweeps/schedules.ts';
+import {
+  type ChangeWriter,
+  describeLook,
+  describeWriter,
+  type EditWriter,
+  fieldColumns,
+  listFieldNames,
+  type NumberAnswer,
+  type Proof,
+  type PrunedChangeWriter,
+  readAbsence,
+  readLastProof,
+  readVersions,
+  type SweepWriter,
+  since,
+  type Version,
+  type Writer,
+} from './record-versions.ts';
 
 /** A record that is or was here. */
 export interface FoundRecord {
@@ -101,4 +120,370 @@ async function findField(
   throw new UsageError(
     `explain: ${stream.name} have no field "${typed}"${nearest(name, known)}; sync.fields lists those that were ever seen`,
   );
+}
+
+/**
+ * A time during which a field did not change, and the row was neither marked deleted nor came back.
+ */
+interface Run {
+  readonly value: unknown;
+  readonly isDeleted: boolean;
+  /** When the first version with this value began. */
+  readonly from: string;
+  /** Null while it holds. */
+  readonly to: string | null;
+  /**
+   * The writer of that first version; for a value that a change brought to the service, the change.
+   */
+  readonly writer: Writer;
+}
+
+/** A wish for the field that is on its way to the service. */
+interface Wanted extends Pick<OpenWish, 'changeId' | 'operation' | 'state' | 'requestedAt'> {
+  /** Absent where the record is to be deleted. */
+  readonly lastSaid?: ChangeValue;
+}
+
+/** The origin of a field's value. Instants are ISO 8601 in UTC. */
+export interface FieldStory {
+  readonly field: string;
+  readonly value: unknown;
+  readonly isDeleted: boolean;
+  /** When the row was removed from the warehouse; null where it is there. */
+  readonly removedAt: string | null;
+  readonly since: string;
+  readonly writer: Writer;
+  /**
+   * The last moment at which the service is known to have had this value; null when it never did.
+   */
+  readonly lastKnownTrue: {
+    readonly at: string;
+    readonly by: Proof | SweepWriter | ChangeWriter | PrunedChangeWriter;
+  } | null;
+  /**
+   * The open change that wants this value, and the service's last value; null when there is none.
+   */
+  readonly wanted: Wanted | null;
+  /** Sweeps of the stream that come round by themselves, the next first. */
+  readonly nextLooks: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
+  /** The newest first. */
+  readonly earlier: readonly Run[];
+}
+
+/**
+ * Tells the story of one field.
+ * @param versions - of the row, the newest first, at least one
+ * @param known.said - as `findSaid` has it
+ * @param known.wishes - changes of the row that are not over, the first first
+ * @param known.proof - the last certified sweep that covered the record after that version was
+ *   written
+ */
+function tellField(
+  versions: readonly [Version, ...Version[]],
+  field: string,
+  known: {
+    readonly said: Version | null;
+    readonly proof: Proof | null;
+    readonly schedules: readonly Schedule[];
+    readonly wishes: readonly OpenWish[];
+  },
+): FieldStory {
+  const [newest] = versions;
+  const [run, ...earlier] = runsOf(versions, field);
+  const wanted = findWanted(known.wishes, field);
+  return {
+    field,
+    value: run.value,
+    isDeleted: run.isDeleted,
+    removedAt: newest.validTo,
+    since: run.from,
+    writer: run.writer,
+    lastKnownTrue: wanted === null ? lastKnownTrue(versions, known) : null,
+    wanted,
+    nextLooks: known.schedules.map(({name, mode, windowName, nextDueAt}) => ({
+      name,
+      mode,
+      windowName,
+      nextDueAt,
+    })),
+    earlier,
+  };
+}
+
+/**
+ * Since when a field has the value that it has in the newest of some versions, and who brought it.
+ */
+export function originOf(versions: readonly [Version, ...Version[]], field: string): Run {
+  return runsOf(versions, field)[0];
+}
+
+/** The first wish has the service's last value as its base; the last wish counts. */
+function findWanted(wishes: readonly OpenWish[], field: string): Wanted | null {
+  const about = wishes.filter(({operation, fields}) => operation === 'delete' || field in fields);
+  const last = about.at(-1);
+  if (last === undefined) return null;
+  const {changeId, operation, state, requestedAt} = last;
+  const lastSaid = about.find(({base}) => field in base)?.base[field];
+  return {changeId, operation, state, requestedAt, ...(lastSaid === undefined ? {} : {lastSaid})};
+}
+
+function lastKnownTrue(
+  [newest]: readonly [Version, ...Version[]],
+  {said, proof}: {readonly said: Version | null; readonly proof: Proof | null},
+): FieldStory['lastKnownTrue'] {
+  if (newest.validTo !== null || said === null || !isSaid(said.writer)) return null;
+  return proof === null ? {at: saidAt(said), by: said.writer} : {at: proof.startedAt, by: proof};
+}
+
+/** A version that was joined with its edit begins before the service had it. */
+function saidAt({writer, validFrom}: Version): string {
+  const sentAt = writer.kind === 'change' ? writer.sentAt : null;
+  return sentAt !== null && Date.parse(sentAt) > Date.parse(validFrom) ? sentAt : validFrom;
+}
+
+/**
+ * The newest version in which the service itself sent the value that the field holds now. A value
+ * that was written here does not count, whatever was certified of the rest; but for a field that an
+ * edit left alone an older version counts.
+ */
+function findSaid(versions: readonly [Version, ...Version[]], field: string): Version | null {
+  const [run] = runsOf(versions, field);
+  const inRun = versions.slice(
+    0,
+    versions.findIndex((version) => version.validFrom === run.from) + 1,
+  );
+  return inRun.find(({writer}) => isSaid(writer)) ?? null;
+}
+
+function isSaid(writer: Writer): writer is SweepWriter | ChangeWriter | PrunedChangeWriter {
+  return (
+    writer.kind === 'sweep' ||
+    writer.kind === 'pruned-change' ||
+    (writer.kind === 'change' && writer.isReadBack)
+  );
+}
+
+function runsOf(
+  [newest, ...older]: readonly [Version, ...Version[]],
+  field: string,
+): [Run, ...Run[]] {
+  const runs: [Run, ...Run[]] = [runOf(newest, field)];
+  for (const version of older) {
+    const one = runOf(version, field);
+    const last = runs.at(-1);
+    // Between two rows of the same number there is a time without one: that is no unbroken run.
+    if (last !== undefined && last.from === one.to && isSame(last, one))
+      runs.splice(-1, 1, {
+        ...one,
+        to: last.to,
+        writer: hasBrought(last, one, field) ? last.writer : one.writer,
+      });
+    else runs.push(one);
+  }
+  return runs;
+}
+
+/** Whether a value that was here before a change was done is the value that the change wanted. */
+function hasBrought({writer}: Run, {from}: Run, field: string): boolean {
+  if (writer.kind !== 'change' || !writer.isReadBack || writer.state !== 'done') return false;
+  return writer.fields.includes(field) && from >= writer.requestedAt;
+}
+
+function runOf({fields, isDeleted, validFrom, validTo, writer}: Version, field: string): Run {
+  return {value: fields.get(field) ?? null, isDeleted, from: validFrom, to: validTo, writer};
+}
+
+function isSame(one: Run, other: Run): boolean {
+  return (
+    one.isDeleted === other.isDeleted && JSON.stringify(one.value) === JSON.stringify(other.value)
+  );
+}
+
+/** The story for a person. */
+export function drawField(story: FieldStory): string {
+  const {value, writer, earlier} = story;
+  const lines = [
+    `  value        ${showValue(value)}${story.isDeleted ? ', in a row that is marked deleted' : ''}`,
+    `  written by   ${describeWriter(writer, story.field)}`,
+    ...drawWanted(story),
+    `  since        ${since(story.since)}`,
+    ...(story.removedAt === null
+      ? []
+      : [`  until        ${since(story.removedAt)}, when the row was removed here`]),
+    `  last true    ${drawLastKnown(story)}`,
+    ...drawNextLooks(story.nextLooks).map(
+      (look, at) => `  ${(at === 0 ? 'next look' : '').padEnd(12)} ${look}`,
+    ),
+  ];
+  if (earlier.length === 0)
+    return [...lines, '  before       nothing else was ever here'].join('\n');
+  return [
+    ...lines,
+    'earlier values, the newest first',
+    ...earlier.map((run) => drawRun(run, story.field)),
+  ].join('\n');
+}
+
+function drawWanted({wanted, field}: FieldStory): string[] {
+  if (wanted === null) return [];
+  const {changeId, operation, state, requestedAt, lastSaid} = wanted;
+  const what = operation === 'delete' ? 'deletion wanted by' : 'wanted by';
+  const said =
+    lastSaid === undefined ? '' : `; the service last said ${showWanted(field, lastSaid)}`;
+  return [
+    `  on its way   ${what} change ${changeId} since ${since(requestedAt)}, ${nameState(state)}${said}`,
+  ];
+}
+
+function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
+  if (removedAt !== null) return 'not known: the row is no longer here';
+  if (wanted !== null) return `not yet: fieldmirror changes show ${wanted.changeId}`;
+  if (lastKnownTrue === null)
+    return 'never: the service has not said so; the next sweep brings what it says';
+  const {at, by} = lastKnownTrue;
+  if ('kind' in by) return `${since(at)}, when it was read${by.kind === 'sweep' ? '' : ' back'}`;
+  return `${since(at)}, when sweep ${by.sweepId} (${by.mode}, certified) began`;
+}
+
+function drawNextLooks(looks: FieldStory['nextLooks']): string[] {
+  if (looks.length === 0)
+    return ['none is planned; fieldmirror start plans them, fieldmirror sync looks at once'];
+  return looks.map((look) => `${look.nextDueAt}: ${describeLook(look)}`);
+}
+
+function drawRun({value, isDeleted, from, to, writer}: Run, field: string): string {
+  const deleted = isDeleted ? ' (row marked deleted)' : '';
+  return `  ${from} to ${to ?? 'now'}: ${showValue(value)}${deleted}, by ${describeWriter(writer, field)}`;
+}
+
+/** Something that happened to a row. */
+export interface RowEvent {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  /**
+   * `removed`: taken out of the warehouse; `deleted`: marked so, for the record is gone at the
+   * service.
+   */
+  readonly what: 'appeared' | 'changed' | 'deleted' | 'returned' | 'removed';
+  readonly writer: Writer;
+  /** For a row that appeared every field that is not empty. */
+  readonly changes: readonly {
+    readonly field: string;
+    readonly from: unknown;
+    readonly to: unknown;
+  }[];
+  /**
+   * The service's answer when it was asked for the record, of a row that was marked deleted for it.
+   */
+  readonly evidence: NumberAnswer | null;
+}
+
+const unknown: EditWriter = {kind: 'edit', writtenBy: null, application: null};
+const nothing: Version['fields'] = new Map();
+
+/**
+ * Tells the story of a row from its beginning.
+ * @param versions - the newest first
+ * @param deletions - every answer that the row was marked deleted for
+ */
+export function tellRow(
+  versions: readonly Version[],
+  deletions: readonly NumberAnswer[],
+): RowEvent[] {
+  const events: RowEvent[] = [];
+  let before: Version | null = null;
+  for (const version of versions.toReversed()) {
+    if (before !== null && before.validTo !== version.validFrom) {
+      events.push(removalOf(before, version.validFrom));
+      before = null;
+    }
+    events.push(eventOf(version, before, deletions));
+    before = version;
+  }
+  if (before !== null && before.validTo !== null) events.push(removalOf(before, before.validTo));
+  return events;
+}
+
+function removalOf({validTo, remover}: Version, nextFrom: string): RowEvent {
+  return {
+    at: validTo ?? nextFrom,
+    what: 'removed',
+    writer: remover ?? unknown,
+    changes: [],
+    evidence: null,
+  };
+}
+
+function eventOf(
+  version: Version,
+  before: Version | null,
+  deletions: readonly NumberAnswer[],
+): RowEvent {
+  const {validFrom: at, writer, isDeleted} = version;
+  const what = whatHappened(version, before);
+  const sweepId = writer.kind === 'sweep' ? writer.sweepId : null;
+  const evidence = isDeleted
+    ? (deletions.find((answer) => answer.sweepId === sweepId) ?? null)
+    : null;
+  return {at, what, writer, changes: compare(before?.fields ?? nothing, version.fields), evidence};
+}
+
+function whatHappened(version: Version, before: Version | null): RowEvent['what'] {
+  if (before === null) return 'appeared';
+  if (version.isDeleted === before.isDeleted) return 'changed';
+  return version.isDeleted ? 'deleted' : 'returned';
+}
+
+function compare(from: Version['fields'], to: Version['fields']): RowEvent['changes'] {
+  const fields = [...new Set([...from.keys(), ...to.keys()])];
+  return fields
+    .map((field) => ({field, from: from.get(field) ?? null, to: to.get(field) ?? null}))
+    .filter((change) => JSON.stringify(change.from) !== JSON.stringify(change.to));
+}
+
+/** The story for a person. */
+export function drawRow(events: readonly RowEvent[]): string {
+  return events.flatMap(drawEvent).join('\n');
+}
+
+/** A change of the row that is on its way. */
+export function drawWish({
+  changeId,
+  operation,
+  fields,
+  base,
+  state,
+  requestedAt,
+}: OpenWish): string {
+  const head = `${requestedAt}  ${operation} wanted by change ${changeId}, ${nameState(state)}`;
+  const names = operation === 'update' ? Object.keys(fields) : [];
+  const lines = names.map(
+    (name) => `    ${name}: ${showWanted(name, base[name])} → ${showWanted(name, fields[name])}`,
+  );
+  return [head, ...lines].join('\n');
+}
+
+function drawEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
+  const head = `${at}  ${nameEvent(what, changes.length)}, by ${describeWriter(writer)}`;
+  const said =
+    evidence === null
+      ? []
+      : [
+          `    asked for at ${evidence.askedAt}, the service said ${evidence.status}: ${evidence.words}`,
+        ];
+  if (what === 'appeared') return [head, ...said];
+  return [
+    head,
+    ...said,
+    ...changes.map(({field, from, to}) => `    ${field}: ${showValue(from)} → ${showValue(to)}`),
+  ];
+}
+
+/** `marked deleted` @param count - of fields that it changed */
+export function nameEvent(what: RowEvent['what'], count: number): string {
+  if (what === 'appeared') return `appeared, with ${count} ${count === 1 ? 'field' : 'fields'}`;
+  if (what === 'changed') return count === 0 ? 'written again, with nothing changed' : 'changed';
+  return {deleted: 'marked deleted', returned: 'came back', removed: 'removed from the warehouse'}[
+    what
+  ];
 }

@@ -1,17 +1,27 @@
-// The whole story of a record, at a moment: its values with their origins, what hangs on it, and
-// every version.
+// The whole story of a record, at a moment: its values with their origins, every version, what
+// hangs on it and what it hangs on; and the same for those who are not to see personal data.
 
 import {listOpenWishes, type OpenWish} from '../changes/change-log.ts';
 import type {Queryable} from '../postgres/database.ts';
+import {type Part, readNamed, readParts} from '../rows/parts.ts';
 import {listPromoted} from '../star/fields.ts';
-import type {ColumnType} from '../streams/table.ts';
-import {originOf} from './explain-field.ts';
-import type {FoundRecord} from './explain-record.ts';
-import {type RowEvent, tellRow} from './explain-row.ts';
-import {findMoment} from './record-moment.ts';
-import {type PointedAt, readPointedAt, readRecordParts, type ToldParts} from './record-parts.ts';
-import {type NumberAnswer, readDeletions} from './record-proofs.ts';
-import {fieldColumns, type Version, type Writer} from './record-versions.ts';
+import {allStreams, findStream, isPersonal} from '../streams/all.ts';
+import {ownedTablesOf, type Stream, type StreamName} from '../streams/stream.ts';
+import type {ColumnType, MirrorTable} from '../streams/table.ts';
+import {
+  type FieldStory,
+  type FoundRecord,
+  originOf,
+  type RowEvent,
+  tellRow,
+} from './explain-record.ts';
+import {
+  fieldColumns,
+  type NumberAnswer,
+  readDeletions,
+  type Version,
+  type Writer,
+} from './record-versions.ts';
 
 /** One value of a record, and where it came from. */
 export interface ToldValue {
@@ -171,4 +181,277 @@ function cutEvents(
 function textOf(fields: Version['fields'], name: string): string | null {
   const value = fields.get(name);
   return typeof value === 'string' ? value : null;
+}
+
+type Versions = readonly [Version, ...Version[]];
+
+/** Which moment a record is shown at. */
+interface Moment {
+  /** ISO 8601, UTC; null: now. */
+  readonly at: string | null;
+  /** The version that held then, counted from the oldest, from 1; 0 where there was no row. */
+  readonly version: number;
+  /** That version and the older ones, the newest first; null where there was no row. */
+  readonly versions: Versions | null;
+}
+
+/**
+ * The state of a record at a moment.
+ * @param versions - the newest first
+ * @param at - ISO 8601 in UTC; null: now, where a row that was removed is shown as it was last
+ */
+export function findMoment(versions: Versions, at: string | null): Moment {
+  if (at === null) return {at, version: versions.length, versions};
+  const place = versions.findIndex(({validFrom}) => !isAfter(validFrom, at));
+  const [newest, ...older] = place === -1 ? [] : versions.slice(place);
+  if (newest === undefined || (newest.validTo !== null && !isAfter(newest.validTo, at)))
+    return {at, version: 0, versions: null};
+  return {at, version: versions.length - place, versions: [newest, ...older]};
+}
+
+/**
+ * The moment when a version began. @param version - counted from the oldest, from 1; beyond the
+ * last: null, which is now
+ */
+export function momentOf(versions: Versions, version: number): string | null {
+  if (version >= versions.length) return null;
+  return versions.at(-Math.max(1, version))?.validFrom ?? null;
+}
+
+/** Instants of Postgres have up to six digits behind the second, and none where they are zero. */
+function isAfter(one: string, other: string): boolean {
+  return sortable(one) > sortable(other);
+}
+
+function sortable(instant: string): string {
+  const [whole = '', fraction = ''] = instant.replace(/Z$/, '').split('.');
+  return `${whole}.${fraction.padEnd(6, '0')}`;
+}
+
+/** A part at the moment that is looked at, and how it differs from now. */
+export interface ToldPart extends Part {
+  readonly since: string;
+  /** Null where it is the same now, or now is looked at. */
+  readonly differs: 'changed since' | 'deleted since' | null;
+}
+
+/** The parts of one kind. */
+export interface ToldParts {
+  readonly table: string;
+  /** The stream that has a page for each of them; null for mere parts. */
+  readonly stream: StreamName | null;
+  /** The field by which their pages are known. */
+  readonly key: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly ToldPart[];
+  /** How many there are now that were not there at the moment. */
+  readonly laterCount: number;
+  readonly hasMore: boolean;
+}
+
+/** A record that this one points at. */
+interface PointedAt {
+  readonly stream: StreamName;
+  readonly number: string;
+  readonly name: string | null;
+}
+
+/** Parts of one kind that a page shows. */
+const most = 50;
+
+/** The fields of a part that tell it from others; the rest is in the warehouse. */
+const shown: Readonly<Record<string, readonly string[]>> = {
+  customers: ['customer_number', 'name', 'phone_number'],
+  jobs: ['job_number', 'name', 'status', 'scheduled_on', 'total'],
+  tasks: ['id', 'name', 'scheduled_at', 'completed'],
+  contacts: ['name', 'title', 'phone_number', 'email_address'],
+  customer_notes: ['note', 'created_at'],
+  job_employees: ['employee_number', 'name'],
+  job_charges: ['description', 'quantity', 'price_per_unit', 'total'],
+  time_entries: ['employee_id', 'started_on', 'ended_on', 'number_of_hours', 'note'],
+  job_notes: ['note', 'public', 'created_at'],
+};
+
+interface Kind {
+  readonly table: MirrorTable;
+  /** The column that points at the record, and the record's field that it holds. */
+  readonly column: string;
+  readonly field: string;
+}
+
+/**
+ * Records of other streams, and of the same, that point at a record by a column that has an index.
+ */
+const pointing: Readonly<Record<StreamName, readonly (readonly [StreamName, string, string])[]>> = {
+  customers: [
+    ['jobs', 'customer_number', 'customer_number'],
+    ['customers', 'parent_id', 'id'],
+  ],
+  jobs: [['tasks', 'job_id', 'id']],
+  employees: [],
+  tasks: [],
+};
+
+const pointedAt: Readonly<Record<StreamName, readonly (readonly [StreamName, string, string])[]>> =
+  {
+    customers: [['customers', 'id', 'parent_id']],
+    jobs: [['customers', 'customer_number', 'customer_number']],
+    employees: [],
+    tasks: [
+      ['jobs', 'id', 'job_id'],
+      ['customers', 'id', 'customer_id'],
+      ['employees', 'id', 'employee_id'],
+    ],
+  };
+
+/**
+ * Everything that hangs on a record, kind by kind; kinds of which there is nothing are left out.
+ */
+async function readRecordParts(
+  db: Queryable,
+  stream: Stream,
+  record: {
+    readonly accountId: string;
+    readonly fields: Version['fields'];
+    readonly at: string | null;
+  },
+): Promise<ToldParts[]> {
+  const kinds = kindsOf(stream).flatMap((kind) => {
+    const value = record.fields.get(kind.field);
+    return typeof value === 'string' ? [{...kind, value}] : [];
+  });
+  const told = await Promise.all(kinds.map((kind) => readKind(db, kind, record)));
+  return told.filter(({rows, laterCount}) => rows.length > 0 || laterCount > 0);
+}
+
+async function readKind(
+  db: Queryable,
+  {table, column, value}: Kind & {readonly value: string},
+  {accountId, at}: {readonly accountId: string; readonly at: string | null},
+): Promise<ToldParts> {
+  const columns = shown[table.name] ?? [];
+  const asked = {accountId, column, value, columns, limit: most + 1};
+  const now = await readParts(db, table, {...asked, at: null});
+  const then = at === null ? now : await readParts(db, table, {...asked, at});
+  const nowOf = new Map(now.map((part) => [part.rowId, part]));
+  const stream = allStreams.find((candidate) => candidate.table.name === table.name);
+  const known = new Set(then.map(({rowId}) => rowId));
+  return {
+    table: table.name,
+    stream: stream?.name ?? null,
+    key: stream?.key ?? '',
+    columns,
+    rows: then
+      .slice(0, most)
+      .map((part) => ({...part, differs: compare(part, nowOf.get(part.rowId))})),
+    laterCount: now.filter(({rowId, isDeleted}) => !known.has(rowId) && !isDeleted).length,
+    hasMore: now.length > most,
+  };
+}
+
+function compare(then: Part, now: Part | undefined): ToldPart['differs'] {
+  if (now === undefined || now.since === then.since) return null;
+  return now.isDeleted ? 'deleted since' : 'changed since';
+}
+
+function kindsOf(stream: Stream): Kind[] {
+  const owned = ownedTablesOf(stream).map(({table, parentColumn}) => ({
+    table,
+    column: parentColumn,
+    field: stream.key,
+  }));
+  const others = pointing[stream.name].map(([name, column, field]) => ({
+    table: findStream(name).table,
+    column,
+    field,
+  }));
+  return [...owned, ...others];
+}
+
+/** The records that a record points at. */
+async function readPointedAt(
+  db: Queryable,
+  stream: Stream,
+  {accountId, fields}: {readonly accountId: string; readonly fields: Version['fields']},
+): Promise<PointedAt[]> {
+  const found = pointedAt[stream.name].map(async ([name, column, field]) => {
+    const value = fields.get(field);
+    if (typeof value !== 'string') return [];
+    const {table, key} = findStream(name);
+    const record = await readNamed(db, table, {accountId, column, value, key});
+    if (record === null || record.number === null) return [];
+    return [{stream: name, number: record.number, name: record.name}];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** The story with personal values replaced; empty ones stay empty. */
+export function hideRecord(story: RecordStory, hidden: string): RecordStory {
+  const hide = hider(story.stream, hidden);
+  const hideValue = (told: ToldValue): ToldValue => ({
+    ...told,
+    value: hide(told.field, told.value),
+    ...('now' in told ? {now: hide(told.field, told.now)} : {}),
+  });
+  return {
+    ...story,
+    name: story.name === null ? null : hidden,
+    values: story.values.map(hideValue),
+    attributes: story.attributes.map(hideValue),
+    wanted: story.wanted.map((wish) => hideWish(wish, hide)),
+    pointedAt: story.pointedAt.map((record) => ({
+      ...record,
+      name: record.name === null ? null : hidden,
+    })),
+    parts: story.parts.map((parts) => {
+      const hidePart = hider(parts.table, hidden);
+      const rows = parts.rows.map((row) => ({...row, fields: hideAll(row.fields, hidePart)}));
+      return {...parts, rows};
+    }),
+    events: story.events.map((event) => ({
+      ...event,
+      changes: event.changes.map(({field, from, to}) => ({
+        field,
+        from: hide(field, from),
+        to: hide(field, to),
+      })),
+    })),
+  };
+}
+
+/** The story of a field of a table with personal values replaced. */
+export function hideField(story: FieldStory, table: string, hidden: string): FieldStory {
+  const hide = hider(table, hidden);
+  const {field, wanted} = story;
+  return {
+    ...story,
+    value: hide(field, story.value),
+    earlier: story.earlier.map((run) => ({...run, value: hide(field, run.value)})),
+    wanted:
+      wanted === null || wanted.lastSaid === undefined || !isPersonal(table, field)
+        ? wanted
+        : {...wanted, lastSaid: hidden},
+  };
+}
+
+type Hide = <Value>(field: string, value: Value) => Value | string;
+
+function hider(table: string, hidden: string): Hide {
+  return (field, value) =>
+    value === null || value === undefined || value === '' || !isPersonal(table, field)
+      ? value
+      : hidden;
+}
+
+function hideWish(wish: OpenWish, hide: Hide): OpenWish {
+  return {...wish, fields: hideAll(wish.fields, hide), base: hideAll(wish.base, hide)};
+}
+
+function hideAll<Value>(
+  fields: Readonly<Record<string, Value>>,
+  hide: Hide,
+): Readonly<Record<string, Value | string>> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, value]) => [field, hide(field, value)]),
+  );
 }

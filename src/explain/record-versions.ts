@@ -1,8 +1,14 @@
+// What is kept of a record: the versions of its row, each with its writer, the proofs, tombstones
+// and refusals beside them, and how a writer is named.
+
 import pg from 'pg';
 import type {ChangeState} from '../changes/change-states.ts';
+import {formatAgo, formatNumber} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {keyOf} from '../rows/table-sql.ts';
 import type {ChangeOperation, MirrorTable} from '../streams/table.ts';
+import {wholeList} from '../streams/windows.ts';
+import type {Schedule} from '../sweeps/schedules.ts';
 import type {SweepMode, SweepState} from '../sweeps/sweep.ts';
 
 /**
@@ -132,30 +138,38 @@ export function fieldColumns(table: MirrorTable): string[] {
 function versionsSql(table: MirrorTable, column: string): string {
   const columns = fieldColumns(table).map((name) => `version.${pg.escapeIdentifier(name)}`);
   return `
-    SELECT version.row_id AS _row_id, version.valid_from AS _valid_from, version.valid_to AS _valid_to,
+    SELECT version.row_id AS _row_id, version.valid_from AS _valid_from,
+           version.valid_to AS _valid_to,
            version._deleted_at IS NOT NULL AS _is_deleted, version.extra AS _attributes,
            CASE WHEN version._sweep_id IS NOT NULL AND edit.row_id IS NULL THEN json_build_object(
-             'kind', 'sweep', 'sweepId', version._sweep_id::text, 'mode', sweep.mode, 'windowName', sweep.window_name,
-             'state', sweep.state, 'startedAt', ${isoText('sweep.started_at')}, 'page', version._page) END AS _sweep,
+             'kind', 'sweep', 'sweepId', version._sweep_id::text, 'mode', sweep.mode, 'windowName',
+             sweep.window_name,
+             'state', sweep.state, 'startedAt', ${isoText('sweep.started_at')}, 'page',
+             version._page) END AS _sweep,
            ${changeSql} AS _change,
-           json_build_object('kind', 'edit', 'writtenBy', edit.written_by, 'application', edit.application) AS _edit,
+           json_build_object('kind', 'edit', 'writtenBy', edit.written_by, 'application',
+             edit.application) AS _edit,
            CASE WHEN removal.row_id IS NOT NULL THEN json_build_object(
-             'kind', 'edit', 'writtenBy', removal.written_by, 'application', removal.application) END AS _removal,
+             'kind', 'edit', 'writtenBy', removal.written_by, 'application',
+             removal.application) END AS _removal,
            ${columns.join(', ')}
       FROM history.${pg.escapeIdentifier(table.name)} AS version
       LEFT JOIN sync.sweeps AS sweep ON sweep.sweep_id = version._sweep_id
       LEFT JOIN history.edits AS edit
-             ON edit.row_id = version.row_id AND edit.table_name = $3 AND edit.at = version.valid_from
+             ON edit.row_id = version.row_id AND edit.table_name = $3
+            AND edit.at = version.valid_from
       LEFT JOIN LATERAL (
            SELECT * FROM sync.changes WHERE change_id = version._change_id
             UNION ALL
            -- One that came to nothing gives the row back what it held; nobody edited it then.
           (SELECT * FROM sync.changes
-            WHERE num_nonnulls(version._change_id, version._sweep_id, edit.row_id) = 0 AND row_id = version.row_id
+            WHERE num_nonnulls(version._change_id, version._sweep_id, edit.row_id) = 0
+              AND row_id = version.row_id
               AND table_name = $3 AND settled_at = version.valid_from AND state <> 'done'
             ORDER BY change_id DESC LIMIT 1)) AS change ON true
       LEFT JOIN history.edits AS removal
-             ON removal.row_id = version.row_id AND removal.table_name = $3 AND removal.at = version.valid_to
+             ON removal.row_id = version.row_id AND removal.table_name = $3
+            AND removal.at = version.valid_to
             AND removal.kind = 'delete'
      WHERE version.account_id = $1 AND version.${column} = $2
      ORDER BY version.valid_from DESC, version.row_id DESC`;
@@ -163,15 +177,151 @@ function versionsSql(table: MirrorTable, column: string): string {
 
 const changeSql = `
            CASE WHEN change.change_id IS NOT NULL THEN json_build_object(
-             'kind', 'change', 'changeId', change.change_id::text, 'table', change.table_name, 'operation', change.operation,
-             'state', change.state, 'isReadBack', version._change_id IS NOT NULL, 'fields', ARRAY(SELECT jsonb_object_keys(change.fields)),
+             'kind', 'change', 'changeId', change.change_id::text, 'table', change.table_name,
+             'operation', change.operation,
+             'state', change.state, 'isReadBack', version._change_id IS NOT NULL, 'fields',
+             ARRAY(SELECT jsonb_object_keys(change.fields)),
              'requestedBy', change.requested_by, 'requestedAt', ${isoText('change.requested_at')},
              'sentAt', ${isoText('change.sent_at')}, 'status', (
                SELECT status FROM sync.attempts AS attempt
-                WHERE attempt.change_id = change.change_id AND status IS NOT NULL ORDER BY attempt_id DESC LIMIT 1))
-                WHEN version._change_id IS NOT NULL THEN json_build_object('kind', 'pruned-change', 'changeId', version._change_id::text, 'writtenBy', edit.written_by) END`;
+                WHERE attempt.change_id = change.change_id AND status IS NOT NULL
+                ORDER BY attempt_id DESC LIMIT 1))
+                WHEN version._change_id IS NOT NULL
+                  THEN json_build_object('kind', 'pruned-change', 'changeId',
+                    version._change_id::text, 'writtenBy', edit.written_by) END`;
 
 /** Postgres by itself would write an instant inside JSON with an offset. */
 function isoText(column: string): string {
   return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}
+
+/** A record at the service. */
+interface RecordPlace {
+  readonly accountId: string;
+  readonly stream: string;
+  readonly number: string;
+}
+
+/** A certified sweep that covered a record. Instants are ISO 8601 in UTC. */
+export interface Proof {
+  readonly sweepId: string;
+  readonly mode: SweepMode;
+  readonly startedAt: string;
+}
+
+/** The service's answer when it was asked for a record. */
+export interface NumberAnswer {
+  readonly sweepId: string;
+  readonly status: number;
+  readonly words: string;
+  readonly askedAt: string;
+}
+
+/**
+ * The last certified sweep that covered the record and started after a moment: of the whole stream,
+ * or of this record. The warehouse's rows were true when that sweep started.
+ * @param after - ISO 8601
+ * @returns null when there was none
+ */
+export async function readLastProof(
+  db: Queryable,
+  {accountId, stream, number}: RecordPlace,
+  after: string,
+): Promise<Proof | null> {
+  const {rows} = await db.query<Proof>(
+    `SELECT sweep_id AS "sweepId", mode, started_at AS "startedAt" FROM sync.sweeps
+      WHERE account_id = $1 AND stream = $2 AND state = 'certified' AND started_at > $4
+        AND (mode = 'full' OR (mode = 'record' AND record_number = $3))
+      ORDER BY started_at DESC LIMIT 1`,
+    [accountId, stream, number, after],
+  );
+  return rows[0] ?? null;
+}
+
+/** The evidence for every time when the record's row was marked deleted, the oldest first. */
+export async function readDeletions(
+  db: Queryable,
+  {accountId, stream, number}: RecordPlace,
+): Promise<NumberAnswer[]> {
+  const {rows} = await db.query<NumberAnswer>(
+    `SELECT sweep_id AS "sweepId", status, words, asked_at AS "askedAt" FROM sync.tombstones
+      WHERE number = $3 AND account_id = $1 AND stream = $2 AND written_at IS NOT NULL
+      ORDER BY asked_at`,
+    [accountId, stream, number],
+  );
+  return rows;
+}
+
+/** The service's answer when it was asked for a number that no row has; null when it never was. */
+export async function readAbsence(
+  db: Queryable,
+  {accountId, stream, number}: RecordPlace,
+): Promise<NumberAnswer | null> {
+  const {rows} = await db.query<NumberAnswer>(
+    `SELECT sweep_id AS "sweepId", status, words, asked_at AS "askedAt" FROM sync.absent_numbers
+      WHERE number = $3 AND account_id = $1 AND stream = $2`,
+    [accountId, stream, number],
+  );
+  return rows[0] ?? null;
+}
+
+/** Names of the fields that were ever seen in records of a table. */
+export async function listFieldNames(
+  db: Queryable,
+  {accountId, tableName}: {readonly accountId: string; readonly tableName: string},
+): Promise<string[]> {
+  const {rows} = await db.query<{field: string}>(
+    'SELECT field FROM sync.fields WHERE account_id = $1 AND table_name = $2 ORDER BY field',
+    [accountId, tableName],
+  );
+  return rows.map((row) => row.field);
+}
+
+/**
+ * `sweep 12 (full, page 3, certified)`, `change 7 (update by erp, sent 2026-…, answered 200)` or
+ * `an edit by erp (psql)`
+ * @param field - the field in question: other values that were read back with a change were not
+ *   written by it
+ */
+export function describeWriter(writer: Writer, field?: string): string {
+  if (writer.kind === 'change') return describeChange(writer, field);
+  if (writer.kind === 'edit') {
+    const application = writer.application === null ? '' : ` (${writer.application})`;
+    return `an edit by ${writer.writtenBy ?? 'somebody unknown'}${application}`;
+  }
+  if (writer.kind === 'pruned-change' && writer.writtenBy !== null)
+    return `an edit by ${writer.writtenBy}, brought to the service by change ${writer.changeId}, of which no more is kept`;
+  if (writer.kind === 'pruned-change')
+    return `the end of change ${writer.changeId}, of which no more is kept: the record as it was read back`;
+  if (writer.mode === null) return `sweep ${writer.sweepId}, of which nothing is kept any more`;
+  const mode = writer.mode === 'window' ? `window ${writer.windowName}` : writer.mode;
+  const page = writer.page === null ? 'asked for by number' : `page ${formatNumber(writer.page)}`;
+  return `sweep ${writer.sweepId} (${mode}, ${page}, ${writer.state})`;
+}
+
+/**
+ * The sweep of a schedule that will look at a record: `window today, if the record falls in it`.
+ */
+export function describeLook({mode, windowName}: Pick<Schedule, 'mode' | 'windowName'>): string {
+  if (mode === 'full') return 'full sweep';
+  return windowName === wholeList
+    ? 'pass over the whole list'
+    : `window ${windowName}, if the record falls in it`;
+}
+
+function describeChange(writer: ChangeWriter, field: string | undefined): string {
+  const {changeId, operation, table, state, isReadBack, requestedBy, sentAt, status, fields} =
+    writer;
+  const unsent = state === 'done' ? 'nothing to send' : 'never sent';
+  const sent = sentAt === null ? unsent : `sent ${sentAt}`;
+  const answered = status === null ? '' : `, answered ${status}`;
+  const told = `change ${changeId} (${operation} ${table} by ${requestedBy}, ${sent}${answered})`;
+  if (!isReadBack) return `the end of ${told}, which was ${state}: what was before it came back`;
+  const isWish = state === 'done' && (field === undefined || fields.includes(field));
+  return isWish ? told : `a look at the record after ${told}, which was ${state}`;
+}
+
+/** An instant, and how long ago that is. */
+export function since(instant: string): string {
+  return `${instant} (${formatAgo(instant)})`;
 }

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {findMoment, momentOf} from '../../src/explain/record-moment.ts';
+import {findMoment, momentOf} from '../../src/explain/record-story.ts';
 import type {Version} from '../../src/explain/record-versions.ts';
 
 const version = (validFrom: string, validTo: string | null): Version => ({

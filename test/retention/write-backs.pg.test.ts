@@ -2,8 +2,7 @@
 // and change.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {describeWriter} from '../../src/explain/explain-words.ts';
-import {readVersions} from '../../src/explain/record-versions.ts';
+import {describeWriter, readVersions} from '../../src/explain/record-versions.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import {prune} from '../../src/retention/prune.ts';
 import {findStream} from '../../src/streams/all.ts';
