@@ -9,10 +9,13 @@ import {jobs} from '../../src/streams/jobs.ts';
 import {ownedTablesOf} from '../../src/streams/stream.ts';
 import {
   dropSuspects,
+  forgetAbsent,
   keepAnswers,
   keepSuspects,
   listTombstones,
+  readAbsent,
   readClock,
+  rememberAbsent,
   undoTombstones,
   writeTombstones,
 } from '../../src/sweeps/tombstones.ts';
@@ -218,5 +221,29 @@ describe('a tombstone of a record that came back', () => {
     const [first] = await listTombstones(pool, sweepId);
     await undo(['1']);
     expect(await listTombstones(pool, sweepId)).toEqual([first]);
+  });
+});
+
+describe('a number that the service does not have', () => {
+  const scope = () => ({accountId, stream: 'jobs'});
+  const absent = async (stream = 'jobs') => {
+    const held = await readAbsent(pool, {accountId, stream});
+    return [...held];
+  };
+  const remember = async (numbers: readonly number[]) => {
+    const gone = numbers.map((number) => ({number: String(number), status: 404, words: 'none'}));
+    await inSweepTransaction(pool, (client) =>
+      rememberAbsent(client, {...scope(), sweepId, askedAt: writtenAt, gone}),
+    );
+  };
+
+  test('is remembered, of its stream alone, until its record comes', async () => {
+    await remember([2]);
+    await remember([]);
+    await remember([1, 2, 4]);
+    expect(await absent()).toEqual(['1', '2', '4']);
+    expect(await absent('tasks')).toEqual([]);
+    await inSweepTransaction(pool, (client) => forgetAbsent(client, {...scope(), numbers: ['4']}));
+    expect(await absent()).toEqual(['1', '2']);
   });
 });
