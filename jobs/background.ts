@@ -1,10 +1,21 @@
-// The parts of a worker that go on beside the queue. Each has a heartbeat, and all are noted in
-// rows, so that `status`, `doctor` and alerts see by the same code which of them does not do its
-// work. No part waits for another one.
+// What a worker does beside the queue: its parts, its sign of life, the accounts that it serves,
+// and whether it may work at all. Each part has a heartbeat, and all are noted in rows, so that
+// `status`, `doctor` and alerts see by the same code which of them does not do its work. No part
+// waits for another one.
 
+import PQueue from 'p-queue';
 import type pg from 'pg';
+import {listAccounts} from '../src/accounts/accounts.ts';
+import {
+  noteWorker,
+  removeWorker,
+  type WorkerIdentity,
+  type WorkerReach,
+} from '../src/accounts/workers.ts';
+import type {Logger} from '../src/core/log.ts';
 import {Pulse} from '../src/core/rounds.ts';
 import {noteParts, type PartName, removeParts} from '../src/health/heartbeats.ts';
+import {listOverdueSchedules} from '../src/sweeps/schedules.ts';
 
 /** A part that is begun again and again; see `Rounds`. */
 export interface BackgroundPart {
@@ -90,5 +101,199 @@ export class Background {
       .finally(() => {
         this.#noting = null;
       });
+  }
+}
+
+/** The worker that beats, and its reach at the moment beside the accounts that it serves. */
+export interface Heart extends WorkerIdentity {
+  readonly reach: () => Omit<WorkerReach, 'accountIds'>;
+}
+
+const everyMs = 15_000;
+
+/**
+ * A worker notes that it is alive, in a row of its own, after each round in which it looked for
+ * work. A worker that hangs, or cannot reach the queue, falls silent.
+ */
+export class Heartbeat {
+  readonly #pool: pg.Pool;
+  readonly #heart: Heart;
+  readonly #clock: () => number;
+  /** The state noted last, and when: a change is noted at once. */
+  #said = '';
+  #saidAt = Number.NEGATIVE_INFINITY;
+  #beating: Promise<void> = Promise.resolve();
+  #hasStopped = false;
+
+  /** @param clock - milliseconds that only grow */
+  constructor(pool: pg.Pool, heart: Heart, clock: () => number = () => performance.now()) {
+    this.#pool = pool;
+    this.#heart = heart;
+    this.#clock = clock;
+  }
+
+  /** Notes the worker's state, unless the same was noted a moment ago. */
+  async beat(accountIds: readonly string[]): Promise<void> {
+    const {reach, ...identity} = this.#heart;
+    const now = {...reach(), accountIds};
+    const saying = JSON.stringify(now);
+    const isFresh = saying === this.#said && this.#clock() - this.#saidAt < everyMs;
+    if (isFresh || this.#hasStopped) return;
+    this.#beating = noteWorker(this.#pool, {...identity, ...now});
+    await this.#beating;
+    this.#said = saying;
+    this.#saidAt = this.#clock();
+  }
+
+  /**
+   * Removes the row: a worker that stopped is not missed. Where the database is away, the row grows
+   * old.
+   */
+  async stop(): Promise<void> {
+    this.#hasStopped = true;
+    await this.#beating.catch(() => {});
+    await removeWorker(this.#pool, this.#heart.workerId).catch(() => {});
+  }
+}
+
+/**
+ * Numbers of accounts, or a function that reads them, so that an added account is served within
+ * seconds.
+ */
+export type AccountIds = readonly string[] | (() => Promise<readonly string[]>);
+
+/** The accounts that this process serves, with one log line for each that it no longer serves. */
+export class ServedAccounts {
+  readonly #accountIds: AccountIds;
+  readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
+  readonly #served = new Set<string>();
+  /** With two looks at once, the later would log again the lines of the earlier. */
+  readonly #oneByOne = new PQueue({concurrency: 1});
+
+  constructor(accountIds: AccountIds, deps: {readonly pool: pg.Pool; readonly log: Logger}) {
+    this.#accountIds = accountIds;
+    this.#deps = deps;
+  }
+
+  /**
+   * Reads the accounts to serve now. For each account that is served no longer, one line says why.
+   */
+  async look(): Promise<readonly string[]> {
+    return await this.#oneByOne.add(async () => {
+      const accountIds =
+        typeof this.#accountIds === 'function' ? await this.#accountIds() : this.#accountIds;
+      const left = new Set(this.#served).difference(new Set(accountIds));
+      if (left.size > 0) await this.#tell(left);
+      this.#served.clear();
+      for (const accountId of accountIds) this.#served.add(accountId);
+      return accountIds;
+    });
+  }
+
+  /** The accounts that were served at the last look. */
+  get served(): readonly string[] {
+    return [...this.#served];
+  }
+
+  /** Whether an account was served at the last look: costs nothing. */
+  knows(accountId: string): boolean {
+    return this.#served.has(accountId);
+  }
+
+  /** Whether an account is served; an unknown account is looked for once more. */
+  async serves(accountId: string): Promise<boolean> {
+    return this.#served.has(accountId) || (await this.look()).includes(accountId);
+  }
+
+  async #tell(left: ReadonlySet<string>): Promise<void> {
+    const {pool, log} = this.#deps;
+    for (const {accountId, name, state, stateReason} of await listAccounts(pool)) {
+      if (!left.has(accountId)) continue;
+      const facts = {account: name, reason: stateReason};
+      if (state === 'stopped')
+        log.error(
+          {event: 'account.stopped', ...facts},
+          `account ${name} is stopped; the others go on`,
+        );
+      else if (state === 'paused')
+        log.info({event: 'account.paused', ...facts}, `account ${name} is paused`);
+      // Neither stopped nor paused: a person sealed its token with another key.
+      else
+        log.warn(
+          {event: 'account.unserved', account: name},
+          `account ${name} is no longer served here: its token is sealed with another key`,
+        );
+    }
+  }
+}
+
+/** Gives the reason why the warehouse may be a copy, or null. */
+export type FindCopy = () => Promise<string | null>;
+
+/**
+ * As long as the warehouse may be a copy, its worker takes up nothing: no change is sent, and no
+ * sweep is run.
+ */
+export class CopyWatch {
+  readonly #find: FindCopy;
+  readonly #log: Logger;
+  /** The reason found last; undefined before the first look. */
+  #found: string | null | undefined;
+
+  constructor(find: FindCopy, log: Logger) {
+    this.#find = find;
+    this.#log = log;
+  }
+
+  /** Whether work rests. It does until the first look. */
+  get holds(): boolean {
+    return this.#found !== null;
+  }
+
+  /**
+   * Looks once. A line is logged when work begins to rest, and when it goes on. @returns whether
+   * work rests
+   */
+  async look(): Promise<boolean> {
+    const found = await this.#find();
+    if (found !== null && found !== this.#found) this.#log.error({event: 'copy.suspected'}, found);
+    if (found === null && typeof this.#found === 'string')
+      this.#log.info(
+        {event: 'copy.claimed'},
+        'the warehouse is the one that works for its accounts; work goes on',
+      );
+    this.#found = found;
+    return this.holds;
+  }
+}
+
+const lookMs = 30_000;
+
+/**
+ * Logs each overdue schedule once, and again when it has run meanwhile and is overdue once more.
+ */
+export class OverdueSchedules {
+  readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
+  #told: ReadonlySet<string> = new Set();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: {readonly pool: pg.Pool; readonly log: Logger}) {
+    this.#deps = deps;
+  }
+
+  /** Looks, unless the last look is less than half a minute ago. */
+  async tell(accountIds: readonly string[]): Promise<void> {
+    const {pool, log} = this.#deps;
+    if (performance.now() - this.#lookedAt < lookMs) return;
+    const overdue = await listOverdueSchedules(pool, accountIds);
+    this.#lookedAt = performance.now();
+    for (const {scheduleId, name, accountName, waitsSince} of overdue) {
+      if (this.#told.has(scheduleId)) continue;
+      log.warn(
+        {event: 'schedule.overdue', account: accountName, schedule: name, waitsSince},
+        'a schedule has not run for two intervals',
+      );
+    }
+    this.#told = new Set(overdue.map(({scheduleId}) => scheduleId));
   }
 }

@@ -1,23 +1,18 @@
-import {z} from 'zod';
-import type {DueAccount} from '../src/changes/claim-changes.ts';
+// The queue job that carries the changes of one account, and what the log says of it.
+
+import {causeNumbers} from '../src/core/errors.ts';
+import {formatNumber} from '../src/core/format.ts';
+import type {Logger} from '../src/core/log.ts';
+import {tellChangeEnd} from '../src/health/log-words.ts';
 import {pushAccount} from '../src/push/push.ts';
 import type {Carried, PushCounts, PushDeps} from '../src/push/push-deps.ts';
-import {reportChange, reportPush} from './report-outcome.ts';
-import {queueNames, type WakeQueue, wakeOptions} from './wake-queue.ts';
-
-export const payloadSchema = z.object({accountId: z.string().regex(/^\d+$/)});
-
-/**
- * Wake-ups within so long count as one. A dead worker's queue job stays a minute; later ones still
- * count.
- */
-const wakeAgainMs = 250;
+import {findWrites} from '../src/streams/all.ts';
 
 /**
  * Carries the due changes of one account. Running it twice, or in two places, sends nothing twice.
  * @returns the counts, which are the result of the queue's job, too
  */
-export async function run(
+export async function runPushJob(
   deps: PushDeps,
   accountId: string,
   signal: AbortSignal,
@@ -33,21 +28,42 @@ export async function run(
 }
 
 /**
- * Wakes a worker for each account that has changes to carry. A wake-up that counts as one with a
- * running job follows it: a change committed after that job's last look is not left to the poller.
- * A wake-up too many finds nothing due.
+ * One line at `info` for a change that came to its end or waits for a person; others have theirs at
+ * `debug`.
  */
-export async function wake(queue: WakeQueue, accounts: readonly DueAccount[]): Promise<void> {
-  if (accounts.length === 0) return;
-  const again = Math.floor(Date.now() / wakeAgainMs);
-  await queue.addBulk(
-    accounts.map(({accountId, name}) => ({
-      name: queueNames.pushes,
-      data: {accountId, account: name},
-      opts: {
-        ...wakeOptions,
-        deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true},
-      },
-    })),
+export function reportChange(log: Logger, {change, end, durationMs}: Carried): void {
+  const level = end === 'postponed' || end === 'in_doubt' ? 'debug' : 'info';
+  if (!log.isLevelEnabled(level)) return;
+  const {changeId, operation, table, number, accountName} = change;
+  const state = end === 'postponed' ? 'pending' : end;
+  const facts = {stream: findWrites(table).stream, change: changeId, operation, table, number};
+  log[level](
+    {event: eventOf(end), account: accountName, ...facts, state, durationMs},
+    tellChangeEnd(change, {state, durationMs}),
+  );
+}
+
+function eventOf(end: Carried['end']) {
+  if (end === 'conflict') return 'change.conflict';
+  if (end === 'in_doubt') return 'change.in_doubt';
+  return end === 'postponed' ? 'change.postponed' : 'change.ended';
+}
+
+/** One warning for all changes of a push that a person must look at, however many they are. */
+export function reportPush(log: Logger, account: string, {rejected, conflict}: PushCounts): void {
+  if (rejected + conflict === 0) return;
+  const parts = [
+    ...(rejected === 0 ? [] : [`${formatNumber(rejected)} refused`]),
+    ...(conflict === 0 ? [] : [`${formatNumber(conflict)} in conflict`]),
+  ];
+  log.warn(
+    {
+      event: 'push.needs_person',
+      account,
+      rejected,
+      conflict,
+      ...(conflict === 0 ? {docs: causeNumbers['change-rejected']} : {}),
+    },
+    `changes of ${account} need a person: ${parts.join(', ')}; fieldmirror changes list`,
   );
 }

@@ -18,13 +18,9 @@ import pg from 'pg';
 import type {Logger} from '../src/core/log.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
-import {inspectRedis} from './inspect-redis.ts';
-import {Outage} from './queue-outage.ts';
-import {migrateQueue, schema} from './queue-schema.ts';
-import {pathOf} from './queue-turns.ts';
-import {connect} from './redis-connect.ts';
-import {prefixAt} from './redis-prefix.ts';
-import type {WakeQueue, WakeWorker} from './wake-queue.ts';
+import {migrateQueue, schema, searchPathOf} from './queue-schema.ts';
+import {connect, inspectRedis, prefixAt} from './redis.ts';
+import type {WakeQueue, WakeWorker} from './wake.ts';
 
 export interface QueueBackend {
   readonly kind: 'redis' | 'postgres';
@@ -116,7 +112,7 @@ function openQueuePool(connectionString: string): PgPool {
     max: 5,
     // Not at the start of the connection: a pooler in session mode would refuse it.
     onConnect: async (client) => {
-      await client.query(`SELECT set_config('search_path', '${pathOf(schema)}', false)`);
+      await client.query(`SELECT set_config('search_path', '${searchPathOf(schema)}', false)`);
     },
   });
   pool.on('connect', (client) => client.on('error', () => {}));
@@ -177,4 +173,91 @@ function listen<T extends {on(event: 'error', listener: (error: Error) => void):
 ): T {
   part.on('error', (error) => outage.failed(explain(error).message));
   return part;
+}
+
+// When the queue or the warehouse goes away, half a dozen connections notice, again and again. An
+// operator is told once when it goes and once when it is back, and between the two of each further
+// reason for which a whole round of work failed: a connection that was cut says nothing of the
+// read-only warehouse that the next one finds.
+
+/**
+ * The time without a failure before all is called well again: connections come back one after the
+ * other.
+ */
+const quietMs = 10_000;
+
+/** Remembers since when calls fail. */
+export class Outage {
+  readonly #log: Logger;
+  readonly #now: () => number;
+  /** Null: all is well. */
+  #failing: {
+    readonly since: number;
+    lastAt: number;
+    wellAgainAt: number | null;
+    /** Reasons that were told, without their numbers. */
+    readonly told: Set<string>;
+  } | null = null;
+
+  /** @param now - milliseconds of a clock that is never set */
+  constructor(log: Logger, now: () => number = () => performance.now()) {
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** From the first failure until all has been well for a while. */
+  get isUnderWay(): boolean {
+    return this.#failing !== null;
+  }
+
+  /** One call failed, of many on many connections. */
+  failed(reason: string): void {
+    const now = this.#now();
+    if (this.#failing !== null) {
+      this.#failing.lastAt = now;
+      this.#failing.wellAgainAt = null;
+      return;
+    }
+    this.#failing = {
+      since: now,
+      lastAt: now,
+      wellAgainAt: null,
+      told: new Set([withoutNumbers(reason)]),
+    };
+    this.#log.warn(
+      {event: 'outage.began', reason},
+      'the queue or the warehouse is out of reach; nothing is lost, trying again',
+    );
+  }
+
+  /** A whole round of work failed. */
+  roundFailed(reason: string): void {
+    this.failed(reason);
+    const told = this.#failing?.told;
+    if (told === undefined || told.has(withoutNumbers(reason))) return;
+    told.add(withoutNumbers(reason));
+    this.#log.warn(
+      {event: 'outage.lasts', reason},
+      'the queue or the warehouse is still out of reach',
+    );
+  }
+
+  succeeded(): void {
+    const failing = this.#failing;
+    if (failing === null) return;
+    const now = this.#now();
+    failing.wellAgainAt ??= now;
+    if (now - failing.lastAt < quietMs) return;
+    const durationMs = Math.round(failing.wellAgainAt - failing.since);
+    this.#failing = null;
+    this.#log.warn(
+      {event: 'outage.ended', durationMs},
+      'the queue and the warehouse are within reach again; work goes on',
+    );
+  }
+}
+
+/** Ports and times differ from one failure to the next, and are no news. */
+function withoutNumbers(reason: string): string {
+  return reason.replaceAll(/\d+/g, '0');
 }

@@ -6,8 +6,7 @@ import pg from 'pg';
 import {FatalError} from '../src/core/errors.ts';
 import {readProcessId, tellWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
 import {takeTurn} from '../src/postgres/migration-turn.ts';
-import {makeTurns, pathOf, standIns, useTurns} from './queue-turns.ts';
-import {queueNames} from './wake-queue.ts';
+import {queueNames} from './wake.ts';
 
 export const schema = 'bullmq';
 
@@ -53,7 +52,7 @@ async function makeReady(pool: pg.Pool, client: pg.PoolClient, words: WaitWords)
       await takeTurn(turn);
       if (await isReady(client)) return;
       await makeTurns(client, schema);
-      await client.query(`SET search_path = ${pathOf(schema)}`);
+      await client.query(`SET search_path = ${searchPathOf(schema)}`);
       await runMigrations(client, schema);
       await useTurns(client, schema);
       await makeSequences(client);
@@ -90,4 +89,58 @@ async function makeSequences(client: pg.ClientBase): Promise<void> {
 
 function isError(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
+}
+
+// BullMQ's functions take turns by advisory locks, and any login may take those: the queue would
+// stand still. In their place they find functions of the same names in their own schema, which lock
+// rows of a table that only a worker may lock.
+
+/**
+ * Where BullMQ's functions look for names: functions of the schema stand before those of Postgres.
+ */
+export const searchPathOf = (schema: string) => `${schema}, pg_catalog, pg_temp`;
+
+const forms = [
+  {parameters: 'bigint', key: '$1::text'},
+  {parameters: 'integer, integer', key: `$1 || ' ' || $2`},
+];
+
+const kinds = [
+  {name: 'pg_advisory_xact_lock', mode: 'UPDATE', returns: 'void'},
+  {name: 'pg_advisory_xact_lock_shared', mode: 'SHARE', returns: 'void'},
+  {name: 'pg_try_advisory_xact_lock', mode: 'UPDATE SKIP LOCKED', returns: 'boolean'},
+];
+
+/** The functions that stand in for those of Postgres, with their parameters. */
+export const standIns = kinds.flatMap(({name}) =>
+  forms.map(({parameters}) => `${name}(${parameters})`),
+);
+
+/** Makes the table and the functions; BullMQ's own may be there or not. */
+export async function makeTurns(client: pg.ClientBase, schema: string): Promise<void> {
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema};
+    CREATE TABLE IF NOT EXISTS ${schema}.turn (key text PRIMARY KEY)`);
+  for (const {name, mode, returns} of kinds)
+    for (const {parameters, key} of forms)
+      await client.query(
+        `CREATE OR REPLACE FUNCTION ${schema}.${name}(${parameters}) RETURNS ${returns}
+         LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+         BEGIN
+           INSERT INTO ${schema}.turn (key) SELECT ${key}
+            WHERE NOT EXISTS (SELECT FROM ${schema}.turn WHERE key = ${key}) ON CONFLICT DO NOTHING;
+           PERFORM FROM ${schema}.turn WHERE key = ${key} FOR ${mode};
+           ${returns === 'boolean' ? 'RETURN FOUND;' : ''}
+         END $$`,
+      );
+}
+
+/** Lets BullMQ's functions find those of `makeTurns`. */
+export async function useTurns(client: pg.ClientBase, schema: string): Promise<void> {
+  const {rows} = await client.query<{name: string}>(
+    `SELECT oid::regprocedure::text AS name FROM pg_proc
+      WHERE pronamespace = $1::regnamespace AND prokind = 'f' AND proconfig @> ARRAY['search_path=' || $1]`,
+    [schema],
+  );
+  for (const {name} of rows)
+    await client.query(`ALTER FUNCTION ${name} SET search_path = ${searchPathOf(schema)}`);
 }

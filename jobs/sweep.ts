@@ -1,23 +1,28 @@
+// The queue job that runs one sweep, brings the star in line with it, and logs its outcome. The
+// rows have recorded the outcome, and the queue is told only that the job was taken: so this, and
+// push.ts for changes, are where outcomes become log lines for an operator. At `info` there is one
+// line for each sweep that ended.
+
 import {UnrecoverableError} from 'bullmq';
-import {z} from 'zod';
+import type pg from 'pg';
+import {AccessError, OlderReadingError} from '../src/core/errors.ts';
+import {formatDuration} from '../src/core/format.ts';
+import type {Logger} from '../src/core/log.ts';
+import {type Pulse, Rounds} from '../src/core/rounds.ts';
+import {boundsOf} from '../src/health/heartbeats.ts';
+import {nameSweep, tellSweepEnd} from '../src/health/log-words.ts';
+import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
+import {pageOfSweep} from '../src/sweeps/story.ts';
+import type {ClaimedSweep} from '../src/sweeps/sweep.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
-import type {DueSweep} from '../src/sweeps/sweeps.ts';
-import {refreshAfter, refreshNow} from './refresh-star.ts';
-import {reportOutcome} from './report-outcome.ts';
-import {queueNames, type WakeQueue, wakeOptions} from './wake-queue.ts';
-
-const id = z.string().regex(/^\d+$/);
-export const payloadSchema = z.object({sweepId: id, accountId: id});
-
-const wakeAgainMs = 10_000;
 
 /**
  * Carries one sweep as far as it goes, and brings the star in line with it. Running it twice, or in
  * two places, leaves the same rows.
  * @param options.isWatched - a person sees the end of the sweep anyway
  */
-export async function run(
+export async function runSweepJob(
   deps: SweepDeps,
   sweepId: string,
   {signal, isWatched = false}: {readonly signal: AbortSignal; readonly isWatched?: boolean},
@@ -37,55 +42,144 @@ export async function run(
 }
 
 /**
- * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue
- * job of a worker that died holding it stays locked for a minute, and must not keep the next one
- * out. A wake-up too many finds nothing due. Windows and single records come before full sweeps,
- * however many of those wait.
- */
-export async function wake(queue: WakeQueue, due: readonly DueSweep[]): Promise<void> {
-  if (due.length === 0) return;
-  const again = Math.floor(Date.now() / wakeAgainMs);
-  await queue.addBulk(
-    due.map((sweep) => ({
-      name: queueNames.sweeps,
-      data: dataOf(sweep),
-      opts: {
-        ...wakeOptions,
-        deduplication: {id: `sweep-${sweep.sweepId}-${sweep.fence}-${again}`},
-        ...(sweep.mode === 'full' ? {priority: 1} : {}),
-      },
-    })),
-  );
-}
-
-/** A worker reads the two ids; the rest is for people who look at the queue. */
-function dataOf({
-  sweepId,
-  accountId,
-  accountName,
-  stream,
-  mode,
-  windowName,
-  recordNumber,
-  failures,
-}: DueSweep) {
-  return {
-    ...{sweepId, accountId, account: accountName, stream, mode, attempt: failures + 1},
-    ...(windowName === null ? {} : {window: windowName}),
-    ...(recordNumber === null ? {} : {record: recordNumber}),
-  };
-}
-
-/**
  * The result of the queue's job, as bull-board shows it.
  * @throws {UnrecoverableError} the sweep failed: the queue counts its job as failed, with the same
  *   reason
  */
-export function resultOf(result: SweepResult): object {
+export function resultOfSweep(result: SweepResult): object {
   if (result.outcome === 'failed') throw new UnrecoverableError(result.error.message);
   if (result.outcome === 'postponed')
     return {outcome: 'postponed', reason: result.error.message, delayMs: result.delayMs};
   if (result.outcome === 'not-due') return {outcome: 'not-due'};
   const {outcome, state, reasons, counts, durationMs} = result;
   return {outcome, state, reasons, counts, durationMs};
+}
+
+type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;
+
+/**
+ * @param isWatched - a person sees the end of the sweep anyway: its line is at `info`, however it
+ * ended
+ */
+export function reportOutcome(
+  log: Logger,
+  {sweepId, isWatched = false}: {readonly sweepId: string; readonly isWatched?: boolean},
+  result: SweepResult,
+): void {
+  if (result.outcome === 'not-due')
+    log.debug(
+      {event: 'sweep.not_due', sweep: sweepId},
+      `sweep ${sweepId} is not due, or another worker has it`,
+    );
+  else if (result.outcome === 'postponed') reportPostponed(log, result);
+  else if (result.outcome === 'ended')
+    log[result.state === 'stopped' && !isWatched ? 'warn' : 'info'](...describeEnded(result));
+  else {
+    // All sweeps under way of a refused account end so; the account's own line is the error.
+    const isTold = isWatched || result.error instanceof AccessError;
+    log[isTold ? 'info' : 'error'](...describeFailed(result));
+  }
+}
+
+function reportPostponed(log: Logger, {sweep, error, delayMs}: Outcome<'postponed'>): void {
+  // Without a delay nothing failed: the process was told to stop, and said so. Nor did a record
+  // that is read again.
+  const level = delayMs === 0 || error instanceof OlderReadingError ? 'info' : 'warn';
+  log[level](
+    {event: 'sweep.postponed', ...factsOf(sweep), delayMs, reason: error.message},
+    `${nameSweep(sweep)} waits${delayMs === 0 ? '' : ` ${formatDuration(delayMs)}`} and goes on: ${error.message}`,
+  );
+}
+
+type Line = [facts: object, message: string];
+
+function describeEnded({sweep, state, reasons, counts, durationMs}: Outcome<'ended'>): Line {
+  const next = state === 'stopped' ? `; fieldmirror sweeps show ${sweep.sweepId}` : '';
+  const docs = pageOfSweep(state);
+  return [
+    {
+      event: 'sweep.ended',
+      ...factsOf(sweep),
+      ...{state, durationMs, ...counts, reasons},
+      ...(docs === null ? {} : {docs}),
+    },
+    `${tellSweepEnd(sweep, {state, counts, durationMs})}${next}`,
+  ];
+}
+
+function describeFailed({sweep, error, durationMs}: Outcome<'failed'>): Line {
+  const {name, message} = error;
+  const facts = {state: 'failed', durationMs, kind: name, reason: message};
+  return [
+    {event: 'sweep.ended', ...factsOf(sweep), ...facts},
+    `${nameSweep(sweep)} failed: ${message}`,
+  ];
+}
+
+function factsOf({accountName, stream, sweepId, mode, windowName, recordNumber}: ClaimedSweep) {
+  return {
+    account: accountName,
+    stream,
+    sweep: sweepId,
+    mode,
+    ...(windowName === null ? {} : {window: windowName}),
+    ...(recordNumber === null ? {} : {record: recordNumber}),
+  };
+}
+
+type RefreshDeps = Pick<SweepDeps, 'pool' | 'log'>;
+
+/** Brings the star in line after a sweep that wrote. */
+async function refreshAfter(deps: RefreshDeps, result: SweepResult): Promise<void> {
+  if (result.outcome !== 'ended') return;
+  const {inserted, updated, revived, tombstoned, vanished} = result.counts;
+  if (inserted + updated + revived + tombstoned + vanished > 0) await refreshNow(deps);
+}
+
+/**
+ * When refreshes after sweeps began in this process: they may take minutes, and another one would
+ * wait for their lock.
+ */
+const underWay = new Map<symbol, {readonly pool: pg.Pool; readonly begunAt: number}>();
+const longestMs = boundsOf('star').longestMs ?? 0;
+
+/** The part of a worker that brings the star in line with edits that no sweep under way will. */
+export function makeStarRounds({pool, log}: RefreshDeps, pulse: Pulse): Rounds {
+  return new Rounds({
+    ...{everyMs: 0, pulse},
+    work: async () => {
+      if (!isUnderWay(pool) && (await isStarStale(pool))) await refreshStar(pool);
+    },
+    onFailure: (error) => report(log, error),
+  });
+}
+
+/**
+ * Brings the star in line. A refresh that fails fails nothing else: what it was to write still
+ * waits, and mart.freshness says since when.
+ */
+async function refreshNow({pool, log}: RefreshDeps): Promise<void> {
+  const key = Symbol('refresh');
+  underWay.set(key, {pool, begunAt: performance.now()});
+  try {
+    await refreshStar(pool);
+  } catch (error) {
+    report(log, error);
+  } finally {
+    underWay.delete(key);
+  }
+}
+
+function isUnderWay(pool: pg.Pool): boolean {
+  const now = performance.now();
+  return [...underWay.values()].some(
+    (each) => each.pool === pool && now - each.begunAt < longestMs,
+  );
+}
+
+function report(log: RefreshDeps['log'], error: unknown): void {
+  log.warn(
+    {event: 'star.not_refreshed', reason: String(error)},
+    'the star was not refreshed; it is tried again within seconds',
+  );
 }

@@ -1,34 +1,38 @@
+// The workers of a process: they take the queue's jobs, and look for due work by themselves, by a
+// poller and by notices of Postgres.
+
 import {setTimeout as wait} from 'node:timers/promises';
+import {z} from 'zod';
 import {dropExpiredLogins} from '../src/accounts/seals.ts';
 import {listAccountsWithDueChanges} from '../src/changes/claim-changes.ts';
-import {AccessError, FatalError} from '../src/core/errors.ts';
+import {AccessError, FatalError, NoRoomError} from '../src/core/errors.ts';
 import {FeedKeeper} from '../src/feed/feed-keeper.ts';
 import type {HookMeans} from '../src/feed/send-hook.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
 import type {PushDeps} from '../src/push/push-deps.ts';
-import {makePruner} from '../src/retention/pruner.ts';
+import {makePruner} from '../src/retention/prune.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 import {listDueSweeps} from '../src/sweeps/sweeps.ts';
 import {
+  type AccountIds,
   Background,
   type BackgroundPart,
   type BackgroundSurroundings,
   type BackgroundTimes,
+  CopyWatch,
+  type FindCopy,
+  type Heart,
+  Heartbeat,
+  OverdueSchedules,
+  ServedAccounts,
 } from './background.ts';
-import {CopyWatch, type FindCopy} from './copy-watch.ts';
-import {type Heart, Heartbeat} from './heartbeat.ts';
-import {handleNotices} from './notices.ts';
-import {OverdueSchedules} from './overdue-schedules.ts';
-import {poll} from './poller.ts';
-import * as push from './push.ts';
-import type {QueueBackend} from './queue-backend.ts';
-import {makeStarRounds} from './refresh-star.ts';
-import {type AccountIds, ServedAccounts} from './served-accounts.ts';
-import * as sweep from './sweep.ts';
-import {queueNames, type WakeQueue} from './wake-queue.ts';
+import {runPushJob} from './push.ts';
+import type {Outage, QueueBackend} from './queue-backend.ts';
+import {makeStarRounds, resultOfSweep, runSweepJob} from './sweep.ts';
+import {queueNames, type WakeQueue, wakePushes, wakeSweeps} from './wake.ts';
 
 /** Workers of this process, on every queue. */
 export interface Workers {
@@ -82,6 +86,11 @@ interface WorkerContext {
   readonly copies: CopyWatch;
   readonly signal: AbortSignal;
 }
+
+const id = z.string().regex(/^\d+$/);
+/** What a queue job carries. */
+const sweepPayload = z.object({sweepId: id, accountId: id});
+const pushPayload = z.object({accountId: id});
 
 /** A sweep waits for the network most of its time. */
 const sweepsAtOnce = 8;
@@ -240,13 +249,13 @@ async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]
 /** @returns the result of the queue's job */
 async function handleSweep(context: WorkerContext, payload: unknown): Promise<object> {
   const {deps, accounts, signal} = context;
-  const {sweepId, accountId} = sweep.payloadSchema.parse(payload);
+  const {sweepId, accountId} = sweepPayload.parse(payload);
   // Another process has the key of the account's token, and the poller wakes it.
   if (signal.aborted || context.copies.holds || !(await accounts.serves(accountId)))
     return notServed;
-  const result = await sweep.run(deps, sweepId, {signal});
+  const result = await runSweepJob(deps, sweepId, {signal});
   if (!signal.aborted && result.outcome !== 'not-due') await wakeNext(context, accountId, result);
-  return sweep.resultOf(result);
+  return resultOfSweep(result);
 }
 
 /** The end of one sweep wakes the next of its account. */
@@ -259,7 +268,7 @@ async function wakeNext(
   try {
     if (result.outcome === 'failed' && result.error instanceof AccessError) await accounts.look();
     else
-      await sweep.wake(
+      await wakeSweeps(
         context.sweeps,
         await listDueSweeps(deps.pool, [accountId], sweepsPerAccount),
       );
@@ -275,9 +284,9 @@ async function handlePush(
   {deps, accounts, copies, signal}: WorkerContext,
   payload: unknown,
 ): Promise<object> {
-  const {accountId} = push.payloadSchema.parse(payload);
+  const {accountId} = pushPayload.parse(payload);
   if (signal.aborted || copies.holds || !(await accounts.serves(accountId))) return notServed;
-  return await push.run(deps, accountId, signal);
+  return await runPushJob(deps, accountId, signal);
 }
 
 async function lookForDue(context: WorkerContext, keepsSchedules: boolean): Promise<void> {
@@ -288,7 +297,7 @@ async function lookForDue(context: WorkerContext, keepsSchedules: boolean): Prom
   if (keepsSchedules) await wakeForChanges(context, accountIds);
   const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];
   for (const {scheduleId} of due) await takeDueSchedule(deps.pool, scheduleId);
-  await sweep.wake(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
+  await wakeSweeps(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
 }
 
 async function wakeForChanges(
@@ -296,5 +305,97 @@ async function wakeForChanges(
   accountIds: readonly string[],
 ): Promise<void> {
   if (copies.holds) return;
-  await push.wake(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
+  await wakePushes(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
+}
+
+// The poller makes the queue a matter of speed and no more: every two seconds it finds by the rows
+// alone the work that is due, and wakes a worker for it, even where the queue has forgotten it.
+
+interface Times {
+  /** From the end of a round to the next one. */
+  readonly roundMs: number;
+  readonly outOfReachMs: number;
+}
+
+const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
+
+/**
+ * Goes round until told to stop. A failed round is tried again; an outage is logged at its start
+ * and end, with each reason once.
+ * @param round - looks once for due work, and wakes workers for it
+ * @returns rejects when no round has succeeded for a minute: a person must look after the queue or
+ *   the warehouse, and a supervisor may start the process anew; never resolves. A warehouse that
+ *   has no room is waited for: a new process would find no more
+ */
+export function poll(
+  round: () => Promise<void>,
+  {
+    outage,
+    signal,
+    times = defaultTimes,
+  }: {readonly outage: Outage; readonly signal: AbortSignal; readonly times?: Times},
+): Promise<never> {
+  const loop = async (): Promise<never> => {
+    for (let goodAt = performance.now(); ; ) {
+      try {
+        await round();
+        goodAt = performance.now();
+        outage.succeeded();
+      } catch (cause) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        if (!signal.aborted) outage.roundFailed(reason);
+        if (cause instanceof NoRoomError) goodAt = performance.now();
+        else if (performance.now() - goodAt > times.outOfReachMs) {
+          throw new FatalError(
+            `the queue or the warehouse has been out of reach for ${times.outOfReachMs / 1000} s: ${reason}; nothing is lost, start again when it is back`,
+            {cause, kind: 'outage'},
+          );
+        }
+      }
+      await wait(times.roundMs, undefined, {signal});
+    }
+  };
+  const broken = loop().catch((error: unknown): Promise<never> => {
+    // After a stop the failure has no listener left.
+    if (signal.aborted) return new Promise<never>(() => {});
+    throw error;
+  });
+  broken.catch(() => {});
+  return broken;
+}
+
+// A notice of Postgres wakes the poller, and no more. Any login may send any number of notices with
+// any text: no grant of Postgres forbids it. So a payload is a hint that counts only when it is an
+// account served here, and hints gather in a set while one look is under way: neither memory nor
+// the queue grows with the number of notices.
+
+/** The look that a notice may wake, for the accounts served here. */
+interface Wakes {
+  readonly isServed: (accountId: string) => boolean;
+  /** Looks for due changes of these accounts; never two looks at once. */
+  readonly look: (accountIds: readonly string[]) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * @returns takes the payload of each notice; a look that fails is left to the poller's next round
+ */
+export function handleNotices({isServed, look, signal}: Wakes): (payload: string) => void {
+  const hinted = new Set<string>();
+  let isLooking = false;
+  const lookOn = async () => {
+    while (hinted.size > 0 && !signal.aborted) {
+      const accountIds = [...hinted];
+      hinted.clear();
+      await look(accountIds).catch(() => {});
+    }
+    isLooking = false;
+  };
+  return (payload) => {
+    if (!isServed(payload)) return;
+    hinted.add(payload);
+    if (isLooking) return;
+    isLooking = true;
+    void lookOn();
+  };
 }

@@ -60,8 +60,8 @@ async function sweepOnce() {
  * that of a sweep.
  */
 async function carryWithStar(): Promise<typeof runSweep> {
-  const {run} = await import('../../jobs/sweep.ts');
-  return (deps, sweepId, signal) => run(deps, sweepId, {signal});
+  const {runSweepJob} = await import('../../jobs/sweep.ts');
+  return (deps, sweepId, signal) => runSweepJob(deps, sweepId, {signal});
 }
 
 /** Rows written since a transaction began: in the warehouse, and superseded versions in history. */

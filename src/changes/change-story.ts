@@ -1,7 +1,7 @@
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {UsageError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {tellPruned} from '../retention/retention-story.ts';
+import {tellPruned} from '../retention/retention.ts';
 import type {KeptAlteration} from './alterations.ts';
 import type {Change} from './change.ts';
 import {

@@ -2,7 +2,7 @@
 
 import {join} from 'node:path';
 import type pg from 'pg';
-import {inspectRedis} from '../../jobs/inspect-redis.ts';
+import {inspectRedis} from '../../jobs/redis.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../accounts/accounts.ts';
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -34,8 +34,7 @@ import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {hasEmbedded, openEmbeddedPostgres} from '../postgres/embedded.ts';
 import {listHeldUp} from '../postgres/lock-waits.ts';
-import {readRetention} from '../retention/retention.ts';
-import {tellRetention} from '../retention/retention-story.ts';
+import {readRetention, tellRetention} from '../retention/retention.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
 import {findMigrationLack} from '../schema/migration-lack.ts';
 import {checkPublic, describeLargeObjects, describeTemporary} from '../schema/public-rights.ts';

@@ -1,6 +1,6 @@
 // The verb `push`: carries the due changes here and now; or shows the requests, and sends nothing.
 
-import {reportChange} from '../../jobs/report-outcome.ts';
+import {reportChange} from '../../jobs/push.ts';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Change} from '../changes/change.ts';
 import {countChanges} from '../changes/change-health.ts';

@@ -3,7 +3,7 @@
 import {randomUUID} from 'node:crypto';
 import {EventEmitter, once} from 'node:events';
 import {hostname} from 'node:os';
-import type {Heart} from '../../jobs/heartbeat.ts';
+import type {Heart} from '../../jobs/background.ts';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {type Account, describeIdle} from '../accounts/accounts.ts';

@@ -5,7 +5,7 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
-import {tellPruned} from '../retention/retention-story.ts';
+import {tellPruned} from '../retention/retention.ts';
 import {findStream} from '../streams/all.ts';
 import {listSweeps, readSweepStory, type SweepStory} from '../sweeps/story.ts';
 import type {Sweep} from '../sweeps/sweep.ts';

@@ -3,7 +3,7 @@
 
 import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
-import {run as runSweep} from '../../jobs/sweep.ts';
+import {runSweepJob} from '../../jobs/sweep.ts';
 import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
@@ -86,7 +86,7 @@ export async function sync(
 /** Carries a sweep here, unless a worker has it; takes it over if that worker fails. */
 function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
   return async (sweepId) => {
-    await runSweep(deps, sweepId, {signal, isWatched: true});
+    await runSweepJob(deps, sweepId, {signal, isWatched: true});
   };
 }
 

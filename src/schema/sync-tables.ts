@@ -32,8 +32,7 @@ import {deadLettersTable, feedHooksTable} from '../feed/hook-tables.ts';
 import {heartbeatsTable} from '../health/heartbeats-table.ts';
 import {installationTable} from '../health/installation-table.ts';
 import {bigNumber, bytea, type CommentedTable, commentTable} from '../postgres/tables.ts';
-import {pruningsTable, retentionTable} from '../retention/retention-tables.ts';
-import {sweepDaysTable} from '../retention/sweep-days-table.ts';
+import {pruningsTable, retentionTable, sweepDaysTable} from '../retention/tables.ts';
 import {fieldEventsTable, fieldsTable, staleJobsTable, weeklyReportsTable} from '../star/tables.ts';
 import {
   absentNumbersTable,

@@ -1,6 +1,10 @@
 import {z} from 'zod';
-import {readRetention, setRetention} from '../retention/retention.ts';
-import {type RetentionKind, retentionKinds} from '../retention/retention-kinds.ts';
+import {
+  type RetentionKind,
+  readRetention,
+  retentionKinds,
+  setRetention,
+} from '../retention/retention.ts';
 import type {Section} from './section.ts';
 import {listChanged} from './setting-entries.ts';
 import {toTree} from './settings-tree.ts';

@@ -2,8 +2,7 @@
 // to be sent.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {prune} from '../../src/retention/prune.ts';
-import {countPrunable} from '../../src/retention/prunings.ts';
+import {countPrunable, prune} from '../../src/retention/prune.ts';
 import {readRetention, setRetention} from '../../src/retention/retention.ts';
 import {type HookPlace, openHookPlace} from './hooks-place.ts';
 

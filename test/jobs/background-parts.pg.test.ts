@@ -319,10 +319,8 @@ describe('work that goes on by itself', () => {
   /** Each place in the code that keeps something going, and what sees that it does. */
   const known: Readonly<Record<string, string>> = {
     'jobs/background.ts': 'notes the heartbeats themselves',
-    'jobs/notices.ts': 'part rounds makes up for a notice that woke nobody',
-    'jobs/poller.ts': 'part rounds',
-    'jobs/refresh-star.ts': 'part star',
-    'jobs/workers.ts': 'listens for changes; part rounds makes up for a lost notice',
+    'jobs/workers.ts': 'part rounds, which makes up for a notice that was lost or woke nobody, too',
+    'jobs/sweep.ts': 'part star',
     'src/core/rounds.ts': 'the rounds of parts',
     'src/cli/background.ts': 'parts alerts, messages and reports',
     'src/cli/process.ts': 'ends the process with its parent',
@@ -331,7 +329,6 @@ describe('work that goes on by itself', () => {
     'src/feed/feed-keeper.ts': 'parts feed and hooks',
     'src/feed/send-hook.ts': 'hook-failing, by the row of the subscriber',
     'src/core/lease.ts': 'renews the lease of a sweep, which lapses without it',
-    'src/retention/pruner.ts': 'part retention',
     'src/retention/prune.ts': 'part retention',
     'src/push/watch-pause.ts': 'change-untaken, by the row of the change',
     'src/push/claims.ts': 'change-untaken, by the row of the change',

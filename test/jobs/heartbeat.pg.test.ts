@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, expect, inject, test} from 'vitest';
-import {Heartbeat} from '../../jobs/heartbeat.ts';
+import {Heartbeat} from '../../jobs/background.ts';
 import {listWorkers} from '../../src/accounts/workers.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';

@@ -8,8 +8,8 @@ import pg from 'pg';
 import {expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {schema} from '../../jobs/queue-schema.ts';
-import {prefix} from '../../jobs/redis-prefix.ts';
-import {queueNames, wakeOptions} from '../../jobs/wake-queue.ts';
+import {prefix} from '../../jobs/redis.ts';
+import {queueNames, wakeOptions} from '../../jobs/wake.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {backends, closers, endedWell, many, start} from './many-accounts-place.ts';
 

@@ -1,8 +1,8 @@
 // Every line that a real sweep and a real push write, at the lowest level.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import * as push from '../../jobs/push.ts';
-import * as sweep from '../../jobs/sweep.ts';
+import {runPushJob} from '../../jobs/push.ts';
+import {runSweepJob} from '../../jobs/sweep.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
@@ -28,13 +28,13 @@ beforeAll(async () => {
   for (const {name: stream} of allStreams) {
     const asked = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
     const {sweepId} = await requestSweep(world.pool, asked);
-    await sweep.run({...world, log}, sweepId, {signal});
+    await runSweepJob({...world, log}, sweepId, {signal});
   }
   await world.pool.query(
     `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number WHERE customer_number <= 5`,
   );
   await world.pool.query(`INSERT INTO warehouse.customers (name) VALUES ('Kanaria Kanari')`);
-  await push.run({...world, log}, accountId, signal);
+  await runPushJob({...world, log}, accountId, signal);
 });
 
 afterAll(async () => {

@@ -2,7 +2,7 @@
 
 import {setImmediate as turn} from 'node:timers/promises';
 import {expect, test} from 'vitest';
-import {handleNotices} from '../../jobs/notices.ts';
+import {handleNotices} from '../../jobs/workers.ts';
 
 function open(served: readonly string[], look: (accountIds: readonly string[]) => Promise<void>) {
   const stopping = new AbortController();

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
-import {poll} from '../../jobs/poller.ts';
-import {Outage} from '../../jobs/queue-outage.ts';
+import {Outage} from '../../jobs/queue-backend.ts';
+import {poll} from '../../jobs/workers.ts';
 import {NoRoomError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger} from '../../src/core/log.ts';
 

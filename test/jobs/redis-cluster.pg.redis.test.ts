@@ -2,7 +2,7 @@
 
 import {inspect} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {inspectRedis} from '../../jobs/inspect-redis.ts';
+import {inspectRedis} from '../../jobs/redis.ts';
 import type {ManyRedises} from '../support/redis-access.ts';
 import {startCluster} from '../support/redis-cluster.ts';
 import {isInstalled} from '../support/redis-server.ts';

@@ -4,9 +4,8 @@
 import {readFileSync} from 'node:fs';
 import {getCACertificates, setDefaultCACertificates} from 'node:tls';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import * as push from '../../jobs/push.ts';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
-import {queueNames} from '../../jobs/wake-queue.ts';
+import {queueNames, wakePushes} from '../../jobs/wake.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {freePorts} from '../support/free-ports.ts';
 import {createDatabase} from '../support/postgres.ts';
@@ -74,7 +73,7 @@ describe.skipIf(!isInstalled()).each([
       concurrency: 1,
     });
     await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
-    await push.wake(queue, [{accountId: '7', name: 'acme'}]);
+    await wakePushes(queue, [{accountId: '7', name: 'acme'}]);
     expect(await woken.promise).toEqual({accountId: '7', account: 'acme'});
     await Promise.all([worker.close(), queue.close()]);
     await database.drop();

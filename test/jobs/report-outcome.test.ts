@@ -1,5 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {reportChange, reportOutcome, reportPush} from '../../jobs/report-outcome.ts';
+import {reportChange, reportPush} from '../../jobs/push.ts';
+import {reportOutcome} from '../../jobs/sweep.ts';
 import {AccessError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger, type Logger} from '../../src/core/log.ts';
 import type {Carried} from '../../src/push/push-deps.ts';

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {run} from '../../jobs/sweep.ts';
+import {runSweepJob} from '../../jobs/sweep.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
@@ -40,7 +40,7 @@ test('the star of a first load is filled before its sweep has ended', async () =
       filled = await countJobs('mart.fct_job');
     },
   };
-  const result = await run(deps, sweepId, {signal: new AbortController().signal});
+  const result = await runSweepJob(deps, sweepId, {signal: new AbortController().signal});
   expect(result).toMatchObject({outcome: 'ended', state: 'certified'});
   expect(filled).toBe(await countJobs('warehouse.jobs'));
 });

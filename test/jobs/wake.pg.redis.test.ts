@@ -2,9 +2,8 @@
 // poller.
 
 import {afterEach, beforeEach, expect, inject, test, vi} from 'vitest';
-import * as push from '../../jobs/push.ts';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
-import {queueNames} from '../../jobs/wake-queue.ts';
+import {queueNames, wakePushes} from '../../jobs/wake.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {emptyRedis} from '../support/redis.ts';
@@ -44,9 +43,9 @@ test.each(backends)('with the queue on %s', async (kind) => {
   const worker = backend.makeWorker(queueNames.pushes, process, {concurrency: 4});
   closers.push(() => worker.close());
   await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
-  await push.wake(queue, [account]);
+  await wakePushes(queue, [account]);
   await begun[0]?.promise;
-  for (let n = 0; n < 5; n++) await push.wake(queue, [account]);
+  for (let n = 0; n < 5; n++) await wakePushes(queue, [account]);
   release.resolve();
   await begun[1]?.promise;
   expect(runs).toBe(2);

@@ -4,9 +4,7 @@
 import {expect, test} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';
 import {Pulse} from '../../src/core/rounds.ts';
-import {prune} from '../../src/retention/prune.ts';
-import {makePruner} from '../../src/retention/pruner.ts';
-import {pruneBatch, takePruning} from '../../src/retention/prunings.ts';
+import {makePruner, prune, pruneBatch, takePruning} from '../../src/retention/prune.ts';
 import {readRetention} from '../../src/retention/retention.ts';
 import {runCommand} from '../support/command.ts';
 import {addSweep, database, ids, pool, pruneNow} from './place.ts';

@@ -131,7 +131,7 @@ describe('the code', () => {
     expect(files.length).toBeGreaterThan(300);
     const taken = files.filter(({text}) => /pg_(try_)?advisory/.test(text)).map(({name}) => name);
     // The stand-ins for the advisory locks of BullMQ.
-    expect(taken).toEqual(['jobs/queue-turns.ts']);
+    expect(taken).toEqual(['jobs/queue-schema.ts']);
   });
 
   test('listens to channels whose notices are hints and no more', () => {

@@ -1,0 +1,443 @@
+// Redis as the home of the queue. It is asked once before BullMQ sees it: whether it answers, takes
+// writes, and keeps them. Of a cluster each primary is asked. BullMQ then opens and closes its
+// connections itself, but for a cluster, whose client it is given.
+
+import {randomUUID} from 'node:crypto';
+import type {ConnectionOptions} from 'bullmq';
+import {Cluster, Redis} from 'ioredis';
+import {FatalError} from '../src/core/errors.ts';
+import {
+  type ClusterAddress,
+  parseRedisAddress,
+  type RedisAddress,
+  type RedisLogin,
+  type RedisServer,
+  type SentinelAddress,
+} from '../src/core/redis-address.ts';
+
+/** The beginning of our keys: the keys of one Redis may belong to several programs. */
+export const prefix = 'fieldmirror';
+
+/**
+ * The beginning of our keys at an address. A script of BullMQ takes several keys at once, and a
+ * cluster lets it only where the braces say that all of them belong together.
+ */
+export function prefixAt({kind}: RedisAddress): string {
+  return kind === 'cluster' ? `{${prefix}}` : prefix;
+}
+
+interface RedisFound {
+  /** The servers, their part and their version: `Redis 8.0.1 at db.example.com:6379`. */
+  readonly reached: string;
+  /** One sentence a problem, each with its mend. */
+  readonly problems: readonly string[];
+}
+
+/** One server that was asked. */
+interface ServerFound {
+  /** Null where we may not ask. */
+  readonly version: string | null;
+  readonly problems: readonly string[];
+}
+
+/**
+ * Asks for settings that lose queue jobs: no append-only file, or an eviction policy.
+ * @param url - a whole `REDIS_URL`
+ * @throws {FatalError} the server that would hold our keys cannot be reached, refuses us, or takes
+ *   nothing
+ */
+export async function inspectRedis(url: string): Promise<RedisFound> {
+  const address = parseRedisAddress(url);
+  if (address.kind === 'cluster') return await inspectCluster(address);
+  if (address.kind === 'sentinel') return await inspectSentinels(address);
+  const server = new URL(address.url);
+  const database = Number(server.pathname.slice(1));
+  server.pathname = '';
+  const target = {server: server.href, place: server.host};
+  const found = await inspectServer(target, database, prefix);
+  return {reached: `${describeVersions([found])} at ${server.host}`, problems: found.problems};
+}
+
+async function inspectSentinels(address: SentinelAddress): Promise<RedisFound> {
+  const {primary, sentinel} = await findSentinelPrimary(address);
+  const place = `${nameServer(primary)} (the primary of ${address.name} by sentinel ${nameServer(sentinel)})`;
+  const server = {...primary, ...accessOptions(address.login, address.isTls)};
+  const found = await inspectServer({server, place}, address.database, prefix);
+  return {reached: `${describeVersions([found])} at ${place}`, problems: found.problems};
+}
+
+async function inspectCluster(address: ClusterAddress): Promise<RedisFound> {
+  const {ours, others} = await findClusterPrimaries(address);
+  const targetOf = (primary: RedisServer): Target => ({
+    server: {...primary, ...accessOptions(address.login, address.isTls)},
+    place: `${nameServer(primary)} (a primary of the cluster)`,
+  });
+  const found = await Promise.all([
+    inspectServer(targetOf(ours), 0, prefixAt(address)),
+    ...others.map((other) =>
+      askOnce(targetOf(other), (redis) => look(redis, targetOf(other))).catch(tellAside),
+    ),
+  ]);
+  const names = [ours, ...others].map(nameServer);
+  return {
+    reached: `${describeVersions(found)}, a cluster with ${names.length} primaries: ${names.join(', ')}`,
+    problems: found.flatMap(({problems}) => problems),
+  };
+}
+
+/** A primary that holds none of our keys stops nothing. */
+function tellAside(error: unknown): ServerFound {
+  if (error instanceof FatalError) return {version: null, problems: [error.message]};
+  throw error;
+}
+
+/** We select the database by hand: a wrong one would be an unawaited error of the client. */
+async function inspectServer(target: Target, database: number, keys: string): Promise<ServerFound> {
+  return await askOnce(target, async (redis) => {
+    if (database !== 0) await redis.select(database);
+    // Two keys at once, as in each script of BullMQ: a server of a cluster refuses those that
+    // belong apart.
+    await redis.exists(`${keys}:probe:1`, `${keys}:probe:2`);
+    await redis.set(`${keys}:probe:${randomUUID()}`, '', 'PX', 1);
+    return await look(redis, target);
+  });
+}
+
+async function look(redis: Redis, {place}: Target): Promise<ServerFound> {
+  const [appendonly, policy, version] = await Promise.all([
+    readSetting(redis, 'appendonly'),
+    readSetting(redis, 'maxmemory-policy'),
+    readVersion(redis),
+  ]);
+  const problems: string[] = [];
+  if (appendonly === 'no') {
+    problems.push(
+      `redis ${place}: it has no append-only file, so a crash forgets its jobs; nothing is lost, but work is late: CONFIG SET appendonly yes, and CONFIG REWRITE`,
+    );
+  }
+  if (policy !== null && policy !== 'noeviction') {
+    problems.push(
+      `redis ${place}: maxmemory-policy is ${policy}, so locks can vanish: CONFIG SET maxmemory-policy noeviction, and CONFIG REWRITE`,
+    );
+  }
+  return {version, problems};
+}
+
+/** Null where the server does not let us ask: managed services refuse CONFIG. */
+async function readSetting(redis: Redis, name: string): Promise<string | null> {
+  try {
+    const answer = await redis.config('GET', name);
+    if (Array.isArray(answer)) return String(answer[1] ?? '');
+    return typeof answer === 'object' && answer !== null
+      ? String(Object.values(answer)[0] ?? '')
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+async function readVersion(redis: Redis): Promise<string | null> {
+  try {
+    return /^(?:redis|valkey)_version:(\S+)/m.exec(await redis.info('server'))?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function describeVersions(found: readonly ServerFound[]): string {
+  const versions = new Set(found.flatMap(({version}) => (version === null ? [] : [version])));
+  return ['Redis', [...versions].join(' and ')].filter((part) => part !== '').join(' ');
+}
+
+// Which servers take writes is known only to the cluster, or to the sentinels: any of them that
+// answers is good enough.
+
+/** The primaries of a cluster. */
+interface ClusterPrimaries {
+  /** The one that holds our keys. */
+  readonly ours: RedisServer;
+  readonly others: readonly RedisServer[];
+}
+
+/** A part of a cluster's answer: first and last slot, then its servers, the primary first. */
+type SlotRange = readonly [
+  first: number,
+  last: number,
+  ...servers: (readonly [host: string | null, port: number, ...rest: unknown[]])[],
+];
+
+/**
+ * Asks a cluster for its primaries.
+ * @throws {FatalError} none of the named servers answers as a part of a cluster
+ */
+async function findClusterPrimaries(address: ClusterAddress): Promise<ClusterPrimaries> {
+  return await askEach(address.servers, async (server) => {
+    const options = {...server, ...accessOptions(address.login, address.isTls)};
+    const target = {server: options, place: nameServer(server)};
+    return await askOnce(target, async (redis) => {
+      const ourSlot = Number(await redis.cluster('KEYSLOT', prefixAt(address)));
+      return sortPrimaries(await redis.cluster('SLOTS'), ourSlot, server.host);
+    });
+  });
+}
+
+/** @param askedHost - the host for servers that do not know their own address */
+function sortPrimaries(
+  ranges: readonly SlotRange[],
+  ourSlot: number,
+  askedHost: string,
+): ClusterPrimaries {
+  const primaries = new Map<string, RedisServer>();
+  let ours: RedisServer | undefined;
+  for (const [first, last, server] of ranges) {
+    if (server === undefined) continue;
+    const [host, port] = server;
+    const primary = {host: host || askedHost, port};
+    primaries.set(nameServer(primary), primary);
+    if (first <= ourSlot && ourSlot <= last) ours = primary;
+  }
+  if (ours === undefined) throw new Error(`CLUSTERDOWN nobody serves slot ${ourSlot}`);
+  primaries.delete(nameServer(ours));
+  return {ours, others: [...primaries.values()]};
+}
+
+/**
+ * Asks the sentinels for the primary of the moment.
+ * @throws {FatalError} none of them answers, or the one that does knows no such name
+ */
+async function findSentinelPrimary(
+  address: SentinelAddress,
+): Promise<{readonly primary: RedisServer; readonly sentinel: RedisServer}> {
+  const {name, sentinelLogin, isTls} = address;
+  return await askEach(address.servers, async (sentinel) => {
+    const options = {...sentinel, ...accessOptions(sentinelLogin, isTls), enableReadyCheck: false};
+    const place = `${nameServer(sentinel)} (sentinel)`;
+    return await askOnce({server: options, place, mends: sentinelMends}, async (redis) => {
+      const answer = await redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
+      if (!Array.isArray(answer)) throw new Error(`no primary named ${name}`);
+      const [host, port] = answer.map(String);
+      return {primary: {host: host ?? '', port: Number(port)}, sentinel};
+    });
+  });
+}
+
+const sentinelMends = [
+  [
+    /^(NOAUTH|WRONGPASS|ERR AUTH)/,
+    'give the login of the sentinels at the end of REDIS_URL: ?sentinel_user=…&sentinel_password=…',
+  ],
+  [
+    /^no primary named/,
+    'mend the name behind the hosts in REDIS_URL, as in the sentinels: SENTINEL MASTERS',
+  ],
+] as const;
+
+/** @throws what the last one threw, when all have failed */
+async function askEach<T>(
+  servers: readonly RedisServer[],
+  ask: (server: RedisServer) => Promise<T>,
+): Promise<T> {
+  let failure: unknown;
+  for (const server of servers) {
+    try {
+      return await ask(server);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+/** The time for a connection, and for an answer to a question that does not wait for work. */
+const connectTimeoutMs = 5_000;
+
+/** The client's options for a login and for TLS. */
+interface Access {
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls?: object;
+}
+
+/** One server, by its address or by the parts of it. */
+interface Target {
+  readonly server: string | (RedisServer & Access & {readonly enableReadyCheck?: boolean});
+  /** The server and its part in the queue, for messages. */
+  readonly place: string;
+  readonly mends?: Parameters<typeof explainRedisError>[2];
+}
+
+/**
+ * Asks one server over a connection of its own, without retries.
+ * @throws {FatalError} it cannot be reached, is silent, or refuses us
+ */
+async function askOnce<T>(target: Target, question: (redis: Redis) => Promise<T>): Promise<T> {
+  const {server, place, mends} = target;
+  const once = {
+    lazyConnect: true,
+    connectTimeout: connectTimeoutMs,
+    socketTimeout: connectTimeoutMs,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  };
+  const redis =
+    typeof server === 'string' ? new Redis(server, once) : new Redis({...server, ...once});
+  let broken: Error | undefined;
+  // The cause of a broken connection comes as an event; the waiting call learns only that it is
+  // closed.
+  redis.on('error', (error: Error) => (broken ??= error));
+  try {
+    await redis.connect();
+    return await question(redis);
+  } catch (cause) {
+    throw explainRedisError(broken ?? cause, place, mends);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+function accessOptions(login: RedisLogin | null, isTls: boolean): Access {
+  return {
+    ...(login === null ? {} : {password: login.password.reveal()}),
+    ...(login === null || login.user === null ? {} : {username: login.user}),
+    ...(isTls ? {tls: {}} : {}),
+  };
+}
+
+/** As in an address: `db.example.com:6379`, `[::1]:6379`. */
+function nameServer({host, port}: RedisServer): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+type Mends = readonly (readonly [RegExp, string])[];
+
+/** Errors of Redis or the network, each with its next step. */
+const mends: Mends = [
+  [/^OOM/, 'it is full: raise its maxmemory (CONFIG SET maxmemory), or remove keys of others'],
+  [/^READONLY/, 'it is a replica: point REDIS_URL at the primary'],
+  [/^MISCONF/, 'it cannot save to its disk: make room there'],
+  [/^(NOAUTH|WRONGPASS|ERR AUTH|ERR invalid password)/, 'mend the user and password in REDIS_URL'],
+  [/^NOPERM/, `let its user write: ACL SETUSER … ~${prefix}:* ~{${prefix}}:* &* +@all`],
+  [/DB index/, 'it has no such database: mend the number at the end of REDIS_URL'],
+  [/^LOADING/, 'it is reading its data: start again when it is ready'],
+  [/^(CROSSSLOT|MOVED)/, 'it is a server of a cluster: begin REDIS_URL with redis-cluster://'],
+  [/cluster support disabled/, 'it is no cluster: begin REDIS_URL with redis://'],
+  [
+    /^CLUSTERDOWN/,
+    'a part of the cluster has no primary: see redis-cli --cluster check, and bring it back',
+  ],
+  [
+    /unknown command ['`](select|exists|cluster)/i,
+    'it is a sentinel: begin REDIS_URL with redis-sentinel://, and end it with the name of the primary',
+  ],
+  [/unknown command ['`]sentinel/i, 'it is no sentinel: begin REDIS_URL with redis://'],
+  [/ENOTFOUND|EAI_AGAIN/, 'no such host: mend REDIS_URL'],
+  [
+    /certificate required/,
+    'it wants a certificate of its clients, and we have none: set its tls-auth-clients to no',
+  ],
+  [/self-signed|issuer|verify the first/, 'name the file of its authority in NODE_EXTRA_CA_CERTS'],
+  [/altnames|certificate/, 'let its certificate name the host of REDIS_URL, and be valid now'],
+  [/SSL|EPROTO/, 'it speaks no TLS: begin REDIS_URL with redis instead of rediss'],
+  [/RESP type|Protocol error/, 'something else than a Redis listens there: mend REDIS_URL'],
+  [
+    /^Connection is closed|ECONNRESET/,
+    'no Redis listens there, or one that takes TLS alone: mend REDIS_URL, or begin it with rediss instead of redis',
+  ],
+];
+
+/**
+ * Says in one sentence what a Redis refused, and what to do.
+ * @param place - the server and its part in the queue, without user and password
+ * @param first - next steps that go before the usual ones
+ */
+function explainRedisError(cause: unknown, place: string, first: Mends = []): FatalError {
+  const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
+  const mend =
+    [...first, ...mends].find(([pattern]) => pattern.test(reason))?.[1] ??
+    'start it, mend REDIS_URL';
+  return new FatalError(
+    `redis ${place}: expected an answer, got "${reason}"; ${mend}, or unset REDIS_URL to keep the queue in Postgres`,
+    {cause: withoutCommand(cause), kind: 'queue'},
+  );
+}
+
+/**
+ * The client hangs the refused command on its error, and the command that logs in holds the
+ * password.
+ */
+function withoutCommand(cause: unknown): unknown {
+  return cause instanceof Error && 'command' in cause ? new Error(cause.message) : cause;
+}
+
+interface QueueConnection {
+  readonly connection: ConnectionOptions;
+  /** Closes the parts that BullMQ leaves open, once the part of the queue is closed. */
+  close(): void;
+}
+
+/**
+ * Producers fail at once while Redis is away, the poller tries again; a worker waits for its
+ * return.
+ */
+const patience = {
+  producer: {enableOfflineQueue: false, maxRetriesPerRequest: 1},
+  worker: {enableOfflineQueue: true, maxRetriesPerRequest: null},
+} as const;
+
+/**
+ * A primary that hangs closes no connection, and another one may have its place: after so long
+ * without an answer we ask anew who the primary is. A worker's wait for work takes ten seconds at
+ * most.
+ */
+const answerTimeoutMs = 15_000;
+/** A failover takes seconds: BullMQ's own delays grow to twenty. */
+const reconnectMs = 1_000;
+
+/** A connection for one part of the queue. */
+export function connect(address: RedisAddress, role: keyof typeof patience): QueueConnection {
+  if (address.kind === 'cluster') return connectCluster(address, role);
+  const connection =
+    address.kind === 'single'
+      ? {url: address.url, ...patience[role]}
+      : {...sentinelOptions(address), ...patience[role]};
+  return {connection, close: () => {}};
+}
+
+function sentinelOptions(address: SentinelAddress) {
+  const {login, sentinelLogin, isTls} = address;
+  return {
+    sentinels: [...address.servers],
+    name: address.name,
+    db: address.database,
+    ...accessOptions(login, isTls),
+    ...(isTls ? {enableTLSForSentinelMode: true, sentinelTLS: {}} : {}),
+    sentinelUsername: sentinelLogin?.user,
+    sentinelPassword: sentinelLogin?.password.reveal(),
+    connectTimeout: connectTimeoutMs,
+    sentinelCommandTimeout: connectTimeoutMs,
+    socketTimeout: answerTimeoutMs,
+    retryStrategy: () => reconnectMs,
+  };
+}
+
+function connectCluster(address: ClusterAddress, role: keyof typeof patience): QueueConnection {
+  const {enableOfflineQueue, maxRetriesPerRequest} = patience[role];
+  const cluster = new Cluster([...address.servers], {
+    enableOfflineQueue,
+    // While a part of the cluster is missing, a check for readiness fails and leaves the attempt to
+    // connect without an end; a worker of BullMQ that waits for that attempt takes no work ever
+    // again.
+    enableReadyCheck: false,
+    // A certificate names the host, not its address.
+    dnsLookup: (host, answer) => answer(null, host),
+    redisOptions: {
+      ...accessOptions(address.login, address.isTls),
+      maxRetriesPerRequest,
+      connectTimeout: connectTimeoutMs,
+      socketTimeout: answerTimeoutMs,
+    },
+  });
+  // BullMQ listens as long as its part is open.
+  cluster.on('error', () => {});
+  return {connection: cluster, close: () => cluster.disconnect()};
+}
