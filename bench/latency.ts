@@ -3,7 +3,7 @@
 // it asserts nothing.
 
 import {parseArgs} from 'node:util';
-import {DEFAULT_CONCURRENCY} from '../src/api/learned-concurrency.ts';
+import {DEFAULT_CONCURRENCY} from '../src/api/concurrency.ts';
 import {drawTable} from '../src/cli/print.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';

@@ -6,8 +6,7 @@
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
 import {upsertAccount} from '../src/accounts/accounts.ts';
-import {createClient} from '../src/api/client.ts';
-import {sendWrite} from '../src/api/operations.ts';
+import {createClient, sendWrite} from '../src/api/client.ts';
 import {createTransport, type Transport} from '../src/api/transport.ts';
 import {composeRequest} from '../src/changes/compose-request.ts';
 import {drawTable} from '../src/cli/print.ts';

@@ -4,7 +4,7 @@
 import type {Client} from '../api/client.ts';
 import {parseTime} from '../api/times.ts';
 import {isGone} from '../api/verdict.ts';
-import type {FieldRecord} from '../api/xml-record.ts';
+import type {FieldRecord} from '../api/xml-document.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Account} from './accounts.ts';
 

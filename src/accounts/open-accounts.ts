@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {type Client, createClient} from '../api/client.ts';
-import type {AccountObserver, RequestObserver} from '../api/request-observer.ts';
+import type {AccountObserver, RequestObserver} from '../api/send-once.ts';
 import {createTransport, type Transport, type TransportOptions} from '../api/transport.ts';
 import {AccessError, FatalError, RetryableError} from '../core/errors.ts';
 import type {Secret} from '../core/secret.ts';

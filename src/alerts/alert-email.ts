@@ -1,7 +1,7 @@
 // Alerts by e-mail, as plain text. The library is loaded when the first one is sent.
 
 import {connect, type LookupFunction, type Socket} from 'node:net';
-import {isRefusedAddress, refusingLookup, toRefusal} from '../api/refused-addresses.ts';
+import {isRefusedAddress, refusingLookup, toRefusal} from '../api/addresses.ts';
 import {RetryableError} from '../core/errors.ts';
 import type {SmtpServer} from '../feed/receiver-target.ts';
 import type {Way} from '../feed/send-request.ts';

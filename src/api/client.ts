@@ -1,23 +1,19 @@
-// The reads of the field-service API, resource by resource, as the tables of the specification list
-// them: nothing more, so a read that the service does not have (show a charge) cannot be called.
-// Writes are requests of their own: operations.ts.
+// The field-service API, resource by resource, as the tables of the specification list them:
+// nothing more, so a read that the service does not have (show a charge) cannot be called. Below
+// them the operations on every resource, in terms of paths and element names; writes are requests
+// of their own.
 
+import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
+import {hideInError} from '../core/hide-secrets.ts';
 import {inSpan} from '../core/span.ts';
-import {queryOf} from './list-query.ts';
-import {
-  type List,
-  listAll,
-  listRecords,
-  refuseMissing,
-  showRecord,
-  toPathPart,
-} from './operations.ts';
-import type {Asking, ReadRequest, Transport} from './transport.ts';
-import {type Gone, isGone} from './verdict.ts';
-import type {ElementNames, FieldRecord} from './xml-record.ts';
+import type {Asking, ReadRequest, Transport, WriteRequest} from './transport.ts';
+import {type Answer, type Gone, isGone, type WriteOutcome} from './verdict.ts';
+import type {ElementNames, FieldRecord} from './xml-document.ts';
+import {readRecord} from './xml-read.ts';
+import {type BadRecord, readList} from './xml-strict.ts';
 
 /** A period of the account's calendar. */
-export type Period =
+type Period =
   | 'today'
   | 'tomorrow'
   | 'yesterday'
@@ -44,7 +40,7 @@ export type CustomerFilters = Partial<
   >
 >;
 
-export interface JobFilters {
+interface JobFilters {
   readonly scheduled?: Period;
   readonly state?: 'in_progress' | 'completed' | 'uncompleted';
   readonly employee_number?: string;
@@ -52,15 +48,15 @@ export interface JobFilters {
   readonly job_status_id?: string;
 }
 
-export interface TaskFilters {
+interface TaskFilters {
   readonly employee_number?: string;
   readonly completed?: 'true' | 'false';
   readonly scheduled_at?: Period;
 }
 
-export type CustomerInclude = 'contacts' | 'jobs' | 'tasks' | 'notes' | 'tax_entity';
+type CustomerInclude = 'contacts' | 'jobs' | 'tasks' | 'notes' | 'tax_entity';
 
-export type JobInclude =
+type JobInclude =
   | 'customer'
   | 'employees'
   | 'job_charges'
@@ -74,10 +70,10 @@ export type JobInclude =
 export type Call = Asking;
 
 /** The options of a page as it comes: its body may stay packed. */
-export type PageCall = Call & Pick<ReadRequest, 'recognise'>;
+type PageCall = Call & Pick<ReadRequest, 'recognise'>;
 
 /** @see docs/service.md "Filters" */
-export interface ListCall<Filters, Include> extends Call {
+interface ListCall<Filters, Include> extends Call {
   /** From 1; the first when absent. How many records a page holds is the service's affair. */
   readonly page?: number;
   readonly only?: readonly string[];
@@ -213,3 +209,163 @@ async function fetchPage(transport: Transport, request: ReadRequest): Promise<Ra
   const {body, coding, bodyBytes, contentType, dateHeader, ms} = answer;
   return {body, coding, bodyBytes, contentType, dateHeader, ms};
 }
+
+/** A read of a path, with the names of its elements. */
+interface Target extends ReadRequest {
+  readonly names: ElementNames;
+}
+
+/**
+ * A list, or a page of one. `bad` holds records that could not be taken: the list is not complete
+ * without them.
+ */
+export interface List {
+  readonly records: readonly FieldRecord[];
+  readonly bad: readonly BadRecord[];
+  /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
+  readonly dateHeader: string | null;
+}
+
+/** The outcome of a write; `done` with the record as the service now holds it, where it says so. */
+export type WriteResult =
+  | {
+      readonly outcome: 'done';
+      readonly status: number;
+      /** null when the answer brought none that can be read: read the record to know it. */
+      readonly record: FieldRecord | null;
+      /** The number or id at the end of the `Location` header. */
+      readonly locatedNumber: string | null;
+    }
+  | Exclude<WriteOutcome, {outcome: 'done'}>;
+
+/** Lists the records under a path; gone when the record that they hang on is unknown. */
+export async function listRecords(transport: Transport, target: Target): Promise<List | Gone> {
+  const answer = await transport.read(target);
+  if (isGone(answer)) return answer;
+  const list = reading(transport, () =>
+    readList(answer.body, target.names, metaOf(transport, target, answer)),
+  );
+  const bad = list.bad.map((each) => ({...each, reason: transport.hide(each.reason)}));
+  return {...list, bad, dateHeader: answer.dateHeader};
+}
+
+/**
+ * Lists a path that always exists.
+ * @throws {FatalError} the service does not know it: then the base address is wrong
+ */
+async function listAll(transport: Transport, target: Target): Promise<List> {
+  const list = await listRecords(transport, target);
+  if (isGone(list)) throw refuseMissing(transport, target.path, list);
+  return list;
+}
+
+/** Shows one record. @throws {RecordError} it came, but one of its values cannot be taken */
+async function showRecord(transport: Transport, target: Target): Promise<FieldRecord | Gone> {
+  const answer = await transport.read(target);
+  if (isGone(answer)) return answer;
+  return reading(transport, () =>
+    readRecord(answer.body, target.names, metaOf(transport, target, answer)),
+  );
+}
+
+/** Reads what came; an error shows pieces of it, in which the token may be repeated. */
+function reading<T>(transport: Transport, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw hideInError(error, (text) => transport.hide(text));
+  }
+}
+
+/** The error for a list that cannot be missing. */
+function refuseMissing(transport: Transport, path: string, {status, words}: Gone): FatalError {
+  return new FatalError(
+    `GET ${path} at ${transport.place}: expected a list, got ${status} (${words}); check the ` +
+      'base address of the account',
+    {kind: 'address'},
+  );
+}
+
+/**
+ * Sends a writing request, once. A success is believed when its body is empty, or the record that
+ * was written; any other body leaves it in doubt.
+ * @see docs/service.md "Envelopes": 200, 201 or 204, with or without a body; docs/traps.md "Answers
+ *   that were lost"
+ */
+export async function sendWrite(
+  transport: Transport,
+  request: WriteRequest,
+  names: ElementNames,
+): Promise<WriteResult> {
+  const result = await transport.write(request);
+  return result.outcome === 'done'
+    ? readWritten(result.answer, {...request, names}, transport)
+    : result;
+}
+
+type Written = Pick<WriteRequest, 'method' | 'path' | 'hidden'> & {readonly names: ElementNames};
+
+function readWritten(answer: Answer, write: Written, transport: Transport): WriteResult {
+  const {status, location} = answer;
+  const locatedNumber = /\/([1-9]\d*)(?:\.xml)?$/.exec(location ?? '')?.[1] ?? null;
+  try {
+    const record = readWrittenRecord(answer, write, transport);
+    return {outcome: 'done', status, record, locatedNumber};
+  } catch (error) {
+    if (!(error instanceof RetryableError || error instanceof FatalError)) throw error;
+    return {
+      outcome: 'in-doubt',
+      reason: transport.hide(error.message, write.hidden),
+      status,
+      retryAfterMs: null,
+    };
+  }
+}
+
+// A delete may answer with the record, a message or nothing, and only an error says that it failed.
+function readWrittenRecord(
+  answer: Answer,
+  write: Written,
+  transport: Transport,
+): FieldRecord | null {
+  const thing = `${write.method} ${write.path} at ${transport.place}`;
+  if (/^\s*$/.test(answer.body.toString('latin1', 0, 64))) return null;
+  const words = transport.readWords(answer, write.hidden);
+  if (words.isReadable)
+    throw new RetryableError(
+      `${thing}: expected a success, got ${answer.status} with errors (${words.text})`,
+    );
+  if (write.method === 'DELETE') return null;
+  try {
+    return readRecord(answer.body, write.names, {thing, contentType: answer.contentType});
+  } catch (error) {
+    // The body is the record, so it was written; an odd value in it is found when the record is
+    // read again.
+    if (error instanceof RecordError) return null;
+    throw error;
+  }
+}
+
+function metaOf(transport: Transport, {path}: Target, {contentType}: Answer) {
+  return {thing: `GET ${path} at ${transport.place}`, contentType};
+}
+
+/** The query of a list, without the parts that are not given. @see docs/service.md "Filters" */
+function queryOf({
+  page,
+  only,
+  include,
+  filters,
+}: Partial<Record<'only' | 'include', readonly string[] | undefined>> & {
+  readonly page?: number | undefined;
+  readonly filters?: object | undefined;
+}): Record<string, string> {
+  return {
+    ...(page === undefined ? {} : {page: String(page)}),
+    ...(only === undefined ? {} : {only: only.join(',')}),
+    ...(include === undefined ? {} : {include: include.join(',')}),
+    ...Object.fromEntries(Object.entries(filters ?? {}).filter(([, value]) => value !== undefined)),
+  };
+}
+
+import {toPathPart} from './addresses.ts';

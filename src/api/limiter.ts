@@ -18,7 +18,7 @@ export interface LimiterOptions {
 
 /**
  * The turns of one account's requests: how many run at once, which waiting one is next, and until
- * when none starts at all. `LearnedConcurrency` learns `concurrency` (learned-concurrency.ts); it
+ * when none starts at all. `LearnedConcurrency` learns `concurrency`; it
  * may be changed at any time, and holds for the requests not yet started. A `hold` is for all of
  * them: a 429 on one is meant for the account.
  */

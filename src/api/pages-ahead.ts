@@ -1,6 +1,6 @@
 import type {Call, Client, RawPage} from './client.ts';
-import type {Recognise} from './decompress.ts';
-import {DEFAULT_CONCURRENCY} from './learned-concurrency.ts';
+import {DEFAULT_CONCURRENCY} from './concurrency.ts';
+import type {Recognise} from './exchange.ts';
 
 export interface Page extends RawPage {
   /** Its number, from 1. */

@@ -1,3 +1,5 @@
+// When a request is sent again: after pauses of our own, or after what `Retry-After` asks.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import {RetryableError} from '../core/errors.ts';
 
@@ -57,4 +59,33 @@ export async function retry<T>(
 function choosePause(attempt: number, error: RetryableError, policy: RetryPolicy): number {
   const ceiling = Math.min(policy.baseMs * 2 ** (attempt - 1), policy.maxPauseMs);
   return Math.max(policy.random() * ceiling, error.retryAfterMs ?? 0);
+}
+
+/**
+ * No wait asked by a server is believed beyond this: a week would be an outage of our own making.
+ */
+const MAX_RETRY_AFTER_MS = 300_000;
+
+/**
+ * How long a `Retry-After` header asks to wait, in milliseconds, at most `MAX_RETRY_AFTER_MS`.
+ * @param header - seconds or an HTTP date
+ * @param nowMs - the clock to measure a date by: that of the service, where its answer tells it
+ * @returns null when there is none, or none that can be read
+ */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
+  const text = header?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1_000, MAX_RETRY_AFTER_MS);
+  const at = readDate(text);
+  if (at === null) return null;
+  return Math.min(Math.max(at - nowMs, 0), MAX_RETRY_AFTER_MS);
+}
+
+/**
+ * The moment of a `Date` header, in milliseconds since 1970; null when there is none, or none that
+ * can be read.
+ */
+export function readDate(header: string | null): number | null {
+  if (header === null || !/^[A-Z][a-z]+, /.test(header)) return null;
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? null : at;
 }

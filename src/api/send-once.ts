@@ -1,18 +1,23 @@
+// One attempt of a request whose turn it is, for which its account is measured and told of.
+
 import type {Agent, Dispatcher} from 'undici';
 import {inSpan} from '../core/span.ts';
+import type {LearnedConcurrency, Load} from './concurrency.ts';
 import {
   BadCoding,
   type BodyLimits,
   type CodedBody,
   decodeBody,
+  type Exchange,
+  ExchangeError,
+  type ExchangeFailure,
+  type ExchangeLimits,
+  exchange,
   type Recognise,
   toCoded,
-} from './decompress.ts';
-import {type Exchange, ExchangeError, type ExchangeLimits, exchange} from './exchange.ts';
-import type {LearnedConcurrency, Load} from './learned-concurrency.ts';
+} from './exchange.ts';
 import type {Limiter} from './limiter.ts';
-import type {EndedRequest, RequestObserver} from './request-observer.ts';
-import {type Answer, loadOfFailure, loadOfStatus} from './verdict.ts';
+import {type Answer, loadOfFailure, loadOfStatus, type WriteOutcome} from './verdict.ts';
 
 /** An answer before it is judged. */
 export type RawAnswer = Answer & {readonly retryAfter: string | undefined};
@@ -30,7 +35,7 @@ export interface Shared {
   readonly observer?: RequestObserver | undefined;
 }
 
-export interface Attempt {
+interface Attempt {
   readonly agent: Agent;
   /** Requests of one kind take about the same time; see `kindOf`. */
   readonly kind: string;
@@ -138,3 +143,32 @@ function headerOf({headers}: Exchange, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : value?.[0];
 }
+
+/** One request that came to its end; of a read that is asked again, each attempt is one. */
+export interface EndedRequest {
+  readonly method: string;
+  /** Status of the answer, or why there is no whole one. */
+  readonly result: number | ExchangeFailure['kind'];
+  /** From the first byte asked to the last one got, without waiting for a turn. */
+  readonly ms: number;
+  /** Bytes of the answer's body on the wire. */
+  readonly bodyBytes: number;
+  /** How many requests at once the account is known to bear by now. */
+  readonly concurrency: number;
+}
+
+/** Told of the requests of one account, in order to count them; it must not throw. */
+export interface RequestObserver {
+  /** A request that was sent, or could not be: one that we kept back ourselves is not told. */
+  ended(request: EndedRequest): void;
+  /** A write whose turn had come, and the fate of it that is known. */
+  written(outcome: WriteOutcome['outcome']): void;
+}
+
+/** Told of the requests of every account, by the account's name. */
+export type AccountObserver = {
+  readonly [Event in keyof RequestObserver]: (
+    account: string,
+    ...event: Parameters<RequestObserver[Event]>
+  ) => void;
+};

@@ -4,8 +4,8 @@
 
 import {Temporal} from 'temporal-polyfill';
 import {RecordError} from '../core/errors.ts';
-import {daysInMonth, isIsoInstant} from './iso-instant.ts';
 import type {TimeShape} from './time-shapes.ts';
+import {daysInMonth, isIsoInstant} from './time-shapes.ts';
 
 export interface ParsedTime {
   /** ISO with offset, `2031-07-04T09:00:00-04:00`. */
@@ -38,7 +38,8 @@ export function parseTime(text: string, timeZone: string): ParsedTime {
   if (isOne || earlier.toPlainDateTime().equals(local))
     return {instant: toIso(earlier), isAmbiguous: !isOne};
   throw new RecordError(
-    `time: expected a time that exists in ${timeZone}, got one that the clock skips, from ${earlier.offset} to ${later.offset}`,
+    `time: expected a time that exists in ${timeZone}, got one that the clock skips, from ` +
+      `${earlier.offset} to ${later.offset}`,
   );
 }
 

@@ -1,29 +1,44 @@
+// The way to one account: reads in several attempts, writes once, each in its turn.
+
 import type {Agent, Dispatcher} from 'undici';
-import {AccessError, RetryableError} from '../core/errors.ts';
+import {AccessError, RetryableError, UsageError} from '../core/errors.ts';
 import {type Hide, hideInError, hiderOf, hideSecrets} from '../core/hide-secrets.ts';
-import type {Secret} from '../core/secret.ts';
+import {Secret} from '../core/secret.ts';
+import {joinPath, onlyThisMachine, parseBaseUrl} from './addresses.ts';
 import {type AgentOptions, createAgents} from './agents.ts';
-import {toAuthorization} from './authorization.ts';
-import {joinPath, parseBaseUrl} from './base-url.ts';
-import {BadCoding, type Recognise} from './decompress.ts';
-import {type ErrorWords, readErrorWords} from './error-words.ts';
-import {ExchangeError} from './exchange.ts';
-import {readDate} from './http-date.ts';
-import {kindOf} from './latency.ts';
 import {
   type ConcurrencyBounds,
   DEFAULT_CONCURRENCY,
+  kindOf,
   LearnedConcurrency,
-} from './learned-concurrency.ts';
+} from './concurrency.ts';
+import {BadCoding, ExchangeError, type Recognise} from './exchange.ts';
 import {Limiter, type Urgency} from './limiter.ts';
-import {onlyThisMachine} from './local-lookup.ts';
-import {toCodingError, toFailureError} from './network-failure.ts';
-import type {RequestObserver} from './request-observer.ts';
-import {DEFAULT_RETRY, type RetryPolicy, retry, type Sleep} from './retry.ts';
-import {parseRetryAfter} from './retry-after.ts';
-import {type RawAnswer, type Shared, sendOnce} from './send-once.ts';
-import {type Answer, type Gone, isUnknownRecord, type Refusal, toReadError} from './verdict.ts';
-import {judgeFailure, judgeRefusal, type Refused, type WriteOutcome} from './write-outcome.ts';
+import {
+  DEFAULT_RETRY,
+  parseRetryAfter,
+  type RetryPolicy,
+  readDate,
+  retry,
+  type Sleep,
+} from './retry.ts';
+import {type RawAnswer, type RequestObserver, type Shared, sendOnce} from './send-once.ts';
+import {
+  type Answer,
+  type ErrorWords,
+  type Gone,
+  isHtml,
+  isUnknownRecord,
+  judgeFailure,
+  judgeRefusal,
+  type Refusal,
+  type Refused,
+  readErrorWords,
+  toCodingError,
+  toFailureError,
+  toReadError,
+  type WriteOutcome,
+} from './verdict.ts';
 
 export interface TransportOptions extends AgentOptions {
   /** The account's base address; may hold a path. */
@@ -48,7 +63,7 @@ export interface TransportOptions extends AgentOptions {
   readonly observer?: RequestObserver;
 }
 
-export interface TransportLimits {
+interface TransportLimits {
   /** For one whole request, from the name look-up to the last byte. */
   readonly timeoutMs: number;
   /** Bytes of a body on the wire, and after unpacking. */
@@ -254,7 +269,7 @@ class HttpTransport implements Transport {
         agent: this.#agents.reads,
         kind,
       });
-      if (answer.status === 200 && !isHtml(answer, this.#isProven)) {
+      if (answer.status === 200 && !isPage(answer, this.#isProven)) {
         this.#isProven = true;
         return answer;
       }
@@ -280,7 +295,7 @@ class HttpTransport implements Transport {
       const kind = kindOf(request.method, request.path);
       const attempt = {...request, agent: this.#agents.writes, kind};
       const answer = await sendOnce(this.#shared, options, attempt);
-      if (answer.status >= 200 && answer.status < 300 && !isHtml(answer, false))
+      if (answer.status >= 200 && answer.status < 300 && !isPage(answer, false))
         return {outcome: 'done', answer};
       const refusal = this.#toRefusal(answer, thing, request.hidden);
       this.#heed(refusal);
@@ -348,11 +363,25 @@ class HttpTransport implements Transport {
 // A captive portal answers everything with 200 and its own page, and may call that anything. Where
 // the address is right, the reader of the page finds it, in its turn: what was read before it is
 // kept.
-function isHtml({contentType, body, coding}: Answer, isProven: boolean): boolean {
-  if (/^text\/html/i.test(contentType ?? '')) return true;
-  return (
-    !isProven &&
-    coding === '' &&
-    /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(body.toString('latin1', 0, 64))
-  );
+function isPage({contentType, body, coding}: Answer, isProven: boolean): boolean {
+  return isHtml(isProven || coding !== '' ? '' : body.toString('latin1', 0, 64), contentType);
+}
+
+/**
+ * The `Authorization` header for a token: Basic, with the token as user and as password.
+ * @throws {UsageError} a token that cannot be one: empty, with blanks, or with a colon, which would
+ *   end the user name
+ * @see docs/service.md "Authentication"
+ */
+function toAuthorization(token: Secret): Secret {
+  if (!/^[!-9;-~]+$/.test(token.reveal())) {
+    throw new UsageError(
+      "the API token: expected visible ASCII characters without blanks or colons, got something else; copy it again from the employee's page",
+    );
+  }
+  return new Secret(`Basic ${encodeToken(token)}`);
+}
+
+function encodeToken(token: Secret): string {
+  return Buffer.from(`${token.reveal()}:${token.reveal()}`).toString('base64');
 }

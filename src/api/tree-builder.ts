@@ -1,15 +1,23 @@
-import {maxSeenDepth, type SeenElements} from './seen-elements.ts';
-import {ARRAY, isOfType, readValueType, TEXT, type ValueType} from './value-type.ts';
-import {type Limits, TooMuch} from './xml-limits.ts';
-import type {Element, Value} from './xml-record.ts';
+import type {Element, Value} from './xml-document.ts';
 import {
   extendShape,
+  type Limits,
   MAX_NAME_LENGTH,
   namesOf,
   type Shape,
   startShape,
+  TooMuch,
   toUnderscored,
-} from './xml-shape.ts';
+} from './xml-document.ts';
+import {
+  ARRAY,
+  isOfType,
+  maxSeenDepth,
+  readValueType,
+  type SeenElements,
+  TEXT,
+  type ValueType,
+} from './xml-types.ts';
 
 /** `xsi:nil` of XML Schema, under whatever prefix a serialiser gives it: .NET writes `i:nil`. */
 const XSI_NIL = ':nil';

@@ -1,11 +1,12 @@
-// The meaning of an answer's status for the caller. The two tables of this file, of reads and of
-// writes, differ in one thing: after a write whose fate is not certain the caller may not simply
-// try again.
+// The meaning of an answer for the caller, by its status and its words, and of the lack of one.
+// Reads and writes differ in one thing: after a write whose fate is not certain the caller may not
+// simply try again.
 
 import {AccessError, FatalError, RecordError, RetryableError} from '../core/errors.ts';
-import type {ErrorWords} from './error-words.ts';
-import type {ExchangeFailure} from './exchange.ts';
-import type {Load} from './learned-concurrency.ts';
+import type {Hide} from '../core/hide-secrets.ts';
+import type {Load} from './concurrency.ts';
+import type {BadCoding, ExchangeFailure} from './exchange.ts';
+import {decodeText, NotText} from './xml-document.ts';
 
 /** An answer of the service. */
 export interface Answer {
@@ -85,7 +86,8 @@ export function toReadError(refusal: Refusal, isProven = true): Error {
   if (isPassing(status))
     return new RetryableError(`${thing}: ${got}; try again later`, {retryAfterMs, kind: 'service'});
   return new RecordError(
-    `${thing}: ${got}; the request itself is refused: check the base address and any proxy between, then ask who runs the service`,
+    `${thing}: ${got}; the request itself is refused: check the base address and any proxy ` +
+      'between, then ask who runs the service',
     {kind: 'service'},
   );
 }
@@ -100,7 +102,9 @@ function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean):
     ? 'there is no such path at this host'
     : 'a web page is in the place of the API';
   const message = `${thing}: expected 200 and XML, got ${status} and an HTML page: ${what}`;
-  const check = `check the base address (the API's host, and the path of the account) and whether a proxy or a sign-in page is in between`;
+  const check =
+    `check the base address (the API's host, and the path of the account) and whether a proxy ` +
+    'or a sign-in page is in between';
   if (isProven)
     return new RetryableError(`${message}; try again later, or ${check}`, {
       retryAfterMs,
@@ -115,7 +119,7 @@ function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean):
  * know what became of the request.
  * @see docs/traps.md "Answers that were lost"
  */
-export function toWriteError(refusal: Refusal): Error | null {
+function toWriteError(refusal: Refusal): Error | null {
   const {thing, status, words, retryAfterMs} = refusal;
   if (status === 401 || (status === 403 && words.isReadable)) return toAccessError(refusal);
   const isReadable = words.isReadable && ((status >= 400 && status < 500) || status === 503);
@@ -149,6 +153,256 @@ function toAccessError({thing, status, words}: Refusal): FatalError {
   if (status !== 401)
     return new FatalError(`${got}; check what the employee of this token may do`, {kind: 'rights'});
   return new AccessError(
-    `${got}; check the token and the base address (a changed password changes the token): until then nothing more is asked of this account`,
+    `${got}; check the token and the base address (a changed password changes the token): ` +
+      'until then nothing more is asked of this account',
   );
+}
+
+/**
+ * The outcome of a write. `refused` and `not-sent` are certain: nothing was written. `in-doubt` is
+ * not: the caller finds out by reading, and never sends again blindly.
+ * @see docs/traps.md "Answers that were lost"
+ */
+export type WriteOutcome =
+  | {readonly outcome: 'done'; readonly answer: Answer}
+  | Refused
+  | {readonly outcome: 'not-sent'; readonly reason: string}
+  | InDoubt;
+
+export interface Refused {
+  readonly outcome: 'refused';
+  readonly status: number;
+  readonly words: string;
+  /** The service knows no such record. */
+  readonly isGone: boolean;
+  /**
+   * Typed by what to do next: RecordError; FatalError for 401 and 403; RetryableError for 429 and
+   * 503.
+   */
+  readonly error: Error;
+}
+
+interface InDoubt {
+  readonly outcome: 'in-doubt';
+  readonly reason: string;
+  readonly status: number | null;
+  /** When the service asks to be asked again, by its `Retry-After`. */
+  readonly retryAfterMs: number | null;
+}
+
+/** The outcome of a write that got an answer other than success. */
+export function judgeRefusal(refusal: Refusal): Refused | InDoubt {
+  const {thing, status, words, retryAfterMs} = refusal;
+  const error = toWriteError(refusal);
+  if (error === null) {
+    const reason =
+      `${thing}: expected success, got ${status} (${words.text}), which does not say whether it ` +
+      'was written';
+    return {outcome: 'in-doubt', reason, status, retryAfterMs};
+  }
+  return {outcome: 'refused', status, words: words.text, isGone: isUnknownRecord(refusal), error};
+}
+
+/**
+ * The outcome of a write that got no whole answer. @param thing - the request, for the reason's
+ * text
+ */
+export function judgeFailure(thing: string, failure: ExchangeFailure): WriteOutcome {
+  const reason = `${thing}: expected an answer, got ${describeFailure(failure)}`;
+  return failure.isSent
+    ? {outcome: 'in-doubt', reason, status: null, retryAfterMs: null}
+    : {outcome: 'not-sent', reason};
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused (is the service up, is the port right?)',
+  ENOTFOUND: 'host name unknown (is the address spelled right?)',
+  ELOOPBACK: 'a name that is not this machine, to which alone plain http is spoken',
+  ELINKLOCAL: "an address of the network's own link or of a cloud's metadata, where no service is",
+  EAI_AGAIN: 'host name not resolved for now',
+  ENETUNREACH: 'network unreachable',
+  EHOSTUNREACH: 'host unreachable',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection reset',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  UND_ERR_SOCKET: 'connection closed before the answer was whole',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'answer cut short',
+  UND_ERR_HEADERS_OVERFLOW: 'more bytes of headers than the limit',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
+  UND_ERR_BODY_TIMEOUT: 'answer stalled',
+};
+
+const CERTIFICATE =
+  /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|ERR_TLS_CERT|INVALID_CA|CRL_)/;
+const TLS = /^(?:ERR_SSL|ERR_TLS|EPROTO)/;
+
+/** A failure below HTTP in words, with the code that a search engine knows. */
+export function describeFailure({kind, code}: ExchangeFailure): string {
+  if (kind === 'deadline') return 'no whole answer before the deadline';
+  if (kind === 'too-large') return 'a body larger than the limit';
+  if (kind === 'too-many-headers') return 'more headers than the limit';
+  if (kind === 'aborted') return 'aborted by us';
+  if (kind === 'withheld') return 'withheld by us before its first byte';
+  const words =
+    WORDS[code] ??
+    (isCertificate(code) ? 'certificate not trusted' : TLS.test(code) ? 'TLS failed' : null);
+  if (words !== null) return `${words} [${code}]`;
+  return code.startsWith('HPE_')
+    ? `an answer that is not HTTP [${code}]`
+    : `no answer [${code || 'unknown'}]`;
+}
+
+/**
+ * Failures that tell of a wrong address, where it has never been a right one; each with what to
+ * check.
+ */
+const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^ENOTFOUND$/,
+    "check that the address is spelled right, and that this machine's name server knows the host",
+  ],
+  [
+    /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|HTTP_REQUEST)|EPROTO)$/,
+    'what answers there does not speak TLS, as a server of plain http does not: check the ' +
+      'port, and whether https is right',
+  ],
+  [
+    /^HPE_/,
+    'what answers there does not speak http, as a server of https does not: check the port, ' +
+      'and whether http is right',
+  ],
+];
+
+/**
+ * The error for a read that got no whole answer.
+ * @param thing - the request and its attempt
+ * @param isProven - whether this address has given a good answer: its failures then pass by
+ *   themselves
+ */
+export function toFailureError(thing: string, failure: ExchangeFailure, isProven = true): Error {
+  const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;
+  if (failure.kind === 'too-large')
+    return new FatalError(`${message}; raise the limit if such an answer is right`, {
+      kind: 'service',
+    });
+  if (failure.code === 'ELOOPBACK')
+    return new FatalError(`${message}; nothing was sent: give the address with https`, {
+      kind: 'address',
+    });
+  if (failure.code === 'ELINKLOCAL')
+    return new FatalError(
+      `${message}; nothing was sent: check the address, and what its name resolves to; ` +
+        'FIELDMIRROR_ALLOW_LINK_LOCAL=1 allows it',
+      {kind: 'address'},
+    );
+  if (isCertificate(failure.code))
+    return new FatalError(`${message}; nothing was sent: check the address and its certificate`, {
+      kind: 'address',
+    });
+  const check = OF_ADDRESS.find(([code]) => code.test(failure.code))?.[1];
+  if (check !== undefined && !isProven)
+    return new FatalError(`${message}; ${check}`, {kind: 'address'});
+  const or = check === undefined ? '' : `, or ${check}`;
+  return new RetryableError(`${message}; try again later${or}`, {kind: 'service'});
+}
+
+function isCertificate(code: string): boolean {
+  return CERTIFICATE.test(code);
+}
+
+/** The error for an answer whose body cannot be unpacked. */
+export function toCodingError(thing: string, error: BadCoding): Error {
+  const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
+  if (error.isTooLarge)
+    return new FatalError(`${message}; raise the limits if such an answer is right`);
+  if (error.isUnknown)
+    return new FatalError(
+      `${message}; gzip alone was asked for: a proxy before the service must leave that as it is`,
+      {
+        kind: 'service',
+      },
+    );
+  return new RetryableError(`${message}; try again later`, {kind: 'service'});
+}
+
+/** The words in the body of a refusal. */
+export interface ErrorWords {
+  /**
+   * The service's words, at most 200 characters on one line; a remark of ours when there are none
+   * to show.
+   */
+  readonly text: string;
+  /** True for `<errors>`: only then do we know that it was the service itself that spoke. */
+  readonly isReadable: boolean;
+  readonly isHtml: boolean;
+}
+
+const MAX_LENGTH = 200;
+const MAX_BODY_BYTES = 65_536;
+// Asked of trimmed text only: two runs of blanks side by side in a pattern cost their square.
+const ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?>([\s\S]*)<\/errors>$/;
+const EMPTY_ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?\/>$/;
+
+/**
+ * Reads the body of an answer that is no success, whatever it is: `<errors><error>`, plain text
+ * labelled XML, an HTML page, nothing. Never throws.
+ * @param hide - hides what must not come back in the words: an answer can hold what was sent
+ * @see docs/service.md "Errors and headers"
+ */
+export function readErrorWords(body: Buffer, contentType: string | null, hide: Hide): ErrorWords {
+  const text = toText(body, contentType);
+  const isPage = isHtml(text, contentType);
+  const inner = isPage
+    ? undefined
+    : (ERRORS.exec(text)?.[1] ?? (EMPTY_ERRORS.test(text) ? '' : undefined));
+  if (inner !== undefined)
+    return {text: clean(readErrors(inner), hide) || 'no words', isReadable: true, isHtml: isPage};
+  if (isPage) return {text: 'an HTML page', isReadable: false, isHtml: isPage};
+  if (text.includes('<')) return {text: 'an unknown document', isReadable: false, isHtml: isPage};
+  return {text: clean(text, hide) || 'an empty body', isReadable: false, isHtml: isPage};
+}
+
+/** Whether an answer is a page of HTML, by what it is called or by how its text begins. */
+export function isHtml(text: string, contentType: string | null): boolean {
+  return (
+    /^\s*text\/html/i.test(contentType ?? '') || /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(text)
+  );
+}
+
+function toText(body: Buffer, contentType: string | null): string {
+  try {
+    return decodeText(body.subarray(0, MAX_BODY_BYTES), contentType).trim();
+  } catch (error) {
+    if (error instanceof NotText) return '';
+    throw error;
+  }
+}
+
+function readErrors(inner: string): string {
+  const found = [...inner.matchAll(/<error(?:\s[^>]*)?>([^<]*)<\/error>/g)].slice(0, 20);
+  return found.map((match) => unescapeXml(match[1] ?? '')).join(' · ');
+}
+
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['&lt;', '<'],
+  ['&gt;', '>'],
+  ['&quot;', '"'],
+  ['&apos;', "'"],
+  ['&#39;', "'"],
+  ['&amp;', '&'],
+]);
+
+function unescapeXml(text: string): string {
+  return text.replaceAll(
+    /&(?:lt|gt|quot|apos|#39|amp);/g,
+    (entity) => ENTITIES.get(entity) ?? entity,
+  );
+}
+
+// Secrets are hidden before the cut, lest half of one is left at the end.
+function clean(text: string, hide: Hide): string {
+  const line = hide(text)
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim();
+  return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1)}…` : line;
 }

@@ -1,6 +1,6 @@
 import {XMLBuilder} from 'fast-xml-parser';
 import {RecordError} from '../core/errors.ts';
-import {findForbidden} from './xml-character.ts';
+import {findForbidden} from './xml-document.ts';
 
 /** The subject of a request: the root element of its document. */
 export type Resource =

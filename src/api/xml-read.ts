@@ -1,264 +1,209 @@
-// The strict reader, and the judge of the quick one (quick-document.ts). A document is believed
-// when it is whole: well-formed to the closing tag of the root that was asked for, with nothing
-// after it. Anything less is an error, never a shorter list: rows would be missed by silence. One
-// flaw inside one record spoils that record alone, and the rest goes on.
+// Reads lists and records: quickly where they look as others of their kind looked before
+// (docs/decisions/0019-a-quick-reader-before-the-strict-one.md), strictly elsewhere. Bytes that are
+// not UTF-8 spoil the record that holds them, and no other: a page is cut at its record tags, which
+// are ASCII, and no byte of a character beyond ASCII is one of theirs, whole or broken. A page that
+// the cut does not understand, or whose own frame is broken, is an error as before.
 
-import {SaxesParser} from 'saxes';
-import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
-import {shorten} from '../core/text.ts';
-import {decodeText, NotText, UnknownEncoding} from './document-text.ts';
-import {judgeFlaws} from './local-flaw.ts';
-import type {SeenElements} from './seen-elements.ts';
-import {BadDocument, RefusedDocument, TreeBuilder} from './tree-builder.ts';
-import {replaceForbidden} from './xml-character.ts';
-import {DEFAULT_LIMITS, type Limits, TooMuch} from './xml-limits.ts';
-import type {Element, ElementNames, FieldRecord, Value} from './xml-record.ts';
-import {toUnderscored} from './xml-shape.ts';
+import {isUtf8} from 'node:buffer';
+import {RecordError, RetryableError} from '../core/errors.ts';
+import {cutList, readOpening, skipDeclaration} from './xml-cut.ts';
+import {
+  DEFAULT_LIMITS,
+  type ElementNames,
+  type FieldRecord,
+  replaceForbidden,
+  saysUtf8,
+} from './xml-document.ts';
+import {readUnlessAside, stepAside, type Terms} from './xml-quick.ts';
+import {type BadRecord, type ReadMeta, readList, readOne} from './xml-strict.ts';
 
-/** The source of the bytes, and the terms of their reading. */
-export interface ReadMeta {
-  /** Names the request in errors: `GET /jobs.xml?page=3 at app.example.com`. */
-  readonly thing?: string;
-  readonly contentType?: string | null;
-  readonly limits?: Partial<Limits>;
-  /**
-   * Notes the fields of every record with the types they were sent with, those of bad records too.
-   */
-  readonly seen?: SeenElements;
-}
+const reason = 'bytes that are not UTF-8';
 
-/** A record that could not be taken. */
-export interface BadRecord {
-  /** Its place in the list, from 0, good records counted. */
-  readonly index: number;
-  readonly reason: string;
-  /** The record's own XML; characters that XML and Postgres forbid in a text stand as U+FFFD. */
-  readonly xml: string;
+/** Where records go as soon as they are read. */
+interface RecordSink {
+  take(record: FieldRecord): void;
+  /** Forgets all that was taken: the list is read once more from its start. */
+  restart(): void;
 }
 
 /**
- * Reads a list in either dialect: `<jobs type="array">` or `<jobs>`, dashed or underscored, empty
- * or not.
- * @returns the records in the order sent, values as text; records of one shape share one `names`.
- *   `bad` holds
- *   records that could not be taken: a value that its own `type` or `nil` contradicts, text mixed with
- *   elements, a character that XML forbids, an unknown entity, a value too long
- * @throws {RetryableError} the bytes are not a whole list of this name: the message says what came
- *   instead
- * @throws {FatalError} more records, elements or the like than the limit: a person must raise it
- * @see docs/traps.md "The XML parser"; docs/service.md "Envelopes"
+ * Reads a list as `readList` does; records with bytes that are not UTF-8 are among the bad ones,
+ * their fields not noted.
+ * @throws {RetryableError | FatalError} as `readList` does
  */
-export function readList(
+export function readListApart(
   body: Buffer,
   names: ElementNames,
   meta: ReadMeta = {},
 ): {records: FieldRecord[]; bad: BadRecord[]} {
-  return guard(`a whole <${names.list}> list`, body, meta, (text) => parseList(text, names, meta));
-}
-
-/**
- * Reads one record: `<job>` or, as the service answers for customers, `<customers>` with the fields
- * right inside.
- * @throws {RetryableError} the bytes are not one whole record of this name
- * @throws {RecordError} they are, but one of its values cannot be taken
- * @see docs/service.md "Envelopes": a list says `type="array"`, a record does not
- */
-export function readOne(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
-  return guard(`one whole <${names.item}>`, body, meta, (text) => parseOne(text, names, meta));
-}
-
-function parseList(text: string, {list, item}: ElementNames, meta: ReadMeta) {
   const records: FieldRecord[] = [];
-  const bad: BadRecord[] = [];
-  parse(text, {
-    recordDepth: 2,
-    limits: limitsOf(meta),
-    seen: meta.seen,
-    checkRoot: (name) => expectName(name, [list]),
-    checkRecord: (name) => expectName(name, [item]),
-    take: (value, reason, slice) => {
-      if (reason === null && isElement(value)) records.push(value);
-      else
-        bad.push({
-          index: records.length + bad.length,
-          reason: reason ?? 'a record without elements',
-          xml: slice(),
-        });
-    },
-  });
+  const take = (record: FieldRecord) => records.push(record);
+  const restart = () => {
+    records.length = 0;
+  };
+  const bad = readListInto(body, names, {take, restart}, meta);
   return {records, bad};
 }
 
-function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): FieldRecord {
-  const found: FieldRecord[] = [];
-  parse(text, {
-    recordDepth: 1,
-    limits: limitsOf(meta),
-    seen: meta.seen,
-    checkRoot: (name, isArray) => {
-      if (isArray) throw new BadDocument(`a list <${shorten(name, 60)} type="array">`);
-      expectName(name, [item, list]);
-    },
-    checkRecord: () => {},
-    take: (value, reason) => {
-      if (reason !== null)
-        throw new RecordError(`${meta.thing ?? 'the answer'}: <${item}>: ${reason}`);
-      if (isElement(value)) found.push(value);
-    },
-  });
-  return checkSingle(found[0], {list, item});
+/**
+ * The same, record by record: none has to live until the last is read.
+ * @returns the bad records
+ * @throws {RetryableError | FatalError} as `readList` does
+ */
+export function readListInto(
+  body: Buffer,
+  names: ElementNames,
+  sink: RecordSink,
+  meta: ReadMeta,
+): BadRecord[] {
+  const {limits, seen} = meta;
+  const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
+  if (
+    saysUtf8(meta.contentType ?? null) &&
+    takeQuickly(body, names, (record) => sink.take(record), terms)
+  )
+    return [];
+  sink.restart();
+  const {records, bad} = readStrictly(body, names, meta);
+  for (const record of records) sink.take(record);
+  return bad;
 }
 
-// The documented dialect has no type="array": there a list shows itself by holding records under
-// the plural.
-function checkSingle(record: FieldRecord | undefined, {list, item}: ElementNames): FieldRecord {
-  if (record === undefined) throw new BadDocument('an element without fields');
-  const isList = record.names.every(
-    (name, at) => name === item && isElement(record.values[at] ?? null),
-  );
-  if (isList) throw new BadDocument(`a list <${list}>`);
-  return record;
-}
-
-interface Plan {
-  readonly recordDepth: 1 | 2;
-  readonly limits: Limits;
-  readonly seen: SeenElements | undefined;
-  checkRoot(name: string, isArray: boolean): void;
-  checkRecord(name: string): void;
-  take(value: Value, reason: string | null, slice: () => string): void;
-}
-
-// Written as closures over one parser: this is the hot path, and saxes calls its handlers with the
-// parser as `this`.
-function parse(text: string, plan: Plan): void {
-  refuseDoctype(text);
-  checkReferences(text, plan.limits.references);
-  // Errors stand without line and column; version 1.0 is forced so that no declaration lets control
-  // characters in.
-  const parser = new SaxesParser({
-    position: false,
-    forceXMLVersion: true,
-    defaultXMLVersion: '1.0',
-  });
-  let openedAt = 0;
-  const builder = new TreeBuilder(plan.recordDepth, plan.limits, {
-    seen: plan.seen,
-    root: plan.checkRoot,
-    startRecord: (name) => {
-      plan.checkRecord(name);
-      openedAt = parser.position;
-    },
-    record: (value, reason) =>
-      plan.take(value, reason, () => sliceRecord(text, openedAt, parser.position)),
-  });
-  const judge = judgeFlaws(text);
-  let flaws = 0;
-  parser.on('error', ({message}) => {
-    const reason = builder.isInRecord ? judge(message) : null;
-    if (reason === null) throw new BadDocument(`broken XML: ${shorten(message, 120)}`);
-    if (++flaws > plan.limits.flaws)
-      throw new RefusedDocument(`more than ${plan.limits.flaws} flaws`);
-    builder.spoil(reason);
-  });
-  parser.on('attribute', (attribute) => builder.attribute(attribute.name, attribute.value));
-  parser.on('opentag', (tag) => builder.open(tag.name));
-  parser.on('text', (piece) => builder.text(piece));
-  parser.on('cdata', (piece) => builder.text(piece));
-  parser.on('closetag', (tag) => builder.close(tag.name));
-  parser.write(text).close();
-}
-
-function limitsOf({limits}: ReadMeta): Limits {
-  return {...DEFAULT_LIMITS, ...limits};
-}
-
-// Saxes gathers a text reference by reference, and tells it when it is whole.
-function checkReferences(text: string, most: number): void {
-  let count = 0;
-  for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
-    if (++count > most) throw new TooMuch(most, 'references');
-  }
-}
-
-// Only the part before the root is walked, so a DOCTYPE quoted in a value does no harm.
-function refuseDoctype(text: string): void {
-  const [blanks = ''] = /^[ \t\r\n]+(?=<\?xml\s)/.exec(text) ?? [];
-  if (blanks !== '')
-    throw new RefusedDocument(
-      `${blanks.length} blanks or line ends before <?xml, which must be the first characters of a document`,
-    );
-  let at = 0;
-  for (;;) {
-    at = skipBlank(text, at);
-    if (text.startsWith('<?', at)) at = skipPast(text, '?>', at);
-    else if (text.startsWith('<!--', at)) at = skipPast(text, '-->', at);
-    else break;
-  }
-  if (/^<!doctype/i.test(text.slice(at, at + 9)))
-    throw /^<!doctype\s+html/i.test(text.slice(at, at + 40))
-      ? new BadDocument('an HTML page')
-      : new RefusedDocument('a DOCTYPE, which is never taken');
-  if (at >= text.length) throw new BadDocument('no element at all');
-  if (text[at] !== '<') throw new BadDocument('plain text');
-}
-
-function skipBlank(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && ' \t\r\n'.includes(text.charAt(at))) at++;
-  return at;
-}
-
-function skipPast(text: string, end: string, from: number): number {
-  const found = text.indexOf(end, from);
-  return found === -1 ? text.length : found + end.length;
-}
-
-function expectName(name: string, expected: readonly string[]): void {
-  if (expected.includes(toUnderscored(name))) return;
-  throw new BadDocument(
-    name.toLowerCase() === 'html' ? 'an HTML page' : `an element <${shorten(name, 60)}>`,
-  );
-}
-
-// A tag holds no "<" (saxes refuses it in attributes), so the last one before its end begins it.
-function sliceRecord(text: string, openedAt: number, closedAt: number): string {
-  return replaceForbidden(text.slice(text.lastIndexOf('<', openedAt - 1), closedAt));
-}
-
-function isElement(value: Value): value is Element {
-  return typeof value === 'object' && value !== null;
-}
-
-function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: string) => T): T {
-  const thing = meta.thing ?? 'the answer';
+function readStrictly(
+  body: Buffer,
+  names: ElementNames,
+  meta: ReadMeta,
+): ReturnType<typeof readList> {
   try {
-    if (body.length === 0) throw new BadDocument('an empty body');
-    const {bytes} = limitsOf(meta);
-    if (body.length > bytes) throw new TooMuch(bytes, 'bytes');
-    return read(decodeText(body, meta.contentType ?? null));
+    return readList(body, names, meta);
   } catch (error) {
-    if (error instanceof TooMuch)
-      throw new FatalError(
-        `${thing}: expected ${expected}, got ${error.message}; nothing of it was taken`,
-        {
-          kind: 'service',
-        },
-      );
-    if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
-    const got = `${error.message} (${body.length} bytes)`;
-    // The same answer would come again: rounds of tries only keep the reason from whoever can mend
-    // it.
-    if (error instanceof RefusedDocument || error instanceof UnknownEncoding)
-      throw new FatalError(
-        `${thing}: expected ${expected}, got ${got}; nothing of it was taken: whoever runs the service, or a proxy before it, must mend that`,
-        {kind: 'service'},
-      );
-    throw new RetryableError(
-      `${thing}: expected ${expected}, got ${got}; nothing of it was taken`,
-      {
-        kind: 'service',
-      },
-    );
+    const apart =
+      error instanceof RetryableError && saysUtf8(meta.contentType ?? null)
+        ? setApart(body, names)
+        : null;
+    if (apart === null) throw error;
+    const {records, bad} = readList(apart.rest, names, meta);
+    // The parser must have seen the very records that the cut did.
+    if (records.length + bad.length !== apart.places.length) throw error;
+    const others = bad.map((record) => ({
+      ...record,
+      index: apart.places[record.index] ?? record.index,
+    }));
+    return {
+      records,
+      bad: [...others, ...apart.broken].sort((one, other) => one.index - other.index),
+    };
   }
+}
+
+/**
+ * Reads one record as `readOne` does.
+ * @throws {RecordError} also when it is one whole record, but for bytes that are not UTF-8
+ */
+export function readOneApart(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
+  try {
+    return readRecord(body, names, meta);
+  } catch (error) {
+    if (!(error instanceof RetryableError) || isUtf8(body) || !saysUtf8(meta.contentType ?? null))
+      throw error;
+    readOne(Buffer.from(body.toString('utf8')), names, meta);
+    throw new RecordError(`${meta.thing ?? 'the answer'}: <${names.item}>: ${reason}`);
+  }
+}
+
+interface Apart {
+  /** The page without the broken records. */
+  readonly rest: Buffer;
+  /** The places of its records on the page. */
+  readonly places: readonly number[];
+  readonly broken: readonly BadRecord[];
+}
+
+function setApart(body: Buffer, names: ElementNames): Apart | null {
+  const slices = isUtf8(body) ? null : cutList(body, names);
+  if (slices === null) return null;
+  const kept: Buffer[] = [];
+  const places: number[] = [];
+  const broken: BadRecord[] = [];
+  let from = 0;
+  for (const [index, slice] of slices.entries()) {
+    if (isUtf8(slice)) {
+      places.push(index);
+      continue;
+    }
+    broken.push({index, reason, xml: replaceForbidden(slice.toString('utf8'))});
+    const at = slice.byteOffset - body.byteOffset;
+    kept.push(body.subarray(from, at));
+    from = at + slice.length;
+  }
+  return {rest: Buffer.concat([...kept, body.subarray(from)]), places, broken};
+}
+
+/**
+ * Reads a list as the strict reader does.
+ * @returns null where the strict reader must read it: nothing is said of the document then
+ */
+export function readQuickly(body: Buffer, names: ElementNames, terms: Terms): FieldRecord[] | null {
+  const records: FieldRecord[] = [];
+  return takeQuickly(body, names, (record) => records.push(record), terms) ? records : null;
+}
+
+/**
+ * The same, record by record.
+ * @returns false where the strict reader must read it: what was taken up to there must be forgotten
+ */
+function takeQuickly(
+  body: Buffer,
+  {list, item}: ElementNames,
+  take: (record: FieldRecord) => void,
+  terms: Terms,
+): boolean {
+  const isRead = readUnlessAside(body, `${list} of ${item}`, {
+    ...terms,
+    read: (document) => {
+      const {listName, start} = readOpening(body, list) ?? stepAside();
+      let count = 0;
+      for (const {name, record} of document.readRecords(start)) {
+        if (name !== item || count++ === terms.limits.records) stepAside();
+        take(record);
+      }
+      document.end(`</${listName}>`);
+      return true;
+    },
+  });
+  return isRead ?? false;
+}
+
+/**
+ * Reads one record, quickly where it can be.
+ * @throws {RetryableError | RecordError | FatalError} as `readOne` does
+ */
+export function readRecord(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
+  const {limits, seen} = meta;
+  const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
+  const quick = saysUtf8(meta.contentType ?? null) ? readRecordQuickly(body, names, terms) : null;
+  return quick ?? readOne(body, names, meta);
+}
+
+/**
+ * Reads one record as the strict reader does.
+ * @returns null where the strict reader must read it: nothing is said of the document then
+ */
+export function readRecordQuickly(
+  body: Buffer,
+  {list, item}: ElementNames,
+  terms: Terms,
+): FieldRecord | null {
+  return readUnlessAside(body, item, {
+    ...terms,
+    read: (document) => {
+      const start = skipDeclaration(body) ?? stepAside();
+      const {name, record} = document.readRecords(start).next().value ?? stepAside();
+      if (name !== item && name !== list) stepAside();
+      // A list without a type shows itself by its records.
+      if (record.names.every((name) => name === item)) stepAside();
+      document.end('');
+      return record;
+    },
+  });
 }

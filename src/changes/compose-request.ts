@@ -1,6 +1,6 @@
 // The one request that carries a change, exactly as the specification has it.
 
-import {toPathPart} from '../api/operations.ts';
+import {toPathPart} from '../api/addresses.ts';
 import {formatTime} from '../api/times.ts';
 import type {WriteRequest} from '../api/transport.ts';
 import {encodeDocument, type FieldKind, type Fields} from '../api/xml-encode.ts';

@@ -1,4 +1,4 @@
-import {isLoopback} from '../api/base-url.ts';
+import {isLoopback} from '../api/addresses.ts';
 import {UsageError} from '../core/errors.ts';
 
 /**

@@ -2,12 +2,11 @@
 // is not looked at.
 
 import type {LookupFunction} from 'node:net';
+import {isLoopback, onlyThisMachine} from '../api/addresses.ts';
 import {createAgents} from '../api/agents.ts';
-import {isLoopback} from '../api/base-url.ts';
 import {ExchangeError, exchange} from '../api/exchange.ts';
-import {onlyThisMachine} from '../api/local-lookup.ts';
-import {describeFailure} from '../api/network-failure.ts';
-import {parseRetryAfter} from '../api/retry-after.ts';
+import {parseRetryAfter} from '../api/retry.ts';
+import {describeFailure} from '../api/verdict.ts';
 import {RetryableError} from '../core/errors.ts';
 
 const limits = {timeoutMs: 10_000, maxBodyBytes: 1_000_000, maxHeaders: 200};

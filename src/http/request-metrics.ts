@@ -1,5 +1,5 @@
 import {Registry} from '@prometheus-io/client';
-import type {AccountObserver, EndedRequest} from '../api/request-observer.ts';
+import type {AccountObserver, EndedRequest} from '../api/send-once.ts';
 import {attemptOutcomes} from '../changes/change-states.ts';
 import {makeCounter, makeGauge, makeHistogram} from './make-metric.ts';
 import {requestCatalogue} from './metric-catalogue.ts';

@@ -1,6 +1,6 @@
 // The place of a record that a create may have made: read, and matched on all that was sent.
 
-import type {List} from '../api/operations.ts';
+import type {List} from '../api/client.ts';
 import {isGone} from '../api/verdict.ts';
 import {listRivalCreates, placeInTime} from '../changes/authored-rows.ts';
 import type {NewSubject, Parent} from '../changes/compose-request.ts';

@@ -1,6 +1,6 @@
 // The next step of an update, decided by the service's record just before it is sent. Pure.
 
-import {readDate} from '../api/http-date.ts';
+import {readDate} from '../api/retry.ts';
 import {type Gone, isGone} from '../api/verdict.ts';
 import type {KnownSubject} from '../changes/compose-request.ts';
 import type {Narrowed} from '../changes/move-changes.ts';

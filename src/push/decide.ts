@@ -2,7 +2,7 @@
 // change, or lets it be sent later. Otherwise the change is in doubt, and is not sent again before
 // a look. Pure.
 
-import type {WriteResult} from '../api/operations.ts';
+import type {WriteResult} from '../api/client.ts';
 import type {AttemptEnd, Begun} from '../changes/move-changes.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
 import {type Decision, type EndedAttempt, leaveGone, type SendPlan} from './decision.ts';

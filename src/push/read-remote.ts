@@ -1,5 +1,5 @@
-import {readRecord} from '../api/quick-record.ts';
 import {type Gone, isGone} from '../api/verdict.ts';
+import {readRecord} from '../api/xml-read.ts';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {readRows} from '../streams/record-rows.ts';
 import {listUnsaid} from '../streams/unsaid-parts.ts';

@@ -2,7 +2,7 @@
 // Pure.
 
 import type {CustomerFilters} from '../api/client.ts';
-import {readDate} from '../api/http-date.ts';
+import {readDate} from '../api/retry.ts';
 import type {Appearance} from '../changes/authored-rows.ts';
 import type {ChangeValues} from '../rows/change-values.ts';
 import {isEchoOf} from '../rows/same-value.ts';

@@ -1,6 +1,6 @@
 // The service's record that a change is about; for a note, the job that it hangs on. Pure.
 
-import type {FieldRecord} from '../api/xml-record.ts';
+import type {FieldRecord} from '../api/xml-document.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import type {RowSet} from '../streams/record-rows.ts';
 import type {Writes} from '../streams/stream.ts';

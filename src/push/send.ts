@@ -1,7 +1,7 @@
 // The third and the fourth step of a change: its request is sent, once, and the record is read for
 // what the answer leaves open.
 
-import {sendWrite, type WriteResult} from '../api/operations.ts';
+import {sendWrite, type WriteResult} from '../api/client.ts';
 import type {Subject} from '../changes/compose-request.ts';
 import {numberOf} from '../streams/record-rows.ts';
 import type {Sendable} from './begin-send.ts';

@@ -6,7 +6,7 @@ import {
   resumeAccount,
   upsertAccount,
 } from '../accounts/accounts.ts';
-import {parseBaseUrl} from '../api/base-url.ts';
+import {parseBaseUrl} from '../api/addresses.ts';
 import {UsageError} from '../core/errors.ts';
 import {expectTimeZone, isTimeZone} from '../core/names.ts';
 import type {Problem, Section} from './section.ts';

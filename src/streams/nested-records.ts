@@ -1,6 +1,6 @@
 // Records inside a record, kept as JSON; and the refusal of a value, which names its place.
 
-import type {Element, Value} from '../api/xml-record.ts';
+import type {Element, Value} from '../api/xml-document.ts';
 import {RecordError} from '../core/errors.ts';
 import {isSecret} from './secret-values.ts';
 import {expectedOf, isStorable} from './values.ts';

@@ -1,7 +1,7 @@
 // Rows out of a record: its own, and those of its parts.
 
 import {crc32} from 'node:zlib';
-import type {Element, FieldRecord, Value} from '../api/xml-record.ts';
+import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {RecordError} from '../core/errors.ts';
 import {
   compareNames,

@@ -3,7 +3,7 @@
 // unknown, not empty: nothing is cleared because it is absent. A list that was asked for with
 // `include` is the whole of its records: only there a missing element means that there is nothing.
 
-import type {FieldRecord} from '../api/xml-record.ts';
+import type {FieldRecord} from '../api/xml-document.ts';
 import {compareNames} from './nested-records.ts';
 import type {Stream} from './stream.ts';
 import type {HeldValues, Row} from './table.ts';

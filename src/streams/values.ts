@@ -4,7 +4,7 @@
 // tenth and does not.
 
 import {hash} from 'node:crypto';
-import {daysInMonth, isIsoInstant} from '../api/iso-instant.ts';
+import {daysInMonth, isIsoInstant} from '../api/time-shapes.ts';
 import {parseTime} from '../api/times.ts';
 import {RecordError} from '../core/errors.ts';
 import type {ColumnType} from './table.ts';

@@ -2,10 +2,10 @@
 // answer counts.
 
 import type pg from 'pg';
-import {SeenElements} from '../api/seen-elements.ts';
 import {isGone} from '../api/verdict.ts';
-import type {FieldRecord} from '../api/xml-record.ts';
-import {readOneApart} from '../api/xml-undecodable.ts';
+import type {FieldRecord} from '../api/xml-document.ts';
+import {readOneApart} from '../api/xml-read.ts';
+import {SeenElements} from '../api/xml-types.ts';
 import {OlderReadingError, RecordError, RetryableError} from '../core/errors.ts';
 import {inSweepTransaction} from '../postgres/database.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';

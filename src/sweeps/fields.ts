@@ -1,7 +1,7 @@
 // The fields that the service sends: from the elements that the parser saw to the fields of
 // warehouse tables, once a page, at a cost per shape of record; and those that a sweep has met.
 
-import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/seen-elements.ts';
+import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/xml-types.ts';
 import type {SeenField} from '../star/remember-fields.ts';
 import {type Part, planOf} from '../streams/record-plan.ts';
 import {isSecret} from '../streams/secret-values.ts';

@@ -3,7 +3,7 @@
 // record is packed as soon as it is read: a page of records alive at once is what the collector
 // would copy again and again.
 
-import type {FieldRecord} from '../api/xml-record.ts';
+import type {FieldRecord} from '../api/xml-document.ts';
 import {encodeLine, encodeRow} from '../rows/encoded-row.ts';
 import type {RowSet} from '../streams/record-rows.ts';
 import type {Child, Stream} from '../streams/stream.ts';

@@ -3,11 +3,11 @@
 
 import {createCipheriv, createSecretKey, type KeyObject} from 'node:crypto';
 import type pg from 'pg';
-import {type CodedBody, decodeBody, type Recognise, tellSize} from '../api/decompress.ts';
-import {saysUtf8} from '../api/document-text.ts';
+import {type CodedBody, decodeBody, type Recognise, tellSize} from '../api/exchange.ts';
 import type {Page} from '../api/pages-ahead.ts';
-import {cutList, hashSlice} from '../api/quick-cut.ts';
 import {DEFAULT_TRANSPORT_LIMITS} from '../api/transport.ts';
+import {cutList, hashSlice} from '../api/xml-cut.ts';
+import {saysUtf8} from '../api/xml-document.ts';
 import {type KnownPage, pagesAtOnce, readKnownPages, rememberPages} from '../rows/known-pages.ts';
 import {hashBytes} from '../rows/table-sql.ts';
 import type {Stream} from '../streams/stream.ts';

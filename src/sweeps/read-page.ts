@@ -1,6 +1,6 @@
-import {SeenElements} from '../api/seen-elements.ts';
-import type {FieldRecord} from '../api/xml-record.ts';
-import {readListInto} from '../api/xml-undecodable.ts';
+import type {FieldRecord} from '../api/xml-document.ts';
+import {readListInto} from '../api/xml-read.ts';
+import {SeenElements} from '../api/xml-types.ts';
 import {RecordError} from '../core/errors.ts';
 import {findStream} from '../streams/all.ts';
 import {readRows} from '../streams/record-rows.ts';

@@ -5,10 +5,10 @@
 
 import type pg from 'pg';
 import type {AccountApi} from '../accounts/open-accounts.ts';
-import {listRecords} from '../api/operations.ts';
+import {listRecords} from '../api/client.ts';
 import type {ReadRequest} from '../api/transport.ts';
 import {isGone} from '../api/verdict.ts';
-import type {Element, FieldRecord, Value} from '../api/xml-record.ts';
+import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {FatalError, RecordError} from '../core/errors.ts';
 import {readCustomerNumber} from '../rows/customer-numbers.ts';
 import {numberOf, toNumber} from '../streams/record-rows.ts';

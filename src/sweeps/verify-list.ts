@@ -2,7 +2,7 @@
 // find records that moved between pages while another pass was reading.
 
 import {fetchPages, type Page} from '../api/pages-ahead.ts';
-import {readListApart} from '../api/xml-undecodable.ts';
+import {readListApart} from '../api/xml-read.ts';
 import {NumberSet} from '../core/number-set.ts';
 import {numberOf} from '../streams/record-rows.ts';
 import {PageNumbers} from './pages.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {joinPath, parseBaseUrl} from '../../src/api/base-url.ts';
+import {joinPath, parseBaseUrl} from '../../src/api/addresses.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {UsageError} from '../../src/core/errors.ts';
 import {Secret} from '../../src/core/secret.ts';

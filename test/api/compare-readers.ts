@@ -2,12 +2,11 @@
 // another thing.
 
 import {isDeepStrictEqual} from 'node:util';
-import {readQuickly} from '../../src/api/quick-list.ts';
-import {readRecordQuickly} from '../../src/api/quick-record.ts';
-import {SeenElements} from '../../src/api/seen-elements.ts';
-import {DEFAULT_LIMITS} from '../../src/api/xml-limits.ts';
-import {readList, readOne} from '../../src/api/xml-read.ts';
-import type {FieldRecord} from '../../src/api/xml-record.ts';
+import type {FieldRecord} from '../../src/api/xml-document.ts';
+import {DEFAULT_LIMITS} from '../../src/api/xml-document.ts';
+import {readQuickly, readRecordQuickly} from '../../src/api/xml-read.ts';
+import {readList, readOne} from '../../src/api/xml-strict.ts';
+import {SeenElements} from '../../src/api/xml-types.ts';
 import {makeFixture, mutate} from './mutated-page.ts';
 
 const pieces = [

@@ -1,7 +1,7 @@
 import {createHash} from 'node:crypto';
 import {describe, expect, test} from 'vitest';
-import {cutList, hashSlice} from '../../src/api/quick-cut.ts';
-import {readList} from '../../src/api/xml-read.ts';
+import {cutList, hashSlice} from '../../src/api/xml-cut.ts';
+import {readList} from '../../src/api/xml-strict.ts';
 import {makeJobPage} from './job-page.ts';
 
 const JOBS = {list: 'jobs', item: 'job'};

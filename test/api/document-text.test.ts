@@ -1,7 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {readRecord} from '../../src/api/quick-record.ts';
-import {readList} from '../../src/api/xml-read.ts';
-import {readListApart} from '../../src/api/xml-undecodable.ts';
+import {readListApart, readRecord} from '../../src/api/xml-read.ts';
+import {readList} from '../../src/api/xml-strict.ts';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {failureOf, JOBS} from './read-jobs.ts';
 

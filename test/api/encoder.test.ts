@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import {XMLParser} from 'fast-xml-parser';
 import {describe, expect, test} from 'vitest';
 import {encodeDocument, type Fields, type Resource} from '../../src/api/xml-encode.ts';
-import {readOne} from '../../src/api/xml-read.ts';
+import {readOne} from '../../src/api/xml-strict.ts';
 import {RecordError} from '../../src/core/errors.ts';
 import {writableOf} from '../support/writing-client.ts';
 

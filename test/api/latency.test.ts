@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {kindOf, Latency} from '../../src/api/latency.ts';
+import {kindOf, Latency} from '../../src/api/concurrency.ts';
 
 /** Takes in one answer after another; true when the last one is slow. */
 function takeIn(

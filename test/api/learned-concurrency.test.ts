@@ -6,7 +6,7 @@ import {
   DEFAULT_CONCURRENCY,
   LearnedConcurrency,
   type Load,
-} from '../../src/api/learned-concurrency.ts';
+} from '../../src/api/concurrency.ts';
 
 const KIND = 'GET /jobs.xml';
 

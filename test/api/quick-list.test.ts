@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
-import {readQuickly} from '../../src/api/quick-list.ts';
-import {DEFAULT_LIMITS, type Limits} from '../../src/api/xml-limits.ts';
-import {readList} from '../../src/api/xml-read.ts';
+import {DEFAULT_LIMITS, type Limits} from '../../src/api/xml-document.ts';
+import {readQuickly} from '../../src/api/xml-read.ts';
+import {readList} from '../../src/api/xml-strict.ts';
 import {compareReaders, names} from './compare-readers.ts';
 import {makeJobPage} from './job-page.ts';
 

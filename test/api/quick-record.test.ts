@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
-import {readRecord, readRecordQuickly} from '../../src/api/quick-record.ts';
-import {DEFAULT_LIMITS} from '../../src/api/xml-limits.ts';
-import {readOne} from '../../src/api/xml-read.ts';
+import {DEFAULT_LIMITS} from '../../src/api/xml-document.ts';
+import {readRecord, readRecordQuickly} from '../../src/api/xml-read.ts';
+import {readOne} from '../../src/api/xml-strict.ts';
 import {RecordError, RetryableError} from '../../src/core/errors.ts';
 import {compareReaders, names, onlyRecord} from './compare-readers.ts';
 import {makeJobPage} from './job-page.ts';

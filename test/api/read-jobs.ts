@@ -1,6 +1,6 @@
 import {expect} from 'vitest';
-import {readList} from '../../src/api/xml-read.ts';
-import type {Value} from '../../src/api/xml-record.ts';
+import type {Value} from '../../src/api/xml-document.ts';
+import {readList} from '../../src/api/xml-strict.ts';
 import {type FatalError, RetryableError} from '../../src/core/errors.ts';
 
 export const JOBS = {list: 'jobs', item: 'job'};

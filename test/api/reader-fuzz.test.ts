@@ -1,7 +1,7 @@
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import {expect, test} from 'vitest';
-import {readList} from '../../src/api/xml-read.ts';
-import type {FieldRecord, Value} from '../../src/api/xml-record.ts';
+import type {FieldRecord, Value} from '../../src/api/xml-document.ts';
+import {readList} from '../../src/api/xml-strict.ts';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {makeFixture, mutate} from './mutated-page.ts';
 

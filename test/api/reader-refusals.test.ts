@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {replaceForbidden} from '../../src/api/xml-character.ts';
-import {readList} from '../../src/api/xml-read.ts';
+import {replaceForbidden} from '../../src/api/xml-document.ts';
+import {readList} from '../../src/api/xml-strict.ts';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {failureOf, fieldsOf, JOBS, readJobs} from './read-jobs.ts';

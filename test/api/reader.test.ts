@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {findForbidden} from '../../src/api/xml-character.ts';
-import {readList, readOne} from '../../src/api/xml-read.ts';
-import type {Element, Value} from '../../src/api/xml-record.ts';
+import type {Element, Value} from '../../src/api/xml-document.ts';
+import {findForbidden} from '../../src/api/xml-document.ts';
+import {readList, readOne} from '../../src/api/xml-strict.ts';
 import {RecordError, RetryableError} from '../../src/core/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {fieldsOf, JOBS, readJobs} from './read-jobs.ts';

@@ -7,7 +7,7 @@ import {createServer, type LookupFunction} from 'node:net';
 import {createServer as createTlsServer} from 'node:tls';
 import {describe, expect, onTestFinished, test} from 'vitest';
 import {sendEmail} from '../../src/alerts/alert-email.ts';
-import {isRefusedAddress} from '../../src/api/refused-addresses.ts';
+import {isRefusedAddress} from '../../src/api/addresses.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {sendSigned} from '../../src/feed/deliver.ts';

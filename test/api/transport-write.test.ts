@@ -1,6 +1,6 @@
 import {inspect} from 'node:util';
 import {describe, expect, test} from 'vitest';
-import type {WriteOutcome} from '../../src/api/write-outcome.ts';
+import type {WriteOutcome} from '../../src/api/verdict.ts';
 import {FatalError, RecordError, RetryableError} from '../../src/core/errors.ts';
 import {CANARY, openTransport} from './open-transport.ts';
 import {type Scripted, startRawServer, startServer, startTlsServer} from './scripted-server.ts';

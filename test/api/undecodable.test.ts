@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {readList} from '../../src/api/xml-read.ts';
-import {readListApart, readOneApart} from '../../src/api/xml-undecodable.ts';
+import {readListApart, readOneApart} from '../../src/api/xml-read.ts';
+import {readList} from '../../src/api/xml-strict.ts';
 import {RecordError, RetryableError} from '../../src/core/errors.ts';
 import {list} from '../support/scripted-service.ts';
 import {fieldsOf, JOBS} from './read-jobs.ts';

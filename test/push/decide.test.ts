@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import type {WriteResult} from '../../src/api/operations.ts';
+import type {WriteResult} from '../../src/api/client.ts';
 import {AccessError, FatalError, RecordError, RetryableError} from '../../src/core/errors.ts';
 import {decide, type Outcome} from '../../src/push/decide.ts';
 import {attempt, begun, factsOf, fresh, known, note, remoteOf, sendPlan, withFax} from './facts.ts';

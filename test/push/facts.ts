@@ -1,6 +1,6 @@
 // Changes in hand, and the service's view of their records, as plain values for decisions.
 
-import {readOne} from '../../src/api/xml-read.ts';
+import {readOne} from '../../src/api/xml-strict.ts';
 import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
 import type {KnownSubject, NewSubject, Subject} from '../../src/changes/compose-request.ts';
 import type {Begun} from '../../src/changes/move-changes.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import type {Value} from '../../src/api/xml-record.ts';
+import type {Value} from '../../src/api/xml-document.ts';
 import {RecordError} from '../../src/core/errors.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {customers} from '../../src/streams/customers.ts';

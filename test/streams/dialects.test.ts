@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {readList} from '../../src/api/xml-read.ts';
-import type {Element, Value} from '../../src/api/xml-record.ts';
+import type {Element, Value} from '../../src/api/xml-document.ts';
+import {readList} from '../../src/api/xml-strict.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {readRows} from '../../src/streams/record-rows.ts';

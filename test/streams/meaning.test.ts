@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {Temporal} from 'temporal-polyfill';
 import {describe, expect, test} from 'vitest';
-import type {Element, Value} from '../../src/api/xml-record.ts';
+import type {Element, Value} from '../../src/api/xml-document.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
 import {tasks} from '../../src/streams/tasks.ts';
 import {epochSeconds, meaningOf} from '../../src/streams/values.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import type {Element, Value} from '../../src/api/xml-record.ts';
+import type {Element, Value} from '../../src/api/xml-document.ts';
 import {RecordError} from '../../src/core/errors.ts';
 import {type Reading, toJson} from '../../src/streams/nested-records.ts';
 import {element, list, SECRET, timeZone} from './sample-record.ts';

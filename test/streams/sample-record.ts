@@ -1,7 +1,7 @@
 // Records as the reader makes them, for every stream, from its own definition: each column's field
 // with a value of its type, each child with two records, one field without a column, and a secret.
 
-import type {Element, Value} from '../../src/api/xml-record.ts';
+import type {Element, Value} from '../../src/api/xml-document.ts';
 import {type RowSet, readRows} from '../../src/streams/record-rows.ts';
 import type {Child, Stream} from '../../src/streams/stream.ts';
 import type {ColumnType, MirrorTable, Row} from '../../src/streams/table.ts';

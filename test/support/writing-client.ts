@@ -1,8 +1,8 @@
 // Another client that works at the service: every operation of the specification, where the product
 // has a client for reads and composes a write from its change.
 
-import {type Client, createClient} from '../../src/api/client.ts';
-import {sendWrite, toPathPart, type WriteResult} from '../../src/api/operations.ts';
+import {toPathPart} from '../../src/api/addresses.ts';
+import {type Client, createClient, sendWrite, type WriteResult} from '../../src/api/client.ts';
 import type {Transport} from '../../src/api/transport.ts';
 import {
   encodeDocument,

@@ -1,7 +1,7 @@
 // Customers embedded in their parent, as the service sends them without a request.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {readOne} from '../../src/api/xml-read.ts';
+import {readOne} from '../../src/api/xml-strict.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {readRows} from '../../src/streams/record-rows.ts';

@@ -3,7 +3,7 @@
 // exactly the frame that the service was seen to send, and for anything else it steps aside.
 
 import {hash} from 'node:crypto';
-import type {ElementNames} from './xml-record.ts';
+import type {ElementNames} from './xml-document.ts';
 
 const LESS = 0x3c;
 const SLASH = 0x2f;
@@ -44,7 +44,7 @@ function hasMarkup(body: Buffer): boolean {
 }
 
 /** The declaration and the opening tag of a list. */
-export interface Opening {
+interface Opening {
   /** The list's name as this page spells it. */
   readonly listName: string;
   /** The place where the records begin. */

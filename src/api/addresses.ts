@@ -1,0 +1,185 @@
+// Addresses that may be asked, and the paths below them. No account, receiver or subscriber can
+// have an address of a network's own link, or one where clouds hand out the credentials of a
+// machine. Private addresses are none of them, for an ERP lives there.
+
+import {lookup as ofSystem} from 'node:dns';
+import {BlockList, isIP, type LookupFunction, SocketAddress} from 'node:net';
+import type {buildConnector} from 'undici';
+import {RecordError, UsageError} from '../core/errors.ts';
+
+const HINT = 'give it as https://HOST/ACCOUNT';
+
+/**
+ * Checks an account's base address. It may hold a path (`https://app.example.com/my-slug`): paths
+ * are joined to it.
+ * @param allowHttp - http to another machine shows the token to everyone between; only for a test
+ *   network
+ * @throws {UsageError} not a URL, another scheme, user info, a query or a fragment; it never
+ *   repeats the address itself, which may hold a password
+ * @see docs/traps.md "Addresses"; docs/service.md "Errors and headers"
+ */
+export function parseBaseUrl(
+  text: string,
+  {allowHttp = false}: {readonly allowHttp?: boolean} = {},
+): URL {
+  if (!URL.canParse(text)) throw refuse('a URL', 'something else');
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') {
+    throw refuse('no user name or password in it', 'one; the token is given apart');
+  }
+  if (text.includes('#')) throw refuse('no fragment', 'one after "#"');
+  if (text.includes('?')) throw refuse('no query', 'one after "?"');
+  if (url.protocol === 'http:' && (allowHttp || isLoopback(url.hostname))) return url;
+  if (url.protocol !== 'https:')
+    throw refuse('https', `${url.protocol.slice(0, 20)}// to ${url.hostname}`);
+  return url;
+}
+
+/** True for a host that is this machine whatever a name server says. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+/** The path of a request: the base's own path, the resource's after it, the query encoded. */
+export function joinPath(
+  base: URL,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): string {
+  const search = new URLSearchParams(query).toString();
+  return `${base.pathname.replace(/\/+$/, '')}${path}${search === '' ? '' : `?${search}`}`;
+}
+
+/**
+ * A number or id on its way into a path.
+ * @throws {RecordError} not a positive whole number: it could lead to another path
+ */
+export function toPathPart(number: string): string {
+  if (!/^[1-9]\d{0,18}$/.test(number))
+    throw new RecordError('record number: expected a positive whole number, got something else');
+  return number;
+}
+
+function refuse(expected: string, got: string): UsageError {
+  return new UsageError(`the account's base address: expected ${expected}, got ${got}; ${HINT}`);
+}
+
+/** The code by which a name that must be this machine's is refused: `[ELOOPBACK]`. */
+const loopbackCode = 'ELOOPBACK';
+
+/**
+ * Looks names up as `lookup` does, and believes no answer but this machine. Plain http shows the
+ * token to all on the way, and a name server, or an impostor in its place, may answer anything for
+ * `localhost`.
+ */
+export function onlyThisMachine(lookup: LookupFunction = ofSystem): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, options, (error, address, family) => {
+      const found = Array.isArray(address) ? address.map((one) => one.address) : [address];
+      const stranger = found.find((one) => !isThisMachine(one));
+      if (error !== null || stranger === undefined) callback(error, address, family);
+      else
+        callback(
+          Object.assign(new Error(`${hostname} is ${stranger}`), {code: loopbackCode}),
+          address,
+          family,
+        );
+    });
+  };
+}
+
+function isThisMachine(address: string): boolean {
+  const plain = address.replace(/^::ffff:/i, '');
+  return isLoopback(plain.includes(':') ? `[${plain}]` : plain);
+}
+
+/** The code by which such an address is refused: `[ELINKLOCAL]`. */
+const linkLocalCode = 'ELINKLOCAL';
+
+const refused = new BlockList();
+refused.addSubnet('169.254.0.0', 16, 'ipv4');
+refused.addSubnet('fe80::', 10, 'ipv6');
+// Outside of the ranges for a link: Alibaba, Oracle, Azure; Amazon and Google by IPv6.
+for (const address of ['100.100.100.200', '192.0.0.192', '168.63.129.16'])
+  refused.addAddress(address, 'ipv4');
+refused.addSubnet('fd00:ec2::', 32, 'ipv6');
+refused.addSubnet('fd20:ce::', 32, 'ipv6');
+
+/** Prefixes behind which an address of IPv6 holds one of IPv4, and the bit at which that begins. */
+const embeddings = [
+  {prefix: '::', bits: 96, at: 96},
+  {prefix: '::ffff:0:0', bits: 96, at: 96},
+  {prefix: '::ffff:0:0:0', bits: 96, at: 96},
+  {prefix: '64:ff9b::', bits: 96, at: 96},
+  {prefix: '64:ff9b:1::', bits: 48, at: 96},
+  {prefix: '2002::', bits: 16, at: 16},
+].map(({prefix, bits, at}) => {
+  const range = new BlockList();
+  range.addSubnet(prefix, bits, 'ipv6');
+  return {range, at};
+});
+
+/**
+ * Whether nothing may be connected to at an address, however it is written. @param address - of
+ * IPv4 or IPv6
+ */
+export function isRefusedAddress(address: string): boolean {
+  const [bare = ''] = address.split('%');
+  if (isIP(bare) === 4) return refused.check(bare, 'ipv4');
+  if (isIP(bare) !== 6) return false;
+  if (refused.check(bare, 'ipv6')) return true;
+  const inside = embeddings.filter(({range}) => range.check(bare, 'ipv6'));
+  return inside.some(({at}) => refused.check(readIpv4(bare, at), 'ipv4'));
+}
+
+/**
+ * Looks names up as `lookup` does; a name that leads to a refused address is not connected to at
+ * all.
+ */
+export function refusingLookup(lookup: LookupFunction = ofSystem): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, options, (error, address, family) => {
+      const found = Array.isArray(address) ? address.map((one) => one.address) : [address];
+      if (error !== null || !found.some(isRefusedAddress)) callback(error, address, family);
+      else callback(toRefusal(hostname), address, family);
+    });
+  };
+}
+
+/**
+ * The same connector, which does not connect to a refused address: no name is looked up for a
+ * literal one.
+ */
+export function refusingConnector(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) => {
+    const host = options.hostname.replace(/^\[|\]$/g, '');
+    if (isRefusedAddress(host)) callback(toRefusal(host), null);
+    else connect(options, callback);
+  };
+}
+
+export function toRefusal(host: string): Error {
+  return Object.assign(new Error(`${host} is an address of the link or of a cloud's metadata`), {
+    code: linkLocalCode,
+  });
+}
+
+/** The address of IPv4 in one of IPv6, whose 32 bits begin at a bit. */
+function readIpv4(address: string, at: number): string {
+  const words = readWords(new SocketAddress({address, family: 'ipv6'}).address);
+  const [high = 0, low = 0] = words.slice(at / 16);
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
+}
+
+/** The eight words of an address of IPv6, as Node writes it. */
+function readWords(address: string): number[] {
+  const plain = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes) => {
+    const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);
+    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+  });
+  const [before = '', after] = plain.split('::');
+  const toWords = (part: string) =>
+    part === '' ? [] : part.split(':').map((word) => Number.parseInt(word, 16));
+  const [head, tail] = [toWords(before), toWords(after ?? '')];
+  return [...head, ...Array.from({length: 8 - head.length - tail.length}, () => 0), ...tail];
+}
