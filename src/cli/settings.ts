@@ -1,6 +1,6 @@
 // The settings of the process and of the warehouse, each with where it came from.
 
-import type {SettingTold} from '../console/doings.ts';
+import type {SettingTold} from '../console/services.ts';
 import type {Config, Setting} from '../core/config.ts';
 import {demoName} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';

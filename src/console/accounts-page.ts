@@ -1,14 +1,30 @@
+// Accounts, and the keys of the console and the HTTP API: their page, and what is done there.
+
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {type ApiKey, type AuditEntry, listApiKeys, listAudit} from '../accounts/access.ts';
-import {type Account, listWaysOn, placeOf} from '../accounts/accounts.ts';
+import {z} from 'zod';
+import {
+  type ApiKey,
+  type AuditEntry,
+  addApiKey,
+  listApiKeys,
+  listAudit,
+  revokeApiKey,
+} from '../accounts/access.ts';
+import {
+  type Account,
+  listWaysOn,
+  pauseAccount,
+  placeOf,
+  resumeAccount,
+} from '../accounts/accounts.ts';
 import {roles} from '../accounts/roles.ts';
 import {listWorkers, type Worker} from '../accounts/workers.ts';
-import {drawForm} from './draw-form.ts';
-import {drawMark, drawState} from './draw-mark.ts';
-import {drawTable} from './draw-table.ts';
-import {drawTime} from './draw-time.ts';
-import {type Look, may, nameOfAccount} from './look.ts';
-import {definePage} from './page.ts';
+import {UsageError} from '../core/errors.ts';
+import {checkShortName} from '../core/names.ts';
+import {findSeen} from './access.ts';
+import {defineAction} from './action.ts';
+import {definePage, type Look, may, nameOfAccount} from './page.ts';
+import {drawForm, drawMark, drawSmall, drawState, drawTable, drawTime} from './render.ts';
 
 interface Story {
   readonly accounts: readonly Account[];
@@ -47,7 +63,10 @@ export const accountsPage = definePage<Story>({
     ${drawAudit(story.audit, look)}`,
   elsewhere: () => ({
     command: 'fieldmirror accounts list\nfieldmirror keys list',
-    sql: 'SELECT name, api_url, time_zone, state, state_reason FROM sync.accounts;\nSELECT * FROM sync.audit ORDER BY audit_id DESC LIMIT 50;',
+    sql: [
+      'SELECT name, api_url, time_zone, state, state_reason FROM sync.accounts;',
+      'SELECT * FROM sync.audit ORDER BY audit_id DESC LIMIT 50;',
+    ].join('\n'),
   }),
 });
 
@@ -57,7 +76,7 @@ function drawAccounts({accounts, workers}: Story, look: Look): SafeHtml {
     columns: ['account', 'state', 'at', 'zone', 'token', 'served by', 'steps'],
     rows: accounts.map((account) => [
       account.name,
-      html`${drawState(account.state)}${account.stateReason === null ? '' : html`<small>${account.stateReason}</small>`}`,
+      html`${drawState(account.state)}${drawSmall(account.stateReason)}`,
       placeOf(account.apiUrl),
       account.timeZone,
       account.keyId === null ? 'of a worker’s environment' : `sealed with key ${account.keyId}`,
@@ -138,7 +157,9 @@ function drawAddingKey(look: Look): SafeHtml | string {
     role: 'admin',
     label: 'Make it',
     fields: html`<label>Name <input name="name" required maxlength="50"></label>
-      <label>Role <select name="role">${roles.map((role) => html`<option>${role}</option>`)}</select></label>
+      <label>Role <select name="role">${roles.map(
+        (role) => html`<option>${role}</option>`,
+      )}</select></label>
       <label>Account <select name="account"><option value="">all: console alone</option>${look.seen.map(
         ({name}) => html`<option>${name}</option>`,
       )}</select></label>
@@ -161,3 +182,125 @@ function drawAudit(audit: readonly AuditEntry[], look: Look): SafeHtml {
     none: 'Nothing was done yet.',
   });
 }
+
+export const pause = defineAction({
+  path: '/accounts/:account/pause',
+  name: 'accounts.pause',
+  role: 'operator',
+  form: z.object({reason: z.string().trim().max(500).default('')}),
+  act: async (db, {viewer, seen, params, given}) => {
+    const account = findSeen(seen, params.account);
+    const reason = given.reason === '' ? `paused by ${viewer.name}` : given.reason;
+    await pauseAccount(db, account.accountId, reason);
+    return {
+      subject: `account ${account.name}`,
+      accountId: account.accountId,
+      before: {state: account.state},
+      after: {state: 'paused', reason},
+      said: `Account ${account.name} is paused: nothing more of it is begun.`,
+    };
+  },
+});
+
+export const resume = defineAction({
+  path: '/accounts/:account/resume',
+  name: 'accounts.resume',
+  role: 'operator',
+  form: z.object({}),
+  act: async (db, {seen, params}) => {
+    const account = findSeen(seen, params.account);
+    await resumeAccount(db, account.accountId);
+    return {
+      subject: `account ${account.name}`,
+      accountId: account.accountId,
+      before: {state: account.state, reason: account.stateReason},
+      after: {state: 'active'},
+      said: `Account ${account.name} goes on.`,
+    };
+  },
+});
+
+/** Asks the service; what was stopped and is answered goes on. */
+export const check = defineAction({
+  path: '/accounts/:account/check',
+  name: 'accounts.check',
+  role: 'operator',
+  form: z.object({}),
+  prepare: async ({seen, params, doings}) =>
+    await doings.checkAccount(findSeen(seen, params.account).name),
+  act: async (_db, {seen, params}, found) => {
+    const {name, accountId} = findSeen(seen, params.account);
+    return {subject: `account ${name}`, accountId, after: {found}, said: found};
+  },
+});
+
+const text = z.string().trim();
+const optional = text.transform((given) => (given === '' ? null : given)).default(null);
+
+/**
+ * Adds an account, or gives one a new token; the token is tried before it is stored, and is in no
+ * answer and no entry.
+ */
+export const addAccount = defineAction({
+  path: '/accounts/add',
+  name: 'accounts.add',
+  role: 'admin',
+  form: z.object({name: text, url: optional, timeZone: optional, token: text}),
+  prepare: async ({given, doings}) => {
+    if (given.token === '') throw new UsageError('API token: expected one, got nothing');
+    return await doings.tryAccount(given);
+  },
+  act: async (db, _order, {keep, tell}) => {
+    const account = await keep(db);
+    const {name, accountId, apiUrl, timeZone} = account;
+    return {
+      subject: `account ${name}`,
+      accountId,
+      after: {name, apiUrl, timeZone},
+      said: `${tell(account)}.`,
+    };
+  },
+});
+
+/** The key itself is in one answer alone. */
+export const addKey = defineAction({
+  path: '/keys/add',
+  name: 'keys.add',
+  role: 'admin',
+  form: z.object({
+    name: z.string().trim(),
+    role: z.enum(roles),
+    account: z.string().default(''),
+    masks: z.enum(['', 'yes']).default(''),
+  }),
+  act: async (db, {seen, given: {name, role, account, masks}}) => {
+    checkShortName(name, 'name');
+    const accountId = account === '' || role === 'admin' ? null : findSeen(seen, account).accountId;
+    const key = await addApiKey(db, {name, role, accountId, masks: masks === 'yes'});
+    if (key === null) throw new UsageError(`there is a key ${name} already, in use or revoked`);
+    return {
+      subject: `key ${name}`,
+      accountId,
+      after: {role, masks: masks === 'yes'},
+      said: `This is the key ${name}, for a ${role}.`,
+      once: key.reveal(),
+      to: '/accounts',
+    };
+  },
+});
+
+export const revokeKey = defineAction({
+  path: '/keys/:key/revoke',
+  name: 'keys.revoke',
+  role: 'admin',
+  form: z.object({}),
+  act: async (db, {params: {key = ''}}) => {
+    if (!(await revokeApiKey(db, key))) throw new UsageError(`no key ${key} is in use`);
+    return {
+      subject: `key ${key}`,
+      accountId: null,
+      after: {state: 'revoked'},
+      said: `Key ${key} opens nothing any more, and its sessions are over.`,
+    };
+  },
+});

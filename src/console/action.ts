@@ -2,8 +2,8 @@ import type pg from 'pg';
 import type {z} from 'zod';
 import type {Account} from '../accounts/accounts.ts';
 import type {Role} from '../accounts/roles.ts';
-import type {Doings} from './doings.ts';
-import type {Viewer} from './viewer.ts';
+import type {Viewer} from './access.ts';
+import type {Doings} from './services.ts';
 
 /** An action as it was asked for. */
 export interface Order<Given> {

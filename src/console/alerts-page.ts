@@ -1,20 +1,24 @@
+// Alerts: what is wrong, who is told, which messages were sent, and the actions on rules.
+
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {type AlertOverview, readAlertOverview} from '../alerts/alert-overview.ts';
+import {z} from 'zod';
+import {tellAddressStep} from '../alerts/address-step.ts';
+import {type AlertOverview, type RuleStatus, readAlertOverview} from '../alerts/alert-overview.ts';
+import {deleteRule, insertRule} from '../alerts/alert-rules.ts';
 import type {Alert} from '../alerts/alerts.ts';
+import type {Concern} from '../alerts/concerns.ts';
 import {listPastDeliveries, type PastDelivery} from '../alerts/past-deliveries.ts';
-import {causeNumbers} from '../core/errors.ts';
-import {formatNumber} from '../core/format.ts';
+import {receivers} from '../alerts/receivers.ts';
+import {causeNumbers, causes, UsageError} from '../core/errors.ts';
+import {formatDuration, formatNumber} from '../core/format.ts';
 import {type DeadLetter, listDeadLetters} from '../feed/dead-letters.ts';
 import {type FeedHook, listHooks} from '../feed/feed-hooks.ts';
-import {linkOfConcern} from './concern-link.ts';
-import {drawMark, type Tone} from './draw-mark.ts';
-import {drawAddingRule, drawRules} from './draw-rules.ts';
-import {drawLetters, drawSubscribers} from './draw-subscribers.ts';
-import {drawTable} from './draw-table.ts';
-import {drawTime} from './draw-time.ts';
-import type {Look} from './look.ts';
-import {type Asked, definePage, hidden} from './page.ts';
-import {drawPageLink} from './serve-documents.ts';
+import {findSeen, notThere} from './access.ts';
+import {defineAction} from './action.ts';
+import {drawPageLink} from './documents.ts';
+import {type Asked, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {drawForm, drawMark, drawSmall, drawTable, drawTime, type Tone} from './render.ts';
+import {drawLetters, drawSubscribers} from './subscribers.ts';
 
 interface Story extends AlertOverview {
   /** The newest first. */
@@ -53,7 +57,11 @@ export const alertsPage = definePage<Story>({
   }),
   elsewhere: () => ({
     command: 'fieldmirror alerts list && fieldmirror hooks list',
-    sql: 'SELECT cause, stream, since, text FROM sync.alerts WHERE mended_at IS NULL ORDER BY opened_at;\nSELECT * FROM sync.alert_deliveries ORDER BY delivery_id DESC LIMIT 50;\nSELECT name, cursor, attempts, failing_since, stopped_at, sent_at FROM sync.feed_hooks ORDER BY name;',
+    sql: [
+      'SELECT cause, stream, since, text FROM sync.alerts WHERE mended_at IS NULL ORDER BY opened_at;',
+      'SELECT * FROM sync.alert_deliveries ORDER BY delivery_id DESC LIMIT 50;',
+      'SELECT name, cursor, attempts, failing_since, stopped_at, sent_at FROM sync.feed_hooks ORDER BY name;',
+    ].join('\n'),
   }),
 });
 
@@ -150,7 +158,9 @@ function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHt
       'next try',
     ],
     rows: deliveries.map((delivery) => [
-      html`${drawDeliveryState(delivery)}${delivery.state === 'sent' || delivery.lastError === null ? '' : html`<small>${delivery.lastError}</small>`}`,
+      html`${drawDeliveryState(delivery)}${drawSmall(
+        delivery.state === 'sent' ? null : delivery.lastError,
+      )}`,
       delivery.rule,
       html`<span class="what">${tellDelivery(delivery)}</span>`,
       delivery.attempts,
@@ -173,3 +183,203 @@ function tellDelivery({kind, text, folded}: PastDelivery): string {
   if (kind === 'digest') return `a digest of ${formatNumber(folded)}`;
   return kind === 'mended' ? `mended: ${text}` : (text ?? '');
 }
+
+/**
+ * The rules, and whether their messages arrive. An address is a secret: its host is all that is
+ * shown.
+ */
+function drawRules(rules: readonly RuleStatus[], look: Look): SafeHtml {
+  return drawTable({
+    caption: 'Rules: who is told, of what, and whether it arrives',
+    columns: [
+      'rule',
+      'tells',
+      'of',
+      'messages',
+      'last taken',
+      {head: 'waiting', kind: 'number'},
+      'quiet for',
+      ...(may(look, 'admin') ? ['steps'] : []),
+    ],
+    rows: rules.map((rule) => [
+      rule.name,
+      html`${rule.target}<small>${tellMeans(rule)}</small>`,
+      html`<span class="what">${tellScope(rule)}</span>`,
+      drawArrival(rule, look),
+      rule.lastSentAt === null ? 'never' : drawTime(rule.lastSentAt, look),
+      rule.waiting,
+      rule.everyMs === null ? formatDuration(rule.quietMs) : '',
+      ...(may(look, 'admin') ? [drawSteps(rule, look)] : []),
+    ]),
+    none: 'Nobody. A rule tells a person, a program or a dead man’s switch what is wrong.',
+  });
+}
+
+function tellMeans({receiver, everyMs}: RuleStatus): string {
+  return everyMs === null ? `by ${receiver}` : `by ${receiver}, every ${formatDuration(everyMs)}`;
+}
+
+function tellScope({account, causes: told}: RuleStatus): string {
+  const of = [account, told?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+  return of === '' ? 'everything' : of;
+}
+
+function drawArrival(rule: RuleStatus, look: Look): SafeHtml {
+  const {name, receiver, hasAddress, failingSince, lastError, givenUp, lastSentAt} = rule;
+  if (!hasAddress)
+    return html`${drawMark('warning', 'no address')}${drawSmall(
+      `It waits for it: ${tellAddressStep(name, receiver)}`,
+    )}`;
+  if (failingSince === null)
+    return lastSentAt === null ? drawMark('quiet', 'none was sent') : drawMark('good', 'arrive');
+  const lost = givenUp === 0 ? '' : ` ${formatNumber(givenUp)} given up.`;
+  const why =
+    lastError ?? 'no worker has what it takes to send them: a key, or FIELDMIRROR_SMTP_URL';
+  return html`${drawMark('bad', 'do not arrive')} since ${drawTime(failingSince, look)}${drawSmall(
+    `${why}.${lost}`,
+  )}`;
+}
+
+function drawSteps({name}: RuleStatus, look: Look): SafeHtml {
+  const to = (step: string) => `/alerts/${encodeURIComponent(name)}/${step}`;
+  return html`${drawForm(look, {to: to('test'), role: 'admin', label: 'Test'})}${drawForm(look, {
+    to: to('remove'),
+    role: 'admin',
+    label: 'Remove',
+    isGrave: true,
+  })}`;
+}
+
+function drawAddingRule(look: Look): SafeHtml | string {
+  if (!may(look, 'admin')) return '';
+  return html`<details><summary>Add a rule</summary>
+    <p>The address is sealed with the first key of FIELDMIRROR_KEY, and is never shown again. A worker tells within a minute what is wrong already.</p>
+    ${drawForm(look, {
+      to: '/alerts/add',
+      role: 'admin',
+      label: 'Make the rule',
+      fields: html`<label>Name <input name="name" required maxlength="50" pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*"></label>
+        <label>By <select name="receiver"><option value="email">e-mail</option><option>slack</option><option>webhook</option><option value="ping">ping: comes while nothing is wrong</option></select></label>
+        <label>Address <input name="address" required autocomplete="off" size="34" placeholder="ops@example.com or https://…"></label>
+        <label>Server of e-mail <input name="smtp" type="password" autocomplete="off" placeholder="FIELDMIRROR_SMTP_URL"></label>
+        <label>A ping every <input name="every" size="5" placeholder="5m"></label>
+        <label>Quiet for <input name="quiet" size="5" placeholder="4h"></label>
+        <label>Account <select name="account"><option value="">all</option>${look.seen.map(
+          ({name}) => html`<option>${name}</option>`,
+        )}</select></label>
+        <fieldset><legend>Tells of these alone; of everything where none is ticked</legend>${causes.map(
+          (cause) =>
+            html`<label><input type="checkbox" name="causes" value="${cause}"> ${cause}</label>`,
+        )}</fieldset>`,
+    })}</details>`;
+}
+
+type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];
+
+const addresses: Partial<Readonly<Record<Concern['kind'], Address>>> = {
+  copy: ['/health'],
+  'stopped-account': ['/accounts'],
+  unserved: ['/accounts'],
+  failed: ['/sweeps', {mode: 'full', state: 'failed'}],
+  approval: ['/sweeps', {mode: 'full', state: 'stopped'}],
+  unproven: ['/sweeps', {mode: 'full'}],
+  'no-room': ['/sweeps', {state: 'due'}],
+  overdue: ['/health'],
+  'no-worker': ['/health'],
+  'star-behind': ['/health'],
+  growth: ['/health'],
+  quarantine: ['/quarantine'],
+  drift: ['/fields'],
+  'alerts-failing': ['/alerts'],
+  'hook-failing': ['/alerts'],
+};
+
+/** The page on which a concern is looked after; null where there is none. */
+export function linkOfConcern(
+  {kind, stream, account}: Pick<Concern, 'kind' | 'stream' | 'account'>,
+  look: Look,
+): string | null {
+  const [, state] = /^change-(.+)$/.exec(kind) ?? [];
+  const [path, filters = {}] =
+    state === undefined ? (addresses[kind] ?? [null]) : (['/changes', {state: 'needy'}] as const);
+  if (path === null) return null;
+  const of = look.seen.length > 1 ? account : undefined;
+  return linkTo(look, path, {
+    ...filters,
+    ...(['/sweeps', '/quarantine'].includes(path) ? {stream} : {}),
+    account: of,
+  });
+}
+
+const text = z.string().trim();
+const optional = text.transform((given) => (given === '' ? null : given)).default(null);
+/** A box that is ticked alone comes as a text, several as a list. */
+const causeWords = z
+  .union([z.array(z.string()), z.string().transform((word) => [word])])
+  .default([]);
+
+/** Makes a rule; its address is sealed before the transaction, and is in no answer and no entry. */
+export const addRule = defineAction({
+  path: '/alerts/add',
+  name: 'alerts.add',
+  role: 'admin',
+  form: z.object({
+    name: text,
+    receiver: z.enum(receivers),
+    address: text,
+    smtp: optional,
+    every: optional,
+    quiet: optional,
+    account: z.string().default(''),
+    causes: causeWords,
+  }),
+  prepare: async ({given, doings}) => await doings.planRule(given),
+  act: async (db, {seen, given: {account}}, {plan, secret}) => {
+    const accountId = account === '' ? null : findSeen(seen, account).accountId;
+    const {name, receiver, target, causes, quietMs, everyMs} = plan;
+    if (!(await insertRule(db, {...plan, accountId})))
+      throw new UsageError(`there is an alert rule ${name} already; remove it first`);
+    return {
+      subject: `alert rule ${name}`,
+      accountId,
+      after: {receiver, target, causes, quietMs, everyMs},
+      said:
+        secret === null
+          ? `${name} tells ${target} by ${receiver}; test it to see whether it arrives.`
+          : `${name} tells ${target}. This signs each message (Standard Webhooks):`,
+      to: '/alerts',
+      ...(secret === null ? {} : {once: secret}),
+    };
+  },
+});
+
+/** Sends a made-up alert, and tells the receiver's answer. */
+export const testRule = defineAction({
+  path: '/alerts/:rule/test',
+  name: 'alerts.test',
+  role: 'admin',
+  form: z.object({}),
+  prepare: async ({params, doings}) => await doings.testRule(params.rule ?? ''),
+  act: async (_db, {params}, answer) => ({
+    subject: `alert rule ${params.rule}`,
+    accountId: null,
+    after: {answer},
+    said: answer,
+  }),
+});
+
+export const removeRule = defineAction({
+  path: '/alerts/:rule/remove',
+  name: 'alerts.remove',
+  role: 'admin',
+  form: z.object({}),
+  act: async (db, {params: {rule = ''}}) => {
+    if (!(await deleteRule(db, rule))) throw notThere(`alert rule ${JSON.stringify(rule)}`);
+    return {
+      subject: `alert rule ${rule}`,
+      accountId: null,
+      after: {state: 'removed'},
+      said: `${rule} tells nobody any more.`,
+    };
+  },
+});

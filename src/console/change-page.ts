@@ -1,19 +1,47 @@
+// One change: its sides, its requests, what happens next, and the decisions about it, each a form.
+// The functions of the warehouse refuse what came too late.
+
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {ChangeInFull} from '../changes/change-in-full.ts';
-import {readChangeInFull} from '../changes/change-in-full.ts';
-import {listNearestChanges} from '../changes/change-log.ts';
-import {nameChange, nameOutcome, nameState, tellReason} from '../changes/change-words.ts';
+import type pg from 'pg';
+import {z} from 'zod';
+import {type ChangeInFull, readChangeInFull} from '../changes/change-in-full.ts';
+import {type Attempt, listNearestChanges} from '../changes/change-log.ts';
+import type {NextStep} from '../changes/change-next.ts';
+import type {FieldSides} from '../changes/change-sides.ts';
+import type {ChangeState} from '../changes/change-states.ts';
+import {
+  nameChange,
+  nameOutcome,
+  nameState,
+  showWanted,
+  tellDecided,
+  tellReason,
+} from '../changes/change-words.ts';
+import {readDecidable} from '../changes/decidable-changes.ts';
+import {
+  decideChange,
+  resolveFields,
+  type Side,
+  type Verb,
+  verbs,
+} from '../changes/decide-changes.ts';
+import {decisionsDo} from '../changes/decision-words.ts';
+import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {drawNext} from './draw-change-next.ts';
-import {drawRequests} from './draw-change-requests.ts';
-import {drawSides} from './draw-change-sides.ts';
-import {drawState} from './draw-mark.ts';
-import {drawFacts} from './draw-table.ts';
-import {drawTime} from './draw-time.ts';
+import {notThere} from './access.ts';
+import {type Action, defineAction, type Order, type Outcome} from './action.ts';
+import {choices} from './changes-page.ts';
 import {hideChangeInFull} from './hide-change.ts';
-import {type Look, linkTo} from './look.ts';
-import {type Asked, definePage} from './page.ts';
-import {notThere} from './refused.ts';
+import {type Asked, definePage, type Look, linkTo, may} from './page.ts';
+import {
+  drawFacts,
+  drawForm,
+  drawMark,
+  drawState,
+  drawTable,
+  drawTime,
+  type Tone,
+} from './render.ts';
 
 const numberPattern = /^[1-9]\d{0,17}$/;
 
@@ -24,7 +52,7 @@ export const oneChange = definePage<ChangeInFull>({
   read: readOne,
   title: ({change}) => `Change ${change.changeId}: ${nameChange(change)}`,
   draw: (story, look) => html`
-    <p class="lead">${drawState(nameOutcome(story.change).replace(' ', '_'), nameOutcome(story.change))}${tellEnd(story)}</p>
+    <p class="lead">${drawOutcome(story.change)}${tellEnd(story)}</p>
     ${drawAbout(story, look)}
     ${drawNext(story, look)}
     ${drawSides(story)}
@@ -32,7 +60,11 @@ export const oneChange = definePage<ChangeInFull>({
   hide: hideChangeInFull,
   elsewhere: ({params: {changeId = ''}}) => ({
     command: `fieldmirror changes show ${changeId}`,
-    sql: `SELECT * FROM sync.changes WHERE change_id = ${changeId};\nSELECT * FROM sync.attempts WHERE change_id = ${changeId} ORDER BY attempt_id;\nSELECT * FROM sync.conflicts WHERE change_id = ${changeId} ORDER BY conflict_id;`,
+    sql: [
+      `SELECT * FROM sync.changes WHERE change_id = ${changeId};`,
+      `SELECT * FROM sync.attempts WHERE change_id = ${changeId} ORDER BY attempt_id;`,
+      `SELECT * FROM sync.conflicts WHERE change_id = ${changeId} ORDER BY conflict_id;`,
+    ].join('\n'),
   }),
 });
 
@@ -40,15 +72,17 @@ async function readOne({db, seen, params: {changeId = ''}}: Asked): Promise<Chan
   if (!numberPattern.test(changeId)) throw notThere(`change ${JSON.stringify(changeId)}`);
   const story = await readChangeInFull(db, changeId, seen);
   if (story !== null) return story;
-  const nearest = await listNearestChanges(
-    db,
-    changeId,
-    seen.map(({accountId}) => accountId),
-  );
+  const accountIds = seen.map(({accountId}) => accountId);
+  const nearest = await listNearestChanges(db, changeId, accountIds);
   throw notThere(
     `change ${changeId}`,
     nearest.map((id) => ({href: `/changes/${id}`, label: `Change ${id}`})),
   );
+}
+
+function drawOutcome(change: ChangeInFull['change']): SafeHtml {
+  const outcome = nameOutcome(change);
+  return drawState(outcome.replace(' ', '_'), outcome);
 }
 
 function tellEnd({change}: ChangeInFull): string {
@@ -70,7 +104,9 @@ function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
       'record',
       record === null
         ? null
-        : html`<a href="${linkTo(look, `/records/${record.stream}/${record.number}`)}">${record.stream} ${record.number}</a>`,
+        : html`<a href="${linkTo(look, `/records/${record.stream}/${record.number}`)}">${
+            record.stream
+          } ${record.number}</a>`,
     ],
     ['row', `row ${rowId} of warehouse.${table}`],
     ['external key', externalKey],
@@ -81,17 +117,14 @@ function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
         ? null
         : drawFiltered('transaction', change.transactionId, look),
     ],
-    [
-      'takes back',
-      change.undoes === null
-        ? null
-        : html`${change.undoes.map((id, at) => html`${at === 0 ? '' : ', '}${drawLink(id, look)}`)}`,
-    ],
+    ['takes back', change.undoes === null ? null : drawLinks(change.undoes, look)],
     [
       'waits for',
       blocker === null
         ? null
-        : html`${drawLink(blocker.changeId, look)}: ${nameChange(blocker)}, ${nameState(blocker.state)}`,
+        : html`${drawLink(blocker.changeId, look)}: ${nameChange(blocker)}, ${nameState(
+            blocker.state,
+          )}`,
     ],
     ['holds up', drawWaiting(story, look)],
     ['looked whether it arrived', change.looks === 0 ? null : change.looks],
@@ -106,9 +139,361 @@ function drawFiltered(filter: 'batch' | 'transaction', value: string, look: Look
 function drawWaiting({waiting: {count, first}}: ChangeInFull, look: Look): SafeHtml | null {
   if (count === 0) return null;
   const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
-  return html`${first.map((id, at) => html`${at === 0 ? '' : ', '}${drawLink(id, look)}`)}${more}`;
+  return html`${drawLinks(first, look)}${more}`;
+}
+
+function drawLinks(changeIds: readonly string[], look: Look): SafeHtml {
+  return html`${changeIds.map((id, at) => html`${at === 0 ? '' : ', '}${drawLink(id, look)}`)}`;
 }
 
 function drawLink(changeId: string, look: Look): SafeHtml {
   return html`<a href="${linkTo(look, `/changes/${changeId}`)}">change ${changeId}</a>`;
+}
+
+type Command = NextStep['commands'][number];
+
+/** Decisions that a person may want whether or not they are the next step. */
+const alwaysOffered: readonly Verb[] = ['hold', 'cancel'];
+
+/**
+ * What happens next, and what a person can do: the terminal's commands, as forms where the console
+ * has an action.
+ */
+function drawNext(story: ChangeInFull, look: Look): SafeHtml {
+  const {next, verbs, change} = story;
+  const told = next?.commands ?? [];
+  const others = verbs.filter(
+    (verb) =>
+      alwaysOffered.includes(verb) &&
+      !told.some(({command}) => command === commandOf(verb, change.changeId)),
+  );
+  const moves = [
+    ...told.map((command) => drawMove(command, story, look)),
+    ...(may(look, 'operator')
+      ? others.map((verb) => drawVerb(verb, decisionsDo[verb], {story, look}))
+      : []),
+    ...(may(look, 'operator') && isUndoable(change) ? [drawUndo(change, look)] : []),
+  ];
+  return html`<h2>What happens next</h2>
+  <p>${next === null ? 'Nothing: it is over.' : toSentence(next.text)}</p>
+  ${
+    moves.length === 0
+      ? ''
+      : html`<ul class="list moves">${moves.map((move) => html`<li>${move}</li>`)}</ul>`
+  }
+  ${drawFieldByField(story, look)}`;
+}
+
+function toSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** A change that is not sent yet is given up; a record that was deleted does not come back. */
+function isUndoable({state, operation}: ChangeInFull['change']): boolean {
+  return state === 'done' && operation !== 'delete';
+}
+
+function drawUndo({changeId}: ChangeInFull['change'], look: Look): SafeHtml {
+  const preview = linkTo(look, '/changes/undo', {[`c${changeId}`]: 'on'});
+  return html`<a href="${preview}">Preview the undo</a> shows what would be written to take it back, and does nothing yet`;
+}
+
+function commandOf(verb: Verb, changeId: string): string {
+  return `fieldmirror changes ${verb} ${changeId}`;
+}
+
+function drawMove({command, does}: Command, story: ChangeInFull, look: Look): SafeHtml {
+  const {verbs, decisions, change} = story;
+  const verb = verbs.find((open) => command === commandOf(open, change.changeId));
+  if (verb !== undefined && may(look, 'operator')) return drawVerb(verb, does, {story, look});
+  const decision = decisions.find(
+    (open) => command === `${commandOf('resolve', change.changeId)} --${open}`,
+  );
+  if (decision !== undefined && may(look, 'operator'))
+    return drawDecision(decision, does, {story, look});
+  const [, shown] = /^fieldmirror changes show (\d+)$/.exec(command) ?? [];
+  if (shown !== undefined)
+    return html`<a href="${linkTo(look, `/changes/${shown}`)}">Change ${shown}</a> ${does}`;
+  const [, state] = /^fieldmirror changes list --state (\w+)$/.exec(command) ?? [];
+  if (state !== undefined)
+    return html`<a href="${linkTo(look, '/changes', {state})}">The changes that are ${state}</a>: ${does}`;
+  return html`<code>${command}</code> ${does}`;
+}
+
+interface Drawn {
+  readonly story: ChangeInFull;
+  readonly look: Look;
+}
+
+function drawVerb(
+  verb: Exclude<Verb, 'resolve'>,
+  does: string,
+  {story: {change}, look}: Drawn,
+): SafeHtml {
+  const form = drawForm(look, {
+    to: `/changes/${change.changeId}/${verb}`,
+    role: 'operator',
+    label: labelOf(verb),
+    isGrave: verb === 'cancel',
+    ...(verb === 'cancel'
+      ? {fields: html`<label>Reason <input name="reason" maxlength="500" size="30"></label>`}
+      : {}),
+  });
+  return html`${form} ${does}`;
+}
+
+function drawDecision(
+  decision: ChangeInFull['decisions'][number],
+  does: string,
+  {story: {change}, look}: Drawn,
+): SafeHtml {
+  const to = `/changes/${change.changeId}/resolve`;
+  const draw = (label: string, name: string, more: {fields?: SafeHtml; isGrave?: boolean}) =>
+    html`${drawForm(look, {to, role: 'operator', label, fixed: {decision: name}, ...more})} ${does}`;
+  switch (decision) {
+    case 'take service':
+      return draw('Take the service’s side', 'service', {isGrave: true});
+    case 'take warehouse':
+      return draw('Take the warehouse’s side', 'warehouse', {isGrave: true});
+    case 'resend':
+      return draw('Send once more', 'resend', {isGrave: true});
+    case 'adopt NUMBER':
+      return draw('Adopt', 'adopt', {fields: drawCandidates(change)});
+  }
+}
+
+function drawCandidates({table, result}: ChangeInFull['change']): SafeHtml {
+  const candidates = result?.candidates ?? [];
+  const list = candidates.length === 0 ? '' : html` list="candidates"`;
+  return html`<label>Number of the record in ${table} <input name="number" inputmode="numeric" pattern="[1-9][0-9]*" required size="12"${list}></label>
+  ${
+    candidates.length === 0
+      ? ''
+      : html`<datalist id="candidates">${candidates.map(
+          (id) => html`<option value="${id}">`,
+        )}</datalist>`
+  }`;
+}
+
+/**
+ * Where several fields were changed on both sides, each may go its own way; those that move as one
+ * go together.
+ */
+function drawFieldByField(
+  {change, decisions, fought, conflicts}: ChangeInFull,
+  look: Look,
+): SafeHtml | string {
+  if (fought.length < 2 || !decisions.includes('take service') || !may(look, 'operator')) return '';
+  const show = (fields: readonly string[], side: 'serviceValue' | 'warehouseValue') =>
+    conflicts
+      .filter(({field, winner}) => winner === null && fields.includes(field))
+      .map((conflict) => showWanted(conflict.field, conflict[side]))
+      .join(', ');
+  const fields = html`${fought.map((group) => {
+    const name = group.join(', ');
+    const side = `side.${group.join('+')}`;
+    const theirs = html`<span class="value">${show(group, 'serviceValue')}</span>`;
+    const ours = html`<span class="value">${show(group, 'warehouseValue')}</span>`;
+    return html`<fieldset><legend>${name}</legend>
+      <label><input type="radio" name="${side}" value="service" required> the service’s: ${theirs}</label>
+      <label><input type="radio" name="${side}" value="warehouse"> the warehouse’s: ${ours}</label>
+    </fieldset>`;
+  })}`;
+  return html`<h3>Field by field</h3>${drawForm(look, {
+    to: `/changes/${change.changeId}/resolve`,
+    role: 'operator',
+    label: 'Decide each field',
+    fixed: {decision: 'fields'},
+    fields,
+  })}`;
+}
+
+const sides = ['base', 'wanted', 'row', 'service'] as const;
+
+/** Each field with its value before, the one wanted, the row's and the service's, side by side. */
+function drawSides({change, sides: fields}: ChangeInFull): SafeHtml {
+  return html`<h2>Side by side</h2>
+  ${change.operation === 'delete' ? html`<p>The record is to be deleted.</p>` : ''}
+  ${drawTable({
+    caption: 'The fields of the change, side by side',
+    columns: ['field', 'before', 'wanted here', 'row now', 'at the service', 'note'],
+    rows: fields.map((field) => [
+      html`<code>${field.field}</code>`,
+      ...sides.map((side) => drawValue(field, side)),
+      field.isFought
+        ? html`${drawMark('bad', 'conflict')} <small>${field.note}</small>`
+        : (field.note ?? ''),
+    ]),
+    none:
+      change.operation === 'delete'
+        ? 'No field changes.'
+        : 'It wants no field: all are as the service makes them.',
+  })}`;
+}
+
+/** A value that is not known leaves its cell empty; an empty value says so. */
+function drawValue(field: FieldSides, side: (typeof sides)[number]): SafeHtml | string {
+  const value = field[side];
+  if (value === undefined) return '';
+  if (field.field === 'password' && side === 'base') return '';
+  return html`<span class="value">${showWanted(field.field, value)}</span>`;
+}
+
+const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone, string]>> = {
+  done: ['good', 'done'],
+  refused: ['bad', 'refused'],
+  'not-sent': ['quiet', 'nothing was written'],
+  'in-doubt': ['warning', 'nobody knows whether it was written'],
+};
+
+/** Every request that was sent with its answer, and the one that would be sent. */
+function drawRequests({attempts, change, request}: ChangeInFull, look: Look): SafeHtml {
+  return html`${request === null ? '' : drawPlanned(request, change)}
+  <h2>Requests</h2>
+  ${
+    attempts.length === 0
+      ? html`<p class="none">Nothing was sent.</p>`
+      : html`<ol class="story">${attempts.map(
+          (attempt) => html`<li>${drawAttempt(attempt, change, look)}</li>`,
+        )}</ol>`
+  }`;
+}
+
+function drawPlanned(
+  request: NonNullable<ChangeInFull['request']>,
+  {operation}: ChangeInFull['change'],
+): SafeHtml {
+  if ('problem' in request)
+    return html`<h2>Would be sent</h2><p>Nothing can be sent: ${request.problem}</p>`;
+  const {method, path, body} = request;
+  return html`<h2>Would be sent</h2>
+  <pre tabindex="0">${`${method} ${path}`}${body === null ? '' : `\n${body.trimEnd()}`}</pre>
+  ${
+    operation === 'update'
+      ? html`<p class="quiet">Less what the service holds by then, as a look just before will tell.</p>`
+      : ''
+  }`;
+}
+
+function drawAttempt(attempt: Attempt, {state}: ChangeInFull['change'], look: Look): SafeHtml {
+  const {method, path, startedAt, endedAt, outcome, status, answer, request} = attempt;
+  const [tone, word] =
+    outcome === null
+      ? state === 'sending'
+        ? (['busy', 'on its way'] as const)
+        : (['warning', 'its worker was lost'] as const)
+      : outcomes[outcome];
+  return html`<div>${drawTime(startedAt, look)}: <code>${method} ${path}</code></div>
+  <div>${drawMark(tone, word)}${status === null ? '' : `, answered ${status}`}${tellSeconds(
+    startedAt,
+    endedAt,
+  )}</div>
+  ${
+    request === null
+      ? ''
+      : html`<details><summary>The request</summary><pre tabindex="0">${request}</pre></details>`
+  }
+  ${
+    answer === null || answer === ''
+      ? ''
+      : html`<details open><summary>The answer</summary><pre tabindex="0">${answer}</pre></details>`
+  }`;
+}
+
+function tellSeconds(startedAt: string, endedAt: string | null): string {
+  if (endedAt === null) return '';
+  return `, after ${formatNumber((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)} s`;
+}
+
+const reason = z.string().trim().max(500).default('');
+
+/** `changes.hold`, `changes.release` and so on. */
+const plain = verbs
+  .filter((verb) => verb !== 'resolve')
+  .map((verb) =>
+    defineAction({
+      path: `/changes/:changeId/${verb}`,
+      name: `changes.${verb}`,
+      role: 'operator',
+      form: z.object({reason}),
+      act: async (db, order) => {
+        const given = verb === 'cancel' && order.given.reason !== '' ? order.given.reason : null;
+        const after = given === null ? {} : {reason: given};
+        return await decide(db, order, {after, run: (id) => decideChange(db, id, {verb, given})});
+      },
+    }),
+  );
+
+const resolve = defineAction({
+  path: '/changes/:changeId/resolve',
+  name: 'changes.resolve',
+  role: 'operator',
+  form: z.looseObject({
+    decision: z.enum(['service', 'warehouse', 'resend', 'adopt', 'fields']),
+    number: z.string().trim().default(''),
+  }),
+  act: async (db, order) => {
+    const {decision, number} = order.given;
+    if (decision === 'fields') {
+      const sides = readSides(order.given);
+      return await decide(db, order, {after: {sides}, run: (id) => resolveFields(db, id, sides)});
+    }
+    if (decision === 'adopt' && !/^[1-9]\d{0,17}$/.test(number))
+      throw new UsageError(`adopt: expected the number of a record, got ${JSON.stringify(number)}`);
+    const given = decision === 'adopt' ? number : decision;
+    return await decide(db, order, {
+      after: {decision: given},
+      run: (id) => decideChange(db, id, {verb: 'resolve', given}),
+    });
+  },
+});
+
+export const decideOne: readonly Action[] = [...plain, resolve];
+
+interface Decided {
+  /** For the audit, beside the state. */
+  readonly after: object;
+  readonly run: (changeId: string) => Promise<ChangeState>;
+}
+
+async function decide(
+  db: pg.ClientBase,
+  {seen, params}: Pick<Order<unknown>, 'seen' | 'params'>,
+  {after, run}: Decided,
+): Promise<Outcome> {
+  const {changeId = ''} = params;
+  const accountIds = seen.map(({accountId}) => accountId);
+  const isNumber = numberPattern.test(changeId);
+  const [change] = isNumber ? await readDecidable(db, [changeId], accountIds) : [];
+  if (change === undefined) throw notThere(`change ${JSON.stringify(changeId)}`);
+  const state = await run(changeId);
+  const told = tellDecided(changeId, state);
+  return {
+    subject: `change ${changeId}`,
+    accountId: change.accountId,
+    before: {state: change.state, reason: change.reason},
+    after: {state, ...after},
+    said: toSentence(told),
+  };
+}
+
+/**
+ * `side.name`, or `side.street+city` of fields that move as one. @throws {UsageError} a field
+ * without a side
+ */
+function readSides(given: Readonly<Record<string, unknown>>): Record<string, Side> {
+  const sides: Record<string, Side> = {};
+  for (const [name, side] of Object.entries(given)) {
+    const [, fields] = /^side\.([\w+]{1,500})$/.exec(name) ?? [];
+    if (fields === undefined) continue;
+    if (side !== 'service' && side !== 'warehouse')
+      throw new UsageError(`${fields}: expected service or warehouse, got ${JSON.stringify(side)}`);
+    for (const field of fields.split('+')) sides[field] = side;
+  }
+  return sides;
+}
+
+/** The words on the button of a decision. */
+function labelOf(verb: Exclude<Verb, 'resolve'>): string {
+  return choices.find(({name}) => name === verb)?.label ?? verb;
 }

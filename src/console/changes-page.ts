@@ -1,4 +1,8 @@
+// The list of changes: its filters, the decisions that are open to many changes, and how the same
+// is asked in a terminal and in SQL.
+
 import {html, type SafeHtml} from '@remix-run/html-template';
+import pg from 'pg';
 import {isPlace} from '../changes/browse-changes.ts';
 import {
   type ChangeCounts,
@@ -6,16 +10,34 @@ import {
   type ChangeList,
   readChangeList,
 } from '../changes/change-list.ts';
+import {changeStates} from '../changes/change-states.ts';
+import type {Deciding} from '../changes/decide-changes.ts';
+import {decisionsDo} from '../changes/decision-words.ts';
+import type {Wanted} from '../changes/wanted-changes.ts';
 import {formatNumber} from '../core/format.ts';
-import {choices} from './change-choices.ts';
-import {tellListElsewhere} from './changes-elsewhere.ts';
-import {drawFilters, filtersOf, nameFilterState, readWanted} from './changes-filter.ts';
-import {drawState} from './draw-mark.ts';
-import {type Cell, drawTable} from './draw-table.ts';
-import {drawTime} from './draw-time.ts';
+import {nearest} from '../core/names.ts';
+import {quoteWord} from '../core/text.ts';
+import {allWrites} from '../streams/all.ts';
+import {Refused} from './access.ts';
 import {hideLine} from './hide-change.ts';
-import {type Look, linkTo, may, nameOfAccount} from './look.ts';
-import {definePage} from './page.ts';
+import {
+  type Asked,
+  definePage,
+  type Elsewhere,
+  type Look,
+  linkTo,
+  may,
+  nameOfAccount,
+} from './page.ts';
+import {
+  type Cell,
+  drawChosenAccount,
+  drawHidden,
+  drawOption,
+  drawState,
+  drawTable,
+  drawTime,
+} from './render.ts';
 
 const mostFields = 3;
 
@@ -32,8 +54,12 @@ export const changeList = definePage<ChangeList>({
   draw: (list, look) => html`
     ${drawCounts(list.counts, look)}
     ${list.underWay.map((text) => html`<p>${text}</p>`)}
-    ${drawFilters(look)}
-    ${may(look, 'operator') && list.changes.length > 0 ? drawChoosing(list, look) : drawLines(list, look)}
+    ${drawChangeFilters(look)}
+    ${
+      may(look, 'operator') && list.changes.length > 0
+        ? drawChoosing(list, look)
+        : drawLines(list, look)
+    }
     ${drawPaging(list, look)}`,
   hide: (list) => ({...list, changes: list.changes.map(hideLine)}),
   elsewhere: tellListElsewhere,
@@ -41,12 +67,20 @@ export const changeList = definePage<ChangeList>({
 
 function drawCounts({needy, open, settled}: ChangeCounts, look: Look): SafeHtml {
   const link = (state: string, count: number) =>
-    html`<a href="${linkTo(look, '/changes', {state})}">${nameFilterState(state)} ${formatNumber(count)}</a>`;
+    html`<a href="${linkTo(look, '/changes', {state})}">${nameFilterState(state)} ${formatNumber(
+      count,
+    )}</a>`;
   const seen = settled.reduce((total, {count}) => total + count, 0);
   return html`<ul class="counts" aria-label="Changes by state">
-    <li>${needy === 0 ? 'No change needs a person' : html`<strong>${link('needy', needy)}</strong>`}</li>
+    <li>${
+      needy === 0 ? 'No change needs a person' : html`<strong>${link('needy', needy)}</strong>`
+    }</li>
     ${open.map(({state, count}) => (count === 0 ? '' : html`<li>${link(state, count)}</li>`))}
-    ${seen === 0 ? '' : html`<li class="quiet">of the latest ${formatNumber(seen)} that are over:</li>`}
+    ${
+      seen === 0
+        ? ''
+        : html`<li class="quiet">of the latest ${formatNumber(seen)} that are over:</li>`
+    }
     ${settled.map(({state, count}) => html`<li>${link(state, count)}</li>`)}
   </ul>`;
 }
@@ -58,7 +92,7 @@ function drawCounts({needy, open, settled}: ChangeCounts, look: Look): SafeHtml 
 function drawChoosing(list: ChangeList, look: Look): SafeHtml {
   const kept = Object.entries({...filtersOf(look.query), account: look.query.account});
   return html`<form action="/changes/preview">
-    ${kept.map(([name, value]) => (value === undefined ? '' : html`<input type="hidden" name="${name}" value="${value}">`))}
+    ${kept.map(([name, value]) => (value === undefined ? '' : drawHidden(name, value)))}
     <div class="actions">
       <label>Decide <select name="choice">${choices.map(
         ({name, label}) => html`<option value="${name}">${label}</option>`,
@@ -138,6 +172,236 @@ function drawPaging({next}: ChangeList, look: Look): SafeHtml | string {
   if (next === null && isFirst) return '';
   return html`<p class="actions">
     ${isFirst ? '' : html`<a href="${linkTo(look, '/changes', filters)}">First page</a>`}
-    ${next === null ? '' : html`<a href="${linkTo(look, '/changes', {...filters, after: next})}" rel="next">Next page</a>`}
+    ${
+      next === null
+        ? ''
+        : html`<a href="${linkTo(look, '/changes', {...filters, after: next})}" rel="next">Next page</a>`
+    }
   </p>`;
+}
+
+/** A decision that may be made about many changes at once. */
+export interface Choice {
+  /** As forms and addresses have it. */
+  readonly name: string;
+  /** The words on its button. */
+  readonly label: string;
+  readonly does: string;
+  readonly deciding: Deciding;
+  /** A step that is not taken back easily. */
+  readonly isGrave: boolean;
+}
+
+/** A create is adopted or sent once more one at a time: each needs its own look at the service. */
+export const choices: readonly Choice[] = [
+  choose('hold', 'Hold', {verb: 'hold'}),
+  choose('release', 'Release', {verb: 'release'}),
+  choose('retry', 'Try again', {verb: 'retry'}),
+  choose('cancel', 'Give up', {verb: 'cancel'}),
+  choose('accept', 'Accept', {verb: 'accept'}),
+  {
+    name: 'take-service',
+    label: 'Take the service’s values',
+    does: 'give up what both sides changed, and keep what the service holds',
+    deciding: {verb: 'resolve', given: 'service'},
+    isGrave: true,
+  },
+  {
+    name: 'take-warehouse',
+    label: 'Take the warehouse’s values',
+    does: 'send what is wanted here, though the service was changed as well',
+    deciding: {verb: 'resolve', given: 'warehouse'},
+    isGrave: true,
+  },
+];
+
+/** @returns undefined where there is none of that name */
+export function findChoice(name: string | undefined): Choice | undefined {
+  return choices.find((choice) => choice.name === name);
+}
+
+function choose(name: keyof typeof decisionsDo, label: string, deciding: Deciding): Choice {
+  return {name, label, does: decisionsDo[name], deciding, isGrave: name === 'cancel'};
+}
+
+const states = ['needy', ...changeStates, 'altered'] as const;
+const tables = allWrites.map(({table}) => table.name);
+
+const ages = {
+  '1h': {label: 'within an hour', within: '1 hour', before: null},
+  '1d': {label: 'within a day', within: '1 day', before: null},
+  '7d': {label: 'within 7 days', within: '7 days', before: null},
+  '30d': {label: 'within 30 days', within: '30 days', before: null},
+  'over-1h': {label: 'more than an hour ago', within: null, before: '1 hour'},
+  'over-1d': {label: 'more than a day ago', within: null, before: '1 day'},
+  'over-7d': {label: 'more than 7 days ago', within: null, before: '7 days'},
+} as const;
+const ageNames = Object.keys(ages) as (keyof typeof ages)[];
+
+/** The filters of the address, as a link may carry them on. */
+type Filters = Readonly<
+  Record<'state' | 'table' | 'by' | 'age' | 'batch' | 'transaction', string | undefined>
+>;
+
+export function filtersOf(query: Readonly<Record<string, string>>): Filters {
+  const {state, table, by, age, batch, transaction} = query;
+  return {state, table, by, age, batch, transaction};
+}
+
+/** The same as a query: `state=held&table=jobs`. */
+export function writeFilters(query: Readonly<Record<string, string>>): string {
+  const written = new URLSearchParams();
+  for (const [name, value] of Object.entries({...filtersOf(query), account: query.account}))
+    if (value !== undefined) written.set(name, value);
+  return String(written);
+}
+
+/** @throws {Refused} a filter that there is none of */
+export function readWanted({accounts, query}: Pick<Asked, 'accounts' | 'query'>): Wanted {
+  const {state, table, by, age, batch, transaction} = query;
+  const {within, before} =
+    age === undefined ? {within: null, before: null} : ages[check('age', age, ageNames)];
+  return {
+    accountIds: accounts.map(({accountId}) => accountId),
+    state: state === undefined ? null : check('state', state.replaceAll(/[ -]/g, '_'), states),
+    table: table === undefined ? null : check('table', table, tables),
+    by: by ?? null,
+    within,
+    before,
+    since: null,
+    batch: batch ?? null,
+    transaction: transaction === undefined ? null : checkNumber('transaction', transaction),
+  };
+}
+
+function check<Name extends string>(filter: string, given: string, known: readonly Name[]): Name {
+  const found = known.find((name) => name === given);
+  if (found !== undefined) return found;
+  throw new Refused(422, {
+    title: 'There is no such filter',
+    text: `${filter}: expected one of ${known.join(', ')}, got ${JSON.stringify(given)}${nearest(
+      given,
+      known,
+    )}.`,
+    ways: [{href: '/changes', label: 'All changes'}],
+  });
+}
+
+function checkNumber(filter: string, given: string): string {
+  if (/^[1-9]\d{0,17}$/.test(given)) return given;
+  throw new Refused(422, {
+    title: 'There is no such filter',
+    text: `${filter}: expected a number, got ${JSON.stringify(given)}.`,
+    ways: [{href: '/changes', label: 'All changes'}],
+  });
+}
+
+function nameFilterState(state: string): string {
+  return state === 'needy' ? 'needs a person' : state.replace('_', ' ');
+}
+
+/** The form whose state is the address. */
+function drawChangeFilters(look: Look): SafeHtml {
+  const {state, table, by = '', age, batch = '', transaction} = look.query;
+  const isFiltered = Object.values(filtersOf(look.query)).some((value) => value !== undefined);
+  return html`<form class="filters" action="/changes" role="search" aria-label="Filter the changes">
+    ${drawChosenAccount(look)}
+    ${transaction === undefined ? '' : drawHidden('transaction', transaction)}
+    <label>State ${drawSelect('state', state, [
+      ['', 'any'],
+      ...states.map((name) => [name, nameFilterState(name)] as const),
+    ])}</label>
+    <label>Table ${drawSelect('table', table, [
+      ['', 'any'],
+      ...tables.map((name) => [name, name] as const),
+    ])}</label>
+    <label>By <input name="by" value="${by}" placeholder="user or application" size="18"></label>
+    <label>Batch <input name="batch" value="${batch}" placeholder="name of a transaction" maxlength="200" size="18"></label>
+    <label>Requested ${drawSelect('age', age, [
+      ['', 'at any time'],
+      ...ageNames.map((name) => [name, ages[name].label] as const),
+    ])}</label>
+    <button>Show</button>
+    ${isFiltered ? html`<a href="${linkTo(look, '/changes')}">Show all</a>` : ''}
+  </form>`;
+}
+
+function drawSelect(
+  name: string,
+  chosen: string | undefined,
+  options: readonly (readonly [value: string, label: string])[],
+): SafeHtml {
+  return html`<select name="${name}">${options.map(([value, label]) =>
+    drawOption(value, value === (chosen ?? ''), label),
+  )}</select>`;
+}
+
+function tellListElsewhere(asked: Omit<Asked, 'db' | 'doings'>): Elsewhere {
+  const wanted = readWanted(asked);
+  const isNeedy = wanted.state === 'needy';
+  return {
+    command: isNeedy
+      ? 'fieldmirror status --check'
+      : `fieldmirror changes list${writeOptions(asked)}`,
+    sql: [
+      'SELECT * FROM sync.changes',
+      ` WHERE ${conditionsOf(wanted).join('\n   AND ')}`,
+      ' ORDER BY change_id DESC LIMIT 50;',
+    ].join('\n'),
+  };
+}
+
+/** The filters as the options of a command: ` --state held --batch 'import 4711'`. */
+export function writeOptions(asked: Pick<Asked, 'accounts' | 'query'>): string {
+  const {state, table, by, batch, transaction, within} = readWanted(asked);
+  const {account = null, age = null} = asked.query;
+  const options = Object.entries({
+    state,
+    table,
+    by,
+    since: within === null ? null : age,
+    batch,
+    transaction,
+    account,
+  });
+  return options
+    .flatMap(([name, value]) => (value === null ? [] : [` --${name} ${quoteWord(value)}`]))
+    .join('');
+}
+
+function conditionsOf(wanted: Wanted): string[] {
+  const {accountIds, state, table, by, within, before, batch, transaction} = wanted;
+  const literal = (text: string) => pg.escapeLiteral(text);
+  return [
+    `account_id IN (${accountIds.length === 0 ? 'NULL' : accountIds.join(', ')})`,
+    ...(state === null ? [] : [conditionOfState(state)]),
+    ...(table === null ? [] : [`table_name = ${literal(table)}`]),
+    ...(by === null ? [] : [`${literal(by)} IN (requested_by, application)`]),
+    ...(within === null ? [] : [`requested_at >= now() - interval ${literal(within)}`]),
+    ...(before === null ? [] : [`requested_at < now() - interval ${literal(before)}`]),
+    ...(batch === null ? [] : [`batch = ${literal(batch)}`]),
+    ...(transaction === null ? [] : [`transaction_id = ${transaction}`]),
+  ];
+}
+
+function conditionOfState(state: NonNullable<Wanted['state']>): string {
+  if (state === 'altered') return `state = 'done' AND result ? 'altered'`;
+  if (state === 'needy') return `state IN ('conflict', 'rejected', 'in_doubt', 'held')`;
+  return `state = ${pg.escapeLiteral(state)}`;
+}
+
+/** The boxes that are ticked: `c12=on`. */
+export function listTicked(query: Readonly<Record<string, string>>): string[] {
+  return Object.keys(query).flatMap((name) => /^c([1-9]\d{0,17})$/.exec(name)?.slice(1) ?? []);
+}
+
+/** @throws {Refused} none is ticked */
+export function readTicked(query: Readonly<Record<string, string>>): string[] {
+  const ticked = listTicked(query);
+  if (ticked.length > 0) return ticked;
+  throw new Refused(422, {
+    title: 'No change is ticked',
+    text: 'Tick the changes that you mean, or choose all that match the filter. Nothing was done.',
+    ways: [{href: linkTo({query}, '/changes', filtersOf(query)), label: 'Back to the changes'}],
+  });
 }

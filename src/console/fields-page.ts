@@ -1,17 +1,28 @@
+// Fields of the service's records that were ever seen, and the names that they are given in mart.
+
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {z} from 'zod';
 import {
   type FieldsStory,
   hideFields,
   readFields,
   type ToldField,
 } from '../explain/search-records.ts';
-import {drawForm} from './draw-form.ts';
-import {drawMark, type Tone} from './draw-mark.ts';
-import {drawFacts, drawTable} from './draw-table.ts';
-import {drawTime, showMinute} from './draw-time.ts';
-import {type Look, linkTo} from './look.ts';
-import {definePage, hidden, type Page} from './page.ts';
-import {notThere} from './refused.ts';
+import {nameField} from '../star/fields.ts';
+import {findSeen, notThere, Refused} from './access.ts';
+import {defineAction} from './action.ts';
+import {definePage, hidden, type Look, linkTo, type Page} from './page.ts';
+import {
+  drawChosenAccount,
+  drawFacts,
+  drawForm,
+  drawMark,
+  drawOption,
+  drawTable,
+  drawTime,
+  showMinute,
+  type Tone,
+} from './render.ts';
 
 export const fieldsPage: Page = definePage({
   path: '/fields',
@@ -35,18 +46,24 @@ export const fieldsPage: Page = definePage({
   hide: (story) => hideFields(story, hidden),
   elsewhere: ({query}) => ({
     command: 'fieldmirror status',
-    sql: `SELECT field, types, column_name, filled_share, first_seen_at, promoted_as FROM sync.fields WHERE table_name = '${(query.table ?? 'jobs').replaceAll("'", "''")}' ORDER BY field;`,
+    sql: [
+      'SELECT field, types, column_name, filled_share, first_seen_at, promoted_as FROM sync.fields',
+      `WHERE table_name = '${(query.table ?? 'jobs').replaceAll("'", "''")}' ORDER BY field;`,
+    ].join(' '),
   }),
 });
 
 function drawList(story: FieldsStory, look: Look): SafeHtml {
   const {tables, table, fields: told, hasMore} = story;
   const hasAccounts = look.seen.length > 1;
-  return html`<p class="lead">${tables.length === 0 ? 'No field was seen yet: the first sweep finds them.' : `${told.length} fields of ${table}.`}</p>
-<form class="filters"><label>Table <select name="table">${tables.map(
-    (one) =>
-      html`<option value="${one.table}"${one.table === table ? html` selected` : ''}>${one.table} (${one.count})</option>`,
-  )}</select></label> ${look.query.account === undefined ? '' : html`<input type="hidden" name="account" value="${look.query.account}">`}<button>Show</button></form>
+  return html`<p class="lead">${
+    tables.length === 0
+      ? 'No field was seen yet: the first sweep finds them.'
+      : `${told.length} fields of ${table}.`
+  }</p>
+<form class="filters"><label>Table <select name="table">${tables.map((one) =>
+    drawOption(one.table, one.table === table, `${one.table} (${one.count})`),
+  )}</select></label> ${drawChosenAccount(look)}<button>Show</button></form>
 <h2>Changes of the last ${story.days} days</h2>
 ${drawEvents(story, look)}
 <h2>Fields of ${table}</h2>
@@ -61,7 +78,9 @@ ${drawTable({
     ...(hasAccounts ? ['account'] : []),
   ],
   rows: told.map((field) => [
-    html`<a href="${linkTo(look, '/fields', {table, field: field.field})}">${field.field}</a>${field.vanishedAt === null ? '' : html` <small>${drawMark('warning', 'vanished')}</small>`}`,
+    html`<a href="${linkTo(look, '/fields', {table, field: field.field})}">${field.field}</a>${
+      field.vanishedAt === null ? '' : html` <small>${drawMark('warning', 'vanished')}</small>`
+    }`,
     drawTypes(field),
     drawPlace(field),
     drawShare(field),
@@ -102,8 +121,17 @@ function drawNaming(
   const to = `/fields/${tableName}/${encodeURIComponent(field)}/name`;
   const fixed = {account, was: promotedAs ?? ''};
   const input = html`<label>Name in mart.${tableName} <input name="name" value="${promotedAs ?? ''}" maxlength="63" pattern="[a-z][a-z0-9_]*" required></label>`;
-  return html`<div class="actions">${drawForm(look, {to, role: 'admin', label: 'Give it this name', fixed, fields: input})}
-${promotedAs === null ? '' : drawForm(look, {to, role: 'admin', label: 'Take its name away', fixed: {...fixed, name: ''}, isGrave: true})}</div>`;
+  const role = 'admin';
+  return html`<div class="actions">${drawForm(look, {
+    ...{to, role, label: 'Give it this name', fixed, fields: input},
+  })}
+${
+  promotedAs === null
+    ? ''
+    : drawForm(look, {
+        ...{to, role, label: 'Take its name away', fixed: {...fixed, name: ''}, isGrave: true},
+      })
+}</div>`;
 }
 
 const tones: Readonly<Record<string, Tone>> = {
@@ -120,7 +148,9 @@ function drawEvents({events, days}: FieldsStory, look: Look): SafeHtml {
     columns: ['when', 'field', 'what', 'detail', 'found by', ...(hasAccounts ? ['account'] : [])],
     rows: events.map(({at, tableName, field, kind, detail, sweepId, account}) => [
       drawTime(at, look),
-      html`<a href="${linkTo(look, '/fields', {table: tableName, field})}">${tableName}.${field}</a>`,
+      html`<a href="${linkTo(look, '/fields', {table: tableName, field})}">${tableName}.${
+        field
+      }</a>`,
       drawMark(tones[kind] ?? 'quiet', kind),
       detail,
       html`<a href="/sweeps/${sweepId}">sweep ${sweepId}</a>`,
@@ -144,4 +174,45 @@ function drawShare({filledShare}: ToldField): string {
   if (filledShare === null) return '';
   const percent = filledShare * 100;
   return percent > 0 && percent < 1 ? 'under 1 %' : `${Math.round(percent)} %`;
+}
+
+/**
+ * Gives a field without a column a name, under which it is a column of mart, or takes it away where
+ * the name is empty.
+ */
+export const giveFieldName = defineAction({
+  path: '/fields/:table/:field/name',
+  name: 'fields.name',
+  role: 'admin',
+  form: z.object({account: z.string(), was: z.string(), name: z.string().trim().max(63)}),
+  act: async (db, {seen, params, given}) => {
+    const {table = '', field = ''} = params;
+    const {accountId, name: account} = findSeen(seen, given.account);
+    const [was, name] = [emptyToNull(given.was), emptyToNull(given.name)];
+    if (!(await nameField(db, {accountId, table, field, was, name}))) throw moved(table, field);
+    return {
+      subject: `field ${table}.${field} of account ${account}`,
+      accountId,
+      before: {promotedAs: was},
+      after: {promotedAs: name},
+      said:
+        name === null
+          ? `${field} has lost its name: mart.${table} has no column ${was} any more.`
+          : `${field} is now the column ${name} of mart.${table}.`,
+    };
+  },
+});
+
+function emptyToNull(text: string): string | null {
+  return text === '' ? null : text;
+}
+
+function moved(table: string, field: string): Refused {
+  return new Refused(409, {
+    title: 'It came too late',
+    text: `${field} of ${table} is not known, or somebody has given it another name meanwhile. Nothing was overwritten.`,
+    ways: [
+      {href: `/fields?${new URLSearchParams({table, field})}`, label: 'Look at it as it is now'},
+    ],
+  });
 }

@@ -1,13 +1,27 @@
+// Forgetting a customer: the rows that would go, the receipt, and the action.
+
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {describeEnd, type ForgettingStory, readForgetting} from '../accounts/forget-customer.ts';
-import {drawForm} from './draw-form.ts';
-import {drawMark} from './draw-mark.ts';
-import {drawReceipts, drawRemoved} from './draw-record-receipt.ts';
-import {findAsked} from './find-record.ts';
-import type {Look} from './look.ts';
-import {type Asked, definePage, hidden} from './page.ts';
-import {linkToRecord} from './record-link.ts';
-import {notThere} from './refused.ts';
+import type pg from 'pg';
+import {z} from 'zod';
+import {
+  type CustomerKey,
+  describeEnd,
+  type ForgettingStory,
+  findCustomer,
+  forgetCustomer as forget,
+  listNames,
+  listReceipts,
+  type Receipt,
+  type Removed,
+  readForgetting,
+  sumRemoved,
+} from '../accounts/forget-customer.ts';
+import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {findSeen, notThere, Refused} from './access.ts';
+import {defineAction} from './action.ts';
+import {type Asked, definePage, hidden, type Look} from './page.ts';
+import {findAsked, linkToRecord} from './records-page.ts';
+import {drawForm, drawMark, drawTable, drawTime} from './render.ts';
 
 /**
  * The rows that would go, before an admin types the number back. Counting does it and takes it
@@ -24,7 +38,10 @@ export const forgetPage = definePage<ForgettingStory>({
   hide: (story) => ({...story, name: story.name === null ? null : hidden}),
   elsewhere: (_asked, {number, account}) => ({
     command: `fieldmirror forget customers ${number} --account ${account}`,
-    sql: `SELECT forgotten_at, forgotten_by, removed FROM sync.forgotten WHERE customer_number = ${number};`,
+    sql: [
+      'SELECT forgotten_at, forgotten_by, removed FROM sync.forgotten',
+      `WHERE customer_number = ${number};`,
+    ].join(' '),
   }),
 });
 
@@ -47,7 +64,13 @@ function draw(story: ForgettingStory, look: Look): SafeHtml {
   const record = linkToRecord(look, {stream: 'customers', number, rowId: '', account});
   return html`${name === null ? '' : html`<p class="lead">${name}</p>`}
 <p><a href="${record}">Back to the record</a></p>
-${receipts.length > 0 ? drawReceipts(receipts, look) : refusal === null ? drawChoice(story, look) : drawRefusal(refusal)}`;
+${
+  receipts.length > 0
+    ? drawReceipts(receipts, look)
+    : refusal === null
+      ? drawChoice(story, look)
+      : drawRefusal(refusal)
+}`;
 }
 
 function drawChoice(
@@ -71,4 +94,92 @@ ${drawRemoved(removed)}`;
 
 function drawRefusal(refusal: string): SafeHtml {
   return html`<p>${drawMark('warning', 'not now')} ${refusal}</p>`;
+}
+
+/** Says of a customer that it was forgotten, with what went; nothing of others. */
+export function drawReceipts(receipts: readonly Receipt[], look: Look): SafeHtml | string {
+  if (receipts.length === 0) return '';
+  return html`<h2>Forgotten</h2>${receipts.map(
+    ({forgottenAt, forgottenBy, removed}) =>
+      html`<p>${drawMark('quiet', 'forgotten')} The personal data went ${drawTime(forgottenAt, look)}, by the login ${forgottenBy}. What the service still sends of them is kept out.</p>
+${drawRemoved(removed)}`,
+  )}`;
+}
+
+/** Rows by table, as the verb shows them. */
+function drawRemoved(removed: readonly Removed[]): SafeHtml {
+  return drawTable({
+    caption: 'Rows that are emptied or go, by table',
+    columns: ['table', {head: 'rows', kind: 'number'}],
+    rows: removed.map(({table, rows}) => [table, rows]),
+    none: 'Nothing personal of it is here.',
+  });
+}
+
+/**
+ * Forgets a customer, as `fieldmirror forget customers` does: the receipt and the entry of the
+ * audit hold none of the data.
+ */
+export const forgetCustomer = defineAction({
+  path: '/records/customers/:number/forget',
+  name: 'customers.forget',
+  role: 'admin',
+  form: z.object({account: z.string(), typed: z.string().trim().max(100).default('')}),
+  act: async (db, {seen, params, given, doings}) => {
+    const {accountId, name} = findSeen(seen, given.account);
+    const {number = ''} = params;
+    const label = `customer ${number} of ${name}`;
+    if (!/^[1-9]\d{0,17}$/.test(number)) throw notThere(label);
+    if (given.typed !== number)
+      throw new UsageError(
+        `expected the number ${number}, typed back to forget ${label}, got another one`,
+      );
+    const customer = {accountId, number};
+    if ((await findCustomer(db, customer)) === null) throw notThere(label);
+    const to = `/records/customers/${number}?${new URLSearchParams({account: name})}`;
+    const {names, removed} = await forgetOnce(db, customer, {label, to});
+    return {
+      subject: `customers ${number}`,
+      accountId,
+      after: {removed: Object.fromEntries(removed.map(({table, rows}) => [table, rows]))},
+      said: `Customer ${number} of ${name} is forgotten: ${sumRemoved(removed)}.`,
+      to,
+      dropsReadings: true,
+      afterwards: () => doings.clearUpForgotten({accountId, names}),
+    };
+  },
+});
+
+/**
+ * The receipts are looked at once more behind the locks: two persons may have gone on from the same
+ * preview.
+ */
+async function forgetOnce(
+  db: pg.ClientBase,
+  customer: CustomerKey,
+  told: {readonly label: string; readonly to: string},
+): Promise<Receipt & {readonly names: readonly string[]}> {
+  refuseForgotten(await listReceipts(db, customer), told);
+  try {
+    const names = await listNames(db, customer);
+    const receipt = await forget(db, customer);
+    refuseForgotten((await listReceipts(db, customer)).slice(1), told);
+    return {...receipt, names};
+  } catch (error) {
+    if (error instanceof FatalError || error instanceof RetryableError)
+      throw new UsageError(error.message.replace(/\.$/, ''), {cause: error});
+    throw error;
+  }
+}
+
+function refuseForgotten(
+  [receipt]: readonly Receipt[],
+  {label, to}: {readonly label: string; readonly to: string},
+): void {
+  if (receipt === undefined) return;
+  throw new Refused(409, {
+    title: 'It came too late',
+    text: `It was forgotten already, at ${receipt.forgottenAt}: ${label}. Nothing was done.`,
+    ways: [{href: to, label: 'Look at the receipt'}],
+  });
 }

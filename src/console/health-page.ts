@@ -1,10 +1,10 @@
+// Every dependency, checked when the page is read, and every setting in force.
+
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {Check, SettingTold} from './doings.ts';
-import {drawMark, type Tone} from './draw-mark.ts';
-import {drawSettings} from './draw-settings.ts';
-import {drawTable} from './draw-table.ts';
-import type {Page} from './page.ts';
-import {definePage, hidden} from './page.ts';
+import {formatNumber} from '../core/format.ts';
+import {definePage, hidden, type Page} from './page.ts';
+import {drawMark, drawTable, type Tone} from './render.ts';
+import type {Check, SettingTold} from './services.ts';
 
 interface Story {
   /**
@@ -37,7 +37,11 @@ export const health: Page = definePage<Story>({
     <p class="lead">${summarise(checks)}</p>
     ${drawChecks(checks)}
     <h2>Settings in force</h2>
-    ${settings === null ? html`<p>Settings, and checks of the whole installation, are shown to those who see every account.</p>` : drawSettings(settings)}`,
+    ${
+      settings === null
+        ? html`<p>Settings, and checks of the whole installation, are shown to those who see every account.</p>`
+        : drawSettings(settings)
+    }`,
   hide: ({checks, settings}) => ({
     checks,
     settings:
@@ -69,3 +73,42 @@ function drawChecks(checks: readonly Check[]): SafeHtml {
     none: 'Nothing was checked.',
   });
 }
+
+/** A page stays under 150 kB. */
+const mostRows = 300;
+
+/** The settings that somebody has set, and those at their defaults folded away. */
+function drawSettings(settings: readonly SettingTold[]): SafeHtml {
+  const set = settings.filter(({source}) => source !== 'default');
+  const defaults = settings.filter(({source}) => source === 'default');
+  const none = 'None was set: all are at their defaults.';
+  return html`${drawRows('Settings that were set, and by what', set, none)}
+    <details><summary>${formatNumber(defaults.length)} at their defaults</summary>${drawRows(
+      'Settings at their defaults',
+      defaults,
+      'None.',
+    )}</details>`;
+}
+
+function drawRows(caption: string, settings: readonly SettingTold[], none: string): SafeHtml {
+  const left = settings.length - mostRows;
+  return html`${drawTable({
+    caption,
+    columns: ['setting', {head: 'value', kind: 'code'}, 'from'],
+    rows: settings
+      .slice(0, mostRows)
+      .map(({name, value, source, file}) => [
+        name,
+        html`<span class="value">${value}</span>`,
+        file ?? words[source],
+      ]),
+    none,
+  })}${left > 0 ? html`<p class="quiet">and ${formatNumber(left)} more; as JSON has all</p>` : ''}`;
+}
+
+const words: Readonly<Record<SettingTold['source'], string>> = {
+  environment: 'the environment of this process',
+  file: 'a file',
+  default: 'the default',
+  warehouse: 'the warehouse: a verb, or SQL',
+};

@@ -1,9 +1,11 @@
+// What a page of the console is: what it is asked for, and how it is drawn, for whom and when.
+
 import type {SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
 import type {Role} from '../accounts/roles.ts';
-import type {Doings} from './doings.ts';
-import type {Look, Moving} from './look.ts';
+import {mayActAs, type Viewer} from './access.ts';
+import type {Doings} from './services.ts';
 
 /** What a page is asked for. */
 export interface Asked {
@@ -65,3 +67,59 @@ export function definePage<Story>(page: Page<Story>): Page {
 
 /** Stands for a personal text that the viewer is not to see. */
 export const hidden = '•••';
+
+/** Which tables' changes an open page is redrawn for: names of sync's tables. */
+type Moving =
+  | 'changes'
+  | 'sweeps'
+  | 'accounts'
+  | 'alerts'
+  | 'alert_rules'
+  | 'alert_deliveries'
+  | 'feed_hooks'
+  | 'feed_dead_letters';
+
+/**
+ * The circumstances under which a page is drawn: who looks, at which accounts, when, and by which
+ * clock.
+ */
+export interface Look {
+  readonly viewer: Viewer;
+  /** Accounts that the viewer may see. */
+  readonly seen: readonly Account[];
+  /** Those of them that the page is about: all, unless one was chosen. */
+  readonly accounts: readonly Account[];
+  /** The address of the page, with its filters. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** IANA zone in which times are shown. */
+  readonly timeZone: string;
+  /** ISO 8601, by the clock of this machine: ages on pages are rough. */
+  readonly now: string;
+}
+
+export function may({viewer}: Look, role: Role): boolean {
+  return mayActAs(viewer, role);
+}
+
+/** The account of that number, for its name. */
+export function nameOfAccount({seen}: Pick<Look, 'seen'>, accountId: string | null): string {
+  return seen.find((account) => account.accountId === accountId)?.name ?? '';
+}
+
+/**
+ * An address of the console with some filters; those that are empty are left out. The chosen
+ * account stays chosen.
+ * @param filters - by name; null takes one away
+ */
+export function linkTo(
+  look: Pick<Look, 'query'>,
+  path: string,
+  filters: Readonly<Record<string, string | null | undefined>> = {},
+): string {
+  const kept = look.query.account === undefined ? {} : {account: look.query.account};
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({...kept, ...filters}))
+    if (value !== null && value !== undefined && value !== '') query.set(name, value);
+  return query.size === 0 ? path : `${path}?${query}`;
+}

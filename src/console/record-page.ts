@@ -1,25 +1,46 @@
+// One record at any moment, or one of its fields: values, parts and versions, each with where it
+// came from.
+
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {z} from 'zod';
 import {listReceipts, type Receipt} from '../accounts/forget-customer.ts';
-import type {FieldStory} from '../explain/explain-record.ts';
-import {readFieldStory} from '../explain/explain-record.ts';
-import {hideField, hideRecord, type RecordStory, readRecordStory} from '../explain/record-story.ts';
+import {UsageError} from '../core/errors.ts';
+import {type FieldStory, nameEvent, readFieldStory} from '../explain/explain-record.ts';
+import {
+  hideField,
+  hideRecord,
+  type RecordStory,
+  readRecordStory,
+  type ToldPart,
+  type ToldParts,
+  type ToldValue,
+  type ToldVersion,
+} from '../explain/record-story.ts';
+import {describeLook, describeWriter, type Writer} from '../explain/record-versions.ts';
 import {findStream} from '../streams/all.ts';
-import {drawForm} from './draw-form.ts';
-import {drawMark, drawState} from './draw-mark.ts';
-import {drawEvents} from './draw-record-events.ts';
-import {drawField} from './draw-record-field.ts';
-import {drawMoment, drawPast} from './draw-record-moment.ts';
-import {drawParts} from './draw-record-parts.ts';
-import {drawReceipts} from './draw-record-receipt.ts';
-import {drawValue} from './draw-record-value.ts';
-import {drawValues} from './draw-record-values.ts';
-import {drawFacts} from './draw-table.ts';
-import {drawTime} from './draw-time.ts';
-import {findAsked, readMoment, sayElsewhere} from './find-record.ts';
-import {type Look, linkTo, may} from './look.ts';
-import {type Asked, definePage, hidden, type Page} from './page.ts';
-import {linkToRecord, pathOfRecord} from './record-link.ts';
-import {Refused} from './refused.ts';
+import {requestSweep} from '../sweeps/sweeps.ts';
+import {findSeen, Refused} from './access.ts';
+import {defineAction} from './action.ts';
+import {drawReceipts} from './forget-customer-page.ts';
+import {type Asked, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {
+  findAsked,
+  linkToRecord,
+  pathOfRecord,
+  readAddress,
+  readMoment,
+  sayElsewhere,
+} from './records-page.ts';
+import {
+  type Cell,
+  drawFacts,
+  drawForm,
+  drawMark,
+  drawState,
+  drawTable,
+  drawTime,
+  showMinute,
+} from './render.ts';
 
 interface Story {
   readonly record: RecordStory;
@@ -29,7 +50,7 @@ interface Story {
   readonly receipts: readonly Receipt[];
 }
 
-export const recordPage: Page = definePage<Story>({
+export const recordPage = definePage<Story>({
   path: '/records/:stream/:number',
   section: '/records',
   moving: ['changes', 'sweeps'],
@@ -40,7 +61,9 @@ export const recordPage: Page = definePage<Story>({
     return number === null ? `${kind} without a number, row ${rowId}` : `${kind} ${number}`;
   },
   draw: ({record: story, field, receipts}, look) =>
-    html`${drawHead(story, receipts, look)}${field === null ? drawRecord(story, look) : drawField(field, story, look)}`,
+    html`${drawHead(story, receipts, look)}${
+      field === null ? drawRecord(story, look) : drawField(field, story, look)
+    }`,
   hide: ({record: story, field, receipts}) => ({
     receipts,
     record: hideRecord(story, hidden),
@@ -61,11 +84,8 @@ async function readStory(asked: Asked): Promise<Story> {
   if (query.field === undefined) return {record: story, field: null, receipts};
   const field = await readFieldStory(db, found, query.field).catch((error: unknown) => {
     const ways = [{href: pathOfRecord(story), label: 'The whole record'}];
-    throw new Refused(
-      404,
-      {title: 'No such field', text: (error as Error).message, ways},
-      {cause: error},
-    );
+    const text = (error as Error).message;
+    throw new Refused(404, {title: 'No such field', text, ways}, {cause: error});
   });
   return {record: story, field, receipts};
 }
@@ -84,18 +104,30 @@ ${drawFacts([
     (other) =>
       [
         findStream(other.stream).item,
-        html`<a href="${linkToRecord(look, {...other, rowId: '', account})}">${other.number} ${other.name}</a>`,
+        html`<a href="${linkToRecord(look, {...other, rowId: '', account})}">${other.number} ${
+          other.name
+        }</a>`,
       ] as const,
   ),
 ])}
-${number === null ? '' : html`<div class="actions">${drawForm(look, {to: `${pathOfRecord(story)}/fetch`, role: 'operator', label: 'Fetch again', fixed: {account}})}${receipts.length === 0 ? drawWayToForget(story, look) : ''}</div>`}
+${
+  number === null
+    ? ''
+    : html`<div class="actions">${drawForm(look, {
+        to: `${pathOfRecord(story)}/fetch`,
+        role: 'operator',
+        label: 'Fetch again',
+        fixed: {account},
+      })}${receipts.length === 0 ? drawWayToForget(story, look) : ''}</div>`
+}
 ${drawReceipts(receipts, look)}`;
 }
 
 function drawWayToForget(story: RecordStory, look: Look): SafeHtml | string {
   if (story.stream !== 'customers' || !may(look, 'admin')) return '';
   const account = look.seen.length > 1 ? {account: story.account} : {};
-  return html` <a href="${linkTo(look, `${pathOfRecord(story)}/forget`, account)}">Forget this customer</a>`;
+  const to = linkTo(look, `${pathOfRecord(story)}/forget`, account);
+  return html` <a href="${to}">Forget this customer</a>`;
 }
 
 function drawStanding(
@@ -103,13 +135,21 @@ function drawStanding(
   look: Look,
 ): SafeHtml | string {
   if (removedAt !== null)
-    return html`<p>${drawMark('bad', 'removed')} Its row left the warehouse ${drawTime(removedAt, look)}.</p>`;
+    return html`<p>${drawMark('bad', 'removed')} Its row left the warehouse ${drawTime(
+      removedAt,
+      look,
+    )}.</p>`;
   if (deletedSince === null) return '';
   const words =
     evidence === null
       ? 'No answer of the service is kept for it.'
-      : html`Asked for it at ${evidence.askedAt}, the service said ${String(evidence.status)}: “${evidence.words}”`;
-  return html`<p>${drawMark('bad', 'deleted')} Gone at the service, marked ${drawTime(deletedSince, look)}. ${words}</p>`;
+      : html`Asked for it at ${evidence.askedAt}, the service said ${String(evidence.status)}: “${
+          evidence.words
+        }”`;
+  return html`<p>${drawMark('bad', 'deleted')} Gone at the service, marked ${drawTime(
+    deletedSince,
+    look,
+  )}. ${words}</p>`;
 }
 
 function drawRecord(story: RecordStory, look: Look): SafeHtml {
@@ -122,13 +162,338 @@ function drawWanted({wanted}: RecordStory, look: Look): SafeHtml | string {
   if (wanted.length === 0) return '';
   return html`<h2>On its way to the service</h2><ul class="list">${wanted.map(
     ({changeId, operation, state, requestedAt, fields}) =>
-      html`<li><a href="/changes/${changeId}">change ${changeId}</a> ${operation} ${drawState(state)} ${drawTime(requestedAt, look)}${
+      html`<li><a href="/changes/${changeId}">change ${changeId}</a> ${operation} ${drawState(
+        state,
+      )} ${drawTime(requestedAt, look)}${
         operation === 'update'
           ? html`<ul>${Object.entries(fields).map(
               ([field, value]) =>
-                html`<li><code>${field}</code> ${field === 'password' ? '(set)' : drawValue(value, look)}</li>`,
+                html`<li><code>${field}</code> ${
+                  field === 'password' ? '(set)' : drawValue(value, look)
+                }</li>`,
             )}</ul>`
           : ''
       }</li>`,
   )}</ul>`;
 }
+
+/**
+ * The way to any past moment: along the versions, or by the clock. Both forms work without a
+ * script.
+ */
+function drawMoment(story: RecordStory, look: Look): SafeHtml {
+  const path = pathOfRecord(story);
+  const account =
+    look.seen.length > 1 ? html`<input type="hidden" name="account" value="${story.account}">` : '';
+  const zone = look.accounts.find(({name}) => name === story.account)?.timeZone ?? 'UTC';
+  const at = story.at === null ? '' : showMinute(story.at, zone).replace(' ', 'T');
+  return html`<h2>At another moment</h2>
+${drawSlider(story, look, {path, account})}
+<form class="filters" action="${path}">${account}
+<label>Day and time in ${zone} <input type="datetime-local" name="at" value="${at}" required></label> <button>Show that moment</button></form>`;
+}
+
+function drawSlider(
+  {moments, version, at}: RecordStory,
+  look: Look,
+  {path, account}: {readonly path: string; readonly account: SafeHtml | string},
+): SafeHtml | string {
+  if (moments.length < 2) return '';
+  const shown = version === 0 ? 1 : version;
+  const since = showMinute(moments[shown - 1] ?? '', look.timeZone);
+  const holds = at === null ? ', which holds now' : '';
+  const words = `version ${shown} of ${moments.length}, since ${since}${holds}`;
+  return html`<form class="filters" action="${path}" hx-get="${path}" hx-trigger="change" hx-target="#page" hx-select="#page" hx-swap="outerMorph">${account}
+<label>Along its versions: ${words} <input type="range" name="version" min="1" max="${moments.length}" value="${shown}" aria-valuetext="${words}"></label> <button>Show this version</button></form>`;
+}
+
+/** Says clearly that a past moment is shown, and leads back to now. */
+function drawPast(story: RecordStory, look: Look): SafeHtml | string {
+  const {at, isThere, account} = story;
+  if (at === null) return '';
+  const when = `${showMinute(at, look.timeZone)} (${at})`;
+  const told = isThere
+    ? 'This is the record as it stood then; what differs from now is marked.'
+    : `There was no row of it in account ${account} then.`;
+  const now = linkToRecord(look, story);
+  return html`<p class="past"><strong>As of ${when}.</strong> ${told} <a href="${now}">Back to now</a></p>`;
+}
+
+/**
+ * The values of a record, each with where it came from; what is empty and what no column takes is
+ * folded away.
+ */
+function drawValues(story: RecordStory, look: Look): SafeHtml {
+  const {values, emptyFields, attributes} = story;
+  return html`<h2>Values</h2>
+${drawTold('Values of the record', values, {story, look})}
+${
+  emptyFields.length === 0
+    ? ''
+    : html`<details><summary>${emptyFields.length} fields are empty</summary><p>${emptyFields.join(
+        ', ',
+      )}</p></details>`
+}
+${
+  attributes.length === 0
+    ? ''
+    : html`<details><summary>${attributes.length} more fields that no column takes</summary>
+${drawTold('Fields that no column takes', attributes, {story, look})}</details>`
+}`;
+}
+
+function drawTold(
+  caption: string,
+  values: readonly ToldValue[],
+  {story, look}: {readonly story: RecordStory; readonly look: Look},
+): SafeHtml {
+  return drawTable({
+    caption,
+    columns: ['field', 'value', 'where it came from'],
+    rows: values.map((told) => [
+      html`<a href="${linkToRecord(look, story, {field: told.field})}">${told.field}</a>${
+        told.promotedAs === null ? '' : html` <small>in mart: ${told.promotedAs}</small>`
+      }`,
+      html`${drawValue(told.value, look)}${
+        'now' in told
+          ? html` <small>${drawMark('warning', 'now:')} ${drawValue(told.now, look)}</small>`
+          : ''
+      }`,
+      drawSince(told.since, drawWriter(told.writer, told.field), look),
+    ]),
+    none: 'It has no values.',
+  });
+}
+
+/** What hangs on a record, kind by kind. */
+function drawParts(story: RecordStory, look: Look): SafeHtml {
+  return html`${story.parts.map(
+    (parts) => html`<h2>${titleOfParts(parts)}</h2>
+${drawTable({
+  caption: titleOfParts(parts),
+  columns: [...parts.columns, 'where it came from'],
+  rows: parts.rows.map((part) => [
+    ...parts.columns.map((column, at) =>
+      drawCell(parts, part, {story, look, column, isFirst: at === 0}),
+    ),
+    drawOrigin(part, look),
+  ]),
+  none: 'There was none.',
+})}${parts.hasMore ? html`<p class="quiet">There are more in warehouse.${parts.table}.</p>` : ''}${
+  parts.laterCount === 0
+    ? ''
+    : html`<p>${drawMark('warning', `${parts.laterCount} came later`)}</p>`
+}`,
+  )}`;
+}
+
+interface CellPlace {
+  readonly story: RecordStory;
+  readonly look: Look;
+  readonly column: string;
+  readonly isFirst: boolean;
+}
+
+/** The first cell leads to the part's own page, where it has one. */
+function drawCell(
+  {stream, key}: ToldParts,
+  part: ToldPart,
+  {story, look, column, isFirst}: CellPlace,
+): Cell {
+  const value = part.fields[column];
+  const number = part.fields[key];
+  if (!isFirst || stream === null || (typeof number !== 'string' && number !== null))
+    return drawValue(value, look);
+  const {account} = story;
+  const to = linkToRecord(look, {stream, number, rowId: part.rowId, account});
+  return html`<a href="${to}">${
+    number === null ? `row ${part.rowId}` : drawValue(value, look)
+  }</a>`;
+}
+
+function drawOrigin(part: ToldPart, look: Look): SafeHtml {
+  const {isDeleted, differs, since} = part;
+  const mark = isDeleted
+    ? drawMark('quiet', 'deleted')
+    : differs === null
+      ? ''
+      : drawMark('warning', differs);
+  return html`${mark} ${drawSince(since, drawWriterOf(part), look)}`;
+}
+
+function drawWriterOf({sweepId, changeId, writtenBy}: ToldPart): SafeHtml | string {
+  if (writtenBy !== null) return `an edit by ${writtenBy}`;
+  if (sweepId !== null) return html`<a href="/sweeps/${sweepId}">sweep ${sweepId}</a>`;
+  if (changeId !== null) return html`<a href="/changes/${changeId}">change ${changeId}</a>`;
+  return 'not noted by whom';
+}
+
+function titleOfParts({table}: ToldParts): string {
+  const words = table.replace('_', ' ');
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
+}
+
+/** Fields that one version shows; the rest is in history. */
+const mostChanges = 30;
+
+/** Every version, with what it changed, the newest first. */
+function drawEvents(story: RecordStory, look: Look): SafeHtml {
+  const {events, olderFrom} = story;
+  return html`<h2>Versions</h2>
+<ol class="story">${events.map((event) => html`<li>${drawEvent(event, {story, look})}</li>`)}</ol>
+${
+  olderFrom === null
+    ? ''
+    : html`<p><a href="${linkToRecord(look, story, {
+        older: String(olderFrom),
+      })}">Older versions</a></p>`
+}`;
+}
+
+function drawEvent(
+  {at, what, writer, changes, evidence}: ToldVersion,
+  {story, look}: {readonly story: RecordStory; readonly look: Look},
+): SafeHtml {
+  const told = what === 'appeared' ? [] : changes.slice(0, mostChanges);
+  const name = nameEvent(what, changes.length);
+  return html`<a href="${linkToRecord(look, story, {at})}">${drawTime(at, look)}</a> <strong>${
+    name
+  }</strong> by ${drawWriter(writer)}
+${
+  evidence === null
+    ? ''
+    : html`<p>Asked for at ${evidence.askedAt}, the service said ${String(evidence.status)}: ${
+        evidence.words
+      }</p>`
+}
+${
+  told.length === 0
+    ? ''
+    : html`<ul>${told.map(
+        ({field, from, to}) =>
+          html`<li><code>${field}</code> ${drawValue(from, look)} → ${drawValue(to, look)}</li>`,
+      )}</ul>`
+}${
+  told.length < changes.length && what !== 'appeared'
+    ? html`<p class="quiet">and ${String(changes.length - told.length)} more fields</p>`
+    : ''
+}`;
+}
+
+/**
+ * The whole story of one value: since when it holds, who brought it, whether the service is known
+ * to hold it, what was before.
+ */
+function drawField(told: FieldStory, story: RecordStory, look: Look): SafeHtml {
+  return html`<p><a href="${linkToRecord(look, story)}">The whole record</a></p>
+<h2>${told.field}</h2>
+${drawFacts([
+  ['value', drawValue(told.value, look)],
+  ['written by', drawWriter(told.writer, told.field)],
+  ['since', drawTime(told.since, look)],
+  ['until the row was removed', drawTime(told.removedAt, look)],
+  ['on its way', drawWantedValue(told, look)],
+  ['last known to be true', drawLastKnown(told, look)],
+  ['next look', drawNextLook(told, look)],
+])}
+<h2>Earlier values</h2>
+${drawTable({
+  caption: `Earlier values of ${told.field}`,
+  columns: ['from', 'to', 'value', 'written by'],
+  rows: told.earlier.map(({from, to, value, isDeleted, writer}) => [
+    drawTime(from, look),
+    drawTime(to, look),
+    html`${drawValue(value, look)}${isDeleted ? html` <small>row marked deleted</small>` : ''}`,
+    drawWriter(writer, told.field),
+  ]),
+  none: 'Nothing else was ever here.',
+})}`;
+}
+
+function drawWantedValue({wanted}: FieldStory, look: Look): SafeHtml | null {
+  if (wanted === null) return null;
+  const {changeId, operation, state, lastSaid} = wanted;
+  const what = operation === 'delete' ? 'to be deleted by' : 'wanted by';
+  return html`${what} <a href="/changes/${changeId}">change ${changeId}</a> ${drawState(state)}${
+    lastSaid === undefined
+      ? ''
+      : html` <small>the service last said ${drawValue(lastSaid, look)}</small>`
+  }`;
+}
+
+function drawLastKnown(
+  {lastKnownTrue, removedAt, wanted}: FieldStory,
+  look: Look,
+): SafeHtml | string {
+  if (removedAt !== null) return 'not known: the row is no longer here';
+  if (wanted !== null) return 'not yet: the change is not over';
+  if (lastKnownTrue === null)
+    return 'never: the service has not said so; the next sweep brings what it says';
+  const {at, by} = lastKnownTrue;
+  if ('kind' in by)
+    return html`${drawTime(at, look)} when it was read${by.kind === 'sweep' ? '' : ' back'}`;
+  const sweep = html`<a href="/sweeps/${by.sweepId}">sweep ${by.sweepId}</a>`;
+  return html`${drawTime(at, look)} when ${sweep} (${by.mode}, certified) began`;
+}
+
+function drawNextLook({nextLooks: [next]}: FieldStory, look: Look): SafeHtml | string {
+  if (next === undefined) return 'none is planned';
+  return html`${drawTime(next.nextDueAt, look)} ${describeLook(next)}`;
+}
+
+/** Characters of a value that a page shows; JSON has all. */
+const longest = 400;
+const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/;
+
+/** A value as a person reads it: instants by the clock of the page, nested ones as JSON. */
+function drawValue(value: unknown, look: Pick<Look, 'timeZone'>): SafeHtml | string {
+  if (value === null || value === undefined || value === '')
+    return html`<span class="quiet">empty</span>`;
+  if (typeof value === 'string' && instant.test(value))
+    return html`<time datetime="${value}">${showMinute(value, look.timeZone)}</time>`;
+  if (typeof value === 'string') return cut(value);
+  if (typeof value === 'boolean') return value ? 'true' : 'false';
+  return html`<code>${cut(JSON.stringify(value))}</code>`;
+}
+
+/** The writer of a version, with the way to its own page. @param field - the field in question */
+function drawWriter(writer: Writer, field?: string): SafeHtml | string {
+  const words = describeWriter(writer, field);
+  if (writer.kind === 'sweep') return html`<a href="/sweeps/${writer.sweepId}">${words}</a>`;
+  if (writer.kind === 'change') return html`<a href="/changes/${writer.changeId}">${words}</a>`;
+  return words;
+}
+
+function drawSince(since: string, writer: SafeHtml | string, look: Look): SafeHtml {
+  return html`since ${showMinute(since, look.timeZone)} <small>${writer}</small>`;
+}
+
+function cut(text: string): string {
+  return text.length <= longest ? text : `${text.slice(0, longest)}… (${text.length} characters)`;
+}
+
+/** Asks for a sweep of one record, as `fieldmirror sync STREAM --record N` does. */
+export const fetchRecord = defineAction({
+  path: '/records/:stream/:number/fetch',
+  name: 'records.fetch',
+  role: 'operator',
+  form: z.object({account: z.string()}),
+  act: async (db, {seen, params, given}) => {
+    const {stream, ...place} = readAddress(params);
+    const {accountId, name, state} = findSeen(seen, given.account);
+    if (!('number' in place))
+      throw new UsageError(`row ${place.rowId} of ${stream.name} has no number yet to ask for`);
+    if (state !== 'active')
+      throw new UsageError(`account ${name} is ${state}, so nothing is asked for; resume it first`);
+    const {number: recordNumber} = place;
+    const sweep = await requestSweep(db, {
+      ...{accountId, stream: stream.name, mode: 'record', recordNumber, requestedBy: 'command'},
+    });
+    return {
+      subject: `${stream.name} ${recordNumber}`,
+      accountId,
+      after: {sweepId: sweep.sweepId},
+      said: `Sweep ${sweep.sweepId} fetches it as soon as a worker is free; this page follows.`,
+    };
+  },
+});

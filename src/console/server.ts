@@ -11,8 +11,8 @@ import {listKnownNames} from '../http/known-names.ts';
 import type {ApiPools} from '../http/pools.ts';
 import {Problem} from '../http/problem.ts';
 import {maxBodyBytes} from '../http/to-problem.ts';
-import {addConsole} from './console.ts';
-import type {ConsoleOptions} from './console-deps.ts';
+import {addConsole} from './routes.ts';
+import type {ConsoleOptions} from './services.ts';
 
 export interface ServerOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;

@@ -1,16 +1,197 @@
-// The ways in: a key, as systems have one; a link that a terminal printed; and the way out.
+// From a request to the person behind it: by the cookie of a session, or by a proxy that has signed
+// the person in. The ways in: a key, as systems have one; a link that a terminal printed; and the
+// way out.
 
+import {setImmediate as turn} from 'node:timers/promises';
 import {html} from '@remix-run/html-template';
-import type {FastifyInstance, FastifyRequest} from 'fastify';
-import {endSession, useApiKey, useSignInCode} from '../accounts/access.ts';
-import type {ConsoleDeps} from './console-deps.ts';
-import {drawPlain} from './draw-layout.ts';
-import {checkForm, checkOrigin} from './guard.ts';
-import {ownPath} from './own-path.ts';
-import {type Fields, readFields} from './read-fields.ts';
-import {Refused} from './refused.ts';
-import {Attempts} from './sign-in-attempts.ts';
-import {forgetCookie, signIn, viewerOf} from './viewers.ts';
+import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import {
+  endSession,
+  openSession,
+  readSession,
+  readSessions,
+  type Session,
+  useApiKey,
+  useSignInCode,
+} from '../accounts/access.ts';
+import {roles} from '../accounts/roles.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {
+  checkForm,
+  checkOrigin,
+  type Fields,
+  makeViewer,
+  ownPath,
+  Refused,
+  readFields,
+  type Viewer,
+} from './access.ts';
+import {drawPlain} from './layout.ts';
+import type {ConsoleDeps, SignInProxy} from './services.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Shown to somebody who is not signed in. */
+    isOpen?: boolean;
+  }
+}
+
+const cookieName = 'fieldmirror';
+const longestName = 200;
+const viewers = new WeakMap<FastifyRequest, Viewer>();
+
+/** Lets nobody in who is not signed in, but for routes that are open. */
+export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
+  const sessions = new SessionReads(deps.pools.reads);
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.routeOptions.config.isOpen === true) return;
+    const viewer =
+      (await findViewer(request, {sessions, proxy: deps.proxy})) ??
+      (await admit(request, reply, deps));
+    if (viewer !== null) {
+      viewers.set(request, viewer);
+      return;
+    }
+    if (request.method !== 'GET') throw new Refused(401, signedOut);
+    const back = request.url === '/' ? '' : `?back=${encodeURIComponent(request.url)}`;
+    await reply.redirect(`/sign-in${back}`, 303);
+  });
+}
+
+const signedOut = {
+  title: 'You are signed out',
+  text: 'Nothing was done: sign in, and do it again.',
+  ways: [{href: '/sign-in', label: 'Sign in'}],
+};
+
+/** The person behind a request of a route that is not open. */
+export function viewerOf(request: FastifyRequest): Viewer {
+  const viewer = viewers.get(request);
+  if (viewer === undefined) throw new Refused(401, signedOut);
+  return viewer;
+}
+
+/** The token of the session that a request came with. */
+export function tokenOf(request: FastifyRequest): string {
+  return request.cookies[cookieName] ?? '';
+}
+
+/** Signs somebody in: from now on the browser brings the cookie, to our own pages alone. */
+async function signIn(
+  reply: FastifyReply,
+  session: Parameters<typeof openSession>[1],
+  {pools, publicUrl}: Pick<ConsoleDeps, 'pools' | 'publicUrl'>,
+): Promise<string> {
+  const token = (await openSession(pools.writes, session)).reveal();
+  void reply.setCookie(cookieName, token, {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'strict',
+    secure: publicUrl?.protocol === 'https:',
+  });
+  return token;
+}
+
+function forgetCookie(reply: FastifyReply): void {
+  void reply.clearCookie(cookieName, {path: '/'});
+}
+
+async function findViewer(
+  request: FastifyRequest,
+  {sessions, proxy}: {readonly sessions: SessionReads; readonly proxy: SignInProxy | null},
+): Promise<Viewer | null> {
+  const token = tokenOf(request);
+  const session = token === '' ? null : await sessions.read(token);
+  if (session === null) return null;
+  // The proxy says each time who it is: a session of somebody else, or of a role of before, is
+  // over.
+  if (session.wayIn === 'proxy' && !isSame(session, readProxy(request, proxy))) return null;
+  return makeViewer(session, token);
+}
+
+/** Signs in whom the proxy has signed in. */
+async function admit(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ConsoleDeps,
+): Promise<Viewer | null> {
+  const person = readProxy(request, deps.proxy);
+  if (person === null) return null;
+  const token = await signIn(
+    reply,
+    {...person, wayIn: 'proxy', apiKeyId: null, accountId: null, masks: false, address: request.ip},
+    deps,
+  );
+  const session = await readSession(deps.pools.writes, token);
+  return session === null ? null : makeViewer(session, token);
+}
+
+type Person = Pick<Session, 'name' | 'role'>;
+
+function readProxy({socket, headers}: FastifyRequest, proxy: SignInProxy | null): Person | null {
+  if (proxy === null || !proxy.addresses.includes(plainAddress(socket.remoteAddress))) return null;
+  const name = headers[proxy.nameHeader];
+  const role = roles.find((known) => known === headers[proxy.roleHeader]);
+  if (typeof name !== 'string' || name === '' || name.length > longestName || role === undefined)
+    return null;
+  return {name, role};
+}
+
+function isSame(session: Person, person: Person | null): boolean {
+  return person !== null && person.name === session.name && person.role === session.role;
+}
+
+/** `::ffff:10.0.0.5` is 10.0.0.5, as a socket of both families has it. */
+function plainAddress(address = ''): string {
+  return address.replace(/^::ffff:/, '');
+}
+
+type Waiting = Map<string, PromiseWithResolvers<Session | null>>;
+
+/**
+ * Reads the session of each request, and those of requests that come together in one statement:
+ * fifty pages that hear of one change ask for themselves at once. No session is kept, so one that
+ * is over is over at once.
+ */
+export class SessionReads {
+  readonly #db: Queryable;
+  #waiting: Waiting = new Map();
+  #isReading = false;
+
+  constructor(db: Queryable) {
+    this.#db = db;
+  }
+
+  /** See `readSession`. */
+  read(token: string): Promise<Session | null> {
+    const waiting = this.#waiting.get(token) ?? Promise.withResolvers<Session | null>();
+    this.#waiting.set(token, waiting);
+    if (!this.#isReading) void this.#readOn();
+    return waiting.promise;
+  }
+
+  /** One statement at a time: those who come meanwhile wait for the next one. */
+  async #readOn(): Promise<void> {
+    this.#isReading = true;
+    while (this.#waiting.size > 0) {
+      // Requests that came in the same turn of the event loop are read together.
+      await turn();
+      const waiting = this.#waiting;
+      this.#waiting = new Map();
+      await this.#readAll(waiting);
+    }
+    this.#isReading = false;
+  }
+
+  async #readAll(waiting: Waiting): Promise<void> {
+    try {
+      const sessions = await readSessions(this.#db, [...waiting.keys()]);
+      for (const [token, {resolve}] of waiting) resolve(sessions.get(token) ?? null);
+    } catch (error) {
+      for (const {reject} of waiting.values()) reject(error);
+    }
+  }
+}
 
 const open = {config: {isOpen: true}} as const;
 
@@ -106,4 +287,41 @@ function drawSignIn(back: string): string {
 </form>
 <p>A key is made in a terminal: <code>fieldmirror keys add NAME --role viewer</code>. So is a link that signs in once: <code>fieldmirror open</code>.</p>`,
   );
+}
+
+const atMost = 10;
+const withinMs = 60_000;
+/** Sources that are remembered; beyond them the oldest is forgotten. */
+const mostSources = 10_000;
+
+/**
+ * Counts wrong keys by their source: ten a minute are let through. No key is guessed anyway, for it
+ * is drawn at random.
+ */
+export class Attempts {
+  readonly #failures = new Map<string, number[]>();
+  readonly #now: () => number;
+
+  /** @param now - milliseconds of a clock that only goes on */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** @param source - an address, and the beginning of the key */
+  mayTry(source: string): boolean {
+    return this.#recent(source).length < atMost;
+  }
+
+  noteFailure(source: string): void {
+    const recent = [...this.#recent(source), this.#now()];
+    this.#failures.delete(source);
+    this.#failures.set(source, recent);
+    const [oldest] = this.#failures.keys();
+    if (this.#failures.size > mostSources && oldest !== undefined) this.#failures.delete(oldest);
+  }
+
+  #recent(source: string): number[] {
+    const since = this.#now() - withinMs;
+    return (this.#failures.get(source) ?? []).filter((at) => at > since);
+  }
 }

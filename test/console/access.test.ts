@@ -3,10 +3,16 @@
 import type {FastifyRequest} from 'fastify';
 import {describe, expect, test} from 'vitest';
 import {type Role, roles} from '../../src/accounts/roles.ts';
-import {checkRole} from '../../src/console/check-role.ts';
-import {checkForm, checkHost, checkOrigin, checkTexts} from '../../src/console/guard.ts';
-import {Attempts} from '../../src/console/sign-in-attempts.ts';
-import {makeViewer, type Viewer} from '../../src/console/viewer.ts';
+import {
+  checkForm,
+  checkHost,
+  checkOrigin,
+  checkRole,
+  checkTexts,
+  makeViewer,
+  type Viewer,
+} from '../../src/console/access.ts';
+import {Attempts} from '../../src/console/sign-in.ts';
 import {listKnownNames} from '../../src/http/known-names.ts';
 
 function viewer(role: Role, cookie = 'fms_a'): Viewer {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {ownPath} from '../../src/console/own-path.ts';
+import {ownPath} from '../../src/console/access.ts';
 
 const site = 'https://mirror.example.com';
 const leads = (back: string) => new URL(ownPath(back), site).origin;

@@ -1,6 +1,6 @@
 import {afterAll, afterEach, beforeAll, expect, inject, test, vi} from 'vitest';
 import {endSession, openSession} from '../../src/accounts/access.ts';
-import {SessionReads} from '../../src/console/session-reads.ts';
+import {SessionReads} from '../../src/console/sign-in.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {createDatabase} from '../support/postgres.ts';
 

@@ -22,14 +22,13 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   ],
   ['src/api/limiter.ts', ['test/api/limiter.test.ts']],
   ['src/core/lease.ts', ['test/core/lease.test.ts']],
-  ...['sign-in-attempts', 'check-role', 'guard', 'viewer'].map(
-    (name) => [`src/console/${name}.ts`, ['test/console/access.test.ts']] as const,
-  ),
+  [
+    'src/console/access.ts',
+    ['access', 'own-path', 'sign-in.pg'].map((test) => `test/console/${test}.test.ts`),
+  ],
   ['src/sweeps/open-numbers.ts', ['test/sweeps/open-numbers.test.ts']],
   ['src/http/authentication.ts', ['test/http/keys.pg.test.ts']],
-  ...['sign-in', 'viewers'].map(
-    (name) => [`src/console/${name}.ts`, ['test/console/sign-in.pg.test.ts']] as const,
-  ),
+  ['src/console/sign-in.ts', ['test/console/access.test.ts', 'test/console/sign-in.pg.test.ts']],
   [
     'src/sweeps/tombstones.ts',
     ['tombstones', 'false-deletes', 'approval'].map((test) => `test/sweeps/${test}.pg.test.ts`),

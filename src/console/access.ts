@@ -1,0 +1,178 @@
+// Who looks at the console, what they may, and how a request is refused. A page of another site
+// that sends its visitor's browser here finds a closed door: the address must be one of ours, the
+// cookie is for our own pages alone, and a form must have been drawn for this session.
+
+import {createHash} from 'node:crypto';
+import type {FastifyRequest} from 'fastify';
+import type {Session} from '../accounts/access.ts';
+import type {Account} from '../accounts/accounts.ts';
+import {type Role, roles} from '../accounts/roles.ts';
+import {type KnownNames, namingHint} from '../http/known-names.ts';
+
+/** Somebody who looks at the console. */
+export interface Viewer extends Session {
+  /** Proves that a form was drawn for this session: another page cannot know it. */
+  readonly formToken: string;
+}
+
+/** @param cookie - the text of the session's cookie */
+export function makeViewer(session: Session, cookie: string): Viewer {
+  return {...session, formToken: createHash('sha256').update(`form:${cookie}`).digest('base64url')};
+}
+
+/** Each role may what the one before it may. */
+export function mayActAs({role}: Pick<Session, 'role'>, needed: Role): boolean {
+  return roles.indexOf(role) >= roles.indexOf(needed);
+}
+
+/**
+ * @param back - the page that a person who may not is shown the way to @throws {Refused} the viewer
+ * may not act as that role
+ */
+export function checkRole(viewer: Viewer, role: Role, back: string): void {
+  if (mayActAs(viewer, role)) return;
+  throw new Refused(403, {
+    title: 'Your key may not do this',
+    text: `It takes the role ${role}, and yours is ${viewer.role}. Nothing was done.`,
+    ways: [{href: back, label: 'Back'}],
+  });
+}
+
+/** The account of that name among those that the viewer may see. @throws {Refused} there is none */
+export function findSeen(seen: readonly Account[], name: string | undefined): Account {
+  const account = seen.find((known) => known.name === name);
+  if (account === undefined) throw notThere(`account ${JSON.stringify(name ?? '')}`);
+  return account;
+}
+
+/**
+ * Refuses a name that nobody gave this server.
+ * @throws {Refused}
+ */
+export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
+  if (known.has(hostname)) return;
+  throw new Refused(421, {
+    title: 'This console does not go by that name',
+    text: `It was asked as ${JSON.stringify(hostname)}. ${namingHint}`,
+  });
+}
+
+/**
+ * Refuses a text with a NUL, which Postgres cannot hold: in an address or in a field of a form.
+ * @throws {Refused}
+ */
+export function checkTexts({query, params, body}: FastifyRequest): void {
+  const texts = [query, params, body].flatMap((given) => Object.values(given ?? {}).flat());
+  if (!texts.some((text) => typeof text === 'string' && text.includes('\0'))) return;
+  throw new Refused(422, {
+    title: 'This is no text',
+    text: 'Expected letters, digits and signs, got a NUL among them, which no database holds. Nothing was done.',
+  });
+}
+
+/**
+ * Refuses a form that was not drawn by this console for this session.
+ * @throws {Refused}
+ */
+export function checkForm(
+  request: FastifyRequest,
+  {
+    viewer,
+    formToken,
+    known,
+  }: {readonly viewer: Viewer; readonly formToken: unknown; readonly known: KnownNames},
+): void {
+  checkOrigin(request, known);
+  if (formToken === viewer.formToken) return;
+  throw new Refused(403, {
+    title: 'This form is not of your session',
+    text: 'Nothing was done. Go back, load the page anew, and send the form again.',
+  });
+}
+
+/**
+ * Refuses what a page of another origin sends. A proxy may ask us by another name than people use.
+ * @throws {Refused}
+ */
+export function checkOrigin(request: FastifyRequest, {publicHost}: KnownNames): void {
+  const {origin, 'sec-fetch-site': site} = request.headers;
+  const isOurs =
+    (origin === undefined || [request.host, publicHost].includes(hostOf(origin))) &&
+    (site === undefined || site === 'same-origin' || site === 'none');
+  if (isOurs) return;
+  throw new Refused(403, {
+    title: 'This form came from another site',
+    text: 'Nothing was done. Open the console itself, and send the form from there.',
+  });
+}
+
+/** An origin that is none, as `null`, is nobody's. */
+function hostOf(origin: string): string {
+  return URL.canParse(origin) ? new URL(origin).host : '';
+}
+
+const base = 'http://console.invalid';
+
+/**
+ * A way back that leads to a page of ours: a path, never another site. The path is checked as a
+ * browser will read it: after its dots are resolved, `/.//evil.example` is `//evil.example`, the
+ * address of another host.
+ * @param given - as it came; anything else than a path becomes the overview
+ */
+export function ownPath(given: string | undefined): string {
+  if (given === undefined || !given.startsWith('/') || !URL.canParse(given, base)) return '/';
+  const {origin, pathname, search} = new URL(given, base);
+  return origin === base && !pathname.startsWith('//') ? `${pathname}${search}` : '/';
+}
+
+export type Fields = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The fields of an address or a form, each as one text: of a name that comes twice the last counts;
+ * empty ones are left out.
+ * @param given - as the server read it
+ */
+export function readFields(given: unknown): Fields {
+  return Object.fromEntries(
+    Object.entries(given ?? {}).flatMap(([name, value]) => {
+      const last: unknown = Array.isArray(value) ? value.at(-1) : value;
+      return typeof last === 'string' && last !== '' ? [[name, last]] : [];
+    }),
+  );
+}
+
+/** Where a person goes on. */
+export interface Way {
+  readonly href: string;
+  readonly label: string;
+}
+
+interface Telling {
+  readonly title: string;
+  readonly text: string;
+  readonly ways?: readonly Way[];
+}
+
+/** A request that ends with a page that says why, and where to go on. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly status: number;
+  readonly title: string;
+  readonly text: string;
+  readonly ways: readonly Way[];
+
+  constructor(status: number, {title, text, ways = []}: Telling, options: ErrorOptions = {}) {
+    super(`${title}: ${text}`, options);
+    this.status = status;
+    this.title = title;
+    this.text = text;
+    this.ways = ways;
+  }
+}
+
+/** @param nearest - what may have been meant */
+export function notThere(what: string, nearest: readonly Way[] = []): Refused {
+  const text =
+    nearest.length === 0 ? `There is no ${what}.` : `There is no ${what}. Nearest to it:`;
+  return new Refused(404, {title: 'Not found', text, ways: nearest});
+}

@@ -1,0 +1,290 @@
+// The business: boards of answers, every question by itself, and its answer as CSV.
+
+import {PassThrough} from 'node:stream';
+import {html, type SafeHtml} from '@remix-run/html-template';
+import type {FastifyInstance} from 'fastify';
+import type {Account} from '../accounts/accounts.ts';
+import {nearestOf} from '../core/names.ts';
+import {
+  type Answered,
+  beginReading,
+  prepareQuestion,
+  readAnswers,
+  sqlOf,
+  type Told,
+  wordOf,
+} from '../star/answer.ts';
+import {writeCsv} from '../star/answer-csv.ts';
+import {type Board, boards, mostDrawn, pictureOf} from '../star/boards.ts';
+import type {Question} from '../star/member.ts';
+import {questions} from '../star/star.ts';
+import {type Fields, notThere, Refused} from './access.ts';
+import {definePage, type Look, linkTo} from './page.ts';
+import {drawChosenAccount, drawFigure, drawMark, drawTable, drawTime} from './render.ts';
+import {chooseAccounts, readSeen} from './serve.ts';
+import type {ConsoleDeps} from './services.ts';
+import {viewerOf} from './sign-in.ts';
+
+/** The pages of the business, and every question by itself. */
+export const businessPage = definePage({
+  path: '/business',
+  section: '/business',
+  moving: [],
+  read: async () => ({
+    boards: boards.map(({name, title, sentence}) => ({name, title, sentence})),
+    questions: questions.map((question) => ({name: wordOf(question), question: question.question})),
+  }),
+  title: () => 'Business',
+  draw: (story, look) => html`
+    ${drawMoment(look)}
+    <div class="cards">${story.boards.map(
+      ({name, title, sentence}) =>
+        html`<div class="card"><h2><a href="${linkToBoard(look, name)}">${title}</a></h2><p>${
+          sentence
+        }</p></div>`,
+    )}</div>
+    <h2>Every question</h2>
+    ${drawTable({
+      caption: 'Questions that have an answer',
+      columns: ['question', 'on the command line'],
+      rows: questions.map((question) => [
+        html`<a href="${linkToQuestion(look, question)}">${question.question}</a>`,
+        html`<code>ask ${wordOf(question)}</code>`,
+      ]),
+      none: '',
+    })}`,
+  elsewhere: () => ({command: 'fieldmirror ask', sql: 'SELECT * FROM mart.ask_freshness;'}),
+});
+
+interface Story {
+  readonly board: Board;
+  readonly account: string;
+  readonly told: readonly Told[];
+}
+
+const boardRows = 10;
+
+/** The answers that somebody looks at together. */
+export const boardPage = definePage<Story>({
+  path: '/business/:board',
+  section: '/business',
+  moving: [],
+  keptMs: 60_000,
+  read: async ({db, accounts, params, query, masks}) => {
+    const board = boards.find(({name}) => name === params.board);
+    if (board === undefined)
+      throw notThere(`page ${JSON.stringify(params.board)}`, boards.map(wayTo));
+    const account: Account = chooseOne(accounts);
+    const wanted = {
+      accountKey: account.accountId,
+      asOf: query['as-of'],
+      isMasked: masks,
+      limit: mostDrawn,
+    };
+    const asked = board.questions.flatMap((name) =>
+      questions.filter((question) => question.name === name),
+    );
+    return {board, account: account.name, told: await readAnswers(db, asked, wanted)};
+  },
+  title: ({board}) => board.title,
+  draw: ({board, account, told}, look) => html`
+    <p>${board.sentence}${look.seen.length > 1 ? ` Account ${account}.` : ''}</p>
+    ${drawMoment(look)}
+    <nav class="boards" aria-label="Pages of the business">${boards.map(
+      ({name, title}) =>
+        html`<a href="${linkToBoard(look, name)}"${
+          name === board.name ? html` aria-current="page"` : ''
+        }>${title}</a>`,
+    )}</nav>
+    ${told.map(
+      (each) =>
+        html`<section><h2><a href="${linkToQuestion(look, each.question)}">${
+          each.question.question
+        }</a></h2>${drawTold(each, look, boardRows)}</section>`,
+    )}`,
+  elsewhere: ({params}) => {
+    const names = boards.find(({name}) => name === params.board)?.questions ?? [];
+    return {
+      command: names.map((name) => `fieldmirror ask ${wordOf({name})}`).join('\n'),
+      sql: names.map((name) => `SELECT * FROM mart.${name};`).join('\n'),
+    };
+  },
+});
+
+function linkToBoard(look: Look, name: string): string {
+  return linkTo(look, `/business/${name}`, {'as-of': look.query['as-of']});
+}
+
+function wayTo({name, title}: Board) {
+  return {href: `/business/${name}`, label: title};
+}
+
+const questionRows = 500;
+
+/** One question, with all its rows. */
+export const questionPage = definePage<{readonly account: string; readonly told: Told}>({
+  path: '/business/ask/:question',
+  section: '/business',
+  moving: [],
+  keptMs: 60_000,
+  read: async ({db, accounts, params, query, masks}) => {
+    const question = findQuestion(params.question);
+    const {accountId: accountKey, name: account} = chooseOne(accounts);
+    const wanted = {accountKey, asOf: query['as-of'], isMasked: masks, limit: questionRows};
+    const [told] = await readAnswers(db, [question], wanted);
+    if (told === undefined) throw notThere('answer');
+    return {account, told};
+  },
+  title: ({told}) => told.question.question,
+  draw: ({told, account}, look) => html`
+    ${look.seen.length > 1 ? html`<p>Account ${account}.</p>` : ''}
+    ${drawMoment(look)}
+    ${drawTold(told, look)}`,
+  elsewhere: ({query}, {told}) => {
+    const asOf = query['as-of'] === undefined ? '' : ` --as-of ${query['as-of']}`;
+    const {name} = told.question;
+    return {
+      command: `fieldmirror ask ${wordOf(told.question)}${asOf}`,
+      sql: 'answered' in told ? `${sqlOf(told.answered.asked)};` : `SELECT * FROM mart.${name};`,
+    };
+  },
+});
+
+/** @throws {Refused} there is no question of that name */
+function findQuestion(word: string | undefined) {
+  const found = questions.find((question) => wordOf(question) === word);
+  if (found !== undefined) return found;
+  const near = nearestOf(word ?? '', questions.map(wordOf));
+  throw notThere(
+    `question ${JSON.stringify(word)}`,
+    near === null ? [] : [{href: `/business/ask/${near}`, label: near}],
+  );
+}
+
+/** Where a question is answered in full, as of the moment of the page. */
+function linkToQuestion(
+  look: Look,
+  question: Pick<Question, 'name'>,
+  as: 'ask' | 'csv' = 'ask',
+): string {
+  return linkTo(look, `/business/${as}/${wordOf(question)}`, {'as-of': look.query['as-of']});
+}
+
+/**
+ * An answer: its chart where it has one, its rows, what is counted, and how far it can be trusted.
+ * @param shownRows - so many rows, and none beside a chart, which has them in its table; left out:
+ *   all, and the chart
+ */
+function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
+  const {question} = told;
+  if ('missing' in told) return html`<p>${drawMark('warning', 'not set')} ${told.missing}</p>`;
+  const {answered} = told;
+  const {json, drawn} = answered.answer;
+  const chart = pictureOf(question, answered.answer);
+  const cells = chart !== null && shownRows !== undefined ? [] : drawn.cells.slice(0, shownRows);
+  const hasMore = json.isCutOff || cells.length < drawn.cells.length;
+  return html`
+    ${chart === null ? '' : drawFigure(chart)}
+    ${
+      chart !== null && cells.length === 0
+        ? ''
+        : drawTable({
+            caption: question.question,
+            columns: drawn.head.map((head, at) =>
+              drawn.numbers.includes(at) ? {head, kind: 'number'} : head,
+            ),
+            rows: cells,
+            none: 'Nothing.',
+          })
+    }
+    ${hasMore ? html`<p><a href="${linkToQuestion(look, question)}">All rows</a></p>` : ''}
+    <details><summary>What is counted</summary><p>${question.definition}</p><p class="quiet">${
+      question.caveats
+    }</p>
+    <p>${drawTrust(answered, look)} <a href="${linkToQuestion(
+      look,
+      question,
+      'csv',
+    )}">CSV</a></p></details>`;
+}
+
+function drawTrust({asked: {moment}, broken, fresh}: Answered, look: Look): SafeHtml {
+  const age =
+    moment !== null
+      ? html`As of ${drawTime(moment, look)}, by what was known then.`
+      : fresh.freshAsOf === null
+        ? html`The jobs were never proven complete.`
+        : html`Proven complete as of ${drawTime(fresh.freshAsOf, look)}.`;
+  const behind =
+    fresh.waitingSince === null
+      ? ''
+      : html` Without what changed since ${drawTime(fresh.waitingSince, look)}.`;
+  const verdict =
+    broken.length === 0 ? drawMark('good', 'ties out') : drawMark('bad', broken.join('; '));
+  return html`${age}${behind} ${verdict}`;
+}
+
+/** The day or moment that answers are about: any that the mirror knows. */
+function drawMoment(look: Look): SafeHtml {
+  const {'as-of': asOf = ''} = look.query;
+  const day = /^\d{4}-\d{2}-\d{2}$/.test(asOf) ? asOf : '';
+  const now = linkTo(look, look.path.split('?')[0] ?? '');
+  return html`<form class="filters">
+    ${drawChosenAccount(look)}
+    <label>As of the end of <input type="date" name="as-of" value="${day}"></label>
+    <button>Show</button>${asOf === '' ? '' : html` <a href="${now}">Now</a>`}</form>`;
+}
+
+/**
+ * The account whose business is shown: the chosen one, else the first. Nothing sums over accounts:
+ * their currencies may differ.
+ */
+function chooseOne([first]: readonly Account[]): Account {
+  if (first !== undefined) return first;
+  throw new Refused(404, {title: 'Nothing to show', text: 'No account is mirrored yet.'});
+}
+
+/**
+ * Serves an answer as CSV, row by row as Postgres makes it; a spreadsheet opens it without
+ * formulas.
+ */
+export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
+  app.get('/business/csv/:question', async (request, reply) => {
+    const viewer = viewerOf(request);
+    const query = request.query as Fields;
+    const question = findQuestion((request.params as {readonly question: string}).question);
+    const {accountId} = chooseOne(chooseAccounts(await readSeen(viewer, deps), query.account));
+    const client = await deps.pools.reads.connect();
+    const out = new PassThrough();
+    try {
+      await beginReading(client);
+      const asked = await prepareQuestion(client, question, {
+        ...{accountKey: accountId, asOf: query['as-of'], isMasked: viewer.masks},
+      });
+      void writeCsv(client, sqlOf(asked), {out, isForSpreadsheet: true})
+        .then(
+          () => out.end(),
+          (error: Error) => out.destroy(error),
+        )
+        .finally(() => endReading(client));
+    } catch (error) {
+      await endReading(client);
+      throw error;
+    }
+    return await reply
+      .type('text/csv; charset=utf-8')
+      .header('content-disposition', `attachment; filename="${wordOf(question)}.csv"`)
+      .send(out);
+  });
+}
+
+/** A connection whose answer was cut off is of no use to others. */
+async function endReading(client: {
+  query: (text: string) => Promise<unknown>;
+  release: (error?: Error) => void;
+}) {
+  await client.query('ROLLBACK').then(
+    () => client.release(),
+    (error: Error) => client.release(error),
+  );
+}

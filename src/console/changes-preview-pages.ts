@@ -1,0 +1,413 @@
+// Decisions about many changes, and taking changes back: what it would do, shown before anything is
+// done, and the action behind it.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {z} from 'zod';
+import type {Change} from '../changes/change.ts';
+import type {PlannedRequest, Unplannable} from '../changes/change-request.ts';
+import {maskChange, nameChange, showWanted} from '../changes/change-words.ts';
+import {listDecidable, listUndoable, readDecidable} from '../changes/decidable-changes.ts';
+import {decideMany as decide, mostDecided} from '../changes/decide-many.ts';
+import {tellMany} from '../changes/decided-words.ts';
+import {noteDecision, noteUndo} from '../changes/note-decision.ts';
+import {
+  type ChangeGroup,
+  type DecisionPreview,
+  previewDecision,
+} from '../changes/preview-decision.ts';
+import {nameUndo} from '../changes/undo-changes.ts';
+import {previewUndo, type UndoPreview, undoMany} from '../changes/undo-many.ts';
+import {countChanges, tellUndo} from '../changes/undo-words.ts';
+import {UsageError} from '../core/errors.ts';
+import {formatNumber} from '../core/format.ts';
+import {readNumbers, writeNumbers} from '../core/number-set.ts';
+import {Refused} from './access.ts';
+import {defineAction} from './action.ts';
+import {
+  type Choice,
+  choices,
+  filtersOf,
+  findChoice,
+  listTicked,
+  readTicked,
+  readWanted,
+  writeFilters,
+  writeOptions,
+} from './changes-page.ts';
+import {hideChange, hideGroup, hideRequest, hideUndoGroup} from './hide-change.ts';
+import {type Asked, definePage, type Look, linkTo} from './page.ts';
+import {drawForm, drawTable} from './render.ts';
+
+interface ChosenPreview extends DecisionPreview {
+  readonly choice: string;
+}
+
+/**
+ * What a decision about many changes would do, before anything is done. It stands still while it is
+ * read.
+ */
+export const changePreview = definePage<ChosenPreview>({
+  path: '/changes/preview',
+  section: '/changes',
+  moving: [],
+  read: async (asked) => {
+    const {name, deciding} = chooseFrom(asked.query);
+    return {...previewDecision(await findDecidable(asked), deciding), choice: name};
+  },
+  title: ({choice}) => `${labelOf(choice)}: what it would do`,
+  draw: drawDecisionPreview,
+  hide: (preview) => ({...preview, cannot: preview.cannot.map(hideGroup)}),
+  elsewhere: (asked) => {
+    const {query} = asked;
+    const {deciding} = chooseFrom(query);
+    const numbers = listTicked(query);
+    const filters = writeOptions(asked);
+    const chosen = query.all === 'yes' ? filters || ' --all' : ` ${numbers.join(' ') || 'NUMBER…'}`;
+    const given = deciding.given === undefined ? '' : ` --take ${deciding.given}`;
+    const second = deciding.given === undefined ? '' : `, '${deciding.given}'`;
+    const ids = numbers.join(',');
+    return {
+      command: `fieldmirror changes ${deciding.verb}${chosen}${given}`,
+      sql: `SELECT * FROM sync.decide_changes('{${ids}}', '${deciding.verb}'${second});`,
+    };
+  },
+});
+
+async function findDecidable(asked: Asked) {
+  const {db, query, accounts} = asked;
+  if (query.all === 'yes') return await listDecidable(db, readWanted(asked), mostDecided + 1);
+  const accountIds = accounts.map(({accountId}) => accountId);
+  return await readDecidable(db, readTicked(query), accountIds);
+}
+
+function chooseFrom(query: Readonly<Record<string, string>>): Choice {
+  const choice = findChoice(query.choice);
+  if (choice !== undefined) return choice;
+  throw new Refused(422, {
+    title: 'There is no such decision',
+    text: `choice: expected one of ${choices.map(({name}) => name).join(', ')}. Nothing was done.`,
+    ways: [{href: '/changes', label: 'Back to the changes'}],
+  });
+}
+
+function labelOf(name: string): string {
+  return findChoice(name)?.label ?? name;
+}
+
+function drawDecisionPreview(preview: ChosenPreview, look: Look): SafeHtml {
+  const {choice, can, canCount, cannot, cannotCount, isCut} = preview;
+  const chosen = findChoice(choice);
+  return html`
+    <p class="lead">${chosen === undefined ? '' : `${capitalise(chosen.does)}.`}</p>
+    <p>${tellDecidable(canCount, cannotCount)} Nothing is done yet.</p>
+    ${isCut ? html`<p>More changes match: these are the first ${formatNumber(mostDecided)}. Decide the rest when these are done.</p>` : ''}
+    ${canCount === 0 || chosen === undefined ? '' : drawDecideForm(preview, chosen, look)}
+    <p><a href="${linkTo(look, '/changes', filtersOf(look.query))}">Back to the changes</a></p>
+    <h2>What would be done</h2>
+    ${drawGroups(can, {
+      look,
+      head: 'kind',
+      caption: 'Changes that can be decided so',
+      none: 'Nothing: this is open to none of them.',
+    })}
+    <h2>What cannot be done, and why</h2>
+    ${drawGroups(cannot, {
+      look,
+      head: 'why',
+      caption: 'Changes that cannot be decided so',
+      none: 'It is open to all of them.',
+    })}`;
+}
+
+function capitalise(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function tellDecidable(can: number, cannot: number): string {
+  const done = `${formatNumber(can)} ${can === 1 ? 'change' : 'changes'} can be decided so`;
+  return cannot === 0 ? `${done}.` : `${done}, ${formatNumber(cannot)} cannot.`;
+}
+
+function drawDecideForm(
+  {canCount, numbers}: ChosenPreview,
+  {name, label, isGrave}: Choice,
+  look: Look,
+) {
+  return drawForm(look, {
+    to: '/changes/decide',
+    role: 'operator',
+    label: `${label}: ${formatNumber(canCount)} ${canCount === 1 ? 'change' : 'changes'}`,
+    fixed: {choice: name, numbers, filters: writeFilters(look.query)},
+    ...(name === 'cancel'
+      ? {fields: html`<label>Reason <input name="reason" maxlength="500" size="40"></label>`}
+      : {}),
+    isGrave,
+  });
+}
+
+/**
+ * Decides many changes alike, as the preview showed them. What can be done is done, in one
+ * transaction with one entry of the audit: a person decided once, and either all of that is there
+ * or none of it.
+ */
+export const decideMany = defineAction({
+  path: '/changes/decide',
+  name: 'changes.decide',
+  role: 'operator',
+  form: z.object({
+    choice: z.string(),
+    numbers: z.string().max(400_000),
+    reason: z.string().trim().max(500).default(''),
+    filters: z.string().max(2_000).default(''),
+  }),
+  act: async (db, {seen, given}) => {
+    const choice = findChoice(given.choice);
+    const numbers = readNumbers(given.numbers, mostDecided);
+    if (choice === undefined || numbers === null || numbers.length === 0)
+      throw new UsageError(
+        'changes: expected a decision and the numbers of changes, as the preview has them',
+      );
+    const isReasoned = choice.deciding.verb === 'cancel' && given.reason !== '';
+    const deciding = isReasoned ? {...choice.deciding, given: given.reason} : choice.deciding;
+    const found = await readDecidable(
+      db,
+      numbers,
+      seen.map(({accountId}) => accountId),
+    );
+    const decided = await decide(
+      db,
+      found.map(({changeId}) => changeId),
+      deciding,
+    );
+    const accountIds = new Set(found.map(({accountId}) => accountId));
+    const [accountId = null] = accountIds;
+    return {
+      accountId: accountIds.size === 1 ? accountId : null,
+      ...noteDecision(found, decided, deciding),
+      said: Object.values(tellMany(decided)).join(' ').trim(),
+      to: `/changes?${new URLSearchParams(given.filters)}`,
+    };
+  },
+});
+
+/** A person reads some of what would be written; all of it is behind the command. */
+const mostShown = 50;
+
+interface UndoStory extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' | 'left'> {
+  readonly madeCount: number;
+  /** The first changes that would be made, each with its request. */
+  readonly made: readonly {
+    readonly change: Change;
+    readonly request: PlannedRequest | Unplannable;
+  }[];
+  /** Those that can be taken back, wholly or in part, as `readNumbers` reads them. */
+  readonly numbers: string;
+}
+
+/**
+ * What would be written to take changes back, and what is left and why. It stands still while it is
+ * read.
+ */
+export const undoPreview = definePage<UndoStory>({
+  path: '/changes/undo',
+  section: '/changes',
+  role: 'operator',
+  moving: [],
+  read: readPreview,
+  title: () => 'Take back: what it would do',
+  draw: drawUndoPreview,
+  hide: (preview) => ({
+    ...preview,
+    left: preview.left.map(hideUndoGroup),
+    made: preview.made.map(({change, request}) => ({
+      change: hideChange(change),
+      request: hideRequest(request),
+    })),
+  }),
+  elsewhere: (asked) => {
+    const numbers = listTicked(asked.query);
+    const isAll = asked.query.all === 'yes';
+    const chosen = isAll ? writeOptions(asked) || ' --all' : ` ${numbers.join(' ') || 'NUMBER…'}`;
+    return {
+      command: `fieldmirror changes undo${chosen} --dry-run`,
+      sql: `SELECT * FROM sync.undo_changes('{${numbers.join(',')}}', 'name of the undo');`,
+    };
+  },
+});
+
+async function readPreview(asked: Asked): Promise<UndoStory> {
+  const {db} = asked;
+  const batch = nameUndo(asked.query.batch ?? null, new Date());
+  const undo = await previewUndo(db, await findUndoable(asked), batch, {mostRequests: mostShown});
+  const {cancelledCount, undoneCount, left, made, requests, changes} = undo;
+  return {
+    ...{cancelledCount, undoneCount, left},
+    madeCount: made.length,
+    made: requests.flatMap((request, at) => {
+      const change = made[at];
+      return change === undefined ? [] : [{change: maskChange(change), request}];
+    }),
+    numbers: writeNumbers(
+      changes.flatMap(({changeId, outcome}) => (outcome === null ? [] : [changeId])),
+    ),
+  };
+}
+
+/** @throws {Refused} none is ticked, or more match than are taken back at once */
+async function findUndoable(asked: Asked): Promise<string[]> {
+  const {db, query, accounts} = asked;
+  if (query.all !== 'yes') {
+    const accountIds = accounts.map(({accountId}) => accountId);
+    const ticked = await readDecidable(db, readTicked(query), accountIds);
+    return ticked.map(({changeId}) => changeId);
+  }
+  const found = await listUndoable(db, readWanted(asked), mostDecided + 1);
+  if (found.length <= mostDecided) return found;
+  throw new Refused(422, {
+    title: 'These are too many to take back at once',
+    text: `Expected at most ${formatNumber(mostDecided)} changes, and more match. Narrow the filter, for example by table, batch or time. Nothing was done.`,
+    ways: [{href: linkTo({query}, '/changes', filtersOf(query)), label: 'Back to the changes'}],
+  });
+}
+
+function drawUndoPreview(preview: UndoStory, look: Look): SafeHtml {
+  const {cancelledCount, undoneCount, madeCount, made, left} = preview;
+  const count = cancelledCount + undoneCount;
+  return html`
+    <p class="lead">Write back what the changes were made from. What it makes is held: nothing is sent before a person releases it.</p>
+    <p>${tellUndoCounts(preview)} Nothing is done yet.</p>
+    ${count === 0 ? '' : drawUndoForm(preview, count, look)}
+    <p><a href="${linkTo(look, '/changes', filtersOf(look.query))}">Back to the changes</a></p>
+    <h2>What would be written</h2>
+    ${
+      madeCount > made.length
+        ? html`<p>These are the first ${formatNumber(made.length)} of ${formatNumber(madeCount)}.</p>`
+        : ''
+    }
+    ${drawMade(preview, look)}
+    <h2>What is left, and why</h2>
+    ${drawLeft(left, look)}`;
+}
+
+function tellUndoCounts({cancelledCount, undoneCount, madeCount}: UndoStory): string {
+  const told = [
+    cancelledCount === 0 ? '' : `${countChanges(cancelledCount)}, not sent yet, would be given up.`,
+    undoneCount === 0
+      ? ''
+      : `${countChanges(undoneCount)}, done, would be taken back by ${countChanges(madeCount)}.`,
+  ];
+  return told.filter((text) => text !== '').join(' ') || 'None of them can be taken back.';
+}
+
+function drawUndoForm({numbers}: UndoStory, count: number, look: Look): SafeHtml | string {
+  return drawForm(look, {
+    to: '/changes/undo',
+    role: 'operator',
+    label: `Take back ${countChanges(count)}`,
+    fixed: {numbers, batch: look.query.batch ?? '', filters: writeFilters(look.query)},
+    isGrave: true,
+  });
+}
+
+function drawMade({made}: UndoStory, look: Look): SafeHtml {
+  return drawTable({
+    caption: 'What would be written to take the changes back',
+    columns: ['takes back', 'record', 'fields', 'request'],
+    rows: made.map(({change, request}) => [
+      drawNumbers(change.undoes ?? [], look),
+      nameChange(change),
+      html`<ul class="list">${Object.keys(change.fields).map(
+        (field) => html`<li>${drawField(field, change)}</li>`,
+      )}</ul>`,
+      drawRequest(request),
+    ]),
+    none: 'Nothing: no change of its own is needed.',
+  });
+}
+
+function drawField(field: string, {base, fields}: Change): SafeHtml {
+  const before = html`<span class="value">${showWanted(field, base[field])}</span>`;
+  const after = html`<span class="value">${showWanted(field, fields[field])}</span>`;
+  return html`<code>${field}</code>: ${before} becomes ${after}`;
+}
+
+function drawRequest(request: PlannedRequest | Unplannable): SafeHtml {
+  if ('problem' in request)
+    return html`<span class="why">Nothing can be sent: ${request.problem}</span>`;
+  const {method, path, body} = request;
+  return html`<code>${method} ${path}</code>${
+    body === null
+      ? ''
+      : html`<details><summary>The document</summary><pre tabindex="0">${body.trimEnd()}</pre></details>`
+  }`;
+}
+
+function drawLeft(left: readonly ChangeGroup[], look: Look): SafeHtml {
+  return drawGroups(left, {
+    look,
+    head: 'why',
+    caption: 'Changes of which something is left',
+    none: 'Nothing is left.',
+  });
+}
+
+/**
+ * Takes changes back as the preview showed them, in one transaction with one entry of the audit.
+ * What it makes is held.
+ */
+export const undoChanges = defineAction({
+  path: '/changes/undo',
+  name: 'changes.undo',
+  role: 'operator',
+  form: z.object({
+    numbers: z.string().max(400_000),
+    batch: z.string().max(200).default(''),
+    filters: z.string().max(2_000).default(''),
+  }),
+  act: async (db, {seen, given}) => {
+    const numbers = readNumbers(given.numbers, mostDecided);
+    if (numbers === null || numbers.length === 0)
+      throw new UsageError('undo: expected the numbers of changes, as the preview has them');
+    const accountIds = seen.map(({accountId}) => accountId);
+    const found = await readDecidable(db, numbers, accountIds);
+    const batch = nameUndo(given.batch === '' ? null : given.batch, new Date());
+    const ids = found.map(({changeId}) => changeId);
+    const undo = await undoMany(db, ids, batch);
+    const [accountId = null, ...others] = new Set(found.map((change) => change.accountId));
+    return {
+      accountId: others.length === 0 ? accountId : null,
+      ...noteUndo(found, undo),
+      said: tellUndo(undo),
+      to:
+        undo.undoneCount > 0
+          ? `/changes?${new URLSearchParams({batch})}`
+          : `/changes?${new URLSearchParams(given.filters)}`,
+    };
+  },
+});
+
+interface DrawnGroups {
+  readonly look: Look;
+  readonly head: string;
+  readonly caption: string;
+  readonly none: string;
+}
+
+/** Changes that have something in common, with the way to the first of them. */
+function drawGroups(
+  groups: readonly ChangeGroup[],
+  {look, head, caption, none}: DrawnGroups,
+): SafeHtml {
+  return drawTable({
+    caption,
+    columns: [head, {head: 'changes', kind: 'number'}, 'the first'],
+    rows: groups.map(({what, count, first}) => [what, count, drawNumbers(first, look)]),
+    none,
+  });
+}
+
+function drawNumbers(changeIds: readonly string[], look: Look): SafeHtml {
+  return html`${changeIds.map(
+    (id, at) => html`${at === 0 ? '' : ', '}<a href="${linkTo(look, `/changes/${id}`)}">${id}</a>`,
+  )}`;
+}

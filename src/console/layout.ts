@@ -1,0 +1,179 @@
+// The frame of every page, and the files that pages are drawn with, all from here: a console behind
+// a closed firewall looks the same. The address of a file holds its hash, so that a browser keeps
+// it for ever.
+
+import {createHash} from 'node:crypto';
+import {readFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {dirname, join} from 'node:path';
+import {html, type SafeHtml} from '@remix-run/html-template';
+import type {FastifyInstance} from 'fastify';
+import {type Elsewhere, type Look, linkTo} from './page.ts';
+import {drawChosenAccount, drawHidden, drawOption} from './render.ts';
+
+interface Framed {
+  readonly title: string;
+  readonly body: SafeHtml;
+  /** The path of the section in the navigation. */
+  readonly section: string;
+  readonly look: Look;
+  /** What the last action came to; null where there was none. */
+  readonly said: string | null;
+  readonly elsewhere: Elsewhere;
+  /** Where the page is told that something moved; null where nothing moves by itself. */
+  readonly live: string | null;
+}
+
+const sections = [
+  ['/', 'Overview'],
+  ['/business', 'Business'],
+  ['/sweeps', 'Sweeps'],
+  ['/changes', 'Changes'],
+  ['/records', 'Records'],
+  ['/fields', 'Fields'],
+  ['/accounts', 'Accounts'],
+  ['/alerts', 'Alerts'],
+  ['/health', 'Health'],
+] as const;
+
+/** A whole page of the console, for somebody who is signed in. */
+export function drawDocument({title, body, section, look, said, elsewhere, live}: Framed): string {
+  return drawShell(
+    title,
+    html`<header class="top">
+  <a class="brand" href="/">Fieldmirror</a>
+  <nav aria-label="Sections">${sections.map(
+    ([path, name]) =>
+      html`<a href="${linkTo(look, path)}"${
+        path === section ? html` aria-current="page"` : ''
+      }>${name}</a>`,
+  )}</nav>
+  <form class="search" action="/records" role="search">
+    ${drawChosenAccount(look)}
+    <input type="search" name="q" aria-label="Find a record" placeholder="find a record" title="by number, name, phone or key">
+  </form>
+</header>
+${live === null ? '' : html`<div id="live" hidden hx-sse:connect="${live}"></div>`}
+<main id="page"${
+      live === null
+        ? ''
+        : html` hx-get="${look.path}" hx-trigger="moved from:#live" hx-select="#page" hx-swap="outerMorph"`
+    }>
+  ${said === null ? '' : html`<p class="said" role="status">${said}</p>`}
+  <div class="head"><h1>${title}</h1>${drawAccounts(look)}</div>
+  ${body}
+  ${drawElsewhere(look, elsewhere)}
+</main>
+${drawFoot(look)}`,
+  );
+}
+
+/** A page for somebody who is not signed in, or of something that went wrong. */
+export function drawPlain(title: string, body: SafeHtml): string {
+  return drawShell(
+    title,
+    html`<header class="top"><a class="brand" href="/">Fieldmirror</a></header>
+<main id="page" class="plain"><h1>${title}</h1>${body}</main>`,
+  );
+}
+
+function drawShell(title: string, content: SafeHtml): string {
+  return String(html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false, "morphIgnore": ["data-htmx-powered", "open"]}'>
+<title>${title} · Fieldmirror</title>
+<link rel="icon" href="${asset('icon.svg')}">
+<link rel="stylesheet" href="${asset('console.css')}">
+<script src="${asset('htmx.js')}" defer></script>
+</head>
+<body>
+${content}
+</body>
+</html>
+`);
+}
+
+/** Somebody who sees several accounts chooses one, or looks at all. */
+function drawAccounts(look: Look): SafeHtml | string {
+  if (look.seen.length < 2) return '';
+  const {account: chosen = '', ...filters} = look.query;
+  const names = ['', ...look.seen.map(({name}) => name)];
+  return html`<form class="accounts">
+    ${Object.entries(filters).map(([name, value]) => drawHidden(name, value))}
+    <label>Account <select name="account">${names.map((name) =>
+      drawOption(name, name === chosen, name === '' ? 'all' : name),
+    )}</select></label> <button>Show</button></form>`;
+}
+
+function drawElsewhere(look: Look, {command, sql}: Elsewhere): SafeHtml {
+  return html`<details class="elsewhere"><summary>The same elsewhere</summary>
+  <dl>
+    <dt>as command</dt><dd><pre tabindex="0">${command}</pre></dd>
+    <dt>as SQL</dt><dd><pre tabindex="0">${sql}</pre></dd>
+    <dt>as JSON</dt><dd><a href="${withJson(look)}">${withJson(look)}</a></dd>
+  </dl></details>`;
+}
+
+function withJson({path}: Look): string {
+  return `${path}${path.includes('?') ? '&' : '?'}as=json`;
+}
+
+function drawFoot({viewer, timeZone, path}: Look): SafeHtml {
+  const isUtc = timeZone === 'UTC';
+  const token = drawHidden('form', viewer.formToken);
+  return html`<footer class="foot">
+  <form method="post" action="/clock">${token}${drawHidden('back', path)}
+    Times in ${timeZone} <button name="clock" value="${isUtc ? 'account' : 'utc'}">${
+      isUtc ? 'show in the account’s zone' : 'show in UTC'
+    }</button></form>
+  <form method="post" action="/sign-out">${token}
+    ${viewer.name}, ${viewer.role}${viewer.masks ? ', masked' : ''} <button>Sign out</button></form>
+  <a href="/docs">Documents</a>
+</footer>`;
+}
+
+interface Asset {
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly address: string;
+}
+
+const htmx = dirname(createRequire(import.meta.url).resolve('htmx.org'));
+
+/**
+ * htmx begins as soon as it is there: in a file of its own its extension for events would come too
+ * late on a slow machine.
+ */
+const scripts = [join(htmx, 'htmx.min.js'), join(htmx, 'ext', 'hx-sse.min.js')];
+
+const assets: ReadonlyMap<string, Asset> = new Map(
+  (
+    [
+      ['console.css', 'text/css; charset=utf-8', [join(import.meta.dirname, 'console.css')]],
+      ['icon.svg', 'image/svg+xml', [join(import.meta.dirname, 'icon.svg')]],
+      ['htmx.js', 'text/javascript; charset=utf-8', scripts],
+    ] as const
+  ).map(([name, type, paths]) => {
+    const bytes = Buffer.from(paths.map((path) => readFileSync(path, 'utf8')).join('\n'));
+    const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 12);
+    return [name, {type, bytes, address: `/assets/${hash}/${name}`}];
+  }),
+);
+
+/** The address of a file. */
+function asset(name: string): string {
+  const found = assets.get(name);
+  if (found === undefined) throw new Error(`asset ${name}: there is none of that name`);
+  return found.address;
+}
+
+export function addAssets(app: FastifyInstance): void {
+  for (const {address, type, bytes} of assets.values()) {
+    app.get(address, {config: {isOpen: true}}, async (_request, reply) =>
+      reply.header('cache-control', 'public, max-age=31536000, immutable').type(type).send(bytes),
+    );
+  }
+}

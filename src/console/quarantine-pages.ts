@@ -1,0 +1,233 @@
+// Records in quarantine: the list, one entry, and its retry.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {z} from 'zod';
+import type {Account} from '../accounts/accounts.ts';
+import {UsageError} from '../core/errors.ts';
+import {formatNumber} from '../core/format.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {allStreams} from '../streams/all.ts';
+import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
+import {requestSweep} from '../sweeps/sweeps.ts';
+import {notThere} from './access.ts';
+import {defineAction} from './action.ts';
+import {definePage, hidden, type Look, linkTo, nameOfAccount} from './page.ts';
+import {
+  drawChoice,
+  drawFacts,
+  drawFilters,
+  drawForm,
+  drawMark,
+  drawTable,
+  drawTime,
+} from './render.ts';
+
+interface Story {
+  readonly entries: readonly QuarantineEntry[];
+  readonly hasMore: boolean;
+}
+
+const shownEntries = 100;
+const streams = allStreams.map(({name}) => name);
+
+export const quarantineList = definePage<Story>({
+  path: '/quarantine',
+  section: '/sweeps',
+  moving: ['sweeps'],
+  read: async ({db, accounts, query}) => {
+    const entries = await listQuarantine(db, {
+      accountIds: accounts.map(({accountId}) => accountId),
+      stream: streams.find((known) => known === query.stream) ?? null,
+      limit: shownEntries + 1,
+    });
+    return {entries: entries.slice(0, shownEntries), hasMore: entries.length > shownEntries};
+  },
+  title: () => 'Records in quarantine',
+  draw: (story, look) => html`
+    <p class="lead">${summarise(story)}</p>
+    ${drawFilters(look, [drawChoice('stream', 'Stream', streams, look.query.stream)])}
+    ${drawEntries(story.entries, look)}
+    ${story.hasMore ? html`<p class="quiet">There are more: choose a stream.</p>` : ''}
+    <p>The rows of these records stay as they were last read. A record leaves quarantine as soon as it is read well, or is gone at the service.
+      <a href="${linkTo(look, '/sweeps')}">Sweeps</a></p>`,
+  hide: (story) => ({...story, entries: story.entries.map(hideEntry)}),
+  elsewhere: ({query}) => ({
+    command: `fieldmirror quarantine list${
+      streams.some((known) => known === query.stream) ? ` ${query.stream}` : ''
+    }`,
+    sql: [
+      'SELECT quarantine_id, stream, number, reason, first_seen_at, last_seen_at FROM sync.quarantine',
+      ' WHERE resolved_at IS NULL ORDER BY last_seen_at DESC;',
+    ].join('\n'),
+  }),
+});
+
+function summarise({entries, hasMore}: Story): string {
+  if (entries.length === 0) return 'Nothing is in quarantine: every record could be read.';
+  if (entries.length === 1) return 'One record could not be read.';
+  return `${hasMore ? 'More than ' : ''}${formatNumber(entries.length)} records could not be read.`;
+}
+
+function drawEntries(entries: readonly QuarantineEntry[], look: Look): SafeHtml | string {
+  if (entries.length === 0) return '';
+  const hasSeveral = look.seen.length > 1;
+  return drawTable({
+    caption: 'Records in quarantine, the latest met first',
+    columns: [
+      'entry',
+      ...(hasSeveral ? ['account'] : []),
+      'record',
+      'what is wrong with it',
+      'first met',
+      'last met',
+      'steps',
+    ],
+    rows: entries.map((entry) => [
+      html`<a href="${linkTo(look, `/quarantine/${entry.quarantineId}`)}">${
+        entry.quarantineId
+      }</a>`,
+      ...(hasSeveral ? [entry.account] : []),
+      nameRecord(entry, look),
+      html`<span class="what">${entry.reason}</span>`,
+      drawTime(entry.firstSeenAt, look),
+      drawTime(entry.lastSeenAt, look),
+      drawRetry(entry, look),
+    ]),
+    none: '',
+  });
+}
+
+/** A page stays under 150 kB; as JSON has it all. */
+const shownCharacters = 20_000;
+
+export const quarantinePage = definePage<Entry>({
+  path: '/quarantine/:entry',
+  section: '/sweeps',
+  moving: ['sweeps'],
+  read: ({db, seen, params}) => findEntry(db, seen, params.entry),
+  title: ({quarantineId}) => `Entry ${quarantineId} in quarantine`,
+  draw: (entry, look) => html`
+    <p class="lead">${
+      entry.resolvedAt === null
+        ? drawMark('bad', 'could not be read')
+        : drawMark('good', 'has left quarantine')
+    } ${entry.reason}</p>
+    ${drawFacts([
+      ['record', nameRecord(entry, look)],
+      ['account', look.seen.length > 1 ? nameOfAccount(look, entry.accountId) : null],
+      ['first met', drawTime(entry.firstSeenAt, look)],
+      ['last met', drawTime(entry.lastSeenAt, look)],
+      [
+        'last met by',
+        entry.sweepId === null
+          ? null
+          : html`<a href="${linkTo(look, `/sweeps/${entry.sweepId}`)}">sweep ${entry.sweepId}</a>`,
+      ],
+      ['on page', entry.page],
+      ['left quarantine', drawTime(entry.resolvedAt, look)],
+    ])}
+    <div class="actions">${drawRetry(entry, look)}</div>
+    <h2>What the service sent</h2>
+    <p>Without secrets${
+      entry.xml.length > shownCharacters ? ', and cut off here: as JSON has all of it' : ''
+    }.</p>
+    <pre tabindex="0">${entry.xml.slice(0, shownCharacters)}</pre>
+    <p><a href="${linkTo(look, '/quarantine')}">All records in quarantine</a></p>`,
+  hide: hideEntry,
+  elsewhere: ({params}) => ({
+    command: `fieldmirror quarantine show ${params.entry}`,
+    sql: `SELECT * FROM sync.quarantine WHERE quarantine_id = ${params.entry};`,
+  }),
+});
+
+/** The record by its number, which leads to its row, or where it stood. */
+function nameRecord(
+  {stream, number, page, account}: QuarantineEntry,
+  look: Look,
+): SafeHtml | string {
+  if (number === null) return `${stream}, no number${page === null ? '' : `, page ${page}`}`;
+  const of = look.seen.length > 1 ? account : undefined;
+  const to = linkTo(look, `/records/${stream}/${number}`, {account: of});
+  return html`<a href="${to}">${stream} ${number}</a>`;
+}
+
+/** Asks for the record by its number; without one the whole list is to be read again. */
+function drawRetry(
+  {quarantineId, number, stream, account, resolvedAt}: QuarantineEntry,
+  look: Look,
+): SafeHtml | string {
+  if (resolvedAt !== null) return '';
+  return number === null
+    ? drawForm(look, {
+        to: `/accounts/${encodeURIComponent(account)}/sweep`,
+        role: 'operator',
+        label: 'Read the whole list again',
+        fixed: {stream},
+      })
+    : drawForm(look, {
+        to: `/quarantine/${quarantineId}/retry`,
+        role: 'operator',
+        label: 'Try again',
+      });
+}
+
+/** An entry with the XML that the service sent, without secrets. */
+type Entry = QuarantineEntry & {readonly xml: string};
+
+/**
+ * The entry of that number, of an account that the viewer may see. @throws {Refused} there is none
+ */
+async function findEntry(db: Queryable, seen: readonly Account[], id = ''): Promise<Entry> {
+  const entry = /^[1-9]\d{0,17}$/.test(id) ? await readQuarantine(db, id) : null;
+  if (entry !== null && seen.some(({accountId}) => accountId === entry.accountId)) return entry;
+  throw notThere(`entry ${JSON.stringify(id)} in quarantine`, [
+    {href: '/quarantine', label: 'Records in quarantine'},
+  ]);
+}
+
+/**
+ * An entry for a viewer who is not to see personal data: what came may name somebody, what was
+ * expected does not.
+ */
+function hideEntry<Told extends QuarantineEntry>(entry: Told): Told {
+  const [, expected] = /^(.*?: field [^:]*: expected .*?), got /s.exec(entry.reason) ?? [];
+  const reason = expected === undefined ? hidden : `${expected}, got ${hidden}`;
+  return {...entry, reason, ...('xml' in entry ? {xml: hidden} : {})};
+}
+
+/**
+ * Asks for a record once more by its number, as `fieldmirror quarantine retry` does; a worker
+ * carries it.
+ */
+export const retryQuarantine = defineAction({
+  path: '/quarantine/:entry/retry',
+  name: 'quarantine.retry',
+  role: 'operator',
+  form: z.object({}),
+  act: async (db, {seen, params}) => {
+    const entry = await findEntry(db, seen, params.entry);
+    const {quarantineId, accountId, account, stream, number, resolvedAt} = entry;
+    const state = seen.find((each) => each.accountId === accountId)?.state;
+    if (resolvedAt !== null)
+      throw new UsageError(
+        `entry ${quarantineId} has left quarantine: ${stream} ${number} was read, or is gone`,
+      );
+    if (number === null)
+      throw new UsageError(
+        `entry ${quarantineId}: its number could not be read, so that it cannot be asked for; sweep ${stream} as a whole`,
+      );
+    if (state !== 'active')
+      throw new UsageError(
+        `account ${account} is ${state}, so nothing is asked for; resume it first`,
+      );
+    const {sweepId} = await requestSweep(db, {
+      ...{accountId, stream, mode: 'record', recordNumber: number, requestedBy: 'command'},
+    });
+    return {
+      subject: `quarantine ${quarantineId}`,
+      accountId,
+      after: {sweepId, stream, number},
+      said: `Sweep ${sweepId} asks for ${stream} ${number} as soon as a worker is free; this page follows.`,
+    };
+  },
+});

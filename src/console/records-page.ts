@@ -1,0 +1,238 @@
+// The search for records, and from the address of a record's page to the record and its moment. The
+// account need not be named where one alone has the record.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {RecordError} from '../core/errors.ts';
+import {type FoundRecord, findRecord, tellAbsence} from '../explain/explain-record.ts';
+import {momentOf} from '../explain/record-story.ts';
+import {
+  findNeighbours,
+  hideSearch,
+  mostHits,
+  type SearchStory,
+  searchRecords,
+  type ToldRecord,
+} from '../explain/search-records.ts';
+import {readTime, timePattern} from '../http/local-time.ts';
+import {allStreams} from '../streams/all.ts';
+import type {Stream} from '../streams/stream.ts';
+import {notThere, Refused, type Way} from './access.ts';
+import {
+  type Asked,
+  definePage,
+  type Elsewhere,
+  hidden,
+  type Look,
+  linkTo,
+  type Page,
+} from './page.ts';
+import {drawMark, drawTable, drawTime} from './render.ts';
+
+export const searchPage: Page = definePage({
+  path: '/records',
+  section: '/records',
+  moving: [],
+  read: async ({db, accounts, query}) => await searchRecords(db, accounts, query.q ?? null),
+  title: ({sought}) => (sought === null ? 'Records' : `Records: ${sought}`),
+  draw: (story, look) => html`${drawSearch(story)}${drawFound(story, look)}`,
+  hide: (story) => hideSearch(story, hidden),
+  elsewhere: ({query}) => ({
+    command: `fieldmirror explain customers ${/^[1-9]\d{0,17}$/.exec(query.q ?? '')?.[0] ?? '12'}`,
+    sql: [
+      'SELECT customer_number, name, phone_number FROM warehouse.customers',
+      `WHERE name ILIKE '%' || ${quote(query.q ?? '')} || '%' LIMIT ${mostHits};`,
+    ].join(' '),
+  }),
+});
+
+function drawSearch({sought, isByWords}: SearchStory): SafeHtml {
+  const ways = isByWords
+    ? 'A number, words of a name or of an e-mail address (of the last word its beginning is enough), the last digits of a phone number, or a key of your own system.'
+    : 'A number, or a key of your own system. Names, phone numbers and e-mail addresses are hidden from your key, so nothing is found by them.';
+  return html`<form class="filters" action="/records"><label>Find a record <input type="search" name="q" value="${sought ?? ''}"></label> <button>Find</button></form>
+<p class="quiet">${ways} Customers, jobs, employees and tasks are searched.</p>`;
+}
+
+function drawFound({sought, hits, hasMore, nearest, latest}: SearchStory, look: Look): SafeHtml {
+  if (sought === null)
+    return html`<h2>Changed of late</h2>${drawRecords(
+      'Records that changed of late',
+      latest,
+      look,
+    )}`;
+  if (hits.length > 0)
+    return html`<p class="lead">${
+      hasMore ? `The first ${hits.length} of more` : `${hits.length} found`
+    }.${
+      hasMore ? ' Another word makes them fewer.' : ''
+    }</p>${drawRecords('Records that were found', hits, look)}`;
+  return html`<p class="lead">Nothing was found for “${sought}”: no record has this number or key${
+    nearest.length > 0 ? '. Nearest to it:' : ', or these words.'
+  }</p>${nearest.length === 0 ? '' : drawRecords('Records nearest to it', nearest, look)}`;
+}
+
+function drawRecords(caption: string, records: readonly ToldRecord[], look: Look): SafeHtml {
+  const hasAccounts = look.seen.length > 1;
+  return drawTable({
+    caption,
+    columns: [
+      'record',
+      'name',
+      'key',
+      'how it stands',
+      ...(hasAccounts ? ['account'] : []),
+      'changed',
+    ],
+    rows: records.map((record) => [
+      html`<a href="${linkToRecord(look, record)}">${record.stream} ${
+        record.number ?? `(row ${record.rowId})`
+      }</a>`,
+      record.name,
+      record.externalKey,
+      drawStanding(record),
+      ...(hasAccounts ? [record.account] : []),
+      drawTime(record.changedAt, look),
+    ]),
+    none: 'No record is here yet: the first sweep brings them.',
+  });
+}
+
+function drawStanding({isDeleted, isPending, number}: ToldRecord): SafeHtml | string {
+  if (isDeleted) return drawMark('quiet', 'deleted');
+  if (isPending) return drawMark('busy', number === null ? 'to be created' : 'being changed');
+  return number === null ? drawMark('warning', 'only here') : '';
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** The place of a record: by its number, or by that of its row until it has one. */
+interface RecordPlace {
+  readonly stream: string;
+  readonly number: string | null;
+  readonly rowId: string;
+  readonly account: string;
+}
+
+/** The path of a record's page, without its account. */
+export function pathOfRecord({stream, number, rowId}: Omit<RecordPlace, 'account'>): string {
+  return `/records/${stream}/${number ?? `row-${rowId}`}`;
+}
+
+/** The address of a record's page; the account is named where there are several. */
+export function linkToRecord(
+  look: Pick<Look, 'query' | 'seen'>,
+  record: RecordPlace,
+  filters: Readonly<Record<string, string | null>> = {},
+): string {
+  const account = look.seen.length > 1 ? record.account : null;
+  return linkTo(look, pathOfRecord(record), {...(account === null ? {} : {account}), ...filters});
+}
+
+type Address = Pick<Asked, 'params' | 'query'>;
+
+/**
+ * The record that an address names.
+ * @throws {Refused} no such stream, no such record, or several accounts have one
+ */
+export async function findAsked(asked: Asked): Promise<FoundRecord> {
+  const {db, accounts, params} = asked;
+  const {stream, ...place} = readAddress(params);
+  const tried = await Promise.all(
+    accounts.map((account) => findRecord(db, stream, {account, ...place})),
+  );
+  const [found, ...others] = tried.filter((one) => one !== null);
+  if (found === undefined) throw await explainAbsence(asked, stream);
+  if (others.length === 0) return found;
+  throw new Refused(300, {
+    title: 'Several accounts have one',
+    text: `${stream.name} ${params.number} is in each of these accounts.`,
+    ways: [found, ...others].map(({account}) => ({
+      href: `/records/${stream.name}/${params.number}?account=${encodeURIComponent(account.name)}`,
+      label: account.name,
+    })),
+  });
+}
+
+/** @throws {Refused} */
+export function readAddress({
+  stream: name,
+  number = '',
+}: Address['params']): {readonly stream: Stream} & (
+  | {readonly number: string}
+  | {readonly rowId: string}
+) {
+  const stream = allStreams.find((candidate) => candidate.name === name);
+  if (stream === undefined)
+    throw notThere(
+      `stream ${JSON.stringify(name ?? '')}`,
+      allStreams.map((one) => ({
+        href: `/records/${one.name}/${encodeURIComponent(number)}`,
+        label: `${one.name} ${number}`,
+      })),
+    );
+  const [, row, digits] = /^(row-)?([1-9]\d{0,17})$/.exec(number) ?? [];
+  if (digits === undefined)
+    throw notThere(`number ${JSON.stringify(number)}: expected digits, or row- and digits`);
+  return {stream, ...(row === undefined ? {number: digits} : {rowId: digits})};
+}
+
+async function explainAbsence({db, accounts, params}: Asked, stream: Stream): Promise<Refused> {
+  const {number = ''} = params;
+  if (number.startsWith('row-')) return notThere(`row ${number.slice(4)} of ${stream.name}`);
+  const told = await Promise.all(
+    accounts.map((account) => tellAbsence(db, {stream, account, number})),
+  );
+  const accountIds = accounts.map(({accountId}) => accountId);
+  const near = await findNeighbours(db, {accountIds, stream: stream.name, number});
+  const ways = near.map((one): Way => {
+    const account = accounts.find(({accountId}) => accountId === one.accountId)?.name ?? '';
+    const choice = accounts.length > 1 ? `?account=${encodeURIComponent(account)}` : '';
+    const label = `${stream.item} ${one.number}${accounts.length > 1 ? ` of ${account}` : ''}`;
+    return {href: `/records/${stream.name}/${one.number}${choice}`, label};
+  });
+  const text = `There is ${told.join('. There is ')}.${ways.length === 0 ? '' : ' Nearest to it:'}`;
+  return new Refused(404, {title: 'Not found', text, ways});
+}
+
+/**
+ * The moment that an address asks for: that of a version, or by the clock of the record's account.
+ * @returns ISO 8601 in UTC; null: now
+ * @throws {Refused} it is none
+ */
+export function readMoment(
+  {at, version}: Address['query'],
+  {versions, account}: FoundRecord,
+): string | null {
+  if (version !== undefined && /^\d{1,9}$/.test(version))
+    return momentOf(versions, Number(version));
+  if (at === undefined) return null;
+  try {
+    if (!timePattern.test(at))
+      throw new RecordError(`expected a day and a time, got ${JSON.stringify(at)}`);
+    const instant = readTime(at, account.timeZone);
+    return instant.endsWith('Z') ? instant : new Date(instant).toISOString();
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    throw new Refused(422, {title: 'This is no moment', text: `${error.message}.`}, {cause: error});
+  }
+}
+
+/** The same by the terminal and in SQL. */
+export function sayElsewhere({params, query, seen}: Omit<Asked, 'db' | 'doings'>): Elsewhere {
+  const {stream, ...place} = readAddress(params);
+  const versions = `SELECT valid_from, valid_to, written_by, * FROM history.${stream.table.name}`;
+  if ('rowId' in place)
+    return {
+      command: `fieldmirror changes list --table ${stream.table.name}`,
+      sql: `${versions} WHERE row_id = ${place.rowId} ORDER BY valid_from;`,
+    };
+  const field = query.field === undefined ? '' : ` ${query.field.replaceAll(/[^\w-]/g, '')}`;
+  const account =
+    seen.length > 1 && query.account !== undefined ? ` --account ${query.account}` : '';
+  return {
+    command: `fieldmirror explain ${stream.name} ${place.number}${field}${account}`,
+    sql: `${versions} WHERE ${stream.key} = ${place.number} ORDER BY valid_from;`,
+  };
+}

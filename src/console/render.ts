@@ -1,0 +1,228 @@
+// What pages are drawn with: tables, marks, times, forms, filters and charts.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import type {Role} from '../accounts/roles.ts';
+import {formatAgo, formatAhead, formatNumber} from '../core/format.ts';
+import {type Chart, drawChart} from '../star/chart.ts';
+import {type Look, may} from './page.ts';
+
+/** A cell: a number is set to the right, with its thousands. */
+export type Cell = SafeHtml | string | number | null;
+
+interface Column {
+  readonly head: string;
+  readonly kind?: 'number' | 'code';
+}
+
+interface Table {
+  /** What the table holds, for those who hear it. */
+  readonly caption: string;
+  readonly columns: readonly (Column | string)[];
+  readonly rows: readonly (readonly Cell[])[];
+  /** What is said where there is no row. */
+  readonly none: string;
+}
+
+/** A table stays a table on a phone: it moves sideways in its own frame. */
+export function drawTable({caption, columns, rows, none}: Table): SafeHtml {
+  if (rows.length === 0) return html`<p class="none">${none}</p>`;
+  const heads = columns.map(
+    (column): Column => (typeof column === 'string' ? {head: column} : column),
+  );
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table>
+<caption class="unseen">${caption}</caption>
+<thead><tr>${heads.map(
+    ({head, kind}) => html`<th scope="col"${classOf(kind)}>${head}</th>`,
+  )}</tr></thead>
+<tbody>${rows.map(
+    (row) => html`<tr>${row.map((cell, at) => drawCell(cell, heads[at]?.kind))}</tr>`,
+  )}</tbody>
+</table></div>`;
+}
+
+function drawCell(cell: Cell, kind: Column['kind']): SafeHtml {
+  if (typeof cell === 'number') return html`<td class="number">${formatNumber(cell)}</td>`;
+  return html`<td${classOf(kind)}>${cell ?? ''}</td>`;
+}
+
+function classOf(kind: Column['kind']): SafeHtml | string {
+  return kind === undefined ? '' : html` class="${kind}"`;
+}
+
+/** Facts about one thing: each a word and its value. Facts without a value are left out. */
+export function drawFacts(facts: readonly (readonly [word: string, value: Cell])[]): SafeHtml {
+  const known = facts.filter(([, value]) => value !== null && value !== '');
+  return html`<dl class="facts">${known.map(
+    ([word, value]) =>
+      html`<div><dt>${word}</dt><dd>${
+        typeof value === 'number' ? formatNumber(value) : value
+      }</dd></div>`,
+  )}</dl>`;
+}
+
+/** A remark under what a cell says; nothing where there is none. */
+export function drawSmall(text: string | null): SafeHtml | string {
+  return text === null ? '' : html`<small>${text}</small>`;
+}
+
+/** How a thing stands: well, under way, to be looked at, wrong, or over. */
+export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet';
+
+const signs: Readonly<Record<Tone, string>> = {
+  good: '✓',
+  busy: '…',
+  warning: '!',
+  bad: '✕',
+  quiet: '·',
+};
+
+/** A word with its sign: colour alone tells nothing. */
+export function drawMark(tone: Tone, word: string): SafeHtml {
+  const sign = html`<span aria-hidden="true">${signs[tone]}</span>`;
+  return html`<span class="mark ${tone}">${sign} ${word}</span>`;
+}
+
+const tones: Readonly<Record<string, Tone>> = {
+  certified: 'good',
+  refreshed: 'good',
+  done: 'good',
+  active: 'good',
+  running: 'busy',
+  due: 'busy',
+  pending: 'busy',
+  sending: 'busy',
+  held: 'warning',
+  paused: 'warning',
+  uncertified: 'warning',
+  in_doubt: 'warning',
+  altered: 'warning',
+  conflict: 'bad',
+  rejected: 'bad',
+  stopped: 'bad',
+  failed: 'bad',
+};
+
+/** The state of a sweep, a change or an account. @param word - where it is called otherwise */
+export function drawState(state: string, word = state.replace('_', ' ')): SafeHtml {
+  return drawMark(tones[state] ?? 'quiet', word);
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/**
+ * `2026-11-24 07:04` by the clock of the page, with how long ago or ahead that is beside it. @param
+ * instant - ISO 8601
+ */
+export function drawTime(
+  instant: string | null,
+  look: Pick<Look, 'timeZone' | 'now'>,
+): SafeHtml | string {
+  if (instant === null) return '';
+  const shown = showMinute(instant, look.timeZone);
+  const distance =
+    instant <= look.now ? formatAgo(instant, look.now) : formatAhead(instant, look.now);
+  const words = html`${shown} <small>${distance}</small>`;
+  return html`<time datetime="${instant}" title="${instant}">${words}</time>`;
+}
+
+/** `2026-11-24 07:04` in a zone. */
+export function showMinute(instant: string, timeZone: string): string {
+  const format =
+    formats.get(timeZone) ??
+    new Intl.DateTimeFormat('sv-SE', {timeZone, dateStyle: 'short', timeStyle: 'short'});
+  formats.set(timeZone, format);
+  return format.format(new Date(instant));
+}
+
+interface Form {
+  /** The path of the action. */
+  readonly to: string;
+  /** The role that the action takes: nobody else is shown the form. */
+  readonly role: Role;
+  readonly label: string;
+  /** Fields that the person does not fill in. */
+  readonly fixed?: Readonly<Record<string, string>>;
+  /** Fields that the person fills in. */
+  readonly fields?: SafeHtml;
+  /** A step that is not taken back easily. */
+  readonly isGrave?: boolean;
+}
+
+/**
+ * A form for an action, with one button; nothing where the viewer may not. The person comes back to
+ * the same page.
+ */
+export function drawForm(look: Look, form: Form): SafeHtml | string {
+  if (!may(look, form.role)) return '';
+  const fixed = {form: look.viewer.formToken, back: look.path, ...form.fixed};
+  return html`<form method="post" action="${form.to}" class="action">${Object.entries(fixed).map(
+    ([name, value]) => drawHidden(name, value),
+  )}${form.fields ?? ''}<button${form.isGrave === true ? html` class="grave"` : ''}>${
+    form.label
+  }</button></form>`;
+}
+
+/** A form whose state is the address of the page, so that it can be sent to a colleague. */
+export function drawFilters(look: Look, fields: readonly SafeHtml[]): SafeHtml {
+  return html`<form class="filters">
+    ${drawChosenAccount(look)}
+    ${[...fields]}
+    <button>Show</button></form>`;
+}
+
+/** The account that was chosen stays chosen when a form of filters is sent. */
+export function drawChosenAccount({query: {account}}: Pick<Look, 'query'>): SafeHtml | string {
+  return account === undefined ? '' : drawHidden('account', account);
+}
+
+/** A field of a form that is not shown. */
+export function drawHidden(name: string, value: string): SafeHtml {
+  return html`<input type="hidden" name="${name}" value="${value}">`;
+}
+
+/** An option of a list, chosen or not. */
+export function drawOption(value: string, isChosen: boolean, label: SafeHtml | string): SafeHtml {
+  return html`<option value="${value}"${isChosen ? html` selected` : ''}>${label}</option>`;
+}
+
+/** One of some words, or any. */
+export function drawChoice(
+  name: string,
+  label: string,
+  words: readonly string[],
+  chosen: string | undefined,
+): SafeHtml {
+  return html`<label>${label} <select name="${name}"><option value="">any</option>${words.map(
+    (word) => drawOption(word, word === chosen, word.replaceAll('_', ' ')),
+  )}</select></label>`;
+}
+
+/** Drawings of the last few hundred charts: one takes 40 ms, and most are asked for again. */
+const drawn = new Map<string, string>();
+const mostDrawn = 300;
+
+/** A chart with its title, the sentence that says what it shows, and the table behind it. */
+export function drawFigure(chart: Chart): SafeHtml {
+  const {title, sentence, names, series} = chart;
+  return html`<figure class="card"><strong>${title}</strong>
+    ${html.raw`${drawOnce(chart)}`}
+    <figcaption>${sentence}</figcaption>
+    <details><summary>As a table</summary>${drawTable({
+      caption: title,
+      columns: ['', ...series.map(({name}) => ({head: name, kind: 'number' as const}))],
+      rows: names.map((name, at) => [name, ...series.map(({values}) => values[at] ?? null)]),
+      none: 'There is nothing to show.',
+    })}</details></figure>`;
+}
+
+/** An SVG of our own chart module, which escapes what it is given. */
+function drawOnce(chart: Chart): string {
+  const key = JSON.stringify(chart);
+  const held = drawn.get(key);
+  if (held !== undefined) return held;
+  const svg = drawChart(chart);
+  const [oldest] = drawn.keys();
+  if (drawn.size >= mostDrawn && oldest !== undefined) drawn.delete(oldest);
+  drawn.set(key, svg);
+  return svg;
+}

@@ -1,0 +1,208 @@
+// The console: pages for the people who live with an installation. Each page draws a story that the
+// terminal tells as well; each action is a form. Nothing here needs a script, and nothing comes
+// from elsewhere.
+
+import cookie from '@fastify/cookie';
+import form from '@fastify/formbody';
+import {html} from '@remix-run/html-template';
+import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import {readSessions} from '../accounts/access.ts';
+import {UsageError} from '../core/errors.ts';
+import {pageOfStatus} from '../http/answer-pages.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {checkHost, checkTexts, Refused, readFields} from './access.ts';
+import {
+  accountsPage,
+  addAccount,
+  addKey,
+  check,
+  pause,
+  resume,
+  revokeKey,
+} from './accounts-page.ts';
+import type {Action} from './action.ts';
+import {addRule, alertsPage, removeRule, testRule} from './alerts-page.ts';
+import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
+import {decideOne, oneChange} from './change-page.ts';
+import {changeList} from './changes-page.ts';
+import {changePreview, decideMany, undoChanges, undoPreview} from './changes-preview-pages.ts';
+import {addDocuments, drawPageLink} from './documents.ts';
+import {fieldsPage, giveFieldName} from './fields-page.ts';
+import {forgetCustomer, forgetPage} from './forget-customer-page.ts';
+import {health} from './health-page.ts';
+import {addAssets, drawPlain} from './layout.ts';
+import {Live} from './live.ts';
+import {overview} from './overview-page.ts';
+import type {Page} from './page.ts';
+import {quarantineList, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
+import {fetchRecord, recordPage} from './record-page.ts';
+import {searchPage} from './records-page.ts';
+import {addAction, addClock, addPage} from './serve.ts';
+import type {ConsoleDeps} from './services.ts';
+import {SharedReads} from './shared-reads.ts';
+import {addSignIn, requireViewer, tokenOf, viewerOf} from './sign-in.ts';
+import {dropLetter, passOver, sendAgain, sendLetter} from './subscribers.ts';
+import {approve, sweepList, sweepNow, sweepPage} from './sweep-pages.ts';
+
+/** Every page of the console. */
+export const pages: readonly Page[] = [
+  overview,
+  businessPage,
+  boardPage,
+  questionPage,
+  sweepList,
+  sweepPage,
+  quarantineList,
+  quarantinePage,
+  searchPage,
+  recordPage,
+  forgetPage,
+  fieldsPage,
+  changeList,
+  changePreview,
+  undoPreview,
+  oneChange,
+  accountsPage,
+  alertsPage,
+  health,
+];
+
+/** Every action of the console. */
+export const actions: readonly Action[] = [
+  sweepNow,
+  approve,
+  fetchRecord,
+  forgetCustomer,
+  retryQuarantine,
+  giveFieldName,
+  ...decideOne,
+  decideMany,
+  undoChanges,
+  pause,
+  resume,
+  check,
+  addAccount,
+  addKey,
+  revokeKey,
+  addRule,
+  testRule,
+  removeRule,
+  sendAgain,
+  passOver,
+  sendLetter,
+  dropLetter,
+];
+
+/** A policy without exceptions: what is not from here is not loaded, framed, or sent to. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ');
+
+/** Adds every address of the console; what no other part answers is answered by it, too. */
+export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<void> {
+  await server.register(async (app) => {
+    const readings = new SharedReads();
+    const live = new Live(deps.directUrl, {
+      log: deps.log,
+      onMoved: () => readings.forgetRecent(),
+      findSignedIn: async (tokens) =>
+        new Set((await readSessions(deps.pools.reads, tokens)).keys()),
+    });
+    await app.register(cookie);
+    await app.register(form, {bodyLimit: 1_000_000});
+    app.addHook('onRequest', async (request, reply) => {
+      reply.headers({
+        'content-security-policy': policy,
+        // Without a referrer of its own origin a browser sends our forms with the origin null.
+        'referrer-policy': 'same-origin',
+        'x-frame-options': 'DENY',
+        'cross-origin-opener-policy': 'same-origin',
+      });
+      checkHost(request, deps.known);
+    });
+    app.addHook('preHandler', async (request) => {
+      checkTexts(request);
+      request.query = readFields(request.query);
+      // A form without a field comes without a body.
+      if (request.method === 'POST') request.body ??= {};
+    });
+    app.setErrorHandler((error: FastifyError, request, reply) =>
+      sendError(reply, {error, request, deps}),
+    );
+    app.setNotFoundHandler(() => {
+      throw new Refused(404, {
+        title: 'Not found',
+        text: 'There is no page at this address.',
+        ways: [{href: '/', label: 'Overview'}],
+      });
+    });
+    addAssets(app);
+    addDocuments(app);
+    requireViewer(app, deps);
+    addSignIn(app, deps);
+    addClock(app, deps);
+    for (const page of pages) addPage(app, page, {...deps, readings});
+    addCsv(app, deps);
+    for (const action of actions) addAction(app, action, {...deps, readings});
+    app.get('/live', async (request, reply) => {
+      viewerOf(request);
+      const {of = '', since = ''} = request.query as Readonly<Record<string, string>>;
+      const moving = new Set(of.split(','));
+      await live.follow(reply, {moving, drawnAt: Number(since) || 0, token: tokenOf(request)});
+    });
+    app.addHook('preClose', async () => live.close());
+  });
+}
+
+interface Failure {
+  readonly error: FastifyError;
+  readonly request: FastifyRequest;
+  readonly deps: ConsoleDeps;
+}
+
+/** A page that says what went wrong, never a stack. */
+function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
+  const {status, title, text, ways} = refusalOf({error, request, deps});
+  if (status === 503) reply.header('retry-after', '5').header('refresh', '5');
+  const list = ways.map(({href, label}) => html`<li><a href="${href}">${label}</a></li>`);
+  void reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .send(
+      drawPlain(
+        title,
+        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">see ${drawPageLink(
+          pageOfStatus(status),
+        )}</p>`,
+      ),
+    );
+}
+
+function refusalOf({error, request, deps: {log, pools}}: Failure): Refused {
+  if (error instanceof Refused) return error;
+  if (error instanceof UsageError)
+    return new Refused(422, {title: 'This cannot be shown', text: error.message});
+  if (error.statusCode !== undefined && error.statusCode < 500)
+    return new Refused(error.statusCode, {title: 'This cannot be read', text: 'Nothing was done.'});
+  const explained = explainDatabaseError(error, pools.reads.options.connectionString ?? '');
+  const {method, routeOptions} = request;
+  const reason = explained === error ? `${error.name} ${error.stack ?? ''}` : explained.message;
+  const docs = pageOfStatus(explained === error ? 500 : 503);
+  log.error({method, route: routeOptions.url, reason, docs}, 'console: a request failed');
+  if (explained !== error)
+    return new Refused(503, {
+      title: 'The warehouse cannot be reached',
+      text: `${explained.message}. This page comes back by itself.`,
+    });
+  return new Refused(500, {
+    title: 'This is a bug in Fieldmirror',
+    text: 'The log has more. Nothing was written.',
+  });
+}

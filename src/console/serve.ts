@@ -1,0 +1,332 @@
+// Serves pages and actions: a page reads its story and draws it, an action is done and noted in one
+// transaction.
+
+import {html} from '@remix-run/html-template';
+import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import pg from 'pg';
+import {writeAudit} from '../accounts/access.ts';
+import {type Account, listAccounts} from '../accounts/accounts.ts';
+import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {inTransaction} from '../postgres/database.ts';
+import {
+  checkForm,
+  checkRole,
+  notThere,
+  ownPath,
+  Refused,
+  readFields,
+  type Viewer,
+} from './access.ts';
+import type {Action, Order, Outcome} from './action.ts';
+import {drawDocument, drawPlain} from './layout.ts';
+import type {Asked, Look, Page} from './page.ts';
+import type {ConsoleDeps} from './services.ts';
+import type {SharedReads} from './shared-reads.ts';
+import {viewerOf} from './sign-in.ts';
+
+interface PageDeps extends ConsoleDeps {
+  readonly readings: SharedReads;
+}
+
+/** Serves a page: as HTML, or with `as=json` its story alone. */
+export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void {
+  app.get(page.path, async (request, reply) => {
+    const viewer = viewerOf(request);
+    const {as, ...query} = request.query as Readonly<Record<string, string>>;
+    if (page.role !== undefined) checkRole(viewer, page.role, page.section);
+    const said = takeSaid(request, reply);
+    const isFresh = said !== null;
+    // Asked for by each page that is open, at each thing that moves.
+    const all = await deps.readings.read('accounts', () => listAccounts(deps.pools.reads), {
+      isFresh,
+      keptMs: undefined,
+    });
+    const seen = chooseSeen(viewer, all);
+    const accounts = chooseAccounts(seen, query.account);
+    const params = request.params as Readonly<Record<string, string>>;
+    const seesAll = viewer.accountId === null;
+    const {masks} = viewer;
+    const asked = {
+      db: deps.pools.reads,
+      doings: deps.doings,
+      seen,
+      seesAll,
+      accounts,
+      params,
+      query,
+      masks,
+    };
+    const story = await readStory(page, asked, {viewer, deps, isFresh});
+    if (as === 'json')
+      return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
+    const path = pathOf(request);
+    const look: Look = {viewer, seen, accounts, path, query, ...readClock(request, accounts)};
+    return await send(reply, {page, story, look, asked, said});
+  });
+}
+
+/** The accounts that a viewer may see. */
+export async function readSeen(
+  {accountId}: Pick<Viewer, 'accountId'>,
+  {pools}: Pick<ConsoleDeps, 'pools'>,
+): Promise<readonly Account[]> {
+  return chooseSeen({accountId}, await listAccounts(pools.reads));
+}
+
+function chooseSeen(
+  {accountId}: Pick<Viewer, 'accountId'>,
+  accounts: readonly Account[],
+): readonly Account[] {
+  return accountId === null
+    ? accounts
+    : accounts.filter((account) => account.accountId === accountId);
+}
+
+async function readStory(
+  page: Page,
+  asked: Asked,
+  {
+    viewer,
+    deps,
+    isFresh,
+  }: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
+): Promise<unknown> {
+  const {seen, seesAll, params, query, masks} = asked;
+  const key = JSON.stringify([
+    page.path,
+    params,
+    query,
+    seesAll,
+    masks,
+    seen.map(({accountId}) => accountId),
+  ]);
+  const story = await deps.readings.read(key, () => page.read(asked), {
+    isFresh,
+    keptMs: page.keptMs,
+  });
+  return viewer.masks && page.hide !== undefined ? page.hide(story) : story;
+}
+
+interface Drawn {
+  readonly page: Page;
+  readonly story: unknown;
+  readonly look: Look;
+  readonly asked: Asked;
+  readonly said: string | null;
+}
+
+async function send(reply: FastifyReply, {page, story, look, asked, said}: Drawn) {
+  const drawn = drawDocument({
+    title: page.title(story),
+    body: page.draw(story, look),
+    section: page.section,
+    look,
+    said,
+    elsewhere: page.elsewhere(asked, story),
+    live:
+      page.moving.length === 0
+        ? null
+        : `/live?of=${page.moving.join(',')}&since=${Date.parse(look.now)}`,
+  });
+  return await reply.type('text/html; charset=utf-8').send(drawn);
+}
+
+/** The accounts that an address is about. @throws {Refused} there is none of that name */
+export function chooseAccounts(
+  seen: readonly Account[],
+  name: string | undefined,
+): readonly Account[] {
+  if (name === undefined) return seen;
+  const chosen = seen.filter((account) => account.name === name);
+  if (chosen.length === 1) return chosen;
+  throw notThere(
+    `account ${JSON.stringify(name)}`,
+    seen.map((account) => ({
+      href: `/?account=${encodeURIComponent(account.name)}`,
+      label: account.name,
+    })),
+  );
+}
+
+/** The address of the page itself, without the word that asks for JSON. */
+function pathOf(request: FastifyRequest): string {
+  const [path = '/', search = ''] = request.url.split('?');
+  const query = new URLSearchParams(search);
+  query.delete('as');
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+/**
+ * How the functions of the warehouse refuse a decision: none of that number, another state, not
+ * open to it; a name that cannot be, is taken, or that a view of somebody else stands on.
+ */
+const refusals: ReadonlySet<string | undefined> = new Set([
+  ...['P0002', '55000', '22023', '23505', '23514'],
+  ...['42602', '42701', '2BP01'],
+]);
+
+/** Serves an action: checks who sends the form, does it, and notes it in the same transaction. */
+export function addAction(app: FastifyInstance, action: Action, deps: PageDeps): void {
+  app.post(action.path, async (request, reply) => {
+    const viewer = viewerOf(request);
+    const {
+      form: formToken,
+      back,
+      ...fields
+    } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+    checkForm(request, {viewer, formToken, known: deps.known});
+    const from = ownPath(typeof back === 'string' ? back : undefined);
+    checkRole(viewer, action.role, from);
+    const done = await carryOut(action, {request, viewer, fields, deps}).catch((error: unknown) => {
+      throw explain(error, from);
+    });
+    if (done.dropsReadings === true) deps.readings.forgetAll();
+    const outcome = await finish(done, action, deps);
+    if (outcome.once !== undefined) return await sendOnce(reply, outcome, outcome.once);
+    keepSaid(reply, outcome.said);
+    return await reply.redirect(outcome.to ?? from, 303);
+  });
+}
+
+/** A secret is in this answer alone: never in a cookie, and no page shows it again. */
+async function sendOnce(
+  reply: FastifyReply,
+  {said, to = '/'}: Outcome,
+  secret: string,
+): Promise<void> {
+  const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre><p>It is shown this once. <a href="${to}">Go on</a></p>`;
+  await reply.type('text/html; charset=utf-8').send(drawPlain('Shown this once', body));
+}
+
+interface Carried {
+  readonly request: FastifyRequest;
+  readonly viewer: Viewer;
+  readonly fields: unknown;
+  readonly deps: ConsoleDeps;
+}
+
+async function carryOut(
+  action: Action,
+  {request, viewer, fields, deps}: Carried,
+): Promise<Outcome> {
+  const given = action.form.safeParse(fields);
+  if (!given.success)
+    throw new UsageError(given.error.issues.map(({message}) => message).join('; '));
+  const seen = await readSeen(viewer, deps);
+  const params = request.params as Readonly<Record<string, string>>;
+  const order = {viewer, seen, params, given: given.data, doings: deps.doings};
+  const ready = await prepare(action, order);
+  return await inTransaction(deps.pools.writes, async (client) => {
+    await client.query(
+      `SELECT set_config('fieldmirror.writer', '', true),
+              set_config('fieldmirror.person', $1, true),
+              set_config('application_name', 'console: ' || $1, true)`,
+      [viewer.name],
+    );
+    const outcome = await action.act(client, order, ready);
+    const {sessionId, name, role} = viewer;
+    const {subject, accountId, before = null, after = null} = outcome;
+    const who = {sessionId, name, role, address: request.ip};
+    await writeAudit(client, {...who, action: action.name, accountId, subject, before, after});
+    return outcome;
+  });
+}
+
+/** The action is committed: an error of what follows is no reason to say that nothing was done. */
+async function finish(outcome: Outcome, {name}: Action, {log}: ConsoleDeps): Promise<Outcome> {
+  if (outcome.afterwards === undefined) return outcome;
+  const more = await outcome.afterwards().catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.error({action: name, reason}, 'console: what follows an action failed');
+    return `What follows it was not done: ${reason}.`;
+  });
+  return {...outcome, said: `${outcome.said} ${more}`};
+}
+
+/**
+ * A service that is away, or refuses, is told as it told us: it is not the warehouse that is away.
+ */
+async function prepare(action: Action, order: Order<unknown>): Promise<unknown> {
+  try {
+    return await action.prepare?.(order);
+  } catch (error) {
+    if (error instanceof RetryableError || error instanceof FatalError)
+      throw new UsageError(error.message, {cause: error});
+    throw error;
+  }
+}
+
+/** Somebody else may have decided meanwhile: the words of the warehouse say what it is now. */
+function explain(error: unknown, from: string): unknown {
+  const ways = [{href: from, label: 'Look at it as it is now'}];
+  if (error instanceof UsageError)
+    return new Refused(422, {
+      title: 'This cannot be done',
+      text: `${error.message}. Nothing was done.`,
+      ways,
+    });
+  const cause =
+    error instanceof Error && !(error instanceof pg.DatabaseError) ? error.cause : error;
+  const refusal = error instanceof pg.DatabaseError ? error : cause;
+  if (!(refusal instanceof pg.DatabaseError) || !refusals.has(refusal.code)) return error;
+  const hint = refusal.hint === undefined ? '' : ` ${refusal.hint}`;
+  return new Refused(409, {
+    title: 'It came too late, or does not fit',
+    text: `${refusal.message}.${hint} Nothing was overwritten.`,
+    ways,
+  });
+}
+
+const saidCookie = 'fieldmirror_said';
+const keptSeconds = 60;
+const longest = 1_000;
+
+/** Keeps what an action came to for the page that is shown next. */
+function keepSaid(reply: FastifyReply, said: string): void {
+  void reply.setCookie(saidCookie, said.slice(0, longest), {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'strict',
+    maxAge: keptSeconds,
+  });
+}
+
+/** What the last action came to, once. */
+function takeSaid(request: FastifyRequest, reply: FastifyReply): string | null {
+  const said = request.cookies[saidCookie];
+  if (said === undefined || said === '') return null;
+  void reply.clearCookie(saidCookie, {path: '/'});
+  return said;
+}
+
+const clockCookie = 'fieldmirror_clock';
+const yearSeconds = 365 * 24 * 3600;
+
+/**
+ * The clock by which times are shown: that of the account, where all that are looked at have one;
+ * else, or by choice, UTC.
+ */
+function readClock(
+  request: FastifyRequest,
+  accounts: readonly Account[],
+): Pick<Look, 'timeZone' | 'now'> {
+  const zones = new Set(accounts.map(({timeZone}) => timeZone));
+  const [only] = zones;
+  const isUtc = request.cookies[clockCookie] === 'utc' || zones.size !== 1 || only === undefined;
+  return {timeZone: isUtc ? 'UTC' : only, now: new Date().toISOString()};
+}
+
+/** The form at the foot of each page that changes the clock. */
+export function addClock(app: FastifyInstance, {known}: Pick<ConsoleDeps, 'known'>): void {
+  app.post('/clock', async (request, reply) => {
+    const {clock, back, form} = readFields(request.body);
+    checkForm(request, {viewer: viewerOf(request), formToken: form, known});
+    void reply.setCookie(clockCookie, clock === 'utc' ? 'utc' : 'account', {
+      path: '/',
+      httpOnly: true,
+      sameSite: 'strict',
+      maxAge: yearSeconds,
+    });
+    return await reply.redirect(ownPath(back), 303);
+  });
+}

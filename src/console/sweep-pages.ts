@@ -1,0 +1,394 @@
+// Sweeps: the list, one sweep with its timeline, and the actions.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {z} from 'zod';
+import {formatDuration, formatElapsed, formatNumber} from '../core/format.ts';
+import {allStreams} from '../streams/all.ts';
+import {listSweeps, readSweepStory, type SweepStory, tookMs} from '../sweeps/story.ts';
+import type {Sweep, SweepState} from '../sweeps/sweep.ts';
+import {letThrough, readSweep, requestSweep, tellLetThrough} from '../sweeps/sweeps.ts';
+import {
+  describeTarget,
+  describeTombstone,
+  lengthOf,
+  listSteps,
+  type Step,
+  sweepMeanings,
+  tellCounts,
+  tellEvidence,
+} from '../sweeps/words.ts';
+import {findSeen, notThere} from './access.ts';
+import {defineAction} from './action.ts';
+import {type Asked, definePage, type Look, linkTo, nameOfAccount} from './page.ts';
+import {
+  type Cell,
+  drawChoice,
+  drawFacts,
+  drawFilters,
+  drawForm,
+  drawMark,
+  drawState,
+  drawTable,
+  drawTime,
+} from './render.ts';
+
+const perPage = 50;
+const modes = ['full', 'window', 'record'] as const;
+const streams = allStreams.map(({name}) => name);
+const sweepStates = Object.keys(sweepMeanings) as SweepState[];
+
+export const sweepList = definePage({
+  path: '/sweeps',
+  section: '/sweeps',
+  moving: ['sweeps'],
+  read: async ({db, ...asked}) => {
+    const found = await listSweeps(db, {...filterOf(asked), limit: perPage + 1});
+    return {sweeps: found.slice(0, perPage), isLast: found.length <= perPage};
+  },
+  title: () => 'Sweeps',
+  draw: ({sweeps, isLast}, look) => html`
+    ${drawFilters(look, [
+      drawChoice('stream', 'Stream', streams, look.query.stream),
+      drawChoice('mode', 'Kind', modes, look.query.mode),
+      drawChoice('state', 'State', sweepStates, look.query.state),
+    ])}
+    ${drawSweepTable(sweeps, look)}
+    ${isLast ? '' : drawWayBack(sweeps, look)}
+    <p>Records that could not be read are <a href="${linkTo(look, '/quarantine', {
+      stream: look.query.stream,
+    })}">in quarantine</a>.</p>
+    <h2>Sweep now</h2>
+    <p>A full sweep is due at once; while the same one is unfinished there is no second.</p>
+    <div class="actions">${look.accounts.flatMap(({name}) =>
+      streams.map((stream) => drawSweepNow(look, {name, stream})),
+    )}</div>`,
+  elsewhere: ({query}) => ({
+    command: `fieldmirror sweeps list${query.stream === undefined ? '' : ` ${query.stream}`}`,
+    sql: 'SELECT * FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 50;',
+  }),
+});
+
+function drawWayBack(sweeps: readonly Sweep[], look: Look): SafeHtml {
+  const to = linkTo(look, '/sweeps', {...look.query, before: sweeps.at(-1)?.sweepId});
+  return html`<p><a href="${to}">Older sweeps</a></p>`;
+}
+
+/** Words that are none of ours filter nothing. */
+function filterOf({accounts, seen, query}: Pick<Asked, 'accounts' | 'seen' | 'query'>) {
+  const isAll = accounts.length === seen.length && seen.length !== 1;
+  return {
+    accountIds: isAll
+      ? seen.map(({accountId}) => accountId)
+      : accounts.map(({accountId}) => accountId),
+    stream: streams.find((known) => known === query.stream) ?? null,
+    mode: modes.find((known) => known === query.mode) ?? null,
+    state: sweepStates.find((known) => known === query.state) ?? null,
+    before: /^[1-9]\d{0,17}$/.test(query.before ?? '') ? (query.before ?? null) : null,
+  };
+}
+
+/** Sweeps as rows, the newest first. */
+function drawSweepTable(sweeps: readonly Sweep[], look: Look): SafeHtml {
+  const hasSeveral = look.seen.length > 1;
+  return drawTable({
+    caption: 'Sweeps, the newest first',
+    columns: [
+      'sweep',
+      ...(hasSeveral ? ['account'] : []),
+      'of',
+      'state',
+      'began',
+      {head: 'took', kind: 'number'},
+      {head: 'records', kind: 'number'},
+      {head: 'new', kind: 'number'},
+      {head: 'changed', kind: 'number'},
+      {head: 'gone', kind: 'number'},
+      {head: 'requests', kind: 'number'},
+    ],
+    rows: sweeps.map((sweep) => drawRow(sweep, look, hasSeveral)),
+    none: 'No sweep fits.',
+  });
+}
+
+function drawRow(sweep: Sweep, look: Look, hasSeveral: boolean): Cell[] {
+  const {sweepId, accountId, state, startedAt, counts} = sweep;
+  const ms = tookMs(sweep, look.now);
+  return [
+    html`<a href="${linkTo(look, `/sweeps/${sweepId}`)}">${sweepId}</a>`,
+    ...(hasSeveral ? [nameOfAccount(look, accountId)] : []),
+    describeTarget(sweep),
+    drawState(state),
+    drawTime(startedAt, look),
+    ms === null ? '' : formatDuration(ms),
+    counts.records,
+    counts.inserted,
+    counts.updated + counts.revived,
+    counts.tombstoned,
+    counts.requests,
+  ];
+}
+
+function drawSweepNow(
+  look: Look,
+  {name, stream}: {readonly name: string; readonly stream: string},
+) {
+  const label = look.accounts.length > 1 ? `${stream} of ${name}` : stream;
+  return drawForm(look, {
+    to: `/accounts/${encodeURIComponent(name)}/sweep`,
+    role: 'operator',
+    label,
+    fixed: {stream},
+  });
+}
+
+const shownTombstones = 200;
+
+export const sweepPage = definePage({
+  path: '/sweeps/:sweepId',
+  section: '/sweeps',
+  moving: ['sweeps'],
+  read: async (asked) => {
+    const story = await readSweepStory(asked.db, asked.params.sweepId ?? '');
+    if (story !== null && asked.seen.some(({accountId}) => accountId === story.sweep.accountId))
+      return story;
+    throw notThere(`sweep ${JSON.stringify(asked.params.sweepId)}`, await listNearest(asked));
+  },
+  title: ({sweep}) => `Sweep ${sweep.sweepId} of ${describeTarget(sweep)}`,
+  draw: (story, look) => html`
+    <p class="lead">${drawState(story.sweep.state)}: ${sweepMeanings[story.sweep.state]}</p>
+    ${drawWhy(story.sweep)}
+    ${drawApproval(story, look)}
+    ${drawSweepFacts(story, look)}
+    ${drawTimeline(story, look)}
+    <h2>What the verdict rests on</h2>
+    <ul>${[...tellEvidence(story.sweep), ...tellCounts(story.sweep)].map(
+      (line) => html`<li>${line}</li>`,
+    )}</ul>
+    ${drawTombstones(story, look)}`,
+  elsewhere: ({params}) => ({
+    command: `fieldmirror sweeps show ${params.sweepId}`,
+    sql: [
+      `SELECT * FROM sync.sweeps WHERE sweep_id = ${params.sweepId};`,
+      `SELECT * FROM sync.tombstones WHERE sweep_id = ${params.sweepId};`,
+    ].join('\n'),
+  }),
+});
+
+async function listNearest({db, seen}: Asked) {
+  const latest = await listSweeps(db, {
+    accountIds: seen.map(({accountId}) => accountId),
+    stream: null,
+    limit: 5,
+  });
+  return latest.map((sweep) => ({
+    href: `/sweeps/${sweep.sweepId}`,
+    label: `sweep ${sweep.sweepId} of ${describeTarget(sweep)}, ${sweep.state}`,
+  }));
+}
+
+function drawWhy({reasons, error}: Sweep): SafeHtml | string {
+  const lines = [...reasons, ...(error === null ? [] : [error])];
+  return lines.length === 0 ? '' : html`<ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+}
+
+function drawApproval({sweep, tombstones}: SweepStory, look: Look): SafeHtml | string {
+  if (sweep.state !== 'stopped') return '';
+  const count = tombstones.filter(({writtenAt}) => writtenAt === null).length;
+  return html`<p>${formatNumber(count)} rows would be marked deleted; they are listed below. Each is asked for once more before it goes.</p>
+    <div class="actions">${drawForm(look, {
+      to: `/sweeps/${sweep.sweepId}/approve`,
+      role: 'operator',
+      label: `Let ${formatNumber(count)} rows go`,
+      isGrave: true,
+    })}</div>`;
+}
+
+function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
+  const ms = tookMs(sweep, look.now);
+  const than = (text: string | null) =>
+    text === null ? '' : html` <small>usually ${text}</small>`;
+  const {counts} = sweep;
+  const changed = counts.inserted + counts.updated + counts.revived + counts.tombstoned;
+  return drawFacts([
+    ['account', nameOfAccount(look, sweep.accountId)],
+    ['began', drawTime(sweep.startedAt, look)],
+    ['ended', drawTime(sweep.endedAt, look)],
+    ['asked for by', sweep.requestedBy],
+    [
+      'took',
+      ms === null
+        ? ''
+        : html`${formatDuration(ms)}${than(usual && formatDuration(usual.seconds * 1000))}`,
+    ],
+    [
+      'records read',
+      html`${formatNumber(counts.records)}${than(usual && formatNumber(usual.records))}`,
+    ],
+    [
+      'rows that changed',
+      html`${formatNumber(changed)}${than(usual && formatNumber(usual.changed))}`,
+    ],
+    [
+      'requests',
+      html`${formatNumber(counts.requests)}${than(usual && formatNumber(usual.requests))}`,
+    ],
+    ['tries that failed', sweep.failures === 0 ? '' : sweep.failures],
+    ['let through', drawTime(sweep.approvedAt, look)],
+    [
+      'in quarantine',
+      counts.quarantined === 0
+        ? ''
+        : html`<a href="${linkTo(look, '/quarantine', {stream: sweep.stream})}">${formatNumber(
+            counts.quarantined,
+          )} records</a>`,
+    ],
+  ]);
+}
+
+function drawTombstones({sweep, tombstones}: SweepStory, look: Look): SafeHtml | string {
+  if (tombstones.length === 0) return '';
+  const left = tombstones.length - shownTombstones;
+  return html`<h2>Records that are gone</h2>${drawTable({
+    caption: 'Records that are gone at the service',
+    columns: ['number', 'the service said', 'asked', 'row'],
+    rows: tombstones
+      .slice(0, shownTombstones)
+      .map((tombstone) => [
+        html`<a href="${linkTo(look, `/records/${sweep.stream}/${tombstone.number}`)}">${
+          tombstone.number
+        }</a>`,
+        tombstone.status === null ? 'not asked yet' : `${tombstone.status} ${tombstone.words}`,
+        drawTime(tombstone.askedAt, look),
+        describeTombstone(tombstone),
+      ]),
+    none: '',
+  })}${left > 0 ? html`<p>and ${formatNumber(left)} more; as JSON has all</p>` : ''}`;
+}
+
+/** The steps of a sweep, one under the other, each with its bar and under it the usual one. */
+function drawTimeline(story: SweepStory, look: Look): SafeHtml {
+  const steps = listSteps(story);
+  const scale = scaleOf(story, steps, look);
+  return html`<h2>As a timeline</h2>${drawTable({
+    caption: 'The steps of the sweep, in the order in which they happened',
+    columns: [
+      'step',
+      'drawn',
+      {head: 'took', kind: 'number'},
+      {head: 'usually', kind: 'number'},
+      'began',
+      'in it',
+    ],
+    rows: steps.map((step) => {
+      const ms = lengthOf(step, look.now);
+      return [
+        step.isUnderWay ? drawMark('busy', step.step) : step.step,
+        isAfterWait(step, story.sweep.approvedAt) ? '' : drawBar(step, scale, look),
+        ms === null ? '' : formatElapsed(ms),
+        step.usualSeconds === null ? '' : formatElapsed(step.usualSeconds * 1_000),
+        drawBeginning(step, story, look),
+        html`<span class="what">${step.text}</span>`,
+      ];
+    }),
+    none: 'It has not begun.',
+  })}<p class="quiet">Upper bar: this sweep. Lower bar: the median of the last ten of the same stream and kind. Moments that no row keeps are left out; waiting is not drawn.</p>`;
+}
+
+/**
+ * By the clock where a person was waited for; else so long after the sweep began: minutes tell too
+ * little.
+ */
+function drawBeginning(
+  step: Step,
+  {sweep: {startedAt, approvedAt}}: SweepStory,
+  look: Look,
+): SafeHtml | string {
+  const {from} = step;
+  if (from === null) return html`<span class="quiet">not kept</span>`;
+  if (
+    startedAt === null ||
+    Date.parse(from) <= Date.parse(startedAt) ||
+    isAfterWait(step, approvedAt)
+  )
+    return drawTime(from, look);
+  return `${formatElapsed(Date.parse(from) - Date.parse(startedAt))} later`;
+}
+
+interface Scale {
+  readonly fromMs: number;
+  readonly ms: number;
+}
+
+/**
+ * From the beginning of the work to its end, or to the usual end where that is later. A wait for a
+ * person is left out.
+ */
+function scaleOf({sweep, usual}: SweepStory, steps: readonly Step[], look: Look): Scale {
+  const fromMs = Date.parse(sweep.startedAt ?? sweep.dueAt);
+  const ends = steps
+    .filter((step) => isDrawn(step) && !isAfterWait(step, sweep.approvedAt))
+    .map((step) => Date.parse(step.to ?? look.now) - fromMs);
+  return {fromMs, ms: Math.max(1, (usual?.seconds ?? 0) * 1_000, ...ends)};
+}
+
+function isDrawn({step, from, to, isUnderWay}: Step): boolean {
+  return from !== null && (to !== null || isUnderWay) && !/^wait/.test(step);
+}
+
+function isAfterWait({from}: Step, approvedAt: string | null): boolean {
+  return approvedAt !== null && from !== null && from >= approvedAt;
+}
+
+/** Percent of the width; the words beside it say the same. */
+function drawBar(step: Step, {fromMs, ms}: Scale, look: Look): SafeHtml | string {
+  if (!isDrawn(step)) return '';
+  const percent = (part: number) => Math.round((1_000 * Math.max(0, part)) / ms) / 10;
+  const at = Math.min(percent(Date.parse(step.from ?? '') - fromMs), 99);
+  const width = Math.min(Math.max(percent(lengthOf(step, look.now) ?? 0), 0.5), 100 - at);
+  const usual =
+    step.usualSeconds === null ? 0 : Math.min(percent(step.usualSeconds * 1_000), 100 - at);
+  return html`<svg class="bar" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true"><rect class="ground" width="100" height="12"/><rect class="span" x="${at}" y="1" width="${width}" height="6"/>${
+    usual === 0 ? '' : html`<rect class="usual" x="${at}" y="8" width="${usual}" height="3"/>`
+  }</svg>`;
+}
+
+export const sweepNow = defineAction({
+  path: '/accounts/:account/sweep',
+  name: 'sweeps.request',
+  role: 'operator',
+  form: z.object({stream: z.enum(streams as [string, ...string[]])}),
+  act: async (db, {seen, params, given: {stream}}) => {
+    const account = findSeen(seen, params.account);
+    const {sweepId} = await requestSweep(db, {
+      ...{accountId: account.accountId, stream, mode: 'full', requestedBy: 'command'},
+    });
+    return {
+      subject: `sweep ${sweepId} of ${stream}`,
+      accountId: account.accountId,
+      after: {sweepId, stream, mode: 'full'},
+      said: `Sweep ${sweepId} of ${stream} is due: a worker takes it up within seconds.`,
+      to: `/sweeps/${sweepId}`,
+    };
+  },
+});
+
+export const approve = defineAction({
+  path: '/sweeps/:sweepId/approve',
+  name: 'sweeps.approve',
+  role: 'operator',
+  form: z.object({}),
+  act: async (db, {seen, params}) => {
+    const sweepId = params.sweepId ?? '';
+    const sweep = /^[1-9]\d{0,17}$/.test(sweepId) ? await readSweep(db, sweepId) : null;
+    if (sweep === null || !seen.some(({accountId}) => accountId === sweep.accountId))
+      throw notThere(`sweep ${JSON.stringify(sweepId)}`);
+    const approved = await letThrough(db, sweep);
+    return {
+      subject: `sweep ${sweepId}`,
+      accountId: sweep.accountId,
+      before: {state: sweep.state, reasons: sweep.reasons},
+      after: {state: approved.state},
+      said: `${tellLetThrough(approved)}.`,
+    };
+  },
+});
