@@ -18,8 +18,7 @@ import {
   UsageError,
 } from '../src/core/errors.ts';
 import {createLogger, eventPages} from '../src/core/log.ts';
-import {pageOfStatus} from '../src/http/answer-pages.ts';
-import {Problem, problemSchema} from '../src/http/problem.ts';
+import {Problem, pageOfStatus, problemSchema} from '../src/http/problem.ts';
 import {pageOfSweep} from '../src/sweeps/story.ts';
 import {runCommand} from './support/command.ts';
 

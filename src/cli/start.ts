@@ -155,7 +155,7 @@ async function openConsole(
   {host, port, outage}: StartOptions & Pick<QueueBackend, 'outage'>,
 ): Promise<OpenedServer> {
   const {openServer, usualPort} = await import('./http.ts');
-  const {RequestMetrics} = await import('../http/request-metrics.ts');
+  const {RequestMetrics} = await import('../http/process-metrics.ts');
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
   const requests = new RequestMetrics();
   world.observeRequests(requests);

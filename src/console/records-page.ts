@@ -13,7 +13,7 @@ import {
   searchRecords,
   type ToldRecord,
 } from '../explain/search-records.ts';
-import {readTime, timePattern} from '../http/local-time.ts';
+import {readTime, timePattern} from '../http/change-request.ts';
 import {allStreams} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {notThere, Refused, type Way} from './access.ts';

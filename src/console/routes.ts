@@ -8,7 +8,7 @@ import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {readSessions} from '../accounts/access.ts';
 import {UsageError} from '../core/errors.ts';
-import {pageOfStatus} from '../http/answer-pages.ts';
+import {pageOfStatus} from '../http/problem.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {checkHost, checkTexts, Refused, readFields} from './access.ts';
 import {

@@ -4,13 +4,12 @@
 import fastify, {type FastifyInstance} from 'fastify';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import {addTelemetry, type TelemetryDeps} from '../http/add-telemetry.ts';
 import {addApi, sendProblem} from '../http/api.ts';
-import {nameOfKey} from '../http/authentication.ts';
+import {nameOfKey} from '../http/keys.ts';
 import {listKnownNames} from '../http/known-names.ts';
 import type {ApiPools} from '../http/pools.ts';
-import {Problem} from '../http/problem.ts';
-import {maxBodyBytes} from '../http/to-problem.ts';
+import {maxBodyBytes, Problem} from '../http/problem.ts';
+import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {addConsole} from './routes.ts';
 import type {ConsoleOptions} from './services.ts';
 

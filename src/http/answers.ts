@@ -74,7 +74,8 @@ export const storySchema = z.object({
     .string()
     .nullable()
     .describe(
-      'The number of the page with cause and mend, A13 is docs/alerts/A13.md; null where nothing has to be mended.',
+      'The number of the page with cause and mend, A13 is docs/alerts/A13.md; null where ' +
+        'nothing has to be mended.',
     ),
   attempts: z.array(
     z.object({

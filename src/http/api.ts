@@ -7,14 +7,12 @@ import {errorNumbers} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {FeedWatch} from '../feed/feed-watch.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
-import {requireKey} from './authentication.ts';
+import {requireKey} from './keys.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
 import {addDocument} from './openapi-document.ts';
 import type {ApiPools} from './pools.ts';
-import {type Flaw, Problem} from './problem.ts';
-import {findFlaws} from './request-flaws.ts';
+import {type Explain, type Flaw, findFlaws, Problem, toProblem} from './problem.ts';
 import {addRoutes} from './routes.ts';
-import {type Explain, toProblem} from './to-problem.ts';
 
 const retryAfterSeconds = 5;
 

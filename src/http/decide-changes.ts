@@ -1,18 +1,34 @@
-// Decisions about many changes over HTTP, within the key's account: in one transaction, with one
-// answer at its end.
+// Decisions about many changes over HTTP, and changes taken back, within the key's account: in one
+// transaction with one answer at its end, or told line by line. Decisions are then made batch by
+// batch, each in a transaction of its own with its entry of the audit, and the next batch begins
+// when the lines of the one before were taken, so that no more is decided than is told. Changes are
+// taken back in one transaction all the same, which goes on to its end though the reader is gone.
 
 import type pg from 'pg';
 import {z} from 'zod';
 import {changeStates} from '../changes/change-states.ts';
-import {type DecidableChange, listDecidable, readDecidable} from '../changes/decidable-changes.ts';
+import {
+  type DecidableChange,
+  listDecidable,
+  listUndoable,
+  readDecidable,
+} from '../changes/decidable-changes.ts';
 import {verbs} from '../changes/decide-changes.ts';
 import {decideMany, mostDecided} from '../changes/decide-many.ts';
-import {noteDecision} from '../changes/note-decision.ts';
+import {noteDecision, noteUndo} from '../changes/note-decision.ts';
+import {nameUndo, undoChanges} from '../changes/undo-changes.ts';
 import {inTransaction} from '../postgres/database.ts';
-import type {AccountKey} from './authentication.ts';
-import {type Asked, chosenShape, isOneChosen, listUnknown, oneOf} from './chosen-changes.ts';
-import {auditKey, decideAs} from './key-decides.ts';
-import {lineOf, toWanted} from './wanted-query.ts';
+import {type AccountKey, auditKey, decideAs, type Turns} from './keys.ts';
+import {Problem, problemSchema} from './problem.ts';
+import {
+  type Asked,
+  chosenShape,
+  isOneChosen,
+  lineOf,
+  listUnknown,
+  oneOf,
+  toWanted,
+} from './queries.ts';
 
 export const decideRequestSchema = z
   .strictObject({
@@ -27,15 +43,15 @@ export const decideRequestSchema = z
   });
 
 /** A request for decisions. */
-export type DecideAsked = Asked<typeof decideRequestSchema>;
+type DecideAsked = Asked<typeof decideRequestSchema>;
 
-export const decidedChangeSchema = z.object({
+const decidedChangeSchema = z.object({
   change_id: z.string(),
   state: z.enum(changeStates).nullable().describe('Null where it could not be decided so.'),
   refusal: z.string().nullable().describe('Why not.'),
 });
 
-export const isCutSchema = z
+const isCutSchema = z
   .boolean()
   .describe(`More match than the ${mostDecided} that are decided at once: send the same again.`);
 
@@ -70,7 +86,7 @@ export async function decideOverHttp(
  * Decides those that are given, and what is not among those found is told; in a transaction of its
  * own.
  */
-export async function decideBatch(
+async function decideBatch(
   pool: pg.Pool,
   key: AccountKey,
   {ids, ...asked}: DecideAsked & {readonly ids: readonly string[]},
@@ -100,4 +116,248 @@ async function decideFound(
   const note = noteDecision(found, decided, deciding);
   await auditKey(client, key, {...note, action: 'changes.decide', address});
   return decided.map(({changeId, state, refusal}) => ({change_id: changeId, state, refusal}));
+}
+
+/** Changes of one batch: few enough that its rows are locked for a moment alone. */
+const batchSize = 500;
+
+const decidedEndSchema = z
+  .object({
+    totals: z.object({
+      decided: z.int(),
+      refused: z.int().describe('Could not be decided so, or are not there.'),
+      left: z.int().describe('Were not come to, because of the problem.'),
+    }),
+    is_cut: isCutSchema,
+    problem: problemSchema
+      .nullable()
+      .describe('Why it ended early; what was decided before stays decided.'),
+  })
+  .describe('The last line. An answer without it was cut off.');
+
+/** A line of the answer. */
+export const decidedLineSchema = z.union([decidedChangeSchema, decidedEndSchema]);
+type DecidedLine = z.infer<typeof decidedLineSchema>;
+
+interface BatchDeps {
+  readonly pool: pg.Pool;
+  /** A batch has its turn: a reader that is slow keeps none. */
+  readonly turns: Turns;
+  /** Aborts when the server stops. */
+  readonly stop: AbortSignal;
+  readonly explain: (error: unknown) => Problem;
+}
+
+/**
+ * Decides what can be decided, and gives a line for each change and one for the end. Changes are
+ * chosen at the beginning.
+ * @throws nothing was decided: the first batch has failed
+ */
+export async function* decideInBatches(
+  {pool, turns, stop, explain}: BatchDeps,
+  key: AccountKey,
+  asked: DecideAsked,
+): AsyncGenerator<DecidedLine[], void, void> {
+  const {ids, isCut} = await turns.take(key.apiKeyId, () => choose(pool, key, asked.body));
+  const totals = {decided: 0, refused: 0, left: ids.length};
+  let problem: Problem | null = null;
+  for (let at = 0; at < ids.length && problem === null; at += batchSize) {
+    const batch = {...asked, ids: ids.slice(at, at + batchSize)};
+    try {
+      if (stop.aborted) throw stopped();
+      const lines = await turns.take(key.apiKeyId, () => decideBatch(pool, key, batch), {
+        isPart: true,
+      });
+      const decided = lines.filter(({state}) => state !== null).length;
+      totals.decided += decided;
+      totals.refused += lines.length - decided;
+      totals.left -= lines.length;
+      yield lines;
+    } catch (error) {
+      if (at === 0) throw error;
+      problem = explain(error);
+    }
+  }
+  yield [{totals, is_cut: isCut, problem: problem?.body ?? null}];
+}
+
+/**
+ * Each number once, in the order in which they are decided: what is given up is given up from its
+ * end.
+ */
+async function choose(
+  pool: pg.Pool,
+  {accountId}: AccountKey,
+  {decision, change_ids: given, filter = {}}: DecideAsked['body'],
+): Promise<{readonly ids: readonly string[]; readonly isCut: boolean}> {
+  const found =
+    given ??
+    (await listDecidable(pool, toWanted(accountId, filter), mostDecided + 1)).map(
+      ({changeId}) => changeId,
+    );
+  const ids = [...new Set(found.slice(0, mostDecided))].sort((one, other) =>
+    Number(BigInt(one) - BigInt(other)),
+  );
+  return {ids: decision === 'cancel' ? ids.reverse() : ids, isCut: found.length > mostDecided};
+}
+
+function stopped(): Problem {
+  return new Problem(503, 'stopping', {
+    detail: 'the server stops',
+    hint: 'Send the same again later: what was decided stays decided, and the rest is left as it was.',
+  });
+}
+
+export const undoRequestSchema = z.strictObject(chosenShape).refine(isOneChosen, oneOf);
+
+/** A request to take changes back. */
+type UndoAsked = Asked<typeof undoRequestSchema>;
+
+const undoneChangeSchema = z.object({
+  change_id: z.string(),
+  outcome: z
+    .enum(['cancelled', 'held'])
+    .nullable()
+    .describe('cancelled: it was not sent; held: undone_by takes it back; null: nothing was done.'),
+  undone_by: z.string().nullable(),
+  fields: z.array(z.string()).describe('The fields that are written.'),
+  refusal: z.string().nullable().describe('What was left, and why.'),
+});
+
+export const undoneSchema = z.object({
+  batch: z.string().describe('The name of the changes that were made: release them by it.'),
+  changes: z.array(undoneChangeSchema),
+});
+
+/** How far it is, while nothing is committed. */
+interface UndoProgress {
+  readonly looked_at: number;
+  readonly of: number;
+}
+
+/**
+ * Takes changes back, in one transaction. @throws {Problem} more match than can be taken back at
+ * once
+ */
+export async function undoOverHttp(
+  pool: pg.Pool,
+  key: AccountKey,
+  {body: {change_ids: ids, filter: filters = {}}, address}: UndoAsked,
+  onProgress: (progress: UndoProgress) => void = () => {},
+): Promise<z.infer<typeof undoneSchema>> {
+  const {accountId} = key;
+  return await inTransaction(pool, async (client) => {
+    await decideAs(client, key);
+    const wanted =
+      ids ?? (await listUndoable(client, toWanted(accountId, filters), mostDecided + 1));
+    if (wanted.length > mostDecided)
+      throw new Problem(422, 'too-many', {
+        detail: `expected at most ${mostDecided} changes at once, and more match`,
+        hint: 'Narrow the filter, for example by table or since. Nothing was done.',
+      });
+    const chosen = await readDecidable(client, wanted, [accountId]);
+    const found = chosen.map(({changeId}) => changeId);
+    const batch = nameUndo(filters.batch ?? null, new Date());
+    const changes = await undoChanges(client, found, batch, {
+      onProgress: (count) => onProgress({looked_at: count, of: found.length}),
+    });
+    const note = noteUndo(chosen, {batch, changes});
+    if (found.length > 0) await auditKey(client, key, {...note, action: 'changes.undo', address});
+    const told = changes.map(({changeId, outcome, undoId, fields, refusal}) => ({
+      ...{change_id: changeId, outcome, undone_by: undoId, fields: [...fields], refusal},
+    }));
+    const unknown = listUnknown(ids ?? [], found).map(({change_id, refusal}) => ({
+      ...{change_id, outcome: null, undone_by: null, fields: [], refusal},
+    }));
+    return {batch, changes: [...told, ...unknown]};
+  });
+}
+
+const linesAtOnce = 500;
+
+const progressSchema = z
+  .object({looked_at: z.int(), of: z.int()})
+  .describe('How far it is. Nothing is committed yet.');
+
+const undoneEndSchema = z
+  .object({
+    batch: z
+      .string()
+      .nullable()
+      .describe('The name of the changes that were made: release them by it.'),
+    totals: z.object({
+      cancelled: z.int(),
+      held: z.int(),
+      refused: z.int().describe('Nothing was done to them.'),
+    }),
+    problem: problemSchema.nullable().describe('Why nothing was taken back.'),
+  })
+  .describe('The last line. An answer without it was cut off.');
+
+/** A line of the answer. */
+export const undoneLineSchema = z.union([progressSchema, undoneChangeSchema, undoneEndSchema]);
+type UndoneLine = z.infer<typeof undoneLineSchema>;
+
+interface UndoDeps {
+  readonly pool: pg.Pool;
+  readonly turns: Turns;
+  readonly explain: (error: unknown) => Problem;
+}
+
+/** Takes changes back in one transaction. @throws it failed before any line of its progress */
+export async function* undoInLines(
+  {pool, turns, explain}: UndoDeps,
+  key: AccountKey,
+  asked: UndoAsked,
+): AsyncGenerator<UndoneLine[], void, void> {
+  const progress = new LatestProgress();
+  const work = turns
+    .take(key.apiKeyId, () => undoOverHttp(pool, key, asked, (latest) => progress.tell(latest)))
+    .then(
+      (undone) => ({undone, error: null}),
+      (error: unknown) => ({undone: null, error}),
+    )
+    .finally(() => progress.end());
+  let isTold = false;
+  for await (const latest of progress.follow()) {
+    isTold = true;
+    yield [latest];
+  }
+  const {undone, error} = await work;
+  if (undone === null && !isTold) throw error;
+  const changes = undone?.changes ?? [];
+  for (let at = 0; at < changes.length; at += linesAtOnce)
+    yield changes.slice(at, at + linesAtOnce);
+  const count = (outcome: string | null) =>
+    changes.filter((change) => change.outcome === outcome).length;
+  const totals = {cancelled: count('cancelled'), held: count('held'), refused: count(null)};
+  yield [
+    {batch: undone?.batch ?? null, totals, problem: undone === null ? explain(error).body : null},
+  ];
+}
+
+/** Progress for a reader who may be slow: the latest alone is kept. */
+class LatestProgress {
+  #latest: UndoProgress | null = null;
+  #isOver = false;
+  #wake = () => {};
+
+  tell(progress: UndoProgress): void {
+    this.#latest = progress;
+    this.#wake();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  async *follow(): AsyncGenerator<UndoProgress, void, void> {
+    while (!this.#isOver) {
+      const latest = this.#latest;
+      this.#latest = null;
+      if (latest === null) await new Promise<void>((wake) => (this.#wake = wake));
+      else yield latest;
+    }
+  }
 }

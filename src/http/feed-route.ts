@@ -1,3 +1,5 @@
+// The address of the feed: entries after a cursor, at once or as soon as there are some.
+
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
@@ -5,14 +7,12 @@ import {z} from 'zod';
 import {isKeyInUse} from '../accounts/access.ts';
 import {entryOperations} from '../feed/entry-operations.ts';
 import type {FeedWatch} from '../feed/feed-watch.ts';
+import {hideEntry} from '../feed/hide-entry.ts';
+import {CursorError, type FeedPage, type FeedQuery, readFeed} from '../feed/read-feed.ts';
 import {allTables} from '../streams/all.ts';
-import {keyOf} from './authentication.ts';
-import {followFeed} from './follow-feed.ts';
-import type {Turns} from './key-turns.ts';
-import {KeyWatch} from './key-watch.ts';
+import {KeyWatch, keyOf, type Turns, WaitingPlaces} from './keys.ts';
 import {Problem, problemSchema} from './problem.ts';
-import {WaitingPlaces} from './waiting-places.ts';
-import {lineOf} from './wanted-query.ts';
+import {lineOf} from './queries.ts';
 
 const limits = {most: 1_000, usual: 200, waitSeconds: 60} as const;
 const tableNames = allTables.map(({name}) => name);
@@ -21,7 +21,8 @@ const feedQuery = z.strictObject({
   after: lineOf(60)
     .optional()
     .describe(
-      'The cursor of the answer before; end: no entry, and the cursor of now; left out: from the oldest entry kept.',
+      'The cursor of the answer before; end: no entry, and the cursor of now; left out: from ' +
+        'the oldest entry kept.',
     ),
   wait: z.coerce
     .number()
@@ -59,7 +60,8 @@ export const entrySchema = z
     operation: z
       .enum(entryOperations)
       .describe(
-        'loaded: the table was read as a whole for the first time; read its rows from its own address.',
+        'loaded: the table was read as a whole for the first time; read its rows from its own ' +
+          'address.',
       ),
     before: values.describe('The changed fields before; of a removed row all that had a value.'),
     after: values.describe('The changed fields after; of a created row all that have a value.'),
@@ -108,7 +110,8 @@ export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDe
         200: answerSchema,
         default: {
           description:
-            'What went wrong; 410: the cursor is too old or of another warehouse, and its reader begins again.',
+            'What went wrong; 410: the cursor is too old or of another warehouse, and its ' +
+            'reader begins again.',
           content: {'application/problem+json': {schema: problemSchema}},
         },
       },
@@ -135,5 +138,64 @@ export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDe
         return {entries: [...entries], cursor};
       });
     },
+  });
+}
+
+interface Following {
+  readonly query: FeedQuery;
+  /** Whether entries that the reader itself wrote are given. */
+  readonly showsOwn: boolean;
+  /** Whether the key may not see personal data. */
+  readonly masks: boolean;
+  readonly waitMs: number;
+  /** Aborts when the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+interface FollowDeps {
+  readonly watch: FeedWatch;
+  /** Reads once, when the turn of the key comes. */
+  readonly take: (read: (reads: pg.Pool) => Promise<FeedPage>) => Promise<FeedPage>;
+}
+
+/**
+ * The entries after a cursor: at once where there are some, else as soon as there are, and none
+ * when the time is over.
+ * @throws {Problem} 410: the reader has to begin again; 400: it is no cursor
+ */
+async function followFeed({watch, take}: FollowDeps, following: Following): Promise<FeedPage> {
+  const {query, showsOwn, masks, waitMs, signal} = following;
+  const until = performance.now() + waitMs;
+  const ended = AbortSignal.any([signal, watch.signal]);
+  for (let {after} = query; ; ) {
+    const waitOn = watch.watch();
+    await watch.sequence();
+    const page = await take((reads) => readFeed(reads, {...query, after})).catch(refuse);
+    const entries = page.entries.filter(({own}) => showsOwn || !own);
+    const left = until - performance.now();
+    if (entries.length > 0 || query.after === 'end' || left <= 0 || ended.aborted)
+      return {entries: masks ? entries.map(hideEntry) : entries, cursor: page.cursor};
+    after = page.cursor;
+    // A full page of own entries has more behind it.
+    if (page.entries.length < query.limit) await waitOn(left, ended);
+  }
+}
+
+function refuse(error: unknown): never {
+  if (!(error instanceof CursorError)) throw error;
+  const {message: detail, isGone} = error;
+  if (!isGone) {
+    const errors = [{in: 'query' as const, at: 'after', expected: 'a cursor that the feed gave'}];
+    throw new Problem(400, 'invalid', {
+      detail,
+      errors,
+      hint: 'Leave it out to read from the oldest entry.',
+      cause: error,
+    });
+  }
+  throw new Problem(410, 'cursor-gone', {
+    detail,
+    hint: 'Begin again: keep the cursor of GET /v1/feed?after=end, read the tables, then follow the feed from that cursor.',
+    cause: error,
   });
 }

@@ -54,7 +54,8 @@ export async function addDocument(app: FastifyInstance): Promise<void> {
         title: 'Fieldmirror',
         version: '1',
         description:
-          'The warehouse for systems that do not speak SQL. Identifiers and amounts are text, instants are UTC.',
+          'The warehouse for systems that do not speak SQL. Identifiers and amounts are text, ' +
+          'instants are UTC.',
       },
       components: {securitySchemes: {key: {type: 'http', scheme: 'bearer'}}},
       security: [{key: []}],

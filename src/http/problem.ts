@@ -1,10 +1,15 @@
 // A problem, as RFC 9457 has it: the flaw, its place, the value expected, the value that came, the
-// next step.
+// next step, and the number of the page that tells more. Whatever stops a request becomes one: its
+// status, and words that quote nothing of the request.
 
 import {STATUS_CODES} from 'node:http';
+import type {FastifyRequest} from 'fastify';
 import pg from 'pg';
 import {z} from 'zod';
-import {type ProblemKind, pageOfProblem} from './answer-pages.ts';
+import {type ErrorKind, errorNumbers, FatalError, RetryableError} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
+import {shorten} from '../core/text.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
 
 const flaw = z.object({
   in: z.enum(['body', 'query', 'path', 'header']),
@@ -91,4 +96,176 @@ export function explainRefusal(error: unknown, at: string): unknown {
     errors: [{in: 'body', at: place, expected: expected ?? 'a change that the service can take'}],
     cause: error,
   });
+}
+
+/**
+ * The ends of the types of problems, and the page of each. A type stays the same: programs tell
+ * problems apart by it.
+ */
+const problemKinds = {
+  invalid: 'request',
+  'too-large': 'request',
+  unsupported: 'request',
+  unauthorized: 'sign-in',
+  'read-only': 'role',
+  'no-account': 'role',
+  misdirected: 'host-name',
+  'not-found': 'not-found',
+  refused: 'refused',
+  'key-reused': 'key-reused',
+  'cursor-gone': 'cursor',
+  'too-many': 'too-many',
+  locked: 'locked',
+  unavailable: 'unavailable',
+  stopping: 'unavailable',
+  bug: 'bug',
+} as const satisfies Readonly<Record<string, ErrorKind>>;
+
+type ProblemKind = keyof typeof problemKinds;
+
+/** Statuses of the console's pages. */
+const statusKinds: Readonly<Record<number, ErrorKind>> = {
+  401: 'sign-in',
+  403: 'role',
+  404: 'not-found',
+  409: 'outdated',
+  421: 'host-name',
+  429: 'too-many',
+  500: 'bug',
+  503: 'unavailable',
+};
+
+/** `E24` */
+function pageOfProblem(kind: ProblemKind): string {
+  return errorNumbers[problemKinds[kind]];
+}
+
+/** `E23`; a status of no page of its own says that the request cannot be read. */
+export function pageOfStatus(status: number): string {
+  return errorNumbers[statusKinds[status] ?? 'request'];
+}
+
+/** A body may be this long. */
+export const maxBodyBytes = 1_000_000;
+
+/** Turns an error into the problem that its caller is told. */
+export type Explain = (error: unknown, request: FastifyRequest) => Problem;
+
+interface Context {
+  readonly databaseUrl: string;
+  readonly request: FastifyRequest;
+  readonly log: Logger;
+}
+
+/** Words for the refusals of the framework. */
+const refusals: Readonly<Record<number, readonly [kind: ProblemKind, detail: string]>> = {
+  400: ['invalid', 'the body is no JSON'],
+  413: ['too-large', `expected a body of at most ${maxBodyBytes} bytes`],
+  415: ['unsupported', 'expected Content-Type: application/json'],
+};
+
+/**
+ * Turns what went wrong with a request into a problem in the words of the HTTP API.
+ * @param context.databaseUrl - of the warehouse, for the words of a failed connection
+ */
+export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context): Problem {
+  if (thrown instanceof Problem) return thrown;
+  const error = explainDatabaseError(thrown, databaseUrl);
+  const status =
+    'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
+  if (status < 500) {
+    const [kind, detail] = refusals[status] ?? ['invalid', 'the request cannot be read'];
+    return new Problem(status, kind, {detail});
+  }
+  // A message may quote the request: an error that is not ours is logged by its place alone.
+  const isOurs = error instanceof RetryableError || error instanceof FatalError;
+  const where = isOurs
+    ? error.message
+    : `${error.name} ${error.stack?.replace(/^.*?(?=\n\s+at )/s, '') ?? ''}`;
+  log.error(
+    {
+      ...{method: request.method, route: request.routeOptions.url, reason: where},
+      docs: pageOfProblem(isOurs ? 'unavailable' : 'bug'),
+    },
+    'http: a request failed',
+  );
+  if (isLocked(error)) {
+    return new Problem(503, 'locked', {
+      detail: 'another transaction is changing a row that this change needs, and has not ended',
+      hint: 'Nothing was done: send the same again later.',
+    });
+  }
+  if (!isOurs) return new Problem(500, 'bug', {hint: 'The log of the HTTP API has more.'});
+  return new Problem(503, 'unavailable', {
+    detail: 'the warehouse cannot be reached, or is too busy',
+    hint: 'Send the same again later; with an Idempotency-Key nothing happens twice.',
+  });
+}
+
+/** lock_not_available: another transaction holds the row for longer than a write waits. */
+function isLocked({cause}: Error): boolean {
+  return cause instanceof Error && 'code' in cause && cause.code === '55P03';
+}
+
+type Issue = z.core.$ZodIssue;
+type Part = string | number;
+
+const shownCharacters = 40;
+
+/**
+ * The flaws that a schema found, told in the terms of the request. The value met is shown in short:
+ * it goes back to its sender, and nowhere else.
+ */
+export function findFlaws(
+  issues: readonly Issue[],
+  {place, value}: {readonly place: Flaw['in']; readonly value: unknown},
+): Flaw[] {
+  return issues.flatMap(openUnion).flatMap((issue): Flaw[] => {
+    const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
+    const keys = issue.code === 'unrecognized_keys' ? issue.keys : null;
+    const paths: Part[][] = keys === null ? [path] : keys.map((key) => [...path, key]);
+    return paths.map((at) => ({
+      in: place,
+      at: place === 'body' ? toPointer(at) : at.join('.'),
+      expected: wordsOf(issue.message),
+      got: describe(valueAt(value, at)),
+    }));
+  });
+}
+
+/** JSON pointer, RFC 6901. */
+function toPointer(path: readonly Part[]): string {
+  return path
+    .map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
+}
+
+/** One change or an array of them: the issues of the form that was meant. */
+function openUnion(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0)
+    return [issue];
+  const isMeant = (branch: readonly Issue[]) =>
+    !branch.some(({code, path}) => code === 'invalid_type' && path.length === 0);
+  return [...(issue.errors.find(isMeant) ?? [{...issue, message: 'expected an object'}])];
+}
+
+function wordsOf(message: string): string {
+  return /expected (.*?)(?:, received .*)?$/s.exec(message)?.[1] ?? message;
+}
+
+function valueAt(value: unknown, path: readonly Part[]): unknown {
+  let here = value;
+  for (const part of path) {
+    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, part)) return undefined;
+    here = (here as Record<Part, unknown>)[part];
+  }
+  return here;
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  return shorten(JSON.stringify(value), shownCharacters);
 }

@@ -1,12 +1,16 @@
+// Changes as the HTTP API answers them: one, or a page of them.
+
 import type pg from 'pg';
-import type {z} from 'zod';
+import {z} from 'zod';
 import {pageOfChange} from '../changes/change-page.ts';
+import {isWanted, needySql, valuesOf, type Wanted} from '../changes/wanted-changes.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type Change, changeSchema, type Story, storySchema} from './answers.ts';
+import {changeNumber, filterShape, lineOf} from './queries.ts';
 
 // The answers say which columns they are made of.
 const {attempts: attempt, conflicts: conflict} = storySchema.shape;
-export const changeColumns = listColumns(changeSchema);
+const changeColumns = listColumns(changeSchema);
 const attemptColumns = listColumns(attempt.element);
 const conflictColumns = listColumns(conflict.element);
 
@@ -74,4 +78,36 @@ function listColumns(schema: z.ZodObject): string {
   return Object.keys(schema.shape)
     .map((name) => (name === 'table' ? 'table_name AS "table"' : name))
     .join(', ');
+}
+
+export const listChangesQuery = z.strictObject({
+  ...filterShape,
+  external_key: lineOf(1_000).optional().describe('Changes of the rows that had this key then.'),
+  after: changeNumber.optional().describe('next_after of the page before.'),
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+});
+
+export const listChangesSchema = z
+  .object({
+    changes: z.array(changeSchema),
+    next_after: z.string().nullable().describe('Give it as after to go on; null at the end.'),
+  })
+  .describe('A page of changes, in the order in which they were made.');
+
+/**
+ * Changes in the order of their numbers. @param after - number of the last change of the page
+ * before
+ */
+export async function listApiChanges(
+  db: Queryable,
+  wanted: Wanted,
+  {externalKey, after, limit}: {readonly externalKey: string | null; after: string; limit: number},
+): Promise<Change[]> {
+  const {rows} = await db.query<Change>(
+    `WITH ${needySql}
+     SELECT ${changeColumns} FROM sync.changes
+      WHERE ${isWanted} AND change_id > $10 AND ($11::text IS NULL OR external_key = $11) ORDER BY change_id LIMIT $12`,
+    [...valuesOf(wanted), after, externalKey, limit],
+  );
+  return rows;
 }

@@ -1,11 +1,14 @@
+// Whether this process can work: looked at now and then, however many ask, and logged when it
+// changes.
+
+import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {listWorkers} from '../accounts/workers.ts';
+import {errorNumbers, RetryableError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {readNow} from '../postgres/checks.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {checkMigrations} from '../schema/migration-check.ts';
-import {CachedReading, type ReadingOptions} from './cached-reading.ts';
-import {Absence} from './metric-absence.ts';
 
 /** `ok`, or why the queue cannot be used: in words that may be told to anyone. */
 export type QueueCheck = () => Promise<string>;
@@ -122,4 +125,100 @@ async function checkQueue(queue: QueueCheck): Promise<Check> {
   return reason === 'ok'
     ? {check: 'queue', verdict: 'ok'}
     : {check: 'queue', verdict: 'failed', reason, next};
+}
+
+export interface ReadingOptions {
+  /** For so long after its end a reading, or its failure, is told again. */
+  readonly freshMs: number;
+  /** How long an asker waits for a reading under way. */
+  readonly patienceMs: number;
+  /** Milliseconds on a clock that never goes back. */
+  readonly clock?: () => number;
+}
+
+interface Held<T> {
+  readonly promise: Promise<T>;
+  /** Null while it is under way. */
+  endedAt: number | null;
+}
+
+/**
+ * Reads at most once per interval, and one reading at a time, however many ask: a flood costs its
+ * source no more than one asker.
+ */
+export class CachedReading<T> {
+  readonly #read: () => Promise<T>;
+  readonly #options: ReadingOptions;
+  readonly #clock: () => number;
+  #held: Held<T> | null = null;
+
+  constructor(read: () => Promise<T>, options: ReadingOptions) {
+    this.#read = read;
+    this.#options = options;
+    this.#clock = options.clock ?? (() => performance.now());
+  }
+
+  /**
+   * The last reading, or a new one where it is no longer fresh.
+   * @throws the error of the reading; {RetryableError} it takes too long: it goes on, and a later
+   *   asker is told
+   */
+  async get(): Promise<T> {
+    const {promise} = this.#fresh() ?? this.#begin();
+    const answered = new AbortController();
+    const {patienceMs} = this.#options;
+    const tooLate = wait(patienceMs, undefined, {signal: answered.signal, ref: false}).then(() => {
+      throw new RetryableError(
+        `expected an answer within ${patienceMs / 1000} s, got none; it may be busy`,
+      );
+    });
+    tooLate.catch(() => {});
+    try {
+      return await Promise.race([promise, tooLate]);
+    } finally {
+      answered.abort();
+    }
+  }
+
+  #fresh(): Held<T> | null {
+    if (this.#held === null) return null;
+    const {endedAt} = this.#held;
+    return endedAt === null || this.#clock() - endedAt < this.#options.freshMs ? this.#held : null;
+  }
+
+  #begin(): Held<T> {
+    const held: Held<T> = {promise: this.#read(), endedAt: null};
+    const end = () => {
+      held.endedAt = this.#clock();
+    };
+    held.promise.then(end, end);
+    this.#held = held;
+    return held;
+  }
+}
+
+/**
+ * Logs that something went, once, and once that it is back: it is asked for many times a minute.
+ */
+export class Absence {
+  readonly #log: Logger;
+  readonly #thing: string;
+  #isAway = false;
+
+  /** @param thing - `the warehouse`, with the part of the program before it that misses it */
+  constructor(log: Logger, thing: string) {
+    this.#log = log;
+    this.#thing = thing;
+  }
+
+  noteHere(): void {
+    if (this.#isAway) this.#log.info(`${this.#thing} answers again`);
+    this.#isAway = false;
+  }
+
+  noteAway(reason: string): void {
+    if (!this.#isAway)
+      this.#log.warn({reason, docs: errorNumbers.outage}, `${this.#thing} does not answer`);
+    this.#isAway = true;
+  }
 }

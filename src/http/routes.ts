@@ -1,25 +1,21 @@
 import type {FastifyInstance, FastifyPluginCallback} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
-import type pg from 'pg';
+import pg from 'pg';
 import {z} from 'zod';
 import type {FeedWatch} from '../feed/feed-watch.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {allTables} from '../streams/all.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
-import {resultsSchema, rowSchema, rowsSchema} from './answers.ts';
-import {keyOf} from './authentication.ts';
+import {columnsOf, resultsSchema, rowSchema, rowsSchema} from './answers.ts';
 import {changesRequestSchema} from './change-request.ts';
 import {addFeed} from './feed-route.ts';
-import {Turns} from './key-turns.ts';
+import {keyOf, Turns} from './keys.ts';
 import {addManyRoutes, type Ways} from './many-routes.ts';
-import {type Place, packPlace, unpackPlace} from './page-token.ts';
 import type {ApiPools} from './pools.ts';
-import {type Flaw, Problem, problemSchema} from './problem.ts';
-import {readRows} from './read-rows.ts';
+import {type Explain, type Flaw, Problem, problemSchema} from './problem.ts';
+import {batchName, type Place, packPlace, unpackPlace} from './queries.ts';
 import {addStory} from './story-route.ts';
-import type {Explain} from './to-problem.ts';
-import {batchName} from './wanted-query.ts';
 import {writeChanges} from './write-changes.ts';
 
 /** The dependencies of a read. */
@@ -29,7 +25,7 @@ interface Reading {
 }
 
 /** What wakes the requests that wait. */
-export interface Watches {
+interface Watches {
   readonly feed: FeedWatch;
   /** Of `fieldmirror_changes`: changes that are settled, or need a person. */
   readonly changes: NoticeWatch;
@@ -61,11 +57,14 @@ const listQuery = z.strictObject({
     .string()
     .refine(isStorableInstant, {
       error:
-        'expected ISO 8601 with an offset, from the year 1 on, such as 2027-03-14T09:30:00Z; in an address a + is written %2B',
+        'expected ISO 8601 with an offset, from the year 1 on, such as 2027-03-14T09:30:00Z; ' +
+        'in an address a + is written %2B',
     })
     .optional()
     .describe(
-      'Only rows that changed in the warehouse since: by _changed_at, the beginning of the transaction that wrote the row. Ask with some minutes to spare; a row read twice does no harm.',
+      'Only rows that changed in the warehouse since: by _changed_at, the beginning of the ' +
+        'transaction that wrote the row. Ask with some minutes to spare; a row read twice does ' +
+        'no harm.',
     ),
   deleted: z
     .enum(['true', 'false'])
@@ -78,7 +77,9 @@ const idempotencyKey = z
   .regex(/^[\x21-\x7e]{1,200}$/, {error: 'expected 1 to 200 characters of ASCII, no blanks'})
   .optional()
   .describe(
-    'Your own name for the request, kept for 30 days: sent again with the same body it has no second effect, and is answered with what became of the first. What was refused leaves no trace, and may be mended under the same key.',
+    'Your own name for the request, kept for 30 days: sent again with the same body it has no ' +
+      'second effect, and is answered with what became of the first. What was refused leaves no ' +
+      'trace, and may be mended under the same key.',
   );
 
 /** The addresses under /v1, all for the account of the key alone. */
@@ -184,4 +185,31 @@ function findPlace(table: MirrorTable, query: z.infer<typeof listQuery>): Place 
 function refuse(at: string, expected: string): Problem {
   const errors: Flaw[] = [{in: 'query', at, expected}];
   return new Problem(400, 'invalid', {detail: `${at}: expected ${expected}`, errors});
+}
+
+interface RowsQuery {
+  readonly accountId: string;
+  readonly afterRowId: string;
+  readonly limit: number;
+  readonly showsDeleted: boolean;
+  /** ISO with an offset. */
+  readonly changedSince: string | null;
+}
+
+type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
+
+/**
+ * The next rows of a table, in order of row_id, which never changes: a row that stands throughout
+ * is read once, though others come and go meanwhile.
+ */
+async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Promise<Row[]> {
+  const {accountId, afterRowId, limit, showsDeleted, changedSince} = query;
+  const {rows} = await pool.query<Row>(
+    `SELECT ${columnsOf(table).map(pg.escapeIdentifier).join(', ')} FROM warehouse.${pg.escapeIdentifier(table.name)}
+      WHERE account_id = $1 AND row_id > $2 AND ($4 OR _deleted_at IS NULL)
+        AND ($5::timestamptz IS NULL OR _changed_at >= $5)
+      ORDER BY row_id LIMIT $3`,
+    [accountId, afterRowId, limit, showsDeleted, changedSince],
+  );
+  return rows;
 }

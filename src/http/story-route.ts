@@ -8,12 +8,10 @@ import {isKeyInUse} from '../accounts/access.ts';
 import type {ChangeState} from '../changes/change-states.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {type Story, storySchema} from './answers.ts';
-import {keyOf} from './authentication.ts';
-import type {Turns} from './key-turns.ts';
-import {KeyWatch} from './key-watch.ts';
+import type {Turns} from './keys.ts';
+import {KeyWatch, keyOf, WaitingPlaces} from './keys.ts';
 import {Problem, problemSchema} from './problem.ts';
 import {readStory} from './read-change.ts';
-import {WaitingPlaces} from './waiting-places.ts';
 
 const mostSeconds = 60;
 /** The states that end a wait, as in sync.wait: a person decides what is in conflict. */
@@ -55,7 +53,8 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
           .max(mostSeconds)
           .default(0)
           .describe(
-            'Seconds to wait until it is done, rejected, cancelled or in conflict; then it is told as it is.',
+            'Seconds to wait until it is done, rejected, cancelled or in conflict; then it is ' +
+              'told as it is.',
           ),
       }),
       response: {

@@ -1,21 +1,27 @@
+// The HTTP API writes as every author does: plain SQL on the warehouse. Triggers make the changes,
+// and refuse. For one change the rows it names are found, its statements run, and the change that
+// the triggers made is looked up.
+
 import {createHash} from 'node:crypto';
-import type pg from 'pg';
+import pg from 'pg';
 import {
   type ApiRequest,
   type ApiResult,
   claimApiRequest,
   keepApiResults,
 } from '../accounts/access.ts';
+import {RecordError} from '../core/errors.ts';
 import {inTransaction} from '../postgres/database.ts';
+import {findWrites} from '../streams/all.ts';
+import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
-import type {AccountKey} from './authentication.ts';
-import type {ChangeRequest} from './change-request.ts';
-import {Problem} from './problem.ts';
-import {readChanges} from './read-change.ts';
-import {type Made, writeChange} from './write-change.ts';
+import {type ChangeRequest, type Reference, readTime, type Wanted} from './change-request.ts';
+import type {AccountKey} from './keys.ts';
+import {explainRefusal, Problem} from './problem.ts';
+import {readChanges, readLastChange, readLatestChange} from './read-change.ts';
 
 /** A request as it came in. */
-export interface ChangesRequest {
+interface ChangesRequest {
   readonly key: AccountKey;
   /** One, or an array. */
   readonly body: ChangeRequest | readonly ChangeRequest[];
@@ -105,4 +111,294 @@ function hashBody(body: ChangesRequest['body']): Buffer {
 
 function isArray(body: ChangesRequest['body']): body is readonly ChangeRequest[] {
   return Array.isArray(body);
+}
+
+/** The result of an earlier change of the same request: a later one may hang on its row. */
+interface Made {
+  readonly table: string;
+  /** Null where the change made no row. */
+  readonly createdRowId: string | null;
+  readonly result: ApiResult;
+}
+
+interface Scope {
+  readonly key: AccountKey;
+  /** JSON pointer to the change in the body. */
+  readonly at: string;
+  readonly earlier: readonly Made[];
+}
+
+/** Wanted values, as they are written: those of the row, and the employees to assign. */
+interface Wishes {
+  readonly values: Values;
+  readonly employeeIds: readonly string[] | null;
+}
+
+/**
+ * Writes one change in the caller's transaction.
+ * @throws {Problem} the row or its parent is not there, or a trigger refuses
+ */
+async function writeChange(
+  client: pg.ClientBase,
+  request: ChangeRequest,
+  scope: Scope,
+): Promise<Made> {
+  const {table, operation, hold = false} = request;
+  await client.query(
+    `SELECT set_config('fieldmirror.mode', $1, true), set_config('fieldmirror.last_change', '', true)`,
+    [hold ? 'hold' : ''],
+  );
+  try {
+    const row =
+      operation === 'create'
+        ? await create(client, request, scope)
+        : await change(client, request, scope);
+    const changeId =
+      (await readLastChange(client)) ??
+      // The row is deleted before it was sent: its create is cancelled, and nothing is left to
+      // send.
+      (operation === 'delete' ? await readLatestChange(client, table, row.rowId) : null);
+    const {rowId: row_id, number, externalKey: external_key} = row;
+    const unchanged = {state: 'unchanged', table, row_id, operation, number, external_key};
+    return {
+      table,
+      createdRowId: operation === 'create' ? row.rowId : null,
+      result: changeId === null ? {unchanged} : {change_id: changeId},
+    };
+  } catch (error) {
+    throw explainRefusal(error, scope.at);
+  }
+}
+
+async function create(
+  client: pg.ClientBase,
+  request: ChangeRequest,
+  scope: Scope,
+): Promise<FoundRow> {
+  const writes = findWrites(request.table);
+  const {accountId} = scope.key;
+  const {values, employeeIds} = readWishes(request, scope);
+  const row = {
+    account_id: accountId,
+    ...(request.external_key === undefined ? {} : {external_key: request.external_key}),
+    ...(await findParent(client, writes, {request, scope})),
+    ...values,
+  };
+  const rowId = await insertRow(client, writes, row);
+  const made = {rowId, number: null, externalKey: request.external_key ?? null, isDeleted: false};
+  if (employeeIds !== null) await assignEmployees(client, made, {accountId, employeeIds});
+  return made;
+}
+
+async function change(
+  client: pg.ClientBase,
+  request: ChangeRequest,
+  scope: Scope,
+): Promise<FoundRow> {
+  const writes = findWrites(request.table);
+  const {accountId} = scope.key;
+  const row = await findRow(client, writes, {accountId, reference: request, lock: 'UPDATE'});
+  if (row === null || row.isDeleted) throw refuseUnknown(request, scope, row !== null);
+  if (request.operation === 'delete') {
+    await deleteRow(client, writes, row.rowId);
+    return row;
+  }
+  const {values, employeeIds} = readWishes(request, scope);
+  await updateRow(client, writes, {rowId: row.rowId, values});
+  if (employeeIds !== null) await assignEmployees(client, row, {accountId, employeeIds});
+  return row;
+}
+
+/** @throws {Problem} a local time that the account's clock skips */
+function readWishes({table, fields = {}}: ChangeRequest, {key, at}: Scope): Wishes {
+  const instants = new Set(
+    findWrites(table)
+      .table.writable.filter(({kind}) => kind === 'instant')
+      .map(({name}) => name),
+  );
+  const values: Record<string, string | boolean | null> = {};
+  let employeeIds: readonly string[] | null = null;
+  for (const [name, wanted] of Object.entries(fields)) {
+    if (typeof wanted === 'object' && wanted !== null) employeeIds = wanted;
+    else if (typeof wanted === 'string' && instants.has(name))
+      values[name] = readLocalTime(wanted, {timeZone: key.timeZone, place: `${at}/fields/${name}`});
+    else if (wanted !== undefined) values[name] = wanted;
+  }
+  return {values, employeeIds};
+}
+
+function readLocalTime(
+  text: string,
+  {timeZone, place}: {readonly timeZone: string; readonly place: string},
+): string {
+  try {
+    return readTime(text, timeZone);
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    const [, expected = error.message] = /expected (.*)/.exec(error.message) ?? [];
+    throw new Problem(422, 'refused', {
+      detail: error.message,
+      hint: 'Give another time, or one with its offset.',
+      errors: [{in: 'body', at: place, expected, got: text}],
+    });
+  }
+}
+
+/** The column that names the parent: its number where it has one, else its row. */
+async function findParent(
+  client: pg.ClientBase,
+  {parent}: Writes,
+  {request, scope}: {readonly request: ChangeRequest; readonly scope: Scope},
+): Promise<Values> {
+  if (parent === null || request.parent === undefined) return {};
+  const {index, ...named} = request.parent;
+  const place = `${scope.at}/parent`;
+  const reference: Reference =
+    index === undefined
+      ? named
+      : {row_id: findMade(scope.earlier, {index, table: parent.table, place})};
+  const found = await findRow(client, findWrites(parent.table), {
+    accountId: scope.key.accountId,
+    reference,
+    lock: 'SHARE',
+  });
+  if (found !== null) {
+    return found.number === null
+      ? {parent_row_id: found.rowId}
+      : {[parent.numberColumn]: found.number};
+  }
+  throw new Problem(422, 'refused', {
+    detail: `parent: none of the ${parent.table} of this account is meant by it`,
+    hint: `GET /v1/${parent.table} lists them.`,
+    errors: [{in: 'body', at: place, expected: `one of the ${parent.table}`, got: describe(named)}],
+  });
+}
+
+function findMade(
+  earlier: readonly Made[],
+  {index, table, place}: {readonly index: number; readonly table: string; readonly place: string},
+): string {
+  const made = earlier[index];
+  if (made?.table === table && made.createdRowId !== null) return made.createdRowId;
+  throw new Problem(422, 'refused', {
+    detail: `parent: change ${index} of this array does not create one of the ${table}`,
+    hint: 'A parent comes before what hangs on it.',
+    errors: [
+      {
+        in: 'body',
+        at: `${place}/index`,
+        expected: `the index of an earlier create of ${table}`,
+        got: `${index}`,
+      },
+    ],
+  });
+}
+
+function refuseUnknown(request: ChangeRequest, {at}: Scope, isDeleted: boolean): Problem {
+  const {table} = request;
+  return new Problem(404, 'not-found', {
+    detail: isDeleted
+      ? `${table}: ${describe(request)} is deleted`
+      : `${table}: there is no ${describe(request)}`,
+    hint: `GET /v1/${table}${isDeleted ? '?deleted=true' : ''} lists them.`,
+    errors: [{in: 'body', at, expected: 'a live row of this account', got: describe(request)}],
+  });
+}
+
+function describe({number, row_id, external_key}: Reference): string {
+  if (number !== undefined) return `number ${number}`;
+  return row_id === undefined ? `external_key ${JSON.stringify(external_key)}` : `row_id ${row_id}`;
+}
+
+/** A row of the key's account. */
+interface FoundRow {
+  readonly rowId: string;
+  readonly number: string | null;
+  readonly externalKey: string | null;
+  readonly isDeleted: boolean;
+}
+
+/**
+ * The row of an account that a reference names, null when there is none. @param lock - held until
+ * the commit
+ */
+async function findRow(
+  client: pg.ClientBase,
+  {table, key}: Pick<Writes, 'table' | 'key'>,
+  {
+    accountId,
+    reference,
+    lock,
+  }: {readonly accountId: string; readonly reference: Reference; readonly lock: 'UPDATE' | 'SHARE'},
+): Promise<FoundRow | null> {
+  const number = pg.escapeIdentifier(key);
+  const {rows} = await client.query<FoundRow>(
+    `SELECT row_id AS "rowId", ${number} AS number, external_key AS "externalKey", _deleted_at IS NOT NULL AS "isDeleted"
+       FROM warehouse.${pg.escapeIdentifier(table.name)}
+      WHERE account_id = $1 AND (row_id = $2 OR ${number} = $3 OR external_key = $4) FOR ${lock}`,
+    [accountId, reference.row_id ?? null, reference.number ?? null, reference.external_key ?? null],
+  );
+  return rows[0] ?? null;
+}
+
+type Values = Readonly<Record<string, Exclude<Wanted, readonly string[]>>>;
+
+/** @returns row_id of the new row */
+async function insertRow(
+  client: pg.ClientBase,
+  {table}: Writes,
+  values: Values & {readonly account_id: string},
+): Promise<string> {
+  const names = Object.keys(values);
+  const {rows} = await client.query<{row_id: string}>(
+    `INSERT INTO ${nameOf(table.name)} (${names.map(pg.escapeIdentifier).join(', ')})
+     VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
+    Object.values(values),
+  );
+  if (rows[0] === undefined) throw new Error(`${table.name}: the insert gave no row`);
+  return rows[0].row_id;
+}
+
+async function updateRow(
+  client: pg.ClientBase,
+  {table}: Writes,
+  {rowId, values}: {readonly rowId: string; readonly values: Values},
+): Promise<void> {
+  const names = Object.keys(values);
+  if (names.length === 0) return;
+  await client.query(
+    `UPDATE ${nameOf(table.name)}
+        SET ${names.map((name, at) => `${pg.escapeIdentifier(name)} = $${at + 2}`).join(', ')} WHERE row_id = $1`,
+    [rowId, ...Object.values(values)],
+  );
+}
+
+async function deleteRow(client: pg.ClientBase, {table}: Writes, rowId: string): Promise<void> {
+  await client.query(`DELETE FROM ${nameOf(table.name)} WHERE row_id = $1`, [rowId]);
+}
+
+/** Assigns these employees to a job, and no others. The caller holds the lock of the job. */
+async function assignEmployees(
+  client: pg.ClientBase,
+  {rowId, number}: Pick<FoundRow, 'rowId' | 'number'>,
+  {accountId, employeeIds}: {readonly accountId: string; readonly employeeIds: readonly string[]},
+): Promise<void> {
+  const held = `account_id = $1 AND (parent_row_id = $2 OR job_number = $3) AND _deleted_at IS NULL`;
+  const job = [accountId, rowId, number, employeeIds];
+  await client.query(
+    `DELETE FROM warehouse.job_employees WHERE ${held} AND employee_id <> ALL ($4::bigint[])`,
+    job,
+  );
+  await client.query(
+    `INSERT INTO warehouse.job_employees (account_id, parent_row_id, job_number, employee_id)
+     SELECT $1, CASE WHEN $3::bigint IS NULL THEN $2::bigint END, $3, employee_id
+       FROM (SELECT unnest($4::bigint[]) AS employee_id
+             EXCEPT SELECT employee_id FROM warehouse.job_employees WHERE ${held}) AS missing
+      ORDER BY employee_id`,
+    job,
+  );
+}
+
+function nameOf(table: string): string {
+  return `warehouse.${pg.escapeIdentifier(table)}`;
 }

@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Turns} from '../../src/http/key-turns.ts';
+import {Turns} from '../../src/http/keys.ts';
 import {openPools} from '../../src/http/pools.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 

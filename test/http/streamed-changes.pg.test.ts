@@ -3,11 +3,11 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {revokeApiKey} from '../../src/accounts/access.ts';
 import {writeNumbers} from '../../src/core/number-set.ts';
-import type {AccountKey} from '../../src/http/authentication.ts';
-import {decideInBatches} from '../../src/http/decide-in-batches.ts';
-import {Turns} from '../../src/http/key-turns.ts';
+import {decideInBatches} from '../../src/http/decide-changes.ts';
+import type {AccountKey} from '../../src/http/keys.ts';
+import {Turns} from '../../src/http/keys.ts';
+import {linesType} from '../../src/http/many-routes.ts';
 import {Problem} from '../../src/http/problem.ts';
-import {linesType} from '../../src/http/send-lines.ts';
 import {
   ask,
   idsIn,

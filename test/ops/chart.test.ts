@@ -20,7 +20,7 @@ test('it is of the version of the program', () => {
 
 test('its probes ask addresses that are served, at the port that start is given', () => {
   const deployment = read('ops/helm/templates/deployment.yaml');
-  const served = read('src/http/add-telemetry.ts');
+  const served = read('src/http/telemetry.ts');
   const asked = [...deployment.matchAll(/path: (\S+)/g)].map(([, path = '']) => path);
   expect(asked).toEqual(['/livez', '/livez', '/readyz']);
   for (const path of asked) expect(served).toContain(`app.get('${path}'`);

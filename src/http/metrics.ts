@@ -1,3 +1,6 @@
+// The metrics of the warehouse, as the catalogue has them.
+
+import {Counter, Gauge, Histogram, Registry} from '@prometheus-io/client';
 import type {AccountState} from '../accounts/accounts.ts';
 import type {HealthFigures} from '../alerts/health-figures.ts';
 import type {Lateness} from '../changes/change-health.ts';
@@ -6,10 +9,33 @@ import type {FieldEvent} from '../health/health.ts';
 import type {StreamFigures} from '../health/sweep-figures.ts';
 import {closestPromise, countsSince} from '../sweeps/freshness.ts';
 import type {SweepEnd} from '../sweeps/sweep.ts';
-import type {warehouseCatalogue} from './metric-catalogue.ts';
+import {type Metric, warehouseCatalogue} from './metric-catalogue.ts';
+
+/** Makes a gauge as the catalogue has it. */
+export function makeGauge(metric: Metric, registry: Registry): Gauge<string> {
+  return new Gauge(configure(metric, registry));
+}
+
+/** Makes a counter as the catalogue has it. */
+export function makeCounter(metric: Metric, registry: Registry): Counter<string> {
+  return new Counter(configure(metric, registry));
+}
+
+/** Makes a histogram as the catalogue has it. */
+export function makeHistogram(
+  metric: Metric,
+  registry: Registry,
+  buckets: readonly number[],
+): Histogram<string> {
+  return new Histogram({...configure(metric, registry), buckets: [...buckets]});
+}
+
+function configure({name, help, labels}: Metric, registry: Registry) {
+  return {name, help, labelNames: labels, registers: [registry]};
+}
 
 /** One figure of one metric. */
-export interface Sample {
+interface Sample {
   readonly metric: keyof typeof warehouseCatalogue;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -201,4 +227,47 @@ function ageOf(instant: string, {now}: HealthFigures): number {
 
 function wordsOf<Word extends string>(words: Readonly<Record<Word, true>>): Word[] {
   return Object.keys(words) as Word[];
+}
+
+type Name = Sample['metric'];
+
+/** The part of a gauge and of a counter that shows a figure which is read anew each time. */
+interface Shown {
+  reset(): void;
+  inc(labels: Sample['labels'], value: number): void;
+  remove(labels: Sample['labels']): void;
+}
+
+const names = Object.keys(warehouseCatalogue) as Name[];
+
+/** The metrics that are read from rows. Each is shown as it was read last, or not at all. */
+export class WarehouseMetrics {
+  readonly registry = new Registry();
+  readonly #metrics: ReadonlyMap<Name, Shown>;
+
+  constructor() {
+    this.#metrics = new Map(names.map((name) => [name, make(name, this.registry)]));
+    this.clear();
+  }
+
+  /** Shows these samples and no others. */
+  show(samples: readonly Sample[]): void {
+    this.clear();
+    for (const {metric, labels, value} of samples) this.#metrics.get(metric)?.inc(labels, value);
+  }
+
+  /** Shows none: an old figure would look like a present one. */
+  clear(): void {
+    for (const [name, metric] of this.#metrics) {
+      metric.reset();
+      // Without labels a reset leaves a 0 behind: no worker would seem to be alive while nobody
+      // knows.
+      if (warehouseCatalogue[name].labels.length === 0) metric.remove({});
+    }
+  }
+}
+
+function make(name: Name, registry: Registry): Shown {
+  const metric = warehouseCatalogue[name];
+  return metric.type === 'counter' ? makeCounter(metric, registry) : makeGauge(metric, registry);
 }

@@ -1,0 +1,242 @@
+// The keys of requests: what they open, their turns among their own requests, and the ends of those
+// that wait when a key is revoked. A key that decides about changes is an author like any other,
+// and named in the audit.
+
+import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import PQueue from 'p-queue';
+import type pg from 'pg';
+import {
+  type ApiKey,
+  type AuditEntry,
+  isKeyInUse,
+  listRevoked,
+  useApiKey,
+  writeAudit,
+} from '../accounts/access.ts';
+import {Problem} from './problem.ts';
+
+const keys = new WeakMap<FastifyRequest, ApiKey>();
+
+/**
+ * Refuses a request without a key before anything of it is looked at: no answer tells whether its
+ * address exists or its body is right.
+ */
+export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
+  app.addHook('onRequest', async (request) => {
+    const [, text] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
+    const key = text === undefined ? null : await useApiKey(pool, text);
+    if (key === null) throw new Problem(401, 'unauthorized');
+    keys.set(request, key);
+  });
+}
+
+/** A key of one account: the addresses under /v1 need one. */
+export interface AccountKey extends ApiKey {
+  readonly accountId: string;
+  readonly timeZone: string;
+}
+
+/**
+ * The key that a request came with. @throws {Problem} it is of no one account, or may only read,
+ * and a writer is asked for
+ */
+export function keyOf(
+  request: FastifyRequest,
+  options: {readonly mustWrite?: boolean} = {},
+): AccountKey {
+  const key = keys.get(request);
+  if (key === undefined) throw new Problem(401, 'unauthorized');
+  if (options.mustWrite === true && key.role === 'viewer') {
+    throw new Problem(403, 'read-only', {
+      detail: 'this key may only read',
+      hint: 'fieldmirror keys add NAME makes one that may write.',
+    });
+  }
+  const {accountId, timeZone} = key;
+  if (accountId === null || timeZone === null) {
+    throw new Problem(403, 'no-account', {
+      detail: 'this key opens the console for all accounts; the API needs a key of one',
+      hint: 'fieldmirror keys add NAME --account ACCOUNT makes one.',
+    });
+  }
+  return {...key, accountId, timeZone};
+}
+
+/** The name of a request's key, for the log. */
+export function nameOfKey(request: FastifyRequest): string | null {
+  return keys.get(request)?.name ?? null;
+}
+
+/**
+ * The transaction's author and decider is the key, whichever author used the connection before.
+ * @throws {Problem} 401: the key was revoked since its request began, which may be minutes ago
+ */
+export async function decideAs(client: pg.ClientBase, {apiKeyId, name}: AccountKey): Promise<void> {
+  if (!(await isKeyInUse(client, apiKeyId))) throw new Problem(401, 'unauthorized');
+  await client.query(
+    `SELECT set_config('fieldmirror.writer', '', true), set_config('fieldmirror.batch', '', true),
+            set_config('fieldmirror.person', $1, true), set_config('application_name', $1, true)`,
+    [`http: ${name}`],
+  );
+}
+
+type Entry = Pick<AuditEntry, 'action' | 'subject' | 'address' | 'before' | 'after'>;
+
+/** The entry of the audit is written in the transaction that decides. */
+export async function auditKey(
+  client: pg.ClientBase,
+  {name, role, accountId}: AccountKey,
+  entry: Entry,
+): Promise<void> {
+  await writeAudit(client, {...entry, sessionId: null, name: `http: ${name}`, role, accountId});
+}
+
+/** How many requests of one key are carried out at once, and how many more wait for their turn. */
+interface TurnLimits {
+  readonly atOnce: number;
+  readonly waiting: number;
+}
+
+/**
+ * Turns of each key among its own requests: a key that sends many keeps itself waiting, and no
+ * other key.
+ */
+export class Turns {
+  readonly #limits: TurnLimits;
+  readonly #what: string;
+  readonly #queues = new Map<string, PQueue>();
+
+  /** @param what - `writes`, for the words of a refusal */
+  constructor(what: string, limits: TurnLimits) {
+    this.#what = what;
+    this.#limits = limits;
+  }
+
+  /**
+   * Does the work when its turn comes.
+   * @param options.isPart - of a request that is under way: it waits, however many do
+   * @throws {Problem} 429: as many requests of this key wait already as may
+   */
+  async take<T>(apiKeyId: string, work: () => Promise<T>, {isPart = false} = {}): Promise<T> {
+    const {atOnce, waiting} = this.#limits;
+    const queue = this.#queues.get(apiKeyId) ?? new PQueue({concurrency: atOnce});
+    if (queue.size >= waiting && !isPart) {
+      throw new Problem(429, 'too-many', {
+        detail: `this key has ${atOnce} ${this.#what} under way and ${waiting} waiting`,
+        hint: 'Send fewer at once, and this one again later; nothing was done.',
+      });
+    }
+    this.#queues.set(apiKeyId, queue);
+    try {
+      return await queue.add(work);
+    } finally {
+      if (queue.pending + queue.size === 0) this.#queues.delete(apiKeyId);
+    }
+  }
+}
+
+/** How long a request may wait on after its key was revoked. */
+const everyMs = 2_000;
+
+/**
+ * Ends the requests that wait when their key is revoked. All of them together cost one question
+ * every two seconds.
+ */
+export class KeyWatch {
+  readonly #pool: pg.Pool;
+  readonly #waiting = new Map<AbortController, string>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool;
+  }
+
+  /** @returns a signal that aborts when the key is revoked; `leave` ends the watch */
+  follow(apiKeyId: string): {readonly revoked: AbortSignal; readonly leave: () => void} {
+    const controller = new AbortController();
+    this.#waiting.set(controller, apiKeyId);
+    this.#timer ??= setInterval(() => void this.#look(), everyMs).unref();
+    return {revoked: controller.signal, leave: () => this.#leave(controller)};
+  }
+
+  #leave(controller: AbortController): void {
+    this.#waiting.delete(controller);
+    if (this.#waiting.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const revoked = new Set(await listRevoked(this.#pool, [...new Set(this.#waiting.values())]));
+      for (const [controller, apiKeyId] of this.#waiting)
+        if (revoked.has(apiKeyId)) controller.abort();
+    } catch {
+      // The database is away: the request itself fails with it, or the next look finds the key.
+    }
+  }
+}
+
+/** Requests of one key that may wait at once. */
+const waitingAtOnce = 20;
+
+/**
+ * Places of each key for requests that wait until something happens: they take no turn of its reads
+ * while they do.
+ */
+export class WaitingPlaces {
+  readonly #what: string;
+  readonly #hint: string;
+  readonly #keys: KeyWatch | null;
+  readonly #waiting = new Map<string, number>();
+
+  /**
+   * @param what - `the feed`, for the words of a refusal
+   * @param hint - what to do instead
+   * @param keys - ends the work when its key is revoked; left out: the work looks at its key itself
+   */
+  constructor(what: string, hint: string, keys: KeyWatch | null = null) {
+    this.#what = what;
+    this.#hint = hint;
+    this.#keys = keys;
+  }
+
+  /**
+   * Does the work of a request in a place of its key.
+   * @param work - gets a signal that aborts when the client is gone, or the key is revoked
+   * @throws {Problem} 429: every place of the key is taken; 401: the key was revoked meanwhile
+   */
+  async take<T>(
+    apiKeyId: string,
+    reply: FastifyReply,
+    work: (gone: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const gone = new AbortController();
+    reply.raw.on('close', () => gone.abort());
+    // It may have gone while its key was looked up.
+    if (reply.raw.closed) gone.abort();
+    const count = this.#waiting.get(apiKeyId) ?? 0;
+    if (count >= waitingAtOnce)
+      throw new Problem(429, 'too-many', {
+        detail: `this key has ${waitingAtOnce} requests for ${this.#what} under way`,
+        hint: this.#hint,
+      });
+    this.#waiting.set(apiKeyId, count + 1);
+    const watch = this.#keys?.follow(apiKeyId);
+    try {
+      if (watch === undefined) return await work(gone.signal);
+      const answer = await work(AbortSignal.any([gone.signal, watch.revoked]));
+      if (watch.revoked.aborted) throw new Problem(401, 'unauthorized');
+      return answer;
+    } finally {
+      watch?.leave();
+      this.#leave(apiKeyId);
+    }
+  }
+
+  #leave(apiKeyId: string): void {
+    const left = (this.#waiting.get(apiKeyId) ?? 1) - 1;
+    if (left === 0) this.#waiting.delete(apiKeyId);
+    else this.#waiting.set(apiKeyId, left);
+  }
+}

@@ -1,0 +1,125 @@
+// What machines ask of this process: whether it lives, whether it can work, and its figures. All of
+// it is open to every caller, as a supervisor and Prometheus have no key, so it tells of nobody:
+// names of accounts and counts, no record and no address.
+
+import {Registry} from '@prometheus-io/client';
+import type {FastifyInstance} from 'fastify';
+import type pg from 'pg';
+import {type HealthFigures, readHealthFigures} from '../alerts/health-figures.ts';
+import type {Logger} from '../core/log.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {type KnownNames, namingHint} from './known-names.ts';
+import {toSamples, WarehouseMetrics} from './metrics.ts';
+import {pageOfStatus} from './problem.ts';
+import {ProcessMetrics, RequestMetrics, readNodeMetrics} from './process-metrics.ts';
+import {
+  Absence,
+  CachedReading,
+  type ReadinessDeps,
+  ReadinessProbe,
+  type ReadingOptions,
+} from './readiness.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Asked by a supervisor or a load balancer, which may use any name. */
+    isProbe?: boolean;
+  }
+}
+
+const probe = {config: {isProbe: true}} as const;
+
+export type TelemetryDeps = ExporterDeps & ReadinessDeps & {readonly known: KnownNames};
+
+/**
+ * Adds `/livez`, `/readyz` and `/metrics`. A server that is open to other machines answers the
+ * first two by any name.
+ */
+export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps): Promise<void> {
+  const exporter = new Exporter(deps);
+  const readiness = new ReadinessProbe(deps);
+  await server.register(async (app) => {
+    app.addHook('onRequest', async ({hostname, routeOptions: {config}}, reply) => {
+      if (config.isProbe === true ? deps.known.hasForProbe(hostname) : deps.known.has(hostname))
+        return;
+      await reply.code(421).send({
+        status: 'misdirected',
+        reason: `this server does not go by that name. ${namingHint}`,
+        docs: pageOfStatus(421),
+      });
+    });
+    // The event loop runs, or there would be no answer: a database that is away is no reason to end
+    // the process.
+    app.get('/livez', probe, async () => ({status: 'ok'}));
+    app.get('/readyz', probe, async (_request, reply) => {
+      const {isReady, checks} = await readiness.look();
+      return reply
+        .code(isReady ? 200 : 503)
+        .send({status: isReady ? 'ready' : 'not-ready', checks});
+    });
+    app.get('/metrics', async (_request, reply) => {
+      const text = await exporter.expose();
+      return reply.type(exporter.contentType).send(text);
+    });
+  });
+}
+
+interface ExporterDeps {
+  readonly pool: pg.Pool;
+  readonly log: Logger;
+  /** The requests of this process to the service; left out where it sends none. */
+  readonly requests?: RequestMetrics;
+  readonly reading?: Partial<ReadingOptions>;
+}
+
+/**
+ * Prometheus gives up after ten seconds by default, and an answer without figures is better than
+ * none.
+ */
+const defaults: ReadingOptions = {freshMs: 5_000, patienceMs: 5_000};
+
+/** Tells all metrics in Prometheus' text format, whatever state the warehouse is in. */
+class Exporter {
+  readonly #absence: Absence;
+  readonly #databaseUrl: string;
+  readonly #figures: CachedReading<HealthFigures>;
+  readonly #warehouse = new WarehouseMetrics();
+  readonly #process = new ProcessMetrics();
+  readonly #own: Registry;
+
+  constructor({pool, log, requests = new RequestMetrics(), reading}: ExporterDeps) {
+    this.#absence = new Absence(log, 'metrics: the warehouse');
+    this.#databaseUrl = pool.options.connectionString ?? '';
+    this.#figures = new CachedReading(() => this.#read(pool), {...defaults, ...reading});
+    const parts = [this.#warehouse, requests, this.#process];
+    this.#own = Registry.merge(parts.map(({registry}) => registry));
+  }
+
+  get contentType(): string {
+    return this.#own.contentType;
+  }
+
+  /**
+   * Without the figures of the warehouse, and with `fieldmirror_warehouse_up 0`, where it does not
+   * answer.
+   */
+  async expose(): Promise<string> {
+    try {
+      this.#warehouse.show(toSamples(await this.#figures.get()));
+      this.#process.isWarehouseUp = true;
+      this.#absence.noteHere();
+    } catch (error) {
+      this.#warehouse.clear();
+      this.#process.isWarehouseUp = false;
+      this.#absence.noteAway(explainDatabaseError(error, this.#databaseUrl).message);
+    }
+    return `${await this.#own.metrics()}\n${await readNodeMetrics()}`;
+  }
+
+  async #read(pool: pg.Pool): Promise<HealthFigures> {
+    const begun = performance.now();
+    const figures = await readHealthFigures(pool);
+    this.#process.tookReading(performance.now() - begun);
+    return figures;
+  }
+}
