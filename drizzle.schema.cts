@@ -2,9 +2,9 @@
 // stream: so the exports are made here, by name, and a new stream needs no line in this file. The schema `sync` is left
 // out: the migrator makes it for its own table, before the first migration runs.
 const {allTables} = require('./src/streams/all.ts');
-const {toDrizzle, warehouse} = require('./src/schema/drizzle-table.ts');
+const {toDrizzle, warehouse} = require('./src/schema/tables.ts');
 const {mart, martTables} = require('./src/star/tables.ts');
-const {syncTables} = require('./src/schema/sync-tables.ts');
+const {syncTables} = require('./src/schema/tables.ts');
 
 module.exports = {
   mart,

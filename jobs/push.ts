@@ -3,7 +3,7 @@
 import {causeNumbers} from '../src/core/errors.ts';
 import {formatNumber} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
-import {tellChangeEnd} from '../src/health/log-words.ts';
+import {tellChangeEnd} from '../src/health/under-way.ts';
 import {pushAccount} from '../src/push/push.ts';
 import type {Carried, PushCounts, PushDeps} from '../src/push/push-deps.ts';
 import {findWrites} from '../src/streams/all.ts';

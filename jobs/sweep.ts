@@ -10,7 +10,7 @@ import {formatDuration} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
 import {type Pulse, Rounds} from '../src/core/rounds.ts';
 import {boundsOf} from '../src/health/heartbeats.ts';
-import {nameSweep, tellSweepEnd} from '../src/health/log-words.ts';
+import {nameSweep, tellSweepEnd} from '../src/health/under-way.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
 import {pageOfSweep} from '../src/sweeps/story.ts';

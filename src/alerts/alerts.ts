@@ -5,8 +5,8 @@ import type pg from 'pg';
 import type {Cause} from '../core/errors.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import {isTold} from './alert-rules.ts';
-import type {alerts} from './alert-tables.ts';
+import {isTold} from './rules.ts';
+import type {alerts} from './tables.ts';
 
 type Row = typeof alerts.$inferSelect;
 

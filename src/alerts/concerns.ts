@@ -1,9 +1,12 @@
+// What is wrong with an account, for a person to see to: its sweeps, its changes, what has drifted.
+
 import {listWaysOn} from '../accounts/accounts.ts';
+import type {LateChange, LateChanges, Lateness} from '../changes/change-health.ts';
 import type {Cause} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
+import {quoteWord} from '../core/text.ts';
 import type {AccountFacts, StreamFacts} from '../health/account-status.ts';
 import {brokenSince, tellFreshness} from '../sweeps/freshness.ts';
-import {describeLateChanges} from './change-concerns.ts';
 
 /** Something that does not mend itself: a person must look, decide or act. */
 export interface Concern {
@@ -195,4 +198,108 @@ function describeOverdue(accounts: readonly AccountFacts[], now: string): Concer
 /** `2026-11-02 08:15 UTC` */
 function formatMinute(instant: string): string {
   return `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+type LateChangeKind = `change-${Lateness}`;
+
+interface LateMatter {
+  readonly kind: LateChangeKind;
+  readonly subject: string;
+  readonly since: string;
+  readonly text: string;
+  readonly next: string;
+}
+
+/**
+ * Describes changes that do not come to their end by themselves, one text for each reason, each
+ * batch or each change.
+ */
+function describeLateChanges(
+  late: readonly (LateChanges | LateChange)[],
+  now: string,
+): LateMatter[] {
+  return late.map((changes) => ({
+    kind: `change-${changes.lateness}`,
+    subject:
+      'subject' in changes
+        ? changes.subject
+        : changes.batch === null
+          ? ''
+          : `batch ${changes.batch}`,
+    since: changes.since,
+    text: describeLate(
+      changes,
+      formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since))),
+    ),
+    next: nextOfLate(changes),
+  }));
+}
+
+function describeLate(
+  {lateness, count, changeId, reason, batch}: LateChanges,
+  age: string,
+): string {
+  const isOne = count === 1;
+  const of = batch === null ? '' : ` of the batch ${batch}`;
+  const what = `${isOne ? `change ${changeId}` : `${formatNumber(count)} changes`}${of}`;
+  const oldest = isOne ? '' : `, change ${changeId} the first of them`;
+  const why = reason === null ? '' : `: ${reason}`;
+  switch (lateness) {
+    case 'conflict':
+      return `${what} ${isOne ? 'needs' : 'need'} a decision${oldest}, for ${age}${why}`;
+    case 'altered':
+      return `${what} ${isOne ? 'was' : 'were'} altered by the service${oldest}, ${age} ago${why}`;
+    case 'rejected':
+      return `${what} ${isOne ? 'was' : 'were'} refused by the service${oldest}, ${age} ago${why}`;
+    case 'in-doubt':
+      return `${what} ${isOne ? 'was' : 'were'} sent, and nobody knows whether ${isOne ? 'it' : 'they'} arrived${oldest}, ${age} ago`;
+    case 'failing':
+      return `${what} ${isOne ? 'fails' : 'fail'} again and again${oldest}, for ${age}${why}`;
+    case 'untaken':
+      return `${what} ${isOne ? 'is' : 'are'} due and nobody takes ${isOne ? 'it' : 'them'} up${oldest}, for ${age}`;
+    case 'held':
+      return `${what} ${isOne ? 'is' : 'are'} held${oldest}, for ${age}`;
+  }
+}
+
+function nextOfLate({lateness, count, changeId, batch}: LateChanges): string {
+  if (lateness === 'untaken')
+    return 'is a worker running? fieldmirror start, or by hand: fieldmirror push';
+  if (count === 1 || (lateness === 'failing' && batch === null))
+    return `fieldmirror changes show ${changeId}`;
+  const state =
+    lateness === 'failing' ? 'pending' : lateness === 'in-doubt' ? 'in_doubt' : lateness;
+  const of = batch === null ? '' : ` --batch ${quoteWord(batch)}`;
+  return `fieldmirror changes list --state ${state}${of}, then fieldmirror changes show ${changeId}`;
+}
+
+const words = {
+  new: 'a new field',
+  vanished: 'no longer a field',
+  retyped: 'a field with another type',
+  returned: 'a field again',
+} as const;
+
+/**
+ * Finds fields that are new, have vanished or changed their type within the last seven days. The
+ * latest event of a field counts: one that came back is no concern. `status` lists the events
+ * themselves.
+ */
+export function findDrift(accounts: readonly AccountFacts[]): Concern[] {
+  return accounts.flatMap(({account, events}) => {
+    const latest = new Map(
+      events.toReversed().map((event) => [`${event.table}.${event.field}`, event]),
+    );
+    return [...latest]
+      .filter(([, {kind}]) => kind !== 'returned')
+      .map(([field, {kind, detail, at}]) => ({
+        account: account.name,
+        stream: null,
+        kind: 'drift' as const,
+        subject: field,
+        since: at,
+        text: `the service sends ${words[kind]}, ${field}: ${detail}`,
+        next: 'does the business need it? docs/warehouse.md tells how a field becomes a column',
+      }));
+  });
 }

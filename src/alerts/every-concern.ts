@@ -1,27 +1,42 @@
 // Everything that concerns a person, found in one place: `status` draws it, alerts tell it.
 
+import type pg from 'pg';
+import {listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
-import {type FeedHook, listHooks} from '../feed/feed-hooks.ts';
-import type {AccountFacts} from '../health/account-status.ts';
+import {type FeedHook, listHooks} from '../feed/hooks.ts';
+import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
+import {listSizes, readFreeBytes, type Size} from '../health/figures.ts';
 import {listParts, nameOwnWaits} from '../health/heartbeats.ts';
-import {describeCopy, mendOfCopy, readInstallationRow} from '../health/installation.ts';
-import {namePlace, type WarehouseAddress} from '../health/place-name.ts';
-import {listSizes, readFreeBytes, type Size} from '../health/table-sizes.ts';
+import {
+  describeCopy,
+  mendOfCopy,
+  namePlace,
+  readInstallationRow,
+  type WarehouseAddress,
+} from '../health/installation.ts';
 import {readNow} from '../postgres/checks.ts';
-import type {Queryable} from '../postgres/database.ts';
-import {type HeldUp, listHeldUp} from '../postgres/lock-waits.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {type HeldUp, isLockTimeout, listHeldUp} from '../postgres/lock-waits.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
-import {type Concern, findConcerns} from './concerns.ts';
-import {type Bound, findGrowth} from './growth-concerns.ts';
-import {findHeldUp} from './held-up-concerns.ts';
-import {findLateParts, listLateParts, type PartFacts} from './part-concerns.ts';
-import {findFailingHooks, findFailingRules} from './receiver-concerns.ts';
-import {listRuleHealth, type RuleHealth} from './rule-health.ts';
-import {findStarConcerns} from './star-concerns.ts';
-import {findWorkerConcerns, type Workforce} from './worker-concerns.ts';
+import {listOpenTroubles, type Trouble} from './alerts.ts';
+import {type Concern, findConcerns, findDrift} from './concerns.ts';
+import {listRuleHealth, type RuleHealth} from './deliveries.ts';
+import {
+  type Bound,
+  findFailingHooks,
+  findFailingRules,
+  findGrowth,
+  findHeldUp,
+  findLateParts,
+  findStarConcerns,
+  findWorkerConcerns,
+  listLateParts,
+  type PartFacts,
+  type Workforce,
+} from './installation-concerns.ts';
 
 /** What stands beside the accounts. */
-export interface Installation extends Workforce, PartFacts {
+interface Installation extends Workforce, PartFacts {
   /** Why the warehouse may be a copy; null where nothing speaks for it. */
   readonly copy: string | null;
   /** The sessions of others that hold Fieldmirror up. */
@@ -104,4 +119,42 @@ function tellCopy(text: string): Concern {
     text,
     next: mendOfCopy,
   };
+}
+
+/**
+ * Finds everything that an alert is about, of all accounts: the concerns of `status`, each thing by
+ * itself, and drift. Where somebody has locked what is read for that, it tells who, and leaves
+ * every other alert as it is.
+ */
+export async function findTroubles(pool: pg.Pool, looker: Looker): Promise<Trouble[]> {
+  try {
+    return await inTransaction(pool, async (client) => {
+      await client.query(`SET LOCAL lock_timeout TO '2s'`);
+      return await findEveryTrouble(client, looker);
+    });
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+    const heldUp = findHeldUp(await listHeldUp(pool), await readNow(pool));
+    return [
+      ...(await listOpenTroubles(pool, 'held-up')),
+      ...heldUp.map((concern) => toTrouble(concern, null)),
+    ];
+  }
+}
+
+async function findEveryTrouble(db: Queryable, looker: Looker): Promise<Trouble[]> {
+  const known = await listAccounts(db);
+  const {now, accounts} = await readAccountFacts(db, known);
+  const installation = await readInstallation(db, looker);
+  const concerns = [...findEveryConcern(accounts, installation, now), ...findDrift(accounts)];
+  return concerns.map((concern) =>
+    toTrouble(concern, known.find(({name}) => name === concern.account)?.accountId ?? null),
+  );
+}
+
+function toTrouble(
+  {kind, stream, subject, since, text, next}: Concern,
+  accountId: string | null,
+): Trouble {
+  return {cause: kind, accountId, stream, subject, since, text, next};
 }

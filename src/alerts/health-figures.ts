@@ -9,20 +9,18 @@ import {
 import {
   countFieldEvents,
   countOpenQuarantine,
-  type FieldEventCount,
-  listTableSizes,
-  type OpenQuarantine,
-  type TableSize,
-} from '../health/record-figures.ts';
-import {
   countUnfinishedSweeps,
+  type FieldEventCount,
   listNextDue,
   listStreamFigures,
+  listTableSizes,
   type NextDue,
+  type OpenQuarantine,
+  readDatabaseBytes,
   type StreamFigures,
+  type TableSize,
   type UnfinishedSweeps,
-} from '../health/sweep-figures.ts';
-import {readDatabaseBytes} from '../health/table-sizes.ts';
+} from '../health/figures.ts';
 import {readNow} from '../postgres/checks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type RetentionStory, readRetention} from '../retention/retention.ts';

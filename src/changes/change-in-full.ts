@@ -3,7 +3,7 @@
 
 import type {Account} from '../accounts/accounts.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {readParentNumbers} from '../rows/parent-numbers.ts';
+import {readParentNumbers} from '../rows/held-numbers.ts';
 import {allStreams, findWrites} from '../streams/all.ts';
 import type {Change} from './change.ts';
 import {type Decision, listDecisions} from './change-next.ts';

@@ -1,7 +1,7 @@
 import type {Account} from '../accounts/accounts.ts';
 import {RecordError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {type Nesting, readParentNumbers} from '../rows/parent-numbers.ts';
+import {type Nesting, readParentNumbers} from '../rows/held-numbers.ts';
 import {allWrites, findWrites} from '../streams/all.ts';
 import type {Change} from './change.ts';
 import {maskChange} from './change-words.ts';

@@ -2,7 +2,8 @@
 // have arrived: it is in doubt for every later worker.
 
 import type {Queryable} from '../postgres/database.ts';
-import {type RecentWrite, recentWrites} from '../rows/recent-writes.ts';
+import type {RecentWrite} from '../rows/change-values.ts';
+import {recentWrites} from '../rows/recent-writes.ts';
 import {type Change, changeColumns} from './change.ts';
 
 /** A change that is ours for as long as the lease says. */

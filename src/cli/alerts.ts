@@ -1,29 +1,34 @@
 // The verb `alerts`: who is told what is wrong. A rule is checked before anything is opened.
 
 import {randomUUID} from 'node:crypto';
-import {tellAddressStep} from '../alerts/address-step.ts';
-import {type AlertOverview, type RuleStatus, readAlertOverview} from '../alerts/alert-overview.ts';
+import type {Alert} from '../alerts/alerts.ts';
+import {type AlertOverview, type RuleStatus, readAlertOverview} from '../alerts/deliveries.ts';
 import {
   type AlertRule,
   deleteRule,
+  giveRuleAccess,
   insertRule,
   listRules,
   type Receiver,
   type RulePlan,
   readSealedAccess,
-} from '../alerts/alert-rules.ts';
-import type {Alert} from '../alerts/alerts.ts';
-import {receivers} from '../alerts/receivers.ts';
-import {giveRuleAccess, usualEveryMs, usualQuietMs} from '../alerts/rule-settings.ts';
-import {send} from '../alerts/send-alert.ts';
+  tellAddressStep,
+  usualEveryMs,
+  usualQuietMs,
+} from '../alerts/rules.ts';
+import {send} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
-import {type Cause, causes, seeDocs, UsageError} from '../core/errors.ts';
+import {type Cause, causes, receivers, seeDocs, UsageError} from '../core/errors.ts';
 import {formatAgo, formatDuration} from '../core/format.ts';
 import {checkShortName, isMailbox, nearest} from '../core/names.ts';
 import type {Sealed} from '../core/secret.ts';
-import {makeWebhookSecret} from '../feed/deliver.ts';
-import {type Access, sealAccess} from '../feed/receiver-access.ts';
-import {parseSmtp, parseTarget} from '../feed/receiver-target.ts';
+import {
+  type Access,
+  makeWebhookSecret,
+  parseSmtp,
+  parseTarget,
+  sealAccess,
+} from '../feed/deliver.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {chooseAccount} from './accounts.ts';
 import {drawTable, print, wrap} from './print.ts';

@@ -8,7 +8,7 @@ import {FatalError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
 import {tellStep} from '../core/terminal.ts';
 import {tell} from '../core/text.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
+import {checkMigrations} from '../schema/checks.ts';
 import {
   type Answer,
   type Answered,

@@ -12,7 +12,7 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {readVersion} from '../core/package.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
+import {checkMigrations} from '../schema/checks.ts';
 import {
   answerQuestion,
   beginReading,

@@ -4,8 +4,8 @@
 import type pg from 'pg';
 import type {BackgroundPart, BackgroundSurroundings} from '../../jobs/background.ts';
 import {endLook, giveBackLook, type Kept, type Look, takeLook} from '../alerts/alerts.ts';
-import {findTroubles} from '../alerts/find-troubles.ts';
-import {sendDue} from '../alerts/send-due-alerts.ts';
+import {findTroubles} from '../alerts/every-concern.ts';
+import {sendDue} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
 import type {Logger} from '../core/log.ts';
 import {type Pulse, Rounds} from '../core/rounds.ts';

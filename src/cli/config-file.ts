@@ -22,18 +22,18 @@ import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {shorten} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {allSections} from '../settings/all-sections.ts';
-import {fileSchema, toJsonSchema} from '../settings/file-schema.ts';
-import type {Problem, Section} from '../settings/section.ts';
 import {
   find,
   isSame,
   listLeaves,
   type Patch,
   type Path,
+  type Problem,
+  type Section,
   type Tree,
   toTree,
-} from '../settings/settings-tree.ts';
+} from '../settings/section.ts';
+import {allSections, fileSchema, toJsonSchema} from '../settings/settings.ts';
 
 type Parsed = ParsedDocument.Parsed<ParsedNode>;
 

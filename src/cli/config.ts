@@ -3,15 +3,18 @@
 import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {sequenceFeed} from '../feed/read-feed.ts';
+import {sequenceFeed} from '../feed/feed.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
-import {applySettings} from '../settings/apply-settings.ts';
-import {toJsonSchema} from '../settings/file-schema.ts';
-import {freshnessSection} from '../settings/freshness-section.ts';
-import {intervalMs} from '../settings/interval.ts';
-import {planSettings, type SettingsPlan} from '../settings/plan-settings.ts';
-import type {Path, Value} from '../settings/settings-tree.ts';
+import {checkMigrations} from '../schema/checks.ts';
+import type {Path, Value} from '../settings/section.ts';
+import {
+  applySettings,
+  planSettings,
+  type SettingsPlan,
+  toJsonSchema,
+} from '../settings/settings.ts';
+import {freshnessSection} from '../settings/sweep-sections.ts';
+import {intervalMs} from '../settings/values.ts';
 import {findFreshnessCost, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';

@@ -6,22 +6,26 @@ import {inspectRedis} from '../../jobs/redis.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../accounts/accounts.ts';
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
-import {tellAddressStep} from '../alerts/address-step.ts';
 import type {Concern} from '../alerts/concerns.ts';
+import {listRuleHealth} from '../alerts/deliveries.ts';
 import {readParts} from '../alerts/every-concern.ts';
-import {findHeldUp} from '../alerts/held-up-concerns.ts';
-import {findLateParts} from '../alerts/part-concerns.ts';
-import {findFailingHooks, findFailingRules} from '../alerts/receiver-concerns.ts';
-import {listRuleHealth} from '../alerts/rule-health.ts';
-import {findStarConcerns} from '../alerts/star-concerns.ts';
-import {drawWorkers, findWorkerConcerns, type Workforce} from '../alerts/worker-concerns.ts';
+import {
+  drawWorkers,
+  findFailingHooks,
+  findFailingRules,
+  findHeldUp,
+  findLateParts,
+  findStarConcerns,
+  findWorkerConcerns,
+  type Workforce,
+} from '../alerts/installation-concerns.ts';
+import {tellAddressStep} from '../alerts/rules.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
-import {listHooks} from '../feed/feed-hooks.ts';
+import {listHooks} from '../feed/hooks.ts';
 import {readAccounts} from '../health/account-status.ts';
-import {describeCopy, mendOfCopy, readInstallationRow} from '../health/installation.ts';
-import {namePlace} from '../health/place-name.ts';
+import {describeCopy, mendOfCopy, namePlace, readInstallationRow} from '../health/installation.ts';
 import {
   checkDirect,
   describeAhead,
@@ -35,11 +39,16 @@ import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {hasEmbedded, openEmbeddedPostgres} from '../postgres/embedded.ts';
 import {listHeldUp} from '../postgres/lock-waits.ts';
 import {readRetention, tellRetention} from '../retention/retention.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
-import {findMigrationLack} from '../schema/migration-lack.ts';
-import {checkPublic, describeLargeObjects, describeTemporary} from '../schema/public-rights.ts';
-import {checkRoles, describeRoles} from '../schema/roles.ts';
-import {readSettingsInForce, type SettingInForce} from '../settings/settings-in-force.ts';
+import {
+  checkMigrations,
+  checkPublic,
+  checkRoles,
+  describeLargeObjects,
+  describeRoles,
+  describeTemporary,
+  findMigrationLack,
+} from '../schema/checks.ts';
+import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
 import {allTables} from '../streams/all.ts';
 import {readClock} from '../sweeps/tombstones.ts';

@@ -16,7 +16,7 @@ import {
 } from '../explain/explain-record.ts';
 import {readDeletions} from '../explain/record-versions.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
+import {checkMigrations} from '../schema/checks.ts';
 import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {print} from './print.ts';

@@ -11,7 +11,7 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
+import {checkMigrations} from '../schema/checks.ts';
 import {beginReading} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
 import {boards, drawings} from '../star/boards.ts';

@@ -4,15 +4,15 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {tell, tellAside} from '../core/text.ts';
-import {FeedWatch} from '../feed/feed-watch.ts';
 import {
   CursorError,
   type FeedEntry,
   type FeedPage,
   type FeedQuery,
+  FeedWatch,
   readFeed,
   sequenceFeed,
-} from '../feed/read-feed.ts';
+} from '../feed/feed.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
 import {print} from './print.ts';

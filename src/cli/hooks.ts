@@ -5,34 +5,28 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
+import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/deliver.ts';
+import {readBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,
   deleteDeadLetter,
-  listDeadLetters,
-  readDeadLetter,
-  refuseWaiting,
-  retryHook,
-  skipBatch,
-} from '../feed/dead-letters.ts';
-import {makeWebhookSecret} from '../feed/deliver.ts';
-import {
   deleteHook,
   type FeedHook,
   giveAddress,
   type HookPlan,
   insertHook,
+  listDeadLetters,
   listHooks,
   listWriters,
+  readDeadLetter,
+  refuseWaiting,
+  retryHook,
+  skipBatch,
   spellWriter,
-} from '../feed/feed-hooks.ts';
-import {mostEntries, usualMost} from '../feed/hook-tables.ts';
-import {sequenceFeed} from '../feed/read-feed.ts';
-import {readBatch} from '../feed/read-feed-batch.ts';
-import {sealAccess} from '../feed/receiver-access.ts';
-import {parseTarget} from '../feed/receiver-target.ts';
-import {sendBatch} from '../feed/send-hook.ts';
-import {refuseCopy} from '../health/installation.ts';
-import {namePlace} from '../health/place-name.ts';
+} from '../feed/hooks.ts';
+import {sendBatch} from '../feed/send-hooks.ts';
+import {mostEntries, usualMost} from '../feed/terms.ts';
+import {namePlace, refuseCopy} from '../health/installation.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';

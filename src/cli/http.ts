@@ -14,7 +14,7 @@ import {createLogger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
 import {tellAside} from '../core/text.ts';
 import {openPools} from '../http/pools.ts';
-import {interval, intervalMs} from '../settings/interval.ts';
+import {interval, intervalMs} from '../settings/values.ts';
 import type {PlannedRule} from './alerts.ts';
 import {callOf, print} from './print.ts';
 import {toLooker} from './status.ts';

@@ -10,7 +10,7 @@ import {demoName, expectTimeZone, isTimeZone} from '../core/names.ts';
 import {makeKey, parseKeys, type SealingKey, Secret} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {hasEmbedded} from '../postgres/embedded.ts';
-import {applySettings} from '../settings/apply-settings.ts';
+import {applySettings} from '../settings/settings.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';
 import {checkName} from './accounts-add.ts';

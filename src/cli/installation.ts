@@ -11,11 +11,11 @@ import {
   describeCopy,
   type Installation,
   mendOfCopy,
+  namePlace,
   readInstallationRow,
 } from '../health/installation.ts';
-import {namePlace} from '../health/place-name.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {checkRoles, describeRoles, listRoleStatements} from '../schema/roles.ts';
+import {checkRoles, describeRoles, listRoleStatements} from '../schema/checks.ts';
 import {print} from './print.ts';
 import {typeBack} from './prompt.ts';
 import {bringUpToDate, tellWait, withWarehouse} from './warehouse.ts';

@@ -16,7 +16,7 @@ import {
   listDependents,
   listOwnSchemas,
   type OwnSchema,
-} from '../health/own-schemas.ts';
+} from '../health/installation.ts';
 import {inTransaction, openPool, type Queryable} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {

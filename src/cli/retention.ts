@@ -19,7 +19,7 @@ import {tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {countPrunable, readPruningLeaseMs, prune as runPruning} from '../retention/prune.ts';
 import {type Retention, readRetention, tellDays, wordsOf} from '../retention/retention.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
+import {checkMigrations} from '../schema/checks.ts';
 import {chooseAccount} from './accounts.ts';
 import {drawTable, print} from './print.ts';
 import {typeBack} from './prompt.ts';

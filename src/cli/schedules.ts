@@ -1,6 +1,6 @@
 // The sweeps that come round by themselves: listed, set, taken away, and run before their time; and
 // how fresh a stream is to be, whose cost is shown first. What may be set is what a file of
-// settings may have (src/settings/schedules-section.ts).
+// settings may have (src/settings/sweep-sections.ts).
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -9,12 +9,10 @@ import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {applySettings} from '../settings/apply-settings.ts';
-import {freshnessSection} from '../settings/freshness-section.ts';
-import {formatInterval} from '../settings/interval.ts';
-import {planSettings} from '../settings/plan-settings.ts';
-import {schedulesSection} from '../settings/schedules-section.ts';
-import type {Patch} from '../settings/settings-tree.ts';
+import type {Patch} from '../settings/section.ts';
+import {applySettings, planSettings} from '../settings/settings.ts';
+import {freshnessSection, schedulesSection} from '../settings/sweep-sections.ts';
+import {formatInterval} from '../settings/values.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import {findFreshnessCost, requestsADay, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.ts';

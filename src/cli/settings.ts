@@ -5,7 +5,7 @@ import type {Config, Setting} from '../core/config.ts';
 import {demoName} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Environment} from '../settings/section.ts';
-import {readSettingsInForce, type SettingInForce} from '../settings/settings-in-force.ts';
+import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts';
 import {drawTable} from './print.ts';
 import {envFileOf} from './verb.ts';
 

@@ -8,9 +8,7 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
 import {type Concern, findConcerns} from '../alerts/concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from '../alerts/every-concern.ts';
-import {readBounds} from '../alerts/growth-concerns.ts';
-import {findHeldUp} from '../alerts/held-up-concerns.ts';
-import {drawWorkers} from '../alerts/worker-concerns.ts';
+import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-concerns.ts';
 import {nameState} from '../changes/change-words.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
@@ -18,17 +16,17 @@ import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
 import {
   type AccountFacts,
   type AccountStatus,
+  type FieldEvent,
   readAccountFacts,
   readAccounts,
   type StreamFacts,
 } from '../health/account-status.ts';
-import type {FieldEvent} from '../health/health.ts';
-import {readUnderWay} from '../health/under-way-words.ts';
+import {readUnderWay} from '../health/under-way.ts';
 import {readNow} from '../postgres/checks.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {isLockTimeout, listHeldUp} from '../postgres/lock-waits.ts';
 import {type RetentionStory, readRetention, tellRetention} from '../retention/retention.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
+import {checkMigrations} from '../schema/checks.ts';
 import {tellFreshness} from '../sweeps/freshness.ts';
 import {chooseAccount} from './accounts.ts';
 import {drawTable, print, wrap} from './print.ts';

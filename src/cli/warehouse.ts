@@ -193,10 +193,7 @@ export async function bringUpToDate(
   direct: pg.Pool,
   isThorough = false,
 ): Promise<{readonly applied: number}> {
-  const [{migrate}, {definitions}] = await Promise.all([
-    import('../schema/migrate.ts'),
-    import('../schema/all-definitions.ts'),
-  ]);
+  const {definitions, migrate} = await import('../schema/migrate.ts');
   return await migrate(direct, definitions, isThorough, {tell: tellWait});
 }
 

@@ -8,7 +8,7 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {inTransaction} from '../postgres/database.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
+import {checkMigrations} from '../schema/checks.ts';
 import {
   keepReported,
   type List,

@@ -2,17 +2,19 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import {tellAddressStep} from '../alerts/address-step.ts';
-import {type AlertOverview, type RuleStatus, readAlertOverview} from '../alerts/alert-overview.ts';
-import {deleteRule, insertRule} from '../alerts/alert-rules.ts';
 import type {Alert} from '../alerts/alerts.ts';
 import type {Concern} from '../alerts/concerns.ts';
-import {listPastDeliveries, type PastDelivery} from '../alerts/past-deliveries.ts';
-import {receivers} from '../alerts/receivers.ts';
-import {causeNumbers, causes, UsageError} from '../core/errors.ts';
+import {
+  type AlertOverview,
+  listPastDeliveries,
+  type PastDelivery,
+  type RuleStatus,
+  readAlertOverview,
+} from '../alerts/deliveries.ts';
+import {deleteRule, insertRule, tellAddressStep} from '../alerts/rules.ts';
+import {causeNumbers, causes, receivers, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {type DeadLetter, listDeadLetters} from '../feed/dead-letters.ts';
-import {type FeedHook, listHooks} from '../feed/feed-hooks.ts';
+import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
 import {findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
 import {drawPageLink} from './documents.ts';

@@ -4,7 +4,7 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {type Freshness, type OverviewStory, readOverview} from '../alerts/overview.ts';
 import {causeNumbers} from '../core/errors.ts';
 import {formatDuration} from '../core/format.ts';
-import type {Hour, Night} from '../health/sweep-activity.ts';
+import type {Hour, Night} from '../health/figures.ts';
 import type {Chart} from '../star/chart.ts';
 import {linkOfConcern} from './alerts-page.ts';
 import {drawPageLink} from './documents.ts';

@@ -1,8 +1,8 @@
 // What the console is given: pools, names, and what it lets others do.
 
 import type {Account} from '../accounts/accounts.ts';
-import type {Receiver, RulePlan} from '../alerts/alert-rules.ts';
 import type {Looker} from '../alerts/every-concern.ts';
+import type {Receiver, RulePlan} from '../alerts/rules.ts';
 import type {Logger} from '../core/log.ts';
 import type {KnownNames} from '../http/known-names.ts';
 import type {ApiPools} from '../http/pools.ts';

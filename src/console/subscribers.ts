@@ -8,12 +8,13 @@ import {formatNumber} from '../core/format.ts';
 import {
   type DeadLetter,
   deleteDeadLetter,
+  type FeedHook,
+  listHooks,
   readDeadLetter,
   refuseWaiting,
   retryHook,
   skipBatch,
-} from '../feed/dead-letters.ts';
-import {type FeedHook, listHooks} from '../feed/feed-hooks.ts';
+} from '../feed/hooks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {notThere} from './access.ts';
 import {defineAction, type Order} from './action.ts';

@@ -254,3 +254,6 @@ export const causeNumbers: Readonly<Record<Cause, string>> = {
 export function seeDocs(cause: Cause): string {
   return seeNumber(causeNumbers[cause]);
 }
+
+/** The ways in which a rule tells. */
+export const receivers = ['webhook', 'slack', 'email', 'ping'] as const;

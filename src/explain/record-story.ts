@@ -3,7 +3,7 @@
 
 import {listOpenWishes, type OpenWish} from '../changes/change-log.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {type Part, readNamed, readParts} from '../rows/parts.ts';
+import {type Part, readNamed, readParts} from '../rows/find-rows.ts';
 import {listPromoted} from '../star/fields.ts';
 import {allStreams, findStream, isPersonal} from '../streams/all.ts';
 import {ownedTablesOf, type Stream, type StreamName} from '../streams/stream.ts';

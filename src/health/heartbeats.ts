@@ -4,7 +4,7 @@ import type {PulseReading} from '../core/rounds.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {listHolders, nameHolder} from '../postgres/lock-waits.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import type {heartbeats} from './heartbeats-table.ts';
+import type {heartbeats} from './tables.ts';
 
 /** Bounds of one part. */
 interface PartBounds {

@@ -1,13 +1,21 @@
-// How far sweeps have come, for a person who waits. By the database's clock.
+// What is under way and what has just ended: told alike by a terminal, a log and a page. By the
+// database's clock. No value of a record is in a line of the log, and no word of the service on a
+// change: it may repeat a value.
 
+import type {ChangeState} from '../changes/change-states.ts';
+import {nameState} from '../changes/change-words.ts';
+import {countMovingChanges} from '../changes/moving-changes.ts';
+import {describeChanges} from '../changes/moving-words.ts';
+import {formatElapsed, formatNumber, paceOf, tellPace, type UnderWay} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
-import type {SweepMode, SweepStage} from '../sweeps/sweep.ts';
+import type {ChangeOperation} from '../streams/table.ts';
+import type {Sweep, SweepCounts, SweepEnd, SweepMode, SweepStage} from '../sweeps/sweep.ts';
 
 /**
  * A sweep that a worker has under way, and the last one of the same kind that read its list to the
  * end.
  */
-export interface RunningSweep {
+interface RunningSweep {
   readonly accountId: string;
   readonly sweepId: string;
   readonly stream: string;
@@ -22,7 +30,7 @@ export interface RunningSweep {
   readonly lastRecords: number | null;
 }
 
-export async function listRunningSweeps(
+async function listRunningSweeps(
   db: Queryable,
   accountIds: readonly string[],
 ): Promise<RunningSweep[]> {
@@ -41,4 +49,107 @@ export async function listRunningSweeps(
     [accountIds],
   );
   return rows;
+}
+
+/** What is under way in some accounts, from the rows alone: sweeps first. */
+export async function readUnderWay(
+  db: Queryable,
+  accounts: readonly {readonly accountId: string; readonly name: string}[],
+): Promise<UnderWay[]> {
+  const accountIds = accounts.map(({accountId}) => accountId);
+  const names = new Map(accounts.map(({accountId, name}) => [accountId, name]));
+  const nameOf = ({accountId}: {readonly accountId: string}) => names.get(accountId) ?? accountId;
+  const sweeps = await listRunningSweeps(db, accountIds);
+  const changes = await countMovingChanges(db, accountIds);
+  return [
+    ...sweeps.map((sweep) => describeSweep({...sweep, accountName: nameOf(sweep)})),
+    ...changes.map((moving) => describeChanges({...moving, accountName: nameOf(moving)})),
+  ];
+}
+
+type Named = {readonly accountName: string};
+
+const stages = {read: '', verify: ', now verified', approved: ', as a person approved'} as const;
+
+/** `sweep 12 of jobs (acme): 1,500 of about 3,000 records, 310 a second, 5 s left` */
+export function describeSweep(sweep: RunningSweep & Named): UnderWay {
+  const {accountName: account, records, lastRecords, elapsedMs, stage} = sweep;
+  // A list that is read to its end takes as long to verify as it takes: no rate tells that.
+  const pace =
+    stage === 'read'
+      ? paceOf({done: records, total: lastRecords, elapsedMs})
+      : {done: records, total: null, perSecond: null, leftMs: null};
+  const far =
+    stage === 'read'
+      ? tellPace(pace, {things: 'records'})
+      : `${formatNumber(records)} records read`;
+  return {account, pace, text: `${nameSweep(sweep)}: ${far}${stages[stage]}`};
+}
+
+type NamedSweep = Pick<Sweep, 'sweepId' | 'stream' | 'windowName' | 'recordNumber'> & {
+  readonly accountName: string;
+};
+
+/**
+ * `sweep 12 of jobs (acme)`; of a window `sweep 13 of jobs, scheduled=today (acme)`, of a record
+ * `sweep 14 of jobs 4711 (acme)`.
+ */
+export function nameSweep({
+  sweepId,
+  stream,
+  windowName,
+  recordNumber,
+  accountName,
+}: NamedSweep): string {
+  const record = recordNumber === null ? '' : ` ${recordNumber}`;
+  const window = windowName === null ? '' : `, ${windowName}`;
+  return `sweep ${sweepId} of ${stream}${record}${window} (${accountName})`;
+}
+
+/** `sweep 12 of jobs (acme) certified: 3,332 records, 4 changed, in 2.1 s` */
+export function tellSweepEnd(
+  sweep: NamedSweep,
+  {
+    state,
+    counts,
+    durationMs,
+  }: {readonly state: SweepEnd; readonly counts: SweepCounts; readonly durationMs: number},
+): string {
+  return `${nameSweep(sweep)} ${state}: ${tellCounts(counts)}, in ${formatElapsed(durationMs)}`;
+}
+
+function tellCounts(counts: SweepCounts): string {
+  const {records, inserted, updated, revived, tombstoned, quarantined} = counts;
+  const changes = [
+    [inserted, 'new'],
+    [updated, 'changed'],
+    [revived, 'back'],
+    [tombstoned, 'gone'],
+    [quarantined, 'in quarantine'],
+  ] as const;
+  const told = changes.flatMap(([count, word]) =>
+    count === 0 ? [] : [`${formatNumber(count)} ${word}`],
+  );
+  const read = `${formatNumber(records)} ${records === 1 ? 'record' : 'records'}`;
+  return [read, ...(told.length === 0 ? ['nothing changed'] : told)].join(', ');
+}
+
+/** A change, by names that its log line may hold: the key at the ERP is not among them. */
+interface NamedChange {
+  readonly changeId: string;
+  readonly operation: ChangeOperation;
+  readonly table: string;
+  readonly number: string | null;
+  readonly rowId: string;
+  readonly accountName: string;
+}
+
+/** `change 17, update customers 12 (acme), done in 0.4 s` */
+export function tellChangeEnd(
+  {changeId, operation, table, number, rowId, accountName}: NamedChange,
+  {state, durationMs}: {readonly state: ChangeState; readonly durationMs: number},
+): string {
+  const record = number === null ? `, row ${rowId}` : ` ${number}`;
+  const end = state === 'rejected' ? 'refused' : nameState(state);
+  return `change ${changeId}, ${operation} ${table}${record} (${accountName}), ${end} in ${formatElapsed(durationMs)}`;
 }

@@ -5,7 +5,7 @@ import type {FastifyInstance, FastifyReply} from 'fastify';
 import type {z} from 'zod';
 import {errorNumbers} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import {FeedWatch} from '../feed/feed-watch.ts';
+import {FeedWatch} from '../feed/feed.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
 import {requireKey} from './keys.ts';
 import {type KnownNames, namingHint} from './known-names.ts';

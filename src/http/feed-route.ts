@@ -5,10 +5,15 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
 import {isKeyInUse} from '../accounts/access.ts';
-import {entryOperations} from '../feed/entry-operations.ts';
-import type {FeedWatch} from '../feed/feed-watch.ts';
-import {hideEntry} from '../feed/hide-entry.ts';
-import {CursorError, type FeedPage, type FeedQuery, readFeed} from '../feed/read-feed.ts';
+import {
+  CursorError,
+  type FeedPage,
+  type FeedQuery,
+  type FeedWatch,
+  hideEntry,
+  readFeed,
+} from '../feed/feed.ts';
+import {entryOperations} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
 import {KeyWatch, keyOf, type Turns, WaitingPlaces} from './keys.ts';
 import {Problem, problemSchema} from './problem.ts';

@@ -8,7 +8,7 @@ import {errorNumbers, RetryableError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {readNow} from '../postgres/checks.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {checkMigrations} from '../schema/migration-check.ts';
+import {checkMigrations} from '../schema/checks.ts';
 
 /** `ok`, or why the queue cannot be used: in words that may be told to anyone. */
 export type QueueCheck = () => Promise<string>;

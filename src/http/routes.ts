@@ -2,7 +2,7 @@ import type {FastifyInstance, FastifyPluginCallback} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import pg from 'pg';
 import {z} from 'zod';
-import type {FeedWatch} from '../feed/feed-watch.ts';
+import type {FeedWatch} from '../feed/feed.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {allTables} from '../streams/all.ts';
 import type {MirrorTable} from '../streams/table.ts';

@@ -4,7 +4,7 @@ import {
   parentInPath,
   type Subject,
 } from '../changes/compose-request.ts';
-import {readParentNumbers} from '../rows/parent-numbers.ts';
+import {readParentNumbers} from '../rows/held-numbers.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';
 import type {Writes} from '../streams/stream.ts';
 import type {PushRun} from './push-run.ts';

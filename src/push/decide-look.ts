@@ -3,7 +3,7 @@
 
 import {type Gone, isGone} from '../api/verdict.ts';
 import type {KnownSubject} from '../changes/compose-request.ts';
-import {isEchoOf, isSameValue} from '../rows/same-value.ts';
+import {isEchoOf, isSameValue} from '../rows/change-values.ts';
 import {findRow, sendUpdate} from './decide-update.ts';
 import {
   conflict,

@@ -1,8 +1,12 @@
 // A change that is done: its sent values compared with the service's. Pure.
 
 import type {KeptConflict} from '../changes/conflicts.ts';
-import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
-import {isSameValue, saysTheSame} from '../rows/same-value.ts';
+import {
+  type ChangeResult,
+  type ChangeValues,
+  isSameValue,
+  saysTheSame,
+} from '../rows/change-values.ts';
 import type {Done, EndedAttempt} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {findRemoteRow, type Remote} from './remote.ts';

@@ -3,8 +3,7 @@
 
 import type {KeptConflict} from '../changes/conflicts.ts';
 import type {FieldRule, Rule} from '../changes/write-rules.ts';
-import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
-import {isSameValue} from '../rows/same-value.ts';
+import {type ChangeValue, type ChangeValues, isSameValue} from '../rows/change-values.ts';
 
 export interface Merge {
   /** The values to send. */

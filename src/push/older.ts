@@ -1,10 +1,14 @@
 // Readings that may be older than a write of ours which the service has confirmed: its reads may
 // lag behind. Pure.
 
-import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
-import {lagLimitMs} from '../rows/lag.ts';
-import {isEchoOf, isSameValue} from '../rows/same-value.ts';
-import {showsReplaced} from '../rows/shows-replaced.ts';
+import {
+  type ChangeValue,
+  type ChangeValues,
+  isEchoOf,
+  isSameValue,
+  showsReplaced,
+} from '../rows/change-values.ts';
+import {lagLimitMs} from '../rows/recent-writes.ts';
 import {type Postponed, postpone} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow} from './remote.ts';

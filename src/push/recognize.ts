@@ -4,8 +4,7 @@
 import type {CustomerFilters} from '../api/client.ts';
 import {readDate} from '../api/retry.ts';
 import type {Appearance} from '../changes/authored-rows.ts';
-import type {ChangeValues} from '../rows/change-values.ts';
-import {isEchoOf} from '../rows/same-value.ts';
+import {type ChangeValues, isEchoOf} from '../rows/change-values.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow, ShownRow} from './remote.ts';
 

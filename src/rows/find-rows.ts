@@ -1,11 +1,14 @@
-// Rows of several tables found by what a person types. Each condition has an index, and each list a
-// limit: a million rows are searched as quickly as a thousand.
+// Rows of several tables found by what a person types, and the rows that hang on one. Each
+// condition has an index, and each list a limit: a million rows are searched as quickly as a
+// thousand. Rows are found by words: an index over an array of words takes less than half of what
+// trigrams take, and needs no extension, which a role may not be allowed to make. A word is found
+// by its beginning. Phone numbers are words that are read from their end, so that a number without
+// its area code is the beginning of one. See docs/scale.md "Finding a record".
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import type {MirrorTable, Searched} from '../streams/table.ts';
-import {searchedWords, splitWords} from './searched-words.ts';
-import {keyOf, nameTable} from './table-sql.ts';
+import {findColumn, keyOf, nameTable} from './table-sql.ts';
 
 /** A row that was found, in a few words. Instants are ISO 8601 in UTC. */
 export interface FoundRow {
@@ -28,7 +31,7 @@ export interface FoundRow {
 export type Hit = FoundRow & {readonly by: 'number' | 'key' | 'words'};
 
 /** What is looked for; null leaves a way out. */
-export interface Sought {
+interface Sought {
   readonly accountIds: readonly string[];
   readonly number: string | null;
   readonly externalKey: string | null;
@@ -196,4 +199,130 @@ function foundColumns(table: MirrorTable): string {
   return `${pg.escapeLiteral(table.name)} AS "table", account_id AS "accountId", row_id AS "rowId", ${keyOf(table)} AS number,
           external_key AS "externalKey", left(name, 200) AS name, _changed_at AS "changedAt",
           _deleted_at IS NOT NULL AS "isDeleted", coalesce(_pending, false) AS "isPending"`;
+}
+
+/**
+ * Characters of a text that are searched: a row must not be refused because a word is too long for
+ * an index.
+ */
+const longest = 200;
+
+/**
+ * SQL for the words of a row, as its index has them: a query must say the same to be answered by
+ * it.
+ */
+export function searchedWords({words, phones = []}: Searched): string {
+  const texts = [join(words, ' '), ...(phones.length === 0 ? [] : [backwards(join(phones, ','))])];
+  return `array_to_tsvector(${splitWords(texts.join(` || ' ' || `))})`;
+}
+
+/** SQL for the words of a text: small letters, without what stands between them; no empty one. */
+function splitWords(text: string): string {
+  return `array_remove(regexp_split_to_array(lower(${text}), '\\W+'::text), ''::text)`;
+}
+
+function join(columns: readonly string[], between: string): string {
+  const texts = columns.map(
+    (name) => `COALESCE("left"(${pg.escapeIdentifier(name)}, ${longest}), ''::text)`,
+  );
+  return texts.join(` || '${between}' || `);
+}
+
+/**
+ * Of phone numbers only what people write between the digits is dropped: a regular expression would
+ * cost twice as much.
+ */
+function backwards(phones: string): string {
+  return `reverse(translate(${phones}, ' ()-./+'::text, ''::text))`;
+}
+
+/** One version of a row that hangs on another. Instants are ISO 8601 in UTC. */
+export interface Part {
+  readonly rowId: string;
+  /** When this version began. */
+  readonly since: string;
+  readonly isDeleted: boolean;
+  /**
+   * The sweep that wrote it, or the change, or somebody's edit; null where it was another, or is
+   * not known.
+   */
+  readonly sweepId: string | null;
+  readonly changeId: string | null;
+  readonly writtenBy: string | null;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+interface Read extends Omit<Part, 'fields'>, Record<string, unknown> {}
+
+/**
+ * The rows in which a column has a value, the newest first, those that are deleted last.
+ * @param asked.at - the versions of that moment, of rows that were not deleted then; null: those
+ *   that hold now. A row that
+ *   has left the warehouse is not among them: rows of the service never do
+ * @param asked.columns - those that are read
+ */
+export async function readParts(
+  db: Queryable,
+  table: MirrorTable,
+  asked: {
+    readonly accountId: string;
+    readonly column: string;
+    readonly value: string;
+    readonly columns: readonly string[];
+    readonly at: string | null;
+    readonly limit: number;
+  },
+): Promise<Part[]> {
+  const {accountId, column, value, columns, at, limit} = asked;
+  for (const name of [column, ...columns]) findColumn(table, name);
+  const {rows} = await db.query<Read>(partsSql(table, column, columns), [
+    accountId,
+    value,
+    at,
+    limit,
+  ]);
+  return rows.map(({rowId, since, isDeleted, sweepId, changeId, writtenBy, ...row}) => ({
+    ...{rowId, since, isDeleted, sweepId, changeId, writtenBy},
+    fields: Object.fromEntries(columns.map((name) => [name, row[`field_${name}`]])),
+  }));
+}
+
+/** The moment comes to each row by its number: an index of the past leads with that. */
+function partsSql(table: MirrorTable, column: string, columns: readonly string[]): string {
+  const fields = columns.map(
+    (name) => `version.${pg.escapeIdentifier(name)} AS ${pg.escapeIdentifier(`field_${name}`)}`,
+  );
+  return `
+    SELECT version.row_id AS "rowId", version.valid_from AS since, version._deleted_at IS NOT NULL AS "isDeleted",
+           version._sweep_id AS "sweepId", version._change_id AS "changeId", version.written_by AS "writtenBy", ${fields.join(', ')}
+      FROM (SELECT row_id, _deleted_at IS NOT NULL AS is_deleted FROM ${nameTable(table)}
+             WHERE account_id = $1 AND ${pg.escapeIdentifier(column)} = $2
+             ORDER BY is_deleted, row_id DESC LIMIT $4) AS child
+     CROSS JOIN LATERAL (
+           SELECT * FROM history.${pg.escapeIdentifier(table.name)} AS held
+            WHERE held.row_id = child.row_id AND held.valid_from <= coalesce($3::timestamptz, 'infinity')
+              AND (held.valid_to IS NULL OR held.valid_to > $3::timestamptz) OFFSET 0) AS version
+     WHERE $3::timestamptz IS NULL OR version._deleted_at IS NULL
+     ORDER BY child.is_deleted, child.row_id DESC`;
+}
+
+/** The number and the name of the record that another one points at; null where it is not held. */
+export async function readNamed(
+  db: Queryable,
+  table: MirrorTable,
+  asked: {
+    readonly accountId: string;
+    readonly column: string;
+    readonly value: string;
+    readonly key: string;
+  },
+): Promise<{readonly number: string | null; readonly name: string | null} | null> {
+  const {accountId, column, value, key} = asked;
+  for (const name of [column, key]) findColumn(table, name);
+  const {rows} = await db.query<{number: string | null; name: string | null}>(
+    `SELECT ${pg.escapeIdentifier(key)} AS number, left(name, 200) AS name FROM ${nameTable(table)}
+      WHERE account_id = $1 AND ${pg.escapeIdentifier(column)} = $2 ORDER BY _deleted_at NULLS FIRST LIMIT 1`,
+    [accountId, value],
+  );
+  return rows[0] ?? null;
 }

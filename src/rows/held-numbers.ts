@@ -1,10 +1,11 @@
+// Numbers of the rows that are held: of a stream, of parents, of a customer.
+
 import pg from 'pg';
 import {NumberSet} from '../core/number-set.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {readByCursor, toArrayText} from '../postgres/sql.ts';
 import type {MirrorTable, OwnedTable} from '../streams/table.ts';
-import {keyText} from './encoded-row.ts';
-import type {Family} from './load.ts';
+import {type Family, keyText} from './load.ts';
 import {isUnkept, keyOf, nameTable} from './table-sql.ts';
 
 /** The numbers of a stream that this warehouse knows of. */
@@ -140,4 +141,59 @@ export async function readVanishing(
     ...listed.flatMap(({parents, kept}) => [toArrayText(parents), toArrayText(kept.map(keyText))]),
   ]);
   return new Set(rows.map(({name}) => name));
+}
+
+/** A table whose records hang on those of another. */
+export interface Nesting {
+  readonly table: string;
+  readonly parent: string;
+  /** Of both tables: the column with the number of the parent. */
+  readonly numberColumn: string;
+}
+
+/**
+ * Reads the numbers of the customers and jobs that changed records hang on.
+ * @returns change to number; absent where the record hangs on none, or the service has given none
+ *   yet
+ */
+export async function readParentNumbers(
+  db: Queryable,
+  changeIds: readonly string[],
+  nestings: readonly Nesting[],
+): Promise<ReadonlyMap<string, string>> {
+  const numbers = nestings.map(numberSql).join(' ');
+  const {rows} = await db.query<{changeId: string; number: string | null}>(
+    `SELECT change_id AS "changeId", CASE table_name ${numbers} END AS number
+       FROM sync.changes AS change WHERE change_id = ANY ($1)`,
+    [changeIds],
+  );
+  return new Map(
+    rows.flatMap(({changeId, number}) => (number === null ? [] : [[changeId, number]])),
+  );
+}
+
+function numberSql({table, parent, numberColumn}: Nesting): string {
+  const column = pg.escapeIdentifier(numberColumn);
+  return `
+    WHEN ${pg.escapeLiteral(table)} THEN (
+      SELECT coalesce(parent.${column}, held.${column})
+        FROM warehouse.${pg.escapeIdentifier(table)} AS held
+        LEFT JOIN warehouse.${pg.escapeIdentifier(parent)} AS parent
+               ON parent.row_id = coalesce(change.parent_row_id, held.parent_row_id)
+       WHERE held.row_id = change.row_id)`;
+}
+
+/**
+ * The number of a customer that is known by its internal key; null where no such customer is held.
+ */
+export async function readCustomerNumber(
+  db: Queryable,
+  {accountId, customerId}: {readonly accountId: string; readonly customerId: string},
+): Promise<string | null> {
+  const {rows} = await db.query<{number: string}>(
+    `SELECT customer_number AS number FROM warehouse.customers
+      WHERE account_id = $1 AND id = $2 AND customer_number IS NOT NULL ORDER BY _deleted_at NULLS FIRST LIMIT 1`,
+    [accountId, customerId],
+  );
+  return rows[0]?.number ?? null;
 }

@@ -1,11 +1,13 @@
+// Rows on their way into the warehouse, table by table: encoded as lines for COPY, compared with
+// what is held, and written.
+
 import pg from 'pg';
 import {from} from 'pg-copy-streams';
-import {toArrayText} from '../postgres/sql.ts';
-import type {EncodedRow, MirrorTable} from '../streams/table.ts';
-import {explainRefusal} from './copy-refusal.ts';
-import {keyText} from './encoded-row.ts';
-import type {RecentWrite} from './recent-writes.ts';
-import {freshRows, tableSql} from './table-sql.ts';
+import {RecordError} from '../core/errors.ts';
+import {encodeCopyRow, toArrayText} from '../postgres/sql.ts';
+import type {EncodedRow, MirrorTable, Row} from '../streams/table.ts';
+import type {RecentWrite} from './change-values.ts';
+import {findColumn, freshRows, tableSql} from './table-sql.ts';
 
 /** The writer of rows: a sweep, or changes whose results are read back. */
 export interface Batch {
@@ -361,4 +363,62 @@ export async function copyInto(
     stream.once('finish', resolve).once('error', reject);
     stream.end(lines);
   });
+}
+
+/** With a leading zero or sign: other integers are normal already. */
+const integer = /^(?:[+-]\d+|0\d+)$/;
+
+/** The key of a row as one text. */
+export function keyText({key}: EncodedRow): string {
+  return key.join(':');
+}
+
+/** A row as COPY takes it. @throws {TypeError} as `encodeLine` does */
+export function encodeRow(table: MirrorTable, row: Row, page: number | null = null): EncodedRow {
+  const {line, ...encoded} = encodeLine(table, row, page);
+  return {...encoded, line: Buffer.from(line)};
+}
+
+/**
+ * A row with its line as a text.
+ * @param page - the page on which the row's record stood; null when it was asked for by its number
+ * @throws {TypeError} a row without its key, which would never be found again
+ */
+export function encodeLine(
+  table: MirrorTable,
+  row: Row,
+  page: number | null,
+): Pick<EncodedRow, 'key' | 'hash'> & {readonly line: string} {
+  const {values, attributes, hash} = row;
+  const key = table.key.map((name) => {
+    const value = values[findColumn(table, name).at] ?? null;
+    if (value === null)
+      throw new TypeError(`${table.name}.${name}: a row from the service needs its key`);
+    // `007` and `7` are two texts and one bigint.
+    return integer.test(value) ? BigInt(value).toString() : value;
+  });
+  return {
+    key,
+    hash,
+    line: encodeCopyRow([...values, attributes, `\\x${hash}`, page === null ? null : String(page)]),
+  };
+}
+
+/**
+ * The place where COPY stopped, in its words; the value, which follows after a colon, is left out.
+ */
+const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
+
+/**
+ * Turns Postgres' refusal of one value in a COPY (class 22: not a number, out of range, no such
+ * time) into a RecordError that names table, key and column. Its cause is left out: it quotes the
+ * value. Other errors come back.
+ */
+function explainRefusal(error: unknown, table: MirrorTable, rows: readonly EncodedRow[]): unknown {
+  if (!(error instanceof pg.DatabaseError) || !error.code?.startsWith('22')) return error;
+  const [, line, column] = place.exec(error.where ?? '') ?? [];
+  const row = rows[Number(line) - 1];
+  return new RecordError(
+    `${table.name} ${row?.key ?? '(unknown)'}: expected a value that column ${column ?? '(unknown)'} takes, got one that Postgres refuses (${error.code})`,
+  );
 }

@@ -2,20 +2,7 @@
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import type {ChangeOperation, MirrorTable} from '../streams/table.ts';
-import type {ChangeResult, ChangeValues} from './change-values.ts';
-import {lagLimit} from './lag.ts';
-
-/** A change that is done. */
-export interface RecentWrite {
-  readonly operation: ChangeOperation;
-  readonly fields: ChangeValues;
-  readonly base: ChangeValues;
-  /** What the service made of some fields. */
-  readonly made: NonNullable<ChangeResult['altered' | 'tidied']>;
-  /** How long it has been done, in milliseconds by the database's clock. */
-  readonly agoMs: number;
-}
+import type {MirrorTable} from '../streams/table.ts';
 
 /** As SQL, the recent changes that a condition on `own` picks, in their order, as JSON. */
 export const recentWrites = (condition: string) => `
@@ -73,3 +60,13 @@ const isOf = (table: string, row: string) =>
 
 const hasRecent = (account: string) =>
   `(SELECT EXISTS (SELECT FROM sync.changes AS any_of WHERE any_of.account_id = ${account} AND any_of.settled_at > now() - ${lagLimit}))`;
+
+/**
+ * A service may answer reads from a copy of its records that is behind. A reading taken so soon
+ * after a write of ours that the service confirmed, and that shows the value from before, may be
+ * older than the write. Later than this it counts as it is.
+ */
+export const lagLimitMs = 60_000;
+
+/** The same limit as SQL. */
+const lagLimit = `interval '${lagLimitMs} milliseconds'`;

@@ -1,21 +1,21 @@
+// Brings the schema up to date: migrations, definitions, functions, comments. Comments live beside
+// the columns in our code, not in migrations: a better sentence is no change of the schema.
+
 import {readMigrationFiles} from 'drizzle-orm/migrator';
-import {bigint, integer, text} from 'drizzle-orm/pg-core';
-import type pg from 'pg';
+import {bigint, getTableConfig, integer, text} from 'drizzle-orm/pg-core';
+import pg from 'pg';
 import {sync} from '../accounts/tables.ts';
 import {applyCapturedTables} from '../changes/captured-tables.ts';
 import {applyTransitions} from '../changes/transitions.ts';
 import {applyWriteRules} from '../changes/write-rules.ts';
-import {commentTable} from '../postgres/tables.ts';
+import {type Comment, type CommentedTable, commentTable} from '../postgres/tables.ts';
 import {applyRetention} from '../retention/retention.ts';
 import {applyStar, dropStarLeftovers, starComments} from '../star/apply-star.ts';
 import {martTables} from '../star/tables.ts';
-import {applySource, commentSource} from './apply-source.ts';
-import {commentsOf, writeComments} from './comments.ts';
-import type {Definitions} from './definitions.ts';
-import {historyComments} from './history-comments.ts';
-import {migrationsFolder} from './migration-check.ts';
-import type {Source} from './read-source.ts';
-import {syncTables} from './sync-tables.ts';
+import {type MirrorTable, ownColumns} from '../streams/table.ts';
+import {migrationsFolder} from './checks.ts';
+import {applySource, commentSource, type Definitions, type Source} from './source.ts';
+import {syncTables, toDrizzle} from './tables.ts';
 
 /** Made by migration-turn.ts, as drizzle makes it; not by a migration. */
 const migrationsTable = commentTable(
@@ -100,4 +100,160 @@ export async function applyComments(
   // The views of mart show every column there is, each with its comment.
   await client.query('SELECT sync.build_mart()');
   await client.query('SELECT sync.grant_roles()');
+}
+
+const schemas: Readonly<Record<string, string>> = {
+  warehouse:
+    'Current rows of the mirrored accounts, one table for each kind of object; deleted ones are marked.',
+  history:
+    'Every version of every warehouse row: a view of each table with all its versions, and a function that gives the table as it was at a moment.',
+  mart: 'For BI tools: the star (dim_, fct_) and its answers (ask_), each also as of any moment; the live records of each warehouse table, without our bookkeeping and with the promoted fields as columns; and what is wanted but not agreed.',
+  masked:
+    'The star of one account, with the keys of people in place of their names: for assistants.',
+  sync: 'What the mirror must remember for its work: accounts, sweeps, schedules, quarantine.',
+};
+
+/** A mirror table's comments: its own columns' and ours. */
+export function commentsOf(table: MirrorTable): CommentedTable {
+  const columns = Object.fromEntries(table.columns.map((column) => [column.name, column.comment]));
+  return {drizzle: toDrizzle(table), comment: table.comment, columns: {...ownColumns, ...columns}};
+}
+
+/**
+ * Brings the comments in the database in line with those of the definitions; a comment that agrees
+ * is not touched.
+ * @param more - comments on things that are no tables of drizzle
+ * @returns how many were written
+ */
+export async function writeComments(
+  client: pg.ClientBase,
+  tables: readonly CommentedTable[],
+  more: readonly Comment[] = [],
+): Promise<number> {
+  const held = new Map(
+    (await readComments(client)).map((comment) => [place(comment), comment.text]),
+  );
+  const wanted = [...schemaComments(), ...tables.flatMap(tableComments), ...more];
+  const different = wanted.filter((comment) => held.get(place(comment)) !== comment.text);
+  if (different.length > 0) await client.query(different.map(statement).join(';\n'));
+  return different.length;
+}
+
+function schemaComments(): Comment[] {
+  return Object.entries(schemas).map(([schema, text]) => ({kind: 'SCHEMA', name: [schema], text}));
+}
+
+function tableComments({drizzle, comment, columns}: CommentedTable): Comment[] {
+  const {schema = 'public', name: table} = getTableConfig(drizzle);
+  return [
+    {kind: 'TABLE', name: [schema, table], text: comment},
+    ...Object.entries(columns).map(
+      ([column, text]): Comment => ({kind: 'COLUMN', name: [schema, table, column], text}),
+    ),
+  ];
+}
+
+async function readComments(client: pg.ClientBase): Promise<Comment[]> {
+  const {rows} = await client.query<Comment>(
+    `SELECT 'SCHEMA' AS kind, ARRAY[nspname::text] AS name, '' AS "argumentTypes", obj_description(oid, 'pg_namespace') AS text
+       FROM pg_namespace WHERE nspname = ANY ($1)
+      UNION ALL
+     SELECT CASE WHEN comment.objsubid > 0 THEN 'COLUMN' WHEN class.relkind = 'v' THEN 'VIEW' ELSE 'TABLE' END,
+            array_remove(ARRAY[namespace.nspname::text, class.relname::text, attribute.attname::text], NULL), '', comment.description
+       FROM pg_namespace AS namespace
+       JOIN pg_class AS class ON class.relnamespace = namespace.oid AND class.relkind IN ('r', 'v')
+       JOIN pg_description AS comment ON comment.objoid = class.oid AND comment.classoid = 'pg_class'::regclass
+       LEFT JOIN pg_attribute AS attribute ON attribute.attrelid = class.oid AND attribute.attnum = comment.objsubid
+                                          AND comment.objsubid > 0
+      WHERE namespace.nspname = ANY ($1)
+      UNION ALL
+     SELECT 'FUNCTION', ARRAY[namespace.nspname::text, function.proname::text],
+            oidvectortypes(function.proargtypes), obj_description(function.oid, 'pg_proc')
+       FROM pg_namespace AS namespace JOIN pg_proc AS function ON function.pronamespace = namespace.oid
+      WHERE namespace.nspname = ANY ($1)`,
+    [Object.keys(schemas)],
+  );
+  return rows;
+}
+
+function place({kind, name, argumentTypes = ''}: Comment): string {
+  return JSON.stringify([kind, name, argumentTypes]);
+}
+
+function statement({kind, name, argumentTypes, text}: Comment): string {
+  const path = name.map((part) => pg.escapeIdentifier(part)).join('.');
+  const types = kind === 'FUNCTION' ? ` (${argumentTypes ?? ''})` : '';
+  return `COMMENT ON ${kind} ${path}${types} IS ${pg.escapeLiteral(text)}`;
+}
+
+type Columns = Readonly<Record<string, string>>;
+
+const validTo =
+  'Until when the version held: from this moment on the next one does, or none where the row was removed.';
+
+const editColumns: Columns = {
+  row_id: 'The row.',
+  table_name: 'Its table in warehouse.',
+  at: 'When the version begins that was written; of a removal, when the last version ended.',
+  kind: 'insert, update or delete; to empty a table is a delete of each row.',
+  written_by: 'Database user who was logged in.',
+  application: 'What the connection called itself: application_name.',
+};
+
+/** The comments of the schema `history`: of all that keeps the versions of these tables. */
+export function historyComments(tables: readonly MirrorTable[]): Comment[] {
+  return [
+    ...describe('TABLE', 'edits', {
+      text: 'Who wrote the versions of rows that no sweep wrote, and who removed rows.',
+      columns: editColumns,
+    }),
+    ...tables.flatMap(historyTableComments),
+  ];
+}
+
+function historyTableComments({name, comment, columns}: MirrorTable): Comment[] {
+  const held = {
+    ...ownColumns,
+    ...Object.fromEntries(columns.map((column) => [column.name, column.comment])),
+  };
+  return [
+    ...describe('TABLE', `past_${name}`, {
+      text: `Superseded versions of the rows of warehouse.${name}; history.${name} shows all.`,
+      columns: {valid_to: validTo, ...held},
+    }),
+    ...describe('VIEW', name, {
+      text: `${comment} Every version of every row, with the time for which it held.`,
+      columns: {
+        valid_from: 'When the version began: when the transaction that wrote it began.',
+        valid_to: `${validTo} Null while it holds.`,
+        written_by:
+          'Database user who wrote the version, where no sweep did: see also history.edits.',
+        ...held,
+      },
+    }),
+    {
+      kind: 'FUNCTION',
+      name: ['history', `${name}_as_of`],
+      argumentTypes: 'timestamp with time zone',
+      text: `${comment} The rows that lived at a moment, as they were then. A moment is settled once every transaction begun before it has ended.`,
+    },
+  ];
+}
+
+function describe(
+  kind: 'TABLE' | 'VIEW',
+  name: string,
+  said: {readonly text: string; readonly columns: Columns},
+): Comment[] {
+  const {text, columns} = said;
+  return [
+    {kind, name: ['history', name], text},
+    ...Object.entries(columns).map(
+      ([column, sentence]): Comment => ({
+        kind: 'COLUMN',
+        name: ['history', name, column],
+        text: sentence,
+      }),
+    ),
+  ];
 }

@@ -7,13 +7,17 @@ import {FatalError} from '../core/errors.ts';
 import {openPool} from '../postgres/database.ts';
 import {readProcessId, tellWaits, type WaitWords} from '../postgres/lock-waits.ts';
 import {endTurn, findTurn, prepareTurn, takeTurn} from '../postgres/migration-turn.ts';
-import {isOutdated, readAppliedSource} from './apply-source.ts';
-import type {Definitions} from './definitions.ts';
-import {checkMigrations} from './migration-check.ts';
-import {findMigrationLack} from './migration-lack.ts';
-import {checkPublic} from './public-rights.ts';
-import {readSource, type Source} from './read-source.ts';
-import {checkRoles} from './roles.ts';
+import {renderMember} from '../star/member.ts';
+import {members, questions} from '../star/star.ts';
+import {allTables} from '../streams/all.ts';
+import {checkMigrations, checkPublic, checkRoles, findMigrationLack} from './checks.ts';
+import {
+  type Definitions,
+  isOutdated,
+  readAppliedSource,
+  readSource,
+  type Source,
+} from './source.ts';
 
 const oldestVersion = 15;
 const lookEveryMs = 500;
@@ -197,3 +201,12 @@ export function findServerProblem(server: {
   if (server.encoding === 'UTF8') return null;
   return `expected a database in UTF8, got ${server.encoding}; create one with ENCODING 'UTF8' TEMPLATE template0`;
 }
+
+/**
+ * All that `migrate` brings a warehouse in line with: its tables, the star, and the answers that
+ * stand on it.
+ */
+export const definitions: Definitions = {
+  tables: allTables,
+  star: [...members, ...questions].map(renderMember),
+};

@@ -7,6 +7,7 @@ import type pg from 'pg';
 import {freeBytes} from '../core/own-bytes.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {decodeCopyRow} from '../postgres/sql.ts';
+import {showsReplaced} from '../rows/change-values.ts';
 import {readParentsOfLive, readVanishing} from '../rows/held-numbers.ts';
 import {forgetKnown, probeKnown, rememberKnown} from '../rows/known-records.ts';
 import {
@@ -20,7 +21,6 @@ import {
   probeRows,
   readSpared,
 } from '../rows/load.ts';
-import {showsReplaced} from '../rows/shows-replaced.ts';
 import {rememberFields, type SeenField} from '../star/remember-fields.ts';
 import {shapeOf} from '../streams/record-rows.ts';
 import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../streams/stream.ts';

@@ -4,7 +4,7 @@
 // would copy again and again.
 
 import type {FieldRecord} from '../api/xml-document.ts';
-import {encodeLine, encodeRow} from '../rows/encoded-row.ts';
+import {encodeLine, encodeRow} from '../rows/load.ts';
 import type {RowSet} from '../streams/record-rows.ts';
 import type {Child, Stream} from '../streams/stream.ts';
 import type {EncodedRow, HeldValues, MirrorTable, Row} from '../streams/table.ts';

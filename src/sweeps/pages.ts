@@ -8,7 +8,7 @@ import type {Page} from '../api/pages-ahead.ts';
 import {DEFAULT_TRANSPORT_LIMITS} from '../api/transport.ts';
 import {cutList, hashSlice} from '../api/xml-cut.ts';
 import {saysUtf8} from '../api/xml-document.ts';
-import {type KnownPage, pagesAtOnce, readKnownPages, rememberPages} from '../rows/known-pages.ts';
+import {type KnownPage, pagesAtOnce, readKnownPages, rememberPages} from '../rows/known-records.ts';
 import {hashBytes} from '../rows/table-sql.ts';
 import type {Stream} from '../streams/stream.ts';
 

@@ -10,7 +10,7 @@ import type {ReadRequest} from '../api/transport.ts';
 import {isGone} from '../api/verdict.ts';
 import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {FatalError, RecordError} from '../core/errors.ts';
-import {readCustomerNumber} from '../rows/customer-numbers.ts';
+import {readCustomerNumber} from '../rows/held-numbers.ts';
 import {numberOf, toNumber} from '../streams/record-rows.ts';
 import type {Stream} from '../streams/stream.ts';
 import {readWindow, type Window} from '../streams/windows.ts';

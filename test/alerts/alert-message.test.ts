@@ -1,8 +1,8 @@
 // The words of a message: what another made up stays text, on its line.
 
 import {describe, expect, test} from 'vitest';
-import type {News} from '../../src/alerts/alert-deliveries.ts';
-import {type AlertMessage, linesOf, titleOf} from '../../src/alerts/alert-message.ts';
+import type {News} from '../../src/alerts/deliveries.ts';
+import {type AlertMessage, linesOf, titleOf} from '../../src/alerts/send.ts';
 
 function news(more: Partial<News> = {}): News {
   return {

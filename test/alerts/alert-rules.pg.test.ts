@@ -2,8 +2,8 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {endLook, takeLook} from '../../src/alerts/alerts.ts';
-import {findFailingRules} from '../../src/alerts/receiver-concerns.ts';
-import {listRuleHealth} from '../../src/alerts/rule-health.ts';
+import {listRuleHealth} from '../../src/alerts/deliveries.ts';
+import {findFailingRules} from '../../src/alerts/installation-concerns.ts';
 import {failedSweep} from '../support/alerts-place.ts';
 import {
   addWorker,

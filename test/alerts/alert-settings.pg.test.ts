@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listSealingKeys} from '../../src/accounts/seals.ts';
-import {listRules} from '../../src/alerts/alert-rules.ts';
+import {listRules} from '../../src/alerts/rules.ts';
 import {failedSweep, keyText} from '../support/alerts-place.ts';
 import {runCommand} from '../support/command.ts';
 import {openToldPlace, type ToldPlace} from '../support/told-place.ts';

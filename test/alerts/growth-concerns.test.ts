@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {findGrowth, readBounds} from '../../src/alerts/growth-concerns.ts';
+import {findGrowth, readBounds} from '../../src/alerts/installation-concerns.ts';
 
 const text = (bounds: string | null, sizes: Readonly<Record<string, number>>) =>
   findGrowth(

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {findStarConcerns} from '../../src/alerts/star-concerns.ts';
+import {findStarConcerns} from '../../src/alerts/installation-concerns.ts';
 
 const now = '2026-11-02T12:00:00Z';
 

@@ -3,7 +3,7 @@
 import {describe, expect, test} from 'vitest';
 import {describeChanges} from '../../src/changes/moving-words.ts';
 import {paceOf, tellPace} from '../../src/core/format.ts';
-import {describeSweep} from '../../src/health/under-way-words.ts';
+import {describeSweep} from '../../src/health/under-way.ts';
 
 describe('the pace', () => {
   test.each([

@@ -6,9 +6,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listSealingKeys} from '../../src/accounts/seals.ts';
-import {findFailingHooks} from '../../src/alerts/receiver-concerns.ts';
-import {skipBatch} from '../../src/feed/dead-letters.ts';
-import {listHooks} from '../../src/feed/feed-hooks.ts';
+import {findFailingHooks} from '../../src/alerts/installation-concerns.ts';
+import {listHooks, skipBatch} from '../../src/feed/hooks.ts';
 import {runCommand} from '../support/command.ts';
 import {type HookPlace, keyText, openHookPlace, readMessage} from './hooks-place.ts';
 

@@ -2,7 +2,7 @@
 
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
-import {FeedKeeper} from '../../src/feed/feed-keeper.ts';
+import {FeedKeeper} from '../../src/feed/send-hooks.ts';
 import {openPool} from '../../src/postgres/database.ts';
 
 const {DATABASE_URL: directUrl = '', KEY: key = ''} = process.env;

@@ -6,9 +6,8 @@ import {once} from 'node:events';
 import {join} from 'node:path';
 import {Webhook} from 'standardwebhooks';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {findFailingHooks} from '../../src/alerts/receiver-concerns.ts';
-import {listDeadLetters, retryHook, skipBatch} from '../../src/feed/dead-letters.ts';
-import {listHooks} from '../../src/feed/feed-hooks.ts';
+import {findFailingHooks} from '../../src/alerts/installation-concerns.ts';
+import {listDeadLetters, listHooks, retryHook, skipBatch} from '../../src/feed/hooks.ts';
 import {type HookPlace, keyText, openHookPlace, readMessage} from './hooks-place.ts';
 
 let place: HookPlace;

@@ -1,6 +1,5 @@
 import {expect, test} from 'vitest';
-import {describeCopy, type Installation} from '../../src/health/installation.ts';
-import {namePlace} from '../../src/health/place-name.ts';
+import {describeCopy, type Installation, namePlace} from '../../src/health/installation.ts';
 
 const name = 'db.example.com:5432/warehouse';
 const original: Installation = {

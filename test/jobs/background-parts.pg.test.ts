@@ -10,7 +10,7 @@ import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
-import {listLateParts} from '../../src/alerts/part-concerns.ts';
+import {listLateParts} from '../../src/alerts/installation-concerns.ts';
 import {makesParts} from '../../src/cli/background.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
@@ -326,8 +326,7 @@ describe('work that goes on by itself', () => {
     'src/cli/process.ts': 'ends the process with its parent',
     'src/cli/start-place.ts': 'tells systemd, which misses it',
     'src/cli/progress.ts': 'bars in a terminal',
-    'src/feed/feed-keeper.ts': 'parts feed and hooks',
-    'src/feed/send-hook.ts': 'hook-failing, by the row of the subscriber',
+    'src/feed/send-hooks.ts': 'parts feed and hooks; hook-failing, by the row of the subscriber',
     'src/core/lease.ts': 'renews the lease of a sweep, which lapses without it',
     'src/retention/prune.ts': 'part retention',
     'src/push/watch-pause.ts': 'change-untaken, by the row of the change',

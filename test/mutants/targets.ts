@@ -17,7 +17,7 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   decide('recognize', 'decide-look'),
   decide('remote', 'decide', 'decide-look'),
   [
-    'src/rows/same-value.ts',
+    'src/rows/change-values.ts',
     ['same-value', 'merge', 'older', 'recognize'].map((test) => `test/push/${test}.test.ts`),
   ],
   ['src/api/limiter.ts', ['test/api/limiter.test.ts']],

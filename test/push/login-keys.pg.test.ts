@@ -4,12 +4,10 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {Secret} from '../../src/core/secret.ts';
-import {parseKeys} from '../../src/core/secret.ts';
+import {parseKeys, type Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {Passwords} from '../../src/push/passwords.ts';
-import {definitions} from '../../src/schema/all-definitions.ts';
-import {migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrate} from '../../src/schema/migrate.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {type LoginPlace, openLoginPlace} from './login-place.ts';
 

@@ -3,7 +3,7 @@ import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
 import {decide} from '../../src/push/decide.ts';
 import {decideDeleted, decideUpdated} from '../../src/push/decide-look.ts';
 import {decideUpdate} from '../../src/push/decide-update.ts';
-import type {RecentWrite} from '../../src/rows/recent-writes.ts';
+import type {RecentWrite} from '../../src/rows/change-values.ts';
 import {begun, factsOf, gone, known, remoteOf, sendPlan, withFax} from './facts.ts';
 
 const agoMs = 5_000;

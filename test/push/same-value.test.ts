@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {isEchoOf, isSameValue, saysTheSame} from '../../src/rows/same-value.ts';
+import {isEchoOf, isSameValue, saysTheSame} from '../../src/rows/change-values.ts';
 
 describe('two values mean the same', () => {
   test.each([

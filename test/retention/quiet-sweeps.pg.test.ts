@@ -2,8 +2,8 @@
 // rests on stays.
 
 import {expect, test} from 'vitest';
-import {readHealth} from '../../src/health/health.ts';
-import {listNights} from '../../src/health/sweep-activity.ts';
+import {readHealth} from '../../src/health/account-status.ts';
+import {listNights} from '../../src/health/figures.ts';
 import {addSweep, ids, pool, pruneNow} from './place.ts';
 
 const sweeps = () => ids('SELECT sweep_id AS id FROM sync.sweeps ORDER BY sweep_id');

@@ -5,8 +5,7 @@
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Account} from '../../src/accounts/accounts.ts';
-import {listNights} from '../../src/health/sweep-activity.ts';
-import {readDatabaseBytes} from '../../src/health/table-sizes.ts';
+import {listNights, readDatabaseBytes} from '../../src/health/figures.ts';
 import {prune} from '../../src/retention/prune.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {type ManyAccounts, openManyAccounts, streams} from '../jobs/many-accounts.ts';

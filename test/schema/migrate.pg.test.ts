@@ -8,11 +8,9 @@ import {FatalError} from '../../src/core/errors.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {listHolders, readProcessId} from '../../src/postgres/lock-waits.ts';
 import {findTurn, prepareTurn} from '../../src/postgres/migration-turn.ts';
-import {definitions} from '../../src/schema/all-definitions.ts';
-import {toDrizzle} from '../../src/schema/drizzle-table.ts';
-import {findServerProblem, migrate} from '../../src/schema/migrate.ts';
-import {checkMigrations, migrationsFolder} from '../../src/schema/migration-check.ts';
-import {syncTables} from '../../src/schema/sync-tables.ts';
+import {checkMigrations, migrationsFolder} from '../../src/schema/checks.ts';
+import {definitions, findServerProblem, migrate} from '../../src/schema/migrate.ts';
+import {syncTables, toDrizzle} from '../../src/schema/tables.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 

@@ -6,13 +6,8 @@ import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
-import {definitions} from '../../src/schema/all-definitions.ts';
-import {migrate} from '../../src/schema/migrate.ts';
-import {
-  checkPublic,
-  describeLargeObjects,
-  describeTemporary,
-} from '../../src/schema/public-rights.ts';
+import {checkPublic, describeLargeObjects, describeTemporary} from '../../src/schema/checks.ts';
+import {definitions, migrate} from '../../src/schema/migrate.ts';
 import {runCommand} from '../support/command.ts';
 import {asSuperuser, createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';

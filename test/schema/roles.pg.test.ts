@@ -3,8 +3,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import {definitions} from '../../src/schema/all-definitions.ts';
-import {migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrate} from '../../src/schema/migrate.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {startPostgres} from '../support/own-postgres.ts';

@@ -8,8 +8,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {migrateQueue} from '../../jobs/queue-schema.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {prepareTurn, takeTurn} from '../../src/postgres/migration-turn.ts';
-import {definitions} from '../../src/schema/all-definitions.ts';
-import {migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrate} from '../../src/schema/migrate.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
@@ -149,7 +148,7 @@ const known = {
   listeners: [
     'jobs/workers.ts',
     'src/service/lists.ts',
-    'src/feed/feed-keeper.ts',
+    'src/feed/send-hooks.ts',
     'src/postgres/listen.ts',
     'src/console/live.ts',
   ],

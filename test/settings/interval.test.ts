@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {formatInterval, interval, intervalMs} from '../../src/settings/interval.ts';
+import {formatInterval, interval, intervalMs} from '../../src/settings/values.ts';
 
 test.each([
   ['60s', '1m'],

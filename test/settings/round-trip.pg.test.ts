@@ -6,10 +6,8 @@ import {afterAll, beforeAll, expect, inject, test} from 'vitest';
 import {drawFile, parseSettings} from '../../src/cli/config-file.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {applyRetention} from '../../src/retention/retention.ts';
-import {allSections} from '../../src/settings/all-sections.ts';
-import {applySettings} from '../../src/settings/apply-settings.ts';
-import {planSettings} from '../../src/settings/plan-settings.ts';
-import type {Patch} from '../../src/settings/settings-tree.ts';
+import type {Patch} from '../../src/settings/section.ts';
+import {allSections, applySettings, planSettings} from '../../src/settings/settings.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 

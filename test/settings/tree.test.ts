@@ -9,7 +9,7 @@ import {
   type Patch,
   type Tree,
   toTree,
-} from '../../src/settings/settings-tree.ts';
+} from '../../src/settings/section.ts';
 
 const held: Tree = {north: {paused: true, hours: [8, 0]}, south: {paused: false}};
 

@@ -2,10 +2,9 @@
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {definitions} from '../../src/schema/all-definitions.ts';
+import {definitions} from '../../src/schema/migrate.ts';
 import {applyStar} from '../../src/star/apply-star.ts';
-import type {Member} from '../../src/star/member.ts';
-import {renderMember} from '../../src/star/member.ts';
+import {type Member, renderMember} from '../../src/star/member.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';
 import {members} from '../../src/star/star.ts';
 import {type Businesses, openBusinesses} from './businesses.ts';

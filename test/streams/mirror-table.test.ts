@@ -1,6 +1,6 @@
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import {describe, expect, test} from 'vitest';
-import {toDrizzle} from '../../src/schema/drizzle-table.ts';
+import {toDrizzle} from '../../src/schema/tables.ts';
 import {type Definition, mirrorTable} from '../../src/streams/table.ts';
 
 const definition: Definition = {

@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {insertRule} from '../../src/alerts/alert-rules.ts';
+import {insertRule} from '../../src/alerts/rules.ts';
 import {planRule, type RuleOptions} from '../../src/cli/alerts.ts';
 import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/cli/background.ts';
 import {createLogger} from '../../src/core/log.ts';

@@ -3,8 +3,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {openPool} from '../../src/postgres/database.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
-import {definitions} from '../../src/schema/all-definitions.ts';
-import {migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrate} from '../../src/schema/migrate.ts';
 import {endWithProcess} from './end-with-process.ts';
 import type {SetUp} from './set-up.ts';
 

@@ -2,9 +2,8 @@ import {createHash} from 'node:crypto';
 import pg from 'pg';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {encodeRow} from '../../src/rows/encoded-row.ts';
-import {definitions} from '../../src/schema/all-definitions.ts';
-import {migrate} from '../../src/schema/migrate.ts';
+import {encodeRow} from '../../src/rows/load.ts';
+import {definitions, migrate} from '../../src/schema/migrate.ts';
 import {type EncodedRow, type MirrorTable, mirrorTable} from '../../src/streams/table.ts';
 import {createDatabase} from './postgres.ts';
 

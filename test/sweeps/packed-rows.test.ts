@@ -2,7 +2,7 @@
 // number.
 
 import {expect, test} from 'vitest';
-import {encodeRow} from '../../src/rows/encoded-row.ts';
+import {encodeRow} from '../../src/rows/load.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import type {RowSet} from '../../src/streams/record-rows.ts';
 import type {Stream} from '../../src/streams/stream.ts';

@@ -1,6 +1,5 @@
 import pg from 'pg';
-import type {FeedPage} from '../../../src/feed/read-feed.ts';
-import {readFeed} from '../../../src/feed/read-feed.ts';
+import {type FeedPage, readFeed} from '../../../src/feed/feed.ts';
 import type {Random} from '../../../src/service/random.ts';
 import type {Noted} from './written.ts';
 

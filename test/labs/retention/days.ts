@@ -2,8 +2,8 @@
 // worker does what it does by itself.
 
 import {writeDueReports} from '../../../src/cli/weekly-report.ts';
-import {sequenceFeed} from '../../../src/feed/read-feed.ts';
-import {readDatabaseBytes} from '../../../src/health/table-sizes.ts';
+import {sequenceFeed} from '../../../src/feed/feed.ts';
+import {readDatabaseBytes} from '../../../src/health/figures.ts';
 import {pushAccount} from '../../../src/push/push.ts';
 import {prune} from '../../../src/retention/prune.ts';
 import {refreshStar} from '../../../src/star/refresh-star.ts';

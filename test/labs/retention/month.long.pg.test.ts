@@ -5,7 +5,7 @@ import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {listNights} from '../../../src/health/sweep-activity.ts';
+import {listNights} from '../../../src/health/figures.ts';
 import {changesADay, type DayEnd, playDay, removeOld} from './days.ts';
 import {dayMs, type Month, openMonth, sweep} from './month.ts';
 

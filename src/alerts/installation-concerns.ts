@@ -1,0 +1,446 @@
+// What is wrong with the installation, for a person to see to: workers and their parts, receivers
+// of alerts and of the feed, the star, sizes, locks. A disk that fills up stops every sweep: what
+// grows past its bound is told before. Bounds are settings, for a usual size is known to a person
+// alone.
+
+import type {Worker} from '../accounts/workers.ts';
+import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
+import {demoName} from '../core/names.ts';
+import type {FeedHook} from '../feed/hooks.ts';
+import type {AccountFacts} from '../health/account-status.ts';
+import type {Size} from '../health/figures.ts';
+import {boundsOf, type PartHealth, type PartName, parts} from '../health/heartbeats.ts';
+import {endHolders, type HeldUp, nameHolder} from '../postgres/lock-waits.ts';
+import type {Concern} from './concerns.ts';
+import type {RuleHealth} from './deliveries.ts';
+import {tellAddressStep} from './rules.ts';
+
+/** The workers, and the keys of the command that looks. */
+export interface Workforce {
+  readonly workers: readonly Worker[];
+  /** The keys that the command itself was given: they are asked where no worker is alive. */
+  readonly keyIds: readonly string[];
+}
+
+/** A worker looks every two seconds; a schedule that waits for longer has none. */
+const dueLateMs = 60_000;
+const shownWorkers = 5;
+const unserved = {stream: null, kind: 'unserved', subject: '', since: null} as const;
+
+/**
+ * Finds the concerns that need a person:
+ * - no worker is alive, and one was killed within the last day, or schedules are due;
+ * - an active account that no worker serves, because none of them has its token or the key that
+ *   opens it.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findWorkerConcerns(
+  accounts: readonly AccountFacts[],
+  {workers, keyIds}: Workforce,
+  now: string,
+): Concern[] {
+  const alive = workers.filter(({isAlive}) => isAlive);
+  const active = accounts.filter(({account}) => account.state === 'active');
+  const absence = alive.length > 0 ? null : describeAbsence(active, workers[0], now);
+  return [
+    ...(absence === null ? [] : [absence]),
+    ...active.flatMap(({account}) => {
+      const matter = describeUnserved(account, alive, keyIds);
+      return matter === null ? [] : [{...unserved, account: account.name, ...matter}];
+    }),
+  ];
+}
+
+/** One line for each worker that is alive, the latest seen first. */
+export function drawWorkers(workers: readonly Worker[], now: string): string {
+  const alive = workers.filter(({isAlive}) => isAlive);
+  const lines = alive.slice(0, shownWorkers).map(({host, pid, version, startedAt, accountIds}) => {
+    const count =
+      accountIds.length === 1 ? '1 account' : `${formatNumber(accountIds.length)} accounts`;
+    const since = formatDuration(Math.max(0, Date.parse(now) - Date.parse(startedAt)));
+    return `worker    ${host}, pid ${pid}, version ${version}, for ${since}: ${count}`;
+  });
+  if (alive.length > lines.length) lines.push(`          and ${alive.length - lines.length} more`);
+  return lines.length === 0
+    ? 'worker    none is alive; fieldmirror start is one'
+    : lines.join('\n');
+}
+
+/**
+ * Why nobody opens what is sealed with a key: `sealed with key 4f1c, and the workers have none`;
+ * null where a live worker has it. Where no worker is alive, the keys of the command that looks
+ * count.
+ */
+function describeMissingKey(keyId: string, {workers, keyIds}: Workforce): string | null {
+  const alive = workers.filter(({isAlive}) => isAlive);
+  const held = alive.length === 0 ? keyIds : alive.flatMap((worker) => worker.keyIds);
+  // Without a worker and without a key of our own nothing is known.
+  if (held.includes(keyId) || (alive.length === 0 && held.length === 0)) return null;
+  const they = alive.length === 0 ? 'the key given here is' : 'the workers have';
+  return `sealed with key ${keyId}, and ${they} ${[...new Set(held)].join(', ') || 'none'}`;
+}
+
+function describeAbsence(
+  active: readonly AccountFacts[],
+  lost: Worker | undefined,
+  now: string,
+): Concern | null {
+  const dueAts = active
+    .flatMap(({schedules}) => schedules.map(({nextDueAt}) => nextDueAt))
+    .toSorted();
+  const due = dueAts.filter((dueAt) => Date.parse(now) - Date.parse(dueAt) > dueLateMs);
+  const isTold = active.some(({overdue}) => overdue.length > 0);
+  if (lost === undefined && (due.length === 0 || isTold)) return null;
+  const waiting =
+    due[0] === undefined ? '' : `; ${describeDue(due.length)}, the first for ${since(due[0], now)}`;
+  const text =
+    lost === undefined
+      ? `no worker is alive${waiting}`
+      : `no worker is alive: ${lost.host}, pid ${lost.pid}, was last heard of ${formatAgo(lost.seenAt, now)}, and did not stop as it should${waiting}`;
+  const place = {account: null, stream: null, subject: ''};
+  const from = lost?.seenAt ?? due[0] ?? null;
+  return {...place, kind: 'no-worker', since: from, text, next: 'fieldmirror start'};
+}
+
+function describeDue(count: number): string {
+  return count === 1 ? '1 schedule is due' : `${formatNumber(count)} schedules are due`;
+}
+
+function since(instant: string, now: string): string {
+  return formatDuration(Date.parse(now) - Date.parse(instant));
+}
+
+function describeUnserved(
+  {accountId, name, keyId}: AccountFacts['account'],
+  alive: readonly Worker[],
+  keyIds: readonly string[],
+): Pick<Concern, 'text' | 'next'> | null {
+  if (alive.some(({accountIds}) => accountIds.includes(accountId))) return null;
+  if (name === demoName)
+    return alive.length === 0
+      ? null
+      : {
+          text: 'no worker serves it: made-up data of an earlier start',
+          next: `fieldmirror accounts pause ${name}`,
+        };
+  if (keyId === null)
+    return alive.length === 0
+      ? null
+      : {
+          text: 'no worker knows its token',
+          next: `start one with its FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN, or keep the token here: fieldmirror accounts add ${name}`,
+        };
+  const lack = describeMissingKey(keyId, {workers: alive, keyIds});
+  if (lack === null) return null;
+  return {
+    text: `its token is ${lack}`,
+    next: `give start that key in FIELDMIRROR_KEY, or seal the token anew: fieldmirror accounts add ${name}`,
+  };
+}
+
+/** How the background parts of live workers fare. */
+export interface PartFacts {
+  readonly parts: readonly PartHealth[];
+  /**
+   * The sessions that Fieldmirror waits for at the moment, in words; read where a part is late
+   * alone.
+   */
+  readonly waitsFor: readonly string[];
+}
+
+/**
+ * The parts that have had no good round for longer than they may, whatever the cause. @param now -
+ * ISO 8601, by the database's clock
+ */
+export function listLateParts(facts: readonly PartHealth[], now: string): PartHealth[] {
+  return facts.filter((health) => {
+    const {part, goodAt, begunAt, lastError} = health;
+    if (!isPart(part)) return false;
+    const {lateMs, longestMs = 0} = boundsOf(part);
+    const isWorking = lastError === null && begunAt !== null && ageOf(begunAt, now) <= longestMs;
+    return ageOf(goodAt, now) > lateMs && !isWorking;
+  });
+}
+
+/**
+ * Finds the parts that need a person: one concern for each part, of the worker where it is late for
+ * longest.
+ */
+export function findLateParts({parts: facts, waitsFor}: PartFacts, now: string): Concern[] {
+  const late = new Map<PartName, PartHealth>();
+  for (const health of listLateParts(facts, now).toReversed())
+    if (isPart(health.part)) late.set(health.part, health);
+  return [...late].map(([part, health]) => ({
+    ...{account: null, stream: null, kind: 'part-late', subject: part, since: health.goodAt},
+    text: describePart(part, health, {waitsFor, now}),
+    next: nextOfPart(waitsFor),
+  }));
+}
+
+function describePart(
+  part: PartName,
+  {host, pid, goodAt, begunAt, lastError}: PartHealth,
+  {waitsFor, now}: {readonly waitsFor: readonly string[]; readonly now: string},
+): string {
+  const place = host === null ? '' : ` on ${host}, pid ${pid},`;
+  const causes = [
+    ...(waitsFor.length === 0 ? [] : [`Fieldmirror waits for ${waitsFor.join(' and ')}`]),
+    ...(lastError === null ? [] : [`the last try failed: ${lastError}`]),
+    ...(lastError === null && begunAt !== null
+      ? [`a round began ${formatDuration(ageOf(begunAt, now))} ago and does not end`]
+      : []),
+  ];
+  const why = causes.length === 0 ? 'no round has begun since' : causes.join('; ');
+  const {what} = boundsOf(part);
+  return `${what} (part ${part} of the worker)${place} has stood still for ${formatDuration(ageOf(goodAt, now))}: ${why}`;
+}
+
+function nextOfPart(waitsFor: readonly string[]): string {
+  const [pid] = /pid (\d+)/.exec(waitsFor[0] ?? '')?.slice(1) ?? [];
+  return pid === undefined
+    ? "the worker's log says more; a new fieldmirror start begins every part again"
+    : `it goes on when that transaction ends, or after SELECT pg_terminate_backend(${pid})`;
+}
+
+function ageOf(instant: string, now: string): number {
+  return Math.max(0, Date.parse(now) - Date.parse(instant));
+}
+
+/** Another version may note parts that this one does not know. */
+function isPart(part: string): part is PartName {
+  return Object.hasOwn(parts, part);
+}
+
+/**
+ * Finds the rules whose messages do not arrive, or would not: nobody hears of anything else that is
+ * wrong.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findFailingRules(
+  rules: readonly RuleHealth[],
+  workforce: Workforce,
+  now: string,
+): Concern[] {
+  return rules.flatMap((each) => {
+    const {rule, receiver, failingSince, lastError, givenUp, hasAddress} = each;
+    const place = {account: null, stream: null, kind: 'alerts-failing' as const, subject: rule};
+    const lack = hasAddress ? describeLack(each, workforce) : null;
+    if (lack !== null)
+      return [
+        {
+          ...{...place, since: failingSince},
+          text: `alert rule ${rule} tells nothing: ${lack.text}`,
+          next: lack.next,
+        },
+      ];
+    if (failingSince === null) return [];
+    if (!hasAddress)
+      return [
+        {
+          ...{...place, since: failingSince},
+          text: `alert rule ${rule} tells nothing: it waits for its address, which no file of settings has`,
+          next: tellAddressStep(rule, receiver),
+        },
+      ];
+    const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
+    const why =
+      lastError ?? 'no worker has what it takes to send them, a key or FIELDMIRROR_SMTP_URL';
+    const lost = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
+    return [
+      {
+        ...{...place, since: failingSince},
+        text: `messages of the alert rule ${rule} do not arrive${lost}, for ${age}: ${why}`,
+        next: `fieldmirror alerts test ${rule}`,
+      },
+    ];
+  });
+}
+
+/**
+ * Why no worker can send to the receiver of a rule; null where one can, or none is alive and
+ * nothing is known.
+ */
+function describeLack(
+  {keyId, rule}: RuleHealth,
+  workforce: Workforce,
+): {readonly text: string; readonly next: string} | null {
+  if (keyId !== null) {
+    const lack = describeMissingKey(keyId, workforce);
+    const next = `give start that key in FIELDMIRROR_KEY, or seal the address anew: fieldmirror alerts remove ${rule}, then fieldmirror alerts add ${rule}`;
+    return lack === null ? null : {text: `its address is ${lack}`, next};
+  }
+  const alive = workforce.workers.filter(({isAlive}) => isAlive);
+  if (alive.length === 0 || alive.some(({sendsMail}) => sendsMail)) return null;
+  return {
+    text: 'it sends e-mail, and no worker has FIELDMIRROR_SMTP_URL',
+    next: 'give start the address of the mail server in FIELDMIRROR_SMTP_URL',
+  };
+}
+
+/** The first tries may meet a subscriber that is just being restarted. */
+const failingAfterTries = 3;
+
+/**
+ * Finds the subscribers of the feed that are stopped, take nothing, or have no worker that can send
+ * to them.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findFailingHooks(
+  hooks: readonly FeedHook[],
+  workforce: Workforce,
+  now: string,
+): Concern[] {
+  return hooks.flatMap((hook): Concern[] => {
+    const {name, account, attempts, failingSince, lastError, stoppedAt, hasAddress, isUntaken} =
+      hook;
+    const place = {account, stream: null, kind: 'hook-failing' as const, subject: name};
+    if (!hasAddress && isUntaken)
+      return [
+        {
+          ...{...place, since: null},
+          text: `subscriber ${name} of the feed waits for its address, which no file of settings has`,
+          next: `fieldmirror hooks add ${name} --url URL`,
+        },
+      ];
+    const lack =
+      hasAddress && stoppedAt === null ? describeMissingKey(hook.keyId, workforce) : null;
+    if (lack !== null)
+      return [
+        {
+          ...{...place, since: null},
+          text: `subscriber ${name} of the feed is sent nothing: its address is ${lack}`,
+          next: 'give start that key in FIELDMIRROR_KEY, or make the subscriber anew: fieldmirror hooks list names its cursor',
+        },
+      ];
+    if (stoppedAt === null && isUntaken)
+      return [
+        {
+          ...{...place, since: null},
+          text: `subscriber ${name} of the feed waits, and no worker sends to it`,
+          next: 'fieldmirror start, with the key in FIELDMIRROR_KEY that fieldmirror hooks list names',
+        },
+      ];
+    if (failingSince === null || (stoppedAt === null && attempts < failingAfterTries)) return [];
+    const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
+    const state = stoppedAt === null ? 'takes nothing' : 'is stopped, and took nothing';
+    const skip =
+      stoppedAt === null ? '' : `, or fieldmirror hooks skip ${name} passes its batch over`;
+    return [
+      {
+        ...{...place, since: failingSince},
+        text: `subscriber ${name} of the feed ${state}, for ${age}: ${lastError}`,
+        next: `fieldmirror hooks retry ${name} sends again at once${skip}`,
+      },
+    ];
+  });
+}
+
+/** A refresh follows a change within seconds; a large one takes minutes. */
+const starLateMs = 600_000;
+
+/**
+ * Finds out whether the star is behind the warehouse for longer than a refresh takes.
+ * @param waitingSince - when the oldest change was made that the star does not hold; null where it
+ *   holds all
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findStarConcerns(waitingSince: string | null, now: string): Concern[] {
+  if (waitingSince === null) return [];
+  const ageMs = Date.parse(now) - Date.parse(waitingSince);
+  if (ageMs <= starLateMs) return [];
+  return [
+    {
+      ...{account: null, stream: null, kind: 'star-behind', subject: '', since: waitingSince},
+      text: `the figures of mart lack what changed in the last ${formatDuration(ageMs)}`,
+      next: 'a worker writes them: its log says why it does not, and fieldmirror sync does it too',
+    },
+  ];
+}
+
+/**
+ * The most bytes that the database or a table may take, or the least that are to be free where the
+ * embedded Postgres lives.
+ */
+export interface Bound {
+  /** `database`, `disk`, or the name of a table with its schema. */
+  readonly name: string;
+  readonly bytes: number;
+}
+
+const units: Readonly<Record<string, number>> = {MB: 1e6, GB: 1e9, TB: 1e12};
+/** Less than this is no room for a full sweep. */
+const leastFree: Bound = {name: 'disk', bytes: 1e9};
+
+/**
+ * Reads bounds as FIELDMIRROR_BOUNDS has them, checked: `database=50GB,sync.sweeps=2GB,disk=5GB`.
+ * @returns with a bound of the disk, unless it is given
+ */
+export function readBounds(text: string | null): readonly Bound[] {
+  const given = [...(text ?? '').matchAll(/([\w.]+)=(\d+)([MGT]B)/g)].map(
+    ([, name = '', number = '', unit = '']) => ({name, bytes: Number(number) * (units[unit] ?? 1)}),
+  );
+  return given.some(({name}) => name === leastFree.name) ? given : [leastFree, ...given];
+}
+
+/**
+ * Finds what has grown past its bound. A bound of a table that is not there would not count,
+ * without a word.
+ */
+export function findGrowth(bounds: readonly Bound[], sizes: readonly Size[]): Concern[] {
+  return bounds.flatMap(({name, bytes}) => {
+    const size = sizes.find((each) => each.name === name);
+    const text = size === undefined ? null : describeGrowth(name, size.bytes, bytes);
+    if (text === null) return [];
+    const next = 'make room, or give another bound in FIELDMIRROR_BOUNDS';
+    return [
+      {
+        account: null,
+        stream: null,
+        kind: 'growth' as const,
+        subject: name,
+        since: null,
+        text,
+        next,
+      },
+    ];
+  });
+}
+
+/** @returns null where it is within its bound, and for a disk that cannot be looked at */
+function describeGrowth(name: string, size: number | null, bound: number): string | null {
+  if (name === leastFree.name)
+    return size === null || size >= bound
+      ? null
+      : `the disk of the embedded Postgres has ${formatBytes(size)} left, less than ${formatBytes(bound)}`;
+  if (size === null) return `FIELDMIRROR_BOUNDS names ${name}, and there is no such table`;
+  const what = name === 'database' ? 'the database' : `table ${name}`;
+  return size <= bound
+    ? null
+    : `${what} takes ${formatBytes(size)}, more than ${formatBytes(bound)}`;
+}
+
+/** `2.4 GB` */
+function formatBytes(bytes: number): string {
+  const [unit, size] = Object.entries(units).findLast(([, least]) => bytes >= least) ?? ['MB', 1e6];
+  return `${Math.round((bytes / size) * 10) / 10} ${unit}`;
+}
+
+/**
+ * Finds the sessions of others that hold Fieldmirror up, each by itself. @param now - ISO 8601, by
+ * the database's clock
+ */
+export function findHeldUp(holders: readonly HeldUp[], now: string): Concern[] {
+  return holders.map((holder) => ({
+    ...{account: null, stream: null, kind: 'held-up', subject: String(holder.pid)},
+    since: holder.waitedSince ?? holder.since,
+    text: describeHolder(holder, now),
+    next: endHolders([holder]),
+  }));
+}
+
+function describeHolder(holder: HeldUp, now: string): string {
+  const {waitedSince} = holder;
+  if (waitedSince === null) return `Fieldmirror will wait for ${nameHolder(holder)}`;
+  const waits = formatDuration(Math.max(0, Date.parse(now) - Date.parse(waitedSince)));
+  return `Fieldmirror has been waiting for ${waits} for ${nameHolder(holder)}`;
+}

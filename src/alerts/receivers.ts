@@ -1,2 +1,0 @@
-/** The ways in which a rule tells. */
-export const receivers = ['webhook', 'slack', 'email', 'ping'] as const;

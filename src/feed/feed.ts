@@ -1,0 +1,240 @@
+// What changed, as sync.feed tells it: for the HTTP API, the terminal and subscribers. A watch
+// wakes the readers that wait, and gives positions to new entries before they read.
+
+import pg from 'pg';
+import type {Queryable} from '../postgres/database.ts';
+import {NoticeWatch, type WaitOn} from '../postgres/listen.ts';
+import {isPersonal} from '../streams/all.ts';
+import type {ClaimedHook} from './hooks.ts';
+import type {EntryOperation} from './terms.ts';
+
+/** One entry of the feed. Numbers are text, instants ISO 8601 in UTC. */
+export interface FeedEntry {
+  /** Behind this entry: the feed goes on from there. */
+  readonly cursor: string;
+  /** The same for ever, however often the entry is read. */
+  readonly id: string;
+  readonly account: string;
+  readonly table: string;
+  readonly row_id: string | null;
+  readonly number: string | null;
+  readonly external_key: string | null;
+  readonly operation: EntryOperation;
+  /**
+   * The changed fields before and after; of a created row only after, of a removed one only before.
+   */
+  readonly before: FieldValues | null;
+  readonly after: FieldValues | null;
+  readonly at: string;
+  readonly written_by: string | null;
+  readonly application: string | null;
+  readonly change_id: string | null;
+  /** Whether the reader itself wrote it. */
+  readonly own: boolean;
+}
+
+type FieldValues = Readonly<Record<string, unknown>>;
+
+export interface FeedQuery {
+  /** A cursor; null: the oldest entry kept; `end`: nothing but the cursor of now. */
+  readonly after: string | null;
+  readonly limit: number;
+  /** Null: all tables. */
+  readonly tables: readonly string[] | null;
+  /** Null: all accounts. */
+  readonly accountId: string | null;
+  /** The application whose entries are its own; null: the login. */
+  readonly reader: string | null;
+}
+
+/** Entries, and the cursor to go on from. */
+export interface FeedPage {
+  readonly entries: readonly FeedEntry[];
+  readonly cursor: string;
+}
+
+/** A cursor that cannot be read from: it is no cursor, or what it asks for is not there. */
+export class CursorError extends Error {
+  override readonly name = 'CursorError';
+  /** Whether the reader has to begin again: its cursor is too old, or of another warehouse. */
+  readonly isGone: boolean;
+
+  constructor(
+    message: string,
+    {isGone, cause}: {readonly isGone: boolean; readonly cause: unknown},
+  ) {
+    super(message, {cause});
+    this.isGone = isGone;
+  }
+}
+
+const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account, entry.table_name AS "table", entry.row_id, entry.number, entry.external_key,
+  entry.operation, entry.before, entry.after, entry.at, entry.written_by, entry.application, entry.change_id, entry.own`;
+
+/**
+ * Reads what follows a cursor, of the entries that have a position. The end of the feed is read in
+ * the same statement: no entry is between the entries given and the cursor to go on from.
+ * @throws {CursorError}
+ */
+export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPage> {
+  const {after, limit, tables, accountId, reader} = query;
+  const isEnd = after === 'end';
+  const values = [isEnd ? null : after, isEnd ? 0 : limit, tables, accountId, reader];
+  const {rows} = await db
+    .query<FeedEntry & {end: string}>(
+      `SELECT sync.feed_end() AS end, ${feedColumns} FROM (SELECT) AS one LEFT JOIN sync.feed($1, $2, $3, $4, $5) AS entry ON true`,
+      values,
+    )
+    .catch((error: unknown) => {
+      throw toCursorError(error);
+    });
+  const entries = rows.filter(({cursor}) => cursor !== null).map(({end: _, ...entry}) => entry);
+  const end = rows[0]?.end ?? '';
+  return {entries, cursor: entries.length < limit ? end : (entries.at(-1)?.cursor ?? end)};
+}
+
+function toCursorError(error: unknown): unknown {
+  if (!(error instanceof pg.DatabaseError)) return error;
+  const isGone = error.code === 'FM410';
+  return isGone || error.code === '22023'
+    ? new CursorError(error.message, {isGone, cause: error})
+    : error;
+}
+
+/** The channel of Postgres that tells of new entries: sync.tell_feed names it. */
+export const feedChannel = 'fieldmirror_feed';
+
+/**
+ * Gives the committed entries their positions. A transaction of its own: others wait for its end.
+ */
+export async function sequenceFeed(pool: pg.Pool): Promise<void> {
+  await pool.query('SELECT sync.sequence_feed()');
+}
+
+/** Stands for a value that the reader may not see. */
+const hidden = '•••';
+
+/** An entry of the feed without its personal values. */
+export function hideEntry<T extends Pick<FeedEntry, 'table' | 'before' | 'after'>>(entry: T): T {
+  const hide = (values: FieldValues | null) =>
+    values &&
+    Object.fromEntries(
+      Object.entries(values).map(([field, value]) => [
+        field,
+        value === null || value === '' || !isPersonal(entry.table, field) ? value : hidden,
+      ]),
+    );
+  return {...entry, before: hide(entry.before), after: hide(entry.after)};
+}
+
+/** The `type` of a message, as Standard Webhooks has it. */
+export const messageType = 'feed.entries';
+
+/** An entry as a subscriber is sent it: its own entries are left out. */
+type SentEntry = Omit<FeedEntry, 'own'>;
+
+export interface Batch {
+  readonly entries: readonly SentEntry[];
+  /** Behind the last entry, or behind entries that are not sent. */
+  readonly to: string;
+}
+
+/**
+ * Receivers refuse large bodies, many of them from 1 MB on. One entry that is larger goes alone.
+ */
+const mostCharacters = 500_000;
+
+/**
+ * Reads what a subscriber is sent next. With `batchTo` it is the same batch as when that was noted.
+ * @throws {CursorError} its cursor cannot be read from
+ */
+export async function readBatch(
+  db: Queryable,
+  {accountId, tables, leavesOut, masks, most}: ClaimedHook,
+  {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
+): Promise<Batch> {
+  const page = await readFeed(db, {after: cursor, limit: most, tables, accountId, reader: null});
+  const kept =
+    batchTo === null
+      ? cutToSize(page.entries)
+      : page.entries.filter((entry) => positionOf(entry.cursor) <= positionOf(batchTo));
+  const isCut = kept.length < page.entries.length;
+  const to = batchTo ?? (isCut ? (kept.at(-1)?.cursor ?? page.cursor) : page.cursor);
+  const sent = kept.filter((entry) => !(leavesOut ?? []).includes(writerOf(entry) ?? ''));
+  return {to, entries: sent.map(({own: _, ...entry}) => (masks ? hideEntry(entry) : entry))};
+}
+
+/** A login, or `http: ` and the name of a key; null where it came from the service. */
+function writerOf({written_by, application}: FeedEntry): string | null {
+  return application?.startsWith('http: ') === true ? application : written_by;
+}
+
+function cutToSize(entries: readonly FeedEntry[]): readonly FeedEntry[] {
+  let characters = 0;
+  const tooLarge = entries.findIndex((entry, at) => {
+    characters += JSON.stringify(entry).length;
+    return at > 0 && characters > mostCharacters;
+  });
+  return tooLarge === -1 ? entries : entries.slice(0, tooLarge);
+}
+
+function positionOf(cursor: string): bigint {
+  return BigInt(cursor.split('-')[1] ?? '');
+}
+
+interface WatchDeps {
+  /** Of sessions of our own: no pooler in between. */
+  readonly directUrl: string;
+  readonly pool: pg.Pool;
+  /** Told of what makes the feed late, in words: nothing is lost by it. */
+  readonly onTrouble: (text: string) => void;
+}
+
+export class FeedWatch {
+  readonly #deps: WatchDeps;
+  readonly #notices: NoticeWatch;
+  #sequencing: Promise<void> | null = null;
+
+  constructor(deps: WatchDeps) {
+    const {directUrl, onTrouble} = deps;
+    this.#deps = deps;
+    this.#notices = new NoticeWatch({
+      directUrl,
+      channel: feedChannel,
+      onFailure: (error) => onTrouble(`nothing tells of new entries: ${error}`),
+    });
+  }
+
+  /** Aborts when it is closed. */
+  get signal(): AbortSignal {
+    return this.#notices.signal;
+  }
+
+  /**
+   * Gives positions to what is committed now. Never fails: what has positions can be read all the
+   * same.
+   */
+  async sequence(): Promise<void> {
+    // One that began earlier may have missed the latest commit.
+    await this.#sequencing;
+    this.#sequencing ??= sequenceFeed(this.#deps.pool)
+      .catch((error: unknown) => this.#deps.onTrouble(`new entries get no positions: ${error}`))
+      .finally(() => {
+        this.#sequencing = null;
+      });
+    await this.#sequencing;
+  }
+
+  /**
+   * Begins to listen. @returns waits until something moved since, for some time at most, or until
+   * the signal aborts
+   */
+  watch(): WaitOn {
+    return this.#notices.watch();
+  }
+
+  /** Ends every wait, and listens no more. */
+  close(): void {
+    this.#notices.close();
+  }
+}

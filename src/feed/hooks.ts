@@ -1,0 +1,401 @@
+// The subscribers that the feed is sent to: the rows of sync.feed_hooks, the leases of workers, and
+// the batches that a person decides on. A batch is noted before it is sent: a worker that is killed
+// between sending and noting leaves its lease behind, and another one sends the same batch again,
+// under the same id.
+
+import {UsageError} from '../core/errors.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/sql.ts';
+import type {feedHooks} from './tables.ts';
+import {mostEntries} from './terms.ts';
+
+type Row = typeof feedHooks.$inferSelect;
+
+const columns = [
+  'hook_id',
+  'name',
+  'target',
+  'key_id',
+  'account_id',
+  'tables',
+  'leaves_out',
+  'masks',
+  'most',
+  'cursor',
+  'attempts',
+  'due_at',
+  'failing_since',
+  'last_error',
+  'stopped_at',
+  'sent_at',
+] as const satisfies readonly (keyof Row)[];
+
+/**
+ * A row of sync.feed_hooks, without what is sealed in it. Its definition says what each column
+ * means.
+ */
+export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
+  /** Name of the account; null where entries of all are sent. */
+  readonly account: string | null;
+  /**
+   * Positions of the feed between its cursor and the end; null where the cursor cannot be read
+   * from.
+   */
+  readonly behind: number | null;
+  readonly deadLetters: number;
+  /** Whether its address is known; one that a file of settings made waits for it. */
+  readonly hasAddress: boolean;
+  /** Whether it has waited for a minute, and no worker took it up. */
+  readonly isUntaken: boolean;
+}
+
+/** A subscriber as it is asked for. */
+export interface HookPlan
+  extends Pick<
+    FeedHook,
+    'name' | 'target' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'
+  > {
+  readonly sealed: {readonly keyId: string; readonly bytes: Buffer};
+  /** The cursor to begin at; null: the end of the feed as it is now. */
+  readonly after: string | null;
+}
+
+/**
+ * Makes a subscriber.
+ * @returns the cursor that it begins at; null where there is one of that name
+ * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
+ */
+export async function insertHook(db: Queryable, plan: HookPlan): Promise<string | null> {
+  const {name, target, sealed, accountId, tables, leavesOut, masks, most, after} = plan;
+  if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
+  const {rows} = await db.query<{cursor: string}>(
+    `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, account_id, tables, leaves_out, masks, most, cursor)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10, sync.feed_end())) ON CONFLICT (name) DO NOTHING RETURNING cursor`,
+    [name, target, sealed.bytes, sealed.keyId, accountId, tables, leavesOut, masks, most, after],
+  );
+  return rows[0]?.cursor ?? null;
+}
+
+/**
+ * Gives a subscriber the address that it waits for.
+ * @param after - the cursor to begin at; null: that of when it was made, so that it misses nothing
+ * @returns the cursor that it begins at; null where none of that name waits for an address
+ * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
+ */
+export async function giveAddress(
+  db: Queryable,
+  {name, target, sealed, after}: Pick<HookPlan, 'name' | 'target' | 'sealed' | 'after'>,
+): Promise<string | null> {
+  if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
+  const {rows} = await db.query<{cursor: string}>(
+    `UPDATE sync.feed_hooks SET target = $2, sealed_access = $3, key_id = $4, cursor = coalesce($5, cursor), due_at = now()
+      WHERE name = $1 AND key_id = '' RETURNING cursor`,
+    [name, target, sealed.bytes, sealed.keyId, after],
+  );
+  return rows[0]?.cursor ?? null;
+}
+
+/** Every subscriber, by name. */
+export async function listHooks(db: Queryable): Promise<FeedHook[]> {
+  const {rows} = await db.query<FeedHook>(
+    `SELECT ${selectColumns(columns, 'hook')}, account.name AS account, hook.key_id <> '' AS "hasAddress",
+            CASE WHEN split_part(hook.cursor, '-', 1) = state.feed_id
+                 THEN (state.last_position - split_part(hook.cursor, '-', 2)::bigint)::double precision END AS behind,
+            (SELECT count(*)::integer FROM sync.feed_dead_letters AS letter WHERE letter.hook_id = hook.hook_id) AS "deadLetters",
+            coalesce(hook.stopped_at IS NULL AND greatest(hook.lease_until, hook.due_at) < now() - interval '1 minute'
+              AND split_part(hook.cursor, '-', 1) = state.feed_id AND (
+                SELECT at FROM sync.feed_entries WHERE position > split_part(hook.cursor, '-', 2)::bigint
+                 ORDER BY position LIMIT 1) < now() - interval '1 minute', false) AS "isUntaken"
+       FROM sync.feed_hooks AS hook CROSS JOIN sync.feed_state AS state
+       LEFT JOIN sync.accounts AS account USING (account_id)
+      ORDER BY hook.name`,
+  );
+  return rows;
+}
+
+/** Removes a subscriber with its dead letters. @returns false where there is none of that name */
+export async function deleteHook(db: Queryable, name: string): Promise<boolean> {
+  const {rowCount} = await db.query('DELETE FROM sync.feed_hooks WHERE name = $1', [name]);
+  return rowCount === 1;
+}
+
+/** The writers that entries can be of: logins, and keys of the HTTP API as `http: NAME`. */
+export async function listWriters(db: Queryable): Promise<string[]> {
+  const {rows} = await db.query<{writer: string}>(
+    `SELECT rolname::text AS writer FROM pg_roles WHERE rolcanlogin
+      UNION ALL SELECT 'http: ' || name FROM sync.api_keys ORDER BY writer`,
+  );
+  return rows.map(({writer}) => writer);
+}
+
+/** The one spelling of a writer: `http:erp` becomes `http: erp`. */
+export function spellWriter(writer: string): string {
+  return writer.replace(/^http: */, 'http: ');
+}
+
+/** The settings of a subscriber. */
+export interface HookSetting {
+  readonly name: string;
+  /** The host of its address. */
+  readonly target: string;
+  /** Name of the only account whose entries are sent; null for all. */
+  readonly account: string | null;
+  readonly tables: readonly string[] | null;
+  readonly leavesOut: readonly string[] | null;
+  readonly masks: boolean;
+  readonly most: number;
+}
+
+/** The settings of every subscriber, by name. */
+export async function listHookSettings(db: Queryable): Promise<HookSetting[]> {
+  const {rows} = await db.query<HookSetting>(
+    `SELECT hook.name, target, account.name AS account, tables, leaves_out AS "leavesOut", masks, most
+       FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id) ORDER BY hook.name`,
+  );
+  return rows;
+}
+
+/**
+ * Changes the settings of a subscriber; its address and its place in the feed stay. A message under
+ * way is given up: its entries go out again by the new settings, under another id, for one id never
+ * stands for two messages. A new subscriber begins at the end of the feed, and waits for its
+ * address.
+ */
+export async function writeHookSetting(
+  db: Queryable,
+  {name, target, account, tables, leavesOut, masks, most}: HookSetting,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO sync.feed_hooks AS hook (name, target, sealed_access, key_id, account_id, tables, leaves_out, masks, most, cursor)
+     VALUES ($1, $2, '', '', (SELECT account_id FROM sync.accounts WHERE name = $3), $4, $5, $6, $7, sync.feed_end())
+         ON CONFLICT (name) DO UPDATE
+        SET account_id = EXCLUDED.account_id, tables = EXCLUDED.tables, leaves_out = EXCLUDED.leaves_out, masks = EXCLUDED.masks,
+            most = EXCLUDED.most, batch_id = NULL, batch_to = NULL, lease_until = NULL, fence = hook.fence + 1`,
+    [name, target, account, tables, leavesOut, masks, most],
+  );
+}
+
+/**
+ * The logins that are members of fieldmirror_author, and the keys of the HTTP API as `http: NAME`:
+ * those that write from outside.
+ */
+export async function listAuthors(db: Queryable): Promise<string[]> {
+  const {rows} = await db.query<{author: string}>(
+    `SELECT login.rolname::text AS author
+       FROM pg_auth_members AS held JOIN pg_roles AS login ON login.oid = held.member JOIN pg_roles AS role ON role.oid = held.roleid
+      WHERE role.rolname = 'fieldmirror_author' AND login.rolcanlogin
+      UNION SELECT 'http: ' || name FROM sync.api_keys ORDER BY author`,
+  );
+  return rows.map(({author}) => author);
+}
+
+/** A subscriber that was claimed, and all that it takes to send to it. */
+export interface ClaimedHook
+  extends Pick<
+    FeedHook,
+    'hookId' | 'name' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'
+  > {
+  readonly fence: number;
+  readonly cursor: string;
+  /** The batch that was under way; null: none. */
+  readonly batchId: string | null;
+  readonly batchTo: string | null;
+  readonly attempts: number;
+  readonly sealed: {readonly keyId: string; readonly bytes: Buffer};
+}
+
+type Claimed = Pick<ClaimedHook, 'hookId' | 'fence'>;
+
+/** Longer than any try takes. */
+const lease = "interval '1 minute'";
+const isOurs = 'hook_id = $1 AND fence = $2 AND lease_until IS NOT NULL';
+
+/**
+ * Claims subscribers that have not seen the end of the feed and are due, and those whose worker was
+ * lost. A subscriber whose key this worker has not is left to another; in a database that may be a
+ * copy there is none.
+ */
+export async function claimHooks(
+  db: Queryable,
+  keyIds: readonly string[],
+  limit: number,
+): Promise<ClaimedHook[]> {
+  const {rows} = await db.query<Omit<ClaimedHook, 'sealed'> & {keyId: string; bytes: Buffer}>(
+    `UPDATE sync.feed_hooks AS hook SET fence = fence + 1, lease_until = now() + ${lease}
+      WHERE hook_id IN (
+        SELECT hook_id FROM sync.feed_hooks
+         WHERE stopped_at IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until <= now()) AND key_id = ANY ($1)
+           AND cursor <> sync.feed_end() AND NOT sync.is_copy()
+         ORDER BY due_at, hook_id LIMIT $2 FOR UPDATE SKIP LOCKED)
+     RETURNING hook_id AS "hookId", name, account_id AS "accountId", tables, leaves_out AS "leavesOut", masks, most, fence, cursor,
+               batch_id AS "batchId", batch_to AS "batchTo", attempts, key_id AS "keyId", sealed_access AS bytes`,
+    [keyIds, limit],
+  );
+  return rows.map(({keyId, bytes, ...hook}) => ({...hook, sealed: {keyId, bytes}}));
+}
+
+/** Notes a batch before it is sent. @returns its id; null where the subscriber is no longer ours */
+export async function beginBatch(
+  db: Queryable,
+  {hookId, fence}: Claimed,
+  to: string,
+): Promise<string | null> {
+  const {rows} = await db.query<{id: string}>(
+    `UPDATE sync.feed_hooks SET batch_id = coalesce(batch_id, gen_random_uuid()), batch_to = $3, lease_until = now() + ${lease}
+      WHERE ${isOurs} RETURNING batch_id AS id`,
+    [hookId, fence, to],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** Goes on behind entries that are not sent. @returns whether the subscriber is still ours */
+export async function moveOn(
+  db: Queryable,
+  {hookId, fence}: Claimed,
+  cursor: string,
+): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.feed_hooks SET cursor = $3, lease_until = now() + ${lease} WHERE ${isOurs}`,
+    [hookId, fence, cursor],
+  );
+  return rowCount === 1;
+}
+
+/** The subscriber took its batch. @returns whether it is still ours */
+export async function noteTaken(db: Queryable, {hookId, fence}: Claimed): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.feed_hooks
+        SET cursor = batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL, last_error = NULL,
+            sent_at = now(), lease_until = now() + ${lease}
+      WHERE ${isOurs} AND batch_id IS NOT NULL`,
+    [hookId, fence],
+  );
+  return rowCount === 1;
+}
+
+/** The subscriber did not take its batch: it is due again later, or stopped. */
+export async function noteRefused(
+  db: Queryable,
+  {hookId, fence}: Claimed,
+  {
+    error,
+    afterMs,
+    stops,
+  }: {readonly error: string; readonly afterMs: number; readonly stops: boolean},
+): Promise<void> {
+  await db.query(
+    `UPDATE sync.feed_hooks
+        SET attempts = attempts + 1, last_error = $3, failing_since = coalesce(failing_since, now()), lease_until = NULL,
+            due_at = now() + $4 * interval '1 millisecond', stopped_at = CASE WHEN $5 THEN now() END
+      WHERE ${isOurs}`,
+    [hookId, fence, error, afterMs, stops],
+  );
+}
+
+/** Gives the subscriber back: there is nothing more to send, or this worker ends. */
+export async function release(db: Queryable, {hookId, fence}: Claimed): Promise<void> {
+  await db.query(`UPDATE sync.feed_hooks SET lease_until = NULL WHERE ${isOurs}`, [hookId, fence]);
+}
+
+/** A batch that was skipped. Instants are ISO 8601 in UTC. */
+export interface DeadLetter {
+  readonly letterId: string;
+  readonly hook: string;
+  readonly afterCursor: string;
+  readonly toCursor: string;
+  readonly attempts: number;
+  readonly reason: string;
+  readonly skippedAt: string;
+  readonly skippedBy: string;
+}
+
+/**
+ * Nothing can be sent to a subscriber of a file of settings before it has its address.
+ * @throws {UsageError}
+ */
+export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAddress'>): void {
+  if (hasAddress) return;
+  throw new UsageError(
+    `subscriber ${name} waits for its address, so that nothing can be sent to it: fieldmirror hooks add ${name} --url URL`,
+  );
+}
+
+/**
+ * Lets a subscriber be sent its batch again at once, stopped or not.
+ * @param after - begins at this cursor instead, and forgets the batch; null: goes on where it is
+ * @returns false where there is none of that name
+ * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
+ */
+export async function retryHook(
+  db: Queryable,
+  name: string,
+  after: string | null,
+): Promise<boolean> {
+  if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
+  const {rowCount} = await db.query(
+    `UPDATE sync.feed_hooks
+        SET stopped_at = NULL, attempts = 0, due_at = now(), failing_since = NULL, last_error = NULL,
+            cursor = coalesce($2, cursor), fence = CASE WHEN $2::text IS NULL THEN fence ELSE fence + 1 END,
+            batch_id = CASE WHEN $2::text IS NULL THEN batch_id END, batch_to = CASE WHEN $2::text IS NULL THEN batch_to END,
+            lease_until = CASE WHEN $2::text IS NULL THEN lease_until END
+      WHERE name = $1`,
+    [name, after],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Puts the batch that a subscriber does not take aside, and goes on behind it.
+ * @returns the number of the dead letter; null where its last try did not fail
+ */
+export async function skipBatch(db: Queryable, name: string): Promise<string | null> {
+  const {rows} = await db.query<{letterId: string}>(
+    `WITH held AS (
+       SELECT * FROM sync.feed_hooks WHERE name = $1 AND batch_id IS NOT NULL AND failing_since IS NOT NULL FOR UPDATE
+     ), moved AS (
+       UPDATE sync.feed_hooks AS hook
+          SET cursor = held.batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL, last_error = NULL,
+              stopped_at = NULL, due_at = now(), lease_until = NULL, fence = hook.fence + 1
+         FROM held WHERE hook.hook_id = held.hook_id)
+     INSERT INTO sync.feed_dead_letters (hook_id, batch_id, after_cursor, to_cursor, attempts, reason, failing_since, skipped_by)
+     SELECT hook_id, batch_id, cursor, batch_to, attempts, last_error, failing_since, sync.decider() FROM held RETURNING letter_id AS "letterId"`,
+    [name],
+  );
+  return rows[0]?.letterId ?? null;
+}
+
+/** The dead letters of all subscribers, the oldest first. */
+export async function listDeadLetters(db: Queryable): Promise<DeadLetter[]> {
+  const {rows} = await db.query<DeadLetter>(
+    `SELECT letter_id AS "letterId", hook.name AS hook, after_cursor AS "afterCursor", to_cursor AS "toCursor", letter.attempts, reason,
+            skipped_at AS "skippedAt", skipped_by AS "skippedBy"
+       FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS hook USING (hook_id) ORDER BY letter_id`,
+  );
+  return rows;
+}
+
+/**
+ * A dead letter of a subscriber, as a batch that can be sent; null where there is none of that
+ * number. It may have more entries than its subscriber takes by now.
+ */
+export async function readDeadLetter(
+  db: Queryable,
+  {name, letterId}: {readonly name: string; readonly letterId: string},
+): Promise<ClaimedHook | null> {
+  const {rows} = await db.query<Omit<ClaimedHook, 'sealed'> & {keyId: string; bytes: Buffer}>(
+    `SELECT hook.hook_id AS "hookId", hook.name, hook.account_id AS "accountId", hook.tables, hook.leaves_out AS "leavesOut", hook.masks, ${mostEntries} AS most,
+            hook.fence, letter.after_cursor AS cursor, letter.batch_id AS "batchId", letter.to_cursor AS "batchTo", letter.attempts,
+            hook.key_id AS "keyId", hook.sealed_access AS bytes
+       FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS hook USING (hook_id) WHERE hook.name = $1 AND letter.letter_id = $2`,
+    [name, letterId],
+  );
+  return rows.map(({keyId, bytes, ...hook}) => ({...hook, sealed: {keyId, bytes}}))[0] ?? null;
+}
+
+/** Forgets a dead letter: it was taken, or a person drops it. @returns false where there is none */
+export async function deleteDeadLetter(db: Queryable, letterId: string): Promise<boolean> {
+  const {rowCount} = await db.query('DELETE FROM sync.feed_dead_letters WHERE letter_id = $1', [
+    letterId,
+  ]);
+  return rowCount === 1;
+}

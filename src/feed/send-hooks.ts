@@ -1,0 +1,266 @@
+// The feed as a worker keeps it: a notice of new entries gives them positions and sends them to the
+// subscribers, at once and at most every few milliseconds. A lost notice is made up for by the
+// worker's next round.
+
+import {setTimeout as wait} from 'node:timers/promises';
+import type pg from 'pg';
+import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
+import {Pulse} from '../core/rounds.ts';
+import {type SealingKey, Secret} from '../core/secret.ts';
+import {listen} from '../postgres/listen.ts';
+import {openAccess, parseTarget, sendSigned} from './deliver.ts';
+import {
+  type Batch,
+  CursorError,
+  feedChannel,
+  messageType,
+  readBatch,
+  sequenceFeed,
+} from './feed.ts';
+import {
+  beginBatch,
+  type ClaimedHook,
+  claimHooks,
+  moveOn,
+  noteRefused,
+  noteTaken,
+  release,
+} from './hooks.ts';
+
+interface KeeperDeps {
+  readonly pool: pg.Pool;
+  readonly log: Logger;
+  /** Of a session of our own, to listen at: no pooler in between. */
+  readonly directUrl: string;
+  readonly means: HookMeans;
+  /** Whether nothing may be sent, because the warehouse may be a copy. */
+  readonly holds: () => boolean;
+  /** How the feed and the sending of it fare; left out where nobody asks. */
+  readonly pulses?: {readonly feed: Pulse; readonly hooks: Pulse};
+}
+
+/** Between two looks: under a load of commits, so many of them get their positions together. */
+const pauseMs = 40;
+/** Until a subscriber is looked at again that the database failed. */
+const afterTroubleMs = 200;
+/** Subscribers that are slow hold up no others but these. */
+const atOnce = 8;
+
+export class FeedKeeper {
+  readonly #deps: KeeperDeps;
+  readonly #pulses: {readonly feed: Pulse; readonly hooks: Pulse};
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<void>>();
+  #looking: Promise<void> | null = null;
+  #isWanted = false;
+  #isListening = false;
+
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps;
+    this.#pulses = deps.pulses ?? {feed: new Pulse(), hooks: new Pulse()};
+  }
+
+  /** Looks soon, and listens for notices from the first time on. */
+  begin(): void {
+    this.wake();
+    if (this.#isListening) return;
+    this.#isListening = true;
+    const {directUrl, log} = this.#deps;
+    void listen(directUrl, feedChannel, {
+      signal: this.#stopping.signal,
+      onNotice: () => this.wake(),
+      onListening: () => this.wake(),
+      onFailure: (error) =>
+        log.warn(
+          {event: 'feed.unheard', reason: String(error)},
+          'the feed is looked at every two seconds',
+        ),
+    });
+  }
+
+  /** Looks soon, and does not wait for it. Never fails. */
+  wake(): void {
+    this.#isWanted = true;
+    if (this.#looking === null && !this.#stopping.signal.aborted) this.#looking = this.#look();
+  }
+
+  /** Resolves when nothing is under way in this process. */
+  async settled(): Promise<void> {
+    while (this.#looking !== null || this.#sending.size > 0)
+      await Promise.all([this.#looking, ...this.#sending]);
+  }
+
+  /** Ends what is under way: a batch that was not taken yet is sent by the next worker. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('shutdown'));
+    await Promise.all([this.#looking, ...this.#sending]);
+  }
+
+  async #look(): Promise<void> {
+    const {signal} = this.#stopping;
+    while (this.#isWanted && !signal.aborted) {
+      this.#isWanted = false;
+      await this.#lookOnce().catch((error: unknown) =>
+        this.#deps.log.warn(
+          {event: 'feed.late', reason: String(error)},
+          'the feed waits for the next round',
+        ),
+      );
+      await wait(pauseMs, undefined, {signal}).catch(() => {});
+    }
+    this.#looking = null;
+  }
+
+  async #lookOnce(): Promise<void> {
+    const {feed, hooks} = this.#pulses;
+    await feed.round(() => sequenceFeed(this.#deps.pool));
+    // With no room left, those that are being sent to note that they move on.
+    if (this.#sending.size < atOnce) await hooks.round(() => this.#sendDue());
+  }
+
+  async #sendDue(): Promise<void> {
+    const {pool, means, holds} = this.#deps;
+    // A subscriber whose key no worker has is a concern by itself.
+    if (means.keys.length === 0 || holds()) return;
+    const keyIds = means.keys.map(({id}) => id);
+    for (const hook of await claimHooks(pool, keyIds, atOnce - this.#sending.size))
+      this.#send(hook);
+  }
+
+  #send(hook: Parameters<typeof sendHook>[1]): void {
+    const {pool, log, means} = this.#deps;
+    const {signal} = this.#stopping;
+    const onMoved = () => this.#pulses.hooks.good();
+    const sending = sendHook({pool, log, means, signal, onMoved}, hook)
+      .catch(async (error: unknown) => {
+        log.warn(
+          {event: 'hook.unnoted', hook: hook.name, reason: String(error)},
+          'the feed of a subscriber waits for the database',
+        );
+        await wait(afterTroubleMs, undefined, {signal}).catch(() => {});
+      })
+      .finally(() => {
+        this.#sending.delete(sending);
+        // An entry may have come between its last look and its end.
+        this.wake();
+      });
+    this.#sending.add(sending);
+  }
+}
+
+/** The means of a process to send to subscribers. */
+export interface HookMeans {
+  readonly keys: readonly SealingKey[];
+  readonly allowsHttp: boolean;
+  readonly allowsLinkLocal?: boolean;
+  /** Told of every secret that is opened, so that a log can be kept clean of it. */
+  readonly onSecret: (secret: Secret) => void;
+}
+
+interface HookDeps {
+  readonly pool: pg.Pool;
+  readonly log: Logger;
+  readonly means: HookMeans;
+  readonly signal: AbortSignal;
+  /** Is told each time that the subscriber was sent a batch, or moved on. */
+  readonly onMoved?: () => void;
+}
+
+const firstMs = 2_000;
+const longestMs = 3_600_000;
+/** About a day of tries. */
+const mostAttempts = 34;
+
+/**
+ * Sends a subscriber what it has not taken yet, one batch after the other, until there is no more,
+ * it takes none, or it is no longer ours. A batch that it does not take is never passed over: an
+ * entry behind it may be its effect.
+ * @throws what the database throws: that is no failure of the subscriber
+ */
+async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
+  const {pool, signal, log, onMoved} = deps;
+  let {cursor, batchTo, attempts} = hook;
+  try {
+    while (!signal.aborted) {
+      const batch = await readBatch(pool, hook, {cursor, batchTo});
+      if (batch.entries.length === 0) {
+        if (batch.to === cursor || !(await moveOn(pool, hook, batch.to))) break;
+      } else {
+        const batchId = await beginBatch(pool, hook, batch.to);
+        if (batchId === null) return;
+        await sendBatch(deps, hook, {...batch, batchId});
+        if (!(await noteTaken(pool, hook))) return;
+        log.debug(
+          {event: 'hook.taken', hook: hook.name, entries: batch.entries.length},
+          'a batch was taken',
+        );
+      }
+      onMoved?.();
+      cursor = batch.to;
+      batchTo = null;
+      attempts = 0;
+    }
+    await release(pool, hook);
+  } catch (error) {
+    if (!signal.aborted && isOfHook(error)) return await postpone(deps, {...hook, attempts}, error);
+    await release(pool, hook);
+    if (!signal.aborted) throw error;
+  }
+}
+
+/**
+ * Sends a batch once.
+ * @returns the answer, for a person: `200`
+ * @throws {RetryableError} the subscriber does not take it
+ * @throws {UsageError | FatalError} this process cannot open its address, or may not use it
+ */
+export async function sendBatch(
+  {means, signal}: Pick<HookDeps, 'means' | 'signal'>,
+  {name, sealed}: Pick<ClaimedHook, 'name' | 'sealed'>,
+  {batchId, entries, to}: Batch & {readonly batchId: string},
+): Promise<string> {
+  const {address, secret = ''} = openAccess(sealed, means.keys, {kind: 'feed_hooks', name});
+  for (const text of [address, secret]) means.onSecret(new Secret(text));
+  const url = parseTarget(address, means.allowsHttp);
+  const body = JSON.stringify({
+    type: messageType,
+    timestamp: entries.at(-1)?.at ?? new Date().toISOString(),
+    data: {hook: name, entries, cursor: to},
+  });
+  return await sendSigned(
+    {url, secret: new Secret(secret)},
+    {messageId: batchId, body},
+    {...means, signal},
+  );
+}
+
+function isOfHook(error: unknown): boolean {
+  return [RetryableError, UsageError, FatalError, CursorError].some(
+    (kind) => error instanceof kind,
+  );
+}
+
+async function postpone({pool, log}: HookDeps, hook: ClaimedHook, cause: unknown): Promise<void> {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const isGone = cause instanceof CursorError;
+  const error = isGone
+    ? `${reason}; read the tables anew, then fieldmirror hooks retry ${hook.name} --after end`
+    : reason;
+  const asked = cause instanceof RetryableError ? (cause.retryAfterMs ?? 0) : 0;
+  const stops = isGone || hook.attempts + 1 >= mostAttempts;
+  await noteRefused(pool, hook, {error, afterMs: Math.max(asked, backOffMs(hook.attempts)), stops});
+  const facts = {hook: hook.name, attempt: hook.attempts + 1, reason: error};
+  if (stops) log.error({event: 'hook.stopped', ...facts}, 'a subscriber of the feed is stopped');
+  else
+    log.warn(
+      {event: 'hook.postponed', ...facts},
+      'a batch of the feed was not taken; it is sent again',
+    );
+}
+
+/** Twice as long after each try, and never in step with others. */
+function backOffMs(attempts: number): number {
+  const longest = Math.min(firstMs * 2 ** Math.min(attempts, 20), longestMs);
+  return Math.round(longest * (0.5 + Math.random() / 2));
+}

@@ -1,0 +1,13 @@
+/**
+ * What an entry of the feed says of a row; `loaded` is of a stream: its rows are to be read from
+ * the tables.
+ */
+export const entryOperations = ['created', 'changed', 'removed', 'loaded'] as const;
+
+export type EntryOperation = (typeof entryOperations)[number];
+
+/** The most entries that one request may have. */
+export const mostEntries = 1_000;
+
+/** The most entries of one request, where nothing else was asked for. */
+export const usualMost = 100;

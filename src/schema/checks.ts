@@ -1,0 +1,277 @@
+// Checks of a database before it is migrated or used: its migrations, its roles, and what anybody
+// may do in it.
+
+import {createHash} from 'node:crypto';
+import {readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import pg from 'pg';
+import {FatalError} from '../core/errors.ts';
+import {packageRoot} from '../core/package.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {grantCreate} from '../postgres/database-errors.ts';
+
+// drizzle passes over a migration that is older than the newest one applied, and never compares a
+// hash. So the journal beside the migrations is compared with what the database says it has, read
+// as drizzle reads it.
+
+export const migrationsFolder = join(packageRoot, 'migrations');
+
+/** How the database stands to the migrations of this version. */
+interface MigrationCheck {
+  /** Migrations that the database does not have, by the place in the journal, from 1. */
+  readonly missing: readonly number[];
+  /** Hashes of migrations in the database that this version does not know. */
+  readonly unknown: readonly string[];
+  /** Hashes of the migrations that the database has. */
+  readonly applied: readonly string[];
+  /** The problem and the next step; null when there is none. */
+  readonly problem: string | null;
+}
+
+/**
+ * Compares the migrations applied with those of this version. A database that was never migrated
+ * misses everything.
+ * @throws {FatalError} the journal itself is out of order
+ */
+export async function checkMigrations(
+  db: Queryable,
+  folder = migrationsFolder,
+): Promise<MigrationCheck> {
+  const brought = readJournal(folder);
+  const applied = await readApplied(db);
+  const missing = brought.flatMap((hash, at) => (applied.includes(hash) ? [] : at + 1));
+  const unknown = applied.filter((hash) => !brought.includes(hash));
+  return {
+    missing,
+    unknown,
+    applied,
+    problem: describeProblem(missing, unknown, applied.length === 0),
+  };
+}
+
+/** An entry of the journal that drizzle-kit keeps; `tag` names the file of SQL. */
+interface Entry {
+  readonly tag: string;
+  /** Milliseconds since 1970. */
+  readonly when: number;
+}
+
+/** @returns the hash of every migration as drizzle notes it when it applies one, in order */
+function readJournal(folder: string): string[] {
+  const {entries} = JSON.parse(read(folder, 'meta/_journal.json')) as {
+    readonly entries: readonly Entry[];
+  };
+  for (const [at, {when}] of entries.entries()) {
+    const previous = entries[at - 1]?.when ?? 0;
+    if (when > previous) continue;
+    throw new FatalError(
+      `migrations: number ${at + 1} of the journal: expected it to be younger than ${previous}, got ${when}, so it would be passed over; generate it again`,
+    );
+  }
+  return entries.map(({tag}) =>
+    createHash('sha256')
+      .update(read(folder, `${tag}.sql`))
+      .digest('hex'),
+  );
+}
+
+function read(folder: string, name: string): string {
+  return readFileSync(join(folder, name), 'utf8');
+}
+
+/** @returns hashes; none when the table is not there */
+async function readApplied(db: Queryable): Promise<string[]> {
+  try {
+    const {rows} = await db.query<{hash: string}>(
+      'SELECT hash FROM sync.migrations ORDER BY created_at',
+    );
+    return rows.map((row) => row.hash);
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === '42P01') return [];
+    throw error;
+  }
+}
+
+function describeProblem(
+  missing: readonly number[],
+  unknown: readonly string[],
+  isEmpty: boolean,
+): string | null {
+  if (unknown.length > 0 && missing.includes(1)) {
+    return 'this database was made by a state of fieldmirror from before its first release, and cannot be upgraded: export what you need of it, and start with an empty database';
+  }
+  if (unknown.length > 0) {
+    return `${count(unknown)} that this version does not know: a newer version has migrated this database, or a migration was edited; update fieldmirror`;
+  }
+  if (missing.length === 0) return null;
+  return isEmpty
+    ? 'it holds nothing of Fieldmirror yet: `fieldmirror start` makes the schema and fills it, `fieldmirror init` sets up an account of yours first, `fieldmirror migrate` makes the schema alone'
+    : `${count(missing)} missing: run \`fieldmirror migrate\``;
+}
+
+function count(items: readonly unknown[]): string {
+  return `${items.length} ${items.length === 1 ? 'migration' : 'migrations'}`;
+}
+
+interface Look {
+  readonly user: string;
+  readonly database: string;
+  /** Of the schemas where they are there, else of the database. */
+  readonly owner: string;
+  readonly isThere: boolean;
+  readonly may: boolean;
+}
+
+/**
+ * Why this login may not bring the schema up to date, with the statement that lets it, and who can;
+ * null where it may.
+ */
+export async function findMigrationLack(db: Queryable): Promise<string | null> {
+  const {rows} = await db.query<Look>(
+    `SELECT current_user AS user, datname AS database, nspname IS NOT NULL AS "isThere",
+            pg_get_userbyid(coalesce(nspowner, datdba)) AS owner,
+            CASE WHEN nspname IS NULL THEN has_database_privilege(datname, 'CREATE') ELSE pg_has_role(nspowner, 'USAGE') END AS may
+       FROM pg_database LEFT JOIN pg_namespace ON nspname = 'sync'
+      WHERE datname = current_database()`,
+  );
+  const [look] = rows;
+  if (look === undefined || look.may) return null;
+  const {user, database, owner, isThere} = look;
+  if (isThere)
+    return `the schema is not of this version, and ${user} may not change it: run \`fieldmirror migrate\` as its owner, ${owner}`;
+  return `the database ${database} has no schemas of ours yet, and ${user} may not make them, for it lacks CREATE on the database: run \`fieldmirror migrate\` as the owner, ${owner}, or let the owner run ${grantCreate({user, database})}`;
+}
+
+// The four roles that rights are given to. They belong to the cluster: an owner who may not create
+// roles needs an administrator for them, and Postgres refuses nothing in the meantime, so that
+// somebody has to say so.
+
+/** How the roles stand, each list in the order in which the roles are made. */
+interface RoleCheck {
+  /** The owner of the schemas. */
+  readonly owner: string;
+  /** Are not there. */
+  readonly missing: readonly string[];
+  /**
+   * Runs the function for assistants, and has not the owner as a member, who cannot give it that
+   * function.
+   */
+  readonly apart: readonly string[];
+  /**
+   * Are there, and lack rights that `fieldmirror migrate` or the next start of the owner gives
+   * them.
+   */
+  readonly ungranted: readonly string[];
+}
+
+const look = `
+  WITH ours AS (
+    SELECT name, place, to_regrole(name)::oid AS role, home::regnamespace::oid AS home,
+           (SELECT proowner FROM pg_proc WHERE pronamespace = 'sync'::regnamespace AND proname = reads) AS reads_as,
+           reads IS NOT NULL AND NOT pg_has_role(nspowner, to_regrole(name)::oid, 'USAGE') AS is_apart,
+           pg_get_userbyid(nspowner) AS owner
+      FROM (VALUES (1, 'fieldmirror_reader', 'mart', NULL), (2, 'fieldmirror_author', 'warehouse', NULL),
+                   (3, 'fieldmirror_worker', 'sync', NULL), (4, 'fieldmirror_assistant', 'masked', 'read_as_assistant'))
+           AS roles (place, name, home, reads)
+      JOIN pg_namespace ON nspname = 'sync')
+  SELECT min(owner) AS owner,
+         coalesce(array_agg(name ORDER BY place) FILTER (WHERE role IS NULL), '{}') AS missing,
+         coalesce(array_agg(name ORDER BY place) FILTER (WHERE is_apart AND reads_as <> role), '{}') AS apart,
+         coalesce(array_agg(name ORDER BY place) FILTER (
+           WHERE NOT has_schema_privilege(role, home, 'USAGE') OR (NOT is_apart AND reads_as <> role)), '{}') AS ungranted
+    FROM ours`;
+
+/** @param db - a warehouse of this version. Every login may ask. */
+export async function checkRoles(db: Queryable): Promise<RoleCheck> {
+  const {rows} = await db.query<RoleCheck>(look);
+  return rows[0] ?? {owner: '', missing: [], apart: [], ungranted: []};
+}
+
+/**
+ * What an administrator runs, after which `fieldmirror migrate` can give every role its rights;
+ * none where nothing is needed.
+ */
+export function listRoleStatements({owner, missing, apart}: RoleCheck): string[] {
+  const isApart = [...missing, ...apart].includes('fieldmirror_assistant');
+  return [
+    ...missing.map((role) => `CREATE ROLE ${role} NOLOGIN`),
+    ...(isApart ? [`GRANT fieldmirror_assistant TO ${pg.escapeIdentifier(owner)}`] : []),
+  ];
+}
+
+/** The lack in words, and the next step; null where every role has its rights. */
+export function describeRoles(check: RoleCheck): string | null {
+  const {missing, apart, ungranted, owner} = check;
+  const statements = listRoleStatements(check).map((statement) => `${statement};`);
+  const administrator = `let an administrator run ${statements.join(' ')} and then run \`fieldmirror migrate\` as ${owner}`;
+  if (missing.length > 0)
+    return `${missing.join(', ')}: not there, and ${owner} may not create roles, so nobody has a right of ${missing.length === 1 ? 'it' : 'them'}; ${administrator}`;
+  if (apart.length > 0)
+    return `${apart.join(', ')}: ${owner} is no member, so \`fieldmirror mcp\` reads nothing; ${administrator}`;
+  if (ungranted.length > 0)
+    return `${ungranted.join(', ')}: without rights in this database; run \`fieldmirror migrate\` as ${owner}`;
+  return null;
+}
+
+// What every login may do in the database because Postgres gives it to PUBLIC, and nobody needs it
+// there: temporary tables and large objects, with which any login can fill the disk.
+// sync.bar_public takes back what its caller may take back.
+
+/** What is left of these rights. */
+interface PublicRights {
+  readonly database: string;
+  /** The owner of the schemas. */
+  readonly owner: string;
+  /** Whether that owner may give and take rights on the database. */
+  readonly isOwners: boolean;
+  /** Every login may make temporary tables, or the workers may not. */
+  readonly temporary: boolean;
+  /** The functions by which every login may make large objects. */
+  readonly largeObjects: readonly string[];
+}
+
+const lookAtPublic = `
+  SELECT datname AS database, pg_get_userbyid(nspowner) AS owner, pg_has_role(nspowner, datdba, 'USAGE') AS "isOwners",
+         EXISTS (SELECT FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) WHERE grantee = 0 AND privilege_type = 'TEMPORARY')
+           OR NOT coalesce(has_database_privilege(to_regrole('fieldmirror_worker')::oid, pg_database.oid, 'TEMPORARY'), true) AS temporary,
+         ARRAY(SELECT pg_proc.oid::regprocedure::text FROM pg_proc
+                WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('lo_creat', 'lo_create', 'lo_from_bytea')
+                  AND EXISTS (SELECT FROM aclexplode(coalesce(proacl, acldefault('f', proowner))) WHERE grantee = 0)
+                ORDER BY 1) AS "largeObjects"
+    FROM pg_database JOIN pg_namespace ON nspname = 'sync'
+   WHERE datname = current_database()`;
+
+/** @param db - a warehouse of this version. Every login may ask. */
+export async function checkPublic(db: Queryable): Promise<PublicRights | null> {
+  const {rows} = await db.query<PublicRights>(lookAtPublic);
+  return rows[0] ?? null;
+}
+
+/**
+ * That every login may make temporary tables, and the next step; null where only those may who need
+ * them.
+ */
+export function describeTemporary({
+  database,
+  owner,
+  isOwners,
+  temporary,
+}: PublicRights): string | null {
+  if (!temporary) return null;
+  if (isOwners)
+    return `temporary tables are not the workers' and the owner's alone, and any login can fill the disk with them; run \`fieldmirror migrate\` as ${owner}`;
+  const place = pg.escapeIdentifier(database);
+  return (
+    `any login can fill the disk with temporary tables, and ${owner} does not own the database; let an administrator run ` +
+    `GRANT TEMPORARY ON DATABASE ${place} TO fieldmirror_worker, ${pg.escapeIdentifier(owner)}; REVOKE TEMPORARY ON DATABASE ${place} FROM PUBLIC;`
+  );
+}
+
+/**
+ * What a superuser may take back, or that nothing is left. Many a managed server gives nobody one,
+ * so that this is no lack.
+ */
+export function describeLargeObjects({largeObjects}: PublicRights): string {
+  if (largeObjects.length === 0) return 'only a superuser makes large objects';
+  return `any login may make large objects; where you have a superuser, let it run REVOKE EXECUTE ON FUNCTION ${largeObjects.join(', ')} FROM PUBLIC;`;
+}

@@ -1,0 +1,159 @@
+// Functions, triggers and grants are source: files that are applied as a whole whenever one of them
+// changed, so that no migration holds a copy of one.
+
+import {createHash} from 'node:crypto';
+import {readdirSync, readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import pg from 'pg';
+import {transitions} from '../changes/transitions.ts';
+import {FatalError} from '../core/errors.ts';
+import {packageRoot, readVersion} from '../core/package.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {StarMember} from '../star/member.ts';
+import type {WarehouseTable} from '../streams/table.ts';
+
+const functionsFolder = join(packageRoot, 'migrations', 'functions');
+
+/** All that the database is told beside its tables, as this version has it. */
+export interface Source {
+  /** Our version, as in `0.1.0`. */
+  readonly version: string;
+  /** SHA-256 over the files, over the definitions, and over the drawing of the states. */
+  readonly hash: string;
+  /** SQL, in the order to run it. */
+  readonly files: readonly {readonly name: string; readonly text: string}[];
+}
+
+/** Reads `migrations/functions`, and the definitions. */
+export function readSource(definitions: Definitions, folder = functionsFolder): Source {
+  const files = readdirSync(folder, {recursive: true, encoding: 'utf8'})
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+    .map((name) => ({name, text: readFileSync(join(folder, name), 'utf8')}));
+  const hash = createHash('sha256')
+    .update(JSON.stringify([files, definitions, transitions]))
+    .digest('hex');
+  return {version: readVersion(), hash, files};
+}
+
+/** The source that a database has. */
+interface AppliedSource {
+  readonly version: string;
+  readonly hash: string;
+}
+
+/** @returns null when none was applied yet */
+export async function readAppliedSource(db: Queryable): Promise<AppliedSource | null> {
+  try {
+    const {rows} = await db.query<AppliedSource>('SELECT version, hash FROM sync.source');
+    return rows[0] ?? null;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === '42P01') return null;
+    throw error;
+  }
+}
+
+/**
+ * Whether a database has another source than this version brings. That of a newer version stays:
+ * two versions may run beside each other while one replaces the other.
+ */
+export function isOutdated(applied: AppliedSource | null, source: Source): boolean {
+  if (applied === null) return true;
+  const order = compareVersions(applied.version, source.version);
+  return order < 0 || (order === 0 && applied.hash !== source.hash);
+}
+
+function compareVersions(one: string, other: string): number {
+  return one.localeCompare(other, 'en', {numeric: true});
+}
+
+/**
+ * Makes every function and trigger what the source says, and removes those that it no longer has.
+ * The caller has begun a transaction.
+ * @throws {FatalError} a file that Postgres refuses, by its name
+ */
+export async function applySource(
+  client: pg.ClientBase,
+  tables: readonly WarehouseTable[],
+  source: Source,
+): Promise<void> {
+  // Functions name each other; a body is checked when it first runs.
+  await client.query('SET LOCAL check_function_bodies = off');
+  for (const {name, text} of source.files) await runFile(client, name, text.replace(comments, ''));
+  for (const table of tables) await tellTable(client, table);
+  await client.query(dropLeftovers);
+  await client.query(
+    `INSERT INTO sync.source (version, hash) VALUES ($1, $2)
+         ON CONFLICT (only_row) DO UPDATE SET version = EXCLUDED.version, hash = EXCLUDED.hash, applied_at = now()`,
+    [source.version, source.hash],
+  );
+}
+
+/**
+ * Gives the functions their comments, which name them without their arguments: an earlier signature
+ * of the same name must be gone by now.
+ */
+export async function commentSource(client: pg.ClientBase, source: Source): Promise<void> {
+  for (const {name, text} of source.files)
+    await runFile(client, name, text.match(comments)?.join('\n') ?? '');
+}
+
+/** Each is a line of its own, without its end: so that the lines of a file keep their numbers. */
+const comments = /^COMMENT ON FUNCTION [\w.]+ IS '(?:[^']|'')*';/gm;
+
+async function runFile(client: pg.ClientBase, name: string, text: string): Promise<void> {
+  try {
+    await client.query(text);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    const line =
+      error.position === undefined ? '' : `, line ${lineAt(text, Number(error.position))}`;
+    throw new FatalError(`migrations/functions/${name}${line}: ${error.message}`, {cause: error});
+  }
+}
+
+function lineAt(text: string, position: number): number {
+  return text.slice(0, position).split('\n').length;
+}
+
+async function tellTable(client: pg.ClientBase, table: WarehouseTable): Promise<void> {
+  const {name, origin} = table;
+  await client.query('SELECT history.keep($1, $2, $3)', [
+    name,
+    origin.embeddedIn,
+    origin.parentColumn,
+  ]);
+  await client.query('SELECT sync.capture($1)', [name]);
+}
+
+// Our functions and triggers that are older than this transaction are no longer in the source.
+// Functions of extensions are not ours; a trigger is ours when its function is.
+const dropLeftovers = `
+DO $$
+DECLARE
+  leftover record;
+BEGIN
+  FOR leftover IN
+    SELECT tgname AS name, tgrelid::regclass AS place
+      FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+     WHERE NOT tgisinternal AND pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
+       AND age(pg_trigger.xmin) > 0
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', leftover.name, leftover.place);
+  END LOOP;
+  FOR leftover IN
+    SELECT oid::regprocedure AS name FROM pg_proc
+     WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace) AND age(pg_proc.xmin) > 0
+       AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e')
+  LOOP
+    EXECUTE format('DROP FUNCTION %s', leftover.name);
+  END LOOP;
+END $$`;
+
+/** What a migration makes beside the tables of `migrations/*.sql`, from definitions in the code. */
+export interface Definitions {
+  /** Every warehouse table. */
+  readonly tables: readonly WarehouseTable[];
+  /** Every member of the star, each after those that it stands on. */
+  readonly star: readonly StarMember[];
+}

@@ -1,0 +1,54 @@
+// Shapes that several sections share. A message says what is expected; the reader of the file adds
+// where, and what it got.
+
+import {z} from 'zod';
+
+const units = {ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000} as const;
+const intervalPattern = /^([1-9]\d{0,15})(ms|s|m|h|d)$/;
+const expectedInterval =
+  'expected an interval of whole days, hours, minutes or seconds, such as 1d, 1h, 5m or 30s';
+
+/** An interval as a text, in its one spelling: 60m becomes 1h. */
+export const interval = z
+  .string(expectedInterval)
+  .regex(intervalPattern, expectedInterval)
+  .refine(
+    (text) => !intervalPattern.test(text) || Number.isSafeInteger(intervalMs(text)),
+    expectedInterval,
+  )
+  .overwrite((text) => (intervalPattern.test(text) ? formatInterval(intervalMs(text)) : text));
+
+/** In the largest unit that divides it: 300,000 becomes 5m. */
+export function formatInterval(ms: number): string {
+  const [unit = 'ms', size = 1] =
+    Object.entries(units).findLast(([, each]) => ms % each === 0) ?? [];
+  return `${ms / size}${unit}`;
+}
+
+/** @param text - as `formatInterval` makes it */
+export function intervalMs(text: string): number {
+  const [, number, unit] = intervalPattern.exec(text) ?? [];
+  return Number(number) * units[unit as keyof typeof units];
+}
+
+export function isWholeDays(ms: number): boolean {
+  return ms % units.d === 0;
+}
+
+export const accountName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9]\S{0,99}$/,
+    'expected a name of up to 100 characters without blanks that begins with a letter or digit',
+  );
+
+export const recordNumber = z.string().regex(/^[1-9]\d{0,17}$/, 'expected a number from 1 on');
+
+export const label = z.string('expected a text').min(1, 'expected a text that is not empty');
+
+const hours = 'expected hours of a day, 0 to 24';
+const week = 'expected the hours of Monday to Sunday, such as [8, 8, 8, 8, 8, 0, 0]';
+export const workingHours = z
+  .array(z.number(hours).min(0, hours).max(24, hours), week)
+  .length(7, week)
+  .describe('Hours on Monday to Sunday.');
