@@ -83,7 +83,8 @@ export async function revokeApiKey(db: Queryable, name: string): Promise<boolean
 export async function useApiKey(db: Queryable, text: string): Promise<ApiKey | null> {
   if (!isToken(text, keyPrefix)) return null;
   const {rows} = await db.query<ApiKey & {isFresh: boolean}>(
-    `SELECT ${keyColumns}, last_used_at IS NOT DISTINCT FROM date_trunc('minute', now()) AS "isFresh"
+    `SELECT ${keyColumns}, last_used_at IS NOT DISTINCT FROM date_trunc('minute',
+       now()) AS "isFresh"
        FROM ${keyTables} WHERE key_hash = $1 AND revoked_at IS NULL`,
     [hashOf(text)],
   );
@@ -105,7 +106,8 @@ export async function isKeyInUse(db: Queryable, apiKeyId: string): Promise<boole
 /** Those of some keys that were revoked since. */
 export async function listRevoked(db: Queryable, apiKeyIds: readonly string[]): Promise<string[]> {
   const {rows} = await db.query<{id: string}>(
-    'SELECT api_key_id AS id FROM sync.api_keys WHERE api_key_id = ANY ($1) AND revoked_at IS NOT NULL',
+    `SELECT api_key_id AS id FROM sync.api_keys WHERE api_key_id = ANY ($1)
+       AND revoked_at IS NOT NULL`,
     [apiKeyIds],
   );
   return rows.map(({id}) => id);
@@ -117,7 +119,8 @@ async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {
   await db.query(
     `UPDATE sync.api_keys SET last_used_at = date_trunc('minute', now())
       WHERE api_key_id = (SELECT api_key_id FROM sync.api_keys
-                            WHERE api_key_id = $1 AND last_used_at IS DISTINCT FROM date_trunc('minute', now())
+                            WHERE api_key_id = $1
+                              AND last_used_at IS DISTINCT FROM date_trunc('minute', now())
                               FOR NO KEY UPDATE SKIP LOCKED)`,
     [apiKeyId],
   );
@@ -218,7 +221,8 @@ export async function openSession(db: Queryable, given: NewSession): Promise<Sec
   const token = makeToken(sessionPrefix);
   const {wayIn, apiKeyId, name, role, accountId, masks, address} = given;
   await db.query(
-    `INSERT INTO sync.sessions (token_hash, way_in, api_key_id, name, role, account_id, masks, address, expires_at)
+    `INSERT INTO sync.sessions (token_hash, way_in, api_key_id, name, role, account_id, masks,
+       address, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::interval)`,
     [hashOf(token.reveal()), wayIn, apiKeyId, name, role, accountId, masks, address, sessionLasts],
   );
@@ -246,9 +250,11 @@ export async function readSessions(
   if (tokenOf.size === 0) return new Map();
   const {rows} = await db.query<Session & {readonly hash: string}>(
     `SELECT encode(token_hash, 'hex') AS hash, ${selectColumns(sessionColumns)} FROM sync.sessions
-      WHERE token_hash = ANY (SELECT decode(hash, 'hex') FROM unnest($1::text[]) AS hash) AND ended_at IS NULL AND expires_at > now()
+      WHERE token_hash = ANY (SELECT decode(hash, 'hex') FROM unnest($1::text[]) AS hash)
+        AND ended_at IS NULL AND expires_at > now()
         AND NOT EXISTS (SELECT FROM sync.api_keys AS key
-                         WHERE key.api_key_id = sessions.api_key_id AND key.revoked_at IS NOT NULL)`,
+                         WHERE key.api_key_id = sessions.api_key_id
+                           AND key.revoked_at IS NOT NULL)`,
     [[...tokenOf.keys()]],
   );
   return new Map(rows.map(({hash, ...session}) => [tokenOf.get(hash) ?? '', session]));
@@ -316,7 +322,8 @@ export async function writeAudit(
 ): Promise<void> {
   const {sessionId, name, role, address, action, accountId, subject, before, after} = entry;
   await db.query(
-    `INSERT INTO sync.audit (session_id, name, role, address, action, account_id, subject, before, after)
+    `INSERT INTO sync.audit (session_id, name, role, address, action, account_id, subject, before,
+       after)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     [sessionId, name, role, address, action, accountId, subject, toJson(before), toJson(after)],
   );

@@ -114,7 +114,8 @@ export async function readAccountAccess(
   accountId: string,
 ): Promise<(Account & {readonly sealed: SealedToken | null}) | null> {
   const {rows} = await db.query<Account & {sealedToken: Buffer | null}>(
-    `SELECT ${selectColumns(columns)}, sealed_token AS "sealedToken" FROM sync.accounts WHERE account_id = $1`,
+    `SELECT ${selectColumns(columns)}, sealed_token AS "sealedToken" FROM sync.accounts
+       WHERE account_id = $1`,
     [accountId],
   );
   if (rows[0] === undefined) return null;
@@ -151,7 +152,8 @@ export async function keepSealedToken(
   {keyId, bytes, instead = null}: SealedToken & {readonly instead?: SealedToken | null},
 ): Promise<void> {
   await db.query(
-    `UPDATE sync.accounts SET sealed_token = $2, key_id = $3, employee_id = CASE WHEN $4::bytea IS NULL THEN NULL ELSE employee_id END
+    `UPDATE sync.accounts SET sealed_token = $2, key_id = $3,
+       employee_id = CASE WHEN $4::bytea IS NULL THEN NULL ELSE employee_id END
       WHERE account_id = $1 AND ($4::bytea IS NULL OR sealed_token = $4)`,
     [accountId, bytes, keyId, instead?.bytes ?? null],
   );
@@ -233,7 +235,8 @@ export async function learnEmployee(
   employeeId: string,
 ): Promise<void> {
   await db.query(
-    'UPDATE sync.accounts SET employee_id = $2 WHERE account_id = $1 AND employee_id IS DISTINCT FROM $2',
+    `UPDATE sync.accounts SET employee_id = $2 WHERE account_id = $1
+       AND employee_id IS DISTINCT FROM $2`,
     [accountId, employeeId],
   );
 }
@@ -249,7 +252,8 @@ export async function renameAccount(
 ): Promise<void> {
   await db.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [accountId, next]);
   await db.query(
-    `UPDATE sync.file_settings SET path = ARRAY[$2] || path[2:] WHERE section <> 'write_rules' AND path[1] = $1`,
+    `UPDATE sync.file_settings SET path = ARRAY[$2] || path[2:] WHERE section <> 'write_rules'
+       AND path[1] = $1`,
     [name, next],
   );
 }
@@ -314,7 +318,8 @@ export async function findWorkUnderWay(db: Queryable, accountId: string): Promis
   const {rows} = await db.query<{state: string; sweeps: string[]; changes: string[]}>(
     `SELECT state,
             ARRAY(SELECT sweep_id::text FROM sync.sweeps AS sweep
-                   WHERE sweep.account_id = account.account_id AND sweep.state = 'running' AND lease_until > now()) AS sweeps,
+                   WHERE sweep.account_id = account.account_id AND sweep.state = 'running'
+                     AND lease_until > now()) AS sweeps,
             ARRAY(SELECT change_id::text FROM sync.changes AS change
                    WHERE change.account_id = account.account_id AND lease_until > now()) AS changes
        FROM sync.accounts AS account WHERE account_id = $1`,
@@ -343,7 +348,8 @@ export async function removeAccount(
   for (const table of tables.filter((each) => each.startsWith('history.past_')))
     await db.query(
       `DELETE FROM history.edits WHERE table_name = $2
-          AND row_id IN (SELECT row_id FROM ${table} WHERE account_id = $1 UNION ALL SELECT row_id FROM ${currentOf(table)} WHERE account_id = $1)`,
+          AND row_id IN (SELECT row_id FROM ${table} WHERE account_id = $1 UNION ALL SELECT row_id
+            FROM ${currentOf(table)} WHERE account_id = $1)`,
       [accountId, table.replace('history.past_', '')],
     );
   for (const table of tables)
@@ -361,10 +367,12 @@ export async function removeAccount(
 async function listTables(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{table: string}>(
     `SELECT format('%I.%I', nspname, relname) AS table
-       FROM pg_attribute JOIN pg_class AS class ON class.oid = attrelid JOIN pg_namespace AS place ON place.oid = relnamespace
+       FROM pg_attribute JOIN pg_class AS class ON class.oid = attrelid
+         JOIN pg_namespace AS place ON place.oid = relnamespace
       WHERE attname = 'account_id' AND NOT attisdropped AND relkind = 'r'
         AND nspname IN ('warehouse', 'history', 'mart', 'sync') AND relname <> 'accounts'
-      ORDER BY array_position(ARRAY['warehouse', 'history', 'mart', 'sync']::name[], nspname), relname`,
+      ORDER BY array_position(ARRAY['warehouse', 'history', 'mart', 'sync']::name[], nspname),
+        relname`,
   );
   const found = rows.map(({table}) => table).filter((table) => !keptTables.includes(table));
   return [...emptiedFirst, ...found.filter((table) => !emptiedFirst.includes(table))];

@@ -47,9 +47,11 @@ export async function findCustomer(
 ): Promise<HeldCustomer | null> {
   const {rows} = await db.query<HeldCustomer>(
     `SELECT name, _deleted_at IS NULL AND is_here AS "isLive"
-       FROM (SELECT name, _deleted_at, true AS is_here, _changed_at FROM warehouse.customers WHERE account_id = $1 AND customer_number = $2
+       FROM (SELECT name, _deleted_at, true AS is_here, _changed_at FROM warehouse.customers
+         WHERE account_id = $1 AND customer_number = $2
               UNION ALL
-             SELECT name, _deleted_at, false, _changed_at FROM history.past_customers WHERE account_id = $1 AND customer_number = $2) AS held
+             SELECT name, _deleted_at, false, _changed_at FROM history.past_customers
+               WHERE account_id = $1 AND customer_number = $2) AS held
       ORDER BY is_here DESC, _changed_at DESC LIMIT 1`,
     [accountId, number],
   );
@@ -112,9 +114,12 @@ export async function listReceipts(
   {accountId, number}: CustomerKey,
 ): Promise<readonly Receipt[]> {
   const {rows} = await db.query<Receipt>(
-    `SELECT to_char(forgotten_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "forgottenAt", forgotten_by AS "forgottenBy",
-            coalesce((SELECT jsonb_agg(jsonb_build_object('table', key, 'rows', value) ORDER BY key) FROM jsonb_each(removed)), '[]') AS removed
-       FROM sync.forgotten WHERE account_id = $1 AND customer_number = $2 ORDER BY forgotten_id DESC`,
+    `SELECT to_char(forgotten_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "forgottenAt",
+            forgotten_by AS "forgottenBy",
+            coalesce((SELECT jsonb_agg(jsonb_build_object('table', key, 'rows', value) ORDER BY key)
+              FROM jsonb_each(removed)), '[]') AS removed
+       FROM sync.forgotten WHERE account_id = $1 AND customer_number = $2
+         ORDER BY forgotten_id DESC`,
     [accountId, number],
   );
   return rows;
@@ -131,7 +136,8 @@ async function run(
   try {
     await client.query('SET LOCAL statement_timeout = 0');
     const {rows} = await client.query<Removed>(
-      `SELECT key AS table, value::integer AS rows FROM sync.forget_customer($1, $2) AS removed, jsonb_each_text(removed) ORDER BY key`,
+      `SELECT key AS table, value::integer AS rows
+         FROM sync.forget_customer($1, $2) AS removed, jsonb_each_text(removed) ORDER BY key`,
       [accountId, number],
     );
     return rows;

@@ -29,7 +29,8 @@ async function sampleIdentities(
 ): Promise<readonly Identity[]> {
   const number = `${stream.slice(0, -1)}_number`;
   const {rows} = await db.query<Identity>(
-    `SELECT ${number}::text AS number, id::text AS id, created_at AS "createdAt" FROM warehouse.${stream}
+    `SELECT ${number}::text AS number, id::text AS id, created_at AS "createdAt"
+       FROM warehouse.${stream}
       WHERE account_id = $1 AND _deleted_at IS NULL AND num_nulls(${number}, id, created_at) = 0
       ORDER BY md5(${number}::text) LIMIT $2`,
     [accountId, most],

@@ -51,7 +51,8 @@ async function lockSeals(db: Queryable): Promise<HeldSeal[]> {
   const held: HeldSeal[] = [];
   for (const [table, {id, bytes, keyId, name, what}] of Object.entries(places)) {
     const {rows} = await db.query<HeldSeal>(
-      `SELECT '${table}' AS table, ${id}::text AS id, '${what} ' || ${name} AS what, ${keyId} AS "keyId", ${bytes} AS bytes
+      `SELECT '${table}' AS table, ${id}::text AS id, '${what} ' || ${name} AS what,
+              ${keyId} AS "keyId", ${bytes} AS bytes
          FROM sync.${table} WHERE ${isSealed(bytes)} ORDER BY ${id} FOR UPDATE`,
     );
     held.push(...rows);
@@ -79,7 +80,8 @@ async function replaceSeal(
 ): Promise<void> {
   const place = places[table];
   await db.query(
-    `UPDATE sync.${table} SET ${place.bytes} = $2, ${place.keyId} = $3 WHERE ${place.id}::text = $1`,
+    `UPDATE sync.${table} SET ${place.bytes} = $2, ${place.keyId} = $3
+       WHERE ${place.id}::text = $1`,
     [id, bytes, keyId],
   );
 }
@@ -136,7 +138,8 @@ interface KeyRow {
 /** The key that seals passwords from now on; null when there is none. */
 export async function readLatestLoginKey(db: Queryable): Promise<LoginKey | null> {
   const {rows} = await db.query<KeyRow & Pick<LoginKey, 'loginKeyId' | 'publicKey'>>(
-    `SELECT login_key_id AS "loginKeyId", public_key AS "publicKey", sealed_by AS "sealedBy", sealed_private_key AS "sealedPrivateKey"
+    `SELECT login_key_id AS "loginKeyId", public_key AS "publicKey", sealed_by AS "sealedBy",
+            sealed_private_key AS "sealedPrivateKey"
        FROM sync.login_keys ORDER BY created_at DESC, login_key_id LIMIT 1`,
   );
   const [key] = rows;
@@ -147,7 +150,8 @@ export async function readLatestLoginKey(db: Queryable): Promise<LoginKey | null
 export async function keepLoginKey(db: Queryable, key: LoginKey): Promise<void> {
   const {loginKeyId, publicKey, sealedPrivateKey} = key;
   await db.query(
-    `INSERT INTO sync.login_keys (login_key_id, public_key, sealed_private_key, sealed_by, created_at)
+    `INSERT INTO sync.login_keys (login_key_id, public_key, sealed_private_key, sealed_by,
+       created_at)
      VALUES ($1, $2, $3, $4, clock_timestamp())`,
     [loginKeyId, publicKey, sealedPrivateKey?.bytes ?? null, sealedPrivateKey?.keyId ?? null],
   );
@@ -171,7 +175,8 @@ export async function readSealedLogin(
   changeId: string,
 ): Promise<SealedLogin | null> {
   const {rows} = await db.query<KeyRow & Pick<SealedLogin, 'loginKeyId' | 'sealed'>>(
-    `SELECT login_key_id AS "loginKeyId", sealed, sealed_by AS "sealedBy", sealed_private_key AS "sealedPrivateKey"
+    `SELECT login_key_id AS "loginKeyId", sealed, sealed_by AS "sealedBy",
+            sealed_private_key AS "sealedPrivateKey"
        FROM sync.employee_logins JOIN sync.login_keys USING (login_key_id)
       WHERE change_id = $1 AND expires_at > clock_timestamp()`,
     [changeId],

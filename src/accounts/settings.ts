@@ -31,10 +31,13 @@ export async function noteFileSettings(
 ): Promise<void> {
   await db.query(
     `INSERT INTO sync.file_settings AS held (section, path, value, file)
-     SELECT given.section, ARRAY(SELECT jsonb_array_elements_text(given.path)), given.value, given.file
-       FROM jsonb_to_recordset($1::jsonb) AS given (section text, path jsonb, value jsonb, file text)
+     SELECT given.section, ARRAY(SELECT jsonb_array_elements_text(given.path)), given.value,
+            given.file
+       FROM jsonb_to_recordset($1::jsonb) AS given (section text, path jsonb, value jsonb,
+         file text)
          ON CONFLICT (section, path) DO UPDATE
-        SET value = EXCLUDED.value, file = EXCLUDED.file, applied_at = now(), applied_by = current_user
+        SET value = EXCLUDED.value, file = EXCLUDED.file, applied_at = now(),
+            applied_by = current_user
       WHERE (held.value, held.file) IS DISTINCT FROM (EXCLUDED.value, EXCLUDED.file)`,
     [JSON.stringify(settings)],
   );
@@ -78,7 +81,8 @@ export async function readDeletionLimit(
   {accountId, stream}: {readonly accountId: string; readonly stream: string},
 ): Promise<DeletionLimit | null> {
   const {rows} = await db.query<HeldLimit>(
-    'SELECT most_rows, most_percent FROM sync.deletion_limits WHERE account_id = $1 AND stream = $2',
+    `SELECT most_rows, most_percent FROM sync.deletion_limits WHERE account_id = $1
+       AND stream = $2`,
     [accountId, stream],
   );
   return rows[0] === undefined ? null : toLimit(rows[0]);
@@ -158,7 +162,8 @@ export async function listCapacity(db: Queryable): Promise<Capacity[]> {
  */
 export async function listEmployeeNumbers(db: Queryable): Promise<Map<string, string[]>> {
   const {rows} = await db.query<{account: string; numbers: string[]}>(
-    `SELECT account.name AS account, array_agg(employee_number::text ORDER BY employee_number) AS numbers
+    `SELECT account.name AS account, array_agg(employee_number::text
+       ORDER BY employee_number) AS numbers
        FROM warehouse.employees JOIN sync.accounts AS account USING (account_id)
       WHERE employee_number IS NOT NULL GROUP BY account.name`,
   );
@@ -176,12 +181,15 @@ export async function writeCapacity(
          FROM sync.accounts AS account JOIN warehouse.employees AS employee USING (account_id)
         WHERE account.name = $1 AND employee.employee_number = $2::bigint
      ), known AS (
-       INSERT INTO mart.capacity (employee_key, working_hours) SELECT row_id, $3::numeric[] FROM meant
+       INSERT INTO mart.capacity (employee_key, working_hours) SELECT row_id, $3::numeric[]
+         FROM meant
            ON CONFLICT (employee_key) DO UPDATE SET working_hours = EXCLUDED.working_hours
      )
      INSERT INTO sync.capacity_to_come (account_id, employee_number, working_hours)
-     SELECT account_id, $2::bigint, $3::numeric[] FROM sync.accounts WHERE name = $1 AND NOT EXISTS (SELECT FROM meant)
-         ON CONFLICT (account_id, employee_number) DO UPDATE SET working_hours = EXCLUDED.working_hours`,
+     SELECT account_id, $2::bigint, $3::numeric[] FROM sync.accounts WHERE name = $1
+       AND NOT EXISTS (SELECT FROM meant)
+         ON CONFLICT (account_id, employee_number) DO UPDATE
+           SET working_hours = EXCLUDED.working_hours`,
     [account, employeeNumber, workingHours],
   );
 }
@@ -194,9 +202,11 @@ export async function deleteCapacity(
   await db.query(
     `WITH gone AS (
        DELETE FROM sync.capacity_to_come AS held USING sync.accounts AS account
-        WHERE account.account_id = held.account_id AND account.name = $1 AND held.employee_number = $2
+        WHERE account.account_id = held.account_id AND account.name = $1
+          AND held.employee_number = $2
      )
-     DELETE FROM mart.capacity AS held USING warehouse.employees AS employee, sync.accounts AS account
+     DELETE FROM mart.capacity AS held USING warehouse.employees AS employee,
+       sync.accounts AS account
       WHERE employee.row_id = held.employee_key AND account.account_id = employee.account_id
         AND account.name = $1 AND employee.employee_number = $2`,
     [account, employeeNumber],
@@ -215,7 +225,8 @@ interface ClosedDay {
 export async function listClosedDays(db: Queryable): Promise<ClosedDay[]> {
   const {rows} = await db.query<ClosedDay>(
     `SELECT account.name AS account, date::text AS date, closed.name
-       FROM mart.closed_days AS closed JOIN sync.accounts AS account ON account.account_id = account_key
+       FROM mart.closed_days AS closed
+         JOIN sync.accounts AS account ON account.account_id = account_key
       ORDER BY account.name, date`,
   );
   return rows;
@@ -317,11 +328,14 @@ export async function writeInsightSettings(
 ): Promise<void> {
   const {currency, workingHours, repeatVisitDays, onTimeGraceMinutes} = settings;
   await db.query(
-    `INSERT INTO mart.settings (account_key, currency, working_hours, repeat_visit_days, on_time_grace_minutes)
-     SELECT account_id, $2::text, $3::numeric[], $4::integer, $5::integer FROM sync.accounts WHERE name = $1
+    `INSERT INTO mart.settings (account_key, currency, working_hours, repeat_visit_days,
+       on_time_grace_minutes)
+     SELECT account_id, $2::text, $3::numeric[], $4::integer, $5::integer FROM sync.accounts
+       WHERE name = $1
          ON CONFLICT (account_key) DO UPDATE
         SET currency = EXCLUDED.currency, working_hours = EXCLUDED.working_hours,
-            repeat_visit_days = EXCLUDED.repeat_visit_days, on_time_grace_minutes = EXCLUDED.on_time_grace_minutes`,
+            repeat_visit_days = EXCLUDED.repeat_visit_days,
+            on_time_grace_minutes = EXCLUDED.on_time_grace_minutes`,
     [account, currency, workingHours, repeatVisitDays, onTimeGraceMinutes],
   );
 }
@@ -329,7 +343,8 @@ export async function writeInsightSettings(
 /** Lets an account be one of which nothing is told. */
 export async function deleteInsightSettings(db: Queryable, account: string): Promise<void> {
   await db.query(
-    'DELETE FROM mart.settings USING sync.accounts AS held WHERE held.account_id = account_key AND held.name = $1',
+    `DELETE FROM mart.settings USING sync.accounts AS held WHERE held.account_id = account_key
+       AND held.name = $1`,
     [account],
   );
 }

@@ -47,10 +47,12 @@ export async function noteWorker(
 ): Promise<void> {
   await db.query(
     `WITH pruned AS (${pruned})
-     INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, given_account_id, given_token_mark, console_url, sends_mail)
+     INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids,
+       given_account_id, given_token_mark, console_url, sends_mail)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
          ON CONFLICT (worker_id) DO UPDATE
-        SET seen_at = now(), account_ids = EXCLUDED.account_ids, given_account_id = EXCLUDED.given_account_id,
+        SET seen_at = now(), account_ids = EXCLUDED.account_ids,
+            given_account_id = EXCLUDED.given_account_id,
             given_token_mark = EXCLUDED.given_token_mark`,
     [
       worker.workerId,
@@ -81,7 +83,8 @@ export async function listWorkers(db: Queryable): Promise<Worker[]> {
     `SELECT ${selectColumns(columns)}, seen_at > now() - interval '1 minute' AS "isAlive",
             account_ids::text[] AS "accountIds", key_ids AS "keyIds", sends_mail AS "sendsMail",
             CASE WHEN given_account_id IS NOT NULL
-                 THEN jsonb_build_object('accountId', given_account_id::text, 'tokenMark', given_token_mark) END AS given
+                 THEN jsonb_build_object('accountId', given_account_id::text, 'tokenMark',
+                   given_token_mark) END AS given
        FROM sync.workers ORDER BY seen_at DESC, worker_id`,
   );
   return rows;

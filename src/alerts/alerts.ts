@@ -70,8 +70,10 @@ export async function takeLook(db: Queryable): Promise<Look | null> {
   const {rows} = await db.query<Look>(
     `INSERT INTO sync.alert_looks AS look (lease_until)
      SELECT now() + ${lookLease} WHERE EXISTS (SELECT FROM sync.alert_rules)
-         ON CONFLICT (is_only) DO UPDATE SET fence = look.fence + 1, lease_until = EXCLUDED.lease_until
-      WHERE coalesce(look.looked_at < now() - ${everyLook}, true) AND coalesce(look.lease_until < now(), true)
+         ON CONFLICT (is_only) DO UPDATE SET fence = look.fence + 1,
+           lease_until = EXCLUDED.lease_until
+      WHERE coalesce(look.looked_at < now() - ${everyLook}, true)
+        AND coalesce(look.lease_until < now(), true)
      RETURNING fence`,
   );
   return rows[0] ?? null;
@@ -89,7 +91,8 @@ export async function endLook(
 ): Promise<Kept | null> {
   return await inTransaction(pool, async (client) => {
     const {rowCount} = await client.query(
-      'UPDATE sync.alert_looks SET looked_at = now(), lease_until = NULL WHERE fence = $1 AND lease_until IS NOT NULL',
+      `UPDATE sync.alert_looks SET looked_at = now(), lease_until = NULL WHERE fence = $1
+         AND lease_until IS NOT NULL`,
       [fence],
     );
     if (rowCount === 0) return null;
@@ -111,7 +114,8 @@ export async function giveBackLook(db: Queryable, {fence}: Look): Promise<void> 
 /** The alerts that are open, the oldest first. */
 export async function listOpenAlerts(db: Queryable): Promise<Alert[]> {
   const {rows} = await db.query<Alert>(
-    `SELECT ${alertColumns} FROM sync.alerts AS alert LEFT JOIN sync.accounts AS account USING (account_id)
+    `SELECT ${alertColumns} FROM sync.alerts AS alert LEFT JOIN sync.accounts AS account
+       USING (account_id)
       WHERE alert.mended_at IS NULL ORDER BY alert.opened_at, alert.alert_id`,
   );
   return rows;
@@ -145,7 +149,8 @@ async function mendAlerts(client: pg.ClientBase, troubles: string): Promise<stri
       WHERE mended_at IS NULL
         AND NOT EXISTS (SELECT FROM ${found}
                          WHERE (found.cause, found."accountId", found.stream, found.subject)
-                           IS NOT DISTINCT FROM (alert.cause, alert.account_id, alert.stream, alert.subject))
+                           IS NOT DISTINCT FROM (alert.cause, alert.account_id, alert.stream,
+                             alert.subject))
      RETURNING alert_id AS "alertId"`,
     [troubles],
   );
@@ -164,7 +169,8 @@ async function requestOpened(client: pg.ClientBase): Promise<void> {
             greatest(now(), rule.quiet_ms * interval '1 millisecond' + (
               SELECT max(coalesce(digest.sent_at, told.sent_at))
                 FROM sync.alerts AS past
-                JOIN sync.alert_deliveries AS told ON told.alert_id = past.alert_id AND told.rule_id = rule.rule_id AND told.kind = 'opened'
+                JOIN sync.alert_deliveries AS told ON told.alert_id = past.alert_id
+                  AND told.rule_id = rule.rule_id AND told.kind = 'opened'
                 LEFT JOIN sync.alert_deliveries AS digest ON digest.delivery_id = told.digest_id
                WHERE (past.cause, past.account_id, past.stream, past.subject)
                  IS NOT DISTINCT FROM (alert.cause, alert.account_id, alert.stream, alert.subject)))
@@ -172,7 +178,8 @@ async function requestOpened(client: pg.ClientBase): Promise<void> {
        JOIN sync.alert_rules AS rule ON rule.receiver <> 'ping' AND ${isTold}
       WHERE alert.mended_at IS NULL
         AND NOT EXISTS (SELECT FROM sync.alert_deliveries AS held
-                         WHERE held.rule_id = rule.rule_id AND held.alert_id = alert.alert_id AND held.kind = 'opened')
+                         WHERE held.rule_id = rule.rule_id AND held.alert_id = alert.alert_id
+                           AND held.kind = 'opened')
          ON CONFLICT DO NOTHING`,
   );
 }
@@ -198,9 +205,11 @@ async function foldIntoDigests(client: pg.ClientBase): Promise<void> {
   const isUntold = `told.state = 'due' AND told.attempts = 0 AND told.due_at <= now() AND told.alert_id IS NOT NULL`;
   await client.query(
     `WITH crowded AS (
-       SELECT rule_id FROM sync.alert_deliveries AS told WHERE ${isUntold} GROUP BY rule_id HAVING count(*) > ${mostMessages}
+       SELECT rule_id FROM sync.alert_deliveries AS told WHERE ${isUntold}
+         GROUP BY rule_id HAVING count(*) > ${mostMessages}
      ), digest AS (
-       INSERT INTO sync.alert_deliveries (rule_id, kind) SELECT rule_id, 'digest' FROM crowded RETURNING delivery_id, rule_id
+       INSERT INTO sync.alert_deliveries (rule_id, kind) SELECT rule_id, 'digest' FROM crowded
+         RETURNING delivery_id, rule_id
      )
      UPDATE sync.alert_deliveries AS told SET state = 'folded', digest_id = digest.delivery_id
        FROM digest WHERE told.rule_id = digest.rule_id AND ${isUntold}`,

@@ -48,7 +48,8 @@ const mostAttempts = 30;
 const isAfterAnother = `
   EXISTS (SELECT FROM sync.alert_deliveries AS told
             JOIN sync.alert_deliveries AS earlier
-              ON earlier.rule_id = told.rule_id AND earlier.alert_id = told.alert_id AND earlier.delivery_id < told.delivery_id
+              ON earlier.rule_id = told.rule_id AND earlier.alert_id = told.alert_id
+                AND earlier.delivery_id < told.delivery_id
             LEFT JOIN sync.alert_deliveries AS digest ON digest.delivery_id = earlier.digest_id
            WHERE (told.delivery_id = due.delivery_id OR told.digest_id = due.delivery_id)
              AND (earlier.state IN ('due', 'sending') OR digest.state IN ('due', 'sending')))`;
@@ -70,16 +71,21 @@ export async function claimDeliveries(
     Omit<Delivery, 'sealed'> & {keyId: string | null; bytes: Buffer | null}
   >(
     `UPDATE sync.alert_deliveries AS claimed
-        SET state = 'sending', attempts = attempts + 1, fence = fence + 1, lease_until = now() + ${lease}
+        SET state = 'sending', attempts = attempts + 1, fence = fence + 1,
+            lease_until = now() + ${lease}
        FROM sync.alert_rules AS rule
       WHERE claimed.rule_id = rule.rule_id AND claimed.delivery_id IN (
-        SELECT due.delivery_id FROM sync.alert_deliveries AS due JOIN sync.alert_rules AS rule USING (rule_id)
-         WHERE (due.state = 'due' AND due.due_at <= now() OR due.state = 'sending' AND due.lease_until <= now())
+        SELECT due.delivery_id FROM sync.alert_deliveries AS due JOIN sync.alert_rules AS rule
+          USING (rule_id)
+         WHERE (due.state = 'due' AND due.due_at <= now() OR due.state = 'sending'
+           AND due.lease_until <= now())
            AND CASE WHEN rule.key_id IS NULL THEN $2 ELSE rule.key_id = ANY ($1) END
            AND NOT ${isAfterAnother} AND NOT ${isWithheld}
          ORDER BY due.due_at, due.delivery_id LIMIT $3 FOR UPDATE OF due SKIP LOCKED)
-     RETURNING claimed.delivery_id AS "deliveryId", claimed.fence, claimed.kind, claimed.message_id AS "messageId", claimed.attempts,
-               rule.name AS rule, rule.receiver, rule.target, rule.key_id AS "keyId", rule.sealed_access AS bytes`,
+     RETURNING claimed.delivery_id AS "deliveryId", claimed.fence, claimed.kind,
+               claimed.message_id AS "messageId", claimed.attempts,
+               rule.name AS rule, rule.receiver, rule.target, rule.key_id AS "keyId",
+               rule.sealed_access AS bytes`,
     [keyIds, hasSmtp, limit],
   );
   return rows.map(({keyId, bytes, ...delivery}) => ({
@@ -110,9 +116,12 @@ const isOurs = `delivery_id = $1 AND fence = $2 AND state = 'sending'`;
 export async function noteSent(db: Queryable, {deliveryId, fence}: Claimed): Promise<void> {
   await db.query(
     `UPDATE sync.alert_deliveries AS sent
-        SET state = CASE kind WHEN 'ping' THEN 'due' ELSE 'sent' END, sent_at = now(), lease_until = NULL, last_error = NULL,
+        SET state = CASE kind WHEN 'ping' THEN 'due' ELSE 'sent' END, sent_at = now(),
+            lease_until = NULL, last_error = NULL,
             attempts = CASE kind WHEN 'ping' THEN 0 ELSE attempts END,
-            due_at = CASE kind WHEN 'ping' THEN now() + (SELECT every_ms FROM sync.alert_rules AS rule WHERE rule.rule_id = sent.rule_id) * interval '1 millisecond' ELSE due_at END
+            due_at = CASE kind WHEN 'ping'
+              THEN now() + (SELECT every_ms FROM sync.alert_rules AS rule
+                WHERE rule.rule_id = sent.rule_id) * interval '1 millisecond' ELSE due_at END
       WHERE ${isOurs}`,
     [deliveryId, fence],
   );
@@ -130,7 +139,8 @@ export async function noteFailed(
 ): Promise<'due' | 'failed' | null> {
   const {rows} = await db.query<{state: 'due' | 'failed'}>(
     `UPDATE sync.alert_deliveries
-        SET state = CASE WHEN kind <> 'ping' AND attempts >= ${mostAttempts} THEN 'failed' ELSE 'due' END,
+        SET state = CASE WHEN kind <> 'ping' AND attempts >= ${mostAttempts} THEN 'failed'
+          ELSE 'due' END,
             last_error = $3, lease_until = NULL, due_at = now() + $4 * interval '1 millisecond'
       WHERE ${isOurs} RETURNING state`,
     [deliveryId, fence, error, afterMs],
@@ -144,7 +154,8 @@ export async function noteFailed(
  */
 export async function giveBack(db: Queryable, {deliveryId, fence}: Claimed): Promise<void> {
   await db.query(
-    `UPDATE sync.alert_deliveries SET state = 'due', lease_until = NULL, due_at = now() WHERE ${isOurs}`,
+    `UPDATE sync.alert_deliveries SET state = 'due', lease_until = NULL, due_at = now()
+       WHERE ${isOurs}`,
     [deliveryId, fence],
   );
 }
@@ -183,11 +194,13 @@ export async function listPastDeliveries(
 ): Promise<PastDelivery[]> {
   const {rows} = await db.query<PastDelivery>(
     `SELECT ${selectColumns(pastColumns, 'delivery')}, rule.name AS rule, alert.text,
-            (SELECT count(*)::integer FROM sync.alert_deliveries AS told WHERE told.digest_id = delivery.delivery_id) AS folded
+            (SELECT count(*)::integer FROM sync.alert_deliveries AS told
+              WHERE told.digest_id = delivery.delivery_id) AS folded
        FROM sync.alert_deliveries AS delivery
        JOIN sync.alert_rules AS rule USING (rule_id)
        LEFT JOIN sync.alerts AS alert USING (alert_id)
-      WHERE rule.name = ANY ($1) AND delivery.state <> 'folded' AND (delivery.kind <> 'ping' OR delivery.last_error IS NOT NULL)
+      WHERE rule.name = ANY ($1) AND delivery.state <> 'folded'
+        AND (delivery.kind <> 'ping' OR delivery.last_error IS NOT NULL)
       ORDER BY delivery.delivery_id DESC LIMIT $2`,
     [rules, limit],
   );
@@ -239,15 +252,22 @@ const isFailing = `(
 /** How each rule fares, by name. What was sent is not counted: of it the last alone matters. */
 export async function listRuleHealth(db: Queryable): Promise<RuleHealth[]> {
   const {rows} = await db.query<RuleHealth>(
-    `SELECT rule.name AS rule, rule.receiver, rule.key_id IS DISTINCT FROM '' AS "hasAddress", rule.key_id AS "keyId",
-            (SELECT max(sent_at) FROM sync.alert_deliveries AS sent WHERE sent.rule_id = rule.rule_id) AS "lastSentAt",
-            count(*) FILTER (WHERE due.state IN ('due', 'sending') AND due.kind <> 'ping')::integer AS waiting,
+    `SELECT rule.name AS rule, rule.receiver, rule.key_id IS DISTINCT FROM '' AS "hasAddress",
+            rule.key_id AS "keyId",
+            (SELECT max(sent_at) FROM sync.alert_deliveries AS sent
+              WHERE sent.rule_id = rule.rule_id) AS "lastSentAt",
+            count(*) FILTER (WHERE due.state IN ('due', 'sending')
+              AND due.kind <> 'ping')::integer AS waiting,
             count(*) FILTER (WHERE ${isGivenUp})::integer AS "givenUp",
-            CASE rule.key_id WHEN '' THEN CASE WHEN rule.created_at < now() - ${untakenAfter} THEN rule.created_at END
-                 ELSE min(CASE WHEN due.kind = 'ping' THEN coalesce(due.sent_at, due.created_at) ELSE due.created_at END) FILTER (WHERE ${isFailing}) END AS "failingSince",
-            (array_agg(due.last_error ORDER BY due.due_at DESC) FILTER (WHERE due.last_error IS NOT NULL AND ${isFailing}))[1] AS "lastError"
+            CASE rule.key_id WHEN '' THEN CASE WHEN rule.created_at < now() - ${untakenAfter}
+              THEN rule.created_at END
+                 ELSE min(CASE WHEN due.kind = 'ping' THEN coalesce(due.sent_at, due.created_at)
+                   ELSE due.created_at END) FILTER (WHERE ${isFailing}) END AS "failingSince",
+            (array_agg(due.last_error ORDER BY due.due_at DESC)
+              FILTER (WHERE due.last_error IS NOT NULL AND ${isFailing}))[1] AS "lastError"
        FROM sync.alert_rules AS rule
-       LEFT JOIN sync.alert_deliveries AS due ON due.rule_id = rule.rule_id AND due.state IN ('due', 'sending', 'failed')
+       LEFT JOIN sync.alert_deliveries AS due ON due.rule_id = rule.rule_id
+         AND due.state IN ('due', 'sending', 'failed')
       GROUP BY rule.rule_id ORDER BY rule.name`,
   );
   return rows;

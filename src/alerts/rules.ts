@@ -75,9 +75,12 @@ export const isTold = `(
 export async function insertRule(db: Queryable, plan: RulePlan): Promise<boolean> {
   const {rowCount} = await db.query(
     `WITH made AS (
-       INSERT INTO sync.alert_rules (name, receiver, target, sealed_access, key_id, account_id, causes, quiet_ms, every_ms)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING RETURNING rule_id, receiver), ping AS (
-       INSERT INTO sync.alert_deliveries (rule_id, kind) SELECT rule_id, 'ping' FROM made WHERE receiver = 'ping')
+       INSERT INTO sync.alert_rules (name, receiver, target, sealed_access, key_id, account_id,
+         causes, quiet_ms, every_ms)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING
+         RETURNING rule_id, receiver), ping AS (
+       INSERT INTO sync.alert_deliveries (rule_id, kind) SELECT rule_id, 'ping' FROM made
+         WHERE receiver = 'ping')
      SELECT FROM made`,
     [
       plan.name,
@@ -97,7 +100,8 @@ export async function insertRule(db: Queryable, plan: RulePlan): Promise<boolean
 /** Every rule, by name. */
 export async function listRules(db: Queryable): Promise<AlertRule[]> {
   const {rows} = await db.query<AlertRule>(
-    `SELECT ${ruleColumns} FROM sync.alert_rules AS rule LEFT JOIN sync.accounts AS account USING (account_id) ORDER BY rule.name`,
+    `SELECT ${ruleColumns} FROM sync.alert_rules AS rule LEFT JOIN sync.accounts AS account
+       USING (account_id) ORDER BY rule.name`,
   );
   return rows;
 }
@@ -119,7 +123,8 @@ export async function readSealedAccess(db: Queryable, ruleId: string): Promise<S
  */
 export async function deleteRule(db: Queryable, name: string): Promise<boolean> {
   const {rowCount} = await db.query(
-    `WITH removed AS (DELETE FROM sync.alert_rules WHERE name = $1 RETURNING rule_id), forgotten AS (
+    `WITH removed AS (DELETE FROM sync.alert_rules WHERE name = $1 RETURNING rule_id),
+       forgotten AS (
        DELETE FROM sync.alerts WHERE NOT EXISTS (SELECT FROM sync.alert_rules WHERE name <> $1))
      SELECT FROM removed`,
     [name],
@@ -149,9 +154,12 @@ export interface RuleSetting
 /** The settings of every rule, by name. */
 export async function listRuleSettings(db: Queryable): Promise<RuleSetting[]> {
   const {rows} = await db.query<RuleSetting>(
-    `SELECT rule.name, receiver, target, account.name AS account, causes, quiet_ms::double precision AS "quietMs",
-            every_ms::double precision AS "everyMs", receiver = 'email' AND rule.key_id IS NOT NULL AS "hasServer"
-       FROM sync.alert_rules AS rule LEFT JOIN sync.accounts AS account USING (account_id) ORDER BY rule.name`,
+    `SELECT rule.name, receiver, target, account.name AS account, causes,
+            quiet_ms::double precision AS "quietMs",
+            every_ms::double precision AS "everyMs", receiver = 'email'
+              AND rule.key_id IS NOT NULL AS "hasServer"
+       FROM sync.alert_rules AS rule LEFT JOIN sync.accounts AS account USING (account_id)
+         ORDER BY rule.name`,
   );
   return rows;
 }
@@ -168,15 +176,19 @@ export async function writeRuleSetting(
   const bringsAccess = receiver !== 'email' || hasServer;
   await db.query(
     `WITH made AS (
-       INSERT INTO sync.alert_rules AS rule (name, receiver, target, sealed_access, key_id, account_id, causes, quiet_ms, every_ms)
+       INSERT INTO sync.alert_rules AS rule (name, receiver, target, sealed_access, key_id,
+         account_id, causes, quiet_ms, every_ms)
        VALUES ($1, $2, $3, CASE WHEN $4 THEN ''::bytea END, CASE WHEN $4 THEN '' END,
                (SELECT account_id FROM sync.accounts WHERE name = $5), $6, $7, $8)
            ON CONFLICT (name) DO UPDATE
           SET target = CASE rule.receiver WHEN 'email' THEN EXCLUDED.target ELSE rule.target END,
-              sealed_access = CASE WHEN $4 THEN coalesce(rule.sealed_access, '') END, key_id = CASE WHEN $4 THEN coalesce(rule.key_id, '') END,
-              account_id = EXCLUDED.account_id, causes = EXCLUDED.causes, quiet_ms = EXCLUDED.quiet_ms, every_ms = EXCLUDED.every_ms
+              sealed_access = CASE WHEN $4 THEN coalesce(rule.sealed_access, '') END,
+              key_id = CASE WHEN $4 THEN coalesce(rule.key_id, '') END,
+              account_id = EXCLUDED.account_id, causes = EXCLUDED.causes,
+              quiet_ms = EXCLUDED.quiet_ms, every_ms = EXCLUDED.every_ms
        RETURNING rule_id, receiver)
-     INSERT INTO sync.alert_deliveries AS ping (rule_id, kind) SELECT rule_id, 'ping' FROM made WHERE receiver = 'ping'
+     INSERT INTO sync.alert_deliveries AS ping (rule_id, kind) SELECT rule_id, 'ping' FROM made
+       WHERE receiver = 'ping'
          ON CONFLICT (rule_id) WHERE kind = 'ping' DO UPDATE
         SET due_at = least(ping.due_at, now() + $8::bigint * interval '1 millisecond')`,
     [name, receiver, target, bringsAccess, account, causes, quietMs, everyMs],
@@ -193,7 +205,8 @@ export async function giveRuleAccess(
   {name, target, sealed}: Pick<RulePlan, 'name' | 'target'> & {readonly sealed: Sealed},
 ): Promise<boolean> {
   const {rowCount} = await db.query(
-    `UPDATE sync.alert_rules SET target = $2, sealed_access = $3, key_id = $4 WHERE name = $1 AND key_id = ''`,
+    `UPDATE sync.alert_rules SET target = $2, sealed_access = $3, key_id = $4 WHERE name = $1
+       AND key_id = ''`,
     [name, target, sealed.bytes, sealed.keyId],
   );
   return rowCount === 1;

@@ -82,7 +82,8 @@ export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPag
   const values = [isEnd ? null : after, isEnd ? 0 : limit, tables, accountId, reader];
   const {rows} = await db
     .query<FeedEntry & {end: string}>(
-      `SELECT sync.feed_end() AS end, ${feedColumns} FROM (SELECT) AS one LEFT JOIN sync.feed($1, $2, $3, $4, $5) AS entry ON true`,
+      `SELECT sync.feed_end() AS end, ${feedColumns} FROM (SELECT) AS one
+         LEFT JOIN sync.feed($1, $2, $3, $4, $5) AS entry ON true`,
       values,
     )
     .catch((error: unknown) => {

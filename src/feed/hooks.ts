@@ -69,8 +69,10 @@ export async function insertHook(db: Queryable, plan: HookPlan): Promise<string 
   const {name, target, sealed, accountId, tables, leavesOut, masks, most, after} = plan;
   if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
   const {rows} = await db.query<{cursor: string}>(
-    `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, account_id, tables, leaves_out, masks, most, cursor)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10, sync.feed_end())) ON CONFLICT (name) DO NOTHING RETURNING cursor`,
+    `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, account_id, tables,
+       leaves_out, masks, most, cursor)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10, sync.feed_end()))
+       ON CONFLICT (name) DO NOTHING RETURNING cursor`,
     [name, target, sealed.bytes, sealed.keyId, accountId, tables, leavesOut, masks, most, after],
   );
   return rows[0]?.cursor ?? null;
@@ -88,7 +90,8 @@ export async function giveAddress(
 ): Promise<string | null> {
   if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
   const {rows} = await db.query<{cursor: string}>(
-    `UPDATE sync.feed_hooks SET target = $2, sealed_access = $3, key_id = $4, cursor = coalesce($5, cursor), due_at = now()
+    `UPDATE sync.feed_hooks SET target = $2, sealed_access = $3, key_id = $4,
+       cursor = coalesce($5, cursor), due_at = now()
       WHERE name = $1 AND key_id = '' RETURNING cursor`,
     [name, target, sealed.bytes, sealed.keyId, after],
   );
@@ -98,13 +101,18 @@ export async function giveAddress(
 /** Every subscriber, by name. */
 export async function listHooks(db: Queryable): Promise<FeedHook[]> {
   const {rows} = await db.query<FeedHook>(
-    `SELECT ${selectColumns(columns, 'hook')}, account.name AS account, hook.key_id <> '' AS "hasAddress",
+    `SELECT ${selectColumns(columns, 'hook')}, account.name AS account,
+            hook.key_id <> '' AS "hasAddress",
             CASE WHEN split_part(hook.cursor, '-', 1) = state.feed_id
-                 THEN (state.last_position - split_part(hook.cursor, '-', 2)::bigint)::double precision END AS behind,
-            (SELECT count(*)::integer FROM sync.feed_dead_letters AS letter WHERE letter.hook_id = hook.hook_id) AS "deadLetters",
-            coalesce(hook.stopped_at IS NULL AND greatest(hook.lease_until, hook.due_at) < now() - interval '1 minute'
+                 THEN (state.last_position - split_part(hook.cursor, '-',
+                   2)::bigint)::double precision END AS behind,
+            (SELECT count(*)::integer FROM sync.feed_dead_letters AS letter
+              WHERE letter.hook_id = hook.hook_id) AS "deadLetters",
+            coalesce(hook.stopped_at IS NULL
+              AND greatest(hook.lease_until, hook.due_at) < now() - interval '1 minute'
               AND split_part(hook.cursor, '-', 1) = state.feed_id AND (
-                SELECT at FROM sync.feed_entries WHERE position > split_part(hook.cursor, '-', 2)::bigint
+                SELECT at FROM sync.feed_entries
+                  WHERE position > split_part(hook.cursor, '-', 2)::bigint
                  ORDER BY position LIMIT 1) < now() - interval '1 minute', false) AS "isUntaken"
        FROM sync.feed_hooks AS hook CROSS JOIN sync.feed_state AS state
        LEFT JOIN sync.accounts AS account USING (account_id)
@@ -149,8 +157,10 @@ export interface HookSetting {
 /** The settings of every subscriber, by name. */
 export async function listHookSettings(db: Queryable): Promise<HookSetting[]> {
   const {rows} = await db.query<HookSetting>(
-    `SELECT hook.name, target, account.name AS account, tables, leaves_out AS "leavesOut", masks, most
-       FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id) ORDER BY hook.name`,
+    `SELECT hook.name, target, account.name AS account, tables, leaves_out AS "leavesOut", masks,
+            most
+       FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id)
+         ORDER BY hook.name`,
   );
   return rows;
 }
@@ -166,11 +176,15 @@ export async function writeHookSetting(
   {name, target, account, tables, leavesOut, masks, most}: HookSetting,
 ): Promise<void> {
   await db.query(
-    `INSERT INTO sync.feed_hooks AS hook (name, target, sealed_access, key_id, account_id, tables, leaves_out, masks, most, cursor)
-     VALUES ($1, $2, '', '', (SELECT account_id FROM sync.accounts WHERE name = $3), $4, $5, $6, $7, sync.feed_end())
+    `INSERT INTO sync.feed_hooks AS hook (name, target, sealed_access, key_id, account_id, tables,
+       leaves_out, masks, most, cursor)
+     VALUES ($1, $2, '', '', (SELECT account_id FROM sync.accounts WHERE name = $3), $4, $5, $6, $7,
+       sync.feed_end())
          ON CONFLICT (name) DO UPDATE
-        SET account_id = EXCLUDED.account_id, tables = EXCLUDED.tables, leaves_out = EXCLUDED.leaves_out, masks = EXCLUDED.masks,
-            most = EXCLUDED.most, batch_id = NULL, batch_to = NULL, lease_until = NULL, fence = hook.fence + 1`,
+        SET account_id = EXCLUDED.account_id, tables = EXCLUDED.tables,
+            leaves_out = EXCLUDED.leaves_out, masks = EXCLUDED.masks,
+            most = EXCLUDED.most, batch_id = NULL, batch_to = NULL, lease_until = NULL,
+            fence = hook.fence + 1`,
     [name, target, account, tables, leavesOut, masks, most],
   );
 }
@@ -182,7 +196,8 @@ export async function writeHookSetting(
 export async function listAuthors(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{author: string}>(
     `SELECT login.rolname::text AS author
-       FROM pg_auth_members AS held JOIN pg_roles AS login ON login.oid = held.member JOIN pg_roles AS role ON role.oid = held.roleid
+       FROM pg_auth_members AS held JOIN pg_roles AS login ON login.oid = held.member
+         JOIN pg_roles AS role ON role.oid = held.roleid
       WHERE role.rolname = 'fieldmirror_author' AND login.rolcanlogin
       UNION SELECT 'http: ' || name FROM sync.api_keys ORDER BY author`,
   );
@@ -224,11 +239,14 @@ export async function claimHooks(
     `UPDATE sync.feed_hooks AS hook SET fence = fence + 1, lease_until = now() + ${lease}
       WHERE hook_id IN (
         SELECT hook_id FROM sync.feed_hooks
-         WHERE stopped_at IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until <= now()) AND key_id = ANY ($1)
+         WHERE stopped_at IS NULL AND due_at <= now()
+           AND (lease_until IS NULL OR lease_until <= now()) AND key_id = ANY ($1)
            AND cursor <> sync.feed_end() AND NOT sync.is_copy()
          ORDER BY due_at, hook_id LIMIT $2 FOR UPDATE SKIP LOCKED)
-     RETURNING hook_id AS "hookId", name, account_id AS "accountId", tables, leaves_out AS "leavesOut", masks, most, fence, cursor,
-               batch_id AS "batchId", batch_to AS "batchTo", attempts, key_id AS "keyId", sealed_access AS bytes`,
+     RETURNING hook_id AS "hookId", name, account_id AS "accountId", tables,
+               leaves_out AS "leavesOut", masks, most, fence, cursor,
+               batch_id AS "batchId", batch_to AS "batchTo", attempts, key_id AS "keyId",
+               sealed_access AS bytes`,
     [keyIds, limit],
   );
   return rows.map(({keyId, bytes, ...hook}) => ({...hook, sealed: {keyId, bytes}}));
@@ -241,7 +259,8 @@ export async function beginBatch(
   to: string,
 ): Promise<string | null> {
   const {rows} = await db.query<{id: string}>(
-    `UPDATE sync.feed_hooks SET batch_id = coalesce(batch_id, gen_random_uuid()), batch_to = $3, lease_until = now() + ${lease}
+    `UPDATE sync.feed_hooks SET batch_id = coalesce(batch_id, gen_random_uuid()), batch_to = $3,
+       lease_until = now() + ${lease}
       WHERE ${isOurs} RETURNING batch_id AS id`,
     [hookId, fence, to],
   );
@@ -265,7 +284,8 @@ export async function moveOn(
 export async function noteTaken(db: Queryable, {hookId, fence}: Claimed): Promise<boolean> {
   const {rowCount} = await db.query(
     `UPDATE sync.feed_hooks
-        SET cursor = batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL, last_error = NULL,
+        SET cursor = batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL,
+            last_error = NULL,
             sent_at = now(), lease_until = now() + ${lease}
       WHERE ${isOurs} AND batch_id IS NOT NULL`,
     [hookId, fence],
@@ -285,7 +305,8 @@ export async function noteRefused(
 ): Promise<void> {
   await db.query(
     `UPDATE sync.feed_hooks
-        SET attempts = attempts + 1, last_error = $3, failing_since = coalesce(failing_since, now()), lease_until = NULL,
+        SET attempts = attempts + 1, last_error = $3,
+            failing_since = coalesce(failing_since, now()), lease_until = NULL,
             due_at = now() + $4 * interval '1 millisecond', stopped_at = CASE WHEN $5 THEN now() END
       WHERE ${isOurs}`,
     [hookId, fence, error, afterMs, stops],
@@ -334,9 +355,12 @@ export async function retryHook(
   if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
   const {rowCount} = await db.query(
     `UPDATE sync.feed_hooks
-        SET stopped_at = NULL, attempts = 0, due_at = now(), failing_since = NULL, last_error = NULL,
-            cursor = coalesce($2, cursor), fence = CASE WHEN $2::text IS NULL THEN fence ELSE fence + 1 END,
-            batch_id = CASE WHEN $2::text IS NULL THEN batch_id END, batch_to = CASE WHEN $2::text IS NULL THEN batch_to END,
+        SET stopped_at = NULL, attempts = 0, due_at = now(), failing_since = NULL,
+            last_error = NULL,
+            cursor = coalesce($2, cursor),
+            fence = CASE WHEN $2::text IS NULL THEN fence ELSE fence + 1 END,
+            batch_id = CASE WHEN $2::text IS NULL THEN batch_id END,
+            batch_to = CASE WHEN $2::text IS NULL THEN batch_to END,
             lease_until = CASE WHEN $2::text IS NULL THEN lease_until END
       WHERE name = $1`,
     [name, after],
@@ -351,14 +375,18 @@ export async function retryHook(
 export async function skipBatch(db: Queryable, name: string): Promise<string | null> {
   const {rows} = await db.query<{letterId: string}>(
     `WITH held AS (
-       SELECT * FROM sync.feed_hooks WHERE name = $1 AND batch_id IS NOT NULL AND failing_since IS NOT NULL FOR UPDATE
+       SELECT * FROM sync.feed_hooks WHERE name = $1 AND batch_id IS NOT NULL
+         AND failing_since IS NOT NULL FOR UPDATE
      ), moved AS (
        UPDATE sync.feed_hooks AS hook
-          SET cursor = held.batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL, last_error = NULL,
+          SET cursor = held.batch_to, batch_id = NULL, batch_to = NULL, attempts = 0,
+              failing_since = NULL, last_error = NULL,
               stopped_at = NULL, due_at = now(), lease_until = NULL, fence = hook.fence + 1
          FROM held WHERE hook.hook_id = held.hook_id)
-     INSERT INTO sync.feed_dead_letters (hook_id, batch_id, after_cursor, to_cursor, attempts, reason, failing_since, skipped_by)
-     SELECT hook_id, batch_id, cursor, batch_to, attempts, last_error, failing_since, sync.decider() FROM held RETURNING letter_id AS "letterId"`,
+     INSERT INTO sync.feed_dead_letters (hook_id, batch_id, after_cursor, to_cursor, attempts,
+       reason, failing_since, skipped_by)
+     SELECT hook_id, batch_id, cursor, batch_to, attempts, last_error, failing_since, sync.decider()
+       FROM held RETURNING letter_id AS "letterId"`,
     [name],
   );
   return rows[0]?.letterId ?? null;
@@ -367,9 +395,11 @@ export async function skipBatch(db: Queryable, name: string): Promise<string | n
 /** The dead letters of all subscribers, the oldest first. */
 export async function listDeadLetters(db: Queryable): Promise<DeadLetter[]> {
   const {rows} = await db.query<DeadLetter>(
-    `SELECT letter_id AS "letterId", hook.name AS hook, after_cursor AS "afterCursor", to_cursor AS "toCursor", letter.attempts, reason,
+    `SELECT letter_id AS "letterId", hook.name AS hook, after_cursor AS "afterCursor",
+            to_cursor AS "toCursor", letter.attempts, reason,
             skipped_at AS "skippedAt", skipped_by AS "skippedBy"
-       FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS hook USING (hook_id) ORDER BY letter_id`,
+       FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS hook USING (hook_id)
+         ORDER BY letter_id`,
   );
   return rows;
 }
@@ -383,10 +413,13 @@ export async function readDeadLetter(
   {name, letterId}: {readonly name: string; readonly letterId: string},
 ): Promise<ClaimedHook | null> {
   const {rows} = await db.query<Omit<ClaimedHook, 'sealed'> & {keyId: string; bytes: Buffer}>(
-    `SELECT hook.hook_id AS "hookId", hook.name, hook.account_id AS "accountId", hook.tables, hook.leaves_out AS "leavesOut", hook.masks, ${mostEntries} AS most,
-            hook.fence, letter.after_cursor AS cursor, letter.batch_id AS "batchId", letter.to_cursor AS "batchTo", letter.attempts,
+    `SELECT hook.hook_id AS "hookId", hook.name, hook.account_id AS "accountId", hook.tables,
+            hook.leaves_out AS "leavesOut", hook.masks, ${mostEntries} AS most,
+            hook.fence, letter.after_cursor AS cursor, letter.batch_id AS "batchId",
+            letter.to_cursor AS "batchTo", letter.attempts,
             hook.key_id AS "keyId", hook.sealed_access AS bytes
-       FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS hook USING (hook_id) WHERE hook.name = $1 AND letter.letter_id = $2`,
+       FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS hook USING (hook_id)
+         WHERE hook.name = $1 AND letter.letter_id = $2`,
     [name, letterId],
   );
   return rows.map(({keyId, bytes, ...hook}) => ({...hook, sealed: {keyId, bytes}}))[0] ?? null;

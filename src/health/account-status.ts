@@ -213,7 +213,8 @@ export async function readHealth(db: Queryable, accountIds: readonly string[]): 
 async function listProofs(db: Queryable, accountIds: readonly string[]): Promise<Proof[]> {
   const {rows} = await db.query<Sweep & {provenAt: string | null}>(
     `SELECT DISTINCT ON (account_id, stream) ${sweepColumns},
-            max(started_at) FILTER (WHERE state = 'certified') OVER (PARTITION BY account_id, stream) AS "provenAt"
+            max(started_at) FILTER (WHERE state = 'certified') OVER (PARTITION BY account_id,
+              stream) AS "provenAt"
        FROM sync.sweeps
       WHERE account_id = ANY ($1) AND mode = 'full' AND ended_at IS NOT NULL
       ORDER BY account_id, stream, sweep_id DESC`,
@@ -232,7 +233,8 @@ async function listProofs(db: Queryable, accountIds: readonly string[]): Promise
  */
 async function listWaiting(db: Queryable, accountIds: readonly string[]): Promise<WaitingSweep[]> {
   const {rows} = await db.query<WaitingSweep>(
-    `SELECT sweep_id AS "sweepId", account_id AS "accountId", stream, ended_at AS "endedAt", reasons,
+    `SELECT sweep_id AS "sweepId", account_id AS "accountId", stream, ended_at AS "endedAt",
+            reasons,
             (SELECT count(*)::integer FROM sync.tombstones AS tombstone
               WHERE tombstone.sweep_id = stopped.sweep_id AND tombstone.written_at IS NULL) AS rows
        FROM sync.sweeps AS stopped

@@ -94,18 +94,23 @@ export async function listStreamFigures(
 ): Promise<StreamFigures[]> {
   const {rows} = await db.query<StreamFigures>(
     `SELECT account_id AS "accountId", asked.stream,
-            extract(epoch FROM now() - proven.started_at)::float8 AS "provenAge", ended.figures AS "lastFull"
+            extract(epoch FROM now() - proven.started_at)::float8 AS "provenAge",
+            ended.figures AS "lastFull"
        FROM sync.accounts AS account CROSS JOIN unnest($1::text[]) AS asked (stream)
        LEFT JOIN LATERAL (
             SELECT started_at FROM sync.sweeps AS sweep
-             WHERE sweep.account_id = account.account_id AND sweep.stream = asked.stream AND mode = 'full'
+             WHERE sweep.account_id = account.account_id AND sweep.stream = asked.stream
+               AND mode = 'full'
                AND sweep.state = 'certified'
              ORDER BY sweep_id DESC LIMIT 1) AS proven ON true
        LEFT JOIN LATERAL (
-            SELECT json_build_object('state', sweep.state, 'age', extract(epoch FROM now() - ended_at),
-                     'duration', extract(epoch FROM ended_at - started_at), 'records', records, 'pages', pages) AS figures
+            SELECT json_build_object('state', sweep.state, 'age',
+              extract(epoch FROM now() - ended_at),
+                     'duration', extract(epoch FROM ended_at - started_at), 'records', records,
+                     'pages', pages) AS figures
               FROM sync.sweeps AS sweep
-             WHERE sweep.account_id = account.account_id AND sweep.stream = asked.stream AND mode = 'full'
+             WHERE sweep.account_id = account.account_id AND sweep.stream = asked.stream
+               AND mode = 'full'
                AND ended_at IS NOT NULL
              ORDER BY sweep_id DESC LIMIT 1) AS ended ON true
       ORDER BY account_id, asked.stream`,
@@ -144,7 +149,8 @@ export interface NextDue {
 /** Reads when the next sweep of each stream is due by schedule. */
 export async function listNextDue(db: Queryable): Promise<NextDue[]> {
   const {rows} = await db.query<NextDue>(
-    `SELECT account_id AS "accountId", stream, mode, extract(epoch FROM min(next_due_at))::float8 AS at
+    `SELECT account_id AS "accountId", stream, mode,
+            extract(epoch FROM min(next_due_at))::float8 AS at
        FROM sync.schedules GROUP BY account_id, stream, mode ORDER BY account_id, stream, mode`,
   );
   return rows;
@@ -173,7 +179,8 @@ export async function readDatabaseBytes(db: Queryable): Promise<number> {
  */
 export async function listSizes(db: Queryable, names: readonly string[]): Promise<Size[]> {
   const {rows} = await db.query<Size>(
-    `SELECT name, CASE name WHEN 'database' THEN ${databaseSize} ELSE pg_total_relation_size(to_regclass(name)) END::double precision AS bytes
+    `SELECT name, CASE name WHEN 'database' THEN ${databaseSize}
+       ELSE pg_total_relation_size(to_regclass(name)) END::double precision AS bytes
        FROM unnest($1::text[]) AS name`,
     [names],
   );
@@ -207,15 +214,20 @@ export interface Hour {
 export async function listHours(db: Queryable, accountIds: readonly string[]): Promise<Hour[]> {
   const {rows} = await db.query<Hour>(
     `WITH hours AS (
-       SELECT generate_series(date_trunc('hour', now()) - interval '23 hours', date_trunc('hour', now()), interval '1 hour') AS "from"
+       SELECT generate_series(date_trunc('hour', now()) - interval '23 hours',
+         date_trunc('hour', now()), interval '1 hour') AS "from"
      ), swept AS (
-       SELECT date_trunc('hour', ended_at) AS "from", sum(records) AS read, sum(inserted + updated + revived + tombstoned) AS changed
-         FROM sync.sweeps WHERE account_id = ANY ($1) AND ended_at >= date_trunc('hour', now()) - interval '23 hours'
+       SELECT date_trunc('hour', ended_at) AS "from", sum(records) AS read,
+              sum(inserted + updated + revived + tombstoned) AS changed
+         FROM sync.sweeps WHERE account_id = ANY ($1)
+           AND ended_at >= date_trunc('hour', now()) - interval '23 hours'
         GROUP BY 1
      ), settled AS (
-       SELECT date_trunc('hour', settled_at) AS "from", count(*) FILTER (WHERE state = 'done') AS done,
+       SELECT date_trunc('hour', settled_at) AS "from", count(*)
+         FILTER (WHERE state = 'done') AS done,
               count(*) FILTER (WHERE state = 'rejected') AS refused
-         FROM sync.changes WHERE account_id = ANY ($1) AND settled_at >= date_trunc('hour', now()) - interval '23 hours'
+         FROM sync.changes WHERE account_id = ANY ($1)
+           AND settled_at >= date_trunc('hour', now()) - interval '23 hours'
         GROUP BY 1
      )
      SELECT "from", coalesce(read, 0)::float8 AS read, coalesce(changed, 0)::float8 AS changed,
@@ -241,13 +253,17 @@ export interface Night extends Pick<Sweep, 'accountId' | 'stream'> {
  */
 export async function listNights(db: Queryable, accountIds: readonly string[]): Promise<Night[]> {
   const {rows} = await db.query<Night>(
-    `SELECT DISTINCT ON (account_id, stream, day) sweep_id AS "sweepId", account_id AS "accountId", stream, day::text AS day, state
-       FROM (SELECT sweep_id, account_id, stream, (ended_at AT TIME ZONE time_zone)::date AS day, sweeps.state, ended_at
+    `SELECT DISTINCT ON (account_id, stream, day) sweep_id AS "sweepId", account_id AS "accountId",
+            stream, day::text AS day, state
+       FROM (SELECT sweep_id, account_id, stream, (ended_at AT TIME ZONE time_zone)::date AS day,
+         sweeps.state, ended_at
                FROM sync.sweeps JOIN sync.accounts USING (account_id)
-              WHERE account_id = ANY ($1) AND mode = 'full' AND ended_at >= now() - interval '30 days'
+              WHERE account_id = ANY ($1) AND mode = 'full'
+                AND ended_at >= now() - interval '30 days'
               UNION ALL
              SELECT NULL, account_id, stream, day, 'certified', last_ended_at FROM sync.sweep_days
-              WHERE account_id = ANY ($1) AND mode = 'full' AND last_ended_at >= now() - interval '30 days') AS ended
+              WHERE account_id = ANY ($1) AND mode = 'full'
+                AND last_ended_at >= now() - interval '30 days') AS ended
       ORDER BY account_id, stream, day, ended_at DESC, sweep_id DESC`,
     [accountIds],
   );

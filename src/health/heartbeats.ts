@@ -56,12 +56,16 @@ export async function noteParts(
   readings: readonly (PulseReading & {readonly part: PartName})[],
 ): Promise<void> {
   await db.query(
-    `WITH pruned AS (DELETE FROM sync.heartbeats WHERE noted_at < now() - interval '1 day' AND worker_id <> $1)
+    `WITH pruned AS (DELETE FROM sync.heartbeats WHERE noted_at < now() - interval '1 day'
+       AND worker_id <> $1)
      INSERT INTO sync.heartbeats (worker_id, part, good_at, begun_at, last_error, noted_at)
-     SELECT $1, part, now() - "goodAgoMs" * interval '1 millisecond', now() - "begunAgoMs" * interval '1 millisecond', error, now()
-       FROM jsonb_to_recordset($2::jsonb) AS said (part text, "goodAgoMs" float8, "begunAgoMs" float8, error text)
+     SELECT $1, part, now() - "goodAgoMs" * interval '1 millisecond',
+            now() - "begunAgoMs" * interval '1 millisecond', error, now()
+       FROM jsonb_to_recordset($2::jsonb) AS said (part text, "goodAgoMs" float8,
+         "begunAgoMs" float8, error text)
          ON CONFLICT (worker_id, part) DO UPDATE
-        SET good_at = EXCLUDED.good_at, begun_at = EXCLUDED.begun_at, last_error = EXCLUDED.last_error, noted_at = EXCLUDED.noted_at`,
+        SET good_at = EXCLUDED.good_at, begun_at = EXCLUDED.begun_at,
+            last_error = EXCLUDED.last_error, noted_at = EXCLUDED.noted_at`,
     [workerId, JSON.stringify(readings)],
   );
 }
@@ -89,7 +93,8 @@ export async function listParts(db: Queryable): Promise<PartHealth[]> {
 export async function nameOwnWaits(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{pid: number}>(
     `SELECT pid FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name LIKE 'fieldmirror%' AND cardinality(pg_blocking_pids(pid)) > 0`,
+      WHERE datname = current_database() AND application_name LIKE 'fieldmirror%'
+        AND cardinality(pg_blocking_pids(pid)) > 0`,
   );
   if (rows.length === 0) return [];
   const holders = await listHolders(

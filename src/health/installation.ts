@@ -107,7 +107,8 @@ export async function claimInstallation(
 ): Promise<Claimed> {
   return await inTransaction(pool, async (client) => {
     const {rows} = await client.query<{held: string}>(
-      `SELECT change_id AS held FROM sync.changes WHERE $1 AND operation = 'create' AND state = 'pending' ORDER BY change_id`,
+      `SELECT change_id AS held FROM sync.changes WHERE $1 AND operation = 'create'
+         AND state = 'pending' ORDER BY change_id`,
       [holdsCreates],
     );
     for (const {held} of rows) await client.query('SELECT sync.hold_change($1)', [held]);
@@ -128,12 +129,15 @@ export async function claimInstallation(
 /** Two workers may note at once: the later finds the row of the earlier. */
 async function noteServer(db: Queryable, name: string): Promise<void> {
   await db.query(
-    `INSERT INTO sync.installation AS held (system_identifier, database_oid, server_started_at, names)
+    `INSERT INTO sync.installation AS held (system_identifier, database_oid, server_started_at,
+       names)
      VALUES (${systemIdentifier}, ${databaseOid}, pg_postmaster_start_time(), ARRAY[$1])
          ON CONFLICT (is_only) DO UPDATE
         SET server_started_at = EXCLUDED.server_started_at,
-            names = (array_remove(held.names, $1) || $1)[greatest(1, cardinality(array_remove(held.names, $1)) + 2 - ${keptNames}):]
-      WHERE held.system_identifier = EXCLUDED.system_identifier AND held.database_oid = EXCLUDED.database_oid`,
+            names = (array_remove(held.names, $1) || $1)[greatest(1,
+              cardinality(array_remove(held.names, $1)) + 2 - ${keptNames}):]
+      WHERE held.system_identifier = EXCLUDED.system_identifier
+        AND held.database_oid = EXCLUDED.database_oid`,
     [name],
   );
 }
@@ -203,21 +207,35 @@ export async function listOwnSchemas(db: Queryable): Promise<OwnSchema[]> {
 export async function listDependents(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{name: string}>(
     `WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname = ANY($1)),
-          things AS (SELECT 'pg_class'::regclass AS catalog, oid FROM pg_class WHERE relnamespace IN (SELECT oid FROM ours)
+          things AS (SELECT 'pg_class'::regclass AS catalog, oid FROM pg_class
+            WHERE relnamespace IN (SELECT oid FROM ours)
                      UNION ALL
-                     SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace IN (SELECT oid FROM ours)
+                     SELECT 'pg_proc'::regclass, oid FROM pg_proc
+                       WHERE pronamespace IN (SELECT oid FROM ours)
                      UNION ALL
-                     SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace IN (SELECT oid FROM ours)),
-          standing AS (SELECT classid, objid FROM pg_depend JOIN things ON refclassid = catalog AND refobjid = things.oid
+                     SELECT 'pg_type'::regclass, oid FROM pg_type
+                       WHERE typnamespace IN (SELECT oid FROM ours)),
+          standing AS (SELECT classid, objid FROM pg_depend JOIN things ON refclassid = catalog
+            AND refobjid = things.oid
                         WHERE deptype IN ('n', 'a')),
           relations AS (SELECT objid AS oid FROM standing WHERE classid = 'pg_class'::regclass
-                        UNION SELECT ev_class FROM pg_rewrite JOIN standing ON classid = 'pg_rewrite'::regclass AND objid = pg_rewrite.oid
-                        UNION SELECT conrelid FROM pg_constraint JOIN standing ON classid = 'pg_constraint'::regclass AND objid = pg_constraint.oid
-                        UNION SELECT tgrelid FROM pg_trigger JOIN standing ON classid = 'pg_trigger'::regclass AND objid = pg_trigger.oid
-                        UNION SELECT adrelid FROM pg_attrdef JOIN standing ON classid = 'pg_attrdef'::regclass AND objid = pg_attrdef.oid),
-          functions AS (SELECT pg_proc.oid, pronamespace, proname FROM pg_proc JOIN standing ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid)
+                        UNION SELECT ev_class FROM pg_rewrite
+                          JOIN standing ON classid = 'pg_rewrite'::regclass
+                            AND objid = pg_rewrite.oid
+                        UNION SELECT conrelid FROM pg_constraint
+                          JOIN standing ON classid = 'pg_constraint'::regclass
+                            AND objid = pg_constraint.oid
+                        UNION SELECT tgrelid FROM pg_trigger
+                          JOIN standing ON classid = 'pg_trigger'::regclass
+                            AND objid = pg_trigger.oid
+                        UNION SELECT adrelid FROM pg_attrdef
+                          JOIN standing ON classid = 'pg_attrdef'::regclass
+                            AND objid = pg_attrdef.oid),
+          functions AS (SELECT pg_proc.oid, pronamespace, proname FROM pg_proc
+            JOIN standing ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid)
      SELECT format('%I.%I', nspname, relname) AS name
-       FROM pg_class JOIN relations USING (oid) JOIN pg_namespace AS place ON place.oid = relnamespace
+       FROM pg_class JOIN relations USING (oid)
+         JOIN pg_namespace AS place ON place.oid = relnamespace
       WHERE relnamespace NOT IN (SELECT oid FROM ours) AND nspname !~ '^pg_'
       UNION
      SELECT format('%I.%I()', nspname, proname)

@@ -35,11 +35,13 @@ async function listRunningSweeps(
   accountIds: readonly string[],
 ): Promise<RunningSweep[]> {
   const {rows} = await db.query<RunningSweep>(
-    `SELECT account_id AS "accountId", sweep_id AS "sweepId", stream, mode, window_name AS "windowName",
+    `SELECT account_id AS "accountId", sweep_id AS "sweepId", stream, mode,
+            window_name AS "windowName",
             record_number AS "recordNumber", stage, records::double precision,
             1000 * extract(epoch FROM now() - started_at)::double precision AS "elapsedMs",
             (SELECT records::double precision FROM sync.sweeps AS last
-              WHERE last.account_id = running.account_id AND last.stream = running.stream AND last.mode = running.mode
+              WHERE last.account_id = running.account_id AND last.stream = running.stream
+                AND last.mode = running.mode
                 AND last.window_name IS NOT DISTINCT FROM running.window_name
                 AND last.state IN ('certified', 'refreshed', 'uncertified')
               ORDER BY sweep_id DESC LIMIT 1) AS "lastRecords"

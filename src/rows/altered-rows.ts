@@ -47,11 +47,14 @@ function alteredSql(table: MirrorTable): string {
   });
   return `
     SELECT sent.at::integer - 1 AS at
-      FROM unnest($2::bytea[], ${arrays.join(', ')}) WITH ORDINALITY AS sent (hash, ${names.join(', ')}, at)
+      FROM unnest($2::bytea[], ${arrays.join(', ')})
+        WITH ORDINALITY AS sent (hash, ${names.join(', ')}, at)
      CROSS JOIN LATERAL (
-           SELECT row.* FROM ${nameTable(table)} AS row WHERE row.account_id = $1 AND ${key.join(' AND ')} OFFSET 0) AS held
+           SELECT row.* FROM ${nameTable(table)} AS row WHERE row.account_id = $1
+             AND ${key.join(' AND ')} OFFSET 0) AS held
      WHERE held._hash = sent.hash AND held._pending IS NULL AND held._deleted_at IS NULL
-       AND CASE WHEN ${same.join(' AND ')} THEN false ELSE NOT sync.is_forgotten(to_jsonb(held)) END`;
+       AND CASE WHEN ${same.join(' AND ')} THEN false
+         ELSE NOT sync.is_forgotten(to_jsonb(held)) END`;
 }
 
 const breaks: Readonly<Record<'text' | 'nested', (value: string) => string>> = {
@@ -89,9 +92,11 @@ export async function findAlteredFamilies(
     `SELECT sent.number
        FROM unnest($2::bigint[], $3::text[]) AS sent (number, keys)
       CROSS JOIN LATERAL (
-            SELECT coalesce(string_agg(${text}, ' ' ORDER BY ${text} COLLATE "C"), '') AS keys FROM ${nameTable(table)} AS child
+            SELECT coalesce(string_agg(${text}, ' ' ORDER BY ${text} COLLATE "C"), '') AS keys
+              FROM ${nameTable(table)} AS child
              WHERE child.account_id = $1 AND child.${quote(parentColumn)} = sent.number
-               AND child._deleted_at IS NULL AND child._pending IS NULL AND num_nulls(${key.join(', ')}) = 0) AS held
+               AND child._deleted_at IS NULL AND child._pending IS NULL
+                 AND num_nulls(${key.join(', ')}) = 0) AS held
       WHERE held.keys <> sent.keys`,
     [accountId, [...lists.keys()], keys],
   );

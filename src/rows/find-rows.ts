@@ -53,7 +53,8 @@ export async function findRows(
   const reversed = phone === null ? null : [...phone].reverse().join('');
   const {rows} = await db.query<Hit>(
     `SELECT * FROM (${tables.map(hitsSql).join(' UNION ALL ')}) AS hit
-      ORDER BY array_position('{number,key,words}'::text[], by), array_position($6::text[], "table"), number DESC LIMIT $7`,
+      ORDER BY array_position('{number,key,words}'::text[], by),
+        array_position($6::text[], "table"), number DESC LIMIT $7`,
     [accountIds, number, externalKey, words, reversed, tables.map(({name}) => name), limit],
   );
   return rows;
@@ -102,7 +103,8 @@ export async function findNearNumbers(
     }),
   );
   const {rows} = await db.query<FoundRow>(
-    `SELECT * FROM (${sides.join(' UNION ALL ')}) AS near ORDER BY abs(number - $2::bigint), "table", "accountId" LIMIT 8`,
+    `SELECT * FROM (${sides.join(' UNION ALL ')}) AS near
+       ORDER BY abs(number - $2::bigint), "table", "accountId" LIMIT 8`,
     [accountIds, number, limit],
   );
   return rows;
@@ -175,12 +177,14 @@ function idsSql(
   const isOurs = 'account_id = ANY ($1::bigint[])';
   return `
     WITH latest AS MATERIALIZED (
-      SELECT row_id FROM (SELECT * FROM ${nameTable(table)} ORDER BY row_id DESC LIMIT ${latestRows}) AS late
+      SELECT row_id FROM (SELECT * FROM ${nameTable(table)} ORDER BY row_id DESC
+        LIMIT ${latestRows}) AS late
        WHERE ${isOurs} AND ${stand} LIMIT ${limit})
     SELECT row_id FROM latest
      UNION
     SELECT row_id FROM (SELECT row_id FROM ${nameTable(table)} AS held
-                         WHERE ${isOurs} AND ${stand} AND (SELECT count(*) FROM latest) < ${limit} OFFSET 0) AS every`;
+                         WHERE ${isOurs} AND ${stand}
+                           AND (SELECT count(*) FROM latest) < ${limit} OFFSET 0) AS every`;
 }
 
 /**
@@ -293,14 +297,17 @@ function partsSql(table: MirrorTable, column: string, columns: readonly string[]
     (name) => `version.${pg.escapeIdentifier(name)} AS ${pg.escapeIdentifier(`field_${name}`)}`,
   );
   return `
-    SELECT version.row_id AS "rowId", version.valid_from AS since, version._deleted_at IS NOT NULL AS "isDeleted",
-           version._sweep_id AS "sweepId", version._change_id AS "changeId", version.written_by AS "writtenBy", ${fields.join(', ')}
+    SELECT version.row_id AS "rowId", version.valid_from AS since,
+           version._deleted_at IS NOT NULL AS "isDeleted",
+           version._sweep_id AS "sweepId", version._change_id AS "changeId",
+           version.written_by AS "writtenBy", ${fields.join(', ')}
       FROM (SELECT row_id, _deleted_at IS NOT NULL AS is_deleted FROM ${nameTable(table)}
              WHERE account_id = $1 AND ${pg.escapeIdentifier(column)} = $2
              ORDER BY is_deleted, row_id DESC LIMIT $4) AS child
      CROSS JOIN LATERAL (
            SELECT * FROM history.${pg.escapeIdentifier(table.name)} AS held
-            WHERE held.row_id = child.row_id AND held.valid_from <= coalesce($3::timestamptz, 'infinity')
+            WHERE held.row_id = child.row_id
+              AND held.valid_from <= coalesce($3::timestamptz, 'infinity')
               AND (held.valid_to IS NULL OR held.valid_to > $3::timestamptz) OFFSET 0) AS version
      WHERE $3::timestamptz IS NULL OR version._deleted_at IS NULL
      ORDER BY child.is_deleted, child.row_id DESC`;
@@ -321,7 +328,8 @@ export async function readNamed(
   for (const name of [column, key]) findColumn(table, name);
   const {rows} = await db.query<{number: string | null; name: string | null}>(
     `SELECT ${pg.escapeIdentifier(key)} AS number, left(name, 200) AS name FROM ${nameTable(table)}
-      WHERE account_id = $1 AND ${pg.escapeIdentifier(column)} = $2 ORDER BY _deleted_at NULLS FIRST LIMIT 1`,
+      WHERE account_id = $1 AND ${pg.escapeIdentifier(column)} = $2 ORDER BY _deleted_at NULLS FIRST
+        LIMIT 1`,
     [accountId, value],
   );
   return rows[0] ?? null;

@@ -33,7 +33,8 @@ export async function readHeldNumbers(
   // A row for each number would cost more to make and to read than the number.
   const query = `
     SELECT "isLive", string_agg(number::text, ',') AS numbers
-      FROM (SELECT ${key} AS number, _deleted_at IS NULL AS "isLive", row_number() OVER () / ${numbersInRow} AS part
+      FROM (SELECT ${key} AS number, _deleted_at IS NULL AS "isLive",
+        row_number() OVER () / ${numbersInRow} AS part
               FROM ${nameTable(table)} WHERE account_id = $1 AND ${key} IS NOT NULL) AS held
      GROUP BY part, "isLive"`;
   return await inTransaction(pool, async (client) => {
@@ -85,7 +86,8 @@ export async function isLive(
   {table, number}: {readonly table: MirrorTable; readonly number: string},
 ): Promise<boolean> {
   const {rowCount} = await db.query(
-    `SELECT FROM ${nameTable(table)} WHERE account_id = $1 AND ${keyOf(table)} = $2 AND _deleted_at IS NULL`,
+    `SELECT FROM ${nameTable(table)} WHERE account_id = $1 AND ${keyOf(table)} = $2
+       AND _deleted_at IS NULL`,
     [accountId, number],
   );
   return rowCount === 1;
@@ -108,7 +110,8 @@ export async function readParentsOfLive(
       SELECT ${pg.escapeLiteral(table.name)} AS name, parent::text
         FROM unnest($2::bigint[]) AS parent
        CROSS JOIN LATERAL (SELECT FROM ${nameTable(table)} WHERE account_id = $1
-                              AND ${pg.escapeIdentifier(parentColumn)} = parent AND _deleted_at IS NULL LIMIT 1) AS child`,
+                              AND ${pg.escapeIdentifier(parentColumn)} = parent
+                                AND _deleted_at IS NULL LIMIT 1) AS child`,
   );
   const {rows} = await db.query<{name: string; parent: string}>(looks.join(' UNION ALL '), [
     accountId,
@@ -192,7 +195,8 @@ export async function readCustomerNumber(
 ): Promise<string | null> {
   const {rows} = await db.query<{number: string}>(
     `SELECT customer_number AS number FROM warehouse.customers
-      WHERE account_id = $1 AND id = $2 AND customer_number IS NOT NULL ORDER BY _deleted_at NULLS FIRST LIMIT 1`,
+      WHERE account_id = $1 AND id = $2 AND customer_number IS NOT NULL
+        ORDER BY _deleted_at NULLS FIRST LIMIT 1`,
     [accountId, customerId],
   );
   return rows[0]?.number ?? null;

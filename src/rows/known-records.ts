@@ -44,7 +44,8 @@ function probeSql(table: MirrorTable): string {
      CROSS JOIN LATERAL (
            SELECT min(held.number) AS number
              FROM (SELECT number FROM sync.known_records
-                    WHERE account_id = $1 AND stream = $2 AND bytes_hash = page.bytes_hash AND shape = $3 OFFSET 0) AS held
+                    WHERE account_id = $1 AND stream = $2 AND bytes_hash = page.bytes_hash
+                      AND shape = $3 OFFSET 0) AS held
             CROSS JOIN LATERAL (
                   SELECT FROM ${nameTable(table)}
                    WHERE account_id = $1 AND ${keyOf(table)} = held.number AND _deleted_at IS NULL
@@ -85,7 +86,8 @@ export async function forgetKnown(
 ): Promise<void> {
   if (read.numbers.length === 0) return;
   await client.query(
-    'DELETE FROM sync.known_records WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])',
+    `DELETE FROM sync.known_records WHERE account_id = $1 AND stream = $2
+       AND number = ANY ($3::bigint[])`,
     [read.accountId, read.stream, toArrayText(read.numbers)],
   );
 }
@@ -119,7 +121,8 @@ export async function readKnownPages(
     `SELECT uuid_send(account.page_key) AS key, held.page, held.digest, held.hashes
        FROM sync.accounts AS account
        LEFT JOIN sync.known_pages AS held
-         ON held.account_id = account.account_id AND held.stream = $2 AND held.page BETWEEN $3 AND $3 + ${pagesAtOnce - 1}
+         ON held.account_id = account.account_id AND held.stream = $2
+           AND held.page BETWEEN $3 AND $3 + ${pagesAtOnce - 1}
       WHERE account.account_id = $1`,
     [accountId, stream, from],
   );
@@ -140,8 +143,10 @@ export async function rememberPages(
   if (pages.length === 0) return;
   await pool.query(
     `INSERT INTO sync.known_pages (account_id, stream, page, digest, hashes)
-     SELECT $1, $2, page, digest, hashes FROM unnest($3::int[], $4::bytea[], $5::bytea[]) AS came (page, digest, hashes)
-         ON CONFLICT (account_id, stream, page) DO UPDATE SET digest = EXCLUDED.digest, hashes = EXCLUDED.hashes`,
+     SELECT $1, $2, page, digest, hashes FROM unnest($3::int[], $4::bytea[],
+       $5::bytea[]) AS came (page, digest, hashes)
+         ON CONFLICT (account_id, stream, page) DO UPDATE
+           SET digest = EXCLUDED.digest, hashes = EXCLUDED.hashes`,
     [
       accountId,
       stream,

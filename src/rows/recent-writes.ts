@@ -6,12 +6,15 @@ import type {MirrorTable} from '../streams/table.ts';
 
 /** As SQL, the recent changes that a condition on `own` picks, in their order, as JSON. */
 export const recentWrites = (condition: string) => `
-  coalesce((SELECT jsonb_agg(jsonb_build_object('operation', own.operation, 'fields', own.fields, 'base', own.base,
+  coalesce((SELECT jsonb_agg(jsonb_build_object('operation', own.operation, 'fields', own.fields,
+    'base', own.base,
                                                 'agoMs', extract(epoch FROM now() - own.settled_at) * 1000,
-                                                'made', coalesce(own.result->'altered', '{}') || coalesce(own.result->'tidied', '{}'))
+                                                'made', coalesce(own.result->'altered',
+                                                  '{}') || coalesce(own.result->'tidied', '{}'))
                              ORDER BY own.change_id)
               FROM sync.changes AS own
-             WHERE ${condition} AND own.state = 'done' AND own.settled_at > now() - ${lagLimit}), '[]')`;
+             WHERE ${condition} AND own.state = 'done'
+               AND own.settled_at > now() - ${lagLimit}), '[]')`;
 
 /**
  * As SQL, the recent changes of a row of a table; null where its account has no recent change at
@@ -24,7 +27,8 @@ export function recentWritesOf({name, writable}: MirrorTable, row: string): stri
 
 /** As SQL, whether a change that was done a short while ago has written the row as it is. */
 export function isWrittenLately(row: string): string {
-  return `EXISTS (SELECT FROM sync.changes AS own WHERE own.change_id = ${row}._change_id AND own.settled_at > now() - ${lagLimit})`;
+  return `EXISTS (SELECT FROM sync.changes AS own WHERE own.change_id = ${row}._change_id
+            AND own.settled_at > now() - ${lagLimit})`;
 }
 
 /**
@@ -33,7 +37,8 @@ export function isWrittenLately(row: string): string {
  */
 export function isMadeLately({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return isWrittenLately(row);
-  return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isOf(name, row)} AND own.operation = 'create' AND own.state = 'done'
+  return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isOf(name, row)}
+            AND own.operation = 'create' AND own.state = 'done'
                      AND own.settled_at > now() - ${lagLimit})`;
 }
 
@@ -47,8 +52,10 @@ export async function readMadeAgoMs(
 ): Promise<ReadonlyMap<string, number>> {
   if (asked.numbers.length === 0) return new Map();
   const {rows} = await db.query<{number: string; agoMs: number}>(
-    `SELECT number, extract(epoch FROM now() - settled_at)::double precision * 1000 AS "agoMs" FROM sync.changes
-      WHERE account_id = $1 AND table_name = $2 AND number = ANY ($3::bigint[]) AND operation = 'create' AND state = 'done'
+    `SELECT number, extract(epoch FROM now() - settled_at)::double precision * 1000 AS "agoMs"
+       FROM sync.changes
+      WHERE account_id = $1 AND table_name = $2 AND number = ANY ($3::bigint[])
+        AND operation = 'create' AND state = 'done'
         AND settled_at > now() - ${lagLimit}`,
     [asked.accountId, asked.table, asked.numbers],
   );

@@ -189,14 +189,19 @@ function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): st
   const [values, hash] = isRecalling ? recalled(table) : ['NULL::text[]', 'NULL::text'];
   return `
     SELECT ${part} AS part, page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
-           held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending",
+           held._hash IS NOT DISTINCT FROM page.hash AS "isSame",
+           held._pending IS NOT NULL AS "isPending",
            ${isFresher('held', 'page.since', '$3::boolean')} AS "isFresher", held.values, held.hash,
            held._deleted_at IS NOT NULL AND ${isWrittenLately('held')} AS "isDeletedLately",
-           CASE WHEN held._hash IS DISTINCT FROM page.hash THEN ${recentWritesOf(table, 'held')} END AS recent
-      FROM (SELECT *, ${hashIn(`$${first}`, 'at')} AS hash, coalesce(read_at, $2::timestamptz) AS since
-              FROM unnest($${first + 1}::timestamptz[], ${arrays.join(', ')}) WITH ORDINALITY AS came (read_at, ${names.join(', ')}, at)) AS page
+           CASE WHEN held._hash IS DISTINCT FROM page.hash
+             THEN ${recentWritesOf(table, 'held')} END AS recent
+      FROM (SELECT *, ${hashIn(`$${first}`, 'at')} AS hash,
+        coalesce(read_at, $2::timestamptz) AS since
+              FROM unnest($${first + 1}::timestamptz[], ${arrays.join(', ')})
+                WITH ORDINALITY AS came (read_at, ${names.join(', ')}, at)) AS page
      CROSS JOIN LATERAL (
-           SELECT row.row_id, row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at, ${values} AS values, ${hash} AS hash
+           SELECT row.row_id, row._hash, row._deleted_at, row._pending, row._change_id,
+                  row._changed_at, ${values} AS values, ${hash} AS hash
              FROM ${nameTable(table)} AS row
             WHERE row.account_id = $1 AND ${match.join(' AND ')} OFFSET 0) AS held`;
 }
@@ -221,11 +226,15 @@ function vanishSql(table: MirrorTable, parentColumn: string): string {
   const type = findColumn(table, parentColumn).sqlType;
   return `
     UPDATE ${nameTable(table)} AS child
-       SET _deleted_at = now(), _changed_at = ${nextVersionAt('child')}, _sweep_id = $2, _change_id = parent.change_id, _page = NULL
+       SET _deleted_at = now(), _changed_at = ${nextVersionAt('child')}, _sweep_id = $2,
+           _change_id = parent.change_id, _page = NULL
       FROM (SELECT number, change_id, coalesce(read_at, $3::timestamptz) AS since
-              FROM unnest($4::${type}[], $6::bigint[], $7::timestamptz[]) AS came (number, change_id, read_at)) AS parent
-     WHERE child.account_id = $1 AND child._deleted_at IS NULL AND NOT ${isFresher('child', 'parent.since', 'parent.change_id IS NOT NULL')}
-       AND child.${quote(parentColumn)} = parent.number AND child.${quote(parentColumn)} = ANY ($4::${type}[])
+              FROM unnest($4::${type}[], $6::bigint[], $7::timestamptz[]) AS came (number,
+                change_id, read_at)) AS parent
+     WHERE child.account_id = $1 AND child._deleted_at IS NULL
+       AND NOT ${isFresher('child', 'parent.since', 'parent.change_id IS NOT NULL')}
+       AND child.${quote(parentColumn)} = parent.number
+         AND child.${quote(parentColumn)} = ANY ($4::${type}[])
        AND ${isUnkept(table, '$5')} AND NOT ${isMadeLately(table, 'child')}`;
 }
 
@@ -233,7 +242,8 @@ function sparedSql(table: MirrorTable, parentColumn: string): string {
   const column = `child.${quote(parentColumn)}`;
   return `
     SELECT DISTINCT ${column}::text AS parent FROM ${nameTable(table)} AS child
-     WHERE child.account_id = $1 AND child._deleted_at IS NULL AND ${column} = ANY ($2::${findColumn(table, parentColumn).sqlType}[])
+     WHERE child.account_id = $1 AND child._deleted_at IS NULL
+       AND ${column} = ANY ($2::${findColumn(table, parentColumn).sqlType}[])
        AND ${isUnkept(table, '$3')} AND ${isMadeLately(table, 'child')}`;
 }
 

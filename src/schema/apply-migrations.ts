@@ -155,21 +155,27 @@ function tableComments({drizzle, comment, columns}: CommentedTable): Comment[] {
 
 async function readComments(client: pg.ClientBase): Promise<Comment[]> {
   const {rows} = await client.query<Comment>(
-    `SELECT 'SCHEMA' AS kind, ARRAY[nspname::text] AS name, '' AS "argumentTypes", obj_description(oid, 'pg_namespace') AS text
+    `SELECT 'SCHEMA' AS kind, ARRAY[nspname::text] AS name, '' AS "argumentTypes",
+            obj_description(oid, 'pg_namespace') AS text
        FROM pg_namespace WHERE nspname = ANY ($1)
       UNION ALL
-     SELECT CASE WHEN comment.objsubid > 0 THEN 'COLUMN' WHEN class.relkind = 'v' THEN 'VIEW' ELSE 'TABLE' END,
-            array_remove(ARRAY[namespace.nspname::text, class.relname::text, attribute.attname::text], NULL), '', comment.description
+     SELECT CASE WHEN comment.objsubid > 0 THEN 'COLUMN' WHEN class.relkind = 'v' THEN 'VIEW'
+       ELSE 'TABLE' END,
+            array_remove(ARRAY[namespace.nspname::text, class.relname::text,
+              attribute.attname::text], NULL), '', comment.description
        FROM pg_namespace AS namespace
        JOIN pg_class AS class ON class.relnamespace = namespace.oid AND class.relkind IN ('r', 'v')
-       JOIN pg_description AS comment ON comment.objoid = class.oid AND comment.classoid = 'pg_class'::regclass
-       LEFT JOIN pg_attribute AS attribute ON attribute.attrelid = class.oid AND attribute.attnum = comment.objsubid
+       JOIN pg_description AS comment ON comment.objoid = class.oid
+         AND comment.classoid = 'pg_class'::regclass
+       LEFT JOIN pg_attribute AS attribute ON attribute.attrelid = class.oid
+         AND attribute.attnum = comment.objsubid
                                           AND comment.objsubid > 0
       WHERE namespace.nspname = ANY ($1)
       UNION ALL
      SELECT 'FUNCTION', ARRAY[namespace.nspname::text, function.proname::text],
             oidvectortypes(function.proargtypes), obj_description(function.oid, 'pg_proc')
-       FROM pg_namespace AS namespace JOIN pg_proc AS function ON function.pronamespace = namespace.oid
+       FROM pg_namespace AS namespace
+         JOIN pg_proc AS function ON function.pronamespace = namespace.oid
       WHERE namespace.nspname = ANY ($1)`,
     [Object.keys(schemas)],
   );

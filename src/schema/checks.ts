@@ -130,7 +130,8 @@ export async function findMigrationLack(db: Queryable): Promise<string | null> {
   const {rows} = await db.query<Look>(
     `SELECT current_user AS user, datname AS database, nspname IS NOT NULL AS "isThere",
             pg_get_userbyid(coalesce(nspowner, datdba)) AS owner,
-            CASE WHEN nspname IS NULL THEN has_database_privilege(datname, 'CREATE') ELSE pg_has_role(nspowner, 'USAGE') END AS may
+            CASE WHEN nspname IS NULL THEN has_database_privilege(datname, 'CREATE')
+              ELSE pg_has_role(nspowner, 'USAGE') END AS may
        FROM pg_database LEFT JOIN pg_namespace ON nspname = 'sync'
       WHERE datname = current_database()`,
   );
@@ -167,18 +168,24 @@ interface RoleCheck {
 const look = `
   WITH ours AS (
     SELECT name, place, to_regrole(name)::oid AS role, home::regnamespace::oid AS home,
-           (SELECT proowner FROM pg_proc WHERE pronamespace = 'sync'::regnamespace AND proname = reads) AS reads_as,
-           reads IS NOT NULL AND NOT pg_has_role(nspowner, to_regrole(name)::oid, 'USAGE') AS is_apart,
+           (SELECT proowner FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
+             AND proname = reads) AS reads_as,
+           reads IS NOT NULL AND NOT pg_has_role(nspowner, to_regrole(name)::oid,
+             'USAGE') AS is_apart,
            pg_get_userbyid(nspowner) AS owner
-      FROM (VALUES (1, 'fieldmirror_reader', 'mart', NULL), (2, 'fieldmirror_author', 'warehouse', NULL),
-                   (3, 'fieldmirror_worker', 'sync', NULL), (4, 'fieldmirror_assistant', 'masked', 'read_as_assistant'))
+      FROM (VALUES (1, 'fieldmirror_reader', 'mart', NULL),
+        (2, 'fieldmirror_author', 'warehouse', NULL),
+                   (3, 'fieldmirror_worker', 'sync', NULL),
+                     (4, 'fieldmirror_assistant', 'masked', 'read_as_assistant'))
            AS roles (place, name, home, reads)
       JOIN pg_namespace ON nspname = 'sync')
   SELECT min(owner) AS owner,
          coalesce(array_agg(name ORDER BY place) FILTER (WHERE role IS NULL), '{}') AS missing,
-         coalesce(array_agg(name ORDER BY place) FILTER (WHERE is_apart AND reads_as <> role), '{}') AS apart,
+         coalesce(array_agg(name ORDER BY place) FILTER (WHERE is_apart AND reads_as <> role),
+           '{}') AS apart,
          coalesce(array_agg(name ORDER BY place) FILTER (
-           WHERE NOT has_schema_privilege(role, home, 'USAGE') OR (NOT is_apart AND reads_as <> role)), '{}') AS ungranted
+           WHERE NOT has_schema_privilege(role, home, 'USAGE')
+             OR (NOT is_apart AND reads_as <> role)), '{}') AS ungranted
     FROM ours`;
 
 /** @param db - a warehouse of this version. Every login may ask. */
@@ -231,12 +238,17 @@ interface PublicRights {
 }
 
 const lookAtPublic = `
-  SELECT datname AS database, pg_get_userbyid(nspowner) AS owner, pg_has_role(nspowner, datdba, 'USAGE') AS "isOwners",
-         EXISTS (SELECT FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) WHERE grantee = 0 AND privilege_type = 'TEMPORARY')
-           OR NOT coalesce(has_database_privilege(to_regrole('fieldmirror_worker')::oid, pg_database.oid, 'TEMPORARY'), true) AS temporary,
+  SELECT datname AS database, pg_get_userbyid(nspowner) AS owner,
+         pg_has_role(nspowner, datdba, 'USAGE') AS "isOwners",
+         EXISTS (SELECT FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) WHERE grantee = 0
+           AND privilege_type = 'TEMPORARY')
+           OR NOT coalesce(has_database_privilege(to_regrole('fieldmirror_worker')::oid,
+             pg_database.oid, 'TEMPORARY'), true) AS temporary,
          ARRAY(SELECT pg_proc.oid::regprocedure::text FROM pg_proc
-                WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('lo_creat', 'lo_create', 'lo_from_bytea')
-                  AND EXISTS (SELECT FROM aclexplode(coalesce(proacl, acldefault('f', proowner))) WHERE grantee = 0)
+                WHERE pronamespace = 'pg_catalog'::regnamespace
+                  AND proname IN ('lo_creat', 'lo_create', 'lo_from_bytea')
+                  AND EXISTS (SELECT FROM aclexplode(coalesce(proacl, acldefault('f', proowner)))
+                    WHERE grantee = 0)
                 ORDER BY 1) AS "largeObjects"
     FROM pg_database JOIN pg_namespace ON nspname = 'sync'
    WHERE datname = current_database()`;

@@ -184,7 +184,8 @@ async function mayGrant(client: pg.PoolClient): Promise<boolean> {
 
 async function checkServer(client: pg.PoolClient): Promise<void> {
   const {rows} = await client.query<{version: string; encoding: string}>(
-    `SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding`,
+    `SELECT current_setting('server_version') AS version,
+            current_setting('server_encoding') AS encoding`,
   );
   const problem = findServerProblem(rows[0] ?? {version: 'unknown', encoding: 'unknown'});
   if (problem !== null) throw new FatalError(`Postgres: ${problem}`, {kind: 'warehouse'});

@@ -84,7 +84,8 @@ export async function applySource(
   await client.query(dropLeftovers);
   await client.query(
     `INSERT INTO sync.source (version, hash) VALUES ($1, $2)
-         ON CONFLICT (only_row) DO UPDATE SET version = EXCLUDED.version, hash = EXCLUDED.hash, applied_at = now()`,
+         ON CONFLICT (only_row) DO UPDATE
+           SET version = EXCLUDED.version, hash = EXCLUDED.hash, applied_at = now()`,
     [source.version, source.hash],
   );
 }
