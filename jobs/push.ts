@@ -5,7 +5,7 @@ import {formatNumber} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
 import {tellChangeEnd} from '../src/health/under-way.ts';
 import {pushAccount} from '../src/push/push.ts';
-import type {Carried, PushCounts, PushDeps} from '../src/push/push-deps.ts';
+import type {Carried, PushCounts, PushDeps} from '../src/push/run.ts';
 import {findWrites} from '../src/streams/all.ts';
 
 /**

@@ -9,7 +9,7 @@ import {AccessError, FatalError, NoRoomError} from '../src/core/errors.ts';
 import {FeedKeeper, type HookMeans} from '../src/feed/send-hooks.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
-import type {PushDeps} from '../src/push/push-deps.ts';
+import type {PushDeps} from '../src/push/run.ts';
 import {makePruner} from '../src/retention/prune.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';

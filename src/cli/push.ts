@@ -21,7 +21,7 @@ import {formatDuration, formatNumber} from '../core/format.ts';
 import {tell} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {pushAccount} from '../push/push.ts';
-import type {Carried, PushCounts} from '../push/push-deps.ts';
+import type {Carried, PushCounts} from '../push/run.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
 import {
   describeUnopened,

@@ -1,14 +1,20 @@
+// The changes that a process has in hand: claimed with a lease, kept until they end, and given back
+// where an error stopped them.
+
+import {stopAccount} from '../accounts/accounts.ts';
 import {type ClaimedChange, claimChanges, renewClaims} from '../changes/claim-changes.ts';
 import {giveBackChange} from '../changes/move-changes.ts';
-import {RetryableError} from '../core/errors.ts';
+import {AccessError, RetryableError} from '../core/errors.ts';
 import {type Clocks, type Lease, Leases, machineClocks} from '../core/lease.ts';
-import type {PushDeps} from './push-deps.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {failureDelayMs} from './decision.ts';
+import type {PushDeps, PushEnd} from './run.ts';
 
 /** A change is ours for this long by the database's clock, unless renewed. */
 const defaultLeaseMs = 30_000;
 
 /** A change in hand, and how long it is certainly ours. */
-export interface Held {
+export interface HeldChange {
   readonly change: ClaimedChange;
   readonly lease: Lease;
   /** Just before the change was claimed, by the monotonic clock of this process. */
@@ -26,7 +32,7 @@ export class Claims {
   readonly #leaseMs: number;
   readonly #clocks: Clocks;
   readonly #leases: Leases<ClaimedChange>;
-  readonly #ready: Held[] = [];
+  readonly #ready: HeldChange[] = [];
   #carried = 0;
   #refill: Promise<void> | null = null;
   #oneEnded = Promise.withResolvers<void>();
@@ -57,7 +63,7 @@ export class Claims {
    * The next change to carry; null when no change is due, and none under way could make another
    * due.
    */
-  async next(): Promise<Held | null> {
+  async next(): Promise<HeldChange | null> {
     while (!this.#signal.aborted) {
       const held = this.#ready.shift();
       if (held !== undefined) {
@@ -75,7 +81,7 @@ export class Claims {
   }
 
   /** Call it once for each change that `next` gave. */
-  end({change}: Held): void {
+  end({change}: HeldChange): void {
     this.#carried--;
     this.#leases.release(change);
     this.#oneEnded.resolve();
@@ -108,4 +114,57 @@ export class Claims {
       this.#refill = null;
     }
   }
+}
+
+const firstMs = 2_000;
+const longestMs = 300_000;
+
+/**
+ * How long to wait after so many failures in a row: twice as long each time, and never in step with
+ * others.
+ */
+export function backOffMs(failures: number): number {
+  const longest = Math.min(firstMs * 2 ** Math.min(failures, 20), longestMs);
+  return Math.round(longest * (0.5 + Math.random() / 2));
+}
+
+/**
+ * Notes the error in the row. A change that was being sent is in doubt: only an answer makes it
+ * certain.
+ */
+export async function giveBackFailed(
+  deps: PushDeps,
+  change: ClaimedChange,
+  failed: {readonly error: unknown; readonly isShutdown: boolean},
+): Promise<PushEnd> {
+  const {isShutdown} = failed;
+  const error = explainDatabaseError(failed.error, deps.databaseUrl);
+  const retryAfterMs = error instanceof RetryableError ? error.retryAfterMs : null;
+  const isFailure = !isShutdown && !(error instanceof AccessError);
+  const delayMs = isFailure ? failureDelayMs(backOffMs(change.failures), retryAfterMs) : 0;
+  try {
+    if (error instanceof AccessError) await stopAccount(deps.pool, change.accountId, error.message);
+    const state = await giveBackChange(deps.pool, change, {
+      delayMs,
+      isFailure,
+      reason: error.message,
+    });
+    return state === 'in_doubt' ? 'in_doubt' : 'postponed';
+  } catch (unsettled) {
+    // The error could not be written, or another worker has the change by now: our lease expires.
+    deps.log.debug(
+      {event: 'change.left', ...factsOf(change), reason: String(unsettled)},
+      'a change is left to its lease',
+    );
+    return 'postponed';
+  } finally {
+    deps.log.debug(
+      {event: 'change.given_back', ...factsOf(change), reason: error.message},
+      'a change is given back',
+    );
+  }
+}
+
+function factsOf({accountName, changeId}: ClaimedChange) {
+  return {account: accountName, change: changeId};
 }

@@ -1,18 +1,143 @@
-// The next step of a change, decided by the answer to its request. A certain answer ends the
-// change, or lets it be sent later. Otherwise the change is in doubt, and is not sent again before
-// a look. Pure.
+// The next step of a change, decided by the service's record just before an update is sent, by the
+// answer to a request, or by the records that a look found. A certain answer ends the change, or
+// lets it be sent later. Otherwise the change is in doubt, and is not sent again before a look;
+// nothing is sent again blindly. Pure.
 
+import {readDate} from '../api/retry.ts';
 import type {WriteResult} from '../api/client.ts';
-import type {AttemptEnd, Begun} from '../changes/move-changes.ts';
+import {type Gone, isGone} from '../api/verdict.ts';
+import type {KnownSubject} from '../changes/compose-request.ts';
+import type {AttemptEnd, Begun, Narrowed} from '../changes/move-changes.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
-import {type Decision, type EndedAttempt, leaveGone, type SendPlan} from './decision.ts';
-import type {ChangeFacts} from './facts.ts';
-import {finish} from './finish.ts';
-import {isBeforeOthers, showsTheOld} from './older.ts';
-import {doubt, tryLater} from './postponements.ts';
-import {findRemoteRow, type Remote} from './remote.ts';
+import {type ChangeValues, isEchoOf, isSameValue} from '../rows/change-values.ts';
+import {
+  conflict,
+  type Decision,
+  doubt,
+  type EndedAttempt,
+  finish,
+  type LeftToPerson,
+  leaveGone,
+  type Plan,
+  type SendPlan,
+  sendUnread,
+  tryLater,
+} from './decision.ts';
+import {type ChangeFacts, findRemoteRow, kindsOf, type Remote, type RemoteRow} from './facts.ts';
+import {type Merge, mergeFields, type Sides} from './merge.ts';
+import {isBeforeOthers, isPastLag, showsTheOld, waitForNewer} from './older.ts';
+import type {Candidates} from './recognize.ts';
+
+/** A reading of an update's record. */
+interface ReadRow {
+  readonly remote: Remote;
+  readonly row: RemoteRow;
+}
+
+/**
+ * Merges the change's fields with the reading, and sends the difference; a gone record is left to a
+ * person. A reading that may be older than an earlier change of the record is taken again.
+ */
+export function decideUpdate(
+  facts: ChangeFacts,
+  subject: KnownSubject,
+  reading: Remote | Gone,
+): Plan {
+  const found = findRow(facts, subject, reading);
+  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row))
+    return waitForNewer(facts.change.recentWrites.at(-1)?.agoMs ?? 0);
+  return typeof found === 'string' ? leaveGone(found) : sendUpdate(facts, subject, found);
+}
+
+/** The row of a record that was just read; where it is absent, the words that say so. */
+function findRow(
+  facts: ChangeFacts,
+  {number}: KnownSubject,
+  reading: Remote | Gone,
+): ReadRow | string {
+  if (isGone(reading)) return reading.words;
+  const row = findRemoteRow(facts, reading, number);
+  return row === null ? 'it is not in the list' : {remote: reading, row};
+}
+
+/** Merges the change's fields with the reading, and sends those that differ. */
+function sendUpdate(facts: ChangeFacts, subject: KnownSubject, {remote, row}: ReadRow): Plan {
+  const merge = mergeFields(sidesOf(facts, remote, row));
+  const {send: fields, unsent, conflicts} = merge;
+  const undecided = conflicts.filter(({winner}) => winner === null);
+  if (undecided.length > 0) {
+    const names = undecided.map(({field}) => field).join(', ');
+    return conflict(`changed on both sides: ${names}`, {conflicts});
+  }
+  if (Object.keys(fields).length === 0) {
+    const since = facts.change.claimedAt;
+    return finish(facts, {number: subject.number, remote, since, sent: {}, unsent, conflicts});
+  }
+  const narrowed = narrow(facts, merge, row);
+  return {what: 'send', subject, fields, narrowed, conflicts, unsent, before: remote};
+}
+
+function sidesOf(
+  {change, rules, writes, claimedMs}: ChangeFacts,
+  remote: Remote,
+  {values}: RemoteRow,
+): Sides {
+  return {
+    fields: change.fields,
+    base: change.base,
+    remote: values,
+    isServiceNewer: isServiceNewer({change, claimedMs}, remote, values),
+    rules: change.undoes === null ? rules : overwriteNothing(rules),
+    together: writes.together ?? [],
+  };
+}
+
+/**
+ * The rules for a change that takes others back: whatever somebody wrote at the service since is
+ * theirs, and a person decides where the rule would have overwritten it.
+ */
+function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
+  return new Map(
+    [...rules].map(([field, each]) => [
+      field,
+      {...each, rule: each.rule === 'service' ? 'service' : 'ask'},
+    ]),
+  );
+}
+
+/**
+ * Whether the service's record was changed after the change was requested: its `updated_at` against
+ * the `Date` of the document that shows it, less the time since the request. Null where the
+ * document does not tell both.
+ */
+function isServiceNewer(
+  {change, claimedMs}: Pick<ChangeFacts, 'change' | 'claimedMs'>,
+  {askedAt, dateHeader}: Remote,
+  {updated_at: at}: ChangeValues,
+): boolean | null {
+  const shownMs = readDate(dateHeader);
+  if (typeof at !== 'string' || shownMs === null) return null;
+  const wishedAgoMs =
+    Date.parse(change.claimedAt) - Date.parse(change.requestedAt) + askedAt - claimedMs;
+  return Date.parse(at) > shownMs - wishedAgoMs;
+}
+
+/** The change's fields after conflict rules: lost fields removed, members of a group added. */
+function narrow(
+  {change}: ChangeFacts,
+  {send: sent, lost, conflicts}: Merge,
+  {values}: RemoteRow,
+): Narrowed | null {
+  if (conflicts.length === 0) return null;
+  const kept = Object.entries(change.fields).filter(([name]) => !lost.includes(name));
+  const base = Object.fromEntries(
+    conflicts.map(({field}) => [field, values[field] ?? null] as const),
+  );
+  return {fields: {...Object.fromEntries(kept), ...sent}, base};
+}
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;
+
 type Refused = Extract<WriteResult, {outcome: 'refused'}>;
 
 /** A request that ended, and the reading of its record since. */
@@ -119,4 +244,167 @@ function decideRefused(facts: ChangeFacts, {plan, begun}: Outcome, refused: Refu
 
 function attemptOf({attemptId}: Begun, end: AttemptEnd): EndedAttempt {
   return {attemptId, end};
+}
+
+/**
+ * A create is sent twice at most: a constraint on its row says so. Updates and deletes may go more
+ * often.
+ */
+const maxSends = {create: 2, update: 20, delete: 20} as const;
+/** Looks that must have found nothing before a request counts as never arrived. */
+const fewestLooks = 3;
+
+/** Leaves to a person a change whose fate no reading can tell; null where one can. */
+export function decideUnseen({change}: ChangeFacts): LeftToPerson | null {
+  if (change.operation !== 'update' || !('password' in change.fields) || change.isWritten)
+    return null;
+  const step = `give it up (fieldmirror changes resolve ${change.changeId} service) and set it again`;
+  return conflict(`no reading tells whether the password was set: ${step}; ${change.reason ?? ''}`);
+}
+
+/** @param reading - of the only record that the create can have made; null where there is none */
+export function decideCreated(
+  facts: ChangeFacts,
+  {ours, older}: Candidates,
+  reading: Remote | Gone | null,
+): Decision {
+  const [found, ...others] = ours;
+  if (others.length > 0)
+    return conflict(`several records could be it: ${ours.join(', ')}`, {
+      result: {candidates: ours},
+    });
+  const number = found ?? facts.change.number;
+  if (number === null) return lookAgainOrGiveUp(facts, {lookalikes: older});
+  if (reading === null || isGone(reading) || findRemoteRow(facts, reading, number) === null)
+    return lookAgainOrGiveUp(facts, {created: number});
+  const {claimedAt: since, fields: sent} = facts.change;
+  return finish(facts, {number, remote: reading, since, sent});
+}
+
+/** An update without effect so far is sent again at once. */
+export function decideUpdated(
+  facts: ChangeFacts,
+  subject: KnownSubject,
+  reading: Remote | Gone,
+): Plan {
+  const {change} = facts;
+  const found = findRow(facts, subject, reading);
+  const confirmed = change.isWritten ? change.fields : {};
+  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row, confirmed))
+    return lookAgain(facts);
+  if (typeof found === 'string') return leaveGone(found);
+  if (change.isWritten && !isPastLag(facts) && showsTheOld(facts, change, found.row))
+    return lookAgain(facts);
+  const names = Object.keys(change.fields);
+  const {claimedAt: since, fields: sent} = change;
+  if (change.isWritten || names.every((name) => hasArrived(facts, found.row, name)))
+    return finish(facts, {number: subject.number, remote: found.remote, since, sent});
+  const isUndone = names.every(
+    (name) => hasArrived(facts, found.row, name) || isAsBefore(facts, found.row, name),
+  );
+  if (!isUndone || !mayGoAgain(facts)) return lookAgainOrGiveUp(facts);
+  const again = sendUpdate(facts, subject, found);
+  // Once its request can no longer arrive, it counts as never sent, and is held until a person has
+  // looked.
+  return isStopped(facts, again) ? lookAgainOrGiveUp(facts) : again;
+}
+
+/** Whether a request bears a kind of value that is stopped: it would not be sent. */
+function isStopped(facts: ChangeFacts, plan: Plan): boolean {
+  return (
+    plan.what === 'send' &&
+    kindsOf(facts, plan.fields).some((kind) => facts.change.stoppedKinds.includes(kind))
+  );
+}
+
+/** A delete without effect so far is sent again at once. */
+export function decideDeleted(
+  facts: ChangeFacts,
+  subject: KnownSubject,
+  reading: Remote | Gone,
+): Plan {
+  const {number} = subject;
+  const {claimedAt: since} = facts.change;
+  const row = isGone(reading) ? null : findRemoteRow(facts, reading, number);
+  if (row === null && isBeforeOthers(facts, null)) return lookAgain(facts);
+  if (row === null) return finish(facts, {number, remote: null, since, sent: {}});
+  return mayGoAgain(facts) ? sendUnread(subject, {}) : lookAgainOrGiveUp(facts);
+}
+
+/**
+ * A value that stands as it was before is no echo of what was sent, however little the two differ.
+ */
+function hasArrived(facts: ChangeFacts, row: RemoteRow, name: string): boolean {
+  const kind = facts.rules.get(name)?.kind ?? 'text';
+  const {fields} = facts.change;
+  const [sent, held] = [fields[name] ?? null, row.values[name] ?? null];
+  if (isSameValue(kind, sent, held)) return true;
+  return isEchoOf(kind, sent, held) && !isAsBefore(facts, row, name);
+}
+
+/**
+ * A third value is another writer's: while the request may still arrive, its effect cannot be told.
+ */
+function isAsBefore({change, rules}: ChangeFacts, {values}: RemoteRow, name: string): boolean {
+  const held = values[name];
+  const {[name]: before = null} = change.base;
+  return held !== undefined && isSameValue(rules.get(name)?.kind ?? 'text', before, held);
+}
+
+function mayGoAgain({change}: ChangeFacts): boolean {
+  return !change.isWritten && change.sends < maxSends[change.operation];
+}
+
+/** The traces of a request whose effect was not found. */
+interface Traces {
+  /** Records that bear all that was sent, though they seem to have been there before. */
+  readonly lookalikes?: readonly string[];
+  /** The record that a create has made: it was there once, so the create is never sent again. */
+  readonly created?: string;
+}
+
+/** Whether no request can still arrive: what this look does not find counts as never made. */
+export function isLastLook({change, settle}: Pick<ChangeFacts, 'change' | 'settle'>): boolean {
+  return (
+    (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.looks + 1 >= fewestLooks
+  );
+}
+
+function lookAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
+  return isLastLook(facts) ? giveUp(facts, traces) : lookAgain(facts, traces);
+}
+
+/** Reads the record again after a while, longer each time. */
+export function lookAgain({change, settle}: ChangeFacts, traces: Traces = {}): Decision {
+  const {lookDelaysMs} = settle;
+  const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
+  const reason = change.reason ?? 'in doubt';
+  return {
+    what: 'doubt',
+    reason,
+    delayMs,
+    number: traces.created ?? null,
+    isLook: true,
+    attempt: null,
+  };
+}
+
+/** So much time has passed that no request can still arrive. */
+function giveUp(facts: ChangeFacts, {lookalikes = [], created}: Traces): Decision {
+  const {change, settle} = facts;
+  const minutes = Math.round(settle.arrivalLimitMs / 60_000);
+  if (created !== undefined)
+    return conflict(
+      `it was created as ${change.table} ${created}, and no reading shows it any more: ${change.reason ?? ''}`,
+    );
+  if (lookalikes.length > 0)
+    return conflict(
+      `it could be ${change.table} ${lookalikes.join(', ')}, which is all that was sent, but seems to have been there before`,
+      {result: {candidates: lookalikes}},
+    );
+  if (mayGoAgain(facts))
+    return {what: 'resend', reason: `no trace of it for ${minutes} minutes: it is sent once more`};
+  return conflict(
+    `sent ${change.sends} times, and no trace of it for ${minutes} minutes: ${change.reason ?? ''}`,
+  );
 }

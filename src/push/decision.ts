@@ -1,12 +1,13 @@
 // The result of a step: a request to send, or a decision on the change. Both are values; nothing
-// has happened yet.
+// has happened yet. Below them: how a change ends as done, its sent values compared with the
+// service's, and how long one that is not over waits. Pure.
 
 import type {Subject} from '../changes/compose-request.ts';
 import type {KeptConflict} from '../changes/conflicts.ts';
 import type {AttemptEnd, Narrowed} from '../changes/move-changes.ts';
 import type {AccessError} from '../core/errors.ts';
-import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
-import type {Remote} from './remote.ts';
+import {type ChangeResult, type ChangeValues, isSameValue, saysTheSame} from '../rows/change-values.ts';
+import {type ChangeFacts, findRemoteRow, kindsOf, type Remote} from './facts.ts';
 
 /** A request that ended, to be noted with its outcome. */
 export interface EndedAttempt {
@@ -93,20 +94,20 @@ export interface Postponed {
  * The change bears a kind of value that the service altered: it waits until a person has looked at
  * that.
  */
-export interface Held {
+interface HeldBack {
   readonly what: 'hold';
   readonly kind: string;
   readonly reason: string;
 }
 
 /** The request never arrived: it is sent once more. */
-export interface Resent {
+interface Resent {
   readonly what: 'resend';
   readonly reason: string;
 }
 
 /** The decision on a change. */
-export type Decision = Done | Rejected | LeftToPerson | InDoubt | Postponed | Held | Resent;
+export type Decision = Done | Rejected | LeftToPerson | InDoubt | Postponed | HeldBack | Resent;
 
 export type Plan = SendPlan | Decision;
 
@@ -131,4 +132,144 @@ export function leaveGone(words: string, attempt: EndedAttempt | null = null): L
 /** Sends the change after a while; it has not failed. */
 export function postpone(reason: string, delayMs: number): Postponed {
   return {what: 'postpone', reason, delayMs, isFailure: false, attempt: null, refusal: null};
+}
+
+/** The facts of a change that is done. */
+interface Finished {
+  readonly number: string;
+  /** Null where there is no record any more. */
+  readonly remote: Remote | null;
+  /** By the database's clock, before the record of the service was asked for. */
+  readonly since: string;
+  /** The values sent, to compare with the service's. */
+  readonly sent: ChangeValues;
+  readonly unsent?: readonly string[];
+  readonly conflicts?: readonly KeptConflict[];
+  readonly attempt?: EndedAttempt | null;
+}
+
+/** Ends a change as done, with the service's present values. */
+export function finish(
+  facts: Pick<ChangeFacts, 'writes' | 'stream' | 'rules'>,
+  {number, remote, since, sent, unsent = [], conflicts = [], attempt = null}: Finished,
+): Done {
+  const row = remote === null ? null : findRemoteRow(facts, remote, number);
+  const values = row?.values ?? {};
+  const result = resultOf(facts, {sent, unsent}, values);
+  return {
+    what: 'done',
+    number,
+    remote,
+    values,
+    isGone: row === null,
+    since,
+    result,
+    conflicts,
+    attempt,
+  };
+}
+
+function resultOf(
+  {rules}: Pick<ChangeFacts, 'rules'>,
+  {sent, unsent}: {readonly sent: ChangeValues; readonly unsent: readonly string[]},
+  got: ChangeValues,
+): ChangeResult | null {
+  const others = Object.entries(sent).flatMap(([field, value]) => {
+    const kind = rules.get(field)?.kind ?? 'text';
+    const came = got[field];
+    if (came === undefined || isSameValue(kind, value, came)) return [];
+    return [
+      {field, isTidied: saysTheSame({field, kind}, value, came), values: {sent: value, got: came}},
+    ];
+  });
+  const pick = (isTidied: boolean) =>
+    Object.fromEntries(
+      others.flatMap((each) => (each.isTidied === isTidied ? [[each.field, each.values]] : [])),
+    );
+  const altered = pick(false);
+  const tidied = pick(true);
+  const result = {
+    ...(Object.keys(altered).length === 0 ? {} : {altered}),
+    ...(Object.keys(tidied).length === 0 ? {} : {tidied}),
+    ...(unsent.length === 0 ? {} : {unsent}),
+  };
+  return Object.keys(result).length === 0 ? null : result;
+}
+
+/** The decision that keeps a change from being sent now; null when nothing does. */
+export function decideWait(facts: ChangeFacts): Decision | null {
+  const {change, settle} = facts;
+  const stopped = kindsOf(facts, change.fields).find((kind) => change.stoppedKinds.includes(kind));
+  if (stopped !== undefined) return holdStopped(stopped);
+  const calmMs = settle.arrivalLimitMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
+  if (calmMs <= 0) return null;
+  // A lost request of an earlier change may still arrive, and would undo a request sent before it.
+  return postpone(
+    'a request of an earlier change of this record was lost, and may still arrive',
+    calmMs,
+  );
+}
+
+/**
+ * The service altered such a value, and no person has looked yet: another one might be altered,
+ * too.
+ */
+function holdStopped(kind: string): Decision {
+  const reason = `the service altered what was sent (${kind}): somebody looks at that first (fieldmirror changes list --state altered)`;
+  return {what: 'hold', kind, reason};
+}
+
+/**
+ * The path needs an unknown number. The parent of a new record will get one; a lost number stays
+ * lost.
+ */
+export function lackNumber(facts: ChangeFacts): Decision {
+  const {change, writes} = facts;
+  const parent = `its ${writes.parent?.table ?? 'parent'}`;
+  if (change.operation !== 'create')
+    return conflict('nobody knows the number of its record any more');
+  if (change.state === 'in_doubt') return conflict(`nobody knows the number of ${parent} any more`);
+  return tryLater(facts, {reason: `${parent} has no number yet`});
+}
+
+/**
+ * How long a change waits after a failure: its back-off, and no less than the service asked for.
+ */
+export function failureDelayMs(backOffMs: number, retryAfterMs: number | null): number {
+  return Math.max(backOffMs, retryAfterMs ?? 0);
+}
+
+/** Nothing was written, and the same request may succeed later. */
+export function tryLater(
+  {backOffMs}: Pick<ChangeFacts, 'backOffMs'>,
+  failed: {
+    readonly reason: string;
+    readonly retryAfterMs?: number | null;
+    readonly attempt?: EndedAttempt | null;
+  },
+): Postponed {
+  const {reason, retryAfterMs = null, attempt = null} = failed;
+  const delayMs = failureDelayMs(backOffMs, retryAfterMs);
+  return {what: 'postpone', reason, delayMs, isFailure: true, attempt, refusal: null};
+}
+
+/**
+ * The fate of a request is unknown: it is looked for when the service says, and later the more
+ * often it was sent.
+ */
+export function doubt(
+  {change, settle}: Pick<ChangeFacts, 'change' | 'settle'>,
+  unknown: {
+    readonly reason: string;
+    readonly attempt: EndedAttempt;
+    readonly number?: string | null;
+    readonly retryAfterMs?: number | null;
+  },
+): InDoubt {
+  const {reason, attempt, number = null, retryAfterMs = null} = unknown;
+  const before = change.operation === 'create' ? 0 : change.sends;
+  const {lookDelaysMs} = settle;
+  const usualMs = lookDelaysMs[Math.min(before, lookDelaysMs.length - 1)] ?? 0;
+  const delayMs = before === 0 ? (retryAfterMs ?? usualMs) : failureDelayMs(usualMs, retryAfterMs);
+  return {what: 'doubt', reason, delayMs, number, isLook: false, attempt};
 }

@@ -10,8 +10,7 @@ import {
 } from '../rows/change-values.ts';
 import {lagLimitMs} from '../rows/recent-writes.ts';
 import {type Postponed, postpone} from './decision.ts';
-import type {ChangeFacts} from './facts.ts';
-import type {RemoteRow} from './remote.ts';
+import type {ChangeFacts, RemoteRow} from './facts.ts';
 
 const shortestPauseMs = 2_000;
 

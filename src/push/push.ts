@@ -1,12 +1,23 @@
+// The way of every due change of an account: plan → begin → send → judge → decide → end. Each step
+// takes the result of the one before it; a step that needs no request leads to the end at once.
+
+import {judgeAccess} from '../accounts/open-accounts.ts';
 import type {ClaimedChange} from '../changes/claim-changes.ts';
 import {readRules} from '../changes/write-rules.ts';
-import {AccessError} from '../core/errors.ts';
+import {AccessError, RecordError, RetryableError} from '../core/errors.ts';
+import {hideInError} from '../core/hide-secrets.ts';
+import {machineClocks} from '../core/lease.ts';
 import {inSpan} from '../core/span.ts';
-import {Claims} from './claims.ts';
-import {giveBackFailed} from './give-back.ts';
-import {bringTogether, pushChange} from './push-change.ts';
-import type {PushCounts, PushDeps} from './push-deps.ts';
-import {watchPause} from './watch-pause.ts';
+import {findStream, findWrites} from '../streams/all.ts';
+import {backOffMs, Claims, giveBackFailed, type HeldChange} from './claims.ts';
+import {decide} from './decide.ts';
+import {conflict} from './decision.ts';
+import {end, endBatch} from './end.ts';
+import {defaultSettlePolicy, type ShownRow} from './facts.ts';
+import {plan} from './plan.ts';
+import {atStep, type PushCounts, type PushDeps, type PushEnd, type PushRun} from './run.ts';
+import {begin, beginBatch, judge, send} from './send.ts';
+import {OpenedAccount, SharedReadings, StoppedKinds} from './shared.ts';
 
 /**
  * How many changes are in hand at once; the account's own measure decides how many of their
@@ -77,4 +88,125 @@ function attributesOf({accountName, table, operation, changeId}: ClaimedChange) 
     'fieldmirror.operation': operation,
     'fieldmirror.change': changeId,
   };
+}
+
+type Rules = Awaited<ReturnType<typeof readRules>>;
+
+/** The state that the changes in hand share. */
+interface Together
+  extends Pick<PushRun, 'beginnings' | 'ends' | 'readings' | 'stops' | 'signal' | 'paused'> {
+  readonly rules: Rules;
+  readonly opened: OpenedAccount;
+}
+
+/** Opens the state that the changes of one run share. */
+function bringTogether(
+  deps: PushDeps,
+  accountId: string,
+  {rules, signal, paused}: Pick<Together, 'rules' | 'signal' | 'paused'>,
+): Together {
+  const stops = new StoppedKinds();
+  return {
+    rules,
+    signal,
+    paused,
+    stops,
+    opened: new OpenedAccount(() => deps.openAccount(accountId), deps.clocks ?? machineClocks),
+    beginnings: beginBatch(deps.pool),
+    ends: endBatch(deps.pool, stops),
+    readings: new SharedReadings<ShownRow[]>(signal),
+  };
+}
+
+/**
+ * Carries one change as far as it goes now. @throws the error that stopped it before any decision
+ */
+async function pushChange(deps: PushDeps, held: HeldChange, together: Together): Promise<PushEnd> {
+  const {opened} = together;
+  const account = await opened.get(held.change.accountVersion);
+  const run = toRun(deps, held, {...together, account});
+  await atStep(run, 'claimed');
+  try {
+    return await carry(run);
+  } catch (error) {
+    hideInError(error, (text) => account.api.transport.hide(text));
+    if (error instanceof AccessError) opened.forget();
+    // A value or record that cannot be written or read stays so, however long we wait.
+    if (!(error instanceof RecordError)) throw await judgeAccess(error, account);
+    return await end(run, conflict(error.message));
+  }
+}
+
+async function carry(run: PushRun): Promise<PushEnd> {
+  run.paused.throwIfAborted();
+  const planned = await plan({...run, signal: AbortSignal.any([run.signal, run.paused])});
+  run.paused.throwIfAborted();
+  if (planned.what !== 'send') return await end(run, planned);
+  const begun = await begin(run, planned);
+  if (begun.what !== 'begun') return await end(run, begun);
+  const result = await send(run, begun);
+  const outcome = await judge(run, begun, result);
+  return await end(run, decide(run, outcome));
+}
+
+function toRun(
+  deps: PushDeps,
+  {change, lease, claimedMs, heldMs}: HeldChange,
+  {rules, signal, opened: _, ...together}: Together & Pick<PushRun, 'account'>,
+): PushRun {
+  const writes = findWrites(change.table);
+  return {
+    deps,
+    change,
+    lease,
+    claimedMs,
+    heldMs,
+    writes,
+    stream: findStream(writes.stream),
+    rules: rules.get(change.table) ?? new Map(),
+    settle: {...defaultSettlePolicy, ...deps.settle},
+    backOffMs: backOffMs(change.failures),
+    signal: AbortSignal.any([signal, lease.lost]),
+    ...together,
+  };
+}
+
+/** A pause is noticed within this time. */
+const lookEveryMs = 400;
+
+/**
+ * Looks now and then whether the account of a run is still active. A person who pauses it wants the
+ * changes in hand to stop as well: those whose requests wait for their turn, not those on their
+ * way.
+ */
+function watchPause(
+  {pool, log}: Pick<PushDeps, 'pool' | 'log'>,
+  accountId: string,
+): {readonly paused: AbortSignal; readonly close: () => void} {
+  const stop = new AbortController();
+  let isLooking = false;
+  const look = async () => {
+    if (isLooking || stop.signal.aborted) return;
+    isLooking = true;
+    try {
+      const {rows} = await pool.query<{name: string; state: string}>(
+        'SELECT name, state FROM sync.accounts WHERE account_id = $1',
+        [accountId],
+      );
+      const [account] = rows;
+      if (account !== undefined && account.state !== 'active')
+        stop.abort(new RetryableError(`account ${account.name}: it is ${account.state}`));
+    } catch (error) {
+      // The run meets a database that is away by itself.
+      log.debug(
+        {event: 'push.pause_unread', reason: String(error)},
+        'whether the account is paused could not be read',
+      );
+    } finally {
+      isLooking = false;
+    }
+  };
+  const timer = setInterval(() => void look(), lookEveryMs);
+  timer.unref();
+  return {paused: stop.signal, close: () => clearInterval(timer)};
 }

@@ -5,8 +5,7 @@ import type {CustomerFilters} from '../api/client.ts';
 import {readDate} from '../api/retry.ts';
 import type {Appearance} from '../changes/authored-rows.ts';
 import {type ChangeValues, isEchoOf} from '../rows/change-values.ts';
-import type {ChangeFacts} from './facts.ts';
-import type {RemoteRow, ShownRow} from './remote.ts';
+import type {ChangeFacts, RemoteRow, ShownRow} from './facts.ts';
 
 /** Numbers of records that bear everything that was sent and are not another's. */
 export interface Candidates {

@@ -1,80 +1,135 @@
-// The service's record that a change is about; for a note, the job that it hangs on. Pure.
+// The service's record of a change: read by its number, and written to the rows that show it.
 
-import type {FieldRecord} from '../api/xml-document.ts';
-import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
-import type {RowSet} from '../streams/record-rows.ts';
-import type {Writes} from '../streams/stream.ts';
-import type {Row} from '../streams/table.ts';
-import type {ChangeFacts} from './facts.ts';
-
-type Place = Pick<ChangeFacts, 'writes' | 'stream'>;
-
-/** A record as the service holds it, as far as the service tells. */
-export interface Remote extends RowSet {
-  readonly record: FieldRecord;
-  /** Columns of the record's own row that were left out: unknown, not empty. */
-  readonly unsaid: ReadonlySet<string>;
-  /**
-   * When the record was asked for, by this process's clock: of two readings of one record the later
-   * counts.
-   */
-  readonly askedAt: number;
-  /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
-  readonly dateHeader: string | null;
-}
-
-/** One row of a change's table, as the service holds it. */
-export interface RemoteRow {
-  readonly number: string;
-  /** The values of the columns that were told, and the employees of a job. */
-  readonly values: ChangeValues;
-}
-
-/** A row as a document of the service showed it. */
-export interface ShownRow extends RemoteRow {
-  /** The `Date` of that document. */
-  readonly dateHeader: string | null;
-}
-
-/** A record, of which some columns may be unknown. */
-type Told = RowSet & Partial<Pick<Remote, 'unsaid'>>;
+import type pg from 'pg';
+import {readRecord} from '../api/xml-read.ts';
+import {type Gone, isGone} from '../api/verdict.ts';
+import {RecordError, RetryableError} from '../core/errors.ts';
+import {forgetKnown} from '../rows/known-records.ts';
+import type {ReadBack} from '../rows/load.ts';
+import {readRows} from '../streams/record-rows.ts';
+import type {EncodedRow} from '../streams/table.ts';
+import type {Stream} from '../streams/stream.ts';
+import {listUnsaid} from '../streams/unsaid-parts.ts';
+import {embedCustomer, embedMissing, includeOf, pathOf} from '../sweeps/requests.ts';
+import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
+import {writeRowSets} from '../sweeps/batches.ts';
+import {elementOf, type Remote} from './facts.ts';
+import {atStep, type ChangeContext} from './run.ts';
 
 /**
- * The element of a record that holds the change's row; null where the change is about the record
- * itself.
+ * Reads the record of a change's stream by its number, and the element that the change is about
+ * where the record leaves it out.
+ * @throws {RecordError} the record came, and cannot be taken
+ * @throws {RetryableError} no place tells the element that the change is about, so the change's
+ *   fate stays
+ *   unknown
  */
-export function elementOf({writes, stream}: Place): string | null {
-  if (stream.table === writes.table) return null;
-  return stream.children.find(({table}) => table === writes.table)?.element ?? null;
+export async function readRemote(run: ChangeContext, number: string): Promise<Remote | Gone> {
+  const askedAt = performance.now();
+  const {deps, change, stream, account, signal} = run;
+  const path = pathOf(stream, number);
+  const call = {signal, urgency: 'write-back'} as const;
+  const answer = await account.api.transport.read({path, query: includeOf(stream), ...call});
+  if (isGone(answer)) return answer;
+  const thing = `GET ${path} at ${account.api.transport.place}`;
+  const shown = readRecord(answer.body, stream, {thing, contentType: answer.contentType});
+  const {accountId} = change;
+  const hanging = elementOf(run);
+  const wanted = [
+    ...(hanging === null ? [] : [hanging]),
+    ...('employee_ids' in change.fields ? ['employees'] : []),
+  ];
+  const place = {pool: deps.pool, accountId, account, stream, call};
+  const record = await embedMissing(place, await embedCustomer(place, shown), wanted);
+  const remote = readRows(stream, record, account);
+  if (remote.number !== number)
+    throw new RecordError(`${thing}: expected ${stream.item} ${number}, got ${remote.number}`);
+  if (hanging !== null && !remote.children.some(({element}) => element === hanging))
+    throw new RetryableError(
+      `${thing}: expected its ${hanging}, got the record without, and no list told them`,
+    );
+  return {
+    ...remote,
+    record,
+    unsaid: listUnsaid(stream, record),
+    askedAt,
+    dateHeader: answer.dateHeader,
+  };
 }
 
-/**
- * The rows of a change's table in the record of the service: the record itself, or its children.
- */
-export function listRemoteRows(place: Place, remote: Told): RemoteRow[] {
-  const {writes, stream} = place;
-  if (stream.table === writes.table)
-    return [{number: remote.number, values: valuesOf(writes, remote.row, remote)}];
-  const held = remote.children.find(({element}) => element === elementOf(place));
-  return (held?.rows ?? []).map((row) => {
-    const values = valuesOf(writes, row);
-    return {number: String(values[writes.key]), values};
-  });
-}
-
-/** The row of one record; null where it is not there. */
-export function findRemoteRow(place: Place, remote: Told, number: string): RemoteRow | null {
-  return listRemoteRows(place, remote).find((row) => row.number === number) ?? null;
-}
-
-function valuesOf({table}: Writes, row: Row, remote?: Told): ChangeValues {
-  const values: Record<string, ChangeValue> = {};
-  for (const [at, {name}] of table.columns.entries()) {
-    const value = row.values[at] ?? null;
-    if (value !== null || remote?.unsaid?.has(name) !== true) values[name] = value;
+/** Reads the record that was just written; null when it cannot be read now. */
+export async function readBack(run: ChangeContext, number: string): Promise<Remote | null> {
+  try {
+    const remote = await readRemote(run, number);
+    await atStep(run, 'read-back');
+    return isGone(remote) ? null : remote;
+  } catch (error) {
+    run.signal.throwIfAborted();
+    const {accountName: account, changeId: change} = run.change;
+    run.deps.log.debug(
+      {event: 'change.unread', account, change, reason: String(error)},
+      'a record that was written could not be read back',
+    );
+    return null;
   }
-  const assigned = remote?.children.find(({element}) => element === 'employees');
-  if (assigned !== undefined)
-    values.employee_ids = assigned.rows.map(({key}) => key.split(',')[1] ?? '').sort();
-  return values;
+}
+
+/** A reading of a change's record. */
+interface Read {
+  readonly run: Pick<ChangeContext, 'change' | 'stream'>;
+  readonly remote: Remote;
+  /** By the database's clock, before the record was asked for. */
+  readonly since: string;
+}
+
+/** Writes the readings of some changes' records, of one account, in the caller's transaction. */
+export async function writeRemote(client: pg.ClientBase, reads: readonly Read[]): Promise<void> {
+  for (const [stream, ofStream] of Map.groupBy(reads, ({run}) => run.stream))
+    for (const lot of lotsOf(ofStream)) await writeLot(client, stream, lot);
+}
+
+/** @param reads - of different records */
+async function writeLot(
+  client: pg.ClientBase,
+  stream: Stream,
+  reads: readonly Read[],
+): Promise<void> {
+  const readBackOf = new Map<EncodedRow, ReadBack>();
+  const rowSets = reads.map(({run, remote, since}): EncodedRowSet => {
+    const rowSet = encodeShown(stream, remote, remote.record);
+    const readBack = {changeId: run.change.changeId, since};
+    for (const row of [rowSet.row, ...rowSet.children.flatMap(({rows}) => rows)])
+      readBackOf.set(row, readBack);
+    return rowSet;
+  });
+  const accountId = reads[0]?.run.change.accountId ?? '';
+  await writeRowSets(client, {stream, rowSets}, {accountId, sweepId: null, readBackOf});
+  const numbers = rowSets.map(({number}) => number);
+  await forgetKnown(client, {accountId, stream: stream.name, numbers});
+}
+
+/** Readings in lots that hold no record twice. */
+function lotsOf(reads: readonly Read[]): Read[][] {
+  const ofRecords = Map.groupBy(reads, ({remote}) => remote.number).values();
+  const kept = [...ofRecords].flatMap((ofRecord) => [...leaveOutRepeats(ofRecord).entries()]);
+  return [...Map.groupBy(kept, ([at]) => at).values()].map((lot) => lot.map(([, read]) => read));
+}
+
+/**
+ * The latest of several readings of one record counts. Children of the record stand only in the
+ * reading of a change that asked for them: an earlier reading counts for the children that no later
+ * one tells.
+ */
+function leaveOutRepeats(reads: readonly Read[]): Read[] {
+  const [latest, ...earlier] = reads.toSorted(
+    (one, other) => other.remote.askedAt - one.remote.askedAt,
+  );
+  if (latest === undefined) return [];
+  const told = new Set(latest.remote.children.map(({element}) => element));
+  const untold = earlier.flatMap((read) => {
+    const children = read.remote.children.filter(({element}) => !told.has(element));
+    for (const {element} of children) told.add(element);
+    return children.length === 0 ? [] : [{...read, remote: {...latest.remote, children}}];
+  });
+  return [latest, ...untold];
 }

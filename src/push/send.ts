@@ -1,16 +1,105 @@
-// The third and the fourth step of a change: its request is sent, once, and the record is read for
-// what the answer leaves open.
+// The second to the fourth step of a change: its request is composed and noted before its first
+// byte, then sent, once; then the record is read for what the answer leaves open. Requests that are
+// about to be sent beside each other are noted in one transaction. A change that sets an employee's
+// password bears a mask in its place: the seal is opened here, for one request.
 
+import type pg from 'pg';
+import {stopAccount} from '../accounts/accounts.ts';
+import {isTokenOwner, readSealedLogin} from '../accounts/seals.ts';
 import {sendWrite, type WriteResult} from '../api/client.ts';
-import type {Subject} from '../changes/compose-request.ts';
+import type {WriteRequest} from '../api/transport.ts';
+import {composeRequest, type Subject} from '../changes/compose-request.ts';
+import {type Begun, beginSending, onItsWay} from '../changes/move-changes.ts';
+import {RetryableError} from '../core/errors.ts';
+import type {Secret} from '../core/secret.ts';
+import {inTransaction} from '../postgres/database.ts';
+import {violatedConstraint} from '../postgres/database-errors.ts';
+import type {ChangeValues} from '../rows/change-values.ts';
 import {numberOf} from '../streams/record-rows.ts';
-import type {Sendable} from './begin-send.ts';
-import {atStep} from './change-context.ts';
-import {remoteNumberOf, remoteNumberOfCreated} from './change-subject.ts';
 import type {Outcome} from './decide.ts';
-import type {PushRun} from './push-run.ts';
-import {readBack} from './read-remote.ts';
-import {stopForNewToken} from './send-password.ts';
+import {type Decision, type Postponed, postpone, type Rejected, type SendPlan} from './decision.ts';
+import {type ChangeFacts, kindsOf, type Remote} from './facts.ts';
+import {remoteNumberOf, remoteNumberOfCreated} from './plan.ts';
+import {readBack} from './remote.ts';
+import {atStep, type Beginning, type Beginnings, type PushRun} from './run.ts';
+import {Batcher} from './shared.ts';
+
+/** A request that is noted, and may be sent. */
+interface Sendable {
+  readonly what: 'begun';
+  readonly plan: SendPlan;
+  readonly begun: Begun;
+  /** With its password, where it has one. */
+  readonly request: Pick<WriteRequest, 'method' | 'path' | 'body'>;
+  readonly password: Secret | null;
+  /** The kinds of the values that the request bears. */
+  readonly kinds: readonly string[];
+}
+
+/** A twin of a create waits until the fate of the other is known. */
+const twinDelayMs = 5_000;
+
+/**
+ * Notes the request of a change.
+ * @throws {RetryableError} the change is no longer ours
+ * @throws {RecordError} a value that cannot be written
+ */
+export async function begin(run: PushRun, plan: SendPlan): Promise<Sendable | Decision> {
+  const unmasked = await unmask(run, plan.fields);
+  if ('what' in unmasked) return unmasked;
+  const {password, fields} = unmasked;
+  const {writes, account, change} = run;
+  const compose = (given: Unmasked['fields']) =>
+    composeRequest(writes, plan.subject, {fields: given, timeZone: account.timeZone});
+  const request = compose(fields);
+  const kinds = kindsOf(run, fields);
+  const begun = await note(run, plan, {
+    kinds,
+    shown: password === null ? request : compose(unmasked.shown),
+  });
+  if (begun === 'lost')
+    throw new RetryableError(
+      `change ${change.changeId}: another worker has taken it over, its account is paused, or the service has just altered such a value`,
+    );
+  if (begun === 'twin')
+    return postpone('another create with the same content is on its way', twinDelayMs);
+  await atStep(run, 'sending-committed');
+  return {what: 'begun', plan, begun, request, password, kinds};
+}
+
+async function note(
+  run: PushRun,
+  {narrowed, conflicts, before}: SendPlan,
+  {shown, kinds}: {readonly shown: Sendable['request']; readonly kinds: readonly string[]},
+): Promise<Beginning> {
+  const {method, path, body: request = null} = shown;
+  const readAt = before === null ? null : readingTime(run, before);
+  const sending = {claim: run.change, method, path, request, narrowed, conflicts, kinds, readAt};
+  return await run.beginnings.do({run, sending});
+}
+
+/** When a record was asked for, by the database's clock; rather too early than too late. */
+function readingTime({change, heldMs}: ChangeFacts, {askedAt}: Remote): string {
+  return new Date(Date.parse(change.claimedAt) + askedAt - heldMs).toISOString();
+}
+
+export function beginBatch(pool: pg.Pool): Beginnings {
+  return new Batcher(async (items) => {
+    try {
+      return await inTransaction(pool, async (client) => {
+        const begun = await beginSending(
+          client,
+          items.map(({sending}) => sending),
+        );
+        for (const {run} of items) await atStep(run, 'sending-written');
+        return begun.map((one): Beginning => one ?? 'lost');
+      });
+    } catch (error) {
+      if (items.length === 1 && violatedConstraint(error) === onItsWay) return ['twin'];
+      throw error;
+    }
+  });
+}
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;
 
@@ -67,4 +156,52 @@ function numberToRead(run: PushRun, subject: Subject, created: string | null): s
 function numberIn({writes, stream}: PushRun, {record, locatedNumber}: Written): string | null {
   if (record === null) return locatedNumber;
   return numberOf(writes.isNested ? {...stream, key: writes.key} : stream, record) ?? locatedNumber;
+}
+
+/** The fields that go over the wire, and the fields as they may be kept. */
+interface Unmasked {
+  readonly fields: ChangeValues;
+  readonly shown: ChangeValues;
+  /** Null where no password is sent. */
+  readonly password: Secret | null;
+}
+
+/** The process that has the key is asked no later than this. */
+const elsewhereDelayMs = 5_000;
+
+/**
+ * Puts the password in the place of its mask. A change whose password was dropped ends here; one
+ * whose key another process has waits for that process.
+ */
+async function unmask(
+  {deps, change}: PushRun,
+  fields: ChangeValues,
+): Promise<Unmasked | Rejected | Postponed> {
+  if (!('password' in fields)) return {fields, shown: fields, password: null};
+  const password = (await deps.openPassword?.(change.changeId)) ?? null;
+  if (password !== null)
+    return {
+      fields: {...fields, password: password.reveal()},
+      shown: {...fields, password: '(set)'},
+      password,
+    };
+  if ((await readSealedLogin(deps.pool, change.changeId)) !== null)
+    return postpone('its password is sealed for another process, which sends it', elsewhereDelayMs);
+  const words = 'the password was dropped after 15 minutes: set it again';
+  return {what: 'reject', words, remote: null, attempt: null};
+}
+
+/**
+ * A new password of the employee whose token is in use makes that token invalid: the account is
+ * stopped before it is asked for anything more.
+ * @returns whether the account was stopped
+ */
+async function stopForNewToken({deps, change}: PushRun): Promise<boolean> {
+  if (!(await isTokenOwner(deps.pool, change))) return false;
+  await stopAccount(
+    deps.pool,
+    change.accountId,
+    'the password of the employee whose token is in use was changed here, and the token with it: give the new token (fieldmirror accounts add, or FIELDMIRROR_API_TOKEN)',
+  );
+  return true;
 }

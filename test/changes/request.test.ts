@@ -7,7 +7,7 @@ import {
   type Subject,
 } from '../../src/changes/compose-request.ts';
 import {RecordError} from '../../src/core/errors.ts';
-import {remoteNumberOf, remoteNumberOfCreated} from '../../src/push/change-subject.ts';
+import {remoteNumberOf, remoteNumberOfCreated} from '../../src/push/plan.ts';
 import type {ChangeValues} from '../../src/rows/change-values.ts';
 import {findWrites} from '../../src/streams/all.ts';
 

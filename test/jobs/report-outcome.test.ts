@@ -3,7 +3,7 @@ import {reportChange, reportPush} from '../../jobs/push.ts';
 import {reportOutcome} from '../../jobs/sweep.ts';
 import {AccessError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger, type Logger} from '../../src/core/log.ts';
-import type {Carried} from '../../src/push/push-deps.ts';
+import type {Carried} from '../../src/push/run.ts';
 import type {SweepResult} from '../../src/sweeps/run-sweep.ts';
 import {type ClaimedSweep, countNames, type SweepCounts} from '../../src/sweeps/sweep.ts';
 

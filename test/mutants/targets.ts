@@ -1,21 +1,17 @@
 // The sources whose tests are tried by `npm run mutants`, and for each the tests that must notice a
 // fault in it: the quickest first. A source that moves, moves here.
 
-const decide = (name: string, ...more: readonly string[]) =>
-  [`src/push/${name}.ts`, [name, ...more].map((test) => `test/push/${test}.test.ts`)] as const;
+const decide = (name: string, ...tests: readonly string[]) =>
+  [`src/push/${name}.ts`, tests.map((test) => `test/push/${test}.test.ts`)] as const;
 
 /** The tests of each source. Those whose name has `.pg.` need a Postgres. */
 export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
-  decide('decide', 'decide-update', 'older'),
-  decide('decide-look', 'older'),
-  decide('decide-update', 'decide', 'older'),
-  decide('finish', 'decide', 'decide-look'),
-  decide('kinds', 'merge', 'remote'),
-  decide('merge', 'decide-update', 'decide-look'),
-  decide('older', 'decide', 'decide-look'),
-  decide('postponements', 'decide', 'decide-look'),
-  decide('recognize', 'decide-look'),
-  decide('remote', 'decide', 'decide-look'),
+  decide('decide', 'decide', 'decide-update', 'decide-look', 'older'),
+  decide('decision', 'finish', 'postponements', 'decide', 'decide-look'),
+  decide('facts', 'remote', 'kinds', 'merge', 'decide', 'decide-look'),
+  decide('merge', 'merge', 'decide-update', 'decide-look'),
+  decide('older', 'older', 'decide', 'decide-look'),
+  decide('recognize', 'recognize', 'decide-look'),
   [
     'src/rows/change-values.ts',
     ['same-value', 'merge', 'older', 'recognize'].map((test) => `test/push/${test}.test.ts`),

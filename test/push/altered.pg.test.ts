@@ -9,7 +9,7 @@ import {readStory} from '../../src/changes/change-story.ts';
 import {everyChange} from '../../src/changes/wanted-changes.ts';
 import {drawChange, drawChanges} from '../../src/cli/changes.ts';
 import {pushAll} from '../../src/cli/push.ts';
-import type {PushStep} from '../../src/push/push-step.ts';
+import type {PushStep} from '../../src/push/run.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

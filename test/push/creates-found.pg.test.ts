@@ -2,7 +2,7 @@
 // again.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import type {PushDeps} from '../../src/push/push-deps.ts';
+import type {PushDeps} from '../../src/push/run.ts';
 import {customers} from '../../src/service/resource.ts';
 import {readNextDue} from '../labs/push/fake-time.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';

@@ -1,11 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
-import {
-  decideCreated,
-  decideDeleted,
-  decideUnseen,
-  decideUpdated,
-} from '../../src/push/decide-look.ts';
+import {decideCreated, decideDeleted, decideUnseen, decideUpdated} from '../../src/push/decide.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const hourMs = 3_600_000;

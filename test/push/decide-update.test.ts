@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {Rule} from '../../src/changes/write-rules.ts';
-import {decideUpdate} from '../../src/push/decide-update.ts';
+import {decideUpdate} from '../../src/push/decide.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const facts = factsOf();

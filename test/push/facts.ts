@@ -6,9 +6,7 @@ import type {KnownSubject, NewSubject, Subject} from '../../src/changes/compose-
 import type {Begun} from '../../src/changes/move-changes.ts';
 import type {FieldRule, Rule} from '../../src/changes/write-rules.ts';
 import type {EndedAttempt, SendPlan} from '../../src/push/decision.ts';
-import type {ChangeFacts} from '../../src/push/facts.ts';
-import {defaultSettlePolicy} from '../../src/push/push-deps.ts';
-import type {Remote} from '../../src/push/remote.ts';
+import {type ChangeFacts, type Remote, defaultSettlePolicy} from '../../src/push/facts.ts';
 import {findStream, findWrites} from '../../src/streams/all.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
 import {listUnsaid} from '../../src/streams/unsaid-parts.ts';

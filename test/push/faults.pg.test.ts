@@ -3,7 +3,7 @@
 
 import {afterAll, describe, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
-import {pushSteps} from '../../src/push/push-step.ts';
+import {pushSteps} from '../../src/push/run.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {carryAndDie} from '../labs/push/killed-push.ts';
 import {live, liveAll} from '../labs/push/live.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {finish} from '../../src/push/finish.ts';
+import {finish} from '../../src/push/decision.ts';
 import type {ChangeValues} from '../../src/rows/change-values.ts';
 import {factsOf, remoteOf, withFax} from './facts.ts';
 

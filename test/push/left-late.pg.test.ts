@@ -2,7 +2,7 @@
 // was noted. The time in which it may still arrive begins when it left.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import type {PushDeps} from '../../src/push/push-deps.ts';
+import type {PushDeps} from '../../src/push/run.ts';
 import {customers} from '../../src/service/resource.ts';
 import {latestSeconds} from '../labs/push/mischief.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';

@@ -11,7 +11,7 @@ import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {Passwords} from '../../src/push/passwords.ts';
 import {pushAccount} from '../../src/push/push.ts';
-import type {PushCounts, PushDeps} from '../../src/push/push-deps.ts';
+import type {PushCounts, PushDeps} from '../../src/push/run.ts';
 import {isPassword} from '../../src/service/foundation.ts';
 import type {LocalServer} from '../support/local-server.ts';
 import {giveBackAsItCame, openProxy} from '../support/proxy.ts';

@@ -1,8 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
-import {decide} from '../../src/push/decide.ts';
-import {decideDeleted, decideUpdated} from '../../src/push/decide-look.ts';
-import {decideUpdate} from '../../src/push/decide-update.ts';
+import {decide, decideDeleted, decideUpdate, decideUpdated} from '../../src/push/decide.ts';
 import type {RecentWrite} from '../../src/rows/change-values.ts';
 import {begun, factsOf, gone, known, remoteOf, sendPlan, withFax} from './facts.ts';
 

@@ -11,8 +11,7 @@ import {
 } from '../../src/accounts/accounts.ts';
 import {Accounts} from '../../src/accounts/open-accounts.ts';
 import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
-import type {PushDeps} from '../../src/push/push-deps.ts';
-import type {PushStep} from '../../src/push/push-step.ts';
+import type {PushDeps, PushStep} from '../../src/push/run.ts';
 import {customers} from '../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {decideWait, lackNumber, tryLater} from '../../src/push/postponements.ts';
+import {decideWait, lackNumber, tryLater} from '../../src/push/decision.ts';
 import {factsOf} from './facts.ts';
 
 const job = {

@@ -7,7 +7,7 @@ import type {pushAll} from '../../src/cli/push.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {pushAccount} from '../../src/push/push.ts';
-import type {PushCounts, PushDeps} from '../../src/push/push-deps.ts';
+import type {PushCounts, PushDeps} from '../../src/push/run.ts';
 import {type CaptureWorld, openCaptureWorld, timeZone} from '../changes/capture-world.ts';
 import {letTimePass, readNextDue} from '../labs/push/fake-time.ts';
 import {MemoryService, type ServiceClock} from '../labs/push/memory-service.ts';

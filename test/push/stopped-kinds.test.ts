@@ -1,5 +1,5 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {StoppedKinds} from '../../src/push/stopped-kinds.ts';
+import {StoppedKinds} from '../../src/push/shared.ts';
 import {factsOf} from './facts.ts';
 
 let stops: StoppedKinds;

@@ -6,7 +6,7 @@ import {once} from 'node:events';
 import {readFileSync} from 'node:fs';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pushAccount} from '../../src/push/push.ts';
-import {pushSteps} from '../../src/push/push-step.ts';
+import {pushSteps} from '../../src/push/run.ts';
 import {carryElsewhere} from '../labs/push/killed-push.ts';
 import {openRecordingProxy, type RecordingProxy} from '../support/recording-proxy.ts';
 import {

@@ -8,7 +8,7 @@ import type {Logger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {pushAccount} from '../../../src/push/push.ts';
-import type {PushStep} from '../../../src/push/push-step.ts';
+import type {PushStep} from '../../../src/push/run.ts';
 import type {Random} from '../../../src/service/random.ts';
 
 export interface WorkerPlace {

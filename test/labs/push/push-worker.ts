@@ -8,8 +8,7 @@ import {createLogger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {pushAccount} from '../../../src/push/push.ts';
-import type {PushDeps} from '../../../src/push/push-deps.ts';
-import type {PushStep} from '../../../src/push/push-step.ts';
+import type {PushDeps, PushStep} from '../../../src/push/run.ts';
 
 export interface Work {
   readonly databaseUrl: string;
