@@ -8,7 +8,7 @@ import type pg from 'pg';
 import {upsertAccount} from '../src/accounts/accounts.ts';
 import {createClient, sendWrite} from '../src/api/client.ts';
 import {createTransport, type Transport} from '../src/api/transport.ts';
-import {composeRequest} from '../src/changes/compose-request.ts';
+import {composeRequest} from '../src/changes/request.ts';
 import {drawTable} from '../src/cli/print.ts';
 import {createLogger} from '../src/core/log.ts';
 import {Secret} from '../src/core/secret.ts';

@@ -5,7 +5,7 @@ import {execFileSync} from 'node:child_process';
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test, vi} from 'vitest';
-import {pageOfChange} from '../src/changes/change-page.ts';
+import {pageOfChange} from '../src/changes/story.ts';
 import {explainPage} from '../src/cli/print.ts';
 import {reportError} from '../src/cli/process.ts';
 import {

@@ -92,15 +92,18 @@ async function numberAssignments(
     'unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS job (account_id, row_id, number)';
   await client.query(
     `DELETE FROM warehouse.job_employees AS other USING ${created}, warehouse.job_employees AS own
-      WHERE own.account_id = job.account_id AND own.job_number IS NULL AND own.parent_row_id = job.row_id
+      WHERE own.account_id = job.account_id AND own.job_number IS NULL
+        AND own.parent_row_id = job.row_id
         AND other.account_id = job.account_id AND other.employee_id = own.employee_id
         AND (other.job_number = job.number
-             OR other.job_number IS NULL AND other.parent_row_id = job.row_id AND other.row_id > own.row_id)`,
+             OR other.job_number IS NULL AND other.parent_row_id = job.row_id
+                AND other.row_id > own.row_id)`,
     values,
   );
   await client.query(
     `UPDATE warehouse.job_employees AS own SET job_number = job.number FROM ${created}
-      WHERE own.account_id = job.account_id AND own.job_number IS NULL AND own.parent_row_id = job.row_id`,
+      WHERE own.account_id = job.account_id AND own.job_number IS NULL
+        AND own.parent_row_id = job.row_id`,
     values,
   );
 }
@@ -138,7 +141,8 @@ export async function markDeleted(
     readonly owned: readonly {readonly table: MirrorTable; readonly parentColumn: string}[];
   },
 ): Promise<void> {
-  const gone = `_deleted_at = coalesce(_deleted_at, now()), _change_id = $1, _sweep_id = NULL, _page = NULL`;
+  const gone = `_deleted_at = coalesce(_deleted_at, now()), _change_id = $1, _sweep_id = NULL,
+      _page = NULL`;
   await client.query(`UPDATE ${nameTable(table)} SET ${gone} WHERE row_id = $2`, [
     row.changeId,
     row.rowId,
@@ -146,7 +150,8 @@ export async function markDeleted(
   for (const owned of row.owned)
     await client.query(
       `UPDATE ${nameTable(owned.table)} SET ${gone}
-        WHERE account_id = $2 AND ${pg.escapeIdentifier(owned.parentColumn)} = $3 AND _deleted_at IS NULL`,
+        WHERE account_id = $2 AND ${pg.escapeIdentifier(owned.parentColumn)} = $3
+          AND _deleted_at IS NULL`,
       [row.changeId, row.accountId, row.number],
     );
 }
@@ -168,9 +173,8 @@ const clocksOfOneService = "interval '2 minutes'";
  * Tells which of some records a create cannot have made, and which it hardly can have:
  * - known: their rows were here before it was sent, or another create has made them;
  * - older: in the document that showed them they were older than the time since the create was
- *   sent. The
- *   service's moments are compared with the service's, and that time is measured here: no difference of
- *   clocks counts.
+ *   sent. The service's moments are compared with the service's, and that time is measured here: no
+ *   difference of clocks counts.
  */
 export async function placeInTime(
   db: Queryable,
@@ -188,12 +192,16 @@ export async function placeInTime(
   const {rows} = await db.query<{number: string; isKnown: boolean; isOlder: boolean}>(
     `SELECT number,
             EXISTS (SELECT FROM ${nameTable(table)} AS held
-                     WHERE held.account_id = $1 AND held.${key} = shown.number AND row_id <> $2 AND _first_seen_at < $3)
+                     WHERE held.account_id = $1 AND held.${key} = shown.number AND row_id <> $2
+                       AND _first_seen_at < $3)
          OR EXISTS (SELECT FROM sync.changes AS other
-                     WHERE other.account_id = $1 AND table_name = $4 AND operation = 'create' AND other.number = shown.number
+                     WHERE other.account_id = $1 AND table_name = $4 AND operation = 'create'
+                       AND other.number = shown.number
                        AND change_id <> $5) AS "isKnown",
-            created_at < shown_at - (clock_timestamp() - $3::timestamptz) - ${clocksOfOneService} IS TRUE AS "isOlder"
-       FROM unnest($6::bigint[], $7::timestamptz[], $8::timestamptz[]) AS shown (number, created_at, shown_at)`,
+            created_at < shown_at - (clock_timestamp() - $3::timestamptz)
+              - ${clocksOfOneService} IS TRUE AS "isOlder"
+       FROM unnest($6::bigint[], $7::timestamptz[], $8::timestamptz[])
+              AS shown (number, created_at, shown_at)`,
     [
       asked.accountId,
       asked.rowId,
@@ -217,7 +225,8 @@ export async function listRivalCreates(
 ): Promise<ChangeValues[]> {
   const {rows} = await db.query<{fields: ChangeValues}>(
     `SELECT fields FROM sync.changes
-      WHERE account_id = $1 AND table_name = $2 AND parent_row_id IS NOT DISTINCT FROM $3 AND change_id <> $4
+      WHERE account_id = $1 AND table_name = $2 AND parent_row_id IS NOT DISTINCT FROM $3
+        AND change_id <> $4
         AND operation = 'create' AND state IN ('sending', 'in_doubt', 'conflict')`,
     [change.accountId, change.table, change.parentRowId, change.changeId],
   );

@@ -1,7 +1,8 @@
-// How many changes are under way, and which of them have waited too long. By the database's clock.
+// How many changes are under way, how far they have come, and which of them have waited too long.
+// By the database's clock.
 
 import type {Queryable} from '../postgres/database.ts';
-import type {OpenState} from './change-states.ts';
+import type {OpenState} from './states.ts';
 
 /** The changes of one account in one state. */
 export interface ChangeCount {
@@ -40,7 +41,9 @@ export interface LateChanges {
 
 /** The age at which a change is late. A conflict is late at once. */
 const untakenAfter = "interval '15 minutes'";
+
 const inDoubtAfter = "interval '1 hour'";
+
 const heldAfter = "interval '7 days'";
 /**
  * A refusal is news for so long; longer where another change waits for the one that was refused.
@@ -72,11 +75,13 @@ export const latenesses: readonly Lateness[] = [
 ];
 
 const isActive = `
-  EXISTS (SELECT FROM sync.accounts AS account WHERE account.account_id = change.account_id AND account.state = 'active')`;
+  EXISTS (SELECT FROM sync.accounts AS account
+           WHERE account.account_id = change.account_id AND account.state = 'active')`;
 
 const waitsRightly = `
   EXISTS (SELECT FROM sync.changes AS blocker
-           WHERE blocker.change_id = change.waits_for AND blocker.state NOT IN ('done', 'cancelled'))`;
+           WHERE blocker.change_id = change.waits_for
+             AND blocker.state NOT IN ('done', 'cancelled'))`;
 
 const isWaitedFor =
   'EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = change.change_id)';
@@ -89,27 +94,34 @@ const isOvertaken = `
 /** Late changes: change_id, account_id, reason, lateness, since. $1: the accounts. */
 export const selectLate = `
        SELECT change_id, account_id, reason,
-              CASE WHEN state IN ('pending', 'sending') THEN CASE WHEN failures > 0 THEN 'failing' ELSE 'untaken' END
+              CASE WHEN state IN ('pending', 'sending')
+                     THEN CASE WHEN failures > 0 THEN 'failing' ELSE 'untaken' END
                    WHEN state = 'in_doubt' THEN 'in-doubt' ELSE state END AS lateness,
-              CASE state WHEN 'in_doubt' THEN sent_at WHEN 'sending' THEN lease_until ELSE requested_at END AS since
+              CASE state WHEN 'in_doubt' THEN sent_at
+                         WHEN 'sending' THEN lease_until ELSE requested_at END AS since
          FROM sync.changes AS change
         WHERE account_id = ANY ($1) AND is_open AND CASE state
               WHEN 'conflict' THEN true
               WHEN 'held' THEN requested_at < now() - ${heldAfter}
               WHEN 'in_doubt' THEN sent_at < now() - ${inDoubtAfter} AND ${isActive}
               WHEN 'sending' THEN lease_until < now() - ${untakenAfter} AND ${isActive}
-              WHEN 'pending' THEN CASE WHEN failures > 0 THEN requested_at ELSE due_at END < now() - ${untakenAfter}
-                                  AND ${isActive} AND NOT ${waitsRightly} END
+              WHEN 'pending'
+              THEN CASE WHEN failures > 0 THEN requested_at ELSE due_at END
+                     < now() - ${untakenAfter} AND ${isActive} AND NOT ${waitsRightly} END
         UNION ALL
        SELECT change_id, account_id, reason, 'rejected', settled_at
          FROM sync.changes AS change
         WHERE account_id = ANY ($1) AND state = 'rejected'
           AND (settled_at > now() - ${rejectedFor} OR ${isWaitedFor}) AND NOT ${isOvertaken}
         UNION ALL
-       SELECT change_id, account_id, string_agg(field, ', ') || CASE WHEN bool_or(is_stop) THEN '; further changes of ' || string_agg(kind, ', ') || ' are held' ELSE '' END,
+       SELECT change_id, account_id, string_agg(field, ', ')
+              || CASE WHEN bool_or(is_stop)
+                      THEN '; further changes of ' || string_agg(kind, ', ') || ' are held'
+                      ELSE '' END,
               'altered', min(found_at)
          FROM sync.alterations
-        WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at > now() - ${alteredFor})
+        WHERE account_id = ANY ($1) AND looked_at IS NULL
+          AND (is_stop OR found_at > now() - ${alteredFor})
         GROUP BY change_id, account_id`;
 
 /**
@@ -118,18 +130,25 @@ export const selectLate = `
  */
 function tellBatches(isTold: string): string {
   return `late AS (${selectLate}), named AS MATERIALIZED (
-       SELECT late.*, made.batch FROM late LEFT JOIN sync.changes AS made USING (change_id)), batches AS (
-       SELECT account_id, lateness, batch, row_number() OVER (PARTITION BY account_id, lateness ORDER BY bool_or(is_told) DESC, count(*) DESC, batch) AS place
+       SELECT late.*, made.batch FROM late LEFT JOIN sync.changes AS made USING (change_id)),
+     batches AS (
+       SELECT account_id, lateness, batch,
+              row_number() OVER (PARTITION BY account_id, lateness
+                                     ORDER BY bool_or(is_told) DESC, count(*) DESC, batch) AS place
          FROM (SELECT named.*, ${isTold} AS is_told FROM named WHERE batch IS NOT NULL) AS each
-        GROUP BY account_id, lateness, batch HAVING count(*) >= ${manyOfBatch} OR bool_or(is_told)), told AS (
-       SELECT named.change_id, named.account_id, named.lateness, named.since, named.reason, batches.batch
-         FROM named LEFT JOIN batches ON batches.account_id = named.account_id AND batches.lateness = named.lateness
+        GROUP BY account_id, lateness, batch HAVING count(*) >= ${manyOfBatch} OR bool_or(is_told)),
+     told AS (
+       SELECT named.change_id, named.account_id, named.lateness, named.since, named.reason,
+              batches.batch
+         FROM named LEFT JOIN batches ON batches.account_id = named.account_id
+                                     AND batches.lateness = named.lateness
                                      AND batches.batch = named.batch AND place <= ${mostBatches})`;
 }
 
 /** Whoever was told of a batch is not told of its last changes one by one. */
 const hasAlert = `EXISTS (
-  SELECT FROM sync.alerts AS alert WHERE alert.account_id = named.account_id AND alert.cause = 'change-' || named.lateness
+  SELECT FROM sync.alerts AS alert WHERE alert.account_id = named.account_id
+    AND alert.cause = 'change-' || named.lateness
      AND alert.subject = 'batch ' || named.batch AND alert.mended_at IS NULL)`;
 
 /** Counts the changes that are not over, by account and state. */
@@ -138,11 +157,13 @@ export async function countChanges(
   accountIds: readonly string[],
 ): Promise<ChangeCount[]> {
   const {rows} = await db.query<ChangeCount>(
-    `SELECT account_id AS "accountId", state, count(*)::integer AS count, min(requested_at) AS "oldestAt"
+    `SELECT account_id AS "accountId", state, count(*)::integer AS count,
+            min(requested_at) AS "oldestAt"
        FROM sync.changes
       WHERE account_id = ANY ($1) AND is_open
       GROUP BY account_id, state
-      ORDER BY account_id, array_position(ARRAY['conflict', 'in_doubt', 'sending', 'pending', 'held'], state)`,
+      ORDER BY account_id,
+               array_position(ARRAY['conflict', 'in_doubt', 'sending', 'pending', 'held'], state)`,
     [accountIds],
   );
   return rows;
@@ -152,15 +173,12 @@ export async function countChanges(
  * Finds the changes that need a person, the most urgent first:
  * - a conflict;
  * - a refusal of the last seven days, or an older one where another change waits for it, unless a
- *   later
- *   change of the same record came after it;
+ *   later change of the same record came after it;
  * - an alteration of the last seven days, or an older one where other changes are held for it,
- *   until it is
- *   accepted;
+ *   until it is accepted;
  * - a change that was sent more than an hour ago and is still in doubt;
  * - a change that has been due for 15 minutes without being taken up, or has failed again and again
- *   for as
- *   long;
+ *   for as long;
  * - a change that has been held for more than seven days. A waiting change is reported under the
  *   change that blocks it. Changes of an account that is not active are not taken up: that is a
  *   matter of the account. Many changes of one batch are one entry, which names it.
@@ -172,7 +190,8 @@ export async function listLateChanges(
   const {rows} = await db.query<LateChanges>(
     `WITH ${tellBatches('false')}
      SELECT DISTINCT ON (account_id, lateness, batch) account_id AS "accountId", lateness,
-            (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason, batch
+            (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason,
+            batch
        FROM told
      WINDOW of_a_kind AS (PARTITION BY account_id, lateness, batch)
       ORDER BY account_id, lateness, batch, since, change_id`,
@@ -199,14 +218,55 @@ export async function listLateChangesSingly(
 ): Promise<LateChange[]> {
   const {rows} = await db.query<LateChange>(
     `WITH ${tellBatches(hasAlert)}, ranked AS (
-       SELECT told.*, row_number() OVER (of_a_kind ORDER BY since, change_id) AS rank, count(*) OVER of_a_kind AS total
+       SELECT told.*, row_number() OVER (of_a_kind ORDER BY since, change_id) AS rank,
+              count(*) OVER of_a_kind AS total
          FROM told WINDOW of_a_kind AS (PARTITION BY account_id, lateness, batch))
      SELECT account_id AS "accountId", lateness,
-            CASE WHEN batch IS NOT NULL THEN total WHEN rank > ${mostSingly} THEN total - ${mostSingly} ELSE 1 END::integer AS count,
+            CASE WHEN batch IS NOT NULL THEN total
+                 WHEN rank > ${mostSingly} THEN total - ${mostSingly} ELSE 1 END::integer AS count,
             change_id AS "changeId", since, reason, batch,
-            CASE WHEN batch IS NOT NULL THEN 'batch ' || batch WHEN rank > ${mostSingly} THEN 'more' ELSE change_id::text END AS subject
+            CASE WHEN batch IS NOT NULL THEN 'batch ' || batch
+                 WHEN rank > ${mostSingly} THEN 'more' ELSE change_id::text END AS subject
        FROM ranked WHERE rank <= CASE WHEN batch IS NULL THEN ${mostSingly} + 1 ELSE 1 END
       ORDER BY account_id, lateness, batch NULLS FIRST, rank`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/** Changes of an account that go on by themselves. */
+export interface MovingChanges {
+  readonly accountId: string;
+  /** Pending, being sent, or in doubt. */
+  readonly left: number;
+  /** Came to their end within the last minute. */
+  readonly settledLastMinute: number;
+}
+
+/**
+ * Counts the changes that go on by themselves, by account; an account without any is left out.
+ * Changes are carried in the order in which they were made, so those that ended just now stand
+ * around the oldest that is due: they are found there by the primary key, for the table may hold
+ * years of changes.
+ */
+export async function countMovingChanges(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<MovingChanges[]> {
+  const {rows} = await db.query<MovingChanges>(
+    `WITH moving AS (
+       SELECT account_id, count(*)::integer AS left_over,
+              min(change_id) FILTER (
+                WHERE state <> 'in_doubt' AND failures = 0 AND waits_for IS NULL) AS oldest
+         FROM sync.changes
+        WHERE account_id = ANY ($1) AND is_open AND state IN ('pending', 'sending', 'in_doubt')
+        GROUP BY account_id)
+     SELECT account_id AS "accountId", left_over AS "left",
+            (SELECT count(*)::integer FROM sync.changes AS settled
+              WHERE settled.change_id BETWEEN moving.oldest - 20000 AND moving.oldest + 20000
+                AND settled.account_id = moving.account_id
+                AND settled.settled_at > now() - interval '1 minute') AS "settledLastMinute"
+       FROM moving ORDER BY account_id`,
     [accountIds],
   );
   return rows;

@@ -3,17 +3,19 @@
 
 import type {Account} from '../accounts/accounts.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {browseChanges} from './browse-changes.ts';
-import type {Change} from './change.ts';
-import {countChanges, listLateChanges} from './change-health.ts';
-import {countLatestSettled} from './change-log.ts';
-import {tellNext} from './change-next.ts';
-import {type OpenState, openStates, type SettledState} from './change-states.ts';
-import {nameChange, nameOutcome, tellWhy} from './change-words.ts';
-import {readCircumstances} from './circumstances.ts';
-import {countMovingChanges} from './moving-changes.ts';
-import {describeChanges} from './moving-words.ts';
-import type {Wanted} from './wanted-changes.ts';
+import {
+  type Change,
+  type ChangeFilter,
+  changeColumns,
+  countLatestSettled,
+  isWanted,
+  needySql,
+  valuesOf,
+} from './change.ts';
+import {countChanges, countMovingChanges, listLateChanges} from './change-health.ts';
+import {readCircumstances, tellNext} from './next-step.ts';
+import {type OpenState, openStates, type SettledState} from './states.ts';
+import {describeChanges, nameChange, nameOutcome, tellWhy} from './words.ts';
 
 const pageSize = 50;
 /** Of the changes that are over so many are looked at to count them. */
@@ -52,7 +54,7 @@ export interface ChangeCounts {
 }
 
 export interface ChangeList {
-  readonly wanted: Wanted;
+  readonly wanted: ChangeFilter;
   readonly counts: ChangeCounts;
   /** `acme: 1,200 changes to carry, 18 a second, 1 min 7 s to go` */
   readonly underWay: readonly string[];
@@ -64,7 +66,11 @@ export interface ChangeList {
 /** @param after - where the page begins; null for the first */
 export async function readChangeList(
   db: Queryable,
-  {accounts, wanted, after}: {accounts: readonly Account[]; wanted: Wanted; after: string | null},
+  {
+    accounts,
+    wanted,
+    after,
+  }: {accounts: readonly Account[]; wanted: ChangeFilter; after: string | null},
 ): Promise<ChangeList> {
   const found = await browseChanges(db, wanted, {after, limit: pageSize + 1});
   const page = found.slice(0, pageSize);
@@ -129,4 +135,56 @@ function tellLine(change: Change, next: string | null): ChangeLine {
     why: tellWhy(change),
     next,
   };
+}
+
+/** A change, and its place among all: the next page begins after the place of the last. */
+type PlacedChange = Change & {readonly place: string};
+
+/** States that no change has which is over: it is not looked for there, where most changes are. */
+const nowhereSettled = `ARRAY[${['needy', ...openStates].map((state) => `'${state}'`).join(', ')}]`;
+
+/** A place: the part of the list, the rank in it, the number of the change. */
+const placePattern = /^([123])\.(\d)\.([1-9]\d{0,17})$/;
+
+/** Whether a text may be a place. */
+export function isPlace(text: string): boolean {
+  return placePattern.test(text);
+}
+
+/**
+ * Lists changes: first those that need a person, the most urgent first; then the others that are
+ * not over, the oldest first; then the rest, the latest first.
+ * @param after - the place of the last change of the page before; null for the first page
+ */
+async function browseChanges(
+  db: Queryable,
+  wanted: ChangeFilter,
+  {after, limit}: {readonly after: string | null; readonly limit: number},
+): Promise<PlacedChange[]> {
+  const [, part = '0', rank = '0', changeId = '0'] = placePattern.exec(after ?? '') ?? [];
+  const {rows} = await db.query<PlacedChange>(
+    `WITH ${needySql}
+     SELECT * FROM (
+       SELECT ${changeColumns}, '1.' || rank || '.' || change_id AS place
+         FROM needy JOIN sync.changes USING (change_id)
+        WHERE $10::integer < 2 AND (rank, change_id) > ($11::integer, $12::bigint) AND ${isWanted}
+        ORDER BY rank, change_id LIMIT $13) AS needing
+      UNION ALL
+     SELECT * FROM (
+       SELECT ${changeColumns}, '2.0.' || change_id FROM sync.changes
+        WHERE is_open AND $2 IS DISTINCT FROM 'needy' AND $10 < 3
+          AND change_id > CASE $10 WHEN 2 THEN $12 ELSE 0 END
+          AND change_id NOT IN (SELECT change_id FROM needy) AND ${isWanted}
+        ORDER BY change_id LIMIT $13) AS open
+      UNION ALL
+     SELECT * FROM (
+       SELECT ${changeColumns}, '3.0.' || change_id FROM sync.changes
+        WHERE NOT is_open AND coalesce($2, '') <> ALL (${nowhereSettled})
+          AND change_id < CASE $10 WHEN 3 THEN $12 ELSE 9223372036854775807 END
+          AND change_id NOT IN (SELECT change_id FROM needy) AND ${isWanted}
+        ORDER BY change_id DESC LIMIT $13) AS settled
+      LIMIT $13`,
+    [...valuesOf(wanted), part, rank, changeId, limit],
+  );
+  return rows;
 }

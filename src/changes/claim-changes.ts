@@ -45,7 +45,8 @@ export interface ClaimedChange extends Change {
  * `doubted (change_id, reason)`: from now on no request of theirs leaves.
  */
 export const endDoubted = `
-  UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = doubted.reason
+  UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt',
+         answer = doubted.reason
     FROM doubted WHERE attempt.change_id = doubted.change_id AND ended_at IS NULL`;
 
 /**
@@ -54,7 +55,8 @@ export const endDoubted = `
  * @param change - the alias of sync.changes in the query
  */
 const lastRequestEnd = (change: string) =>
-  `greatest(${change}.sent_at, (SELECT max(ended_at) FROM sync.attempts WHERE change_id = ${change}.change_id))`;
+  `greatest(${change}.sent_at,
+     (SELECT max(ended_at) FROM sync.attempts WHERE change_id = ${change}.change_id))`;
 
 /** The proof that a change is still ours. */
 export type ChangeClaim = Pick<Change, 'changeId' | 'fence'>;
@@ -73,25 +75,36 @@ export async function claimChanges(
   const {rows} = await db.query<ClaimedChange>(
     `WITH ready AS (
        SELECT change_id FROM sync.changes
-        WHERE account_id = $1 AND state IN ('pending', 'in_doubt') AND waits_for IS NULL AND due_at <= now()
+        WHERE account_id = $1 AND state IN ('pending', 'in_doubt') AND waits_for IS NULL
+          AND due_at <= now()
           AND (lease_until IS NULL OR lease_until < now())
-          AND EXISTS (SELECT FROM sync.accounts WHERE account_id = $1 AND state = 'active') AND NOT (SELECT sync.is_copy())
+          AND EXISTS (SELECT FROM sync.accounts WHERE account_id = $1 AND state = 'active')
+          AND NOT (SELECT sync.is_copy())
         ORDER BY due_at, change_id LIMIT $2 FOR UPDATE SKIP LOCKED), claimed AS (
-       UPDATE sync.changes AS held SET fence = fence + 1, lease_until = now() + $3 * interval '1 millisecond'
+       UPDATE sync.changes AS held SET fence = fence + 1,
+              lease_until = now() + $3 * interval '1 millisecond'
          FROM ready WHERE held.change_id = ready.change_id
     RETURNING held.*)
      SELECT ${changeColumns}, now() AS "claimedAt",
             (SELECT name FROM sync.accounts WHERE account_id = $1) AS "accountName",
             (SELECT xmin::text FROM sync.accounts WHERE account_id = $1) AS "accountVersion",
-            extract(epoch FROM now() - CASE state WHEN 'in_doubt' THEN ${lastRequestEnd('claimed')} ELSE sent_at END)::double precision * 1000
+            extract(epoch FROM now() - CASE state
+              WHEN 'in_doubt' THEN ${lastRequestEnd('claimed')}
+              ELSE sent_at END)::double precision * 1000
               AS "requestEndedAgoMs",
-            (SELECT extract(epoch FROM now() - max(${lastRequestEnd('other')}))::double precision * 1000 FROM sync.changes AS other
-              WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name AND other.sends > 1
-                AND other.operation <> 'create' AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
-            ARRAY(SELECT DISTINCT kind FROM sync.alterations WHERE account_id = $1 AND is_stop) AS "stoppedKinds",
+            (SELECT extract(epoch FROM now() - max(${lastRequestEnd('other')}))::double precision
+                    * 1000
+               FROM sync.changes AS other
+              WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name
+                AND other.sends > 1 AND other.operation <> 'create'
+                AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
+            ARRAY(SELECT DISTINCT kind FROM sync.alterations
+                   WHERE account_id = $1 AND is_stop) AS "stoppedKinds",
             state = 'in_doubt' AND EXISTS (
-              SELECT FROM sync.attempts WHERE change_id = claimed.change_id AND outcome = 'done') AS "isWritten",
-            ${recentWrites('own.row_id = claimed.row_id AND own.table_name = claimed.table_name')} AS "recentWrites"
+              SELECT FROM sync.attempts
+               WHERE change_id = claimed.change_id AND outcome = 'done') AS "isWritten",
+            ${recentWrites('own.row_id = claimed.row_id AND own.table_name = claimed.table_name')}
+              AS "recentWrites"
        FROM claimed ORDER BY change_id`,
     [accountId, limit, leaseMs],
   );
@@ -111,8 +124,12 @@ export interface HeldChanges {
 /** Reads how many changes of an account are in hand. */
 export async function readHeldChanges(db: Queryable, accountId: string): Promise<HeldChanges> {
   const {rows} = await db.query<HeldChanges>(
-    `SELECT count(*)::integer AS count, coalesce(extract(epoch FROM max(lease_until) - now()), 0)::double precision * 1000 AS "leaseMs"
-       FROM sync.changes WHERE account_id = $1 AND state IN ('pending', 'in_doubt', 'sending') AND lease_until > now()`,
+    `SELECT count(*)::integer AS count,
+            coalesce(extract(epoch FROM max(lease_until) - now()), 0)::double precision * 1000
+              AS "leaseMs"
+       FROM sync.changes
+      WHERE account_id = $1 AND state IN ('pending', 'in_doubt', 'sending')
+        AND lease_until > now()`,
     [accountId],
   );
   return rows[0] ?? {count: 0, leaseMs: 0};
@@ -136,10 +153,14 @@ export async function listAccountsWithDueChanges(
   const {rows} = await db.query<DueAccount>(
     `SELECT account_id AS "accountId", name FROM sync.accounts AS account
       WHERE account_id = ANY ($1) AND state = 'active' AND NOT (SELECT sync.is_copy())
-        AND ((SELECT true FROM sync.changes WHERE account_id = account.account_id AND state IN ('pending', 'in_doubt')
-                 AND waits_for IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until < now())
+        AND ((SELECT true FROM sync.changes
+               WHERE account_id = account.account_id AND state IN ('pending', 'in_doubt')
+                 AND waits_for IS NULL AND due_at <= now()
+                 AND (lease_until IS NULL OR lease_until < now())
                ORDER BY due_at, change_id LIMIT 1)
-             OR EXISTS (SELECT FROM sync.changes WHERE account_id = account.account_id AND state = 'sending' AND lease_until < now()))`,
+             OR EXISTS (SELECT FROM sync.changes
+                         WHERE account_id = account.account_id AND state = 'sending'
+                           AND lease_until < now()))`,
     [accountIds],
   );
   return rows;
@@ -154,7 +175,8 @@ export async function renewClaims(
   const {rows} = await db.query<ChangeClaim>(
     `UPDATE sync.changes AS held SET lease_until = now() + $3 * interval '1 millisecond'
        FROM unnest($1::bigint[], $2::integer[]) AS claim (change_id, fence)
-      WHERE held.change_id = claim.change_id AND held.fence = claim.fence AND held.lease_until IS NOT NULL
+      WHERE held.change_id = claim.change_id AND held.fence = claim.fence
+        AND held.lease_until IS NOT NULL
   RETURNING held.change_id AS "changeId", held.fence`,
     [claims.map(({changeId}) => changeId), claims.map(({fence}) => fence), leaseMs],
   );
@@ -169,11 +191,13 @@ export async function renewClaims(
 async function doubtLost(db: Queryable, accountId: string): Promise<void> {
   await db.query(
     `WITH doubted AS (
-       UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, due_at = now(), fence = fence + 1,
+       UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, due_at = now(),
+              fence = fence + 1,
               reason = 'its worker was lost while it was being sent'
         WHERE change_id IN (
           SELECT change_id FROM sync.changes
-           WHERE account_id = $1 AND state = 'sending' AND lease_until < now() AND NOT (SELECT sync.is_copy())
+           WHERE account_id = $1 AND state = 'sending' AND lease_until < now()
+             AND NOT (SELECT sync.is_copy())
            FOR UPDATE SKIP LOCKED)
     RETURNING change_id, reason)
      ${endDoubted}`,

@@ -9,10 +9,10 @@ import type {Queryable} from '../postgres/database.ts';
 import type {ReadRow} from '../postgres/sql.ts';
 import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
 import type {Change} from './change.ts';
-import type {ChangeState} from './change-states.ts';
-import type {attempts} from './change-tables.ts';
 import {type ChangeClaim, endDoubted} from './claim-changes.ts';
 import {type KeptConflict, keepConflicts} from './conflicts.ts';
+import type {ChangeState} from './states.ts';
+import type {attempts} from './tables.ts';
 
 /** A writing request, as it is kept: secrets masked. */
 export type SentRequest = ReadRow<typeof attempts.$inferSelect, 'method' | 'path' | 'request'>;
@@ -77,20 +77,27 @@ export async function beginSending(
   const {rows} = await client.query<Begun & ChangeClaim>(
     `WITH wanted AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS wanted (
-         change_id bigint, fence integer, method text, path text, request text, read_at timestamptz, fields jsonb, base jsonb, kinds text[])
+         change_id bigint, fence integer, method text, path text, request text, read_at timestamptz,
+         fields jsonb, base jsonb, kinds text[])
      ), begun AS (
        UPDATE sync.changes AS held
-          SET state = 'sending', sent_at = clock_timestamp(), sends = sends + 1, looks = 0, reason = NULL,
-              fields = coalesce(wanted.fields, held.fields), base = held.base || coalesce(wanted.base, '{}')
+          SET state = 'sending', sent_at = clock_timestamp(), sends = sends + 1, looks = 0,
+              reason = NULL,
+              fields = coalesce(wanted.fields, held.fields),
+              base = held.base || coalesce(wanted.base, '{}')
          FROM wanted
         WHERE held.change_id = wanted.change_id AND held.fence = wanted.fence
-          AND state IN ('pending', CASE held.operation WHEN 'create' THEN 'pending' ELSE 'in_doubt' END)
+          AND state IN ('pending',
+                        CASE held.operation WHEN 'create' THEN 'pending' ELSE 'in_doubt' END)
           AND lease_until > clock_timestamp()
-          AND EXISTS (SELECT FROM sync.accounts AS account WHERE account.account_id = held.account_id AND account.state = 'active')
+          AND EXISTS (SELECT FROM sync.accounts AS account
+                       WHERE account.account_id = held.account_id AND account.state = 'active')
           AND NOT EXISTS (SELECT FROM sync.alterations AS stop
-                           WHERE stop.account_id = held.account_id AND is_stop AND stop.kind = ANY (wanted.kinds))
+                           WHERE stop.account_id = held.account_id AND is_stop
+                             AND stop.kind = ANY (wanted.kinds))
     RETURNING held.change_id, held.fence, method, path, request, read_at)
-     INSERT INTO sync.attempts (change_id, fence, method, path, request, read_at) SELECT * FROM begun
+     INSERT INTO sync.attempts (change_id, fence, method, path, request, read_at)
+     SELECT * FROM begun
   RETURNING change_id AS "changeId", fence, attempt_id AS "attemptId", started_at AS "startedAt"`,
     [JSON.stringify(wanted)],
   );
@@ -111,7 +118,8 @@ export const oneCreate = 'changes_created_key';
 /** Notes how the request ended. */
 export async function endAttempt(db: Queryable, attemptId: string, end: AttemptEnd): Promise<void> {
   await db.query(
-    'UPDATE sync.attempts SET ended_at = clock_timestamp(), outcome = $2, status = $3, answer = $4 WHERE attempt_id = $1',
+    `UPDATE sync.attempts SET ended_at = clock_timestamp(), outcome = $2, status = $3, answer = $4
+      WHERE attempt_id = $1`,
     [attemptId, end.outcome, end.status, end.answer],
   );
 }
@@ -127,9 +135,11 @@ export async function postponeChange(
 ): Promise<void> {
   const {rowCount} = await db.query(
     `UPDATE sync.changes
-        SET state = CASE WHEN state = 'sending' AND operation <> 'create' AND sends > 1 THEN 'in_doubt' ELSE 'pending' END,
+        SET state = CASE WHEN state = 'sending' AND operation <> 'create' AND sends > 1
+                         THEN 'in_doubt' ELSE 'pending' END,
             lease_until = NULL, reason = $5, sends = sends - (state = 'sending')::integer,
-            due_at = now() + $3 * interval '1 millisecond', failures = failures + $4::boolean::integer
+            due_at = now() + $3 * interval '1 millisecond',
+            failures = failures + $4::boolean::integer
       WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending')`,
     [claim.changeId, claim.fence, delay.delayMs, delay.isFailure, delay.reason],
   );
@@ -149,8 +159,10 @@ export async function giveBackChange(
     `WITH given AS (
        UPDATE sync.changes
           SET state = CASE state WHEN 'sending' THEN 'in_doubt' ELSE state END, lease_until = NULL,
-              due_at = now() + $3 * interval '1 millisecond', failures = failures + $4::boolean::integer,
-              reason = CASE state WHEN 'in_doubt' THEN reason WHEN 'sending' THEN coalesce($5, 'cut off') ELSE $5 END
+              due_at = now() + $3 * interval '1 millisecond',
+              failures = failures + $4::boolean::integer,
+              reason = CASE state WHEN 'in_doubt' THEN reason
+                                  WHEN 'sending' THEN coalesce($5, 'cut off') ELSE $5 END
         WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending', 'in_doubt')
     RETURNING change_id, state, reason), doubted AS (
        SELECT change_id, reason FROM given WHERE state = 'in_doubt'), ended AS (${endDoubted})
@@ -176,7 +188,8 @@ export async function doubtChange(
   },
 ): Promise<void> {
   const {rowCount} = await db.query(
-    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, reason = $3, number = coalesce(number, $5),
+    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, reason = $3,
+            number = coalesce(number, $5),
             due_at = now() + $4 * interval '1 millisecond', looks = looks + $6::boolean::integer
       WHERE change_id = $1 AND fence = $2 AND state IN ('sending', 'in_doubt')`,
     [
@@ -216,7 +229,8 @@ export async function leaveToPerson(
   },
 ): Promise<void> {
   const {rowCount} = await client.query(
-    `UPDATE sync.changes SET state = 'conflict', lease_until = NULL, reason = $3, result = coalesce($4::jsonb, result)
+    `UPDATE sync.changes SET state = 'conflict', lease_until = NULL, reason = $3,
+            result = coalesce($4::jsonb, result)
       WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending', 'in_doubt')`,
     [claim.changeId, claim.fence, found.reason, found.result ?? null],
   );
@@ -263,9 +277,12 @@ export async function finishChanges(
   });
   const {rowCount} = await client.query(
     `UPDATE sync.changes AS held
-        SET state = 'done', lease_until = NULL, reason = NULL, number = ended.number, result = ended.result, settled_at = now()
-       FROM jsonb_to_recordset($1::jsonb) AS ended (change_id bigint, fence integer, number bigint, result jsonb)
-      WHERE held.change_id = ended.change_id AND held.fence = ended.fence AND state IN ('pending', 'sending', 'in_doubt')`,
+        SET state = 'done', lease_until = NULL, reason = NULL, number = ended.number,
+            result = ended.result, settled_at = now()
+       FROM jsonb_to_recordset($1::jsonb) AS ended (change_id bigint, fence integer, number bigint,
+                                                     result jsonb)
+      WHERE held.change_id = ended.change_id AND held.fence = ended.fence
+        AND state IN ('pending', 'sending', 'in_doubt')`,
     [JSON.stringify(ends)],
   );
   const [first] = finished;
@@ -273,19 +290,23 @@ export async function finishChanges(
   await client.query(
     `WITH ended AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS ended (
-         change_id bigint, row_id bigint, table_name text, number bigint, remote jsonb, attempt_id bigint, outcome text,
+         change_id bigint, row_id bigint, table_name text, number bigint, remote jsonb,
+         attempt_id bigint, outcome text,
          status integer, answer text)
      ), noted AS (
-       UPDATE sync.attempts AS held SET ended_at = clock_timestamp(), outcome = ended.outcome, status = ended.status, answer = ended.answer
+       UPDATE sync.attempts AS held SET ended_at = clock_timestamp(), outcome = ended.outcome,
+              status = ended.status, answer = ended.answer
          FROM ended WHERE held.attempt_id = ended.attempt_id
      ), rebased AS (
        UPDATE sync.changes AS later
           SET number = ended.number, waits_for = nullif(later.waits_for, ended.change_id),
               base = later.base || (
                 SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(ended.remote)
-                 WHERE later.base ? key AND (finished.operation = 'create' OR finished.fields ? key))
+                 WHERE later.base ? key
+                   AND (finished.operation = 'create' OR finished.fields ? key))
          FROM ended JOIN sync.changes AS finished USING (change_id)
-        WHERE later.row_id = ended.row_id AND later.table_name = ended.table_name AND later.change_id > ended.change_id
+        WHERE later.row_id = ended.row_id AND later.table_name = ended.table_name
+          AND later.change_id > ended.change_id
           AND later.is_open
     RETURNING later.change_id)
      UPDATE sync.changes SET waits_for = NULL
@@ -301,7 +322,8 @@ export async function rejectChange(
   words: string,
 ): Promise<void> {
   const {rowCount} = await client.query(
-    `SELECT FROM sync.changes WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending') FOR UPDATE`,
+    `SELECT FROM sync.changes WHERE change_id = $1 AND fence = $2
+       AND state IN ('pending', 'sending') FOR UPDATE`,
     [change.changeId, change.fence],
   );
   if (rowCount !== 1) throw lost(change);

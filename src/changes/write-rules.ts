@@ -1,7 +1,11 @@
+// What the database is told of the tables whose rows can be written back: the rules of their
+// fields, and what the service lets be done to each.
+
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import type {MirrorTable, WriteRule} from '../streams/table.ts';
-import type {writeRules} from './write-rules-table.ts';
+import type {MirrorTable, WarehouseTable, WriteRule} from '../streams/table.ts';
+import {replaceRows} from './states.ts';
+import type {writeRules} from './tables.ts';
 
 export type Rule = (typeof writeRules.$inferSelect)['rule'];
 
@@ -21,16 +25,21 @@ export async function applyWriteRules(
   await client.query(
     `WITH wanted AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS rule (
-         table_name text, name text, kind text, "onCreate" boolean, "onUpdate" boolean, "group" text, "isRequired" boolean,
+         table_name text, name text, kind text, "onCreate" boolean, "onUpdate" boolean,
+         "group" text, "isRequired" boolean,
          minimum numeric)
      ), gone AS (
        DELETE FROM sync.write_rules AS held
-        WHERE NOT EXISTS (SELECT FROM wanted WHERE wanted.table_name = held.table_name AND wanted.name = held.field))
-     INSERT INTO sync.write_rules (table_name, field, kind, on_create, on_update, field_group, required, minimum)
-     SELECT table_name, name, kind, "onCreate", "onUpdate", "group", "isRequired", minimum FROM wanted
+        WHERE NOT EXISTS (SELECT FROM wanted
+                           WHERE wanted.table_name = held.table_name AND wanted.name = held.field))
+     INSERT INTO sync.write_rules (table_name, field, kind, on_create, on_update, field_group,
+                                   required, minimum)
+     SELECT table_name, name, kind, "onCreate", "onUpdate", "group", "isRequired", minimum
+       FROM wanted
          ON CONFLICT (table_name, field) DO UPDATE
         SET kind = EXCLUDED.kind, on_create = EXCLUDED.on_create, on_update = EXCLUDED.on_update,
-            field_group = EXCLUDED.field_group, required = EXCLUDED.required, minimum = EXCLUDED.minimum`,
+            field_group = EXCLUDED.field_group, required = EXCLUDED.required,
+            minimum = EXCLUDED.minimum`,
     [JSON.stringify(rules)],
   );
 }
@@ -58,4 +67,16 @@ export async function setRule(
     field,
     rule,
   ]);
+}
+
+/** Brings sync.captured_tables in line with the code. */
+export async function applyCapturedTables(
+  client: pg.ClientBase,
+  tables: readonly WarehouseTable[],
+): Promise<void> {
+  const captured = tables.map(({name, personal, capture: {key, operations, parent, hint}}) => ({
+    ...{table_name: name, key_column: key, operations, hint, personal_columns: personal},
+    ...{parent_table: parent?.table, parent_number_column: parent?.numberColumn},
+  }));
+  await replaceRows(client, 'sync.captured_tables', captured);
 }

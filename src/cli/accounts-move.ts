@@ -25,7 +25,7 @@ import {
 import {openToken} from '../accounts/open-accounts.ts';
 import {createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
-import {countChanges} from '../changes/undo-words.ts';
+import {countChanges} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';

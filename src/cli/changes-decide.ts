@@ -3,24 +3,25 @@
 // is held.
 
 import {listAccounts} from '../accounts/accounts.ts';
-import {readConflicts} from '../changes/change-log.ts';
-import {type Decision, listDecisions} from '../changes/change-next.ts';
-import type {ChangeState} from '../changes/change-states.ts';
-import {findChange} from '../changes/change-story.ts';
-import {maskChange, nameChange, tellDecided} from '../changes/change-words.ts';
+import {maskChange, readConflicts} from '../changes/change.ts';
 import {
   type DecidableChange,
+  type Deciding,
+  type DecisionPreview,
+  decideChange,
+  decideMany,
   listDecidable,
   listUndoable,
+  mostDecided,
+  previewDecision,
   readDecidable,
-} from '../changes/decidable-changes.ts';
-import {type Deciding, decideChange, type Verb} from '../changes/decide-changes.ts';
-import {decideMany, mostDecided} from '../changes/decide-many.ts';
-import {tellGroup, tellMany} from '../changes/decided-words.ts';
-import {type DecisionPreview, previewDecision} from '../changes/preview-decision.ts';
-import {nameUndo} from '../changes/undo-changes.ts';
-import {previewUndo, type Undo, type UndoPreview, undoMany} from '../changes/undo-many.ts';
-import {countChanges} from '../changes/undo-words.ts';
+  type Verb,
+} from '../changes/decisions.ts';
+import {type ConflictDecision, listDecisions} from '../changes/next-step.ts';
+import type {ChangeState} from '../changes/states.ts';
+import {findChange} from '../changes/story.ts';
+import {nameUndo, previewUndo, type Undo, type UndoPreview, undoMany} from '../changes/undo.ts';
+import {countChanges, nameChange, tellDecided, tellGroup, tellMany} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
@@ -139,7 +140,7 @@ async function tellDecisions(
 ) {
   const change = await findChange(db, id);
   const open = listDecisions(change, await readConflicts(db, id)).map(
-    (each: Decision) => `--${each}`,
+    (each: ConflictDecision) => `--${each}`,
   );
   return `change ${id}: expected ${open.join(' or ')}, got ${typed}`;
 }

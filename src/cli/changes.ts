@@ -1,22 +1,19 @@
 // The verbs `changes list` and `changes show`: the changes made here, and their outcomes.
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
-import type {Change} from '../changes/change.ts';
-import {type Attempt, type FieldConflict, listChanges} from '../changes/change-log.ts';
-import type {PlannedRequest, Unplannable} from '../changes/change-request.ts';
-import {tellService} from '../changes/change-sides.ts';
-import {changeStates} from '../changes/change-states.ts';
-import {type ChangeStory, readStory} from '../changes/change-story.ts';
 import {
+  type Attempt,
+  type Change,
+  type ChangeFilter,
+  everyChange,
+  type FieldConflict,
+  listChanges,
   maskChange,
-  nameChange,
-  nameOutcome,
-  nameState,
-  showWanted,
-  tellReason,
-  tellWhy,
-} from '../changes/change-words.ts';
-import {everyChange, type Wanted} from '../changes/wanted-changes.ts';
+} from '../changes/change.ts';
+import type {PlannedRequest, Unplannable} from '../changes/request.ts';
+import {changeStates, nameState} from '../changes/states.ts';
+import {type ChangeStory, readStory, tellService} from '../changes/story.ts';
+import {nameChange, nameOutcome, showWanted, tellReason, tellWhy} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber, formatRoughly, showSecond} from '../core/format.ts';
@@ -82,7 +79,10 @@ const tables = allWrites.map(({table}) => table.name);
 const filterNames = ['state', 'table', 'by', 'since', 'transaction', 'batch', 'account'] as const;
 
 /** The changes that match. @throws {UsageError} no such state, table or account */
-export async function readFilters(warehouse: Warehouse, filters: ChangeFilters): Promise<Wanted> {
+export async function readFilters(
+  warehouse: Warehouse,
+  filters: ChangeFilters,
+): Promise<ChangeFilter> {
   const {by = null, since = {}, transaction = null, batch = null} = filters;
   const state = filters.state === undefined ? null : checkState(filters.state);
   const table = filters.table === undefined ? null : checkTable(filters.table);

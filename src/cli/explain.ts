@@ -1,7 +1,7 @@
 // The verb `explain`: where the value of a field came from, and what happened to a row.
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
-import {listOpenWishes} from '../changes/change-log.ts';
+import {listOpenWishes} from '../changes/change.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';

@@ -6,7 +6,7 @@ import {constants} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {listWorkers} from '../accounts/workers.ts';
-import {countChanges} from '../changes/undo-words.ts';
+import {countChanges} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {tellStep} from '../core/terminal.ts';

@@ -2,20 +2,12 @@
 
 import {reportChange} from '../../jobs/push.ts';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
-import type {Change} from '../changes/change.ts';
-import {countChanges} from '../changes/change-health.ts';
-import {listNeedy, listUnsent} from '../changes/change-log.ts';
-import {type PlannedRequest, planRequests, type Unplannable} from '../changes/change-request.ts';
-import type {ChangeState} from '../changes/change-states.ts';
-import {
-  maskChange,
-  nameChange,
-  nameOutcome,
-  nameState,
-  tellReason,
-} from '../changes/change-words.ts';
+import {type Change, listNeedy, listUnsent, maskChange} from '../changes/change.ts';
+import {countChanges, countMovingChanges} from '../changes/change-health.ts';
 import {type HeldChanges, readHeldChanges} from '../changes/claim-changes.ts';
-import {countMovingChanges} from '../changes/moving-changes.ts';
+import {type PlannedRequest, planRequests, type Unplannable} from '../changes/request.ts';
+import {type ChangeState, nameState} from '../changes/states.ts';
+import {nameChange, nameOutcome, tellReason} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {tell} from '../core/text.ts';

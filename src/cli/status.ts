@@ -9,7 +9,7 @@ import type {Worker} from '../accounts/workers.ts';
 import {type Concern, findConcerns} from '../alerts/concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from '../alerts/every-concern.ts';
 import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-concerns.ts';
-import {nameState} from '../changes/change-words.ts';
+import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
 import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';

@@ -2,7 +2,7 @@
 // feed and its subscribers. Their code is loaded when they are called.
 
 import {type Command, Option} from 'commander';
-import {decisionsDo} from '../changes/decision-words.ts';
+import {decisionsDo} from '../changes/words.ts';
 import {
   addWord,
   config,

@@ -4,28 +4,26 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
 import {z} from 'zod';
-import {type ChangeInFull, readChangeInFull} from '../changes/change-in-full.ts';
-import {type Attempt, listNearestChanges} from '../changes/change-log.ts';
-import type {NextStep} from '../changes/change-next.ts';
-import type {FieldSides} from '../changes/change-sides.ts';
-import type {ChangeState} from '../changes/change-states.ts';
-import {
-  nameChange,
-  nameOutcome,
-  nameState,
-  showWanted,
-  tellDecided,
-  tellReason,
-} from '../changes/change-words.ts';
-import {readDecidable} from '../changes/decidable-changes.ts';
+import {type Attempt, listNearestChanges} from '../changes/change.ts';
 import {
   decideChange,
+  readDecidable,
   resolveFields,
   type Side,
   type Verb,
   verbs,
-} from '../changes/decide-changes.ts';
-import {decisionsDo} from '../changes/decision-words.ts';
+} from '../changes/decisions.ts';
+import type {NextStep} from '../changes/next-step.ts';
+import {type ChangeState, nameState} from '../changes/states.ts';
+import {type ChangeInFull, type FieldSides, readChangeInFull} from '../changes/story.ts';
+import {
+  decisionsDo,
+  nameChange,
+  nameOutcome,
+  showWanted,
+  tellDecided,
+  tellReason,
+} from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {notThere} from './access.ts';

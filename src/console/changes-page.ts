@@ -3,17 +3,17 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import pg from 'pg';
-import {isPlace} from '../changes/browse-changes.ts';
+import type {ChangeFilter} from '../changes/change.ts';
 import {
   type ChangeCounts,
   type ChangeLine,
   type ChangeList,
+  isPlace,
   readChangeList,
 } from '../changes/change-list.ts';
-import {changeStates} from '../changes/change-states.ts';
-import type {Deciding} from '../changes/decide-changes.ts';
-import {decisionsDo} from '../changes/decision-words.ts';
-import type {Wanted} from '../changes/wanted-changes.ts';
+import type {Deciding} from '../changes/decisions.ts';
+import {changeStates} from '../changes/states.ts';
+import {decisionsDo} from '../changes/words.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import {quoteWord} from '../core/text.ts';
@@ -257,7 +257,7 @@ export function writeFilters(query: Readonly<Record<string, string>>): string {
 }
 
 /** @throws {Refused} a filter that there is none of */
-export function readWanted({accounts, query}: Pick<Asked, 'accounts' | 'query'>): Wanted {
+export function readWanted({accounts, query}: Pick<Asked, 'accounts' | 'query'>): ChangeFilter {
   const {state, table, by, age, batch, transaction} = query;
   const {within, before} =
     age === undefined ? {within: null, before: null} : ages[check('age', age, ageNames)];
@@ -369,7 +369,7 @@ export function writeOptions(asked: Pick<Asked, 'accounts' | 'query'>): string {
     .join('');
 }
 
-function conditionsOf(wanted: Wanted): string[] {
+function conditionsOf(wanted: ChangeFilter): string[] {
   const {accountIds, state, table, by, within, before, batch, transaction} = wanted;
   const literal = (text: string) => pg.escapeLiteral(text);
   return [
@@ -384,7 +384,7 @@ function conditionsOf(wanted: Wanted): string[] {
   ];
 }
 
-function conditionOfState(state: NonNullable<Wanted['state']>): string {
+function conditionOfState(state: NonNullable<ChangeFilter['state']>): string {
   if (state === 'altered') return `state = 'done' AND result ? 'altered'`;
   if (state === 'needy') return `state IN ('conflict', 'rejected', 'in_doubt', 'held')`;
   return `state = ${pg.escapeLiteral(state)}`;

@@ -3,21 +3,21 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import type {Change} from '../changes/change.ts';
-import type {PlannedRequest, Unplannable} from '../changes/change-request.ts';
-import {maskChange, nameChange, showWanted} from '../changes/change-words.ts';
-import {listDecidable, listUndoable, readDecidable} from '../changes/decidable-changes.ts';
-import {decideMany as decide, mostDecided} from '../changes/decide-many.ts';
-import {tellMany} from '../changes/decided-words.ts';
-import {noteDecision, noteUndo} from '../changes/note-decision.ts';
+import {type Change, maskChange} from '../changes/change.ts';
 import {
   type ChangeGroup,
   type DecisionPreview,
+  decideMany as decide,
+  listDecidable,
+  listUndoable,
+  mostDecided,
+  noteDecision,
   previewDecision,
-} from '../changes/preview-decision.ts';
-import {nameUndo} from '../changes/undo-changes.ts';
-import {previewUndo, type UndoPreview, undoMany} from '../changes/undo-many.ts';
-import {countChanges, tellUndo} from '../changes/undo-words.ts';
+  readDecidable,
+} from '../changes/decisions.ts';
+import type {PlannedRequest, Unplannable} from '../changes/request.ts';
+import {nameUndo, noteUndo, previewUndo, type UndoPreview, undoMany} from '../changes/undo.ts';
+import {countChanges, nameChange, showWanted, tellMany, tellUndo} from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {readNumbers, writeNumbers} from '../core/number-set.ts';

@@ -1,11 +1,10 @@
 // Changes without what may be personal: values, and texts that the service or a person wrote.
 
 import type {Change} from '../changes/change.ts';
-import type {ChangeInFull} from '../changes/change-in-full.ts';
 import type {ChangeLine} from '../changes/change-list.ts';
-import type {PlannedRequest, Unplannable} from '../changes/change-request.ts';
-import type {FieldSides} from '../changes/change-sides.ts';
-import type {ChangeGroup} from '../changes/preview-decision.ts';
+import type {ChangeGroup} from '../changes/decisions.ts';
+import type {PlannedRequest, Unplannable} from '../changes/request.ts';
+import type {ChangeInFull, FieldSides} from '../changes/story.ts';
 import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
 import {hidden} from './page.ts';
 

@@ -2,8 +2,9 @@
 // of a field, and what happened to a row.
 
 import type {Account} from '../accounts/accounts.ts';
-import {listOpenWishes, type OpenWish} from '../changes/change-log.ts';
-import {nameState, showWanted} from '../changes/change-words.ts';
+import {listOpenWishes, type OpenWish} from '../changes/change.ts';
+import {nameState} from '../changes/states.ts';
+import {showWanted} from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {showValue} from '../core/format.ts';
 import {nearest} from '../core/names.ts';

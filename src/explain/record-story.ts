@@ -1,7 +1,7 @@
 // The whole story of a record, at a moment: its values with their origins, every version, what
 // hangs on it and what it hangs on; and the same for those who are not to see personal data.
 
-import {listOpenWishes, type OpenWish} from '../changes/change-log.ts';
+import {listOpenWishes, type OpenWish} from '../changes/change.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type Part, readNamed, readParts} from '../rows/find-rows.ts';
 import {listPromoted} from '../star/fields.ts';

@@ -2,7 +2,7 @@
 // and refusals beside them, and how a writer is named.
 
 import pg from 'pg';
-import type {ChangeState} from '../changes/change-states.ts';
+import type {ChangeState} from '../changes/states.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {keyOf} from '../rows/table-sql.ts';

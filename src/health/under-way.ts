@@ -2,10 +2,9 @@
 // database's clock. No value of a record is in a line of the log, and no word of the service on a
 // change: it may repeat a value.
 
-import type {ChangeState} from '../changes/change-states.ts';
-import {nameState} from '../changes/change-words.ts';
-import {countMovingChanges} from '../changes/moving-changes.ts';
-import {describeChanges} from '../changes/moving-words.ts';
+import {countMovingChanges} from '../changes/change-health.ts';
+import {type ChangeState, nameState} from '../changes/states.ts';
+import {describeChanges} from '../changes/words.ts';
 import {formatElapsed, formatNumber, paceOf, tellPace, type UnderWay} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {ChangeOperation} from '../streams/table.ts';

@@ -1,7 +1,7 @@
 // The answers, made from the tables' own definitions: a new column is here by itself.
 
 import {z} from 'zod';
-import {attemptOutcomes, changeStates} from '../changes/change-states.ts';
+import {attemptOutcomes, changeStates} from '../changes/states.ts';
 import {type Column, changeOperations, type MirrorTable, ownColumns} from '../streams/table.ts';
 
 /** Numbers are text: no digit is lost. */

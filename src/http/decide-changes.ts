@@ -6,17 +6,18 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
-import {changeStates} from '../changes/change-states.ts';
 import {
   type DecidableChange,
+  decideMany,
   listDecidable,
   listUndoable,
+  mostDecided,
+  noteDecision,
   readDecidable,
-} from '../changes/decidable-changes.ts';
-import {verbs} from '../changes/decide-changes.ts';
-import {decideMany, mostDecided} from '../changes/decide-many.ts';
-import {noteDecision, noteUndo} from '../changes/note-decision.ts';
-import {nameUndo, undoChanges} from '../changes/undo-changes.ts';
+  verbs,
+} from '../changes/decisions.ts';
+import {changeStates} from '../changes/states.ts';
+import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type AccountKey, auditKey, decideAs, type Turns} from './keys.ts';
 import {Problem, problemSchema} from './problem.ts';

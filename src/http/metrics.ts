@@ -4,7 +4,7 @@ import {Counter, Gauge, Histogram, Registry} from '@prometheus-io/client';
 import type {AccountState} from '../accounts/accounts.ts';
 import type {HealthFigures} from '../alerts/health-figures.ts';
 import type {Lateness} from '../changes/change-health.ts';
-import {openStates} from '../changes/change-states.ts';
+import {openStates} from '../changes/states.ts';
 import type {FieldEvent} from '../health/account-status.ts';
 import type {StreamFigures} from '../health/figures.ts';
 import {closestPromise, countsSince} from '../sweeps/freshness.ts';

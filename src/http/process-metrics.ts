@@ -2,7 +2,7 @@
 
 import {collectDefaultMetrics, Registry} from '@prometheus-io/client';
 import type {AccountObserver, EndedRequest} from '../api/send-once.ts';
-import {attemptOutcomes} from '../changes/change-states.ts';
+import {attemptOutcomes} from '../changes/states.ts';
 import {readVersion} from '../core/package.ts';
 import {processCatalogue, requestCatalogue} from './metric-catalogue.ts';
 import {makeCounter, makeGauge, makeHistogram} from './metrics.ts';

@@ -2,9 +2,9 @@
 // the key; the changes that a request chooses by number or by filter; tokens of pages.
 
 import {z} from 'zod';
-import {changeStates, longestBatch} from '../changes/change-states.ts';
-import {mostDecided} from '../changes/decide-many.ts';
-import {everyChange, type Wanted} from '../changes/wanted-changes.ts';
+import {type ChangeFilter, everyChange} from '../changes/change.ts';
+import {mostDecided} from '../changes/decisions.ts';
+import {changeStates, longestBatch} from '../changes/states.ts';
 import {allWrites} from '../streams/all.ts';
 import {isStorableInstant} from '../streams/values.ts';
 
@@ -48,7 +48,7 @@ export const filterShape = {
 
 type Filters = z.infer<z.ZodObject<typeof filterShape>>;
 
-export function toWanted(accountId: string, filters: Filters): Wanted {
+export function toWanted(accountId: string, filters: Filters): ChangeFilter {
   const {
     state = null,
     table = null,

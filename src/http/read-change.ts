@@ -2,8 +2,8 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
-import {pageOfChange} from '../changes/change-page.ts';
-import {isWanted, needySql, valuesOf, type Wanted} from '../changes/wanted-changes.ts';
+import {type ChangeFilter, isWanted, needySql, valuesOf} from '../changes/change.ts';
+import {pageOfChange} from '../changes/story.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type Change, changeSchema, type Story, storySchema} from './answers.ts';
 import {changeNumber, filterShape, lineOf} from './queries.ts';
@@ -100,7 +100,7 @@ export const listChangesSchema = z
  */
 export async function listApiChanges(
   db: Queryable,
-  wanted: Wanted,
+  wanted: ChangeFilter,
   {externalKey, after, limit}: {readonly externalKey: string | null; after: string; limit: number},
 ): Promise<Change[]> {
   const {rows} = await db.query<Change>(

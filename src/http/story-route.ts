@@ -5,11 +5,10 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
 import {isKeyInUse} from '../accounts/access.ts';
-import type {ChangeState} from '../changes/change-states.ts';
+import type {ChangeState} from '../changes/states.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {type Story, storySchema} from './answers.ts';
-import type {Turns} from './keys.ts';
-import {KeyWatch, keyOf, WaitingPlaces} from './keys.ts';
+import {KeyWatch, keyOf, type Turns, WaitingPlaces} from './keys.ts';
 import {Problem, problemSchema} from './problem.ts';
 import {readStory} from './read-change.ts';
 

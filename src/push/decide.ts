@@ -3,11 +3,11 @@
 // lets it be sent later. Otherwise the change is in doubt, and is not sent again before a look;
 // nothing is sent again blindly. Pure.
 
-import {readDate} from '../api/retry.ts';
 import type {WriteResult} from '../api/client.ts';
+import {readDate} from '../api/retry.ts';
 import {type Gone, isGone} from '../api/verdict.ts';
-import type {KnownSubject} from '../changes/compose-request.ts';
 import type {AttemptEnd, Begun, Narrowed} from '../changes/move-changes.ts';
+import type {KnownSubject} from '../changes/request.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
 import {type ChangeValues, isEchoOf, isSameValue} from '../rows/change-values.ts';
 import {

@@ -2,11 +2,16 @@
 // has happened yet. Below them: how a change ends as done, its sent values compared with the
 // service's, and how long one that is not over waits. Pure.
 
-import type {Subject} from '../changes/compose-request.ts';
 import type {KeptConflict} from '../changes/conflicts.ts';
 import type {AttemptEnd, Narrowed} from '../changes/move-changes.ts';
+import type {Subject} from '../changes/request.ts';
 import type {AccessError} from '../core/errors.ts';
-import {type ChangeResult, type ChangeValues, isSameValue, saysTheSame} from '../rows/change-values.ts';
+import {
+  type ChangeResult,
+  type ChangeValues,
+  isSameValue,
+  saysTheSame,
+} from '../rows/change-values.ts';
 import {type ChangeFacts, findRemoteRow, kindsOf, type Remote} from './facts.ts';
 
 /** A request that ended, to be noted with its outcome. */

@@ -4,7 +4,6 @@
 
 import type pg from 'pg';
 import {learnEmployee} from '../accounts/accounts.ts';
-import {type Alteration, holdForKind, keepAlterations} from '../changes/alterations.ts';
 import {
   type AssignedJob,
   giveNumber,
@@ -13,7 +12,12 @@ import {
   settleAssignments,
   stampUnassigned,
 } from '../changes/authored-rows.ts';
-import {keepConflicts} from '../changes/conflicts.ts';
+import {
+  type Alteration,
+  holdForKind,
+  keepAlterations,
+  keepConflicts,
+} from '../changes/conflicts.ts';
 import {
   doubtChange,
   endAttempt,

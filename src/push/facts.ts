@@ -6,8 +6,8 @@ import type {ClaimedChange} from '../changes/claim-changes.ts';
 import type {FieldRule} from '../changes/write-rules.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import type {RowSet} from '../streams/record-rows.ts';
-import type {Row} from '../streams/table.ts';
 import type {Stream, Writes} from '../streams/stream.ts';
+import type {Row} from '../streams/table.ts';
 
 /**
  * The facts of a change before any request. Every decision rests on them and on the service's

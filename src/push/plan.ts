@@ -11,7 +11,7 @@ import {
   type Parent,
   parentInPath,
   type Subject,
-} from '../changes/compose-request.ts';
+} from '../changes/request.ts';
 import {RecordError} from '../core/errors.ts';
 import {readParentNumbers} from '../rows/held-numbers.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';

@@ -1,18 +1,18 @@
 // The service's record of a change: read by its number, and written to the rows that show it.
 
 import type pg from 'pg';
-import {readRecord} from '../api/xml-read.ts';
 import {type Gone, isGone} from '../api/verdict.ts';
+import {readRecord} from '../api/xml-read.ts';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {forgetKnown} from '../rows/known-records.ts';
 import type {ReadBack} from '../rows/load.ts';
 import {readRows} from '../streams/record-rows.ts';
-import type {EncodedRow} from '../streams/table.ts';
 import type {Stream} from '../streams/stream.ts';
+import type {EncodedRow} from '../streams/table.ts';
 import {listUnsaid} from '../streams/unsaid-parts.ts';
-import {embedCustomer, embedMissing, includeOf, pathOf} from '../sweeps/requests.ts';
-import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
 import {writeRowSets} from '../sweeps/batches.ts';
+import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
+import {embedCustomer, embedMissing, includeOf, pathOf} from '../sweeps/requests.ts';
 import {elementOf, type Remote} from './facts.ts';
 import {atStep, type ChangeContext} from './run.ts';
 

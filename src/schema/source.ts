@@ -5,7 +5,7 @@ import {createHash} from 'node:crypto';
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import pg from 'pg';
-import {transitions} from '../changes/transitions.ts';
+import {transitions} from '../changes/states.ts';
 import {FatalError} from '../core/errors.ts';
 import {packageRoot, readVersion} from '../core/package.ts';
 import type {Queryable} from '../postgres/database.ts';

@@ -43,12 +43,17 @@ import {
   alertRulesTable,
   alertsTable,
 } from '../alerts/tables.ts';
-import {capturedTablesTable} from '../changes/captured-tables-table.ts';
-import {attemptsTable, changesTable} from '../changes/change-tables.ts';
-import {alterationsTable, conflictsTable} from '../changes/conflict-tables.ts';
-import {employeeLoginsTable, loginKeysTable} from '../changes/login-tables.ts';
-import {transitionsTable} from '../changes/transitions-table.ts';
-import {writeRulesTable} from '../changes/write-rules-table.ts';
+import {
+  alterationsTable,
+  attemptsTable,
+  capturedTablesTable,
+  changesTable,
+  conflictsTable,
+  employeeLoginsTable,
+  loginKeysTable,
+  transitionsTable,
+  writeRulesTable,
+} from '../changes/tables.ts';
 import {
   deadLettersTable,
   feedEntriesTable,

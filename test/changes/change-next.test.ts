@@ -1,7 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import type {Change} from '../../src/changes/change.ts';
-import type {FieldConflict} from '../../src/changes/change-log.ts';
-import {type Circumstances, listDecisions, tellNext} from '../../src/changes/change-next.ts';
+import type {Change, FieldConflict} from '../../src/changes/change.ts';
+import {type Circumstances, listDecisions, tellNext} from '../../src/changes/next-step.ts';
 
 const now = '2026-11-21T12:00:00Z';
 const before = '2026-11-21T11:59:00Z';

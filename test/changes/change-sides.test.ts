@@ -1,7 +1,7 @@
 // What the service holds of a field that was fought over, by the state of the change and who won.
 
 import {describe, expect, test} from 'vitest';
-import {compareSides} from '../../src/changes/change-sides.ts';
+import {compareSides} from '../../src/changes/story.ts';
 
 const conflict = {
   field: 'name',

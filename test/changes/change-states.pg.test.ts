@@ -4,8 +4,7 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {type ChangeState, changeStates, openStates} from '../../src/changes/change-states.ts';
-import {transitions} from '../../src/changes/transitions.ts';
+import {type ChangeState, changeStates, openStates, transitions} from '../../src/changes/states.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

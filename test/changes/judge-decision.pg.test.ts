@@ -2,10 +2,14 @@
 // about every state.
 
 import {expect, test} from 'vitest';
-import {changeStates} from '../../src/changes/change-states.ts';
-import {readDecidable} from '../../src/changes/decidable-changes.ts';
-import {type Deciding, decideChanges, verbs} from '../../src/changes/decide-changes.ts';
-import {judgeDecision} from '../../src/changes/judge-decision.ts';
+import {
+  type Deciding,
+  decideChanges,
+  judgeDecision,
+  readDecidable,
+  verbs,
+} from '../../src/changes/decisions.ts';
+import {changeStates} from '../../src/changes/states.ts';
 import {addCustomer, editPhone, pool, putInConflict, set} from './changes-place.ts';
 
 const decidings: readonly Deciding[] = [

@@ -2,7 +2,7 @@
 // group.
 
 import {expect, test} from 'vitest';
-import {listRefusals} from '../../src/changes/refusals.ts';
+import {listRefusals} from '../../src/changes/decisions.ts';
 import {hideUndoGroup} from '../../src/console/hide-change.ts';
 
 const undoneBefore = (count: number) =>

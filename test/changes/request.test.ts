@@ -5,7 +5,7 @@ import {
   parentInPath,
   pathOf,
   type Subject,
-} from '../../src/changes/compose-request.ts';
+} from '../../src/changes/request.ts';
 import {RecordError} from '../../src/core/errors.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from '../../src/push/plan.ts';
 import type {ChangeValues} from '../../src/rows/change-values.ts';

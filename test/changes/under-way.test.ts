@@ -1,7 +1,7 @@
 // How far work is, how fast it goes and how long it will take, as it is told.
 
 import {describe, expect, test} from 'vitest';
-import {describeChanges} from '../../src/changes/moving-words.ts';
+import {describeChanges} from '../../src/changes/words.ts';
 import {paceOf, tellPace} from '../../src/core/format.ts';
 import {describeSweep} from '../../src/health/under-way.ts';
 

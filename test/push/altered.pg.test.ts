@@ -3,10 +3,9 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listAccounts} from '../../src/accounts/accounts.ts';
+import {everyChange, listChanges} from '../../src/changes/change.ts';
 import {listLateChanges} from '../../src/changes/change-health.ts';
-import {listChanges} from '../../src/changes/change-log.ts';
-import {readStory} from '../../src/changes/change-story.ts';
-import {everyChange} from '../../src/changes/wanted-changes.ts';
+import {readStory} from '../../src/changes/story.ts';
 import {drawChange, drawChanges} from '../../src/cli/changes.ts';
 import {pushAll} from '../../src/cli/push.ts';
 import type {PushStep} from '../../src/push/run.ts';

@@ -2,11 +2,11 @@
 
 import {readOne} from '../../src/api/xml-strict.ts';
 import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
-import type {KnownSubject, NewSubject, Subject} from '../../src/changes/compose-request.ts';
 import type {Begun} from '../../src/changes/move-changes.ts';
+import type {KnownSubject, NewSubject, Subject} from '../../src/changes/request.ts';
 import type {FieldRule, Rule} from '../../src/changes/write-rules.ts';
 import type {EndedAttempt, SendPlan} from '../../src/push/decision.ts';
-import {type ChangeFacts, type Remote, defaultSettlePolicy} from '../../src/push/facts.ts';
+import {type ChangeFacts, defaultSettlePolicy, type Remote} from '../../src/push/facts.ts';
 import {findStream, findWrites} from '../../src/streams/all.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
 import {listUnsaid} from '../../src/streams/unsaid-parts.ts';

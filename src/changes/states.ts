@@ -1,10 +1,33 @@
-// The life of a change, drawn once: which state follows which, and why. sync.change_transitions
-// holds the drawing, and a trigger of sync.changes refuses any other step, to a worker, a verb in
-// SQL and the owner alike.
+// The states of a change, and its life drawn once: which state follows which, and why.
+// sync.change_transitions holds the drawing, and a trigger of sync.changes refuses any other step,
+// to a worker, a verb in SQL and the owner alike.
 
 import type pg from 'pg';
-import type {ChangeState} from './change-states.ts';
-import {replaceRows} from './replace-rows.ts';
+
+/**
+ * The states of a change that is not over; the column `is_open` of sync.changes is made from this
+ * list.
+ */
+export const openStates = ['held', 'pending', 'sending', 'in_doubt', 'conflict'] as const;
+
+const settledStates = ['done', 'rejected', 'cancelled'] as const;
+export const changeStates = [...openStates, ...settledStates] as const;
+
+export type OpenState = (typeof openStates)[number];
+
+export type SettledState = (typeof settledStates)[number];
+
+export type ChangeState = (typeof changeStates)[number];
+
+/** How a writing request ends; `not-sent`: nothing was written. */
+export const attemptOutcomes = ['done', 'refused', 'not-sent', 'in-doubt'] as const;
+
+/** The name of a transaction has room for so many characters. */
+export const longestBatch = 200;
+
+export function nameState(state: ChangeState): string {
+  return state.replace('_', ' ');
+}
 
 interface Transition {
   /** `new` is a change that is being made. */
@@ -45,4 +68,20 @@ export const transitions: readonly Transition[] = [
 export async function applyTransitions(client: pg.ClientBase): Promise<void> {
   const rows = transitions.map(({from, to, why}) => ({from_state: from, to_state: to, why}));
   await replaceRows(client, 'sync.change_transitions', rows);
+}
+
+/**
+ * Brings a table in line with the code: its rows are these and no others. @param rows - values by
+ * column
+ */
+export async function replaceRows(
+  client: pg.ClientBase,
+  table: 'sync.captured_tables' | 'sync.change_transitions',
+  rows: readonly object[],
+): Promise<void> {
+  await client.query(`DELETE FROM ${table}`);
+  await client.query(
+    `INSERT INTO ${table} SELECT * FROM jsonb_populate_recordset(NULL::${table}, $1::jsonb)`,
+    [JSON.stringify(rows)],
+  );
 }

@@ -1,11 +1,17 @@
-// The next step of a change, and the commands that a person can give.
+// The next step of a change, what it depends on, and the commands that a person can give.
 
 import {type Account, listWaysOn} from '../accounts/accounts.ts';
 import {formatAhead, showSecond} from '../core/format.ts';
-import type {KeptAlteration} from './alterations.ts';
-import type {Change} from './change.ts';
-import type {FieldConflict} from './change-log.ts';
-import {nameState} from './change-words.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {
+  type Change,
+  type FieldConflict,
+  listOvertaken,
+  readChanges,
+  readConflictsOf,
+} from './change.ts';
+import {type KeptAlteration, readAlterations} from './conflicts.ts';
+import {nameState} from './states.ts';
 
 /** Facts about a change beside its row. */
 export interface Circumstances {
@@ -57,13 +63,13 @@ export function tellNext(change: Change, around: Circumstances): NextStep | null
 }
 
 /** A person's decision on a change in conflict, as sync.resolve_change takes it. */
-export type Decision = 'take service' | 'take warehouse' | 'adopt NUMBER' | 'resend';
+export type ConflictDecision = 'take service' | 'take warehouse' | 'adopt NUMBER' | 'resend';
 
 /** The decisions that are open, the safest first. */
 export function listDecisions(
   {operation}: Change,
   conflicts: readonly FieldConflict[],
-): Decision[] {
+): ConflictDecision[] {
   if (conflicts.some(({winner}) => winner === null)) return ['take service', 'take warehouse'];
   if (operation === 'create') return ['adopt NUMBER', 'resend', 'take service'];
   return operation === 'delete' ? ['take service', 'resend'] : ['take service'];
@@ -73,7 +79,7 @@ function tellConflict(change: Change, {conflicts}: Circumstances): NextStep {
   const {changeId, fields} = change;
   const fought = conflicts.flatMap(({field, winner}) => (winner === null ? [field] : []));
   const isAll = Object.keys(fields).every((field) => fought.includes(field));
-  const meanings: Readonly<Record<Decision, string>> = {
+  const meanings: Readonly<Record<ConflictDecision, string>> = {
     'take service':
       fought.length === 0 || isAll
         ? 'gives this up, and keeps what the service holds'
@@ -178,4 +184,40 @@ function isLate(instant: string | null, now: string): boolean {
 
 function step(text: string, commands: readonly (readonly [string, string])[] = []): NextStep {
   return {text, commands: commands.map(([verb, does]) => ({command: `fieldmirror ${verb}`, does}))};
+}
+
+/**
+ * What the next steps of changes depend on, by change: a few statements for all of them.
+ * @param accounts - at least those of the changes
+ */
+export async function readCircumstances(
+  db: Queryable,
+  changes: readonly Change[],
+  accounts: readonly Account[],
+): Promise<ReadonlyMap<string, Circumstances>> {
+  const ids = changes.map(({changeId}) => changeId);
+  const blockers = await readChanges(
+    db,
+    changes.flatMap(({waitsFor}) => (waitsFor === null ? [] : [waitsFor])),
+  );
+  const conflicts = await readConflictsOf(db, ids);
+  const alterations = await readAlterations(db, ids);
+  const overtaken = await listOvertaken(db, ids);
+  const {rows} = await db.query<{now: string}>('SELECT now() AS now');
+  return new Map(
+    changes.map(({changeId, accountId, waitsFor}) => {
+      const account = accounts.find((known) => known.accountId === accountId);
+      if (account === undefined)
+        throw new TypeError(`change ${changeId}: every change has its account`);
+      const circumstances = {
+        account,
+        blocker: waitsFor === null ? null : (blockers.get(waitsFor) ?? null),
+        conflicts: conflicts.get(changeId) ?? [],
+        alterations: alterations.get(changeId) ?? [],
+        isOvertaken: overtaken.has(changeId),
+        now: rows[0]?.now ?? '',
+      };
+      return [changeId, circumstances];
+    }),
+  );
 }

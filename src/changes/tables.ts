@@ -1,10 +1,24 @@
+// The tables of changes: what was written here, the requests sent for it, the fields that both
+// sides changed or that the service altered, the rules of writing, the states that may follow each
+// other, the passwords on their way.
+
 import {sql} from 'drizzle-orm';
-import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
+import {
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  numeric,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
-import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
+import type {ChangeResult, ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import {changeOperations} from '../streams/table.ts';
-import {attemptOutcomes, changeStates, longestBatch, openStates} from './change-states.ts';
+import {attemptOutcomes, changeStates, longestBatch, openStates} from './states.ts';
 
 const methods = ['POST', 'PUT', 'DELETE'] as const;
 
@@ -211,5 +225,252 @@ export const attemptsTable = commentTable(
     outcome: 'done, refused, not-sent (nothing was written) or in-doubt.',
     status: 'HTTP status of the answer.',
     answer: 'What the service said, in short.',
+  },
+);
+
+/** Whose value counts where both sides changed a field. */
+const rules = ['service', 'warehouse', 'newest', 'ask'] as const;
+
+const sides = ['service', 'warehouse'] as const;
+
+export const alterations = sync.table(
+  'alterations',
+  {
+    alteration_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    change_id: bigNumber()
+      .notNull()
+      .references(() => changes.change_id, {onDelete: 'cascade'}),
+    account_id: bigNumber().notNull(),
+    field: text().notNull(),
+    kind: text().notNull(),
+    sent: jsonb().$type<ChangeValue>().notNull(),
+    got: jsonb().$type<ChangeValue>().notNull(),
+    is_stop: boolean().notNull(),
+    found_at: instant().notNull().defaultNow(),
+    looked_at: instant(),
+    looked_by: text(),
+  },
+  (table) => [
+    check(
+      'alterations_looked_at_check',
+      sql`(${table.looked_at} IS NULL) = (${table.looked_by} IS NULL) AND NOT (${table.is_stop} AND ${table.looked_at} IS NOT NULL)`,
+    ),
+    index('alterations_change_id_idx').on(table.change_id),
+    index('alterations_kind_idx').on(table.account_id, table.kind),
+    index('alterations_stop_idx').on(table.account_id, table.kind).where(sql`is_stop`),
+    index('alterations_open_idx')
+      .on(table.account_id, table.found_at)
+      .where(sql`looked_at IS NULL`),
+  ],
+);
+
+export const alterationsTable = commentTable(
+  alterations,
+  'Values that came back from the service with another meaning than they were sent with.',
+  {
+    alteration_id: 'Number of the alteration.',
+    change_id: 'The change, which is done but for this.',
+    account_id: 'The account.',
+    field: 'The field.',
+    kind: 'What such values have in common: instant, decimal and so on; of a text its field, such as customers.name.',
+    sent: 'What was sent.',
+    got: 'What the service holds.',
+    is_stop: 'Further changes of this kind are held until somebody has looked.',
+    found_at: 'When it was found.',
+    looked_at: 'When somebody accepted it, by sync.accept_change.',
+    looked_by: 'Database user who did.',
+  },
+);
+
+export const conflicts = sync.table(
+  'conflicts',
+  {
+    conflict_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    change_id: bigNumber()
+      .notNull()
+      .references(() => changes.change_id, {onDelete: 'cascade'}),
+    field: text().notNull(),
+    base_value: jsonb().$type<ChangeValue>().notNull(),
+    warehouse_value: jsonb().$type<ChangeValue>().notNull(),
+    service_value: jsonb().$type<ChangeValue>().notNull(),
+    rule: text({enum: rules}).notNull(),
+    winner: text({enum: sides}),
+    found_at: instant().notNull().defaultNow(),
+    decided_at: instant(),
+    decided_by: text(),
+  },
+  (table) => [
+    check('conflicts_rule_check', sql`${table.rule} IN (${listed(rules)})`),
+    check('conflicts_winner_check', sql`${table.winner} IN (${listed(sides)})`),
+    check(
+      'conflicts_decided_at_check',
+      sql`(${table.winner} IS NULL) = (${table.decided_at} IS NULL) AND (${table.winner} IS NULL) = (${table.decided_by} IS NULL)`,
+    ),
+    uniqueIndex('conflicts_undecided_key')
+      .on(table.change_id, table.field)
+      .where(sql`winner IS NULL`),
+    index('conflicts_change_id_idx').on(table.change_id),
+  ],
+);
+
+export const conflictsTable = commentTable(
+  conflicts,
+  'Fields that were changed on both sides since they last agreed; both values are kept.',
+  {
+    conflict_id: 'Number of the conflict.',
+    change_id: 'The change made here.',
+    field: 'The field.',
+    base_value: 'What both sides last agreed on.',
+    warehouse_value: 'What was wanted here.',
+    service_value: 'What the service held.',
+    rule: 'The rule that held then: service, warehouse, newest or ask.',
+    winner: 'Whose value was kept: service or warehouse; null while nobody has decided.',
+    found_at: 'When it was found.',
+    decided_at: 'When it was decided.',
+    decided_by: 'The rule, or the database user, that decided.',
+  },
+);
+
+export const writeRules = sync.table(
+  'write_rules',
+  {
+    table_name: text().notNull(),
+    field: text().notNull(),
+    kind: text().notNull(),
+    on_create: boolean().notNull(),
+    on_update: boolean().notNull(),
+    field_group: text(),
+    required: boolean().notNull(),
+    minimum: numeric(),
+    rule: text({enum: rules}).notNull().default('ask'),
+  },
+  (table) => [
+    primaryKey({name: 'write_rules_pkey', columns: [table.table_name, table.field]}),
+    check(
+      'write_rules_kind_check',
+      sql`${table.kind} IN ('text', 'integer', 'decimal', 'boolean', 'instant', 'ids', 'secret')`,
+    ),
+    check('write_rules_rule_check', sql`${table.rule} IN (${listed(rules)})`),
+  ],
+);
+
+export const writeRulesTable = commentTable(
+  writeRules,
+  'The fields that can be written back, and whose value counts when both sides changed one.',
+  {
+    table_name: 'The warehouse table.',
+    field: 'The column; employee_ids of jobs stands for the rows of job_employees.',
+    kind: 'Kind of its value.',
+    on_create: 'Whether a new record may bear it.',
+    on_update: 'Whether it may be changed.',
+    required: 'True where the service takes no record without it, or with a blank one.',
+    minimum: 'The smallest number that the service takes; null where it takes any.',
+    field_group: 'Fields of one group move as one: an address is never half yours and half theirs.',
+    rule: 'Yours to set: service, warehouse, newest or ask (a person decides; the default).',
+  },
+);
+
+const capturedTables = sync.table(
+  'captured_tables',
+  {
+    table_name: text().primaryKey(),
+    key_column: text().notNull(),
+    operations: text().array().notNull(),
+    parent_table: text(),
+    parent_number_column: text(),
+    hint: text().notNull(),
+    personal_columns: text().array().notNull().default([]),
+  },
+  (table) => [
+    check(
+      'captured_tables_operations_check',
+      sql`${table.operations} <@ ARRAY[${listed(changeOperations)}] AND array_position(${table.operations}, NULL) IS NULL`,
+    ),
+    check(
+      'captured_tables_parent_check',
+      sql`(${table.parent_table} IS NULL) = (${table.parent_number_column} IS NULL)`,
+    ),
+  ],
+);
+
+export const capturedTablesTable = commentTable(
+  capturedTables,
+  'The warehouse tables whose INSERT, UPDATE and DELETE become changes, and what the service lets be done to each.',
+  {
+    table_name: 'The warehouse table.',
+    key_column: 'The column with the number that the service gives.',
+    operations:
+      'What the service can do to its records, of create, update and delete; empty when it only shows them.',
+    parent_table:
+      'The table of the records that its records hang on; null where they hang on none.',
+    parent_number_column: 'The column with the number of the parent, in both tables.',
+    hint: 'The next step of an author whose statement is refused.',
+    personal_columns:
+      'The columns that may tell who somebody is: they are emptied when a customer is forgotten.',
+  },
+);
+
+const changeTransitions = sync.table(
+  'change_transitions',
+  {
+    from_state: text().notNull(),
+    to_state: text().notNull(),
+    why: text().notNull(),
+  },
+  (table) => [
+    primaryKey({name: 'change_transitions_pkey', columns: [table.from_state, table.to_state]}),
+  ],
+);
+
+export const transitionsTable = commentTable(
+  changeTransitions,
+  'The life of a change: which state follows which. A trigger of sync.changes refuses every other step.',
+  {
+    from_state: 'The state before; new for a change that is being made.',
+    to_state: 'The state that may follow.',
+    why: 'What makes it follow, in words.',
+  },
+);
+
+const loginKeys = sync.table('login_keys', {
+  login_key_id: text().primaryKey(),
+  public_key: bytea().notNull(),
+  sealed_private_key: bytea(),
+  sealed_by: text(),
+  created_at: instant().notNull().defaultNow(),
+});
+
+export const loginKeysTable = commentTable(
+  loginKeys,
+  'Public keys that seal the passwords of employees; only a worker has the other half.',
+  {
+    login_key_id: 'Fingerprint of the key.',
+    public_key: 'The public half, in the form of OpenPGP.',
+    sealed_private_key:
+      'The other half, sealed with FIELDMIRROR_KEY; null where only the process that made it has it.',
+    sealed_by: 'Which FIELDMIRROR_KEY sealed it.',
+    created_at: 'When it was made; the latest seals.',
+  },
+);
+
+const employeeLogins = sync.table('employee_logins', {
+  change_id: bigNumber()
+    .primaryKey()
+    .references(() => changes.change_id, {onDelete: 'cascade'}),
+  login_key_id: text()
+    .notNull()
+    .references(() => loginKeys.login_key_id),
+  sealed: bytea().notNull(),
+  expires_at: instant().notNull(),
+});
+
+export const employeeLoginsTable = commentTable(
+  employeeLogins,
+  'Passwords on their way to the service, sealed; wiped with the answer, and after a quarter of an hour in any case.',
+  {
+    change_id: 'The change that the password belongs to.',
+    login_key_id: 'The key it is sealed with.',
+    sealed: 'The password, sealed.',
+    expires_at: 'When it is dropped, sent or not.',
   },
 );

@@ -1,0 +1,404 @@
+// A person's decisions about changes: functions of the warehouse carry them out, which may be
+// called in SQL as well. Whether a decision is open to a change is said before anybody takes it,
+// and what it would do to many, and why not to the others. The functions have the last word: a test
+// compares the two for every state.
+
+import {writeNumbers} from '../core/number-set.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type Change, type ChangeFilter, isWanted, needySql, valuesOf} from './change.ts';
+import {type ChangeState, nameState} from './states.ts';
+
+export const verbs = ['hold', 'release', 'retry', 'cancel', 'accept', 'resolve'] as const;
+
+export type Verb = (typeof verbs)[number];
+
+/** A decision about a change. */
+export interface Deciding {
+  readonly verb: Verb;
+  /**
+   * The reason of `cancel`; the decision of `resolve`: `service`, `warehouse`, `resend`, or the
+   * number of a record.
+   */
+  readonly given?: string | null;
+}
+
+/** What a decision about one of several changes came to. */
+export interface DecidedChange {
+  readonly changeId: string;
+  /** Null where it was refused. */
+  readonly state: ChangeState | null;
+  /** Why it was refused, in the words of the warehouse. */
+  readonly refusal: string | null;
+}
+
+export type Side = 'service' | 'warehouse';
+
+/**
+ * Decides one change.
+ * @returns its state
+ * @throws {pg.DatabaseError} there is none of that number, or it is not open to this: the words say
+ *   what it is now
+ */
+export async function decideChange(
+  db: Queryable,
+  changeId: string,
+  {verb, given = null}: Deciding,
+): Promise<ChangeState> {
+  const takesMore = verb === 'cancel' || verb === 'resolve';
+  return await readState(
+    db,
+    `SELECT sync.${verb}_change($1${takesMore ? ', $2' : ''}) AS state`,
+    takesMore ? [changeId, given] : [changeId],
+  );
+}
+
+/**
+ * Decides a conflict field by field.
+ * @param sides - for each field that both sides changed, whose value counts
+ * @throws {pg.DatabaseError} the same; a field is left out, or fields that move as one are parted
+ */
+export async function resolveFields(
+  db: Queryable,
+  changeId: string,
+  sides: Readonly<Record<string, Side>>,
+): Promise<ChangeState> {
+  return await readState(db, 'SELECT sync.resolve_fields($1, $2) AS state', [
+    changeId,
+    JSON.stringify(sides),
+  ]);
+}
+
+/**
+ * Decides many changes alike, each by itself: one that cannot be decided so holds up none of the
+ * others.
+ */
+export async function decideChanges(
+  db: Queryable,
+  changeIds: readonly string[],
+  {verb, given = null}: Deciding,
+): Promise<DecidedChange[]> {
+  const {rows} = await db.query<DecidedChange>(
+    `SELECT change_id AS "changeId", state, refusal FROM sync.decide_changes($1, $2, $3)`,
+    [changeIds, verb, given],
+  );
+  return rows;
+}
+
+/** So many changes are decided or taken back at once. */
+export const mostDecided = 10_000;
+
+/** Changes that one statement decides: it ends long before the deadline of a statement. */
+const atOnce = 1_000;
+
+/**
+ * Decides many changes alike, each by itself. What is given up is given up from its end.
+ * @param changeIds - ascending
+ * @returns ascending
+ */
+export async function decideMany(
+  db: Queryable,
+  changeIds: readonly string[],
+  deciding: Deciding,
+): Promise<DecidedChange[]> {
+  const ids = deciding.verb === 'cancel' ? changeIds.toReversed() : changeIds;
+  const decided: DecidedChange[] = [];
+  for (let at = 0; at < ids.length; at += atOnce)
+    decided.push(...(await decideChanges(db, ids.slice(at, at + atOnce), deciding)));
+  return decided.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId)));
+}
+
+/** What it takes to say whether a decision is open to a change. */
+export interface DecidableChange
+  extends Pick<
+    Change,
+    'changeId' | 'accountId' | 'table' | 'operation' | 'state' | 'reason' | 'heldFor'
+  > {
+  /** A worker has it. */
+  readonly isTaken: boolean;
+  /** A later change of the same record came after it. */
+  readonly isOvertaken: boolean;
+  /** The service altered a value of it, and nobody has accepted that. */
+  readonly isAltered: boolean;
+  /** Both sides changed a field, and nobody has decided. */
+  readonly isFought: boolean;
+}
+
+const decidableColumns = `change_id AS "changeId", account_id AS "accountId", table_name AS "table",
+  operation, state, reason, held_for AS "heldFor",
+  coalesce(lease_until > now(), false) AS "isTaken",
+  state = 'rejected' AND EXISTS (
+    SELECT FROM sync.changes AS later
+     WHERE later.row_id = change.row_id AND later.table_name = change.table_name
+       AND later.change_id > change.change_id AND later.state <> 'cancelled'
+       AND later.waits_for IS NULL) AS "isOvertaken",
+  state = 'done' AND EXISTS (SELECT FROM sync.alterations
+    WHERE alterations.change_id = change.change_id AND looked_at IS NULL) AS "isAltered",
+  state = 'conflict' AND EXISTS (SELECT FROM sync.conflicts
+    WHERE conflicts.change_id = change.change_id AND winner IS NULL) AS "isFought"`;
+
+/** Changes by their numbers, in that order. @param accountIds - of these accounts alone */
+export async function readDecidable(
+  db: Queryable,
+  changeIds: readonly string[],
+  accountIds: readonly string[],
+): Promise<DecidableChange[]> {
+  const {rows} = await db.query<DecidableChange>(
+    `SELECT ${decidableColumns} FROM sync.changes AS change
+      WHERE change_id = ANY ($1) AND account_id = ANY ($2) ORDER BY change_id`,
+    [changeIds, accountIds],
+  );
+  return rows;
+}
+
+/**
+ * The changes that are asked for, without those that are over and ask for nothing; the oldest
+ * first.
+ */
+export async function listDecidable(
+  db: Queryable,
+  wanted: ChangeFilter,
+  limit: number,
+): Promise<DecidableChange[]> {
+  const {rows} = await db.query<DecidableChange>(
+    `WITH ${needySql}
+     SELECT ${decidableColumns} FROM sync.changes AS change
+      WHERE ${isWanted}
+        AND change_id IN (SELECT change_id FROM sync.changes WHERE account_id = ANY ($1) AND is_open
+                           UNION ALL SELECT change_id FROM sync.changes
+                                      WHERE account_id = ANY ($1) AND state = 'rejected'
+                           UNION ALL SELECT change_id FROM sync.alterations
+                                      WHERE account_id = ANY ($1) AND looked_at IS NULL)
+      ORDER BY change_id LIMIT $10`,
+    [...valuesOf(wanted), limit],
+  );
+  return rows;
+}
+
+/**
+ * Numbers of the changes that are asked for and can have left something to take back; what takes
+ * others back is none of them.
+ */
+export async function listUndoable(
+  db: Queryable,
+  wanted: ChangeFilter,
+  limit: number,
+): Promise<string[]> {
+  const {rows} = await db.query<{changeId: string}>(
+    `WITH ${needySql}
+     SELECT change_id AS "changeId" FROM sync.changes
+      WHERE ${isWanted} AND state NOT IN ('rejected', 'cancelled') AND undoes IS NULL
+      ORDER BY change_id LIMIT $10`,
+    [...valuesOf(wanted), limit],
+  );
+  return rows.map(({changeId}) => changeId);
+}
+
+interface Rule {
+  readonly states: readonly ChangeState[];
+  /** As the warehouse ends the sentence: `to hold it`. */
+  readonly aim: string;
+}
+
+const rules: Readonly<Record<Verb, Rule>> = {
+  hold: {states: ['pending'], aim: 'hold it'},
+  release: {states: ['held'], aim: 'release it'},
+  retry: {states: ['pending', 'in_doubt', 'rejected'], aim: 'try it again'},
+  cancel: {states: ['held', 'pending', 'conflict', 'rejected'], aim: 'cancel it'},
+  accept: {states: ['done'], aim: 'accept what the service made of it'},
+  resolve: {states: ['conflict'], aim: 'resolve it'},
+};
+
+/**
+ * @returns null where the change can be decided so; else why it cannot, in the words of the
+ * warehouse
+ */
+export function judgeDecision(change: DecidableChange, deciding: Deciding): string | null {
+  const {states, aim} = rules[deciding.verb];
+  const {state, isTaken} = change;
+  if (!states.includes(state) || isTaken)
+    return `expected ${states.join(' or ')} to ${aim}, got ${state}${isTaken ? ', and a worker has it' : ''}`;
+  return judgeFurther(change, deciding);
+}
+
+function judgeFurther(change: DecidableChange, {verb, given}: Deciding): string | null {
+  const {heldFor, reason, isOvertaken, isAltered} = change;
+  if (verb === 'release' && heldFor !== null) return reason ?? '';
+  if (verb === 'retry' && isOvertaken) return 'a later change of the same record has overtaken it';
+  if (verb === 'accept' && !isAltered)
+    return 'expected one that the service altered, and that nobody has accepted yet';
+  return verb === 'resolve' ? judgeResolve(change, given ?? 'nothing') : null;
+}
+
+function judgeResolve({isFought, operation}: DecidableChange, given: string): string | null {
+  if (isFought)
+    return given === 'service' || given === 'warehouse'
+      ? null
+      : `expected service or warehouse, got ${given}`;
+  if (given === 'service') return null;
+  if (operation === 'create') {
+    if (given === 'resend' || /^[1-9]\d{0,17}$/.test(given)) return null;
+    return `expected service (give it up), the number of the record that it became, or resend, got ${given}`;
+  }
+  if (operation === 'update') return `expected service (give it up), got ${given}`;
+  return given === 'resend' ? null : `expected service (give it up), or resend, got ${given}`;
+}
+
+const fewNumbers = 5;
+
+/** Changes that have something in common. */
+export interface ChangeGroup {
+  /** `update customers, pending`; or why a decision is not open to them. */
+  readonly what: string;
+  readonly count: number;
+  /** The first of them. */
+  readonly first: readonly string[];
+}
+
+export interface DecisionPreview {
+  readonly deciding: Deciding;
+  /** The changes that can be decided so, by kind. */
+  readonly can: readonly ChangeGroup[];
+  readonly canCount: number;
+  /** The others, by the reason. */
+  readonly cannot: readonly ChangeGroup[];
+  readonly cannotCount: number;
+  /** Those that can, as `readNumbers` reads them. */
+  readonly numbers: string;
+  /** More match than are decided at once. */
+  readonly isCut: boolean;
+}
+
+/** @param found - ascending; one more than `mostDecided` where there are more */
+export function previewDecision(
+  found: readonly DecidableChange[],
+  deciding: Deciding,
+): DecisionPreview {
+  const judged = found
+    .slice(0, mostDecided)
+    .map((change) => ({change, refusal: judgeDecision(change, deciding)}));
+  const can = judged.filter(({refusal}) => refusal === null).map(({change}) => change);
+  return {
+    deciding,
+    can: groupChanges(
+      can.map(({changeId, operation, table, state}) => ({
+        changeId,
+        what: `${operation} ${table}, ${nameState(state)}`,
+      })),
+    ),
+    canCount: can.length,
+    cannot: groupChanges(
+      judged.flatMap(({change: {changeId}, refusal}) =>
+        refusal === null ? [] : [{changeId, what: refusal}],
+      ),
+    ),
+    cannotCount: judged.length - can.length,
+    numbers: writeNumbers(can.map(({changeId}) => changeId)),
+    isCut: found.length > mostDecided,
+  };
+}
+
+/** Groups by what is said of them; the largest group first. */
+export function groupChanges(
+  changes: readonly {readonly changeId: string; readonly what: string}[],
+): ChangeGroup[] {
+  const groups = new Map<string, string[]>();
+  for (const {changeId, what} of changes) {
+    const ids = groups.get(what);
+    if (ids === undefined) groups.set(what, [changeId]);
+    else ids.push(changeId);
+  }
+  return [...groups]
+    .map(([what, ids]) => ({what, count: ids.length, first: ids.slice(0, fewNumbers)}))
+    .toSorted((one, other) => other.count - one.count);
+}
+
+/**
+ * More of these would make a group of each: a change that was taken back before is told by number
+ * as long as they are few.
+ */
+const fewUndoings = 3;
+
+const undoneBefore = /^change \d+ takes it back already$/;
+
+interface Refusal {
+  readonly changeId: string;
+  readonly what: string;
+}
+
+/**
+ * Refusals without the number of the change before each, so that those that say the same are one
+ * group.
+ */
+export function listRefusals(
+  decided: readonly Pick<DecidedChange, 'changeId' | 'refusal'>[],
+): Refusal[] {
+  const refusals = decided.flatMap(({changeId, refusal}) =>
+    refusal === null ? [] : [{changeId, what: refusal.replace(`change ${changeId}: `, '')}],
+  );
+  const undoings = new Set(refusals.flatMap(({what}) => (undoneBefore.test(what) ? [what] : [])));
+  return undoings.size <= fewUndoings ? refusals : refusals.map(withoutUndoing);
+}
+
+function withoutUndoing({changeId, what}: Refusal): Refusal {
+  return {changeId, what: what.replace(undoneBefore, 'another change takes it back already')};
+}
+
+/** A part of an entry of the audit. */
+export interface AuditNote {
+  readonly subject: string;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+export type ChangesBefore = readonly Pick<DecidableChange, 'changeId' | 'state'>[];
+
+/** @param found - the changes as they were before */
+export function noteDecision(
+  found: ChangesBefore,
+  decided: readonly DecidedChange[],
+  deciding: Deciding,
+): AuditNote {
+  return {
+    ...noteBefore(found),
+    after: {
+      ...deciding,
+      decided: listByWord(
+        decided.flatMap(({changeId, state}) => (state === null ? [] : [{changeId, what: state}])),
+      ),
+      refused: listByWord(listRefusals(decided)),
+    },
+  };
+}
+
+export function noteBefore(found: ChangesBefore): Pick<AuditNote, 'subject' | 'before'> {
+  return {
+    subject:
+      found.length === 1
+        ? `change ${found[0]?.changeId}`
+        : `${found.length.toLocaleString('en')} changes`,
+    before: listByWord(found.map(({changeId, state}) => ({changeId, what: state}))),
+  };
+}
+
+/** `{pending: '3-5,9'}` */
+export function listByWord(
+  words: readonly {readonly changeId: string; readonly what: string}[],
+): Record<string, string> {
+  const lists = Object.groupBy(words, ({what}) => what);
+  return Object.fromEntries(
+    Object.entries(lists).map(([what, list = []]) => [
+      what,
+      writeNumbers(list.map(({changeId}) => changeId)),
+    ]),
+  );
+}
+
+async function readState(
+  db: Queryable,
+  call: string,
+  values: readonly unknown[],
+): Promise<ChangeState> {
+  const {rows} = await db.query<{state: ChangeState}>(call, [...values]);
+  if (rows[0] === undefined) throw new TypeError('a decision gives the state of its change');
+  return rows[0].state;
+}

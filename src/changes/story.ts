@@ -1,0 +1,288 @@
+// Everything that is told of one change, and what a person can do about it: the facts, and its
+// values side by side: what was before it, what is wanted, what the row holds now, and what the
+// service held when it was last read.
+
+import pg from 'pg';
+import {type Account, listAccounts} from '../accounts/accounts.ts';
+import {type Cause, causeNumbers, UsageError} from '../core/errors.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {tellPruned} from '../retention/retention.ts';
+import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
+import {readParentNumbers} from '../rows/held-numbers.ts';
+import {allStreams, findWrites} from '../streams/all.ts';
+import {
+  type Attempt,
+  type Change,
+  type FieldConflict,
+  maskChange,
+  readAttempts,
+  readChange,
+  readWaiting,
+} from './change.ts';
+import type {KeptAlteration} from './conflicts.ts';
+import {judgeDecision, readDecidable, type Verb, verbs} from './decisions.ts';
+import {
+  type ConflictDecision,
+  listDecisions,
+  type NextStep,
+  readCircumstances,
+  tellNext,
+} from './next-step.ts';
+import {nestings, type PlannedRequest, planRequests, type Unplannable} from './request.ts';
+
+/** All facts about a change; passwords are masked. */
+export interface ChangeStory {
+  readonly change: Change;
+  /** Name of the account. */
+  readonly account: string;
+  /** ISO 8601, by the database's clock. */
+  readonly now: string;
+  /** The change it waits for. */
+  readonly blocker: Change | null;
+  /** The changes that wait for it: how many, and the first of them. */
+  readonly waiting: {readonly count: number; readonly first: readonly string[]};
+  readonly attempts: readonly Attempt[];
+  readonly conflicts: readonly FieldConflict[];
+  /** The service's alterations, and who has looked at them. */
+  readonly alterations: readonly KeptAlteration[];
+  readonly next: NextStep | null;
+  /** The request that would be sent; null where none is to be sent any more, or one was already. */
+  readonly request: PlannedRequest | Unplannable | null;
+  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  readonly docs: string | null;
+}
+
+export interface ChangeInFull extends ChangeStory {
+  readonly sides: readonly FieldSides[];
+  /**
+   * The record at the service that it belongs to: of a note its customer or job. Null while that
+   * has no number.
+   */
+  readonly record: {readonly stream: string; readonly number: string} | null;
+  /** The decisions that are open. */
+  readonly verbs: readonly Exclude<Verb, 'resolve'>[];
+  readonly decisions: readonly ConflictDecision[];
+  /** The fields to be decided, those that move as one together. */
+  readonly fought: readonly (readonly string[])[];
+}
+
+/** @throws {UsageError} there is no change of that number */
+export async function readStory(db: Queryable, id: string): Promise<ChangeStory> {
+  const change = await findChange(db, id);
+  const accounts = await listAccounts(db);
+  const around = (await readCircumstances(db, [change], accounts)).get(change.changeId);
+  if (around === undefined) throw new TypeError(`change ${id}: every change has its circumstances`);
+  const {account, blocker, conflicts, alterations, now} = around;
+  return {
+    change: maskChange(change),
+    account: account.name,
+    now,
+    blocker: blocker === null ? null : maskChange(blocker),
+    waiting: await readWaiting(db, change.changeId),
+    attempts: await readAttempts(db, change.changeId),
+    conflicts,
+    alterations,
+    next: tellNext(change, around),
+    request: await planRequest(db, change, accounts),
+    docs: pageOfChange(change),
+  };
+}
+
+/** @throws {UsageError} there is none of that number */
+export async function findChange(db: Queryable, id: string): Promise<Change> {
+  const change = /^[1-9]\d{0,17}$/.test(id) ? await readChange(db, id) : null;
+  if (change === null)
+    throw new UsageError(
+      `no change "${id}"; fieldmirror changes list shows what there is${await tellPruned(db, 'settled_changes')}`,
+    );
+  return change;
+}
+
+async function planRequest(db: Queryable, change: Change, accounts: readonly Account[]) {
+  if (change.state !== 'pending' && change.state !== 'held') return null;
+  const [request] = await planRequests(db, [change], accounts);
+  return request ?? null;
+}
+
+/** @returns null when these accounts have no change of that number */
+export async function readChangeInFull(
+  db: Queryable,
+  changeId: string,
+  accounts: readonly Account[],
+): Promise<ChangeInFull | null> {
+  const accountIds = accounts.map((account) => account.accountId);
+  const [decidable] = await readDecidable(db, [changeId], accountIds);
+  if (decidable === undefined) return null;
+  const story = await readStory(db, changeId);
+  const {change, conflicts} = story;
+  const row = await readChangedRow(db, change, listFields(story));
+  return {
+    ...story,
+    sides: compareSides({...story, row}),
+    record: await findRecord(db, change),
+    verbs: verbs
+      .filter((verb) => verb !== 'resolve')
+      .filter((verb) => judgeDecision(decidable, {verb}) === null),
+    decisions:
+      decidable.state === 'conflict' && !decidable.isTaken ? listDecisions(change, conflicts) : [],
+    fought: groupFought(story),
+  };
+}
+
+async function findRecord(db: Queryable, change: Change): Promise<ChangeInFull['record']> {
+  const {stream, table} = findWrites(change.table);
+  const isOwn = allStreams.some((each) => each.name === stream && each.table.name === table.name);
+  const number = isOwn
+    ? change.number
+    : ((await readParentNumbers(db, [change.changeId], nestings)).get(change.changeId) ?? null);
+  return number === null ? null : {stream, number};
+}
+
+function groupFought({change, conflicts}: ChangeStory): string[][] {
+  const {writable} = findWrites(change.table).table;
+  const groups = new Map<string, string[]>();
+  for (const {field, winner} of conflicts) {
+    if (winner !== null) continue;
+    const unit = writable.find(({name}) => name === field)?.group ?? field;
+    groups.set(unit, [...(groups.get(unit) ?? []), field]);
+  }
+  return [...groups.values()];
+}
+
+/**
+ * The row of a change as it is now, in the texts that changes are made of.
+ * @param fields - the fields in question; `employee_ids` stands for the employees assigned to a job
+ * @returns null when there is no such row any more
+ */
+async function readChangedRow(
+  db: Queryable,
+  {table, rowId, number, accountId}: Pick<Change, 'table' | 'rowId' | 'number' | 'accountId'>,
+  fields: readonly string[],
+): Promise<ChangeValues | null> {
+  const {rows} = await db.query<{values: ChangeValues; employeeIds: string[] | null}>(
+    `SELECT (SELECT coalesce(jsonb_object_agg(name, to_jsonb(held)->>name), '{}')
+               FROM unnest($2::text[]) AS name WHERE to_jsonb(held) ? name) AS values,
+            CASE WHEN 'employee_ids' = ANY ($2) THEN ARRAY(
+              SELECT employee_id::text FROM warehouse.job_employees
+               WHERE account_id = $4 AND (parent_row_id = $1 OR job_number = $3)
+                 AND _deleted_at IS NULL ORDER BY employee_id) END AS "employeeIds"
+       FROM warehouse.${pg.escapeIdentifier(table)} AS held WHERE row_id = $1`,
+    [rowId, fields, number, accountId],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  return row.employeeIds === null ? row.values : {...row.values, employee_ids: row.employeeIds};
+}
+
+/** One field of a change. A value that is not known is left out; null is an empty one. */
+export interface FieldSides {
+  readonly field: string;
+  readonly base?: ChangeValue;
+  readonly wanted?: ChangeValue;
+  readonly row?: ChangeValue;
+  readonly service?: ChangeValue;
+  /**
+   * How the service's value is known, or became the one that counts; null where there is nothing to
+   * tell.
+   */
+  readonly note: string | null;
+  /** Both sides changed it, and nobody has decided. */
+  readonly isFought: boolean;
+}
+
+interface Known {
+  readonly change: Pick<Change, 'fields' | 'base' | 'state' | 'result'>;
+  readonly conflicts: readonly FieldConflict[];
+  readonly alterations: readonly KeptAlteration[];
+  /** The row as it is now; null where it is gone. */
+  readonly row: ChangeValues | null;
+}
+
+/** The fields that are wanted, and those that both sides changed. */
+function listFields({change, conflicts}: Pick<Known, 'change' | 'conflicts'>): string[] {
+  return [...new Set([...Object.keys(change.fields), ...conflicts.map(({field}) => field)])];
+}
+
+/** Each field once. A password is never told: not even that the row has one. */
+export function compareSides(known: Known): FieldSides[] {
+  return listFields(known).map((field) => {
+    const {change, row} = known;
+    const conflict = known.conflicts.findLast((each) => each.field === field);
+    return {
+      field,
+      ...pick('base', change.base, field),
+      ...pick('wanted', change.fields, field),
+      ...(row === null || field === 'password' ? {} : pick('row', row, field)),
+      ...tellService(field, known),
+      isFought: conflict !== undefined && conflict.winner === null,
+    };
+  });
+}
+
+function pick<Side extends string>(side: Side, values: ChangeValues, field: string) {
+  const value = values[field];
+  return value === undefined ? {} : ({[side]: value} as {readonly [Name in Side]: ChangeValue});
+}
+
+/** What the service holds of a field, as far as it is known, and how. */
+export function tellService(
+  field: string,
+  {change, conflicts, alterations}: Omit<Known, 'row'>,
+): Pick<FieldSides, 'service' | 'note'> {
+  const altered = alterations.findLast((each) => each.field === field);
+  const got = altered?.got ?? change.result?.altered?.[field]?.got;
+  if (got !== undefined) return {service: got, note: describeAlteration(altered?.lookedBy ?? null)};
+  const tidied = change.result?.tidied?.[field];
+  if (tidied !== undefined) return {service: tidied.got, note: 'says the same'};
+  const conflict = conflicts.findLast((each) => each.field === field);
+  const wanted = change.fields[field];
+  const isSent = change.state === 'done' && wanted !== undefined && conflict?.winner !== 'service';
+  const how = change.result?.unsent?.includes(field) === true ? 'held already' : 'as sent';
+  if (conflict !== undefined)
+    return isSent
+      ? {service: wanted, note: `${how}: ${describeConflict(conflict)}`}
+      : {service: conflict.serviceValue, note: describeConflict(conflict)};
+  return isSent ? {service: wanted, note: how} : {note: null};
+}
+
+function describeAlteration(lookedBy: string | null): string {
+  return lookedBy === null
+    ? 'altered by the service'
+    : `altered by the service, accepted by ${lookedBy}`;
+}
+
+function describeConflict({rule, winner, decidedBy}: FieldConflict): string {
+  return winner === null
+    ? `rule ${rule}: nobody has decided yet`
+    : `the ${winner}'s value counts, decided by ${decidedBy}`;
+}
+
+type Standing = Pick<Change, 'state' | 'result'> & Partial<Pick<Change, 'heldFor' | 'failures'>>;
+
+/**
+ * `A11` of a change in conflict: the page with cause and mend, that of the alert which tells of the
+ * same when it lasts. Null where nothing has to be mended.
+ */
+export function pageOfChange(change: Standing): string | null {
+  const cause = causeOfChange(change);
+  return cause === undefined ? null : causeNumbers[cause];
+}
+
+function causeOfChange({state, result, heldFor = null, failures = 0}: Standing): Cause | undefined {
+  switch (state) {
+    case 'conflict':
+      return 'change-conflict';
+    case 'rejected':
+      return 'change-rejected';
+    case 'in_doubt':
+      return 'change-in-doubt';
+    case 'done':
+      return result?.altered === undefined ? undefined : 'change-altered';
+    case 'held':
+      return heldFor === null ? undefined : 'change-altered';
+    case 'pending':
+      return failures > 0 ? 'change-failing' : undefined;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,175 @@
+// Many changes taken back, or a look at what that would do: the same statements, rolled back. A
+// function of the warehouse does it, which may be called in SQL as well.
+
+import type pg from 'pg';
+import {type Account, listAccounts} from '../accounts/accounts.ts';
+import {writeNumbers} from '../core/number-set.ts';
+import {inTransaction} from '../postgres/database.ts';
+import {type Change, readChanges} from './change.ts';
+import {
+  type AuditNote,
+  type ChangeGroup,
+  type ChangesBefore,
+  groupChanges,
+  listByWord,
+  listRefusals,
+  noteBefore,
+} from './decisions.ts';
+import {type PlannedRequest, planRequests, type Unplannable} from './request.ts';
+import {longestBatch} from './states.ts';
+
+/** What became of one change that was to be taken back. */
+export interface UndoneChange {
+  readonly changeId: string;
+  /**
+   * `cancelled`: it was not sent, and is given up; `held`: another change takes it back, and is
+   * held; null: nothing was done.
+   */
+  readonly outcome: 'cancelled' | 'held' | null;
+  /** The change that takes it back. */
+  readonly undoId: string | null;
+  /** The fields that it writes. */
+  readonly fields: readonly string[];
+  /** What was left, and why. */
+  readonly refusal: string | null;
+}
+
+/** Each change costs a few milliseconds: so many end long before the deadline of a statement. */
+const atOnce = 250;
+
+/**
+ * Takes changes back, the latest first, each by itself, within the rights of the session. In a
+ * transaction all of it is there, or none.
+ * @param changeIds - ascending
+ * @param batch - the name of the changes made
+ * @param onProgress - hears how many are looked at, as long as more follow
+ * @returns ascending
+ */
+export async function undoChanges(
+  client: pg.ClientBase,
+  changeIds: readonly string[],
+  batch: string,
+  {onProgress}: {readonly onProgress?: (count: number) => void} = {},
+): Promise<UndoneChange[]> {
+  const latestFirst = changeIds.toReversed();
+  const undone: UndoneChange[] = [];
+  for (let at = 0; at < latestFirst.length; at += atOnce) {
+    const {rows} = await client.query<UndoneChange>(
+      `SELECT change_id AS "changeId", outcome, undo_id AS "undoId",
+              coalesce(fields, '{}') AS fields, refusal
+         FROM sync.undo_changes($1, $2, $3)`,
+      [latestFirst.slice(at, at + atOnce), batch, changeIds],
+    );
+    undone.push(...rows);
+    if (at + atOnce < latestFirst.length) onProgress?.(at + atOnce);
+  }
+  return undone.toReversed();
+}
+
+/**
+ * The name of what takes changes back, by the name of the batch or else by the moment:
+ * `undo of import 4711`.
+ */
+export function nameUndo(batch: string | null, now: Date): string {
+  return `undo of ${batch ?? now.toISOString().slice(0, 19).replace('T', ' ')}`.slice(
+    0,
+    longestBatch,
+  );
+}
+
+export interface Undo {
+  /** The name of the changes that were made, by which they are released. */
+  readonly batch: string;
+  readonly cancelledCount: number;
+  /** Changes that are taken back by changes of their own. */
+  readonly undoneCount: number;
+  /** The changes made, all of them held. */
+  readonly made: readonly Change[];
+  /** What was left of how many changes, and why. */
+  readonly left: readonly ChangeGroup[];
+  readonly changes: readonly UndoneChange[];
+}
+
+export interface UndoPreview extends Undo {
+  /** The requests of the changes that would be made, or of the first of them. */
+  readonly requests: readonly (PlannedRequest | Unplannable)[];
+}
+
+const rolledBack = new Error('a preview is rolled back');
+
+/** A preview keeps rows locked: it waits for those of others only so long, at each. */
+const previewLockTimeout = '100ms';
+
+/**
+ * Takes changes back in the caller's transaction: all of it is there, or none. @param changeIds -
+ * ascending
+ */
+export async function undoMany(
+  client: pg.ClientBase,
+  changeIds: readonly string[],
+  batch: string,
+): Promise<Undo> {
+  const changes = await undoChanges(client, changeIds, batch);
+  const made = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
+  const held = [...(await readChanges(client, made)).values()].filter(
+    ({state}) => state === 'held',
+  );
+  return {
+    batch,
+    cancelledCount: changes.filter(({outcome}) => outcome === 'cancelled').length,
+    undoneCount: changes.filter(({outcome}) => outcome === 'held').length,
+    made: held.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId))),
+    left: groupChanges(listRefusals(changes)),
+    changes,
+  };
+}
+
+/**
+ * What `undoMany` would do, with the requests of the changes that it would make. Rows are locked
+ * for as long as it takes.
+ * @param options - of how many changes made the requests are planned, from the first on; all when
+ *   it is left out
+ */
+export async function previewUndo(
+  pool: pg.Pool,
+  changeIds: readonly string[],
+  batch: string,
+  {mostRequests = Number.POSITIVE_INFINITY}: {readonly mostRequests?: number} = {},
+): Promise<UndoPreview> {
+  const accounts: readonly Account[] = await listAccounts(pool);
+  let preview: UndoPreview | null = null;
+  try {
+    await inTransaction(pool, async (client) => {
+      await client.query(`SELECT set_config('lock_timeout', $1, true)`, [previewLockTimeout]);
+      const undo = await undoMany(client, changeIds, batch);
+      const first = undo.made.slice(0, mostRequests);
+      preview = {...undo, requests: await planRequests(client, first, accounts)};
+      throw rolledBack;
+    });
+  } catch (error) {
+    if (error !== rolledBack || preview === null) throw error;
+    return preview;
+  }
+  throw rolledBack;
+}
+
+/** @param found - the changes as they were before */
+export function noteUndo(
+  found: ChangesBefore,
+  {batch, changes}: {readonly batch: string; readonly changes: readonly UndoneChange[]},
+): AuditNote {
+  const made = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
+  return {
+    ...noteBefore(found),
+    after: {
+      batch,
+      undone: listByWord(
+        changes.flatMap(({changeId, outcome}) =>
+          outcome === null ? [] : [{changeId, what: outcome}],
+        ),
+      ),
+      made: writeNumbers(made.toSorted((one, other) => Number(BigInt(one) - BigInt(other)))),
+      left: listByWord(listRefusals(changes)),
+    },
+  };
+}

@@ -1,0 +1,159 @@
+// A change, a decision about changes and what it came to, in the words of all interfaces.
+
+import {formatDuration, formatNumber, showValue, tellRate, type UnderWay} from '../core/format.ts';
+import type {ChangeValue} from '../rows/change-values.ts';
+import type {Change} from './change.ts';
+import type {MovingChanges} from './change-health.ts';
+import {
+  type ChangeGroup,
+  type DecidedChange,
+  groupChanges,
+  listRefusals,
+  type Verb,
+} from './decisions.ts';
+import {type ChangeState, nameState} from './states.ts';
+import type {Undo} from './undo.ts';
+
+/**
+ * `update customers 4711`; of a record without a number its key at the ERP, or its row:
+ * `create jobs (ERP-77)`, `create jobs, row 5`.
+ */
+export function nameChange({
+  operation,
+  table,
+  number,
+  externalKey,
+  rowId,
+}: Pick<Change, 'operation' | 'table' | 'number' | 'externalKey' | 'rowId'>): string {
+  const record = externalKey === null ? `, row ${rowId}` : ` (${externalKey})`;
+  return `${operation} ${table}${number === null ? record : ` ${number}`}`;
+}
+
+/** The state in a word; `altered` for a change that is done, though not as it was sent. */
+export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): string {
+  return state === 'done' && result?.altered !== undefined ? 'altered' : nameState(state);
+}
+
+/** The reason for the state; of a change that the service altered, the fields. */
+export function tellReason({
+  state,
+  reason,
+  result,
+}: Pick<Change, 'state' | 'reason' | 'result'>): string {
+  const altered = Object.keys(result?.altered ?? {});
+  if (state === 'done' && altered.length > 0) return `the service altered ${altered.join(', ')}`;
+  return reason ?? '';
+}
+
+/** The reason for the state, or the change that it waits for. */
+export function tellWhy(change: Pick<Change, 'state' | 'reason' | 'result' | 'waitsFor'>): string {
+  const {state, waitsFor} = change;
+  if (waitsFor !== null && (state === 'pending' || state === 'held'))
+    return `waits for change ${waitsFor}`;
+  return tellReason(change);
+}
+
+/**
+ * `change 12 is pending: a worker sends it, or fieldmirror push` @param state - the one that a
+ * decision has led to
+ */
+export function tellDecided(changeId: string, state: ChangeState): string {
+  return `change ${changeId} is ${nameState(state)}${tellAfter(state)}`;
+}
+
+function tellAfter(state: ChangeState): string {
+  if (state === 'done') return ': accepted, and further changes of that kind go on';
+  if (state === 'pending') return ': a worker sends it, or fieldmirror push';
+  return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
+}
+
+/** A value of a change as a person reads it; of a password only that there is one. */
+export function showWanted(field: string, value: ChangeValue | undefined): string {
+  if (field === 'password') return '(set)';
+  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.join(', ');
+  return showValue(value);
+}
+
+/** What a decision does, as an operator is told. */
+export const decisionsDo: Readonly<Record<Exclude<Verb, 'resolve'>, string>> = {
+  retry: 'try again at once what waits, and send once more what was refused',
+  hold: 'send nothing of it until it is released',
+  release: 'let what is held go',
+  cancel: 'give it up: the row gets back what it held before',
+  accept: 'say that you looked at what the service altered: further changes of that kind go on',
+};
+
+/**
+ * `9,990 changes are held.` and then
+ * `10 could not be decided so: expected pending to hold it, got done (change 3, 4, 5 and 7 more).`
+ */
+export function tellMany(decided: readonly DecidedChange[]): {
+  readonly done: string;
+  readonly left: string;
+} {
+  const done = groupChanges(
+    decided.flatMap(({changeId, state}) =>
+      state === null ? [] : [{changeId, what: nameState(state)}],
+    ),
+  );
+  const refused = groupChanges(listRefusals(decided));
+  const count = refused.reduce((total, group) => total + group.count, 0);
+  return {
+    done: done
+      .map(
+        ({what, count: some}) =>
+          `${formatNumber(some)} ${some === 1 ? 'change is' : 'changes are'} ${what}.`,
+      )
+      .join(' '),
+    left:
+      count === 0
+        ? ''
+        : `${formatNumber(count)} could not be decided so: ${refused.map(tellGroup).join('; ')}.`,
+  };
+}
+
+/** `expected pending to hold it, got done (change 3, 4, 5 and 7 more)` */
+export function tellGroup({what, count, first}: ChangeGroup): string {
+  const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
+  return `${what} (change ${first.join(', ')}${more})`;
+}
+
+/**
+ * `200 changes were not sent, and are given up. 300 are taken back by 300 changes, held until
+ * released. Of 1 change something was left: name: changed since (change 3).`
+ */
+export function tellUndo({cancelledCount, undoneCount, made, left}: Undo): string {
+  const leftCount = left.reduce((total, {count}) => total + count, 0);
+  const told = [
+    cancelledCount === 0
+      ? ''
+      : `${countChanges(cancelledCount)} ${cancelledCount === 1 ? 'was not sent, and is' : 'were not sent, and are'} given up.`,
+    undoneCount === 0
+      ? ''
+      : `${countChanges(undoneCount)} ${undoneCount === 1 ? 'is' : 'are'} taken back by ${countChanges(made.length)}, held until released.`,
+    leftCount === 0
+      ? ''
+      : `Of ${countChanges(leftCount)} something was left: ${left.map(tellGroup).join('; ')}.`,
+  ];
+  return told.filter((text) => text !== '').join(' ') || 'Nothing was taken back.';
+}
+
+/** `1 change`, `300 changes` */
+export function countChanges(count: number): string {
+  return `${formatNumber(count)} ${count === 1 ? 'change' : 'changes'}`;
+}
+
+/** `acme: 1,200 changes to carry, 18 a second, 1 min 7 s to go` */
+export function describeChanges({
+  accountName: account,
+  left,
+  settledLastMinute,
+}: MovingChanges & {readonly accountName: string}): UnderWay {
+  const perSecond = settledLastMinute === 0 ? null : settledLastMinute / 60;
+  const leftMs = perSecond === null ? null : (left * 1_000) / perSecond;
+  const pace = {done: settledLastMinute, total: settledLastMinute + left, perSecond, leftMs};
+  const rate = perSecond === null ? [] : [tellRate(perSecond)];
+  const time = leftMs === null ? [] : [`${formatDuration(Math.max(1_000, leftMs))} to go`];
+  const open = `${formatNumber(left)} ${left === 1 ? 'change' : 'changes'} to carry`;
+  return {account, pace, text: `${account}: ${[open, ...rate, ...time].join(', ')}`};
+}
