@@ -22,7 +22,8 @@ import {
 } from './support/structure.ts';
 
 const imports = listImports();
-const leastInside = 0.45;
+/** Each file that is merged into another takes imports of its own folder away. */
+const leastInside = 0.4;
 const mostModules = 26;
 
 test('every source file is in one of the modules, which are flat', () => {
