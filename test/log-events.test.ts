@@ -24,16 +24,21 @@ const calls = code.flatMap((path) =>
   ].map(([, facts = '']) => ({path, facts})),
 );
 
-/**
- * Events as the code writes them: beside `event:`, or as a name that a function chooses. Names that
- * begin with `fieldmirror` are attributes of spans.
- */
+/** The first words of events, as they stand beside `event:`. */
+const families = new Set(
+  code.flatMap((path) => [...read(path).matchAll(/\bevent: '([a-z]+)\./g)].map(([, word]) => word)),
+);
+
+/** An attribute of spans and a sequence, whose first word is that of events too. */
+const others: ReadonlySet<string> = new Set(['server.address', 'service.ids']);
+
+/** Events as the code writes them: beside `event:`, or as a name that a function chooses. */
 const written = code.flatMap((path) => {
   const source = read(path);
   if (!/\bevent:/.test(source)) return [];
-  return [...source.matchAll(/'((?!fieldmirror\.)[a-z]+\.(?!sql)[a-z_]+)'/g)].map(
-    ([, event = '']) => event,
-  );
+  return [...source.matchAll(/'(([a-z]+)\.(?!sql)[a-z_]+)'/g)]
+    .filter(([, event = '', word = '']) => families.has(word) && !others.has(event))
+    .map(([, event = '']) => event);
 });
 
 test('every line of the log is written with its event', () => {
