@@ -22,8 +22,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: 3,
-    // A worker keeps what it has imported: each test makes its own databases and servers anyway.
-    isolate: false,
     // V8's guard of its pages of code can end a process: docs/traps.md "Node".
     execArgv: ['--no-memory-protection-keys'],
   },
