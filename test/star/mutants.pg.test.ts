@@ -32,15 +32,20 @@ async function define(mutate: (member: Member) => Member): Promise<void> {
   await refreshStar(world.first.pool);
 }
 
-/** A member with one text of its SQL in place of another. */
+/** A member with one text of its SQL in place of another, wherever its lines end. */
 function replaceIn(name: Member['name'], text: string, by: string): (member: Member) => Member {
   return (member) => {
     if (member.name !== name) return member;
+    const replace = (sql: string) => sql.replace(/\s+/g, ' ').replaceAll(text, by);
     const columns = member.columns.map(
-      ([column, value, comment]) => [column, value.replaceAll(text, by), comment] as const,
+      ([column, value, comment]) => [column, replace(value), comment] as const,
     );
-    const from = member.from.replaceAll(text, by);
-    if (JSON.stringify([columns, from]) === JSON.stringify([member.columns, member.from]))
+    const from = replace(member.from);
+    if (
+      !JSON.stringify([member.columns, member.from])
+        .replace(/(?:\\n| )+/g, ' ')
+        .includes(text)
+    )
       throw new Error(`${name}: expected to find "${text}"`);
     return {...member, columns, from};
   };
