@@ -338,7 +338,7 @@ class LockWatch {
         },
       );
     };
-    Object.defineProperty(client, 'query', {value: query});
+    Object.defineProperty(client, 'query', {value: query, writable: true, configurable: true});
   }
 
   #begin(pid: number): Running {
