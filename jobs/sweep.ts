@@ -3,7 +3,6 @@
 // push.ts for changes, are where outcomes become log lines for an operator. At `info` there is one
 // line for each sweep that ended.
 
-import {UnrecoverableError} from 'bullmq';
 import type pg from 'pg';
 import {AccessError, OlderReadingError} from '../src/core/errors.ts';
 import {formatDuration} from '../src/core/format.ts';
@@ -39,20 +38,6 @@ export async function runSweepJob(
   await filled;
   await refreshAfter(deps, result);
   return result;
-}
-
-/**
- * The result of the queue's job, as bull-board shows it.
- * @throws {UnrecoverableError} the sweep failed: the queue counts its job as failed, with the same
- *   reason
- */
-export function resultOfSweep(result: SweepResult): object {
-  if (result.outcome === 'failed') throw new UnrecoverableError(result.error.message);
-  if (result.outcome === 'postponed')
-    return {outcome: 'postponed', reason: result.error.message, delayMs: result.delayMs};
-  if (result.outcome === 'not-due') return {outcome: 'not-due'};
-  const {outcome, state, reasons, counts, durationMs} = result;
-  return {outcome, state, reasons, counts, durationMs};
 }
 
 type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;

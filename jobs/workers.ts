@@ -2,6 +2,7 @@
 // poller and by notices of Postgres.
 
 import {setTimeout as wait} from 'node:timers/promises';
+import {UnrecoverableError} from 'bullmq';
 import {z} from 'zod';
 import {dropExpiredLogins} from '../src/accounts/seals.ts';
 import {listAccountsWithDueChanges} from '../src/changes/claim-changes.ts';
@@ -30,7 +31,7 @@ import {
 } from './background.ts';
 import {runPushJob} from './push.ts';
 import type {Outage, QueueBackend} from './queue-backend.ts';
-import {makeStarRounds, resultOfSweep, runSweepJob} from './sweep.ts';
+import {makeStarRounds, runSweepJob} from './sweep.ts';
 import {queueNames, type WakeQueue, wakePushes, wakeSweeps} from './wake.ts';
 
 /** Workers of this process, on every queue. */
@@ -255,6 +256,20 @@ async function handleSweep(context: WorkerContext, payload: unknown): Promise<ob
   const result = await runSweepJob(deps, sweepId, {signal});
   if (!signal.aborted && result.outcome !== 'not-due') await wakeNext(context, accountId, result);
   return resultOfSweep(result);
+}
+
+/**
+ * The result of the queue's job, as bull-board shows it.
+ * @throws {UnrecoverableError} the sweep failed: the queue counts its job as failed, with the same
+ *   reason
+ */
+function resultOfSweep(result: SweepResult): object {
+  if (result.outcome === 'failed') throw new UnrecoverableError(result.error.message);
+  if (result.outcome === 'postponed')
+    return {outcome: 'postponed', reason: result.error.message, delayMs: result.delayMs};
+  if (result.outcome === 'not-due') return {outcome: 'not-due'};
+  const {outcome, state, reasons, counts, durationMs} = result;
+  return {outcome, state, reasons, counts, durationMs};
 }
 
 /** The end of one sweep wakes the next of its account. */

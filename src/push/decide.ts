@@ -23,7 +23,13 @@ import {
   sendUnread,
   tryLater,
 } from './decision.ts';
-import {type ChangeFacts, findRemoteRow, kindsOf, type Remote, type RemoteRow} from './facts.ts';
+import {
+  type ChangeFacts,
+  findRemoteRow,
+  findStoppedKind,
+  type Remote,
+  type RemoteRow,
+} from './facts.ts';
 import {type Merge, mergeFields, type Sides} from './merge.ts';
 import {isBeforeOthers, isPastLag, showsTheOld, waitForNewer} from './older.ts';
 import type {Candidates} from './recognize.ts';
@@ -306,15 +312,8 @@ export function decideUpdated(
   const again = sendUpdate(facts, subject, found);
   // Once its request can no longer arrive, it counts as never sent, and is held until a person has
   // looked.
-  return isStopped(facts, again) ? lookAgainOrGiveUp(facts) : again;
-}
-
-/** Whether a request bears a kind of value that is stopped: it would not be sent. */
-function isStopped(facts: ChangeFacts, plan: Plan): boolean {
-  return (
-    plan.what === 'send' &&
-    kindsOf(facts, plan.fields).some((kind) => facts.change.stoppedKinds.includes(kind))
-  );
+  const isStopped = again.what === 'send' && findStoppedKind(facts, again.fields) !== undefined;
+  return isStopped ? lookAgainOrGiveUp(facts) : again;
 }
 
 /** A delete without effect so far is sent again at once. */

@@ -12,7 +12,7 @@ import {
   isSameValue,
   saysTheSame,
 } from '../rows/change-values.ts';
-import {type ChangeFacts, findRemoteRow, kindsOf, type Remote} from './facts.ts';
+import {type ChangeFacts, findRemoteRow, findStoppedKind, type Remote} from './facts.ts';
 
 /** A request that ended, to be noted with its outcome. */
 export interface EndedAttempt {
@@ -204,7 +204,7 @@ function resultOf(
 /** The decision that keeps a change from being sent now; null when nothing does. */
 export function decideWait(facts: ChangeFacts): Decision | null {
   const {change, settle} = facts;
-  const stopped = kindsOf(facts, change.fields).find((kind) => change.stoppedKinds.includes(kind));
+  const stopped = findStoppedKind(facts, change.fields);
   if (stopped !== undefined) return holdStopped(stopped);
   const calmMs = settle.arrivalLimitMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
   if (calmMs <= 0) return null;

@@ -131,6 +131,12 @@ export function kindOf(
   return kind === 'text' || kind === 'secret' ? `${writes.table.name}.${field}` : kind;
 }
 
+/** The kind of a value among these that is stopped until a person has looked. */
+export function findStoppedKind(facts: ChangeFacts, fields: ChangeValues): string | undefined {
+  const {stoppedKinds} = facts.change;
+  return kindsOf(facts, fields).find((kind) => stoppedKinds.includes(kind));
+}
+
 export function kindsOf(
   run: Pick<ChangeFacts, 'writes' | 'rules'>,
   fields: ChangeValues,
