@@ -6,8 +6,7 @@ import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
-import {tellStep} from '../core/terminal.ts';
-import {tell} from '../core/text.ts';
+import {tell, tellStep} from '../core/text.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {
   type Answer,

@@ -9,8 +9,7 @@ import {listWorkers} from '../accounts/workers.ts';
 import {countChanges} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {tellStep} from '../core/terminal.ts';
-import {tellAside} from '../core/text.ts';
+import {tellAside, tellStep} from '../core/text.ts';
 import {
   dropOwnSchemas,
   listDependents,

@@ -2,8 +2,7 @@
 
 import cliProgress from 'cli-progress';
 import {paceOf, tellPace} from '../core/format.ts';
-import {tellStep} from '../core/terminal.ts';
-import {drawAside, tell, tellAside, toPrintable} from '../core/text.ts';
+import {drawAside, tell, tellAside, tellStep, toPrintable} from '../core/text.ts';
 
 /**
  * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal;

@@ -14,7 +14,7 @@ import {formatNumber} from '../core/format.ts';
 import {createLogger} from '../core/log.ts';
 import {demoName} from '../core/names.ts';
 import {Secret} from '../core/secret.ts';
-import {tellStep} from '../core/terminal.ts';
+import {tellStep} from '../core/text.ts';
 import {openEmbeddedPostgres} from '../postgres/embedded.ts';
 import type {Business} from '../service/business.ts';
 import type {PastDeps} from './demo-past.ts';

@@ -3,8 +3,6 @@
 // turn what is read around: U+009B begins a sequence as ESC [ does, U+202E reverses a line, U+2028
 // ends one.
 
-
-
 /**
  * Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new
  * line and a tab.
@@ -32,6 +30,15 @@ export function tell(text: string): void {
 /** Writes the text that goes beside it, to standard error. */
 export function tellAside(text: string): void {
   process.stderr.write(toPrintable(text));
+}
+
+/**
+ * Names a step before it begins to take its time. On standard error: standard output holds results
+ * alone.
+ * @param step - `starting Postgres in .fieldmirror/postgres`
+ */
+export function tellStep(step: string): void {
+  tellAside(`${step} …\n`);
 }
 
 /**
@@ -66,13 +73,4 @@ const entities: Readonly<Record<string, string>> = {
 /** A text as it stands in XML and HTML. */
 export function escapeXml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
-}
-
-/**
- * Names a step before it begins to take its time. On standard error: standard output holds results
- * alone.
- * @param step - `starting Postgres in .fieldmirror/postgres`
- */
-export function tellStep(step: string): void {
-  tellAside(`${step} …\n`);
 }
