@@ -2,7 +2,7 @@
 
 import type {PulseReading} from '../core/rounds.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {listHolders, nameHolder} from '../postgres/lock-waits.ts';
+import {isOurs, listHolders, nameHolder} from '../postgres/lock-waits.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {heartbeats} from './tables.ts';
 
@@ -92,8 +92,8 @@ export async function listParts(db: Queryable): Promise<PartHealth[]> {
 /** The sessions that sessions of Fieldmirror in this database wait for, in words. */
 export async function nameOwnWaits(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{pid: number}>(
-    `SELECT pid FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name LIKE 'fieldmirror%'
+    `SELECT pid FROM pg_stat_activity AS session
+      WHERE datname = current_database() AND ${isOurs}
         AND cardinality(pg_blocking_pids(pid)) > 0`,
   );
   if (rows.length === 0) return [];

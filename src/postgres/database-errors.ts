@@ -7,7 +7,7 @@ import {
   RetryableError,
   UsageError,
 } from '../core/errors.ts';
-import {endHolders, holdersOf, nameHolder} from './lock-waits.ts';
+import {endHolders, holdersOf, nameHolders} from './lock-waits.ts';
 
 const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
 
@@ -172,9 +172,7 @@ function adviceFor(error: Error, url: string): Advice | undefined {
   const holders = holdersOf(error);
   if (holders.length > 0) {
     const what = code === lockTimeout ? 'a lock was not free in time' : 'a statement took too long';
-    return retryable(
-      `${what}: it waited for ${holders.map(nameHolder).join(' and ')}; ${endHolders(holders)}`,
-    );
+    return retryable(`${what}: it waited for ${nameHolders(holders)}; ${endHolders(holders)}`);
   }
   if (code !== undefined && Object.hasOwn(advices, code)) return advices[code];
   if (code?.startsWith('08')) return broken;

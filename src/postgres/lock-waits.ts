@@ -35,20 +35,27 @@ export interface WaitWords {
 
 const usualPatienceMs = 5_000;
 
+const thisDatabase = '(SELECT oid FROM pg_database WHERE datname = current_database())';
+
+/** A lock of `pg_locks AS lock` on a table of Fieldmirror, `pg_class AS class`. */
+const isOnTable = `
+  lock.database = ${thisDatabase} AND class.relkind IN ('r', 'p', 'm')
+  AND class.relnamespace IN (SELECT oid FROM pg_namespace
+                              WHERE nspname IN ('warehouse', 'history', 'mart', 'sync'))`;
+
+const isoOf = (moment: string) =>
+  `to_char(${moment} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+
 /** Facts of the sessions in `holder`, a list of processes. */
 const factsOf = `
   SELECT DISTINCT holder.pid, usename AS login, coalesce(application_name, '') AS application,
-         to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS since,
+         ${isoOf('xact_start')} AS since,
          session.pid IS NOT NULL AND state IS NULL AS "isHidden",
          cardinality(pg_blocking_pids(holder.pid)) > 0 AS "isWaiting",
          ARRAY(SELECT nspname || '.' || relname
                  FROM pg_locks AS lock JOIN pg_class AS class ON class.oid = lock.relation
                  JOIN pg_namespace AS place ON place.oid = class.relnamespace
-                WHERE lock.pid = holder.pid
-                  AND lock.database =
-                      (SELECT oid FROM pg_database WHERE datname = current_database())
-                  AND lock.mode <> 'AccessShareLock' AND relkind IN ('r', 'p', 'm')
-                  AND nspname IN ('warehouse', 'history', 'mart', 'sync')
+                WHERE lock.pid = holder.pid AND lock.mode <> 'AccessShareLock' AND ${isOnTable}
                 GROUP BY nspname, relname ORDER BY nspname <> 'warehouse', nspname, relname) AS holds
     FROM holder LEFT JOIN pg_stat_activity AS session ON session.pid = holder.pid`;
 
@@ -74,11 +81,10 @@ export async function listHolders(db: Db, pids: readonly number[]): Promise<Lock
 async function listTableHolders(db: Db): Promise<LockHolder[]> {
   const {rows} = await db.query<LockHolder>(
     `WITH holder AS (
-       SELECT pid FROM pg_locks JOIN pg_class AS class ON class.oid = relation
-        WHERE locktype = 'relation' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       SELECT pid FROM pg_locks AS lock JOIN pg_class AS class ON class.oid = relation
+        WHERE locktype = 'relation' AND ${isOnTable}
           AND mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-          AND pid IS DISTINCT FROM pg_backend_pid() AND relkind IN ('r', 'p', 'm')
-          AND relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('warehouse', 'history', 'mart', 'sync')))
+          AND pid IS DISTINCT FROM pg_backend_pid())
      SELECT * FROM (${factsOf}) AS found ORDER BY "isWaiting", pid`,
   );
   return rows.map((holder) => ({...holder, pid: holder.pid ?? 0}));
@@ -104,6 +110,14 @@ const heldUpAfter = {
 };
 
 /**
+ * A session of Fieldmirror, `pg_stat_activity AS session`: by its name, which any login can choose,
+ * and by a right that few have.
+ */
+export const isOurs = `(
+  session.application_name LIKE 'fieldmirror%' AND coalesce(has_function_privilege(
+    session.usesysid, to_regprocedure('sync.write_as_worker()'), 'EXECUTE'), true))`;
+
+/**
  * The sessions of others that hold Fieldmirror up: those that it waits for, and those that have
  * locked tables or rows of it for long, whether it has met them yet or not. Where the beginning of
  * a transaction cannot be seen, a lock on a whole table counts at once, and one on rows when
@@ -111,10 +125,11 @@ const heldUpAfter = {
  */
 export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]> {
   const {rows} = await db.query<HeldUp>(
-    `WITH RECURSIVE here AS (SELECT oid FROM pg_database WHERE datname = current_database()), waiter AS (
+    `WITH RECURSIVE waiter AS (
        SELECT session.pid, min(waitstart) AS since
-         FROM pg_stat_activity AS session JOIN pg_locks AS lock ON lock.pid = session.pid AND NOT granted
-        WHERE datid = (SELECT oid FROM here) AND application_name LIKE 'fieldmirror%'
+         FROM pg_stat_activity AS session
+         JOIN pg_locks AS lock ON lock.pid = session.pid AND NOT granted
+        WHERE datid = ${thisDatabase} AND ${isOurs}
         GROUP BY session.pid HAVING min(waitstart) < now() - $1 * interval '1 millisecond'),
      met (pid, since) AS (
        SELECT unnest(pg_blocking_pids(pid)), since FROM waiter
@@ -122,20 +137,21 @@ export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]>
      kept AS (
        SELECT lock.pid, bool_or(mode NOT IN ('RowShareLock', 'RowExclusiveLock')) AS "isWhole"
          FROM pg_locks AS lock JOIN pg_class AS class ON class.oid = relation
-        WHERE database = (SELECT oid FROM here) AND relkind IN ('r', 'p', 'm')
-          AND mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock')
-          AND relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('warehouse', 'history', 'mart', 'sync'))
+        WHERE mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock') AND ${isOnTable}
         GROUP BY lock.pid),
-     holder AS (
+     found AS (
        SELECT pid FROM met
         UNION
        SELECT kept.pid FROM kept LEFT JOIN pg_stat_activity AS session USING (pid)
         WHERE "isWhole" AND coalesce(xact_start < now() - $2 * interval '1 millisecond', true)
-           OR xact_start < now() - $3 * interval '1 millisecond')
-     SELECT found.*, (SELECT to_char(min(since) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') FROM met WHERE met.pid = found.pid) AS "waitedSince"
-       FROM (${factsOf}) AS found
-      WHERE application NOT LIKE 'fieldmirror%' AND found.pid IS DISTINCT FROM pg_backend_pid()
-      ORDER BY "isWaiting", found.pid`,
+           OR xact_start < now() - $3 * interval '1 millisecond'),
+     holder AS (
+       SELECT pid FROM found
+        WHERE pid IS DISTINCT FROM pg_backend_pid() AND NOT EXISTS (
+                SELECT FROM pg_stat_activity AS session WHERE session.pid = found.pid AND ${isOurs}))
+     SELECT facts.*, (SELECT ${isoOf('min(since)')} FROM met WHERE met.pid = facts.pid) AS "waitedSince"
+       FROM (${factsOf}) AS facts
+      ORDER BY "isWaiting", facts.pid`,
     [after.waitMs, after.tableMs, after.rowsMs],
   );
   // Of those that wait for each other, the first one is in the way.
@@ -176,6 +192,13 @@ export function nameHolder({
   const locked = holds.length === 0 ? '' : `, which ${does} ${tables}`;
   return `${login ?? 'a session'} (${program}pid ${pid})${begun}${hidden}${locked}`;
 }
+
+/** Several sessions in words. */
+export function nameHolders(holders: readonly LockHolder[]): string {
+  return holders.map(nameHolder).join(' and ');
+}
+
+const secondsSince = (begunAt: number) => Math.round((performance.now() - begunAt) / 1000);
 
 /** The next step of whoever waits for some sessions. */
 export function endHolders([first]: readonly LockHolder[]): string {
@@ -249,10 +272,8 @@ async function watchWaits(
     // Who cannot be asked is not told: the work itself says what is wrong.
     const holders = await listHolders(db, pids).catch(() => []);
     if (holders.length === 0 || signal.aborted) continue;
-    const seconds = Math.round((performance.now() - begunAt) / 1000);
     words.tell(
-      `${what}: waiting for ${holders.map(nameHolder).join(' and ')}, for ${seconds} s; ` +
-        `${endHolders(holders)}`,
+      `${what}: waiting for ${nameHolders(holders)}, for ${secondsSince(begunAt)} s; ${endHolders(holders)}`,
     );
   }
 }
@@ -380,10 +401,9 @@ class LockWatch {
     if (onWait === undefined || first === undefined) return;
     if (now - (this.#told.get(first.pid) ?? -Infinity) < tellAgainMs) return;
     this.#told.set(first.pid, now);
-    const seconds = Math.round((now - begunAt) / 1000);
     onWait(
-      `a statement has been waiting for ${seconds} s for ` +
-        `${holders.map(nameHolder).join(' and ')}; ${endHolders(holders)}`,
+      `a statement has been waiting for ${secondsSince(begunAt)} s for ${nameHolders(holders)}; ` +
+        endHolders(holders),
     );
   }
 

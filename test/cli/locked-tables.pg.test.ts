@@ -43,7 +43,11 @@ const withLogin = (username: string) =>
 
 /** A session of DBeaver that keeps its transaction open. */
 async function hold(url: string, ...statements: readonly string[]): Promise<void> {
-  holder = new pg.Client({connectionString: url, application_name: 'DBeaver'});
+  await holdAs('DBeaver', url, ...statements);
+}
+
+async function holdAs(name: string, url: string, ...statements: readonly string[]): Promise<void> {
+  holder = new pg.Client({connectionString: url, application_name: name});
   holder.on('error', () => {});
   await holder.connect();
   const {rows} = await holder.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
@@ -158,6 +162,21 @@ describe.each(whos)('asked as %s', (who) => {
       await hold(urls.owner, 'LOCK TABLE warehouse.tasks IN SHARE MODE');
       expect(await list({tableMs: 0})).toEqual([[pid, false]]);
       expect(await list({})).toEqual(who === 'owner' ? [] : [[pid, false]]);
+    } finally {
+      await pool.end();
+    }
+  });
+
+  test('a name decides nothing: an author is found whose session is called as ours are', async () => {
+    const pool = openPool(urls[who], {max: 1, applicationName: 'fieldmirror'});
+    const never = {waitMs: 1e9, tableMs: 1e9, rowsMs: 1e9};
+    try {
+      await holdAs('fieldmirror', withLogin(author), 'LOCK TABLE warehouse.tasks IN SHARE MODE');
+      const found = await listHeldUp(pool, {...never, tableMs: 0});
+      expect(found).toMatchObject([{pid, login: author, application: 'fieldmirror'}]);
+      await holder.end();
+      await holdAs('fieldmirror', urls.worker, 'LOCK TABLE warehouse.tasks IN SHARE MODE');
+      expect(await listHeldUp(pool, {...never, tableMs: 0})).toEqual([]);
     } finally {
       await pool.end();
     }
