@@ -83,10 +83,13 @@ async function isUpToDate(
 ): Promise<boolean> {
   await checkServer(client);
   const look = await lookAround(client, migrating);
-  if (look.isSame && !migrating.isThorough && !(await mayGrant(client))) return true;
   const mayChange = (await findMigrationLack(client)) === null;
-  if (!mayChange && (look.isSame || (await outwaitOwner(own, client, migrating)))) return true;
-  await checkOwner(client);
+  if (mayChange) {
+    if (look.isSame && !migrating.isThorough && !(await lacksRights(client))) return true;
+  } else {
+    if (look.isSame || (await outwaitOwner(own, client, migrating))) return true;
+    await checkOwner(client);
+  }
   await prepareTurn(client);
   return false;
 }
@@ -151,7 +154,7 @@ async function lookAround(
 async function migrateAlone(client: pg.PoolClient, migrating: Migrating): Promise<number> {
   const {missing, applied, source, isSame} = await lookAround(client, migrating);
   const {definitions, isThorough} = migrating;
-  if (isSame && !isThorough && !(await mayGrant(client))) return 0;
+  if (isSame && !isThorough && !(await lacksRights(client))) return 0;
   const {applyComments, applyMigrations} = await import('./apply-migrations.ts');
   if (isSame) {
     await applyComments(client, definitions);
@@ -171,12 +174,11 @@ async function checkOwner(client: pg.PoolClient): Promise<void> {
 }
 
 /**
- * Whether rights are not as they should be, and this login can set that right: a role was made
+ * Whether rights are not as they should be, and who may migrate can set that right: a role was made
  * after the last migration, or the database was restored, which gives PUBLIC its rights back. The
  * schema is of this version.
  */
-async function mayGrant(client: pg.PoolClient): Promise<boolean> {
-  if ((await findMigrationLack(client)) !== null) return false;
+async function lacksRights(client: pg.PoolClient): Promise<boolean> {
   if ((await checkRoles(client)).ungranted.length > 0) return true;
   const rights = await checkPublic(client);
   return rights?.isOwners === true && rights.temporary;
