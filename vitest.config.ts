@@ -22,6 +22,9 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: 3,
+    // Files of one worker share their modules: hooks on import would run for the first file only,
+    // so helpers add theirs in a function (test/structure.test.ts).
+    isolate: false,
     // V8's guard of its pages of code can end a process: docs/traps.md "Node".
     execArgv: ['--no-memory-protection-keys'],
   },

@@ -96,3 +96,12 @@ test('no function of the database is defined twice', () => {
   expect(homes.size).toBeGreaterThan(0);
   expect([...homes].filter(([, paths]) => paths.length > 1)).toEqual([]);
 });
+
+test('helpers of tests add hooks in functions, because files share their modules', () => {
+  const hook = /^(before|after)(All|Each)\(|^onTestFinished\(/m;
+  const helpers = listFiles().filter(
+    (path) => /^test\/.*\.ts$/.test(path) && !path.endsWith('.test.ts'),
+  );
+  expect(helpers.length).toBeGreaterThan(0);
+  expect(helpers.filter((path) => hook.test(readText(path)))).toEqual([]);
+});

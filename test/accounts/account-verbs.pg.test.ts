@@ -16,7 +16,10 @@ import {
   server,
   stop,
   timeZone,
+  useAccountsPlace,
 } from './accounts-place.ts';
+
+useAccountsPlace();
 
 describe('accounts add', () => {
   test('tries the token, seals it, and leaves schedules and first sweeps to whoever works', async () => {

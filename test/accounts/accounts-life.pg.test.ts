@@ -2,7 +2,9 @@
 
 import {expect, test} from 'vitest';
 import {main, runCommand, startProgram} from '../support/command.ts';
-import {add, client, env, run} from './accounts-place.ts';
+import {add, client, env, run, useAccountsPlace} from './accounts-place.ts';
+
+useAccountsPlace();
 
 async function typeInto(args: readonly string[], line: string) {
   const command = `printf '%s\\n' "$LINE" | exec "$NODE" "$MAIN" ${args.join(' ')}`;

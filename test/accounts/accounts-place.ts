@@ -1,4 +1,4 @@
-// Accounts at one server and, for each test of the file that imports this, an empty warehouse and
+// Accounts at one server and, for each test of a file that uses it, an empty warehouse and
 // the commands about them.
 
 import {randomBytes} from 'node:crypto';
@@ -16,23 +16,24 @@ export let database: TestDatabase;
 export let client: pg.Client;
 export let env: Readonly<Record<string, string>>;
 
-beforeAll(async () => {
-  server = await serveAccounts();
-});
-afterAll(() => server.close());
-
-beforeEach(async () => {
-  server.manners.clear();
-  database = await createDatabase(inject('warehouseTemplate'));
-  client = new pg.Client(database.url);
-  await client.connect();
-  env = {DATABASE_URL: database.url, FIELDMIRROR_KEY};
-});
-
-afterEach(async () => {
-  await client.end();
-  await database.drop();
-});
+/** Makes the place for each test of the file that calls this. */
+export function useAccountsPlace(): void {
+  beforeAll(async () => {
+    server = await serveAccounts();
+  });
+  afterAll(() => server.close());
+  beforeEach(async () => {
+    server.manners.clear();
+    database = await createDatabase(inject('warehouseTemplate'));
+    client = new pg.Client(database.url);
+    await client.connect();
+    env = {DATABASE_URL: database.url, FIELDMIRROR_KEY};
+  });
+  afterEach(async () => {
+    await client.end();
+    await database.drop();
+  });
+}
 
 export async function add(
   name: string,

@@ -2,7 +2,17 @@
 
 import {expect, test} from 'vitest';
 import {main, runCommand, startCommand, startProgram} from '../support/command.ts';
-import {add, client, env, FIELDMIRROR_KEY, otherKey, rowOf} from './accounts-place.ts';
+import {
+  add,
+  client,
+  env,
+  FIELDMIRROR_KEY,
+  otherKey,
+  rowOf,
+  useAccountsPlace,
+} from './accounts-place.ts';
+
+useAccountsPlace();
 
 const both = () => ({...env, FIELDMIRROR_KEY: `${otherKey},${FIELDMIRROR_KEY}`});
 const renewed = () => ({...env, FIELDMIRROR_KEY: otherKey});

@@ -14,7 +14,10 @@ import {
   server,
   stop,
   timeZone,
+  useAccountsPlace,
 } from './accounts-place.ts';
+
+useAccountsPlace();
 
 describe('start with sealed accounts', () => {
   test('once sweeps all of them that are active, and none of a warehouse whose key is missing', async () => {

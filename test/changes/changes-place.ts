@@ -1,4 +1,4 @@
-// A warehouse with a few customers, made for each test of the file that imports this, and the
+// A warehouse with a few customers, made for each test of a file that uses it, and the
 // commands about changes. Plain SQL makes the changes; the effects of a worker are set by hand.
 
 import type pg from 'pg';
@@ -10,22 +10,24 @@ import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 export let database: TestDatabase;
 export let pool: pg.Pool;
 
-beforeEach(async () => {
-  database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(database.url, {max: 2, applicationName: 'erp-bridge'});
-  await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'America/New_York')`,
-  );
-  await asSweep(
-    `INSERT INTO warehouse.customers (customer_number, name, phone_number, email_address, _sweep_id, _page, _hash)
-     SELECT n, 'Customer ' || n, '555-' || n, n || '@example.com', 1, 1, '\\x00' FROM generate_series(1, 9) AS n`,
-  );
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+/** Makes the place for each test of the file that calls this. */
+export function useChangesPlace(): void {
+  beforeEach(async () => {
+    database = await createDatabase(inject('warehouseTemplate'));
+    pool = openPool(database.url, {max: 2, applicationName: 'erp-bridge'});
+    await pool.query(
+      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'America/New_York')`,
+    );
+    await asSweep(
+      `INSERT INTO warehouse.customers (customer_number, name, phone_number, email_address, _sweep_id, _page, _hash)
+       SELECT n, 'Customer ' || n, '555-' || n, n || '@example.com', 1, 1, '\\x00' FROM generate_series(1, 9) AS n`,
+    );
+  });
+  afterEach(async () => {
+    await pool.end();
+    await database.drop();
+  });
+}
 
 export const changes = (...args: string[]) =>
   runCommand(['changes', ...args], {DATABASE_URL: database.url});

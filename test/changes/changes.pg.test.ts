@@ -11,7 +11,10 @@ import {
   putInConflict,
   set,
   told,
+  useChangesPlace,
 } from './changes-place.ts';
+
+useChangesPlace();
 
 describe('changes list', () => {
   test('shows what is under way first, a conflict before all, and then what is settled, the latest first', async () => {

@@ -11,7 +11,10 @@ import {
   putInConflict,
   set,
   stateOf,
+  useChangesPlace,
 } from './changes-place.ts';
+
+useChangesPlace();
 
 describe('changes retry, hold, release, cancel', () => {
   test('do the same to several changes, and tell which of them could not', async () => {

@@ -1,7 +1,18 @@
 // Changes chosen by what they have in common, for every verb about changes.
 
 import {beforeEach, expect, test} from 'vitest';
-import {changes, editPhone, pool, putInConflict, set, stateOf, told} from './changes-place.ts';
+import {
+  changes,
+  editPhone,
+  pool,
+  putInConflict,
+  set,
+  stateOf,
+  told,
+  useChangesPlace,
+} from './changes-place.ts';
+
+useChangesPlace();
 
 let spoilt: string[];
 let own: string;

@@ -10,7 +10,16 @@ import {
   verbs,
 } from '../../src/changes/decisions.ts';
 import {changeStates} from '../../src/changes/states.ts';
-import {addCustomer, editPhone, pool, putInConflict, set} from './changes-place.ts';
+import {
+  addCustomer,
+  editPhone,
+  pool,
+  putInConflict,
+  set,
+  useChangesPlace,
+} from './changes-place.ts';
+
+useChangesPlace();
 
 const decidings: readonly Deciding[] = [
   ...verbs.filter((verb) => verb !== 'resolve').map((verb) => ({verb})),

@@ -7,7 +7,17 @@ import {Accounts} from '../../src/accounts/open-accounts.ts';
 import {markToken, Secret} from '../../src/core/secret.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {keys, streams} from './many-accounts.ts';
-import {backends, closers, endedWell, many, start, told} from './many-accounts-place.ts';
+import {
+  backends,
+  closers,
+  endedWell,
+  many,
+  start,
+  told,
+  useManyAccounts,
+} from './many-accounts-place.ts';
+
+useManyAccounts();
 
 describe.each(backends)('with the queue on %s', (kind) => {
   let backend: QueueBackend;

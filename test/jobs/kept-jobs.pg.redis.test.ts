@@ -11,7 +11,9 @@ import {schema} from '../../jobs/queue-schema.ts';
 import {prefix} from '../../jobs/redis.ts';
 import {queueNames, wakeOptions} from '../../jobs/wake.ts';
 import {emptyRedis} from '../support/redis.ts';
-import {backends, closers, endedWell, many, start} from './many-accounts-place.ts';
+import {backends, closers, endedWell, many, start, useManyAccounts} from './many-accounts-place.ts';
+
+useManyAccounts();
 
 const timeout = 20_000;
 

@@ -1,4 +1,4 @@
-// Many accounts at one worker, made anew for each test of the file that imports this.
+// Many accounts at one worker, made anew for each test of a file that uses it.
 
 import {afterEach, beforeEach, expect, inject} from 'vitest';
 import type {QueueBackend} from '../../jobs/queue-backend.ts';
@@ -10,14 +10,16 @@ export const endedWell = expect.stringMatching(/certified/);
 export const closers: (() => Promise<void>)[] = [];
 export let many: ManyAccounts;
 
-beforeEach(async () => {
-  many = await openManyAccounts();
-  closers.push(many.close);
-});
-
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+/** Makes the place for each test of the file that calls this. */
+export function useManyAccounts(): void {
+  beforeEach(async () => {
+    many = await openManyAccounts();
+    closers.push(many.close);
+  });
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+}
 
 export async function start(
   backend: QueueBackend,

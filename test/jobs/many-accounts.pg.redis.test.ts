@@ -5,7 +5,17 @@ import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
 import {type Account, pauseAccount, resumeAccount} from '../../src/accounts/accounts.ts';
 import {insertSchedules} from '../../src/sweeps/schedules.ts';
 import {emptyRedis} from '../support/redis.ts';
-import {backends, closers, endedWell, many, start, told} from './many-accounts-place.ts';
+import {
+  backends,
+  closers,
+  endedWell,
+  many,
+  start,
+  told,
+  useManyAccounts,
+} from './many-accounts-place.ts';
+
+useManyAccounts();
 
 async function underWay({accountId}: Account): Promise<string[]> {
   const {rows} = await many.pool.query(

@@ -5,7 +5,9 @@ import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {addSweep, database, ids, pool} from '../retention/place.ts';
+import {addSweep, database, ids, pool, useRetentionPlace} from '../retention/place.ts';
+
+useRetentionPlace();
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -2,7 +2,9 @@
 
 import {expect, test} from 'vitest';
 import {setRetention} from '../../src/retention/retention.ts';
-import {asSweep, ids, pool, pruneNow} from './place.ts';
+import {asSweep, ids, pool, pruneNow, useRetentionPlace} from './place.ts';
+
+useRetentionPlace();
 
 const names = () =>
   ids('SELECT name AS id FROM history.customers WHERE customer_number = 1 ORDER BY valid_from');

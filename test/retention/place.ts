@@ -1,5 +1,5 @@
-// A warehouse with an account and a few customers, made for each test of the file that imports
-// this. Sweeps and changes are rows with moments set back, as an installation of some age has them.
+// A warehouse with an account and a few customers, made for each test of a file that uses
+// it. Sweeps and changes are rows with moments set back, as an installation of some age has them.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
@@ -10,22 +10,25 @@ import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 export let database: TestDatabase;
 export let pool: pg.Pool;
 
-beforeEach(async () => {
-  database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(database.url, {max: 4, applicationName: 'erp-bridge'});
-  await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC')`,
-  );
-  await asSweep(
-    `INSERT INTO warehouse.customers (customer_number, name, phone_number, _sweep_id, _page, _hash)
-     SELECT n, 'Customer ' || n, '555-' || n, 1, 1, '\\x00' FROM generate_series(1, 4) AS n`,
-  );
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+/** Makes the place for each test of the file that calls this. */
+export function useRetentionPlace(): void {
+  beforeEach(async () => {
+    database = await createDatabase(inject('warehouseTemplate'));
+    pool = openPool(database.url, {max: 4, applicationName: 'erp-bridge'});
+    await pool.query(
+      `INSERT INTO sync.accounts (name, api_url, time_zone)
+       VALUES ('acme', 'https://example.com/acme', 'UTC')`,
+    );
+    await asSweep(
+      `INSERT INTO warehouse.customers (customer_number, name, phone_number, _sweep_id, _page, _hash)
+       SELECT n, 'Customer ' || n, '555-' || n, 1, 1, '\\x00' FROM generate_series(1, 4) AS n`,
+    );
+  });
+  afterEach(async () => {
+    await pool.end();
+    await database.drop();
+  });
+}
 
 /** Writes as a worker does. */
 export async function asSweep(statement: string): Promise<void> {

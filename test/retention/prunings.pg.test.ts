@@ -7,7 +7,9 @@ import {Pulse} from '../../src/core/rounds.ts';
 import {makePruner, prune, pruneBatch, takePruning} from '../../src/retention/prune.ts';
 import {readRetention} from '../../src/retention/retention.ts';
 import {runCommand} from '../support/command.ts';
-import {addSweep, database, ids, pool, pruneNow} from './place.ts';
+import {addSweep, database, ids, pool, pruneNow, useRetentionPlace} from './place.ts';
+
+useRetentionPlace();
 
 const hour = 3_600_000;
 const readPrunedAt = async () => (await readRetention(pool)).prunedAt;

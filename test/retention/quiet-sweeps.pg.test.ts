@@ -4,7 +4,9 @@
 import {expect, test} from 'vitest';
 import {readHealth} from '../../src/health/account-status.ts';
 import {listNights} from '../../src/health/figures.ts';
-import {addSweep, ids, pool, pruneNow} from './place.ts';
+import {addSweep, ids, pool, pruneNow, useRetentionPlace} from './place.ts';
+
+useRetentionPlace();
 
 const sweeps = () => ids('SELECT sweep_id AS id FROM sync.sweeps ORDER BY sweep_id');
 const days = async () =>

@@ -2,7 +2,18 @@
 // the author.
 
 import {expect, test} from 'vitest';
-import {asSweep, edit, ids, lastChange, pool, pruneNow, settle} from './place.ts';
+import {
+  asSweep,
+  edit,
+  ids,
+  lastChange,
+  pool,
+  pruneNow,
+  settle,
+  useRetentionPlace,
+} from './place.ts';
+
+useRetentionPlace();
 
 const changes = () => ids('SELECT change_id AS id FROM sync.changes ORDER BY change_id');
 

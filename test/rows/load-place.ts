@@ -1,4 +1,4 @@
-// Two tables of a warehouse, empty at the start of each test of the file that imports this, and
+// Two tables of a warehouse, empty at the start of each test of a file that uses it, and
 // batches loaded into them.
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
@@ -8,11 +8,14 @@ import type {EncodedRow, MirrorTable} from '../../src/streams/table.ts';
 import {machines, openWorld, rowOf, type World} from '../support/sample.ts';
 
 export let world: World;
-beforeAll(async () => {
-  world = await openWorld();
-});
-afterAll(() => world?.close());
-beforeEach(() => world.pool.query('TRUNCATE warehouse.machines, warehouse.machine_parts'));
+/** Makes the place for each test of the file that calls this. */
+export function useLoadPlace(): void {
+  beforeAll(async () => {
+    world = await openWorld();
+  });
+  afterAll(() => world?.close());
+  beforeEach(() => world.pool.query('TRUNCATE warehouse.machines, warehouse.machine_parts'));
+}
 
 export const machine = (
   number: string,

@@ -6,7 +6,9 @@ import {loadRows} from '../../src/rows/load.ts';
 import type {EncodedRow} from '../../src/streams/table.ts';
 import {countRows} from '../../src/sweeps/story.ts';
 import {machines, rowOf} from '../support/sample.ts';
-import {load, machine, readAll, world} from './load-place.ts';
+import {load, machine, readAll, useLoadPlace, world} from './load-place.ts';
+
+useLoadPlace();
 
 describe('values', () => {
   const difficult = {

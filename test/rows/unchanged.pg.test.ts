@@ -5,7 +5,9 @@ import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows, markVanished} from '../../src/rows/load.ts';
 import type {EncodedRow} from '../../src/streams/table.ts';
 import {machines, parts, rowOf} from '../support/sample.ts';
-import {load, machine, world} from './load-place.ts';
+import {load, machine, useLoadPlace, world} from './load-place.ts';
+
+useLoadPlace();
 
 describe('what is unchanged', () => {
   const rows = Array.from({length: 300}, (_, at) =>

@@ -2,7 +2,9 @@
 
 import {describe, expect, test} from 'vitest';
 import {beginAccount} from '../../src/sweeps/schedules.ts';
-import {accounts, apply, client, config, query, schedules} from './config-place.ts';
+import {accounts, apply, client, config, query, schedules, useConfigPlace} from './config-place.ts';
+
+useConfigPlace();
 
 describe('config apply', () => {
   test('makes accounts without a token, and their settings, each account its own', async () => {

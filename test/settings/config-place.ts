@@ -1,4 +1,4 @@
-// A warehouse for each test of the file that imports this, and a folder for its files of settings.
+// A warehouse for each test of a file that uses it, and a folder for its files of settings.
 
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -12,18 +12,20 @@ export let database: TestDatabase;
 export let client: pg.Client;
 export let folder: string;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'fieldmirror-config-'));
-  database = await createDatabase(inject('warehouseTemplate'));
-  client = new pg.Client({connectionString: database.url});
-  await client.connect();
-});
-
-afterEach(async () => {
-  await client.end();
-  await database.drop();
-  await rm(folder, {recursive: true});
-});
+/** Makes the place for each test of the file that calls this. */
+export function useConfigPlace(): void {
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'fieldmirror-config-'));
+    database = await createDatabase(inject('warehouseTemplate'));
+    client = new pg.Client({connectionString: database.url});
+    await client.connect();
+  });
+  afterEach(async () => {
+    await client.end();
+    await database.drop();
+    await rm(folder, {recursive: true});
+  });
+}
 
 /** Two accounts, for a file of settings. */
 export const accounts = `accounts:

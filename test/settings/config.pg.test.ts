@@ -17,7 +17,10 @@ import {
   folder,
   query,
   schedules,
+  useConfigPlace,
 } from './config-place.ts';
+
+useConfigPlace();
 
 describe('config plan', () => {
   test('tells each difference, and changes nothing', async () => {

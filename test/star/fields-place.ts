@@ -1,4 +1,4 @@
-// A warehouse of one account, made for each test of the file that imports this, and sweeps that see
+// A warehouse of one account, made for each test of a file that uses it, and sweeps that see
 // fields.
 
 import type pg from 'pg';
@@ -12,20 +12,22 @@ let database: TestDatabase;
 export let pool: pg.Pool;
 export let accountId: string;
 
-beforeEach(async () => {
-  database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(asRepair(database.url), {max: 4, applicationName: 'test'});
-  ({accountId} = await upsertAccount(pool, {
-    name: 'acme',
-    apiUrl: 'https://example.com/acme',
-    timeZone: 'UTC',
-  }));
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+/** Makes the place for each test of the file that calls this. */
+export function useFieldsPlace(): void {
+  beforeEach(async () => {
+    database = await createDatabase(inject('warehouseTemplate'));
+    pool = openPool(asRepair(database.url), {max: 4, applicationName: 'test'});
+    ({accountId} = await upsertAccount(pool, {
+      name: 'acme',
+      apiUrl: 'https://example.com/acme',
+      timeZone: 'UTC',
+    }));
+  });
+  afterEach(async () => {
+    await pool.end();
+    await database.drop();
+  });
+}
 
 /** A field of jobs without a column. */
 export function seen(

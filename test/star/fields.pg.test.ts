@@ -1,6 +1,18 @@
 import {describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {beginSweep, events, field, pool, remember, seen, settle, sweep} from './fields-place.ts';
+import {
+  beginSweep,
+  events,
+  field,
+  pool,
+  remember,
+  seen,
+  settle,
+  sweep,
+  useFieldsPlace,
+} from './fields-place.ts';
+
+useFieldsPlace();
 
 describe('a field that is seen', () => {
   test('is listed with its type, its column, and who saw it', async () => {

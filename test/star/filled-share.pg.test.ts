@@ -1,5 +1,7 @@
 import {describe, expect, test} from 'vitest';
-import {accountId, field, pool, seen, sweep} from './fields-place.ts';
+import {accountId, field, pool, seen, sweep, useFieldsPlace} from './fields-place.ts';
+
+useFieldsPlace();
 
 describe('the filled share', () => {
   async function insertJob(

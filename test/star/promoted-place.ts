@@ -1,4 +1,4 @@
-// A warehouse of one account, made for each test of the file that imports this, and fields promoted
+// A warehouse of one account, made for each test of a file that uses it, and fields promoted
 // in it.
 
 import type pg from 'pg';
@@ -11,16 +11,18 @@ export let database: TestDatabase;
 export let pool: pg.Pool;
 export let accountId: string;
 
-beforeEach(async () => {
-  database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(asRepair(database.url), {max: 4, applicationName: 'test'});
-  accountId = await addAccount('acme');
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+/** Makes the place for each test of the file that calls this. */
+export function usePromotedPlace(): void {
+  beforeEach(async () => {
+    database = await createDatabase(inject('warehouseTemplate'));
+    pool = openPool(asRepair(database.url), {max: 4, applicationName: 'test'});
+    accountId = await addAccount('acme');
+  });
+  afterEach(async () => {
+    await pool.end();
+    await database.drop();
+  });
+}
 
 export async function addAccount(name: string): Promise<string> {
   const account = {name, apiUrl: `https://example.com/${name}`, timeZone: 'UTC'};

@@ -10,9 +10,12 @@ import {
   columns,
   pool,
   promote,
+  usePromotedPlace,
   values,
   waitForBlocked,
 } from './promoted-place.ts';
+
+usePromotedPlace();
 
 describe('a view in mart', () => {
   test('is there for every warehouse table, with a comment', async () => {

@@ -13,7 +13,10 @@ import {
   failure,
   pool,
   promote,
+  usePromotedPlace,
 } from './promoted-place.ts';
+
+usePromotedPlace();
 
 describe('what stands on a view', () => {
   beforeEach(async () => {

@@ -5,8 +5,10 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
-import {add, client, env} from '../accounts/accounts-place.ts';
+import {add, client, env, useAccountsPlace} from '../accounts/accounts-place.ts';
 import {runCommand, startCommand} from '../support/command.ts';
+
+useAccountsPlace();
 
 const run = (...args: string[]) => runCommand(args, env);
 const json = async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout);

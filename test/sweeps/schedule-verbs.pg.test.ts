@@ -1,6 +1,8 @@
 import {expect, test} from 'vitest';
-import {add, client, env} from '../accounts/accounts-place.ts';
+import {add, client, env, useAccountsPlace} from '../accounts/accounts-place.ts';
 import {runCommand, startCommand} from '../support/command.ts';
+
+useAccountsPlace();
 
 const run = (...args: string[]) => runCommand(['schedules', ...args], env);
 

@@ -5,7 +5,17 @@ import {loadRows} from '../../src/rows/load.ts';
 import {listLatestSweeps, readStatus} from '../../src/sweeps/story.ts';
 import {approveSweep, endSweep, postponeSweep, readSweep} from '../../src/sweeps/sweeps.ts';
 import {machines, rowOf} from '../support/sample.ts';
-import {checkpoint, claim, counts, listDue, request, world} from './sweeps-place.ts';
+import {
+  checkpoint,
+  claim,
+  counts,
+  listDue,
+  request,
+  useSweepsPlace,
+  world,
+} from './sweeps-place.ts';
+
+useSweepsPlace();
 
 describe('an end', () => {
   test.each([

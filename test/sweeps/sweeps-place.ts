@@ -1,4 +1,4 @@
-// Sweeps of one account, none at the start of each test of the file that imports this, and short
+// Sweeps of one account, none at the start of each test of a file that uses it, and short
 // functions to work with them.
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
@@ -14,11 +14,14 @@ import {
 import {openWorld, type World} from '../support/sample.ts';
 
 export let world: World;
-beforeAll(async () => {
-  world = await openWorld();
-});
-afterAll(() => world?.close());
-beforeEach(() => world.pool.query('TRUNCATE sync.sweeps, warehouse.machines CASCADE'));
+/** Makes the place for each test of the file that calls this. */
+export function useSweepsPlace(): void {
+  beforeAll(async () => {
+    world = await openWorld();
+  });
+  afterAll(() => world?.close());
+  beforeEach(() => world.pool.query('TRUNCATE sync.sweeps, warehouse.machines CASCADE'));
+}
 
 export const leaseMs = 60_000;
 export const counts: SweepCounts = {

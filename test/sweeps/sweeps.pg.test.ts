@@ -22,8 +22,11 @@ import {
   leaseMs,
   listDue,
   request,
+  useSweepsPlace,
   world,
 } from './sweeps-place.ts';
+
+useSweepsPlace();
 
 describe('a request', () => {
   test('makes a sweep that is due at once', async () => {
