@@ -12,6 +12,7 @@ import {refreshStar} from '../../src/star/refresh-star.ts';
 import {members, questions} from '../../src/star/star.ts';
 import {main, runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {openWorld, type TestWorld, timeZone} from '../support/world.ts';
 
 let place: Place;
@@ -393,7 +394,7 @@ test.each([
 
 test('a login that is a worker serves an assistant, too', async () => {
   const login = `mcp_${randomBytes(4).toString('hex')}`;
-  await query(`CREATE ROLE ${login} LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_worker`);
+  await makeRole(login, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_worker`);
   const address = Object.assign(new URL(place.databaseUrl), {username: login, password: 'made-up'});
   const client = await openClient([], {DATABASE_URL: address.href});
   try {
@@ -401,7 +402,7 @@ test('a login that is a worker serves an assistant, too', async () => {
     expect(rowsOf(await sql(client, text))).toEqual([{others: 0}]);
   } finally {
     await client.close();
-    await query(`DROP ROLE ${login}`);
+    await dropRoles(login);
   }
 });
 
