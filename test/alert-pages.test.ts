@@ -1,46 +1,32 @@
-// Each cause of an alert has a page with its number, and each page has its cause.
+// Each cause of an alert has a section in docs/alerts.md, and each section has its cause.
 
-import {readdirSync, readFileSync} from 'node:fs';
-import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 import {causeNumbers, causes} from '../src/core/errors.ts';
+import {listCodeSections, readDocument} from '../src/core/package.ts';
 
-const docs = join(import.meta.dirname, '..', 'docs');
-const pages = readdirSync(join(docs, 'alerts')).map((file) => {
-  const text = readFileSync(join(docs, 'alerts', file), 'utf8');
-  const [, number = '', cause = ''] = /^# (A\d\d) `([\w-]+)`: ./.exec(text) ?? [];
-  return {file, text, number, cause};
-});
+const sections = listCodeSections().filter(({document}) => document === 'alerts');
 
-test('each cause has one page, and each page has its cause', () => {
-  const told = pages.map(({number, cause}) => `${number} ${cause}`);
-  expect(told.toSorted()).toEqual(
-    causes.map((cause) => `${causeNumbers[cause]} ${cause}`).toSorted(),
-  );
+test('each cause has one section, in the order of the codes', () => {
+  const written = sections.map(({anchor}) => anchor);
+  const known = causes.map((cause) => `${causeNumbers[cause]}-${cause}`.toLowerCase());
+  expect(written).toEqual(known.toSorted());
   expect(new Set(Object.values(causeNumbers)).size).toBe(causes.length);
 });
 
-describe.each(pages)('$file', ({file, text, number}) => {
-  test('bears its number, and says what it means, how it comes about, and how to mend it', () => {
-    expect(file).toBe(`${number}.md`);
-    const parts = text.split(/^## .*$/m).map((part) => part.trim());
-    expect(text.match(/^## .*$/gm)).toEqual(['## How it comes about', '## How to mend it']);
+describe.each(sections)('$code', ({text}) => {
+  test('says what it means, its causes, what to do, and when it is over', () => {
+    const parts = text.split(/^\*\*(?:Causes|What to do)\*\*$/m).map((part) => part.trim());
+    expect(text.match(/^\*\*[^*.]+\*\*$/gm)).toEqual(['**Causes**', '**What to do**']);
     expect(parts.filter((part) => part.length < 80)).toEqual([]);
     expect(parts[2]).toMatch(/`fieldmirror [a-z]+/);
-    expect(text).toMatch(/\nIt is over when .*\.\n$/);
+    expect(text.replaceAll('\n', ' ')).toMatch(/ The alert is over when .*\. *$/);
   });
 });
 
-test('docs/watching.md leads to each page, beside the words of its cause', () => {
-  const rows = readFileSync(join(docs, 'watching.md'), 'utf8').match(/^\| \[A\d\d\].*$/gm) ?? [];
-  const led = rows.flatMap((row) => {
-    const [, pagesOfRow = '', causesOfRow = ''] = row.split('|');
-    const words = [...causesOfRow.matchAll(/`([\w-]+)`/g)].map(([, word]) => word);
-    return [...pagesOfRow.matchAll(/\[(A\d\d)\]\(alerts\/\1\.md\)/g)].map(
-      ([, number], at) => `${number} ${words[at]}`,
-    );
-  });
-  expect(led.toSorted()).toEqual(
-    causes.map((cause) => `${causeNumbers[cause]} ${cause}`).toSorted(),
+test('the table leads to each section, beside the word of its cause', () => {
+  const row = /^\| \[(A\d\d)\]\(#(\S+)\) +\| `([\w-]+)` +\|/gm;
+  const rows = readDocument('alerts').matchAll(row);
+  expect([...rows].map(([, code, anchor, cause]) => `${code} ${anchor} ${cause}`)).toEqual(
+    sections.map(({code, anchor}) => `${code} ${anchor} ${anchor.slice(4)}`),
   );
 });

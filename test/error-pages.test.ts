@@ -1,12 +1,12 @@
-// Each kind of error has a page with its number, each page has its kind, and the program says the
-// number last.
+// Each kind of error has a section in docs/errors.md, each section has its kind, and the program
+// prints the code last.
 
 import {execFileSync} from 'node:child_process';
-import {readdirSync, readFileSync} from 'node:fs';
+import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test, vi} from 'vitest';
 import {pageOfChange} from '../src/changes/story.ts';
-import {explainPage} from '../src/cli/print.ts';
+import {explainCode} from '../src/cli/print.ts';
 import {reportError} from '../src/cli/process.ts';
 import {
   AccessError,
@@ -18,23 +18,19 @@ import {
   UsageError,
 } from '../src/core/errors.ts';
 import {createLogger, eventPages} from '../src/core/log.ts';
+import {listCodeSections, readDocument} from '../src/core/package.ts';
 import {Problem, pageOfStatus, problemSchema} from '../src/http/problem.ts';
 import {pageOfSweep} from '../src/sweeps/story.ts';
 import {runCommand} from './support/command.ts';
 
 const root = join(import.meta.dirname, '..');
-const folder = join(root, 'docs', 'errors');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const kinds = Object.entries(errorNumbers);
-const pages = readdirSync(folder).map((file) => {
-  const text = readFileSync(join(folder, file), 'utf8');
-  const [, number = '', kind = ''] = /^# (E\d\d) `([\w-]+)`: ./.exec(text) ?? [];
-  return {file, text, number, kind};
-});
+const sections = listCodeSections().filter(({document}) => document === 'errors');
 
-test('each kind has one page, and each page has its kind', () => {
-  const told = pages.map(({number, kind}) => `${number} ${kind}`);
-  expect(told.toSorted()).toEqual(kinds.map(([kind, number]) => `${number} ${kind}`).toSorted());
+test('each kind has one section, in the order of the codes, and each section has its kind', () => {
+  const known = kinds.map(([kind, code]) => `${code}-${kind}`.toLowerCase());
+  expect(sections.map(({anchor}) => anchor)).toEqual(known.toSorted());
   expect(new Set(Object.values(errorNumbers)).size).toBe(kinds.length);
 });
 
@@ -54,11 +50,10 @@ test('each kind is that of an error somewhere', () => {
   expect(unused).toEqual([]);
 });
 
-describe.each(pages)('$file', ({file, text, number}) => {
-  test('bears its number, and says what it means, how it comes about, and how to mend it', () => {
-    expect(file).toBe(`${number}.md`);
-    const parts = text.split(/^## .*$/m).map((part) => part.trim());
-    expect(text.match(/^## .*$/gm)).toEqual(['## How it comes about', '## How to mend it']);
+describe.each(sections)('$code', ({text}) => {
+  test('says what it means, its causes, and what to do', () => {
+    const parts = text.split(/^\*\*(?:Causes|What to do)\*\*$/m).map((part) => part.trim());
+    expect(text.match(/^\*\*[^*.]+\*\*$/gm)).toEqual(['**Causes**', '**What to do**']);
     expect(parts.filter((part) => part.length < 80)).toEqual([]);
   });
 });
@@ -80,22 +75,22 @@ test('an error leads to the page of its kind, else of its cause, else to none', 
 test('each page is told by its number, in any case, on a machine that has nothing else; there is no other', async () => {
   const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   for (const number of [...Object.values(errorNumbers), ...Object.values(causeNumbers)])
-    expect(explainPage(number.toLowerCase(), {json: false})).toBe(0);
+    expect(explainCode(number.toLowerCase(), {json: false})).toBe(0);
   const texts = printed.mock.calls.map(([text]) => String(text));
   printed.mockRestore();
-  expect(texts.map((text) => text.slice(2, 5)).toSorted()).toEqual(
+  expect(texts.map((text) => text.slice(3, 6)).toSorted()).toEqual(
     [...Object.values(errorNumbers), ...Object.values(causeNumbers)].toSorted(),
   );
   const told = await runCommand(['explain', 'e07'], {DATABASE_URL: 'postgres://a:b@127.0.0.1:1/c'});
   expect(told).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: expect.stringMatching(/^# E07 `service`:/),
+    stdout: expect.stringMatching(/^## E07 service\n/),
   });
   expect(told.stdout).not.toContain('](');
   expect(await runCommand(['explain', 'E99'], {})).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^explain: no page E99; there are E01 to E\d\d, A01 to A\d\d\n/),
+    stderr: expect.stringMatching(/^explain: no code E99; there are E01 to E\d\d, A01 to A\d\d\n/),
   });
   expect(await runCommand(['explain', 'jobs'], {})).toMatchObject({
     code: 2,
@@ -160,7 +155,7 @@ test('each event that docs/watching.md has at warn or error leads to a page that
     /warn|error/.test(level) ? [event] : [],
   );
   expect(Object.keys(eventPages).toSorted()).toEqual(loud.toSorted());
-  const there = [...pages.map(({number}) => number), ...Object.values<string>(causeNumbers)];
+  const there = listCodeSections().map(({code}) => code);
   expect(Object.entries(eventPages).filter(([, page]) => !there.includes(page))).toEqual([]);
 });
 
@@ -193,11 +188,10 @@ test('a change, a sweep that stand still lead to the page of the alert that woul
   expect(sweeps.map(pageOfSweep)).toEqual(['A06', 'A08', 'A07', null, null, null]);
 });
 
-test('docs/operating.md leads to each page', () => {
-  const led = [
-    ...read('docs/operating.md').matchAll(/^\| \[(E\d\d)\]\(errors\/\1\.md\) +\| ([^|]+) \|$/gm),
-  ];
-  expect(led.map(([, number, title = '']) => `${number} ${title.trim()}`)).toEqual(
-    pages.map(({text, number}) => `${number} ${/^# .*?: (.*)/.exec(text)?.[1]}`),
+test('the table leads to each section', () => {
+  const row = /^\| \[(E\d\d)\]\(#(\S+)\) +\| `([\w-]+)` +\|/gm;
+  const rows = readDocument('errors').matchAll(row);
+  expect([...rows].map(([, code, anchor, kind]) => `${code} ${anchor} ${kind}`)).toEqual(
+    sections.map(({code, anchor}) => `${code} ${anchor} ${anchor.slice(4)}`),
   );
 });

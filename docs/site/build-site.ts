@@ -32,9 +32,7 @@ export async function buildSite(to: string): Promise<readonly string[]> {
   const rendered = documents.map((document) => ({...document, ...renderDocument(document, site)}));
   const titles = new Map(rendered.map(({path, title}) => [path, title]));
   const folders = await Promise.all(
-    ['docs/alerts', 'docs/errors', 'docs/decisions', 'ops'].map((folder) =>
-      drawFolder(folder, titles, site),
-    ),
+    ['docs/decisions', 'ops'].map((folder) => drawFolder(folder, titles, site)),
   );
   const pages: Page[] = [...rendered, ...folders];
   const menu = listMenu(documents, titles);

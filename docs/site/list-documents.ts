@@ -46,8 +46,6 @@ export function listMenu(
   return [
     entry('README.md'),
     ...[...ordered].map(entry),
-    {path: 'docs/alerts', title: 'Alerts, each with its mend'},
-    {path: 'docs/errors', title: 'Errors, each with its mend'},
     {path: 'docs/decisions', title: 'Decisions'},
     ...besideReadme.map(entry),
   ];

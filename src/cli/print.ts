@@ -4,7 +4,7 @@ import Table from 'cli-table3';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {demoName} from '../core/names.ts';
-import {findPage, listDocuments, readDocument} from '../core/package.ts';
+import {findCodeSection, listCodeSections} from '../core/package.ts';
 import {tell} from '../core/text.ts';
 
 /**
@@ -93,23 +93,22 @@ export function drawNextSteps(account: string | null, env: Environment = process
 }
 
 /**
- * Prints the page of an error or of an alert. Nothing but the documents is needed.
- * @param number - as messages end with it: `E07`
+ * Prints the section about the code of an error or of an alert. It needs nothing but the documents.
  * @returns the exit code
- * @throws {UsageError} no such page
+ * @throws {UsageError} no such code
  */
-export function explainPage(number: string, {json}: {readonly json: boolean}): number {
-  const path = findPage(number);
-  if (path === null) throw new UsageError(`explain: no page ${number}; there are ${listNumbers()}`);
-  const text = readDocument(path).trim();
-  print(json, {json: {page: path, text}, text: toPlain(text)});
+export function explainCode(code: string, {json}: {readonly json: boolean}): number {
+  const section = findCodeSection(code);
+  if (section === null) throw new UsageError(`explain: no code ${code}; there are ${listCodes()}`);
+  const {document, anchor} = section;
+  const text = section.text.trim();
+  print(json, {json: {code: section.code, document, anchor, text}, text: toPlain(text)});
   return 0;
 }
 
-function listNumbers(): string {
-  const numbers = listDocuments().flatMap((path) => /\/([EA]\d\d)$/.exec(path)?.[1] ?? []);
-  const ofKind = (kind: string) => numbers.filter((one) => one.startsWith(kind));
-  return ['E', 'A'].map((kind) => `${ofKind(kind)[0]} to ${ofKind(kind).at(-1)}`).join(', ');
+function listCodes(): string {
+  const ranges = Map.groupBy(listCodeSections(), ({document}) => document).values();
+  return [...ranges].map((range) => `${range[0]?.code} to ${range.at(-1)?.code}`).join(', ');
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import {type Command, Option} from 'commander';
 import {UsageError} from '../core/errors.ts';
-import {isPageNumber} from '../core/package.ts';
+import {isCode} from '../core/package.ts';
 import {addWord, config, finish, readCount, readSpan, type Surroundings} from './verb.ts';
 
 export function addUpkeep(program: Command, surroundings: Surroundings): void {
@@ -42,11 +42,11 @@ function addExplain(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'which account, where there are several')
     .action((stream, number, field, given) =>
       finish(async () => {
-        if (number === undefined && isPageNumber(stream))
-          return (await import('./print.ts')).explainPage(stream, json());
+        if (number === undefined && isCode(stream))
+          return (await import('./print.ts')).explainCode(stream, json());
         if (number === undefined)
           throw new UsageError(
-            'explain: expected a stream and a number, as in explain jobs 4711, or the number of a page, as in explain E07',
+            'explain: expected a stream and a number, as in explain jobs 4711, or a code, as in explain E07',
           );
         return await (await import('./explain.ts')).explain(
           await config(),

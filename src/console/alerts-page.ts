@@ -17,7 +17,7 @@ import {formatDuration, formatNumber} from '../core/format.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
 import {findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
-import {drawPageLink} from './documents.ts';
+import {drawCodeLink} from './documents.ts';
 import {type Asked, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {drawForm, drawMark, drawSmall, drawTable, drawTime, type Tone} from './render.ts';
 import {drawLetters, drawSubscribers} from './subscribers.ts';
@@ -121,7 +121,7 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
         ...(hasSeveral ? [account ?? ''] : []),
         html`<span class="what">${stream === null ? '' : `${stream}: `}${text}${
           link === null ? '' : html` <a href="${link}">Look</a>`
-        }</span><small>${nextStep === null ? '' : `${nextStep}; `}see ${drawPageLink(causeNumbers[cause])}</small>`,
+        }</span><small>${nextStep === null ? '' : `${nextStep}; `}see ${drawCodeLink(causeNumbers[cause])}</small>`,
         drawTime(since, look),
         drawTime(openedAt, look),
       ];

@@ -1,17 +1,17 @@
-// The documents that come with the program, at `/docs`: a message ends with a number, and its
-// reader may not be signed in.
+// The documents that come with the program, at `/docs`. They need no sign-in, because a message
+// ends with a code, and its reader may not be signed in.
 
 import {posix} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
 import {Marked, type Token} from 'marked';
-import {findPage, isPageNumber, listDocuments, readDocument} from '../core/package.ts';
+import {findCodeSection, listDocuments, readDocument} from '../core/package.ts';
 import {Refused} from './access.ts';
 import {drawPlain} from './layout.ts';
 
-/** A link to the page of a number: of an error, or of the cause of an alert. */
-export function drawPageLink(number: string): SafeHtml {
-  return html`<a href="/docs/${number}">${number}</a>`;
+/** A link to the section about the code of an error or of an alert. */
+export function drawCodeLink(code: string): SafeHtml {
+  return html`<a href="/docs/${code}">${code}</a>`;
 }
 
 export function addDocuments(app: FastifyInstance): void {
@@ -21,15 +21,16 @@ export function addDocuments(app: FastifyInstance): void {
   );
   app.get('/docs/*', send, async (request, reply) => {
     const wanted = (request.params as Readonly<Record<string, string>>)['*'] ?? '';
-    const path = isPageNumber(wanted) ? findPage(wanted) : wanted;
-    // Only what the folder lists is read, whatever the address says.
-    if (path === null || !listDocuments().includes(path))
+    const section = findCodeSection(wanted);
+    if (section !== null) return reply.redirect(`/docs/${section.document}#${section.anchor}`, 303);
+    // Only a document of the list is read, whatever the address says.
+    if (!listDocuments().includes(wanted))
       throw new Refused(404, {
         title: 'Not found',
         text: 'There is no such document.',
         ways: [{href: '/docs', label: 'Documents'}],
       });
-    const {title, body} = renderDocument(path);
+    const {title, body} = renderDocument(wanted);
     return reply.type('text/html; charset=utf-8').send(drawPlain(title, html.raw`${body}`));
   });
 }

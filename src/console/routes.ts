@@ -26,7 +26,7 @@ import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts
 import {decideOne, oneChange} from './change-page.ts';
 import {changeList} from './changes-page.ts';
 import {changePreview, decideMany, undoChanges, undoPreview} from './changes-preview-pages.ts';
-import {addDocuments, drawPageLink} from './documents.ts';
+import {addDocuments, drawCodeLink} from './documents.ts';
 import {fieldsPage, giveFieldName} from './fields-page.ts';
 import {forgetCustomer, forgetPage} from './forget-customer-page.ts';
 import {health} from './health-page.ts';
@@ -178,7 +178,7 @@ function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
     .send(
       drawPlain(
         title,
-        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">see ${drawPageLink(
+        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">see ${drawCodeLink(
           pageOfStatus(status),
         )}</p>`,
       ),

@@ -3,8 +3,8 @@
 // errors and causes of alerts have the numbers of their pages here.
 
 /**
- * Kinds of errors that have a page of their own, docs/errors/E01.md, with cause and mend. A number
- * stays with its kind, and is never given to another.
+ * Kinds of errors that have a section in docs/errors.md, with causes and fix. A code stays with its
+ * kind, and is never given to another.
  */
 export const errorNumbers = {
   warehouse: 'E01',
@@ -220,8 +220,8 @@ export const causes = [
 export type Cause = (typeof causes)[number];
 
 /**
- * The number of a cause's page: docs/alerts/A01.md. A number stays with its cause, and is never
- * given to another.
+ * The code of a cause, which has a section in docs/alerts.md. A code stays with its cause, and is
+ * never given to another.
  */
 export const causeNumbers: Readonly<Record<Cause, string>> = {
   copy: 'A01',

@@ -1,6 +1,6 @@
 // Files beside the code are found from the package's root, which is the same from source and from
-// the built program: there all files of code stand in `dist/`. Documents are found by the
-// numbers that messages end with and by their paths.
+// the built program: there all files of code are in `dist/`. Documents are found by their paths,
+// and sections of errors and alerts by the codes that messages end with.
 
 import {existsSync, readdirSync, readFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
@@ -25,19 +25,11 @@ function findRoot(folder: string): string {
 }
 
 const folder = join(packageRoot, 'docs');
-/** Of an error or an alert: `E07`, `A16`. */
-const number = /^[EA]\d\d$/i;
-
-/** Whether a word is the number of a page and not the name of a stream. */
-export function isPageNumber(word: string): boolean {
-  return number.test(word);
-}
 
 let documents: readonly string[] | null = null;
 
 /**
- * Paths below `docs`, without their ending: `installing`, `errors/E07`. Read once: they come with
- * the program.
+ * Paths below `docs`, without their ending: `installing`. Read once: they come with the program.
  */
 export function listDocuments(): readonly string[] {
   documents ??= readdirSync(folder, {recursive: true, encoding: 'utf8'})
@@ -47,16 +39,44 @@ export function listDocuments(): readonly string[] {
   return documents;
 }
 
-/** The path of the page of a number; null where there is none. */
-export function findPage(word: string): string | null {
-  const wanted = word.toUpperCase();
-  return listDocuments().find((path) => path.endsWith(`/${wanted}`)) ?? null;
-}
-
 /**
  * The text of a document, in Markdown.
  * @param path - one of `listDocuments`
  */
 export function readDocument(path: string): string {
   return readFileSync(join(folder, `${path}.md`), 'utf8');
+}
+
+/** The section of a document about the code of an error or of an alert, as `E07` or `A16`. */
+export interface CodeSection {
+  readonly code: string;
+  /** One of `listDocuments`. */
+  readonly document: string;
+  /** The anchor of its heading: `e07-service`. */
+  readonly anchor: string;
+  /** In Markdown, with its heading. */
+  readonly text: string;
+}
+
+/** Whether a word is a code and not the name of a stream. */
+export function isCode(word: string): boolean {
+  return /^[EA]\d\d$/i.test(word);
+}
+
+export function listCodeSections(): readonly CodeSection[] {
+  return ['errors', 'alerts'].flatMap((document) => {
+    const sections = readDocument(document)
+      .split(/^(?=## )/m)
+      .slice(1);
+    return sections.map((text) => {
+      const [, code = '', kind = ''] = /^## ([EA]\d\d) ([\w-]+)$/m.exec(text) ?? [];
+      return {code, document, anchor: `${code}-${kind}`.toLowerCase(), text};
+    });
+  });
+}
+
+/** @param word - a code, in any case @returns null where there is no such code */
+export function findCodeSection(word: string): CodeSection | null {
+  const wanted = word.toUpperCase();
+  return listCodeSections().find(({code}) => code === wanted) ?? null;
 }

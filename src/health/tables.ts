@@ -24,7 +24,7 @@ export const heartbeatsTable = commentTable(
   'How each background part of each worker fares. A part without a good round for too long needs a person, whatever the cause.',
   {
     worker_id: 'The worker, as in sync.workers.',
-    part: 'The part: docs/alerts/A23.md says what each one does.',
+    part: 'The part: A23 in docs/alerts.md says what each one does.',
     good_at:
       'When its last good round ended, or its last good step; before the first one, when the worker began.',
     begun_at: 'When the round under way began; null where none is.',

@@ -74,7 +74,7 @@ export const storySchema = z.object({
     .string()
     .nullable()
     .describe(
-      'The number of the page with cause and mend, A13 is docs/alerts/A13.md; null where ' +
+      'The code of what stands still, with cause and fix: A13 is in docs/alerts.md; null where ' +
         'nothing has to be mended.',
     ),
   attempts: z.array(

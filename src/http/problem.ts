@@ -31,7 +31,7 @@ export const problemSchema = z
     errors: z.array(flaw).optional().describe('Where it is wrong.'),
     docs: z
       .string()
-      .describe('The number of the page with cause and mend: E24 is docs/errors/E24.md.'),
+      .describe('The code of the error, with cause and fix: E24 is in docs/errors.md.'),
   })
   .describe('What went wrong: RFC 9457.');
 
