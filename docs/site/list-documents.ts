@@ -28,20 +28,15 @@ export async function listDocuments(): Promise<readonly Document[]> {
   );
 }
 
-/**
- * The documents in the order in which the README names them; those of a folder are found by the
- * page of the folder.
- */
+/** The documents in the order of docs/README.md; those of a folder are found by its page. */
 export function listMenu(
   documents: readonly Document[],
   titles: ReadonlyMap<string, string>,
 ): readonly Entry[] {
-  const readme = documents.find(({path}) => path === 'README.md')?.markdown ?? '';
-  const named = [...readme.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, path = '']) => path);
-  const [, list = ''] = readme.split('\n## Documents\n');
-  const inList = [...list.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, path = '']) => path);
+  const index = documents.find(({path}) => path === 'docs/README.md')?.markdown ?? '';
+  const listed = [...index.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, name = '']) => `docs/${name}`);
   const flat = documents.map(({path}) => path).filter((path) => /^docs\/[\w-]+\.md$/.test(path));
-  const ordered = new Set([...inList, ...named, ...flat]);
+  const ordered = new Set([...listed, ...flat]);
   const entry = (path: string) => ({path, title: titles.get(path) ?? path});
   return [
     entry('README.md'),

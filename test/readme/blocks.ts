@@ -20,7 +20,7 @@ const root = join(import.meta.dirname, '..', '..');
 
 /**
  * Reads every block of the README and of docs/. Later blocks rely on earlier ones, so the documents
- * come in the order in which the README lists them; documents that it does not list come last.
+ * come in the order in which docs/README.md lists them; documents that it does not list come last.
  */
 export async function readBlocks(): Promise<Block[]> {
   const listed = await readOrder();
@@ -31,14 +31,12 @@ export async function readBlocks(): Promise<Block[]> {
   return blocks;
 }
 
-/**
- * The README, then the documents of its list, which alone sets the order in which blocks are tried.
- */
+/** The README, then the documents of the index, whose order alone decides when blocks are tried. */
 export async function readOrder(): Promise<string[]> {
-  const readme = await readFile(join(root, 'README.md'), 'utf8');
-  const lines = readme.match(/^- \[.+$/gm) ?? [];
-  const links = lines.flatMap((line) => [...line.matchAll(/\[[^\]]+\]\((docs\/[\w/-]+\.md)\)/g)]);
-  return ['README.md', ...links.map(([, name = '']) => name)];
+  const index = await readFile(join(root, 'docs', 'README.md'), 'utf8');
+  const lines = index.match(/^- \[.+$/gm) ?? [];
+  const links = lines.flatMap((line) => [...line.matchAll(/\[[^\]]+\]\(([\w-]+\.md)\)/g)]);
+  return ['README.md', ...links.map(([, name = '']) => `docs/${name}`)];
 }
 
 /** @param name - the document's name, for places */

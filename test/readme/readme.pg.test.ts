@@ -21,8 +21,8 @@ import {openReader, type Reader} from './reader.ts';
 const blocks = await readBlocks();
 /** Placeholder addresses: a block with one needs the reader's own account, Postgres or Redis. */
 const needsYours = /(?:\/\/|@)\w+\.example\.com/;
-/** Headings of drawings; test/changes/change-states.pg.test.ts compares this one. */
-const drawings = ['The life of a change'];
+/** Headings of drawings; test/changes/change-states.pg.test.ts compares the second one. */
+const drawings = ['Fieldmirror', 'The life of a change'];
 /** The value for a parameter of a statement, by its name in the comment behind the statement. */
 const parameters: Readonly<Record<string, string>> = {
   employee_number: '3',
@@ -148,7 +148,7 @@ function checkLoose({heading}: Block): void {
   expect(heading).toBe('Speed');
 }
 
-test('every document with a block to try is in the list of the README', async () => {
+test('every document with a block to try is in the list of docs/README.md', async () => {
   const listed = await readOrder();
   expect(listed.length).toBeGreaterThan(6);
   expect(blocks.filter(({place}) => !listed.includes(place.replace(/:.*/, '')))).toEqual([]);
