@@ -6,9 +6,13 @@ import {existsSync} from 'node:fs';
 import {createInterface} from 'node:readline';
 import {fileURLToPath} from 'node:url';
 import pg from 'pg';
-import {expect, test} from 'vitest';
+import {afterAll, beforeAll, expect, test, vi} from 'vitest';
 import {SetUp} from './support/set-up.ts';
 import {type Makers, startServers} from './support/shared-servers.ts';
+
+// Where the tests run on a given server, these still make their own.
+beforeAll(() => void vi.stubEnv('TEST_POSTGRES_URL', undefined));
+afterAll(() => void vi.unstubAllEnvs());
 
 /** Fails as a maker does when Postgres refuses its statement. */
 async function refuse(url: string): Promise<never> {

@@ -6,6 +6,7 @@ import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 
 const login = `poor_${randomBytes(4).toString('hex')}`;
 let place: Place;
@@ -22,12 +23,7 @@ async function open(template?: string): Promise<void> {
   env = {...place.env, DATABASE_URL: url.href};
 }
 
-beforeEach(async () => {
-  const admin = new pg.Client({connectionString: inject('postgresUrl')});
-  await admin.connect();
-  await admin.query(`CREATE ROLE ${login} LOGIN PASSWORD 'made-up'`);
-  await admin.end();
-});
+beforeEach(() => makeRole(login, `LOGIN PASSWORD 'made-up'`));
 
 afterEach(async () => {
   const database = new URL(place.databaseUrl).pathname.slice(1);
@@ -35,10 +31,7 @@ afterEach(async () => {
   await owner.query(`REASSIGN OWNED BY ${login} TO current_user`).catch(() => {});
   await owner.end();
   await place.close();
-  const admin = new pg.Client({connectionString: inject('postgresUrl')});
-  await admin.connect();
-  await admin.query(`DROP ROLE ${login}`);
-  await admin.end();
+  await dropRoles(login);
 });
 
 /** What the doctor says of the schema. */

@@ -192,7 +192,11 @@ export class Author {
           );
     const [row] = await this.#write(
       client,
-      `UPDATE warehouse.${table} SET ${field} = $1 WHERE row_id = $2 AND _deleted_at IS NULL RETURNING to_jsonb(old.${field}) #>> '{}' AS saw`,
+      // Postgres has RETURNING old since version 18.
+      `WITH seen AS (SELECT row_id, to_jsonb(${field}) #>> '{}' AS saw FROM warehouse.${table}
+                      WHERE row_id = $2 AND _deleted_at IS NULL FOR UPDATE)
+       UPDATE warehouse.${table} AS edited SET ${field} = $1 FROM seen
+        WHERE edited.row_id = seen.row_id RETURNING saw`,
       [value, rowId],
     );
     if (row === undefined) return;
