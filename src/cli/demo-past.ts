@@ -1,6 +1,6 @@
-// The past of the demo: its business is played from night to night, and swept each night as a real
-// account is. What the sweeps saw is then dated back to its night, so that history, changes of
-// state, payments and reports of past weeks are there within the first minute.
+// The past of the demo: its business is played from night to night, and swept as a real account is:
+// once a week, and nightly in the last week. What the sweeps saw is then dated back to its night,
+// so history, changes of state, payments and reports of past weeks are there from the start.
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
@@ -26,13 +26,8 @@ const pages = {pageSize: 500, compress: false, dialect: 'observed'} as const;
 /** A stream, and the window of it; null is all of it. */
 type Target = readonly [stream: string, windowName: string | null];
 
-/**
- * Now and then, and in the last nights, everything is read; in the nights between, all that is
- * likely to change.
- */
-const fullEveryNights = 15;
-const lastNights = 7;
 const everything: readonly Target[] = allStreams.map(({name}) => [name, null]);
+/** Windows with all that is likely to change. */
 const likely: readonly Target[] = [
   ['jobs', 'uncompleted'],
   ['jobs', 'last_month'],
@@ -40,8 +35,10 @@ const likely: readonly Target[] = [
   ['tasks', 'open'],
   ['tasks', 'this_week'],
 ];
-/** Streams that are read in full every hour: as of the last night they would be old. */
-const hourly: readonly Target[] = [['employees', null]];
+/** Everything is read in every ninth of the swept nights, and in the last one. */
+const fullEveryTimes = 9;
+/** The last nights are swept one by one. */
+const nightlyAtEnd = 6;
 
 /** The parts that the past of the demo is swept with. */
 export type PastDeps = Pick<SweepDeps, 'pool' | 'databaseUrl' | 'pageReader' | 'log'> & {
@@ -58,17 +55,15 @@ interface Past {
 }
 
 /**
- * Lives through the nights, up to the last; what was seen until then is kept where it is cut off.
+ * Lives through the nights before the present one, whose changes are left to the first sweep of the
+ * account. Where it is cut off, the nights until then are kept.
  */
 export async function livePast(deps: PastDeps, past: Past): Promise<void> {
-  const counter = countSteps(
-    `living through ${past.nights} days, with a sweep each night`,
-    past.nights,
-  );
+  const counter = countSteps(`living through ${past.nights} days`, past.nights);
   const world = await openPast(deps, past);
   try {
     await liveNights(deps, past, {...world, counter});
-    if (deps.signal?.aborted !== true) await sweep(world.sweeper, past.account, hourly);
+    if (deps.signal?.aborted !== true) await world.playUntil(past.nights);
   } finally {
     counter.end();
     await world.close();
@@ -83,10 +78,11 @@ async function liveNights(
 ): Promise<void> {
   const lived: Night[] = [];
   try {
-    for (let night = 0; night <= past.nights && deps.signal?.aborted !== true; night++) {
+    for (const [at, night] of sweptNights(past).entries()) {
+      if (deps.signal?.aborted === true) break;
       const moment = await playUntil(night);
       lived.push({moment, begun: await readClock(deps.pool)});
-      const isFull = night % fullEveryNights === 0 || night > past.nights - lastNights;
+      const isFull = at % fullEveryTimes === 0 || night === past.nights - 1;
       await sweep(sweeper, past.account, isFull ? everything : likely);
       if (isReportRead(past, night)) await readReport(deps.pool, past, night);
       counter.at(night);
@@ -94,6 +90,13 @@ async function liveNights(
   } finally {
     await setBack(deps.pool, lived);
   }
+}
+
+/** The first night, those to a Monday, and all of the last week, but for the present one. */
+function sweptNights({begin, nights}: Past): readonly number[] {
+  const isSwept = (night: number) =>
+    night === 0 || night >= nights - nightlyAtEnd || begin.add({days: night}).dayOfWeek === 1;
+  return Array.from({length: nights}, (_, night) => night).filter(isSwept);
 }
 
 interface World {
