@@ -52,15 +52,10 @@ function readLicence(folder: string): string {
 }
 
 /**
- * Files that the code reads from beside itself: tables of the reference service, the script for
- * Metabase, what pages are drawn with.
+ * Files that the code reads from beside itself: tables of the reference service, what
+ * pages are drawn with.
  */
-const besideCode = [
-  'src/service/schema.sql',
-  'src/cli/metabase-setup.mjs',
-  'src/console/console.css',
-  'src/console/icon.svg',
-];
+const besideCode = ['src/service/schema.sql', 'src/console/console.css', 'src/console/icon.svg'];
 
 /**
  * A program that starts meanwhile finds its files whole: what is there already is not written

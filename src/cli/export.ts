@@ -1,7 +1,5 @@
-// The verb `export`: the star as files, for dbt and for Metabase. Other verbs write their rows with
-// it.
+// The verb `export`: the star as files, for dbt. Other verbs write their rows with it.
 
-import {readFileSync} from 'node:fs';
 import {mkdir, mkdtemp, open, rename, rm, rmdir, writeFile as writeWhole} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import type {Writable} from 'node:stream';
@@ -14,8 +12,6 @@ import {nearest} from '../core/names.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {beginReading} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
-import {boards, drawings} from '../star/boards.ts';
-import type {Question} from '../star/member.ts';
 import {drawDbtSources, members, questions} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
 import {drawTable, print} from './print.ts';
@@ -25,13 +21,6 @@ import {withWarehouse} from './warehouse.ts';
 export function exportDbt(options: {readonly json: boolean}): number {
   const sources = drawDbtSources();
   print(options.json, {json: {'sources.yml': sources}, text: sources});
-  return 0;
-}
-
-/** Prints the script that sets up Metabase. */
-export function exportMetabase(options: {readonly json: boolean}): number {
-  const script = drawMetabase();
-  print(options.json, {json: {'metabase.mjs': script}, text: script.trimEnd()});
   return 0;
 }
 
@@ -118,83 +107,6 @@ function findTable(name: string): string {
   throw new UsageError(
     `export: no table "${name}"${nearest(name, known)}; docs/insight.md lists them`,
   );
-}
-
-/** A question as Metabase saves one. */
-interface Saved {
-  /** By which the script finds it again. */
-  readonly key: string;
-  readonly name: string;
-  readonly description: string;
-  /** The statement, up to its condition. */
-  readonly select: string;
-  readonly order: string;
-  readonly display: string;
-  readonly settings: Readonly<Record<string, unknown>>;
-}
-
-/** Each dashboard begins with it: a figure says nothing without its age. */
-const freshness: Saved = {
-  key: 'freshness',
-  name: 'How old are these figures?',
-  description: 'When the jobs were last proven complete, and what the figures do not hold yet.',
-  select:
-    'SELECT name, jobs_fresh_as_of, waiting, since FROM mart.dim_account CROSS JOIN mart.freshness',
-  order: 'name',
-  display: 'table',
-  settings: {},
-};
-
-/** The line of the script in whose place the questions come. */
-const placeholder = 'const catalogue = {questions: [], dashboards: []};';
-
-/** A program for Node, whole in itself, that sets up a Metabase by its HTTP API. */
-function drawMetabase(): string {
-  const script = readFileSync(join(import.meta.dirname, 'metabase-setup.mjs'), 'utf8');
-  const catalogue = {
-    questions: [freshness, ...questions.map(saveQuestion)],
-    dashboards: boards.map(({name, title, sentence, questions: asked}) => ({
-      key: name,
-      name: title,
-      description: sentence,
-      questions: [freshness.key, ...asked],
-    })),
-  };
-  // A function in place of the text: `$` in a question means itself.
-  return script.replace(
-    placeholder,
-    () => `const catalogue = ${JSON.stringify(catalogue, null, 2)};`,
-  );
-}
-
-function saveQuestion(question: Question): Saved {
-  const {name, question: asked, definition, caveats, order} = question;
-  const described = {key: name, name: asked, description: `${definition} ${caveats}`};
-  const select = `SELECT * FROM mart.${name}`;
-  const drawing = drawings[name];
-  if (drawing === undefined) return {...described, select, order, display: 'table', settings: {}};
-  const {along, series, isStacked = false} = drawing;
-  const kinds = Object.entries(series);
-  const [first] = new Set(kinds.map(([, kind]) => kind));
-  const isMixed = kinds.some(([, kind]) => kind !== first);
-  return {
-    ...described,
-    ...{select, order: along, display: isMixed ? 'combo' : (first ?? 'table')},
-    settings: {
-      'graph.dimensions': [along],
-      'graph.metrics': kinds.map(([column]) => column),
-      // Metabase knows dates by their type; what is no date has a place of its own for each value.
-      ...(['place', 'name'].includes(along) ? {'graph.x_axis.scale': 'ordinal'} : {}),
-      ...(isStacked ? {'stackable.stack_type': 'stacked'} : {}),
-      ...(isMixed
-        ? {
-            series_settings: Object.fromEntries(
-              kinds.map(([column, display]) => [column, {display}]),
-            ),
-          }
-        : {}),
-    },
-  };
 }
 
 interface FileOptions {

@@ -106,12 +106,6 @@ function addExport(program: Command, {json}: Surroundings): void {
     .command('dbt')
     .description('sources.yml of a dbt project: names, descriptions, keys, relations and freshness')
     .action(() => finish(async () => (await insight.export()).exportDbt(json())));
-  verb
-    .command('metabase')
-    .description(
-      'a script that brings every question, with its chart, and dashboards into Metabase',
-    )
-    .action(() => finish(async () => (await insight.export()).exportMetabase(json())));
 }
 
 function addMcp(program: Command, {signal}: Surroundings): void {

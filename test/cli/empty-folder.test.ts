@@ -23,14 +23,7 @@ const makers = [
     'config apply',
     'keys add',
   ],
-  ...[
-    'alerts add',
-    'hooks add',
-    'accounts add',
-    'quarantine retry',
-    'export dbt',
-    'export metabase',
-  ],
+  ...['alerts add', 'hooks add', 'accounts add', 'quarantine retry', 'export dbt'],
 ];
 
 /** The arguments of verbs that need some. */

@@ -45,7 +45,6 @@ const cases: Readonly<Record<string, Case>> = {
   ask: {args: ['debtors', '--account', 'own']},
   check: {args: []},
   'export dbt': {args: []},
-  'export metabase': {args: []},
   report: {args: ['--account', 'own', '--force']},
   'export csv': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
   'export parquet': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},

@@ -60,7 +60,6 @@ const asWorker = [
   'export csv FOLDER/csv',
   'export parquet FOLDER/parquet',
   'export dbt',
-  'export metabase',
   'explain customers 1',
   'changes list',
   'changes show CHANGE',
