@@ -5,6 +5,7 @@
 import {connect, type LookupFunction, type Socket} from 'node:net';
 import type pg from 'pg';
 import {isRefusedAddress, refusingLookup, toRefusal} from '../api/addresses.ts';
+import {pauseAfter} from '../core/back-off.ts';
 import {causeNumbers, RetryableError, seeDocs, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {type Sealed, type SealingKey, Secret} from '../core/secret.ts';
@@ -37,8 +38,7 @@ interface SendDueDeps extends SendDeps {
 
 /** Receivers that are slow hold up no others but these. */
 const atOnce = 8;
-const firstMs = 30_000;
-const longestMs = 3_600_000;
+const backOff = {firstMs: 30_000, longestMs: 3_600_000};
 
 /**
  * Sends everything that is due, at least once: it is noted after the receiver took it, never
@@ -78,8 +78,7 @@ async function postpone(
   cause: unknown,
 ): Promise<void> {
   const error = cause instanceof Error ? cause.message : String(cause);
-  const asked = cause instanceof RetryableError ? (cause.retryAfterMs ?? 0) : 0;
-  const afterMs = Math.max(asked, backOffMs(delivery.attempts));
+  const afterMs = pauseAfter(cause, delivery.attempts - 1, backOff);
   const state = await noteFailed(pool, delivery, {error, afterMs});
   const facts = {
     rule: delivery.rule,
@@ -90,12 +89,6 @@ async function postpone(
   if (state === 'failed') log.error({event: 'alert.given_up', ...facts}, 'an alert was given up');
   else if (state === 'due')
     log.warn({event: 'alert.postponed', ...facts}, 'an alert was not taken; it is tried again');
-}
-
-/** Twice as long after each try, and never in step with others. */
-function backOffMs(attempts: number): number {
-  const longest = Math.min(firstMs * 2 ** Math.min(attempts - 1, 20), longestMs);
-  return Math.round(longest * (0.5 + Math.random() / 2));
 }
 
 /** The means of this process to send. */

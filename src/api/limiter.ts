@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import type {Sleep} from './retry.ts';
+import type {Sleep} from '../core/back-off.ts';
 
 /**
  * The purpose of a request. Waiting requests start in this order; within one, first come first

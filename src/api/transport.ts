@@ -1,6 +1,14 @@
 // The way to one account: reads in several attempts, writes once, each in its turn.
 
 import type {Agent, Dispatcher} from 'undici';
+import {
+  DEFAULT_RETRY,
+  parseRetryAfter,
+  type RetryPolicy,
+  readDate,
+  retry,
+  type Sleep,
+} from '../core/back-off.ts';
 import {AccessError, RetryableError, UsageError} from '../core/errors.ts';
 import {type Hide, hideInError, hiderOf, hideSecrets} from '../core/hide-secrets.ts';
 import {Secret} from '../core/secret.ts';
@@ -14,14 +22,6 @@ import {
 } from './concurrency.ts';
 import {BadCoding, ExchangeError, type Recognise} from './exchange.ts';
 import {Limiter, type Urgency} from './limiter.ts';
-import {
-  DEFAULT_RETRY,
-  parseRetryAfter,
-  type RetryPolicy,
-  readDate,
-  retry,
-  type Sleep,
-} from './retry.ts';
 import {type RawAnswer, type RequestObserver, type Shared, sendOnce} from './send-once.ts';
 import {
   type Answer,

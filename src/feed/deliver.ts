@@ -8,8 +8,8 @@ import {Webhook} from 'standardwebhooks';
 import {isLoopback, onlyThisMachine} from '../api/addresses.ts';
 import {createAgents} from '../api/agents.ts';
 import {ExchangeError, exchange} from '../api/exchange.ts';
-import {parseRetryAfter} from '../api/retry.ts';
 import {describeFailure} from '../api/verdict.ts';
+import {parseRetryAfter} from '../core/back-off.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {boundOf, type Sealed, type SealingKey, Secret, seal, unseal} from '../core/secret.ts';
 

@@ -4,6 +4,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
+import {pauseAfter} from '../core/back-off.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {Pulse} from '../core/rounds.ts';
@@ -167,8 +168,7 @@ interface HookDeps {
   readonly onMoved?: () => void;
 }
 
-const firstMs = 2_000;
-const longestMs = 3_600_000;
+const backOff = {firstMs: 2_000, longestMs: 3_600_000};
 /** About a day of tries. */
 const mostAttempts = 34;
 
@@ -247,9 +247,8 @@ async function postpone({pool, log}: HookDeps, hook: ClaimedHook, cause: unknown
   const error = isGone
     ? `${reason}; read the tables anew, then fieldmirror hooks retry ${hook.name} --after end`
     : reason;
-  const asked = cause instanceof RetryableError ? (cause.retryAfterMs ?? 0) : 0;
   const stops = isGone || hook.attempts + 1 >= mostAttempts;
-  await noteRefused(pool, hook, {error, afterMs: Math.max(asked, backOffMs(hook.attempts)), stops});
+  await noteRefused(pool, hook, {error, afterMs: pauseAfter(cause, hook.attempts, backOff), stops});
   const facts = {hook: hook.name, attempt: hook.attempts + 1, reason: error};
   if (stops) log.error({event: 'hook.stopped', ...facts}, 'a subscriber of the feed is stopped');
   else
@@ -257,10 +256,4 @@ async function postpone({pool, log}: HookDeps, hook: ClaimedHook, cause: unknown
       {event: 'hook.postponed', ...facts},
       'a batch of the feed was not taken; it is sent again',
     );
-}
-
-/** Twice as long after each try, and never in step with others. */
-function backOffMs(attempts: number): number {
-  const longest = Math.min(firstMs * 2 ** Math.min(attempts, 20), longestMs);
-  return Math.round(longest * (0.5 + Math.random() / 2));
 }

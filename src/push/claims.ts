@@ -4,6 +4,7 @@
 import {stopAccount} from '../accounts/accounts.ts';
 import {type ClaimedChange, claimChanges, renewClaims} from '../changes/claim-changes.ts';
 import {giveBackChange} from '../changes/move-changes.ts';
+import {backOffMs} from '../core/back-off.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
 import {type Clocks, type Lease, Leases, machineClocks} from '../core/lease.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
@@ -116,16 +117,9 @@ export class Claims {
   }
 }
 
-const firstMs = 2_000;
-const longestMs = 300_000;
-
-/**
- * How long to wait after so many failures in a row: twice as long each time, and never in step with
- * others.
- */
-export function backOffMs(failures: number): number {
-  const longest = Math.min(firstMs * 2 ** Math.min(failures, 20), longestMs);
-  return Math.round(longest * (0.5 + Math.random() / 2));
+/** How long a change waits after so many failures in a row. */
+export function changePauseMs(failures: number): number {
+  return backOffMs(failures, {firstMs: 2_000, longestMs: 300_000});
 }
 
 /**
@@ -141,7 +135,7 @@ export async function giveBackFailed(
   const error = explainDatabaseError(failed.error, deps.databaseUrl);
   const retryAfterMs = error instanceof RetryableError ? error.retryAfterMs : null;
   const isFailure = !isShutdown && !(error instanceof AccessError);
-  const delayMs = isFailure ? failureDelayMs(backOffMs(change.failures), retryAfterMs) : 0;
+  const delayMs = isFailure ? failureDelayMs(changePauseMs(change.failures), retryAfterMs) : 0;
   try {
     if (error instanceof AccessError) await stopAccount(deps.pool, change.accountId, error.message);
     const state = await giveBackChange(deps.pool, change, {

@@ -4,10 +4,10 @@
 // nothing is sent again blindly. Pure.
 
 import type {WriteResult} from '../api/client.ts';
-import {readDate} from '../api/retry.ts';
 import {type Gone, isGone} from '../api/verdict.ts';
 import type {AttemptEnd, Begun, Narrowed} from '../changes/move-changes.ts';
 import type {KnownSubject} from '../changes/request.ts';
+import {readDate} from '../core/back-off.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
 import {type ChangeValues, isEchoOf, isSameValue} from '../rows/change-values.ts';
 import {

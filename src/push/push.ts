@@ -9,7 +9,7 @@ import {hideInError} from '../core/hide-secrets.ts';
 import {machineClocks} from '../core/lease.ts';
 import {inSpan} from '../core/span.ts';
 import {findStream, findWrites} from '../streams/all.ts';
-import {backOffMs, Claims, giveBackFailed, type HeldChange} from './claims.ts';
+import {Claims, changePauseMs, giveBackFailed, type HeldChange} from './claims.ts';
 import {decide} from './decide.ts';
 import {conflict} from './decision.ts';
 import {end, endBatch} from './end.ts';
@@ -165,7 +165,7 @@ function toRun(
     stream: findStream(writes.stream),
     rules: rules.get(change.table) ?? new Map(),
     settle: {...defaultSettlePolicy, ...deps.settle},
-    backOffMs: backOffMs(change.failures),
+    backOffMs: changePauseMs(change.failures),
     signal: AbortSignal.any([signal, lease.lost]),
     ...together,
   };

@@ -2,8 +2,8 @@
 // Pure.
 
 import type {CustomerFilters} from '../api/client.ts';
-import {readDate} from '../api/retry.ts';
 import type {Appearance} from '../changes/authored-rows.ts';
+import {readDate} from '../core/back-off.ts';
 import {type ChangeValues, isEchoOf} from '../rows/change-values.ts';
 import type {ChangeFacts, RemoteRow, ShownRow} from './facts.ts';
 

@@ -6,6 +6,7 @@ import {isGone} from '../api/verdict.ts';
 import type {FieldRecord} from '../api/xml-document.ts';
 import {readOneApart} from '../api/xml-read.ts';
 import {SeenElements} from '../api/xml-types.ts';
+import {backOffMs} from '../core/back-off.ts';
 import {OlderReadingError, RecordError, RetryableError} from '../core/errors.ts';
 import {inSweepTransaction} from '../postgres/database.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';
@@ -199,8 +200,7 @@ function isAboutRecord({item}: Stream, {status, words}: {status: number; words: 
   return status !== 400 || words.toLowerCase() === `invalid ${item}.`;
 }
 
-const firstPauseMs = 2_000;
-const longestPauseMs = 20_000;
+const backOff = {firstMs: 2_000, longestMs: 20_000, fixed: 1};
 
 /**
  * Asks by number for the records that this sweep was shown as they were before a change of ours.
@@ -224,7 +224,7 @@ export async function readOlderAgain(run: SweepRun, keepGone: KeepGone): Promise
 export async function pauseForNewer({deps, sweep, stream}: SweepRun): Promise<never> {
   const {numbers, pauses} = (await readOlder(deps.pool, sweep.sweepId)) ?? {numbers: [], pauses: 0};
   await leaveOlder(deps.pool, sweep.sweepId, {numbers, pauses: pauses + 1});
-  const retryAfterMs = Math.min(firstPauseMs * 2 ** pauses, longestPauseMs);
+  const retryAfterMs = backOffMs(pauses, backOff);
   throw new OlderReadingError(
     `the service still shows ${numbers.length} of the ${stream.name} as before a change of ours that it has confirmed: they are read again`,
     {retryAfterMs},

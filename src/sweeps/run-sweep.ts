@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import {stopAccount} from '../accounts/accounts.ts';
 import {judgeAccess} from '../accounts/open-accounts.ts';
+import {backOffMs} from '../core/back-off.ts';
 import {
   AccessError,
   NoRoomError,
@@ -60,8 +61,7 @@ interface Taken {
 /** A sweep is ours for this long by the database's clock; the lease of a killed process expires. */
 const defaultLeaseMs = 15_000;
 const maxAttempts = 5;
-const firstDelayMs = 5_000;
-const maxDelayMs = 300_000;
+const backOff = {firstMs: 5_000, longestMs: 300_000, fixed: 1};
 /** How often a sweep tries whether the warehouse has room again. */
 const noRoomDelayMs = 60_000;
 
@@ -200,12 +200,15 @@ async function postponeFailed(
     return {outcome: 'postponed', sweep, error, delayMs: noRoomDelayMs};
   }
   if (error instanceof OlderReadingError) {
-    const delayMs = error.retryAfterMs ?? firstDelayMs;
+    const delayMs = error.retryAfterMs ?? backOff.firstMs;
     await postponeSweep(deps.pool, sweep, {delayMs, isFailure: false, error: error.message});
     return {outcome: 'postponed', sweep, error, delayMs};
   }
   if (error instanceof RetryableError && sweep.failures + 1 < maxAttempts) {
-    const delayMs = Math.min(error.retryAfterMs ?? firstDelayMs * 2 ** sweep.failures, maxDelayMs);
+    const delayMs = Math.min(
+      error.retryAfterMs ?? backOffMs(sweep.failures, backOff),
+      backOff.longestMs,
+    );
     await postponeSweep(deps.pool, sweep, {delayMs, isFailure: true, error: error.message});
     return {outcome: 'postponed', sweep, error, delayMs};
   }

@@ -1,7 +1,34 @@
-// When a request is sent again: after pauses of our own, or after what `Retry-After` asks.
+// How long to wait before something is tried again: exponential pauses with jitter, or the longer
+// pause that a `Retry-After` header asks for.
 
 import {setTimeout as delay} from 'node:timers/promises';
-import {RetryableError} from '../core/errors.ts';
+import {RetryableError} from './errors.ts';
+
+/** How pauses grow from one failure to the next. */
+export interface BackOff {
+  /** The longest first pause; each next one may be twice as long. */
+  readonly firstMs: number;
+  readonly longestMs: number;
+  /** The part of a pause that is not random: 1 for exact pauses. */
+  readonly fixed?: number;
+  /** 0 ≤ x < 1 */
+  readonly random?: () => number;
+}
+
+/** The pause after so many failures before this one: never in step with other processes. */
+export function backOffMs(
+  failures: number,
+  {firstMs, longestMs, fixed = 0.5, random = Math.random}: BackOff,
+): number {
+  const longest = Math.min(firstMs * 2 ** Math.min(failures, 20), longestMs);
+  return Math.round(longest * (fixed + random() * (1 - fixed)));
+}
+
+/** The pause after an error: at least as long as the other side asked for. */
+export function pauseAfter(error: unknown, failures: number, backOff: BackOff): number {
+  const asked = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0;
+  return Math.max(asked, backOffMs(failures, backOff));
+}
 
 /** Sleeps, and wakes with the signal's reason when it is aborted. */
 export type Sleep = (ms: number, signal: AbortSignal | undefined) => Promise<void>;
@@ -49,16 +76,12 @@ export async function retry<T>(
       return await run(attempt);
     } catch (error) {
       if (!(error instanceof RetryableError) || attempt >= policy.attempts) throw error;
-      const pauseMs = choosePause(attempt, error, policy);
+      const {baseMs: firstMs, maxPauseMs: longestMs, random} = policy;
+      const pauseMs = pauseAfter(error, attempt - 1, {firstMs, longestMs, fixed: 0, random});
       if (pauseMs > policy.maxPauseMs) throw error;
       await policy.sleep(pauseMs, signal);
     }
   }
-}
-
-function choosePause(attempt: number, error: RetryableError, policy: RetryPolicy): number {
-  const ceiling = Math.min(policy.baseMs * 2 ** (attempt - 1), policy.maxPauseMs);
-  return Math.max(policy.random() * ceiling, error.retryAfterMs ?? 0);
 }
 
 /**
