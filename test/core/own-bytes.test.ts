@@ -1,5 +1,8 @@
-import {expect, test} from 'vitest';
-import {freeBytes, moveBytes, takeBytes} from '../../src/core/own-bytes.ts';
+import {expect, test, vi} from 'vitest';
+
+// Memory that other tests of this process have freed must not be taken here.
+vi.resetModules();
+const {freeBytes, moveBytes, takeBytes} = await import('../../src/core/own-bytes.ts');
 
 test('bytes that have their memory for themselves are empty afterwards, and so are their views', () => {
   const bytes = Buffer.allocUnsafeSlow(100);

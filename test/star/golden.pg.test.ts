@@ -18,7 +18,8 @@ import {SetUp} from '../support/set-up.ts';
 
 const timeZone = 'America/New_York';
 const begin = Temporal.PlainDate.from('2026-08-03');
-const nights = 12;
+// The last day is not swept.
+const nights = 13;
 const asOf = '2026-08-15T12:00:00Z';
 /** Enough of a long answer to see that it changed. */
 const limit = 15;
