@@ -76,11 +76,11 @@ export function showWanted(field: string, value: ChangeValue | undefined): strin
 
 /** What a decision does, as an operator is told. */
 export const decisionsDo: Readonly<Record<Exclude<Verb, 'resolve'>, string>> = {
-  retry: 'try again at once what waits, and send once more what was refused',
-  hold: 'send nothing of it until it is released',
-  release: 'let what is held go',
-  cancel: 'give it up: the row gets back what it held before',
-  accept: 'say that you looked at what the service altered: further changes of that kind go on',
+  retry: 'retry waiting changes at once, and send refused changes again',
+  hold: 'hold changes: nothing of them is sent until they are released',
+  release: 'release held changes',
+  cancel: 'cancel changes: the row gets its earlier values back',
+  accept: 'accept what the service altered: changes of that kind are sent again',
 };
 
 /**

@@ -46,9 +46,7 @@ const groups = [
 /** @param signal - ends the verb that runs, when a person stops it */
 export function buildProgram(signal: AbortSignal): Command {
   const program = new Command('fieldmirror')
-    .description(
-      'Mirrors field-service accounts into a Postgres warehouse, and proves what it says.',
-    )
+    .description('Syncs field-service accounts with a Postgres warehouse, in both directions.')
     .version(readVersion(), '--version', 'print the version')
     .option('--json', 'print one JSON document instead of text')
     .showSuggestionAfterError()
@@ -93,19 +91,19 @@ function endStopped(error: unknown, {reason}: AbortSignal): number {
 }
 
 const helpEnd = `
-Without settings it mirrors made-up data into an embedded Postgres: fieldmirror start --once
-An account of yours: fieldmirror init
+Try it with made-up data and an embedded Postgres: fieldmirror start --once
+Set up your account: fieldmirror init
 
 Settings, from the environment or .env:
   FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN, FIELDMIRROR_TIME_ZONE   the account
-  FIELDMIRROR_KEY or FIELDMIRROR_KEY_FILE   what seals the tokens of more accounts (fieldmirror accounts add)
+  FIELDMIRROR_KEY or FIELDMIRROR_KEY_FILE   key that seals tokens of more accounts
   DATABASE_URL   the warehouse           REDIS_URL   the queue
   FIELDMIRROR_HOME   folder of the embedded Postgres (.fieldmirror)
-  FIELDMIRROR_ALLOW_HTTP=1   plain http to another machine
-  FIELDMIRROR_ALLOW_LINK_LOCAL=1   addresses of the network's link, or of a cloud's metadata
-  FIELDMIRROR_SMTP_URL   the server of e-mail for alerts (fieldmirror alerts add)
-  FIELDMIRROR_CONSOLE_URL, FIELDMIRROR_HOST_NAMES   the names by which the server is reached
+  FIELDMIRROR_ALLOW_HTTP=1   allow plain http to another machine
+  FIELDMIRROR_ALLOW_LINK_LOCAL=1   allow link-local and cloud metadata addresses
+  FIELDMIRROR_SMTP_URL   mail server for alerts (fieldmirror alerts add)
+  FIELDMIRROR_CONSOLE_URL, FIELDMIRROR_HOST_NAMES   address and further names of the server
   FIELDMIRROR_LOG_LEVEL   debug, info, warn (default), error, silent
 
-Exit codes: 0 done · 1 done, but some records or changes were refused · 2 wrong usage or configuration ·
-3 a dependency is unreachable or refuses us · 70 a bug`;
+Exit codes: 0 done · 1 done, but some records or changes were refused ·
+2 wrong usage or configuration · 3 a dependency is unreachable or refuses us · 70 a bug`;

@@ -29,15 +29,15 @@ export function addInsight(program: Command, surroundings: Surroundings): void {
 function addAsk(program: Command, {json}: Surroundings): void {
   program
     .command('ask')
-    .description('answers to the questions of an owner; without a name, the questions')
-    .argument('[name]', 'such as debtors')
-    .option('--account <name>', 'which account, where there are several')
-    .option('--as-of <moment>', 'by what was known at the end of a day, or at an instant')
-    .option('--limit <number>', 'how many rows', readCount, 20)
-    .option('--csv', 'all rows as CSV')
-    .option('--excel', 'all rows as CSV that a spreadsheet opens, without formulas')
-    .option('--parquet <file>', 'all rows as a file of Parquet')
-    .option('--sql', 'the statement, to run it yourself')
+    .description('answer a question about the business; without a name, list the questions')
+    .argument('[name]', 'name of the question, such as debtors')
+    .option('--account <name>', 'account to use, if there are several')
+    .option('--as-of <moment>', 'answer as of the end of a day, or as of an instant')
+    .option('--limit <number>', 'maximum number of rows', readCount, 20)
+    .option('--csv', 'print all rows as CSV')
+    .option('--excel', 'print all rows as CSV for a spreadsheet, without formulas')
+    .option('--parquet <file>', 'write all rows to a Parquet file')
+    .option('--sql', 'print the SQL statement')
     .action((name, given) =>
       finish(async () =>
         name === undefined
@@ -50,27 +50,23 @@ function addAsk(program: Command, {json}: Surroundings): void {
 function addCheck(program: Command, {json}: Surroundings): void {
   program
     .command('check')
-    .description(
-      'whether the figures tie out with the warehouse, and what in them a person may want to look at',
-    )
+    .description('check that figures tie out with the warehouse, and list suspicious data')
     .action(() => finish(async () => (await import('./ask.ts')).check(await config(), json())));
 }
 
 function addReport(program: Command, {json}: Surroundings): void {
   program
     .command('report')
-    .description(
-      'the report of the last whole week: figures, what moved, lists, and what was restated',
-    )
-    .option('--week', 'the last whole week; there is no other report')
-    .option('--account <name>', 'which account, where there are several')
-    .option('--html', 'as a page: one file, with its charts')
-    .option('--text', 'as text, which it is without a word')
+    .description('print the weekly report: figures, movements, lists, restated figures')
+    .option('--week', 'report on the last whole week (the only report)')
+    .option('--account <name>', 'account to use, if there are several')
+    .option('--html', 'write one HTML page with charts')
+    .option('--text', 'write text (default)')
     .option(
       '--to <file>',
-      'into a file: a page, or text where the name ends with .txt; the next report says what of it is restated',
+      'write to a file: text if the name ends with .txt, else a page; the next report restates it',
     )
-    .option('--force', 'also where the jobs were not proven complete within a day')
+    .option('--force', 'report even if jobs were not proven complete within a day')
     .action((given) =>
       finish(async () =>
         (await import('./weekly-report.ts')).report(await config(), {...given, ...json()}),
@@ -79,19 +75,20 @@ function addReport(program: Command, {json}: Surroundings): void {
 }
 
 function addExport(program: Command, {json}: Surroundings): void {
-  const verb = program.command('export').description('the star for other tools');
+  const verb = program.command('export').description('export the star schema for other tools');
   for (const format of ['parquet', 'csv'] as const) {
     const command = verb
       .command(format)
       .description(
         format === 'csv'
-          ? 'tables as files of CSV'
-          : 'tables as files of Parquet: amounts exact, moments in UTC',
+          ? 'export tables as CSV files'
+          : 'export tables as Parquet files: exact amounts, times in UTC',
       )
-      .argument('<folder>', 'of the files')
-      .argument('[tables...]', 'such as fct_job; without a name every dimension and fact')
-      .option('--account <name>', 'of one account alone');
-    if (format === 'csv') command.option('--excel', 'for a spreadsheet, without formulas');
+      .argument('<folder>', 'folder for the files')
+      .argument('[tables...]', 'tables such as fct_job (default: every dimension and fact)')
+      .option('--account <name>', 'only one account');
+    if (format === 'csv')
+      command.option('--excel', 'write files for a spreadsheet, without formulas');
     command.action((folder, tables, given) =>
       finish(async () =>
         (await insight.export()).exportTables(await config(), {
@@ -104,18 +101,16 @@ function addExport(program: Command, {json}: Surroundings): void {
   }
   verb
     .command('dbt')
-    .description('sources.yml of a dbt project: names, descriptions, keys, relations and freshness')
+    .description('print sources.yml for dbt: names, descriptions, keys, relations, freshness')
     .action(() => finish(async () => (await insight.export()).exportDbt(json())));
 }
 
 function addMcp(program: Command, {signal}: Surroundings): void {
   program
     .command('mcp')
-    .description(
-      'serves an assistant over standard input and output: it asks and reads, and changes nothing',
-    )
-    .option('--account <name>', 'which account, where there are several')
-    .option('--personal', 'tell the names of people, too')
+    .description('serve an AI assistant (MCP) over standard input and output, read-only')
+    .option('--account <name>', 'account to use, if there are several')
+    .option('--personal', 'include personal data')
     .action((given) =>
       finish(async () => (await import('./assistant.ts')).mcp(await config(), given, signal)),
     );
@@ -128,7 +123,9 @@ const decide = () => import('./changes-decide.ts');
 const takeBack = () => import('./changes-decide.ts');
 
 export function addChanges(program: Command, surroundings: Surroundings): void {
-  const changes = program.command('changes').description('look after what was changed here');
+  const changes = program
+    .command('changes')
+    .description('list, inspect, retry, cancel and undo changes made in the warehouse');
   addList(changes, surroundings);
   addShow(changes, surroundings);
   for (const decision of decisions) addDecision(changes, decision, surroundings);
@@ -143,24 +140,32 @@ function withFilters(command: Command): Command {
       '--state <state>',
       'held, pending, sending, in_doubt, conflict, done, rejected, cancelled, altered, needy',
     )
-    .option('--table <table>', 'of one table: customers, jobs, job_notes, …')
-    .option('--by <name>', 'made by this person, database user or application')
-    .option('--since <when>', 'made within 30m, 2h or 3d, or since 2027-03-14T09:30:00Z', readSince)
-    .option('--batch <name>', 'of the transactions of this name: SET fieldmirror.batch')
-    .option('--transaction <number>', 'of one transaction, as changes show tells it', readNumber)
-    .option('--account <name>', 'of one account');
+    .option('--table <table>', 'only changes of one table: customers, jobs, job_notes, …')
+    .option('--by <name>', 'only changes of this person, database user or application')
+    .option(
+      '--since <when>',
+      'only changes within 30m, 2h or 3d, or since 2027-03-14T09:30:00Z',
+      readSince,
+    )
+    .option('--batch <name>', 'only changes of this batch: SET fieldmirror.batch')
+    .option(
+      '--transaction <number>',
+      'only changes of one transaction, as changes show prints it',
+      readNumber,
+    )
+    .option('--account <name>', 'only one account');
 }
 
 /** Numbers, or filters. */
 function withChoice(command: Command): Command {
-  return withFilters(command.argument('[change...]', 'their numbers; or filters'))
-    .option('--all', 'every change for which it is open')
-    .option('--dry-run', 'show what it would do; nothing is done');
+  return withFilters(command.argument('[change...]', 'numbers of changes; or use filters'))
+    .option('--all', 'every change that allows it')
+    .option('--dry-run', 'show what would be done; do nothing');
 }
 
 function addList(changes: Command, {json}: Surroundings): void {
-  withFilters(changes.command('list').description('what is under way, and what became of the rest'))
-    .option('--limit <number>', 'how many', readCount, 20)
+  withFilters(changes.command('list').description('list changes and their states'))
+    .option('--limit <number>', 'maximum number', readCount, 20)
     .action((given) =>
       finish(async () => (await read()).list(await config(), {...given, ...json()})),
     );
@@ -169,8 +174,8 @@ function addList(changes: Command, {json}: Surroundings): void {
 function addShow(changes: Command, {json}: Surroundings): void {
   changes
     .command('show')
-    .description('one change: its story line by line, what would be sent, and what happens next')
-    .argument('<change>', 'its number')
+    .description('show one change: its story, the request, and what happens next')
+    .argument('<change>', 'number of the change')
     .action((id) => finish(async () => (await read()).show(await config(), id, json())));
 }
 
@@ -180,7 +185,7 @@ function addDecision(
   {json}: Surroundings,
 ): void {
   const command = withChoice(changes.command(verb).description(decisionsDo[verb]));
-  if (verb === 'cancel') command.option('--reason <text>', 'why, for those who look at it later');
+  if (verb === 'cancel') command.option('--reason <text>', 'reason to record');
   command.action((ids, given) =>
     finish(async () => (await decide()).decide(await config(), {verb, ids}, {...given, ...json()})),
   );
@@ -190,11 +195,13 @@ function addResolve(changes: Command, {json}: Surroundings): void {
   withChoice(
     changes
       .command('resolve')
-      .description('decide a conflict; changes show tells what can be decided'),
+      .description('resolve conflicts; changes show lists the possible decisions'),
   )
-    .addOption(new Option('--take <side>', 'whose value counts').choices(['service', 'warehouse']))
-    .option('--adopt <number>', 'of a create: the record that it became')
-    .option('--resend', 'send it once more')
+    .addOption(
+      new Option('--take <side>', 'side whose value wins').choices(['service', 'warehouse']),
+    )
+    .option('--adopt <number>', 'for a create: number of the record that it made')
+    .option('--resend', 'send the change again')
     .action((ids, given) =>
       finish(async () => (await decide()).resolve(await config(), ids, {...given, ...json()})),
     );
@@ -205,7 +212,7 @@ function addUndo(changes: Command, {json}: Surroundings): void {
     changes
       .command('undo')
       .description(
-        'take back: give up what was not sent, and hold changes that write back what was before',
+        'undo changes: cancel what was not sent; prepare held changes that restore the rest',
       ),
   ).action((ids, given) =>
     finish(async () => (await takeBack()).undo(await config(), ids, {...given, ...json()})),
@@ -215,15 +222,15 @@ function addUndo(changes: Command, {json}: Surroundings): void {
 export function addFeed(program: Command, {json, signal}: Surroundings): void {
   program
     .command('feed')
-    .description('what changed in the warehouse, in order: what follows a cursor')
+    .description('print the change feed of the warehouse, in order, after a cursor')
     .option(
       '--after <cursor>',
-      'the cursor of the last entry; end for that of now (default: from the oldest)',
+      'start after this cursor; end is the newest entry (default: from the oldest)',
     )
-    .option('--table <name>', 'only of this table; may be repeated', addWord, [])
-    .option('--account <name>', 'of one account')
-    .option('--limit <number>', 'how many', readCount, 100)
-    .option('--follow', 'go on, and print each entry as it comes; with --json one a line')
+    .option('--table <name>', 'only this table; may be repeated', addWord, [])
+    .option('--account <name>', 'only one account')
+    .option('--limit <number>', 'maximum number', readCount, 100)
+    .option('--follow', 'keep printing entries as they arrive; with --json one per line')
     .action((given) =>
       finish(async () =>
         (await import('./feed.ts')).feed(
@@ -240,24 +247,24 @@ const loadHooks = () => import('./hooks.ts');
 export function addHooks(program: Command, {json, signal}: Surroundings): void {
   const hooks = program
     .command('hooks')
-    .description('subscribers that are sent the feed over HTTP, signed');
+    .description('manage webhooks that receive the feed, signed');
   hooks
     .command('add')
     .description(
-      'send the feed to an address of yours, or to one that a file of settings named; its secret is shown this once',
+      'add a webhook, or the address of one from a file of settings; prints its secret once',
     )
-    .argument('<name>', 'what the subscriber is called here')
-    .requiredOption('--url <url>', 'its address; - asks for it, or reads it from standard input')
-    .option('--table <name>', 'only of this table; may be repeated', addWord, [])
-    .option('--account <name>', 'only of one account')
+    .argument('<name>', 'name of the webhook')
+    .requiredOption('--url <url>', 'address; - prompts for it, or reads it from standard input')
+    .option('--table <name>', 'only this table; may be repeated', addWord, [])
+    .option('--account <name>', 'only one account')
     .option(
       '--leave-out <writer>',
-      'not what this login, or the key http:NAME, wrote; may be repeated',
+      'leave out what this login, or the key http:NAME, wrote; may be repeated',
       addWord,
       [],
     )
-    .option('--after <cursor>', 'begin behind this cursor (default: end, that of now)')
-    .option('--limit <number>', 'the most entries in one request', readCount, 100)
+    .option('--after <cursor>', 'start after this cursor (default: end, the newest entry)')
+    .option('--limit <number>', 'maximum number of entries per request', readCount, 100)
     .option('--mask', 'hide personal values')
     .action((name, given) =>
       finish(async () =>
@@ -270,19 +277,19 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     );
   hooks
     .command('list')
-    .description('the subscribers, how far each is, and what was not taken')
+    .description('list webhooks, their positions and failed deliveries')
     .action(() => finish(async () => (await loadHooks()).list(await config(), json())));
   hooks
     .command('remove')
-    .description('send nothing to a subscriber any more')
+    .description('remove a webhook')
     .argument('<name>')
     .action((name) => finish(async () => (await loadHooks()).remove(await config(), name, json())));
   hooks
     .command('retry')
-    .description('send to a subscriber again at once; or one of its dead letters now')
+    .description('retry a webhook at once, or one of its dead letters')
     .argument('<name>')
-    .option('--letter <number>', 'this dead letter, late and out of order', readCount)
-    .option('--after <cursor>', 'begin behind another cursor; end for that of now')
+    .option('--letter <number>', 'retry this dead letter, late and out of order', readCount)
+    .option('--after <cursor>', 'start after another cursor; end is the newest entry')
     .action((name, given) =>
       finish(async () =>
         (await loadHooks()).retry(await config(), name, {...given, ...json(), signal}),
@@ -290,11 +297,9 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     );
   hooks
     .command('skip')
-    .description(
-      'put the batch that a subscriber does not take aside, and go on; or drop a dead letter',
-    )
+    .description('skip a batch that a webhook refuses, or drop a dead letter')
     .argument('<name>')
-    .option('--letter <number>', 'drop this dead letter for good', readCount)
+    .option('--letter <number>', 'drop this dead letter permanently', readCount)
     .action((name, given) =>
       finish(async () => (await loadHooks()).skip(await config(), name, {...given, ...json()})),
     );

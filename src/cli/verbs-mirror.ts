@@ -19,13 +19,13 @@ export function addInit(program: Command, {json}: Surroundings): void {
   program
     .command('init')
     .description(
-      'set up an account of yours: asks, tries each answer, and writes .env and fieldmirror.yaml',
+      'set up your account: asks, tests each answer, and writes .env and fieldmirror.yaml',
     )
     .option('--url <address>', "the account's base address: https://app.example.com/acme")
-    .option('--name <name>', 'what the account is called here')
-    .option('--time-zone <zone>', "the account's IANA zone (default: found out)")
-    .option('--embedded', 'a Postgres of its own, though DATABASE_URL names another')
-    .option('--force', 'change files of settings that are there')
+    .option('--name <name>', 'name of the account in Fieldmirror')
+    .option('--time-zone <zone>', 'IANA time zone of the account (default: detected)')
+    .option('--embedded', 'use an embedded Postgres, even if DATABASE_URL is set')
+    .option('--force', 'overwrite existing files of settings')
     .action((given) =>
       finish(async () =>
         (await import('./init.ts')).init(await config({isAdding: true, isAnew: true}), {
@@ -41,7 +41,7 @@ export function addInit(program: Command, {json}: Surroundings): void {
 export function addConfig(program: Command, surroundings: Surroundings): void {
   const verbs = program
     .command('config')
-    .description('settings as a file: told, compared, applied');
+    .description('export, compare and apply settings as a file');
   addExport(verbs, surroundings);
   addPlan(verbs, surroundings);
   addApply(verbs, surroundings);
@@ -51,9 +51,9 @@ export function addConfig(program: Command, surroundings: Surroundings): void {
 function addExport(verbs: Command, {json}: Surroundings): void {
   verbs
     .command('export')
-    .description('the settings in force, as a file of YAML; never a token')
-    .argument('[file]', 'where to write it; printed when none is named, or -', pathOf)
-    .option('--force', 'replace the file, and the comments in it')
+    .description('export the active settings as YAML, without tokens')
+    .argument('[file]', 'file to write; standard output if omitted or -', pathOf)
+    .option('--force', 'replace an existing file and its comments')
     .action((file, given) =>
       finish(async () =>
         (await loadConfig()).exportConfig(await config(), file, {...given, ...json()}),
@@ -64,9 +64,9 @@ function addExport(verbs: Command, {json}: Surroundings): void {
 function addPlan(verbs: Command, {json}: Surroundings): void {
   verbs
     .command('plan')
-    .description('what a file would change, value by value; nothing is changed')
-    .argument('[file]', 'of settings; - is standard input', usual)
-    .option('--check', 'exit code 1 when anything would change')
+    .description('show what a file would change, value by value; change nothing')
+    .argument('[file]', 'file of settings; - is standard input', usual)
+    .option('--check', 'exit code 1 if anything would change')
     .action((file, given) =>
       finish(async () => (await loadConfig()).plan(await config(), file, {...given, ...json()})),
     );
@@ -75,16 +75,16 @@ function addPlan(verbs: Command, {json}: Surroundings): void {
 function addApply(verbs: Command, {json}: Surroundings): void {
   verbs
     .command('apply')
-    .description('bring the warehouse in line with a file: all of it, or nothing')
-    .argument('[file]', 'of settings; - is standard input', usual)
+    .description('apply a file of settings: all of it, or nothing')
+    .argument('[file]', 'file of settings; - is standard input', usual)
     .action((file) => finish(async () => (await loadConfig()).apply(await config(), file, json())));
 }
 
 function addSchema(verbs: Command, {json}: Surroundings): void {
   verbs
     .command('schema')
-    .description('the JSON Schema of such a file, for editors')
-    .argument('[file]', 'where to write it; printed when none is named, or -', pathOf)
+    .description('print the JSON Schema of the file of settings, for editors')
+    .argument('[file]', 'file to write; standard output if omitted or -', pathOf)
     .action((file) => finish(async () => (await loadConfig()).schema(file, json())));
 }
 
@@ -102,19 +102,19 @@ export function addMirror(program: Command, surroundings: Surroundings): void {
 function addStart(program: Command, {json, signal}: Surroundings): void {
   program
     .command('start')
-    .description('the main job: migrate, then worker and schedules')
-    .option('--once', 'one full sweep of every stream, a summary, exit')
+    .description('run Fieldmirror: migrate, sync on schedules, send changes, serve the console')
+    .option('--once', 'sync every stream completely once, print a summary, exit')
     .option(
       '--port <number>',
-      'where the console and the HTTP API listen (default: 8086, or a free one)',
+      'port of the console and the HTTP API (default: 8086, or a free one)',
       readPort,
     )
     .option(
       '--host <address>',
-      'on which address; of another than this machine, behind TLS',
+      'address to listen on; put TLS before any address but this machine',
       '127.0.0.1',
     )
-    .option('--no-http', 'no console and no HTTP API')
+    .option('--no-http', 'run without the console and the HTTP API')
     .action((given) =>
       finish(async () =>
         (await import('./start.ts')).start(
@@ -129,20 +129,20 @@ function addStart(program: Command, {json, signal}: Surroundings): void {
 function addSync(program: Command, {json, signal}: Surroundings): void {
   program
     .command('sync')
-    .description('sweep now, here, with progress; all streams unless some are named')
+    .description('sync now and show progress; all streams unless some are named')
     .argument('[stream...]', 'customers, jobs, employees, tasks')
     .option(
       '--window <name>',
-      'only what a filter lets through: today, in_progress, scheduled=next_week, …',
+      'sync only part of the list: today, in_progress, scheduled=next_week, …',
     )
     .option(
       '--filter <name=value>',
-      'and of that only this: employee_number=3; may be repeated',
+      'filter the list further: employee_number=3; may be repeated',
       addWord,
       [],
     )
-    .option('--record <number>', 'only one record, by its number')
-    .option('--account <name>', 'which account, where there are several')
+    .option('--record <number>', 'sync only one record, by its number')
+    .option('--account <name>', 'account to use, if there are several')
     .action((streams, given) =>
       finish(async () =>
         (await import('./sync.ts')).sync(await config(), streams, {
@@ -157,9 +157,9 @@ function addSync(program: Command, {json, signal}: Surroundings): void {
 function addPush(program: Command, {json, signal}: Surroundings): void {
   program
     .command('push')
-    .description('carry what was changed here to the service now, here')
+    .description('send pending changes to the service now')
     .option('--account <name>', 'only one account')
-    .option('--dry-run', 'print every request that would be sent, and send nothing')
+    .option('--dry-run', 'print every request that would be sent; send nothing')
     .action((given) =>
       finish(async () =>
         (await import('./push.ts')).push(await config(), {...given, ...json()}, signal),
@@ -176,11 +176,11 @@ export function addHttp(program: Command, surroundings: Surroundings): void {
 function addServer(program: Command, {json, signal}: Surroundings): void {
   program
     .command('http')
-    .description('the console and the HTTP API, without working: start has both as well')
-    .option('--port <number>', 'where to listen (default: 8086, or a free one)', readPort)
+    .description('serve the console and the HTTP API without a worker (start serves both too)')
+    .option('--port <number>', 'port to listen on (default: 8086, or a free one)', readPort)
     .option(
       '--host <address>',
-      'on which address; of another than this machine, behind TLS',
+      'address to listen on; put TLS before any address but this machine',
       '127.0.0.1',
     )
     .action((given) =>
@@ -193,48 +193,46 @@ function addServer(program: Command, {json, signal}: Surroundings): void {
 function addOpen(program: Command, {json}: Surroundings): void {
   program
     .command('open')
-    .description('print a link that signs in to the console of a start that runs')
+    .description('print a sign-in link for the console of a running start')
     .addOption(
-      new Option('--role <role>', 'what the link lets do')
+      new Option('--role <role>', 'role that the link gives')
         .choices(['viewer', 'operator', 'admin'])
         .default('admin'),
     )
-    .option('--at <address>', 'where the console is (default: found out)')
+    .option('--at <address>', 'address of the console (default: detected)')
     .action((given) =>
       finish(async () => (await import('./http.ts')).open(await config(), {...given, ...json()})),
     );
 }
 
 function addKeys(program: Command, {json}: Surroundings): void {
-  const keys = program
-    .command('keys')
-    .description('look after the keys of the HTTP API and the console');
+  const keys = program.command('keys').description('manage keys of the HTTP API and the console');
   const load = () => import('./keys.ts');
   keys
     .command('add')
-    .description('make a key; it is shown this once')
-    .argument('<name>', 'what the key is called here: its changes show it')
+    .description('create a key and print it; it is shown only once')
+    .argument('<name>', 'name of the key; changes made with it show this name')
     .addOption(
       new Option(
         '--role <role>',
-        'viewer reads, operator writes and decides, admin looks after accounts and keys',
+        'viewer reads, operator writes and decides, admin manages accounts and keys',
       )
         .choices(['viewer', 'operator', 'admin'])
         .default('operator'),
     )
-    .option('--account <name>', 'which account it opens, where there are several')
-    .option('--all-accounts', 'it opens the console for all accounts')
-    .option('--mask', 'the console hides names, phones, addresses and notes from it')
+    .option('--account <name>', 'account that the key opens, if there are several')
+    .option('--all-accounts', 'open the console for all accounts')
+    .option('--mask', 'hide names, phones, addresses and notes in the console')
     .action((name, given) =>
       finish(async () => (await load()).add(await config(), name, {...given, ...json()})),
     );
   keys
     .command('list')
-    .description('the keys, what they open, when they last did')
+    .description('list keys, what they open, and when they were last used')
     .action(() => finish(async () => (await load()).list(await config(), json())));
   keys
     .command('revoke')
-    .description('let a key open nothing any more')
+    .description('revoke a key')
     .argument('<name>')
     .action((name) => finish(async () => (await load()).revoke(await config(), name, json())));
 }
@@ -242,23 +240,23 @@ function addKeys(program: Command, {json}: Surroundings): void {
 export function addService(program: Command, {json, signal}: Surroundings): void {
   program
     .command('service')
-    .description('the reference service alone: a field-service account with made-up data')
-    .option('--port <number>', 'where to listen on 127.0.0.1', readPort, 8085)
-    .option('--seed <number>', 'which made-up business (default: 1)', readCount)
+    .description('run the reference service: a field-service account with made-up data')
+    .option('--port <number>', 'port to listen on at 127.0.0.1', readPort, 8085)
+    .option('--seed <number>', 'seed of the made-up business (default: 1)', readCount)
     .option(
       '--customers <number>',
-      'how large a business; six jobs a customer (default: 500)',
+      'size of the business; six jobs per customer (default: 500)',
       readCount,
     )
-    .option('--today <date>', 'the day it is looked at (default: one that follows from the seed)')
-    .option('--live', 'the business goes on: calls, work, invoices, payments')
-    .option('--speed <number>', 'so many times as fast as the clock', readCount)
+    .option('--today <date>', 'current day of the business (default: derived from the seed)')
+    .option('--live', 'continue the business: calls, work, invoices, payments')
+    .option('--speed <number>', 'run this many times as fast as the clock', readCount)
     .addOption(
-      new Option('--dialect <name>', 'how to answer')
+      new Option('--dialect <name>', 'dialect of the answers')
         .choices(['observed', 'documented'])
         .default('observed'),
     )
-    .option('--page-size <number>', 'records a page', readCount, 30)
+    .option('--page-size <number>', 'records per page', readCount, 30)
     .addOption(
       new Option('--order <name>', 'order of lists')
         .choices(['number', 'reversed', 'changed'])
@@ -266,15 +264,12 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     )
     .option(
       '--base <path>',
-      'a path before every other, as real accounts have one: /acme',
+      'path before all other paths, as real accounts have one: /acme',
       readBasePath,
       '',
     )
-    .option(
-      '--plain-shows',
-      'embed related data in lists alone, which is all that the specification promises',
-    )
-    .option('--database <url>', 'a Postgres database of its own (default: the embedded Postgres)')
+    .option('--plain-shows', 'embed related data only in lists, as the specification promises')
+    .option('--database <url>', 'separate Postgres database (default: the embedded Postgres)')
     .action((given) =>
       finish(async () =>
         (await import('./service.ts')).service(await config(), {...given, ...json()}, signal),
@@ -287,23 +282,21 @@ const loadInstallation = () => import('./installation.ts');
 export function addInstallation(program: Command, {json}: Surroundings): void {
   const installation = program
     .command('installation')
-    .description('which database works for the accounts, and which key seals their tokens');
+    .description('manage which database is the active one, and which key seals tokens');
   installation
     .command('show')
-    .description('whether this database is the one that works, or may be a copy (exit code 1)')
+    .description('show if this database is the active one, or may be a copy (exit code 1)')
     .action(() => finish(async () => (await loadInstallation()).show(await config(), json())));
   installation
     .command('claim')
-    .description('let this database work for its accounts; its name is typed back')
-    .option('--moved', 'nothing was sent by another one since: creates go on, too')
+    .description('make this database the active one, after you type its name')
+    .option('--moved', 'no other database sent changes since: continue creates too')
     .action((given) =>
       finish(async () => (await loadInstallation()).claim(await config(), {...given, ...json()})),
     );
   installation
     .command('reseal')
-    .description(
-      'seal all that is sealed with the first key of FIELDMIRROR_KEY=NEW,OLD: OLD is needed no more',
-    )
+    .description('rotate the sealing key: seal all secrets with NEW of FIELDMIRROR_KEY=NEW,OLD')
     .action(() =>
       finish(async () => (await import('./installation.ts')).reseal(await config(), json())),
     );
@@ -312,8 +305,8 @@ export function addInstallation(program: Command, {json}: Surroundings): void {
 export function addWarehouse(program: Command, {json, signal}: Surroundings): void {
   program
     .command('url')
-    .description('print the address of the warehouse, for a tool that takes one')
-    .option('--password', 'with its password')
+    .description('print the connection URL of the warehouse')
+    .option('--password', 'include the password')
     .action((given) =>
       finish(async () =>
         (await import('./postgres.ts')).url(await config(), {
@@ -325,12 +318,12 @@ export function addWarehouse(program: Command, {json, signal}: Surroundings): vo
   program
     .command('psql')
     .description(
-      "the system's psql on the warehouse; what follows goes to it as it is: psql -c 'SELECT 1'",
+      "open the system's psql on the warehouse, with its own arguments: psql -c 'SELECT 1'",
     )
-    .argument('[args...]', 'for psql')
+    .argument('[args...]', 'arguments for psql')
     .option(
       '--as <role>',
-      'as a user of yours, whose password psql asks for; without it, as the owner',
+      'sign in as this role; psql prompts for its password (default: the owner)',
     )
     .allowUnknownOption()
     .helpOption('--help', 'print this help')
@@ -346,7 +339,7 @@ export function addWarehouse(program: Command, {json, signal}: Surroundings): vo
   program
     .command('reset')
     .description(
-      'remove the warehouse to begin anew: the embedded Postgres, or our schemas in yours; its name is typed back',
+      'delete the warehouse, after you type its name: the embedded Postgres, or our schemas',
     )
     .action(() =>
       finish(async () => (await import('./postgres.ts')).reset(await config(), json())),

@@ -19,9 +19,7 @@ export function addUpkeep(program: Command, surroundings: Surroundings): void {
 function addStatus(program: Command, {json}: Surroundings): void {
   program
     .command('status')
-    .description(
-      'health at a glance: how old what we know can be, and what needs a person (exit code 1)',
-    )
+    .description('show health: freshness of each stream, and what needs a person (exit code 1)')
     .option('--account <name>', 'only one account')
     .action((given) =>
       finish(async () =>
@@ -33,20 +31,19 @@ function addStatus(program: Command, {json}: Surroundings): void {
 function addExplain(program: Command, {json}: Surroundings): void {
   program
     .command('explain')
-    .description(
-      'where a value came from, or what happened to a row; what a number such as E07 in a message means',
-    )
-    .argument('<stream>', 'customers, jobs, employees, tasks; or the number of a page')
+    .description('explain where a value came from, what happened to a row, or a code such as E07')
+    .argument('<stream>', 'customers, jobs, employees, tasks; or a code such as E07')
     .argument('[number]', 'number of the record')
-    .argument('[field]', 'one of its fields; the whole row when none is named')
-    .option('--account <name>', 'which account, where there are several')
+    .argument('[field]', 'one field (default: the whole row)')
+    .option('--account <name>', 'account to use, if there are several')
     .action((stream, number, field, given) =>
       finish(async () => {
         if (number === undefined && isCode(stream))
           return (await import('./print.ts')).explainCode(stream, json());
         if (number === undefined)
           throw new UsageError(
-            'explain: expected a stream and a number, as in explain jobs 4711, or a code, as in explain E07',
+            'explain: expected a stream and a number, as in explain jobs 4711, ' +
+              'or a code, as in explain E07',
           );
         return await (await import('./explain.ts')).explain(
           await config(),
@@ -60,24 +57,24 @@ function addExplain(program: Command, {json}: Surroundings): void {
 function addAlerts(program: Command, surroundings: Surroundings): void {
   const alerts = program
     .command('alerts')
-    .description('who is told what is wrong, and what is wrong now');
+    .description('manage rules of alerts, and list open alerts');
   addAlertRule(alerts, surroundings);
   const load = () => import('./alerts.ts');
   const {json, signal} = surroundings;
   alerts
     .command('list')
-    .description('the rules, whether their messages arrive, and what is open now')
+    .description('list rules, whether their messages arrive, and open alerts')
     .action(() => finish(async () => (await load()).list(await config(), json())));
   alerts
     .command('test')
-    .description("send a made-up alert by a rule now, and tell the receiver's answer")
+    .description("send a test alert by a rule and print the receiver's answer")
     .argument('<name>')
     .action((name) =>
       finish(async () => (await load()).test(await config(), name, {...json(), signal})),
     );
   alerts
     .command('remove')
-    .description('tell nothing by a rule any more')
+    .description('remove a rule')
     .argument('<name>')
     .action((name) => finish(async () => (await load()).remove(await config(), name, json())));
 }
@@ -85,36 +82,27 @@ function addAlerts(program: Command, surroundings: Surroundings): void {
 function addAlertRule(alerts: Command, {json}: Surroundings): void {
   alerts
     .command('add')
-    .description('make a rule: who is told, of what, and how')
-    .argument('<name>', 'what the rule is called here')
+    .description('add a rule: receiver, causes and account')
+    .argument('<name>', 'name of the rule')
     .addHelpText(
       'after',
-      '\nAn address that is given as - is asked for, or read from standard input.',
+      '\nIf an address is -, the verb prompts for it, or reads it from standard input.',
     )
-    .option('--webhook <url>', 'JSON to an address of yours, signed; the secret is shown this once')
-    .option('--slack <url>', 'an incoming webhook of Slack')
-    .option('--email <address>', 'plain text, through the server of FIELDMIRROR_SMTP_URL or --smtp')
+    .option('--webhook <url>', 'send signed JSON to this address; prints the secret once')
+    .option('--slack <url>', 'send to an incoming webhook of Slack')
     .option(
-      '--ping <url>',
-      'a call that comes for as long as nothing is wrong, to a service that misses it',
+      '--email <address>',
+      'send plain text through the server of FIELDMIRROR_SMTP_URL or --smtp',
     )
+    .option('--ping <url>', "call this address while nothing is wrong: a dead man's switch")
     .option(
       '--smtp <url>',
       'with --email: smtps://user:password@mail.example.com?from=alerts@example.com',
     )
-    .option('--every <span>', 'with --ping: how often it comes (default: 5m)', readSpan)
-    .option(
-      '--cause <name>',
-      'only what is named, again for each (default: everything)',
-      addWord,
-      [],
-    )
-    .option('--account <name>', 'only what is wrong with one account')
-    .option(
-      '--quiet <span>',
-      'how long a thing that was told is not told again (default: 4h)',
-      readSpan,
-    )
+    .option('--every <span>', 'with --ping: interval (default: 5m)', readSpan)
+    .option('--cause <name>', 'only this cause; may be repeated (default: all)', addWord, [])
+    .option('--account <name>', 'only problems of one account')
+    .option('--quiet <span>', 'time before the same problem is sent again (default: 4h)', readSpan)
     .action((name, {every, quiet, ...given}) =>
       finish(async () =>
         (await import('./alerts.ts')).add(await config(), name, {
@@ -130,8 +118,8 @@ function addAlertRule(alerts: Command, {json}: Surroundings): void {
 function addDoctor(program: Command, {json}: Surroundings): void {
   program
     .command('doctor')
-    .description('check every dependency, and say how to mend what is wrong')
-    .option('--all', 'show the settings at their defaults, too')
+    .description('check every dependency, and print how to fix each problem')
+    .option('--all', 'include settings at their defaults')
     .action(({all = false}) =>
       finish(async () => (await import('./doctor.ts')).doctor(await config(), {...json(), all})),
     );
@@ -140,8 +128,8 @@ function addDoctor(program: Command, {json}: Surroundings): void {
 function addPrune(program: Command, {json, signal}: Surroundings): void {
   program
     .command('prune')
-    .description('remove now what is no longer kept, as workers do each hour')
-    .option('--dry-run', 'only count it')
+    .description('prune expired rows now, as workers do every hour')
+    .option('--dry-run', 'only count the rows')
     .action((given) =>
       finish(async () =>
         (await import('./retention.ts')).prune(await config(), {...given, ...json(), signal}),
@@ -152,10 +140,10 @@ function addPrune(program: Command, {json, signal}: Surroundings): void {
 function addForget(program: Command, {json}: Surroundings): void {
   program
     .command('forget')
-    .description('remove the personal data of a customer: shows what goes, the name is typed back')
+    .description('erase the personal data of a customer, after you type the name')
     .argument('<stream>', 'customers')
     .argument('<number>', 'number of the customer')
-    .option('--account <name>', 'which account, where there are several')
+    .option('--account <name>', 'account to use, if there are several')
     .action((stream, number, given) =>
       finish(async () =>
         (await import('./retention.ts')).forget(
@@ -170,7 +158,7 @@ function addForget(program: Command, {json}: Surroundings): void {
 function addMigrate(program: Command, {json}: Surroundings): void {
   program
     .command('migrate')
-    .description("bring the warehouse's schema up to date, and nothing else")
+    .description('migrate the schema of the warehouse, and nothing else')
     .action(() =>
       finish(async () => (await import('./installation.ts')).migrate(await config(), json())),
     );
@@ -185,54 +173,52 @@ export function addSweeps(program: Command, surroundings: Surroundings): void {
 function addPastSweeps(program: Command, {json}: Surroundings): void {
   const sweeps = program
     .command('sweeps')
-    .description('past sweeps, what they prove, and what waits for a person');
+    .description('list and inspect past sweeps; approve stopped deletions');
   const load = () => import('./sweeps.ts');
   sweeps
     .command('list')
-    .description('the latest sweeps')
+    .description('list the latest sweeps')
     .argument('[stream]', 'customers, jobs, employees, tasks')
-    .option('--account <name>', 'of one account')
-    .option('--limit <number>', 'how many', readCount, 20)
+    .option('--account <name>', 'only one account')
+    .option('--limit <number>', 'maximum number', readCount, 20)
     .action((stream, given) =>
       finish(async () => (await load()).list(await config(), {stream, ...given, ...json()})),
     );
   sweeps
     .command('show')
-    .description('one sweep: its evidence, why it is not certified, its tombstones')
-    .argument('<sweep>', 'its number')
+    .description('show one sweep: evidence, why it is not certified, tombstones')
+    .argument('<sweep>', 'number of the sweep')
     .action((id) => finish(async () => (await load()).show(await config(), id, json())));
   sweeps
     .command('approve')
-    .description('let the tombstones of a stopped sweep through')
-    .argument('<sweep>', 'its number')
+    .description('approve the deletions of a stopped sweep')
+    .argument('<sweep>', 'number of the sweep')
     .action((id) => finish(async () => (await load()).approve(await config(), id, json())));
 }
 
 function addQuarantine(program: Command, {json, signal}: Surroundings): void {
   const quarantine = program
     .command('quarantine')
-    .description('look after records that could not be read');
+    .description('list, inspect and retry records that could not be read');
   const load = () => import('./quarantine.ts');
   quarantine
     .command('list')
-    .description('the records in quarantine, and what is wrong with each')
+    .description('list records in quarantine, and what is wrong with each')
     .argument('[stream]', 'customers, jobs, employees, tasks')
-    .option('--account <name>', 'of one account')
-    .option('--limit <number>', 'how many', readCount, 20)
+    .option('--account <name>', 'only one account')
+    .option('--limit <number>', 'maximum number', readCount, 20)
     .action((stream, given) =>
       finish(async () => (await load()).list(await config(), {stream, ...given, ...json()})),
     );
   quarantine
     .command('show')
-    .description('one record, as the service sent it')
-    .argument('<entry>', 'its number in quarantine list')
+    .description('show one record as the service sent it')
+    .argument('<entry>', 'number in quarantine list')
     .action((id) => finish(async () => (await load()).show(await config(), id, json())));
   quarantine
     .command('retry')
-    .description(
-      'ask the service for records once more, now; one that is gone leaves quarantine, too',
-    )
-    .argument('<entry...>', 'their numbers in quarantine list')
+    .description('request records again now; deleted records leave quarantine too')
+    .argument('<entry...>', 'numbers in quarantine list')
     .action((ids) =>
       finish(async () =>
         (await import('./sync.ts')).retry(await config(), ids, {
@@ -244,38 +230,33 @@ function addQuarantine(program: Command, {json, signal}: Surroundings): void {
 }
 
 function addSchedules(program: Command, {json}: Surroundings): void {
-  const schedules = program
-    .command('schedules')
-    .description('the sweeps that come round by themselves');
+  const schedules = program.command('schedules').description('manage schedules of sweeps');
   const load = () => import('./schedules.ts');
   schedules
     .command('list')
-    .description('the schedules, and when each is due next')
-    .option('--account <name>', 'of one account')
+    .description('list schedules, and when each is due next')
+    .option('--account <name>', 'only one account')
     .action((given) =>
       finish(async () => (await load()).list(await config(), {...given, ...json()})),
     );
   schedules
     .command('set')
-    .description('make a schedule, or change one; what is left out stays')
-    .argument('<name>', 'of the schedule; with --fresh of the stream')
-    .option('--account <name>', 'which account, where there are several')
+    .description('create or change a schedule; options left out stay unchanged')
+    .argument('<name>', 'name of the schedule; with --fresh, of the stream')
+    .option('--account <name>', 'account to use, if there are several')
     .addOption(
       new Option(
         '--fresh <span>',
-        'read the whole list of a stream so often; its cost is shown first',
+        'interval at which the whole list of a stream is read; shows the cost first',
       )
         .argParser(readSpan)
         .conflicts(['every', 'at', 'stream', 'window']),
     )
-    .option('--yes', 'with --fresh: the cost was seen; set it')
-    .option('--every <span>', 'how often: 30s, 5m, 1h, 1d', readSpan)
-    .option('--at <time>', 'with whole days: time of day in UTC, HH:MM:SSZ')
+    .option('--yes', 'with --fresh: accept the cost')
+    .option('--every <span>', 'interval: 30s, 5m, 1h, 1d', readSpan)
+    .option('--at <time>', 'time of day in UTC, HH:MM:SSZ, if the interval is whole days')
     .option('--stream <name>', 'customers, jobs, employees, tasks')
-    .option(
-      '--window <name>',
-      'the part of its list that is read, as in sync --window; without it all',
-    )
+    .option('--window <name>', 'part of the list to read, as in sync --window (default: all)')
     .action((name, {fresh, yes = false, every, ...given}) =>
       finish(async () =>
         fresh === undefined
@@ -295,17 +276,17 @@ function addSchedules(program: Command, {json}: Surroundings): void {
     );
   schedules
     .command('remove')
-    .description('take a schedule away')
-    .argument('<name>', 'of the schedule')
-    .option('--account <name>', 'which account, where there are several')
+    .description('remove a schedule')
+    .argument('<name>', 'name of the schedule')
+    .option('--account <name>', 'account to use, if there are several')
     .action((name, given) =>
       finish(async () => (await load()).remove(await config(), name, {...given, ...json()})),
     );
   schedules
     .command('run')
-    .description('let the sweep of a schedule be due now')
-    .argument('<name>', 'of the schedule')
-    .option('--account <name>', 'which account, where there are several')
+    .description('run a schedule now')
+    .argument('<name>', 'name of the schedule')
+    .option('--account <name>', 'account to use, if there are several')
     .action((name, given) =>
       finish(async () => (await load()).run(await config(), name, {...given, ...json()})),
     );
@@ -316,9 +297,7 @@ const loadLife = () => import('./accounts-move.ts');
 const loadCheck = () => import('./accounts-check.ts');
 
 export function addAccounts(program: Command, surroundings: Surroundings): void {
-  const accounts = program
-    .command('accounts')
-    .description('look after the accounts that are mirrored');
+  const accounts = program.command('accounts').description('manage the mirrored accounts');
   addList(accounts, surroundings);
   addAdd(accounts, surroundings);
   addCheck(accounts, surroundings);
@@ -330,19 +309,17 @@ export function addAccounts(program: Command, surroundings: Surroundings): void 
 function addList(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('list')
-    .description('the accounts, their states, and where their tokens come from')
+    .description('list accounts, their states, and where their tokens come from')
     .action(() => finish(async () => (await loadAccounts()).list(await config(), json())));
 }
 
 function addAdd(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('add')
-    .description(
-      'add an account, or give one a new token; the token is asked for, never an argument',
-    )
-    .argument('<name>', 'what the account is called here')
+    .description('add an account, or replace its token; prompts for the token')
+    .argument('<name>', 'name of the account in Fieldmirror')
     .option('--url <address>', "the account's base address: https://app.example.com/acme")
-    .option('--time-zone <zone>', "the account's IANA zone: America/New_York")
+    .option('--time-zone <zone>', 'IANA time zone of the account: America/New_York')
     .action((name, given) =>
       finish(async () =>
         (await import('./accounts-add.ts')).add(await config({isAdding: true}), name, {
@@ -356,9 +333,7 @@ function addAdd(accounts: Command, {json}: Surroundings): void {
 function addCheck(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('check')
-    .description(
-      'ask each account, or one, a light question; what was stopped and is answered goes on',
-    )
+    .description("check each account's token; resume accounts stopped by a bad token")
     .argument('[name]')
     .action((name) => finish(async () => (await loadCheck()).check(await config(), name, json())));
 }
@@ -366,15 +341,15 @@ function addCheck(accounts: Command, {json}: Surroundings): void {
 function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('pause')
-    .description('begin nothing more for an account')
+    .description('pause an account: start no sweep and send no change')
     .argument('<name>')
-    .option('--reason <text>', 'why, for those who look at it later')
+    .option('--reason <text>', 'reason to record')
     .action((name, given) =>
       finish(async () => (await loadAccounts()).pause(await config(), name, {...given, ...json()})),
     );
   accounts
     .command('resume')
-    .description('let an account go on')
+    .description('resume a paused account')
     .argument('<name>')
     .action((name) => finish(async () => (await loadCheck()).resume(await config(), name, json())));
 }
@@ -382,7 +357,7 @@ function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
 function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('rename')
-    .description('call an account by another name here')
+    .description('rename an account in Fieldmirror')
     .argument('<name>')
     .argument('<new-name>')
     .action((name, next) =>
@@ -390,9 +365,7 @@ function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
     );
   accounts
     .command('remove')
-    .description(
-      'remove a paused account with all that it holds here: shows what goes, its name is typed back',
-    )
+    .description('remove a paused account and all its data, after you type its name')
     .argument('<name>')
     .action((name) => finish(async () => (await loadLife()).remove(await config(), name, json())));
 }
@@ -400,9 +373,7 @@ function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
 function addMove(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('move')
-    .description(
-      'give a paused account a new address, where the same business is: its records there are compared first',
-    )
+    .description('change the address of a paused account, after its records are compared')
     .argument('<name>')
     .requiredOption(
       '--url <address>',

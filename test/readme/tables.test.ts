@@ -1,52 +1,55 @@
-// docs/operating.md has a table that names every verb with its options, and docs/installing.md one
-// with every variable.
+// docs/cli.md lists every command with its options, and docs/installing.md every variable.
 
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {describe, expect, test} from 'vitest';
-import {runCommand} from '../support/command.ts';
+import type {Command} from 'commander';
+import {expect, test} from 'vitest';
+import {buildProgram} from '../../src/cli/program.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const operating = await readFile(join(root, 'docs', 'operating.md'), 'utf8');
 const installing = await readFile(join(root, 'docs', 'installing.md'), 'utf8');
 const config = await readFile(join(root, 'src', 'core', 'config.ts'), 'utf8');
-const detail = readSection(operating, 'Verbs in detail');
-const verbs = readVerbs(detail);
 
 function readSection(document: string, heading: string): string {
   const [, section = ''] = new RegExp(`^#+ ${heading}$([\\s\\S]*?)^#+ `, 'm').exec(document) ?? [];
   return section;
 }
 
-function readVerbs(section: string): {verb: string; options: string[]}[] {
-  const rows = section.matchAll(/^\| `(\w+)([^|]*(?:\\\|[^|]*)*)\|/gm);
-  return [...rows].map(([, verb = '', rest = '']) => ({
-    verb,
-    options: rest.match(/--[a-z-]+/g) ?? [],
-  }));
-}
+const introduction = `# Commands
 
-async function help(...args: string[]): Promise<string> {
-  const {code, stdout, stderr} = await runCommand([...args, '--help'], {});
-  expect(code, stderr).toBe(0);
-  return stdout;
-}
+A test generates this page from the program: \`npx vitest run test/readme/tables.test.ts -u\`. Every
+command also accepts \`--json\` and \`--help\`. [operating.md](operating.md#exit-codes) has the exit codes.
+`;
 
-test('every verb is in the table of verbs, and no other', async () => {
-  const [, listed = ''] = /^Commands:\n((?: .*\n)+)/m.exec(await help()) ?? [];
-  const known = [...listed.matchAll(/^ {2}(\w+)/gm)].map(([, verb]) => verb);
-  expect(known.length).toBeGreaterThan(10);
-  expect(verbs.map(({verb}) => verb).toSorted()).toEqual(
-    known.filter((verb) => verb !== 'help').toSorted(),
-  );
-});
-
-describe.each(verbs.filter(({options}) => options.length > 0))('$verb', ({verb, options}) => {
-  test('has the options that the table names', async () => {
-    const [, second] = new RegExp(`\\\`${verb} (\\w+) NAME`).exec(detail) ?? [];
-    const told = await help(verb, ...(second === undefined ? [] : [second]));
-    expect(options.filter((option) => !told.includes(option))).toEqual([]);
+/** A command with its arguments and options, then its own commands. */
+function describeCommand(command: Command, above: string): string {
+  const names = command.registeredArguments.map((each) => {
+    const name = `${each.name()}${each.variadic ? '…' : ''}`;
+    return each.required ? ` <${name}>` : ` [${name}]`;
   });
+  const call = `${above} ${command.name()}`;
+  const given = [...command.registeredArguments, ...command.options].flatMap((each) => {
+    const flags = 'flags' in each ? each.flags : each.name();
+    const hasText = each.description !== '' && flags !== '--json';
+    const choices = each.argChoices === undefined ? '' : ` (${each.argChoices.join(', ')})`;
+    // As code: an address of a user at a host is else a link.
+    const text = each.description.replaceAll(/[^\s,;]+:\/\/[^\s,;]+/g, '`$&`');
+    return hasText ? [`- \`${flags}\`: ${text}${choices}`] : [];
+  });
+  const level = above === 'fieldmirror' ? '##' : '###';
+  const description = command.description();
+  const text = `${description.charAt(0).toUpperCase()}${description.slice(1)}.`;
+  const list = given.length === 0 ? [] : [given.join('\n')];
+  const heading = `${level} \`${call}${names.join('')}\``;
+  const own = command.commands.map((each) => describeCommand(each, call));
+  return [heading, text, ...list, ...own].join('\n\n');
+}
+
+test('docs/cli.md lists every command with its arguments and options', async () => {
+  const {commands} = buildProgram(new AbortController().signal);
+  const listed = commands.map((each) => describeCommand(each, 'fieldmirror'));
+  const page = `${[introduction, ...listed].join('\n')}\n`.replaceAll('\n## ', '\n\n## ');
+  await expect(page.replaceAll(/\n{3,}/g, '\n\n')).toMatchFileSnapshot('../../docs/cli.md');
 });
 
 test('every variable is in the table of variables, and no other', () => {
