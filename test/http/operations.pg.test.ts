@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-const operating = readFileSync(join(import.meta.dirname, '../../docs/operating.md'), 'utf8');
+const commands = readFileSync(join(import.meta.dirname, '../../docs/cli.md'), 'utf8');
 const rules = listRules();
 const panels = listPanels();
 const queries: readonly Query[] = [...rules, ...panels];
@@ -105,7 +105,8 @@ describe('the alert rules', () => {
         expect.arrayContaining(named),
       );
       const verbs = [...texts.matchAll(/fieldmirror (\w+)/g)].map(([, verb]) => verb);
-      for (const verb of verbs) expect(operating).toMatch(new RegExp(`^\\| \`${verb}\\b`, 'm'));
+      for (const verb of verbs)
+        expect(commands).toMatch(new RegExp(`^#+ \`fieldmirror ${verb}[ \`]`, 'm'));
       expect(Object.keys(rule.annotations)).toEqual(['summary', 'action']);
     },
   );
