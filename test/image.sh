@@ -14,7 +14,7 @@ expect_certified() {
 
 # The launcher is found by its name, and the documents are there.
 expect_page() {
-  grep -q '^# E07' || fail "fieldmirror explain E07 in the image: expected its page"
+  grep -q '^## E07' || fail "fieldmirror explain E07 in the image: expected its page"
 }
 
 place=$(mktemp -d)

@@ -49,7 +49,7 @@ grep -q "^  fieldmirror start " once.txt || grep -q "^  npx fieldmirror start " 
 [ "$(grep -c ' certified:' once.txt)" = 4 ] || fail 'start --once: expected four certified streams'
 "$fieldmirror" status | grep -q certified || fail 'status: expected it to tell of certified streams'
 
-"$fieldmirror" explain E07 | grep -q '^# E07' || fail 'explain E07: expected its page'
+"$fieldmirror" explain E07 | grep -q '^## E07' || fail 'explain E07: expected its page'
 
 code=0
 "$fieldmirror" strat 2>/dev/null || code=$?
