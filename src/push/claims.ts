@@ -4,11 +4,10 @@
 import {stopAccount} from '../accounts/accounts.ts';
 import {type ClaimedChange, claimChanges, renewClaims} from '../changes/claim-changes.ts';
 import {giveBackChange} from '../changes/move-changes.ts';
-import {backOffMs} from '../core/back-off.ts';
+import {pauseAfter} from '../core/back-off.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
 import {type Clocks, type Lease, Leases, machineClocks} from '../core/lease.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {failureDelayMs} from './decision.ts';
 import type {PushDeps, PushEnd} from './run.ts';
 
 /** A change is ours for this long by the database's clock, unless renewed. */
@@ -117,10 +116,8 @@ export class Claims {
   }
 }
 
-/** How long a change waits after so many failures in a row. */
-export function changePauseMs(failures: number): number {
-  return backOffMs(failures, {firstMs: 2_000, longestMs: 300_000});
-}
+/** How long a change waits after failures in a row. */
+export const changeBackOff = {firstMs: 2_000, longestMs: 300_000};
 
 /**
  * Notes the error in the row. A change that was being sent is in doubt: only an answer makes it
@@ -133,9 +130,8 @@ export async function giveBackFailed(
 ): Promise<PushEnd> {
   const {isShutdown} = failed;
   const error = explainDatabaseError(failed.error, deps.databaseUrl);
-  const retryAfterMs = error instanceof RetryableError ? error.retryAfterMs : null;
   const isFailure = !isShutdown && !(error instanceof AccessError);
-  const delayMs = isFailure ? failureDelayMs(changePauseMs(change.failures), retryAfterMs) : 0;
+  const delayMs = isFailure ? pauseAfter(error, change.failures, changeBackOff) : 0;
   try {
     if (error instanceof AccessError) await stopAccount(deps.pool, change.accountId, error.message);
     const state = await giveBackChange(deps.pool, change, {

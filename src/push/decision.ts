@@ -240,7 +240,7 @@ export function lackNumber(facts: ChangeFacts): Decision {
 /**
  * How long a change waits after a failure: its back-off, and no less than the service asked for.
  */
-export function failureDelayMs(backOffMs: number, retryAfterMs: number | null): number {
+function failureDelayMs(backOffMs: number, retryAfterMs: number | null): number {
   return Math.max(backOffMs, retryAfterMs ?? 0);
 }
 

@@ -4,12 +4,13 @@
 import {judgeAccess} from '../accounts/open-accounts.ts';
 import type {ClaimedChange} from '../changes/claim-changes.ts';
 import {readRules} from '../changes/write-rules.ts';
+import {backOffMs} from '../core/back-off.ts';
 import {AccessError, RecordError, RetryableError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
 import {machineClocks} from '../core/lease.ts';
 import {inSpan} from '../core/span.ts';
 import {findStream, findWrites} from '../streams/all.ts';
-import {Claims, changePauseMs, giveBackFailed, type HeldChange} from './claims.ts';
+import {Claims, changeBackOff, giveBackFailed, type HeldChange} from './claims.ts';
 import {decide} from './decide.ts';
 import {conflict} from './decision.ts';
 import {end, endBatch} from './end.ts';
@@ -165,7 +166,7 @@ function toRun(
     stream: findStream(writes.stream),
     rules: rules.get(change.table) ?? new Map(),
     settle: {...defaultSettlePolicy, ...deps.settle},
-    backOffMs: changePauseMs(change.failures),
+    backOffMs: backOffMs(change.failures, changeBackOff),
     signal: AbortSignal.any([signal, lease.lost]),
     ...together,
   };
