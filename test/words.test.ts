@@ -1,14 +1,10 @@
 // Texts for users are plain technical English: words of a private dialect stay out of the README,
 // docs (docs/cli.md has all help texts) and log messages. Lower an exception that got better.
 
-import {execFileSync} from 'node:child_process';
-import {readFileSync} from 'node:fs';
-import {join} from 'node:path';
 import {expect, test} from 'vitest';
+import {listFiles, listSources, readText} from './support/structure.ts';
 
-const root = join(import.meta.dirname, '..');
-const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const exceptions = JSON.parse(read('test/words-exceptions.json')) as Record<string, number>;
+const exceptions = JSON.parse(readText('test/words-exceptions.json')) as Record<string, number>;
 
 const words = [
   ...['tells', 'told', 'goes', 'gone', 'stands', 'stand', 'lies', 'rests on', 'rest on', 'mend'],
@@ -31,25 +27,22 @@ const pattern = new RegExp(`\\b(?:${words.join('|')})\\b`, 'gi');
 
 /** Blocks of code show what a program prints. */
 function readProse(path: string): string {
-  return read(path).replaceAll(/^```[\s\S]*?^```$/gm, '');
+  return readText(path).replaceAll(/^```[\s\S]*?^```$/gm, '');
 }
 
 /** The messages of log lines; their first argument has the fields. */
 function readMessages(path: string): string {
-  const calls = read(path).matchAll(/\blog\.\w+\(\s*(?:\{[^}]*\},\s*)?((?:'[^']*'|`[^`]*`))/g);
+  const calls = readText(path).matchAll(/\blog\.\w+\(\s*(?:\{[^}]*\},\s*)?((?:'[^']*'|`[^`]*`))/g);
   return [...calls].map(([, message = '']) => message).join('\n');
 }
 
-function listFiles(...patterns: readonly string[]): string[] {
-  const listed = execFileSync('git', ['ls-files', ...patterns], {cwd: root, encoding: 'utf8'});
-  return listed.split('\n').filter((path) => path !== '');
-}
-
 test('words of a private dialect are in no text for users, but for exceptions', () => {
-  const documents = listFiles('README.md', 'docs/*.md').filter((path) => !/decisions/.test(path));
+  const documents = listFiles().filter((path) =>
+    /^(?:README|docs\/(?!decisions\/).*)\.md$/.test(path),
+  );
   const texts = [
     ...documents.map((path) => [path, readProse(path)] as const),
-    ...listFiles('src/*.ts', 'jobs/*.ts').map((path) => [path, readMessages(path)] as const),
+    ...listSources().map((path) => [path, readMessages(path)] as const),
   ];
   const counted = texts.map(([path, text]) => [path, text.match(pattern) ?? []] as const);
   const found = counted.filter(([, {length}]) => length > 0);

@@ -63,7 +63,10 @@ export async function livePast(deps: PastDeps, past: Past): Promise<void> {
   const world = await openPast(deps, past);
   try {
     await liveNights(deps, past, {...world, counter});
-    if (deps.signal?.aborted !== true) await world.playUntil(past.nights);
+    if (deps.signal?.aborted !== true) {
+      await world.playUntil(past.nights);
+      counter.at(past.nights);
+    }
   } finally {
     counter.end();
     await world.close();

@@ -77,6 +77,7 @@ export function listCodeSections(): readonly CodeSection[] {
 
 /** @param word - a code, in any case @returns null where there is no such code */
 export function findCodeSection(word: string): CodeSection | null {
+  if (!isCode(word)) return null;
   const wanted = word.toUpperCase();
   return listCodeSections().find(({code}) => code === wanted) ?? null;
 }

@@ -18,7 +18,8 @@ function readSection(document: string, heading: string): string {
 const introduction = `# Commands
 
 A test generates this page from the program: \`npx vitest run test/readme/tables.test.ts -u\`. Every
-command also accepts \`--json\` and \`--help\`. [operating.md](operating.md#exit-codes) has the exit codes.
+command also accepts \`--json\` and \`--help\`. The exit codes are in
+[operating.md](operating.md#exit-codes).
 `;
 
 /** A command with its arguments and options, then its own commands. */
