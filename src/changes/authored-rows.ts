@@ -7,18 +7,6 @@ import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import type {Change} from './change.ts';
 
-/** Locks rows before their changes, in one order for all callers. */
-export async function lockRows(
-  client: pg.ClientBase,
-  table: MirrorTable,
-  rowIds: readonly string[],
-): Promise<void> {
-  await client.query(
-    `SELECT FROM ${nameTable(table)} WHERE row_id = ANY ($1::bigint[]) ORDER BY row_id FOR UPDATE`,
-    [rowIds],
-  );
-}
-
 /**
  * Gives a row the number that the service gave its record. A sweep may have met the record first:
  * its row makes room, for this one has been known by its row_id all along.

@@ -3,8 +3,8 @@
 
 import type pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
-import {writeNumbers} from '../core/number-set.ts';
 import {inTransaction} from '../postgres/database.ts';
+import {writeNumbers} from '../rows/number-set.ts';
 import {type Change, readChanges} from './change.ts';
 import {
   type AuditNote,

@@ -20,7 +20,7 @@ import {nameUndo, noteUndo, previewUndo, type UndoPreview, undoMany} from '../ch
 import {countChanges, nameChange, showWanted, tellMany, tellUndo} from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {readNumbers, writeNumbers} from '../core/number-set.ts';
+import {readNumbers, writeNumbers} from '../rows/number-set.ts';
 import {Refused} from './access.ts';
 import {defineAction} from './action.ts';
 import {

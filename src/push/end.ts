@@ -7,7 +7,6 @@ import {learnEmployee} from '../accounts/accounts.ts';
 import {
   type AssignedJob,
   giveNumber,
-  lockRows,
   markDeleted,
   settleAssignments,
   stampUnassigned,
@@ -32,6 +31,7 @@ import {
 import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
 import {violatedConstraint} from '../postgres/database-errors.ts';
 import {forgetKnown} from '../rows/known-records.ts';
+import {lockRows} from '../rows/load.ts';
 import {ownedTablesOf} from '../streams/stream.ts';
 import {
   conflict,

@@ -1,11 +1,11 @@
 // Numbers of the rows that are held: of a stream, of parents, of a customer.
 
 import pg from 'pg';
-import {NumberSet} from '../core/number-set.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {readByCursor, toArrayText} from '../postgres/sql.ts';
 import type {MirrorTable, OwnedTable} from '../streams/table.ts';
 import {type Family, keyText} from './load.ts';
+import {NumberSet} from './number-set.ts';
 import {isUnkept, keyOf, nameTable} from './table-sql.ts';
 
 /** The numbers of a stream that this warehouse knows of. */

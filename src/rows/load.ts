@@ -7,7 +7,7 @@ import {RecordError} from '../core/errors.ts';
 import {encodeCopyRow, toArrayText} from '../postgres/sql.ts';
 import type {EncodedRow, MirrorTable, Row} from '../streams/table.ts';
 import type {RecentWrite} from './change-values.ts';
-import {findColumn, freshRows, tableSql} from './table-sql.ts';
+import {findColumn, freshRows, nameTable, tableSql} from './table-sql.ts';
 
 /** The writer of rows: a sweep, or changes whose results are read back. */
 export interface Batch {
@@ -79,10 +79,13 @@ interface Writing {
 export interface Held {
   /** Its place among the rows given. */
   readonly at: number;
+  readonly rowId: string;
   readonly isDeleted: boolean;
   readonly isSame: boolean;
   /** A change of it is under way, or just settled. */
   readonly isPending: boolean;
+  /** A change of it was open, which may be ending. */
+  readonly isUnderChange: boolean;
   /** A change has written it since. */
   readonly isFresher: boolean;
   /** A change that was done a short while ago has deleted it. */
@@ -192,6 +195,9 @@ export async function markVanished(
   const {accountId, sweepId, since = null, readBacks = []} = family;
   const parents = toArrayText(family.parents);
   const changeIds = readBacks.map(({changeId}) => changeId);
+  const {lockVanished, markVanished: mark} = tableSql(table);
+  // As `probeAgain`: a child may be the result of a change that is just ending.
+  await client.query(lockVanished(family.parentColumn), [accountId, parents, kept]);
   const values = [
     accountId,
     sweepId,
@@ -201,7 +207,7 @@ export async function markVanished(
     changeIds,
     readBacks.map((read) => read.since),
   ];
-  const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
+  const result = await client.query(mark(family.parentColumn), values);
   return result.rowCount ?? 0;
 }
 
@@ -251,6 +257,36 @@ export async function probeRows(
           .rows;
   const found = Map.groupBy(held, ({part}) => asked[part]);
   return parts.map((part) => ({...part, found: found.get(part) ?? []}));
+}
+
+/**
+ * Looks again at rows whose change was open at the first look, once it cannot end any more in this
+ * transaction: a change that was just ending has ended, and counts as done a short while ago. The
+ * moments alone do not tell that: its transaction may have begun before the sweep did.
+ */
+export async function probeAgain(client: pg.ClientBase, probed: ProbedRows): Promise<ProbedRows> {
+  const {table, rows, batch, insertsOnly} = probed;
+  const open = probed.found.filter((held) => held.isUnderChange && !held.isFresher);
+  if (open.length === 0 || insertsOnly === true) return probed;
+  await lockRows(
+    client,
+    table,
+    open.map(({rowId}) => rowId),
+  );
+  const [again] = await probeRows(client, [{table, rows}], batch);
+  return again ?? probed;
+}
+
+/** Locks rows in one order for all callers, before their changes. */
+export async function lockRows(
+  client: pg.ClientBase,
+  table: MirrorTable,
+  rowIds: readonly string[],
+): Promise<void> {
+  await client.query(
+    `SELECT FROM ${nameTable(table)} WHERE row_id = ANY ($1::bigint[]) ORDER BY row_id FOR UPDATE`,
+    [rowIds],
+  );
 }
 
 /**

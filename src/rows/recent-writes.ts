@@ -43,6 +43,15 @@ export function isMadeLately({name, writable}: MirrorTable, row: string): string
 }
 
 /**
+ * As SQL, whether a change of the row is open; of a row that no change makes alone, whether one may
+ * be.
+ */
+export function hasOpenChange({name, writable}: MirrorTable, row: string): string {
+  if (writable.length === 0) return `${row}._pending IS NOT NULL`;
+  return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isOf(name, row)} AND own.is_open)`;
+}
+
+/**
  * How long ago creates of ours have made some records, in milliseconds; absent where that is no
  * short while.
  */

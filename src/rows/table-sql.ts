@@ -4,7 +4,7 @@
 import {createHash} from 'node:crypto';
 import pg from 'pg';
 import type {ColumnType, MirrorTable} from '../streams/table.ts';
-import {isMadeLately, isWrittenLately, recentWritesOf} from './recent-writes.ts';
+import {hasOpenChange, isMadeLately, isWrittenLately, recentWritesOf} from './recent-writes.ts';
 
 /** One table's part in the probe of several. */
 export interface ProbePart {
@@ -39,6 +39,8 @@ export interface TableSql {
    */
   readonly copyToStage: string;
   readonly merge: string;
+  /** Locks the children under change that `markVanished` would mark. */
+  readonly lockVanished: (parentColumn: string) => string;
   readonly markVanished: (parentColumn: string) => string;
   /**
    * The parents of children that `markVanished` leaves alone, for a change of ours made them a
@@ -159,6 +161,7 @@ function buildTableSql(table: MirrorTable): TableSql {
          SET ${values.map((name) => `${name} = EXCLUDED.${name}`).join(', ')},
              _changed_at = ${nextVersionAt('held')}, _deleted_at = NULL
        WHERE NOT ${isFresher('held', sinceOfChange, 'EXCLUDED._change_id IS NOT NULL')}`,
+    lockVanished: (parentColumn) => lockVanishedSql(table, parentColumn),
     markVanished: (parentColumn) => vanishSql(table, parentColumn),
     spared: (parentColumn) => sparedSql(table, parentColumn),
   };
@@ -188,9 +191,11 @@ function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): st
   const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
   const [values, hash] = isRecalling ? recalled(table) : ['NULL::text[]', 'NULL::text'];
   return `
-    SELECT ${part} AS part, page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
+    SELECT ${part} AS part, page.at::integer - 1 AS at, held.row_id AS "rowId",
+           held._deleted_at IS NOT NULL AS "isDeleted",
            held._hash IS NOT DISTINCT FROM page.hash AS "isSame",
            held._pending IS NOT NULL AS "isPending",
+           held._pending IS NOT NULL AND ${hasOpenChange(table, 'held')} AS "isUnderChange",
            ${isFresher('held', 'page.since', '$3::boolean')} AS "isFresher", held.values, held.hash,
            held._deleted_at IS NOT NULL AND ${isWrittenLately('held')} AS "isDeletedLately",
            CASE WHEN held._hash IS DISTINCT FROM page.hash
@@ -236,6 +241,17 @@ function vanishSql(table: MirrorTable, parentColumn: string): string {
        AND child.${quote(parentColumn)} = parent.number
          AND child.${quote(parentColumn)} = ANY ($4::${type}[])
        AND ${isUnkept(table, '$5')} AND NOT ${isMadeLately(table, 'child')}`;
+}
+
+/** Its parameters are those of `sparedSql`. */
+function lockVanishedSql(table: MirrorTable, parentColumn: string): string {
+  const column = `child.${quote(parentColumn)}`;
+  return `
+    SELECT FROM ${nameTable(table)} AS child
+     WHERE child.account_id = $1 AND child._deleted_at IS NULL AND child._pending IS NOT NULL
+       AND ${column} = ANY ($2::${findColumn(table, parentColumn).sqlType}[])
+       AND ${isUnkept(table, '$3')}
+     ORDER BY child.row_id FOR UPDATE`;
 }
 
 function sparedSql(table: MirrorTable, parentColumn: string): string {

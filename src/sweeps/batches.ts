@@ -18,6 +18,7 @@ import {
   loadProbed,
   markVanished,
   type ProbedRows,
+  probeAgain,
   probeRows,
   readSpared,
 } from '../rows/load.ts';
@@ -227,7 +228,7 @@ export async function writeRowSets(
     batch.readBackOf === undefined ? ownRowsOf(stream, rowSets) : rowSets.map(({row}) => row);
   const older = new Set<EncodedRow>();
   const load = async (probed: ProbedRows) => {
-    const sorted = sortOutOlder(probed);
+    const sorted = sortOutOlder(await probeAgain(client, probed));
     for (const row of sorted.older) older.add(row);
     return await loadProbed(client, sorted.probed);
   };

@@ -3,8 +3,8 @@
 // deleted whose record lives.
 
 import {type DeletionLimit, readDeletionLimit} from '../accounts/settings.ts';
-import type {NumberSet} from '../core/number-set.ts';
 import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
+import type {NumberSet} from '../rows/number-set.ts';
 import {settleFields} from '../star/remember-fields.ts';
 import {type KeepGone, readOlderAgain} from './ask-numbers.ts';
 import {findMissed} from './open-numbers.ts';

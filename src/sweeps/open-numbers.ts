@@ -1,6 +1,6 @@
 // Which numbers a sweep still has to ask for, when both passes are done.
 
-import type {NumberSet} from '../core/number-set.ts';
+import type {NumberSet} from '../rows/number-set.ts';
 
 /** The known numbers of a stream. */
 export interface NumberKnowledge {

@@ -3,10 +3,10 @@
 
 import type pg from 'pg';
 import {fetchPages, type Page} from '../api/pages-ahead.ts';
-import {NumberSet} from '../core/number-set.ts';
 import {freeBytes} from '../core/own-bytes.ts';
 import {inSpan} from '../core/span.ts';
 import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
+import {NumberSet} from '../rows/number-set.ts';
 import {wholeList} from '../streams/windows.ts';
 import {type ReadBatch, readBatch, writeBatch} from './batches.ts';
 import {endsOf} from './open-numbers.ts';

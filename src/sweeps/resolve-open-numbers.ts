@@ -1,7 +1,7 @@
 // The questions by number that both passes leave open, group by group.
 
-import {NumberSet} from '../core/number-set.ts';
 import {type HeldNumbers, readNamed} from '../rows/held-numbers.ts';
+import {NumberSet} from '../rows/number-set.ts';
 import {tablesThatName} from '../streams/all.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
 import {

@@ -2,9 +2,9 @@
 // A number that no list showed and that the service does not have is remembered as absent.
 
 import pg from 'pg';
-import {NumberSet} from '../core/number-set.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ReadRow, readByCursor, selectColumns} from '../postgres/sql.ts';
+import {NumberSet} from '../rows/number-set.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable, OwnedTable} from '../streams/table.ts';
 import type {tombstones} from './tables.ts';

@@ -3,7 +3,7 @@
 
 import {fetchPages, type Page} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-read.ts';
-import {NumberSet} from '../core/number-set.ts';
+import {NumberSet} from '../rows/number-set.ts';
 import {numberOf} from '../streams/record-rows.ts';
 import {PageNumbers} from './pages.ts';
 import type {FirstPass} from './read-list.ts';

@@ -1,8 +1,9 @@
 // Rows of job_employees are the employee_ids of their job.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {giveNumber, lockRows, settleAssignments} from '../../src/changes/authored-rows.ts';
+import {giveNumber, settleAssignments} from '../../src/changes/authored-rows.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
+import {lockRows} from '../../src/rows/load.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';
 

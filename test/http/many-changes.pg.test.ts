@@ -2,7 +2,7 @@
 // have in common.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {writeNumbers} from '../../src/core/number-set.ts';
+import {writeNumbers} from '../../src/rows/number-set.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;

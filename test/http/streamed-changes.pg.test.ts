@@ -2,12 +2,12 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {revokeApiKey} from '../../src/accounts/access.ts';
-import {writeNumbers} from '../../src/core/number-set.ts';
 import {decideInBatches} from '../../src/http/decide-changes.ts';
 import type {AccountKey} from '../../src/http/keys.ts';
 import {Turns} from '../../src/http/keys.ts';
 import {linesType} from '../../src/http/many-routes.ts';
 import {Problem} from '../../src/http/problem.ts';
+import {writeNumbers} from '../../src/rows/number-set.ts';
 import {
   ask,
   idsIn,

@@ -1,7 +1,7 @@
 // Changes taken back line by line: all of it in one transaction, whatever becomes of the reader.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {writeNumbers} from '../../src/core/number-set.ts';
+import {writeNumbers} from '../../src/rows/number-set.ts';
 import {ask, idsIn, listAudited, makePending, readLines, whileHeld} from './lines-place.ts';
 import {openPlace, type Place} from './place.ts';
 

@@ -1,7 +1,9 @@
 // A service whose reads show the state of some seconds ago: what it has confirmed is not taken for
 // lost, altered or undone.
 
+import {setImmediate} from 'node:timers/promises';
 import {afterAll, afterEach, beforeEach, describe, expect, test} from 'vitest';
+import type {PushStep} from '../../src/push/run.ts';
 import {customers, employees, jobs, type Resource, tasks} from '../../src/service/resource.ts';
 import {allWrites, findWrites} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
@@ -192,6 +194,66 @@ test.each(allWrites)(
   },
 );
 
+/**
+ * Carries a change, and while its end is written, though not committed, sweeps with reads that are
+ * behind.
+ */
+async function endDuringSweep(table: string): Promise<void> {
+  place.service.lag = () => 0;
+  let sweep: Promise<unknown> | null = null;
+  const onStep = async (step: PushStep) => {
+    if (step !== 'end-written') return;
+    place.service.lag = () => longestLag;
+    const loading = loadNow(place, pageReader, streamOf(table));
+    sweep = loading;
+    let isOver = false;
+    const settle = () => {
+      isOver = true;
+    };
+    loading.then(settle, settle);
+    while (!isOver && !(await isOneWaiting())) await setImmediate();
+  };
+  expect(await place.push({onStep})).toMatchObject({done: 1});
+  expect(sweep).not.toBeNull();
+  await sweep;
+}
+
+/** Whether a session of the warehouse waits for a lock of another. */
+const isOneWaiting = async () =>
+  (
+    await place.author(
+      `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
+    )
+  ).length > 0;
+
+test.each(allWrites)(
+  'a sweep of $table.name that began while a change was ending leaves its result there',
+  async ({table: {name: table}, operations}) => {
+    const rowId = await write(table);
+    const made = Object.keys(authored[table]?.made ?? {}).join(', ');
+    const created = await place.row(table, rowId, made);
+    await endDuringSweep(table);
+    expect(await place.row(table, rowId, `${made}, _deleted_at`)).toEqual({
+      ...created,
+      _deleted_at: null,
+    });
+    if (operations.includes('update')) {
+      await place.pass(longSeconds);
+      await edit(table, rowId);
+      const wanted = await valuesOf(table, rowId);
+      await endDuringSweep(table);
+      expect(await valuesOf(table, rowId)).toEqual(wanted);
+    }
+    if (operations.includes('delete')) {
+      await place.pass(longSeconds);
+      await place.author(`DELETE FROM warehouse.${table} WHERE row_id = $1`, [rowId]);
+      await endDuringSweep(table);
+      expect((await place.row(table, rowId, '_deleted_at'))?._deleted_at).not.toBeNull();
+    }
+  },
+);
+
 describe('employees of a job', () => {
   const assigned = async () =>
     (await place.author('SELECT FROM warehouse.job_employees WHERE _deleted_at IS NULL')).length;
@@ -207,6 +269,16 @@ describe('employees of a job', () => {
     await place.author('DELETE FROM warehouse.job_employees WHERE _deleted_at IS NULL');
     await place.push();
     await sweepBehind('jobs', async () => expect(await assigned()).toBe(0));
+  });
+
+  test('stay as a change left them, also where a sweep began while it was ending', async () => {
+    await assign();
+    await endDuringSweep('jobs');
+    expect(await assigned()).toBe(1);
+    await place.pass(longSeconds);
+    await place.author('DELETE FROM warehouse.job_employees WHERE _deleted_at IS NULL');
+    await endDuringSweep('jobs');
+    expect(await assigned()).toBe(0);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {NumberSet} from '../../src/core/number-set.ts';
+import {NumberSet} from '../../src/rows/number-set.ts';
 
 const range = (first: number, last: number) =>
   Array.from({length: last - first + 1}, (_, at) => String(first + at));

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {readNumbers, writeNumbers} from '../../src/core/number-set.ts';
+import {readNumbers, writeNumbers} from '../../src/rows/number-set.ts';
 
 test.each([
   [[], ''],
