@@ -21,8 +21,11 @@ import {openReader, type Reader} from './reader.ts';
 const blocks = await readBlocks();
 /** Placeholder addresses: a block with one needs the reader's own account, Postgres or Redis. */
 const needsYours = /(?:\/\/|@)\w+\.example\.com/;
-/** Headings of drawings; test/changes/change-states.pg.test.ts compares the second one. */
-const drawings = ['Fieldmirror', 'The life of a change'];
+/**
+ * Headings of drawings; test/changes/change-states.pg.test.ts compares the second one, and
+ * dictionary.pg.test.ts the third one.
+ */
+const drawings = ['Fieldmirror', 'The life of a change', 'Diagram of the warehouse'];
 /** The value for a parameter of a statement, by its name in the comment behind the statement. */
 const parameters: Readonly<Record<string, string>> = {
   employee_number: '3',
