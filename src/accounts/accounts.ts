@@ -242,20 +242,16 @@ export async function learnEmployee(
 }
 
 /**
- * Gives an account another name, in a transaction of the caller: settings of files go by the name.
+ * Gives an account another name, in a transaction of the caller. Files of settings know it by its
+ * name.
  * @throws the error of the database where another account has the name by now
  */
 export async function renameAccount(
   db: Queryable,
-  {accountId, name}: Pick<Account, 'accountId' | 'name'>,
+  {accountId}: Pick<Account, 'accountId'>,
   next: string,
 ): Promise<void> {
   await db.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [accountId, next]);
-  await db.query(
-    `UPDATE sync.file_settings SET path = ARRAY[$2] || path[2:] WHERE section <> 'write_rules'
-       AND path[1] = $1`,
-    [name, next],
-  );
 }
 
 /**
@@ -341,7 +337,7 @@ export async function findWorkUnderWay(db: Queryable, accountId: string): Promis
  */
 export async function removeAccount(
   db: Queryable,
-  {accountId, name}: {readonly accountId: string; readonly name: string},
+  {accountId}: {readonly accountId: string},
 ): Promise<void> {
   await db.query(`SELECT set_config('fieldmirror.writer', 'sweep', true)`);
   const tables = await listTables(db);
@@ -354,9 +350,6 @@ export async function removeAccount(
     );
   for (const table of tables)
     await db.query(`DELETE FROM ${table} WHERE account_id = $1`, [accountId]);
-  await db.query(`DELETE FROM sync.file_settings WHERE section <> 'write_rules' AND path[1] = $1`, [
-    name,
-  ]);
   await db.query('DELETE FROM sync.accounts WHERE account_id = $1', [accountId]);
 }
 

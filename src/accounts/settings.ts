@@ -1,60 +1,13 @@
-// Settings of an account as rows: limits of deletions, capacity, closed days, labels and reports,
-// and which values a file of settings gave.
+// Settings of an account as rows: limits of deletions, capacity, closed days, labels and reports.
 
 import type {Queryable} from '../postgres/database.ts';
 
-/** A value as the file gave it. */
-export interface FileSetting {
-  readonly section: string;
-  readonly path: readonly string[];
-  readonly value: unknown;
-  readonly file: string;
-}
-
-/** Every value that a file gave, of all files that were applied. */
-export async function listFileSettings(db: Queryable): Promise<FileSetting[]> {
-  const {rows} = await db.query<FileSetting>(
-    'SELECT section, path, value, file FROM sync.file_settings ORDER BY section, path',
-  );
-  return rows;
-}
-
-/** Lets one file after the other be applied; held until the transaction ends. */
-export async function lockFileSettings(db: Queryable): Promise<void> {
-  await db.query('LOCK TABLE sync.file_settings IN SHARE ROW EXCLUSIVE MODE');
-}
-
-/** Notes the values that a file gives; one that the same file gave before stays as it is. */
-export async function noteFileSettings(
-  db: Queryable,
-  settings: readonly FileSetting[],
-): Promise<void> {
-  await db.query(
-    `INSERT INTO sync.file_settings AS held (section, path, value, file)
-     SELECT given.section, ARRAY(SELECT jsonb_array_elements_text(given.path)), given.value,
-            given.file
-       FROM jsonb_to_recordset($1::jsonb) AS given (section text, path jsonb, value jsonb,
-         file text)
-         ON CONFLICT (section, path) DO UPDATE
-        SET value = EXCLUDED.value, file = EXCLUDED.file, applied_at = now(),
-            applied_by = current_user
-      WHERE (held.value, held.file) IS DISTINCT FROM (EXCLUDED.value, EXCLUDED.file)`,
-    [JSON.stringify(settings)],
-  );
-}
-
-/** Forgets what files gave at these places, and below them. */
-export async function forgetFileSettings(
-  db: Queryable,
-  places: readonly Pick<FileSetting, 'section' | 'path'>[],
-): Promise<void> {
-  await db.query(
-    `DELETE FROM sync.file_settings AS held
-      USING jsonb_to_recordset($1::jsonb) AS gone (section text, path jsonb)
-      WHERE held.section = gone.section
-        AND held.path[1:jsonb_array_length(gone.path)] = ARRAY(SELECT jsonb_array_elements_text(gone.path))`,
-    [JSON.stringify(places)],
-  );
+/**
+ * Lets one file after the other be applied; held until the transaction ends. A worker may read the
+ * rules, and so cannot lock them: files are applied by the owner of the warehouse.
+ */
+export async function lockSettings(db: Queryable): Promise<void> {
+  await db.query('LOCK TABLE sync.write_rules IN SHARE ROW EXCLUSIVE MODE');
 }
 
 /**
@@ -141,18 +94,15 @@ interface Capacity {
   readonly workingHours: readonly number[];
 }
 
-/** The working hours of employees, also of those that are not mirrored yet. */
+/** The working hours of employees that have their own. */
 export async function listCapacity(db: Queryable): Promise<Capacity[]> {
   const {rows} = await db.query<Capacity>(
-    `SELECT account.name AS account, held.employee_number AS "employeeNumber",
-            held.working_hours::double precision[] AS "workingHours"
-       FROM (SELECT account_id, employee_number, working_hours
-               FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key
-              WHERE employee_number IS NOT NULL
-              UNION ALL
-             SELECT account_id, employee_number, working_hours FROM sync.capacity_to_come) AS held
+    `SELECT account.name AS account, employee_number AS "employeeNumber",
+            working_hours::double precision[] AS "workingHours"
+       FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key
        JOIN sync.accounts AS account USING (account_id)
-      ORDER BY account.name, held.employee_number`,
+      WHERE employee_number IS NOT NULL
+      ORDER BY account.name, employee_number`,
   );
   return rows;
 }
@@ -170,26 +120,17 @@ export async function listEmployeeNumbers(db: Queryable): Promise<Map<string, st
   return new Map(rows.map(({account, numbers}) => [account, numbers]));
 }
 
-/** Writes the working hours of one employee; where it is not mirrored yet, for when it comes. */
+/** Writes the working hours of one employee that is mirrored. */
 export async function writeCapacity(
   db: Queryable,
   {account, employeeNumber, workingHours}: Capacity,
 ): Promise<void> {
   await db.query(
-    `WITH meant AS (
-       SELECT account_id, employee.row_id
-         FROM sync.accounts AS account JOIN warehouse.employees AS employee USING (account_id)
-        WHERE account.name = $1 AND employee.employee_number = $2::bigint
-     ), known AS (
-       INSERT INTO mart.capacity (employee_key, working_hours) SELECT row_id, $3::numeric[]
-         FROM meant
-           ON CONFLICT (employee_key) DO UPDATE SET working_hours = EXCLUDED.working_hours
-     )
-     INSERT INTO sync.capacity_to_come (account_id, employee_number, working_hours)
-     SELECT account_id, $2::bigint, $3::numeric[] FROM sync.accounts WHERE name = $1
-       AND NOT EXISTS (SELECT FROM meant)
-         ON CONFLICT (account_id, employee_number) DO UPDATE
-           SET working_hours = EXCLUDED.working_hours`,
+    `INSERT INTO mart.capacity (employee_key, working_hours)
+     SELECT employee.row_id, $3::numeric[]
+       FROM sync.accounts AS account JOIN warehouse.employees AS employee USING (account_id)
+      WHERE account.name = $1 AND employee.employee_number = $2::bigint
+         ON CONFLICT (employee_key) DO UPDATE SET working_hours = EXCLUDED.working_hours`,
     [account, employeeNumber, workingHours],
   );
 }
@@ -200,12 +141,7 @@ export async function deleteCapacity(
   {account, employeeNumber}: Pick<Capacity, 'account' | 'employeeNumber'>,
 ): Promise<void> {
   await db.query(
-    `WITH gone AS (
-       DELETE FROM sync.capacity_to_come AS held USING sync.accounts AS account
-        WHERE account.account_id = held.account_id AND account.name = $1
-          AND held.employee_number = $2
-     )
-     DELETE FROM mart.capacity AS held USING warehouse.employees AS employee,
+    `DELETE FROM mart.capacity AS held USING warehouse.employees AS employee,
        sync.accounts AS account
       WHERE employee.row_id = held.employee_key AND account.account_id = employee.account_id
         AND account.name = $1 AND employee.employee_number = $2`,

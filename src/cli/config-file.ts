@@ -23,15 +23,17 @@ import {nearest} from '../core/names.ts';
 import {shorten} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {
-  find,
+  fieldsOf,
+  isBuiltIn,
   isSame,
-  listLeaves,
-  type Patch,
+  type Named,
   type Path,
   type Problem,
+  presetOf,
   type Section,
-  type Tree,
+  type SettingsTree,
   toTree,
+  toValuePath,
 } from '../settings/section.ts';
 import {allSections, fileSchema, toJsonSchema} from '../settings/settings.ts';
 
@@ -41,7 +43,7 @@ type Parsed = ParsedDocument.Parsed<ParsedNode>;
 interface SettingsFile {
   /** Its name, for a person. */
   readonly name: string;
-  readonly patch: Patch;
+  readonly settings: SettingsTree;
   /** @throws {UsageError} there are problems: all of them, in the order of the file */
   readonly refuse: (problems: readonly Problem[]) => void;
 }
@@ -85,7 +87,7 @@ export function parseSettings(source: string, name: string): SettingsFile {
   const flaws = read.error?.issues.flatMap((issue) => describeIssue(issue, given)) ?? [];
   const isTold = ({path}: Problem) => odd.some((each) => isSame(each.path, path));
   refuse([...odd, ...flaws.filter((flaw) => !isTold(flaw))]);
-  return {name, patch: read.data ?? {}, refuse};
+  return {name, settings: read.data ?? {}, refuse};
 }
 
 /** @throws {UsageError} an alias without its anchor, or far too many of them */
@@ -115,6 +117,10 @@ function refuseFlaws({errors, warnings}: Parsed, {name, lines}: Place): void {
   if (flaws.length > 0) throw new UsageError(flaws.join('\n'));
 }
 
+const nothing =
+  'expected a value, got nothing; leave the key out to leave it alone, ' +
+  'or remove a whole entry with {remove: true}';
+
 /**
  * Makes a text of each key as it is written, so that no digit of a long number is lost.
  * @returns keys without a value, and keys that are there twice: as 7 and as "7"
@@ -133,19 +139,11 @@ function findOddKeys(document: Parsed): Problem[] {
       const place = JSON.stringify(path);
       if (seen.has(place)) odd.push({path, text: 'expected it once, got it twice'});
       seen.add(place);
-      if (isNothing(value)) odd.push({path, text: describeNothing(path)});
+      if (value === null || (isScalar(value) && value.value === null))
+        odd.push({path, text: nothing});
     },
   });
   return odd;
-}
-
-function isNothing(value: unknown): boolean {
-  return value === null || (isScalar(value) && value.value === null && (value.source ?? '') === '');
-}
-
-function describeNothing(path: Path): string {
-  const remedy = path.length === 1 ? '' : ', or write null to take it away';
-  return `expected a value, got nothing; leave the key out to leave it alone${remedy}`;
 }
 
 function describeContents({contents}: Parsed): string {
@@ -196,25 +194,30 @@ interface Shape {
 const longest = 60;
 
 /** @param given - the whole file */
-function describeIssue(issue: Issue, given: unknown): Problem[] {
-  const path = issue.path.map(String);
-  if (issue.code === 'unrecognized_keys')
+function describeIssue(issue: Issue, given: unknown, above: Path = []): Problem[] {
+  const path = [...above, ...issue.path.map(String)];
+  const got = valueAt(given, path);
+  const isOwnText = issue.message.startsWith('expected');
+  if (issue.code === 'invalid_union' && !isOwnText) {
+    const [entry = [], removal = []] = issue.errors;
+    const meant = isKeyed(got) && Object.hasOwn(got, 'remove') ? removal : entry;
+    return meant.flatMap((inside) => describeIssue(inside, given, path));
+  }
+  if (issue.code === 'unrecognized_keys' && !isOwnText)
     return issue.keys.map((key) => ({path: [...path, key], text: describeUnknown(path, key)}));
   if (issue.code === 'invalid_key')
     return [{path, text: `${issue.issues[0]?.message}, got ${show(path.at(-1))}`}];
   const tellsAll = issue.code === 'custom' && issue.params?.isPrivate === true;
-  const expected = issue.message.startsWith('expected')
-    ? issue.message
-    : 'expected keys with values';
-  return [{path, text: tellsAll ? expected : `${expected}, got ${show(valueAt(given, path))}`}];
+  const expected = isOwnText ? issue.message : 'expected keys with values';
+  return [{path, text: tellsAll ? expected : `${expected}, got ${show(got)}`}];
 }
 
 function describeUnknown(path: readonly string[], key: string): string {
   const section = allSections.find(({name}) => name === path[0]);
-  const advice = Object.entries(section?.advice ?? {}).find(([known]) => known === key)?.[1];
+  const advice = new Map(Object.entries(section?.advice ?? {})).get(key);
   if (advice !== undefined) return `there is no such key; ${advice}`;
-  const known = listKeys(path);
-  return `there is no such key${nearest(key, known)}; there are ${known.join(', ')}`;
+  const keys = listKeys(path);
+  return `there is no such key${nearest(key, keys)}; there are ${keys.join(', ')}`;
 }
 
 /** The keys that may stand at a place. */
@@ -238,30 +241,43 @@ function ofObject(shape: Shape): Shape {
 function valueAt(given: unknown, path: readonly string[]): unknown {
   let value = given;
   for (const key of path)
-    value =
-      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-        ? (value as Readonly<Record<string, unknown>>)[key]
-        : undefined;
+    value = isKeyed(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return value;
+}
+
+function isKeyed(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 function show(value: unknown): string {
   if (value === undefined) return 'nothing';
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return 'keys with values';
+  if (isKeyed(value) && !Array.isArray(value)) return 'keys with values';
   return shorten(JSON.stringify(value), longest);
 }
 
 /** The settings of a section that are in force. */
 interface Held {
   readonly section: Section;
-  readonly tree: Tree;
+  readonly entries: readonly Named[];
 }
 
 const beginning = [
-  'Settings of Fieldmirror: fieldmirror config plan tells what this file would change, config apply changes it.',
-  'What is not named is left alone. null takes an entry away, or back to its default.',
+  'Settings of Fieldmirror: fieldmirror config plan tells what this file would change,',
+  'config apply changes it.',
+  'An entry is written whole, and what is not named is left alone. {remove: true} in place of an',
+  'entry removes it.',
 ];
+
+/** The settings in force, in the order of a file. */
+export async function readEntries(db: Queryable): Promise<Held[]> {
+  const held: Held[] = [];
+  for (const section of allSections) {
+    const entries = await section.read(db);
+    const isShown = (each: Named) => section.hidesBuiltIn !== true || !isBuiltIn(section, each);
+    held.push({section, entries: entries.filter(isShown)});
+  }
+  return held;
+}
 
 /**
  * Draws settings as a file, always in the same order.
@@ -269,9 +285,7 @@ const beginning = [
  *   is none
  */
 export function drawFile(held: readonly Held[], schema: string | null): string {
-  const document = new Document(
-    Object.fromEntries(held.map((each) => [each.section.name, selectShown(each)])),
-  );
+  const document = new Document(toFile(held));
   document.commentBefore = comment(beginning);
   for (const each of held) {
     drawAbout(document, each.section);
@@ -292,20 +306,19 @@ function drawAbout({contents}: Document, {name, about}: Section): void {
 }
 
 /** Lists stand in one line, and a value at its default says so. */
-function drawValues(document: Document, {section, tree}: Held): void {
-  const defaults = section.defaultsOf?.(tree) ?? {};
-  for (const {path, value} of listLeaves(tree)) {
-    const node = document.getIn([section.name, ...path], true);
-    if (isSeq(node)) node.flow = true;
-    if (isNode(node) && isSame(find(defaults, path), value)) node.comment = ' default';
+function drawValues(document: Document, {section, entries}: Held): void {
+  for (const named of entries) {
+    const preset = presetOf(section, named);
+    for (const [key, value] of Object.entries(fieldsOf(named.entry))) {
+      const node = document.getIn([section.name, ...toValuePath(named.path, key)], true);
+      if (isSeq(node)) node.flow = true;
+      if (isNode(node) && isSame(preset[key], value)) node.comment = ' default';
+    }
   }
 }
 
-/** Without the values at their defaults, in a section that has many. */
-function selectShown({section, tree}: Held): Tree {
-  if (section.hidesDefaults !== true) return tree;
-  const defaults = section.defaultsOf?.(tree) ?? {};
-  return toTree(listLeaves(tree).filter(({path, value}) => !isSame(find(defaults, path), value)));
+function toFile(held: readonly Held[]): SettingsTree {
+  return Object.fromEntries(held.map(({section, entries}) => [section.name, toTree(entries)]));
 }
 
 function comment(lines: readonly string[]): string {
@@ -320,13 +333,11 @@ const schemaFile = 'fieldmirror.schema.json';
  * @throws {UsageError} the file cannot be written
  */
 export async function writeInForce(db: Queryable, file: string | undefined) {
-  const held: Held[] = [];
-  for (const section of allSections) held.push({section, tree: await section.read(db)});
+  const held = await readEntries(db);
   const hasSchema = file !== undefined && (await isThere(join(dirname(file), schemaFile)));
   const text = drawFile(held, hasSchema ? `./${schemaFile}` : null);
   if (file !== undefined) await write(file, text);
-  const settings = Object.fromEntries(held.map((each) => [each.section.name, selectShown(each)]));
-  return {text, settings};
+  return {text, settings: toFile(held)};
 }
 
 export async function isThere(file: string): Promise<boolean> {

@@ -6,7 +6,7 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {sequenceFeed} from '../feed/feed.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import type {Path, Value} from '../settings/section.ts';
+import type {Value} from '../settings/section.ts';
 import {
   applySettings,
   planSettings,
@@ -59,10 +59,10 @@ export async function plan(
   file: string,
   {json, check}: Output & {readonly check?: boolean},
 ): Promise<number> {
-  const {patch, refuse} = await readSettingsFile(file);
+  const {settings, refuse} = await readSettingsFile(file);
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     await refuseOld(warehouse);
-    const planned = await planSettings(warehouse.pool, patch, environmentOf(config));
+    const planned = await planSettings(warehouse.pool, settings, environmentOf(config));
     refuse(planned.problems);
     const told = {...tellPlan(planned), costs: await tellCosts(warehouse.pool, planned)};
     const isSame = told.differences.length === 0;
@@ -79,13 +79,13 @@ export async function plan(
  * @throws {UsageError} mistakes in the file, each with its line and column
  */
 export async function apply(config: Config, file: string, {json}: Output): Promise<number> {
-  const {patch, refuse, name} = await readSettingsFile(file);
+  const {settings, refuse} = await readSettingsFile(file);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const environment = environmentOf(config);
-    const costs = await tellCosts(pool, await planSettings(pool, patch, environment));
+    const costs = await tellCosts(pool, await planSettings(pool, settings, environment));
     // A new subscriber begins at the end of the feed: what is committed already is before it.
-    if (patch.hooks !== undefined) await sequenceFeed(pool);
-    const applied = await applySettings(pool, {patch, file: name}, environment);
+    if (settings.hooks !== undefined) await sequenceFeed(pool);
+    const applied = await applySettings(pool, {file: settings, isFile: true}, environment);
     refuse(applied.problems);
     const told = {...tellPlan(applied), costs};
     print(json, {
@@ -153,7 +153,7 @@ function tellPlan({sections}: SettingsPlan) {
       })),
     ),
     unnamed: sections.flatMap(({section, unnamed}) =>
-      unnamed.map((path) => place([section.name, ...path])),
+      unnamed.map((path) => [section.name, ...path].join(' / ')),
     ),
   };
 }
@@ -187,10 +187,6 @@ function drawUnnamed(unnamed: readonly string[]): string[] {
   return [
     `left alone, for the file does not name it: ${unnamed.slice(0, fewPlaces).join(', ')}${rest}`,
   ];
-}
-
-function place(path: Path): string {
-  return path.join(' / ');
 }
 
 function show(value: Value | null): string {

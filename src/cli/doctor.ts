@@ -48,7 +48,7 @@ import {
   describeTemporary,
   findMigrationLack,
 } from '../schema/checks.ts';
-import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts';
+import type {SettingInForce} from '../settings/settings.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
 import {allTables} from '../streams/all.ts';
 import {readClock} from '../sweeps/tombstones.ts';
@@ -59,7 +59,7 @@ import {
   findZoneMismatch,
 } from './accounts-check.ts';
 import {print, wrap} from './print.ts';
-import {drawSettings, environmentOf} from './settings.ts';
+import {compareSettings, drawSettings} from './settings.ts';
 import {UnlockedReader} from './status.ts';
 import {briefLockTimeoutMs} from './warehouse.ts';
 
@@ -186,8 +186,9 @@ async function checkInside(
     subscribers: () => checkHooks(config, pool),
     alerts: () => checkAlerts(config, pool),
     settings: async () => {
-      tell(await readSettingsInForce(pool, environmentOf(config)));
-      return [];
+      const {inForce, flaw} = await compareSettings(config, pool);
+      tell(inForce);
+      return flaw === null ? [] : [warning('settings', flaw)];
     },
   };
   const findings: Finding[] = [];

@@ -10,17 +10,15 @@ import {demoName, expectTimeZone, isTimeZone} from '../core/names.ts';
 import {makeKey, parseKeys, type SealingKey, Secret} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {hasEmbedded} from '../postgres/embedded.ts';
-import {applySettings} from '../settings/settings.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';
 import {checkName} from './accounts-add.ts';
 import {askAccount, findZoneMismatch, guessZones} from './accounts-check.ts';
-import {readSettingsFile, writeInForce} from './config-file.ts';
+import {writeInForce} from './config-file.ts';
 import {readHeld} from './postgres.ts';
 import {callOf, print, wrap} from './print.ts';
 import {Asker, readSecret} from './prompt.ts';
-import {environmentOf} from './settings.ts';
-import {envFileOf, expectFile, readEnvFile, writeEnvFile} from './verb.ts';
+import {envFileOf, expectFile, readEnvFile, settingsFile, writeEnvFile} from './verb.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface InitOptions {
@@ -333,9 +331,6 @@ function isTold(error: unknown): error is Error {
 
 // The warehouse of an account that answers: tried, migrated, and given the account.
 
-/** The file of settings, which stands where `config apply` looks for it. */
-const settingsFile = 'fieldmirror.yaml';
-
 /** The warehouse of the account. */
 interface Kept {
   /** Null: the embedded Postgres. */
@@ -382,7 +377,7 @@ function checkDatabase(address: string): string {
 }
 
 async function keep(config: Config, account: Account): Promise<Kept> {
-  const {apiUrl, token, timeZone, name} = account;
+  const {apiUrl, timeZone, name} = account;
   return await withWarehouse(config, {migrates: true}, async (warehouse) => {
     const {pool, place} = warehouse;
     await refuseOthers(pool, account);
@@ -395,9 +390,6 @@ async function keep(config: Config, account: Account): Promise<Kept> {
       );
     });
     await writeInForce(pool, settingsFile);
-    const {patch, refuse} = await readSettingsFile(settingsFile);
-    const environment = environmentOf({account: {apiUrl, token}, timeZone});
-    refuse((await applySettings(pool, {patch, file: settingsFile}, environment)).problems);
     const sealedWith = await listSealingKeys(pool);
     return {databaseUrl: config.databaseUrl, directUrl: config.directUrl, place, sealedWith};
   });

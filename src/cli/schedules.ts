@@ -9,10 +9,10 @@ import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
-import type {Patch} from '../settings/section.ts';
+import {isSame, type SettingsTree} from '../settings/section.ts';
 import {applySettings, planSettings} from '../settings/settings.ts';
-import {freshnessSection, schedulesSection} from '../settings/sweep-sections.ts';
-import {formatInterval} from '../settings/values.ts';
+import {freshness, schedule, scheduleName, schedulesSection} from '../settings/sweep-sections.ts';
+import {formatInterval, intervalMs, isWholeDays} from '../settings/values.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import {findFreshnessCost, requestsADay, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.ts';
@@ -173,33 +173,45 @@ async function change(
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const account = await chooseAccount({pool}, given);
-    const patch =
+    const file =
       values === null
         ? removing(account, await findSchedule(pool, account, name))
-        : {schedules: readPatch(account.name, name, values)};
-    const {problems} = await applySettings(pool, {patch, file: null}, environmentOf(config));
+        : await changing(pool, {account: account.name, name}, values);
+    const {problems} = await applySettings(pool, {file, isFile: false}, environmentOf(config));
     if (problems.length > 0) throw refuse(problems.map(({path, text}) => [path.slice(3), text]));
-    const [schedule = null] = (await listSchedules(pool, account)).filter(
-      (each) => each.name === name,
-    );
+    const [held = null] = (await listSchedules(pool, account)).filter((each) => each.name === name);
     const text =
-      schedule === null
+      held === null
         ? `schedule ${name} of ${account.name} is taken away; a sweep that it made goes on`
-        : `schedule ${name} of ${account.name}: every ${formatInterval(schedule.everyMs)}, ${describeNext(schedule, await readNow(pool))}`;
-    print(json, {json: {account: account.name, schedule}, text});
+        : `schedule ${name} of ${account.name}: every ${formatInterval(held.everyMs)}, ${describeNext(held, await readNow(pool))}`;
+    print(json, {json: {account: account.name, schedule: held}, text});
     return 0;
   });
 }
 
-function removing({name: account}: Account, held: Schedule): Patch {
-  if (isOfFreshness(held)) return {freshness: {[account]: {[held.stream]: null}}};
-  return {schedules: {[account]: {[held.name]: null}}};
+function removing({name: account}: Account, held: Schedule): SettingsTree {
+  const remove = {remove: true};
+  if (isOfFreshness(held)) return {freshness: {[account]: {[held.stream]: remove}}};
+  return {schedules: {[account]: {[held.name]: remove}}};
 }
 
-function readPatch(account: string, name: string, values: Readonly<Record<string, string>>): Patch {
-  const read = schedulesSection.schema.safeParse({[account]: {[name]: values}});
-  if (read.success) return read.data;
-  throw refuse(read.error.issues.map(({path, message}) => [path.slice(2).map(String), message]));
+/** The schedule whole: what it has, with these values in place of its own. */
+async function changing(
+  db: Queryable,
+  {account, name}: {readonly account: string; readonly name: string},
+  values: Readonly<Record<string, string>>,
+): Promise<SettingsTree> {
+  const named = scheduleName.safeParse(name);
+  if (!named.success) throw refuse(named.error.issues.map(({message}) => [[], message]));
+  const entries = await schedulesSection.read(db);
+  const held = entries.find(({path}) => isSame(path, [account, name]))?.entry;
+  const read = schedule.safeParse({...held, ...values});
+  if (!read.success)
+    throw refuse(read.error.issues.map(({path, message}) => [path.map(String), message]));
+  const {at, ...rest} = read.data;
+  // The time of day that it had means nothing beside hours or minutes.
+  const isMoot = values.at === undefined && !isWholeDays(intervalMs(rest.every));
+  return {schedules: {[account]: {[name]: isMoot ? rest : read.data}}};
 }
 
 /** Values are told by the options that give them. */
@@ -260,12 +272,12 @@ export async function setFreshness(
     const costs = await listUsualCosts(pool, [account.accountId]);
     const cost = findFreshnessCost(wanted, await listSchedules(pool, account), costs);
     const every = formatInterval(everyMs);
-    const read = freshnessSection.schema.safeParse({[account.name]: {[stream]: every}});
+    const read = freshness.safeParse(every);
     if (!read.success) throw refuseFreshness(read.error.issues.map(({message}) => message));
-    const patch = {freshness: read.data};
+    const file = {freshness: {[account.name]: {[stream]: read.data}}};
     const {problems} = yes
-      ? await applySettings(pool, {patch, file: null}, environmentOf(config))
-      : await planSettings(pool, patch, environmentOf(config));
+      ? await applySettings(pool, {file, isFile: false}, environmentOf(config))
+      : await planSettings(pool, file, environmentOf(config));
     if (problems.length > 0) throw refuseFreshness(problems.map(({text}) => text));
     const done = yes
       ? `set for ${account.name}: the first look is due now`

@@ -1,13 +1,15 @@
 // The settings of the process and of the warehouse, each with where it came from.
 
+import {existsSync} from 'node:fs';
 import type {SettingTold} from '../console/services.ts';
 import type {Config, Setting} from '../core/config.ts';
+import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Environment} from '../settings/section.ts';
 import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts';
 import {drawTable} from './print.ts';
-import {envFileOf} from './verb.ts';
+import {envFileOf, settingsFile} from './verb.ts';
 
 /** More rows than these are asked for. */
 const mostRows = 60;
@@ -58,8 +60,9 @@ function tellDefaults(
 export async function listSettings(
   config: Pick<Config, 'settings' | 'account' | 'timeZone'>,
   db: Queryable,
+  file = settingsFile,
 ): Promise<SettingTold[]> {
-  const inForce = await readSettingsInForce(db, environmentOf(config));
+  const {inForce} = await compareSettings(config, db, file);
   return [
     ...config.settings.map((setting) => ({
       ...setting,
@@ -67,6 +70,28 @@ export async function listSettings(
     })),
     ...inForce.map((setting) => ({...setting, value: showValue(setting.value)})),
   ];
+}
+
+/**
+ * The settings of the warehouse, compared with the file in the folder that this process runs in.
+ * @returns also what is wrong with that file, which then counts as none
+ */
+export async function compareSettings(
+  config: Pick<Config, 'account' | 'timeZone'>,
+  db: Queryable,
+  file = settingsFile,
+): Promise<{readonly inForce: readonly SettingInForce[]; readonly flaw: string | null}> {
+  const environment = environmentOf(config);
+  if (!existsSync(file))
+    return {inForce: await readSettingsInForce(db, environment, null), flaw: null};
+  const {readSettingsFile} = await import('./config-file.ts');
+  const read = await readSettingsFile(file).catch((error: unknown) => {
+    if (error instanceof UsageError) return error;
+    throw error;
+  });
+  const isRead = !(read instanceof UsageError);
+  const inForce = await readSettingsInForce(db, environment, isRead ? read : null);
+  return {inForce, flaw: isRead ? null : read.message};
 }
 
 /** A text as it is, anything else as JSON. */

@@ -116,7 +116,10 @@ const groups = [
   ['FIELDMIRROR_KEY_FILE', 'FIELDMIRROR_KEY'],
 ];
 
-/** The file of settings, where no other is named. */
+/** The file of settings of the warehouse, where no other is named. */
+export const settingsFile = 'fieldmirror.yaml';
+
+/** The file of settings of the process, where no other is named. */
 export function envFileOf({FIELDMIRROR_ENV_FILE: file}: Env): string {
   return file === undefined || file.trim() === '' ? '.env' : file.trim();
 }

@@ -10,10 +10,10 @@ import {
   readCount,
   readPort,
   type Surroundings,
+  settingsFile,
 } from './verb.ts';
 
 const loadConfig = () => import('./config.ts');
-const usual = 'fieldmirror.yaml';
 
 export function addInit(program: Command, {json}: Surroundings): void {
   program
@@ -65,7 +65,7 @@ function addPlan(verbs: Command, {json}: Surroundings): void {
   verbs
     .command('plan')
     .description('show what a file would change, value by value; change nothing')
-    .argument('[file]', 'file of settings; - is standard input', usual)
+    .argument('[file]', 'file of settings; - is standard input', settingsFile)
     .option('--check', 'exit code 1 if anything would change')
     .action((file, given) =>
       finish(async () => (await loadConfig()).plan(await config(), file, {...given, ...json()})),
@@ -76,7 +76,7 @@ function addApply(verbs: Command, {json}: Surroundings): void {
   verbs
     .command('apply')
     .description('apply a file of settings: all of it, or nothing')
-    .argument('[file]', 'file of settings; - is standard input', usual)
+    .argument('[file]', 'file of settings; - is standard input', settingsFile)
     .action((file) => finish(async () => (await loadConfig()).apply(await config(), file, json())));
 }
 

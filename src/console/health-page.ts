@@ -50,7 +50,7 @@ export const health: Page = definePage<Story>({
   }),
   elsewhere: () => ({
     command: 'fieldmirror doctor',
-    sql: 'SELECT * FROM sync.workers ORDER BY seen_at DESC;\nSELECT * FROM sync.file_settings;',
+    sql: 'SELECT * FROM sync.workers ORDER BY seen_at DESC;',
   }),
 });
 
@@ -110,5 +110,5 @@ const words: Readonly<Record<SettingTold['source'], string>> = {
   environment: 'the environment of this process',
   file: 'a file',
   default: 'the default',
-  warehouse: 'the warehouse: a verb, or SQL',
+  warehouse: 'the warehouse: a verb, a file, or SQL',
 };

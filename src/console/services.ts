@@ -104,9 +104,9 @@ export interface GivenRule {
 export interface SettingTold {
   readonly name: string;
   readonly value: string;
-  /** `warehouse`: a verb or SQL set it there. */
+  /** `file`: the file says the same. `warehouse`: a verb, another file or SQL set it there. */
   readonly source: 'environment' | 'file' | 'default' | 'warehouse';
-  /** Name of the file that gave it. */
+  /** Name of that file. */
   readonly file: string | null;
 }
 

@@ -1,7 +1,6 @@
-// A section of the file of settings describes itself: its shape, the rows that it stands for, and
-// how they are changed. A new one is added to the list in settings.ts. Settings are nested keys and
-// values: as a file has them, and as rows make them. A file that is applied is a patch of the tree
-// in force, as in RFC 7396: what it does not name stays, and null takes away.
+// A section of the file of settings describes itself: its shape, the entries that rows make, and
+// how one is written. A new one is added to the list in settings.ts. An entry is known by its name
+// and is written whole: what a file leaves out of it is at its default.
 
 import type {z} from 'zod';
 import type {Queryable} from '../postgres/database.ts';
@@ -17,6 +16,32 @@ export interface Environment {
   readonly demo: string;
 }
 
+/** What YAML and JSON can say in one value. */
+export type Value = string | number | boolean | readonly Value[];
+export type EntryFields = Readonly<Record<string, Value>>;
+/** One value, or values by their keys. */
+export type Entry = Value | EntryFields;
+/** The keys on the way to an entry, or to a value of one. */
+export type Path = readonly string[];
+
+/** Sections or entries by name, as a file nests them; `{remove: true}` is an entry that goes. */
+export interface Tree {
+  readonly [key: string]: Entry | Tree;
+}
+export type SettingsTree = Readonly<Record<string, Tree>>;
+
+export interface Named<E extends Entry | null = Entry> {
+  readonly path: Path;
+  readonly entry: E;
+}
+
+/** An entry that a file changes; null where there was none, or where it goes. */
+export interface EntryChange<E extends Entry = Entry> {
+  readonly path: Path;
+  readonly before: E | null;
+  readonly after: E | null;
+}
+
 /** What is wrong at a place of the section. */
 export interface Problem {
   readonly path: Path;
@@ -24,203 +49,113 @@ export interface Problem {
   readonly text: string;
 }
 
-/** What a file would make of a section. */
-export interface Prospect {
-  readonly before: Tree;
-  readonly after: Tree;
-  readonly patch: Patch;
-  /** The accounts that there will be. */
-  readonly accounts: readonly string[];
-}
-
-export interface Section {
+export interface Section<E extends Entry = Entry> {
   /** Its key in the file. */
   readonly name: string;
   /** Told above it in an export and in editors: what it is, and what is so where nothing is set. */
   readonly about: readonly string[];
-  /** Its shape in the file, where every value may be left out. */
-  readonly schema: z.ZodType<Patch>;
+  /** Its shape in the file; with `isByAccount` that of one account. */
+  readonly schema: z.ZodType<Tree>;
+  /** How many keys name an entry. */
+  readonly depth: 1 | 2 | 3;
   /** Whether its first keys are accounts. */
-  readonly isByAccount: boolean;
-  /** Whether an export leaves out what is at its default: there is much of it. */
-  readonly hidesDefaults?: boolean;
+  readonly isByAccount?: boolean;
+  /** Whether an export leaves out the entries that are built in: there are many. */
+  readonly hidesBuiltIn?: boolean;
   /** Advice on a key that is not known, by the key. */
   readonly advice?: Readonly<Record<string, string>>;
-  /** The values in force, in the order of an export. */
-  readonly read: (db: Queryable) => Promise<Tree>;
-  /** The defaults of what is in a tree. */
-  readonly defaultsOf?: (tree: Tree) => Tree;
-  /**
-   * The values that the environment gives, in place of a file.
-   * @param trees - what is in force, and the same with what a file adds
-   */
-  readonly fromEnvironment?: (
-    trees: {readonly before: Tree; readonly merged: Tree},
-    environment: Environment,
-  ) => Tree;
-  /** Keys of what sweeps tell: their values count where there is none yet, and are not changed. */
+  /** Keys whose value in force stays, whatever a file says: it is told for a reader alone. */
   readonly observed?: readonly string[];
-  /**
-   * The values of a tree that mean nothing beside the others: they go, unless the file names them,
-   * which is a mistake.
-   */
-  readonly listMoot?: (tree: Tree) => Path[];
-  /** The problems that only the rows show. */
-  readonly check?: (db: Queryable, prospect: Prospect) => Promise<Problem[]>;
-  /** Writes what differs, as a person would by hand. */
-  readonly apply: (db: Queryable, change: Pick<Prospect, 'before' | 'after'>) => Promise<void>;
+  /** The entries in force, in the order of an export. */
+  read(db: Queryable): Promise<Named<E>[]>;
+  /** The values of an entry that may be left out, where they have a default. */
+  defaultsOf?(entry: E): EntryFields;
+  /** The entry of that name as it is where nobody has set it. */
+  builtIn?(path: Path): Entry | undefined;
+  /** The values that the environment gives, in place of the file's. */
+  fixedOf?(change: {path: Path; before: E | null; after: E}, environment: Environment): EntryFields;
+  /** The problems that the shape does not show. @param all - every entry that there will be */
+  check?(
+    db: Queryable,
+    changes: readonly EntryChange<E>[],
+    all: readonly Named<E>[],
+  ): Problem[] | Promise<Problem[]>;
+  /** Writes an entry whole, as a person would by hand. */
+  write(db: Queryable, path: Path, after: E, before: E | null): Promise<unknown>;
+  /** Removes an entry; a section without it has none that may go. */
+  remove?(db: Queryable, path: Path): Promise<unknown>;
 }
 
-/** What YAML and JSON can say in one value. */
-export type Value = string | number | boolean | readonly Value[];
-export interface Tree {
-  readonly [key: string]: Value | Tree;
-}
-export interface Patch {
-  readonly [key: string]: Value | Patch | null;
+export function named<E extends Entry>(path: Path, entry: E): Named<E> {
+  return {path, entry};
 }
 
-export type Path = readonly string[];
-export interface Leaf {
-  readonly path: Path;
-  readonly value: Value;
-}
-/** One value that differs; null where there is none. */
-export interface Difference {
-  readonly path: Path;
-  readonly from: Value | null;
-  readonly to: Value | null;
-}
-
-export function isTree<T extends Tree | Patch>(node: T[string] | T | undefined): node is T {
-  return typeof node === 'object' && node !== null && !Array.isArray(node);
-}
-
-/** Every value of a tree with the keys on the way to it, in the order of the tree. */
-export function listLeaves(tree: Tree, above: Path = []): Leaf[] {
-  return Object.entries(tree).flatMap(([key, node]) => {
+/** The entries of a section of a file; null where one is to go. */
+export function listEntries(tree: Tree, depth: number, above: Path = []): Named<Entry | null>[] {
+  return Object.entries(tree).flatMap(([key, node]): Named<Entry | null>[] => {
     const path = [...above, key];
-    return isTree<Tree>(node) ? listLeaves(node, path) : [{path, value: node}];
+    if (depth > 1) return hasFields(node) ? listEntries(node, depth - 1, path) : [];
+    const entry = node as Entry;
+    return [{path, entry: fieldsOf(entry).remove === true ? null : entry}];
   });
 }
 
-/** Every value of a patch; null where it takes away. */
-export function listPatches(patch: Patch, above: Path = []): {path: Path; value: Value | null}[] {
-  return Object.entries(patch).flatMap(([key, node]) => {
-    const path = [...above, key];
-    return isTree<Patch>(node) ? listPatches(node, path) : [{path, value: node}];
-  });
-}
-
-/** The value or tree at a place; undefined where there is none. */
-export function find(tree: Tree, path: Path): Value | Tree | undefined {
-  let node: Value | Tree | undefined = tree;
-  for (const key of path) {
-    if (!isTree<Tree>(node) || !Object.hasOwn(node, key)) return undefined;
-    node = node[key];
-  }
-  return node;
-}
-
-/** A tree of leaves, in their order. */
-export function toTree(leaves: readonly Leaf[]): Tree {
-  const entries = Map.groupBy(leaves, ({path}) => path[0] ?? '');
+/** The section as a file has it, of its entries in their order. */
+export function toTree(named: readonly Named[]): Tree {
+  const inside = Map.groupBy(named, ({path}) => path[0] ?? '');
   return Object.fromEntries(
-    [...entries].map(([key, inside]) => {
-      const [first] = inside;
-      if (first?.path.length === 1) return [key, first.value];
-      return [key, toTree(inside.map(({path, value}) => ({path: path.slice(1), value})))];
+    [...inside].map(([key, each]) => {
+      if (each[0]?.path.length === 1) return [key, each[0].entry];
+      return [key, toTree(each.map(({path, entry}) => ({path: path.slice(1), entry})))];
     }),
   );
 }
 
-/**
- * The tree after a patch. A value of null becomes the default where there is one, else it goes; a
- * tree of null goes with all that is in it.
- */
-export function mergePatch(tree: Tree, patch: Patch, defaults: Tree): Tree {
-  const merged: Record<string, Value | Tree> = {...tree};
-  for (const [key, node] of Object.entries(patch)) {
-    const held = tree[key];
-    const preset = Object.hasOwn(defaults, key) ? defaults[key] : undefined;
-    if (node === null) {
-      delete merged[key];
-      if (preset !== undefined && !isTree<Tree>(preset)) merged[key] = preset;
-    } else if (isTree<Patch>(node)) {
-      const inside = {
-        held: isTree<Tree>(held) ? held : {},
-        preset: isTree<Tree>(preset) ? preset : {},
-      };
-      merged[key] = mergePatch(inside.held, node, inside.preset);
-    } else merged[key] = node;
-  }
-  return merged;
+export function hasFields(node: Entry | Tree): node is EntryFields {
+  return typeof node === 'object' && !Array.isArray(node);
 }
 
-/** A patch that takes nothing away. */
-export function withoutNulls(patch: Patch): Patch {
-  return Object.fromEntries(
-    Object.entries(patch).flatMap(([key, node]): [string, Patch[string]][] => {
-      if (node === null) return [];
-      return [[key, isTree<Patch>(node) ? withoutNulls(node) : node]];
-    }),
-  );
+/** The values of an entry by key; an entry that is one value has it under no key. */
+export function fieldsOf(entry: Entry | null): EntryFields {
+  if (entry === null) return {};
+  return hasFields(entry) ? entry : {'': entry};
 }
 
-/**
- * The values in which two trees differ, in the order of the second, those that are gone at the end.
- */
-export function listDifferences(from: Tree, to: Tree): Difference[] {
-  const changed = listLeaves(to).flatMap(({path, value}) => {
-    const held = find(from, path);
-    const before = held === undefined || isTree<Tree>(held) ? null : held;
-    return isSame(before, value) ? [] : [{path, from: before, to: value}];
-  });
-  const gone = listLeaves(from).flatMap(({path, value}) =>
-    find(to, path) === undefined ? [{path, from: value, to: null}] : [],
-  );
-  return [...changed, ...gone];
+export function toValuePath(path: Path, key: string): Path {
+  return key === '' ? path : [...path, key];
+}
+
+/** An entry with the defaults of what it leaves out. */
+export function complete(section: Section, entry: Entry): EntryFields {
+  return {...section.defaultsOf?.(entry), ...fieldsOf(entry)};
+}
+
+/** The values that an entry of that name has where nobody has set them. */
+export function presetOf(section: Section, {path, entry}: Named): EntryFields {
+  return {...section.defaultsOf?.(entry), ...fieldsOf(section.builtIn?.(path) ?? null)};
+}
+
+/** Whether nobody has set anything of an entry. */
+export function isBuiltIn(section: Section, named: Named): boolean {
+  const preset = presetOf(section, named);
+  return Object.entries(fieldsOf(named.entry)).every(([key, value]) => isSame(preset[key], value));
+}
+
+export function spellPath(path: Path): string {
+  return JSON.stringify(path);
 }
 
 export function isSame(left: unknown, right: unknown): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
 
-/** An entry of a section that differs: what a statement writes. */
-export interface Entry<T extends Tree | Value> {
-  /** The keys on the way to it. */
-  readonly path: Path;
-  /** Null where there was none. */
-  readonly before: T | null;
-  /** Null where it goes. */
-  readonly after: T | null;
-}
+type Nullable = Readonly<Record<string, Value | null>>;
+type Known<T extends Nullable> = {
+  readonly [K in keyof T as null extends T[K] ? never : K]: T[K] & Value;
+} & {readonly [K in keyof T as null extends T[K] ? K : never]?: T[K] & Value};
 
-/**
- * The entries that differ, those first that go.
- * @param depth - how many keys lead to an entry
- */
-export function listChanged<T extends Tree | Value>(
-  {before, after}: {readonly before: Tree; readonly after: Tree},
-  depth: number,
-): Entry<T>[] {
-  const paths = new Map(
-    [...listPaths(before, depth), ...listPaths(after, depth)].map((path) => [
-      JSON.stringify(path),
-      path,
-    ]),
-  );
-  const read = (tree: Tree, path: Path) => (find(tree, path) as T | undefined) ?? null;
-  return [...paths.values()]
-    .map((path) => ({path, before: read(before, path), after: read(after, path)}))
-    .filter((entry) => !isSame(entry.before, entry.after))
-    .toSorted((left, right) => Number(left.after !== null) - Number(right.after !== null));
-}
-
-/** The keys on the way to each entry of a depth. */
-export function listPaths(tree: Tree, depth: number): Path[] {
-  return Object.entries(tree).flatMap(([key, node]) => {
-    if (depth === 1) return [[key]];
-    return isTree<Tree>(node) ? listPaths(node, depth - 1).map((path) => [key, ...path]) : [];
-  });
+/** The values that there are: a row has null where a file leaves a key out. */
+export function known<T extends Nullable>(values: T): Known<T> {
+  const set = Object.entries(values).filter(([, value]) => value !== null);
+  return Object.fromEntries(set) as Known<T>;
 }

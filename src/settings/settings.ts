@@ -3,13 +3,7 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
-import {
-  type FileSetting,
-  forgetFileSettings,
-  listFileSettings,
-  lockFileSettings,
-  noteFileSettings,
-} from '../accounts/settings.ts';
+import {lockSettings} from '../accounts/settings.ts';
 import {nearest} from '../core/names.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {
@@ -22,24 +16,25 @@ import {
 import {promotedFieldsSection, writeRulesSection} from './field-sections.ts';
 import {alertsSection, hooksSection} from './receiver-sections.ts';
 import {
-  type Difference,
+  complete,
+  type Entry,
+  type EntryChange,
+  type EntryFields,
   type Environment,
-  find,
+  fieldsOf,
+  hasFields,
+  isBuiltIn,
   isSame,
-  isTree,
-  listDifferences,
-  listLeaves,
-  listPatches,
-  mergePatch,
-  type Patch,
+  listEntries,
+  type Named,
   type Path,
   type Problem,
-  type Prospect,
+  presetOf,
   type Section,
-  type Tree,
-  toTree,
+  type SettingsTree,
+  spellPath,
+  toValuePath,
   type Value,
-  withoutNulls,
 } from './section.ts';
 import {
   deletionsSection,
@@ -47,6 +42,7 @@ import {
   retentionSection,
   schedulesSection,
 } from './sweep-sections.ts';
+import {accountName} from './values.ts';
 
 /**
  * Every section, in the order of an export and of applying: the accounts come first, for others
@@ -69,20 +65,27 @@ export const allSections: readonly Section[] = [
 ];
 
 /** The shape of a whole file, where every section may be left out. */
-export const fileSchema: z.ZodType<Patch> = z
+export const fileSchema: z.ZodType<SettingsTree> = z
   .strictObject(
     Object.fromEntries(
-      allSections.map(({name, schema, about}) => [
-        name,
-        schema.describe(about.join(' ')).exactOptional(),
-      ]),
+      allSections.map(({name, schema, isByAccount, about}) => {
+        const shape = isByAccount === true ? z.record(accountName, schema) : schema;
+        return [name, shape.describe(about.join(' ')).exactOptional()];
+      }),
     ),
   )
-  .describe('Settings of Fieldmirror: what is not named is left alone; null takes away.');
+  .describe('Settings of Fieldmirror: an entry is written whole; what is not named is left alone.');
 
 /** The same as a JSON Schema, for editors. */
 export function toJsonSchema(): Record<string, unknown> {
   return {...z.toJSONSchema(fileSchema, {io: 'input'}), title: 'fieldmirror.yaml'};
+}
+
+/** One value that differs; null where there is none. */
+interface Difference {
+  readonly path: Path;
+  readonly from: Value | null;
+  readonly to: Value | null;
 }
 
 /** A value of the file that does not count. */
@@ -93,12 +96,14 @@ interface Overridden {
 }
 
 /** What a file would change in one section. */
-interface SectionPlan extends Prospect {
+interface SectionPlan {
   readonly section: Section;
+  /** The entries that differ, and their values that do. */
+  readonly changes: readonly EntryChange[];
   readonly differences: readonly Difference[];
   /** The environment gives these. */
   readonly overridden: readonly Overridden[];
-  /** What is set and the file does not name: it stays. */
+  /** The entries that are set and that the file does not name: they stay. */
   readonly unnamed: readonly Path[];
 }
 
@@ -111,195 +116,152 @@ export interface SettingsPlan {
 /** Compares a file with what is in force. Nothing is written. */
 export async function planSettings(
   db: Queryable,
-  file: Patch,
+  file: SettingsTree,
   environment: Environment,
 ): Promise<SettingsPlan> {
   const sections: SectionPlan[] = [];
   const problems: Problem[] = [];
-  let accounts: readonly string[] = [];
+  const mirrored = (await accountsSection.read(db)).flatMap(({path}) => path);
+  const accounts = [...new Set([...mirrored, ...Object.keys(file.accounts ?? {})])];
   for (const section of allSections) {
-    const given = file[section.name];
-    const isNamed = isTree<Patch>(given);
-    if (!isNamed && section.name !== 'accounts') continue;
-    const plan = await planSection(db, {
-      section,
-      given: isNamed ? given : {},
-      accounts,
-      environment,
-    });
-    if (section.name === 'accounts') accounts = Object.keys(plan.after);
-    else if (section.isByAccount) problems.push(...findStrangers(plan, accounts));
-    if (!isNamed) continue;
+    const tree = file[section.name];
+    if (tree === undefined) continue;
+    const held = await section.read(db);
+    const wanted = listEntries(tree, section.depth);
+    const plan = planSection(section, {held, wanted, environment});
+    const found = [
+      ...findStrangers(section, wanted, accounts),
+      ...((await section.check?.(db, plan.changes, plan.all)) ?? []),
+    ];
     sections.push(plan);
-    problems.push(...(await findSectionProblems(db, plan)));
+    problems.push(...found.map(({path, text}) => ({path: [section.name, ...path], text})));
   }
   return {sections, problems};
 }
 
-async function planSection(
-  db: Queryable,
-  {
+interface Given {
+  readonly held: readonly Named[];
+  readonly wanted: readonly Named<Entry | null>[];
+  readonly environment: Environment;
+}
+
+/** @returns also all entries that there will be */
+function planSection(
+  section: Section,
+  {held, wanted, environment}: Given,
+): SectionPlan & {readonly all: readonly Named[]} {
+  const rest = new Map(held.map((each) => [spellPath(each.path), each]));
+  const changes: EntryChange[] = [];
+  const overridden: Overridden[] = [];
+  for (const {path, entry} of wanted) {
+    const before = rest.get(spellPath(path))?.entry ?? null;
+    rest.delete(spellPath(path));
+    const settled = entry === null ? null : settle(section, {path, before, entry}, environment);
+    overridden.push(...(settled?.overridden ?? []));
+    changes.push({path, before, after: settled?.after ?? null});
+  }
+  const unnamed = [...rest.values()];
+  return {
     section,
-    given,
-    accounts,
-    environment,
-  }: {
-    readonly section: Section;
-    readonly given: Patch;
-    readonly accounts: readonly string[];
-    readonly environment: Environment;
-  },
-): Promise<SectionPlan> {
-  const before = await section.read(db);
-  const wanted = withoutObserved(given, before, section.observed);
-  const merged = mergePatch(before, withoutNulls(wanted), {});
-  const fixed = section.fromEnvironment?.({before, merged}, environment) ?? {};
-  const {patch, overridden} = giveWay(wanted, fixed);
-  const defaults = section.defaultsOf?.(merged) ?? {};
-  const after = withoutMoot(mergePatch(before, patch, defaults), patch, section);
-  const differences = listDifferences(before, after);
-  const unnamed = listUnnamed(before, patch, defaults).filter(
-    (path) =>
-      find(after, path) !== undefined && section.observed?.includes(path.at(-1) ?? '') !== true,
-  );
-  return {section, before, after, patch, accounts, differences, overridden, unnamed};
+    changes: changes.filter((change) => listDifferences(change).length > 0),
+    differences: changes.flatMap(listDifferences),
+    overridden,
+    unnamed: unnamed.filter((each) => !isBuiltIn(section, each)).map(({path}) => path),
+    all: [
+      ...unnamed,
+      ...changes.flatMap(({path, after}) => (after === null ? [] : {path, entry: after})),
+    ],
+  };
 }
 
-/** The patch without what sweeps tell by now. */
-function withoutObserved(patch: Patch, before: Tree, observed: readonly string[] = []): Patch {
-  if (observed.length === 0) return patch;
-  return Object.fromEntries(
-    Object.entries(patch).flatMap(([key, node]): [string, Patch[string]][] => {
-      const held = find(before, [key]);
-      if (isTree<Patch>(node) && isTree<Tree>(held))
-        return [[key, withoutObserved(node, held, observed)]];
-      return observed.includes(key) && held !== undefined && !isTree<Tree>(held)
-        ? []
-        : [[key, node]];
-    }),
-  );
+/** An entry of the file as it is to be: whole, and without what a file does not decide. */
+function settle(
+  section: Section,
+  {path, before, entry}: Named & {readonly before: Entry | null},
+  environment: Environment,
+): {readonly after: Entry; readonly overridden: readonly Overridden[]} {
+  if (!hasFields(entry)) return {after: entry, overridden: []};
+  const kept = Object.entries(fieldsOf(before)).filter(([key]) => section.observed?.includes(key));
+  const after = {...complete(section, entry), ...Object.fromEntries(kept)};
+  const fixed = section.fixedOf?.({path, before, after}, environment) ?? {};
+  const overridden = Object.entries(fixed)
+    .map(([key, inEnvironment]) => {
+      return {path: [...path, key], inFile: after[key] ?? '', inEnvironment};
+    })
+    .filter(({inFile, inEnvironment}) => !isSame(inFile, inEnvironment));
+  return {after: {...after, ...fixed}, overridden};
 }
 
-function withoutMoot(after: Tree, patch: Patch, {listMoot}: Section): Tree {
-  const named = new Set(listPatches(patch).map(({path}) => path.join('\n')));
-  const moot = (listMoot?.(after) ?? []).filter((path) => !named.has(path.join('\n')));
-  return moot.reduce((tree, path) => mergePatch(tree, removing(path), {}), after);
-}
-
-/** The patch that takes one value away. */
-function removing([key = '', ...rest]: Path): Patch {
-  return {[key]: rest.length === 0 ? null : removing(rest)};
-}
-
-/** The patch with the values of the environment in place of its own. */
-function giveWay(
-  patch: Patch,
-  fixed: Tree,
-): {readonly patch: Patch; readonly overridden: Overridden[]} {
-  const overridden = listPatches(patch).flatMap(({path, value}) => {
-    const inEnvironment = find(fixed, path);
-    if (inEnvironment === undefined || isTree<Tree>(inEnvironment) || value === null) return [];
-    return isSame(value, inEnvironment) ? [] : [{path, inFile: value, inEnvironment}];
-  });
-  const changed = overridden.reduce(
-    (held, {path, inEnvironment}) => replace(held, path, inEnvironment),
-    patch,
-  );
-  return {patch: changed, overridden};
-}
-
-function replace(patch: Patch, [key = '', ...rest]: Path, value: Value): Patch {
-  const inside = patch[key];
-  return {...patch, [key]: isTree<Patch>(inside) ? replace(inside, rest, value) : value};
-}
-
-/** The least places that hold all that is set and not named. */
-function listUnnamed(before: Tree, patch: Patch, defaults: Tree, above: Path = []): Path[] {
-  return Object.entries(before).flatMap(([key, held]) => {
-    const named = Object.hasOwn(patch, key) ? patch[key] : undefined;
-    const preset = find(defaults, [key]);
-    if (isTree<Tree>(held) && isTree<Patch>(named))
-      return listUnnamed(held, named, isTree<Tree>(preset) ? preset : {}, [...above, key]);
-    return named === undefined && !isAtDefault(held, preset) ? [[...above, key]] : [];
-  });
-}
-
-function isAtDefault(held: Value | Tree, preset: Value | Tree | undefined): boolean {
-  if (!isTree<Tree>(held)) return isSame(held, preset);
-  if (!isTree<Tree>(preset)) return false;
-  return listLeaves(held).every(({path, value}) => isSame(find(preset, path), value));
+/** The values of an entry that a file changes: those that it sets, then those that go. */
+function listDifferences({path, before, after}: EntryChange): Difference[] {
+  const [held, wanted] = [fieldsOf(before), fieldsOf(after)];
+  return Object.keys({...wanted, ...held})
+    .map((key) => {
+      return {path: toValuePath(path, key), from: held[key] ?? null, to: wanted[key] ?? null};
+    })
+    .filter(({from, to}) => !isSame(from, to));
 }
 
 /** Settings of an account that there will not be. */
-function findStrangers({section, patch}: SectionPlan, accounts: readonly string[]): Problem[] {
-  const strangers = Object.keys(patch).filter((name) => !accounts.includes(name));
+function findStrangers(
+  {isByAccount}: Section,
+  wanted: readonly Named<Entry | null>[],
+  accounts: readonly string[],
+): Problem[] {
+  const named = wanted.flatMap(({path, entry}): [Path, Value][] => {
+    if (isByAccount === true) return [[path.slice(0, 1), path[0] ?? '']];
+    const {account} = fieldsOf(entry);
+    return account === undefined ? [] : [[[...path, 'account'], account]];
+  });
+  const strangers = new Map(named.filter(([, name]) => !accounts.includes(String(name))));
   const known =
     accounts.length === 0 ? 'there is none' : `there are ${accounts.slice(0, 20).join(', ')}`;
-  return strangers.map((name) => ({
-    path: [section.name, name],
-    text: `expected the name of an account, got ${JSON.stringify(name)}${nearest(name, accounts)}; ${known}`,
-  }));
-}
-
-async function findSectionProblems(db: Queryable, plan: SectionPlan): Promise<Problem[]> {
-  const found = (await plan.section.check?.(db, plan)) ?? [];
-  return found.map(({path, text}) => ({path: [plan.section.name, ...path], text}));
+  return [...strangers].map(([path, name]) => {
+    const near = nearest(String(name), accounts);
+    return {path, text: `expected the name of an account, got ${name}${near}; ${known}`};
+  });
 }
 
 /**
  * Brings the warehouse in line with a file, in one transaction: all of it, or nothing.
- * @param file - its name, to be told by doctor; null where a verb sets the values, and no file
+ * @param isFile - false where a verb sets an entry: its row is all that it needs a right to
  * @returns what was changed; with problems nothing was
  */
 export async function applySettings(
   pool: pg.Pool,
-  {patch, file}: {readonly patch: Patch; readonly file: string | null},
+  {file, isFile}: {readonly file: SettingsTree; readonly isFile: boolean},
   environment: Environment,
 ): Promise<SettingsPlan> {
   return await inTransaction(pool, async (client) => {
-    await lockFileSettings(client);
-    const plan = await planSettings(client, patch, environment);
+    if (isFile) await lockSettings(client);
+    const plan = await planSettings(client, file, environment);
     if (plan.problems.length > 0) return plan;
-    for (const {section, differences, ...change} of plan.sections)
-      if (differences.length > 0) await section.apply(client, change);
-    await refuseRest(client, patch, environment);
-    if (file !== null) await noteOrigins(client, plan.sections, file);
+    for (const {section, changes} of plan.sections) {
+      // Names are free again before others take them.
+      for (const {path, after} of changes) if (after === null) await section.remove?.(client, path);
+      for (const {path, before, after} of changes)
+        if (after !== null) await section.write(client, path, after, before);
+    }
+    await refuseRest(client, file, environment);
     return plan;
   });
 }
 
 /** Rows that a rule of the database made something else of are not what was asked for. */
-async function refuseRest(db: Queryable, patch: Patch, environment: Environment): Promise<void> {
-  const {sections} = await planSettings(db, patch, environment);
+async function refuseRest(
+  db: Queryable,
+  file: SettingsTree,
+  environment: Environment,
+): Promise<void> {
+  const {sections} = await planSettings(db, file, environment);
   const rest = sections.flatMap(({section, differences}) =>
     differences.map(({path}) => [section.name, ...path].join(' / ')),
   );
   if (rest.length === 0) return;
+  const left = rest.join(', ');
   throw new Error(
-    `config apply: expected nothing left to change, got ${rest.join(', ')}; nothing was written`,
+    `config apply: expected nothing left to change, got ${left}; nothing was written`,
   );
-}
-
-/** Notes which values a file gave. A value that the environment gives is not one of them. */
-async function noteOrigins(
-  db: Queryable,
-  plans: readonly SectionPlan[],
-  file: string,
-): Promise<void> {
-  const given: FileSetting[] = [];
-  const gone: Pick<FileSetting, 'section' | 'path'>[] = [];
-  for (const {section, patch, overridden, differences} of plans) {
-    const removed = differences.filter(({to}) => to === null);
-    gone.push(...removed.map(({path}) => ({section: section.name, path})));
-    const others = toTree(overridden.map(({path, inEnvironment: value}) => ({path, value})));
-    for (const {path, value} of listPatches(patch)) {
-      const place = {section: section.name, path};
-      if (value === null || find(others, path) !== undefined) gone.push(place);
-      else given.push({...place, value, file});
-    }
-  }
-  await forgetFileSettings(db, gone);
-  await noteFileSettings(db, given);
 }
 
 /** One value in force. */
@@ -307,66 +269,61 @@ export interface SettingInForce {
   /** As in `schedules / north / jobs today / every`. */
   readonly name: string;
   readonly value: Value;
-  /**
-   * `environment` goes before `file` before `default`. `warehouse`: set there, by a verb, by SQL,
-   * or by the first start, since a file was applied or without one.
-   */
+  /** `file`: the file that it was compared with says the same. `warehouse`: nothing else has it. */
   readonly source: 'environment' | 'file' | 'default' | 'warehouse';
-  /** Whether it is that of the default, whatever gave it. */
+  /** Whether it is the default, whoever set it. */
   readonly isDefault: boolean;
-  /** Name of the file that gave it. */
+  /** Name of the file that says so. */
   readonly file: string | null;
+}
+
+/** A file that what is in force is compared with. */
+export interface ComparedFile {
+  readonly name: string;
+  readonly settings: SettingsTree;
 }
 
 /** Every setting that is a row, in the order of an export. */
 export async function readSettingsInForce(
   db: Queryable,
   environment: Environment,
+  file: ComparedFile | null,
 ): Promise<SettingInForce[]> {
-  const given = new Map(
-    (await listFileSettings(db)).map((each) => [keyOf(each.section, each.path), each]),
-  );
   const told: SettingInForce[] = [];
   for (const section of allSections) {
-    const tree = await section.read(db);
-    const origins = {
-      section,
-      given,
-      fixed: section.fromEnvironment?.({before: tree, merged: tree}, environment) ?? {},
-      defaults: section.defaultsOf?.(tree) ?? {},
-    };
-    told.push(...listLeaves(tree).map(({path, value}) => tellOrigin(path, value, origins)));
+    const given = new Map(
+      listEntries(file?.settings[section.name] ?? {}, section.depth).map(({path, entry}) => {
+        return [spellPath(path), entry === null ? {} : complete(section, entry)];
+      }),
+    );
+    for (const named of await section.read(db)) {
+      const {path, entry} = named;
+      const change = {path, before: entry, after: entry};
+      const sources = {
+        environment: section.fixedOf?.(change, environment) ?? {},
+        file: given.get(spellPath(path)) ?? {},
+        default: presetOf(section, named),
+      };
+      told.push(...tellOrigins(section, named, sources, file?.name ?? null));
+    }
   }
   return told;
 }
 
-interface Origins {
-  readonly section: Section;
-  readonly given: ReadonlyMap<string, FileSetting>;
-  readonly fixed: Tree;
-  readonly defaults: Tree;
-}
+type Sources = Readonly<Record<'environment' | 'file' | 'default', EntryFields>>;
 
-function tellOrigin(
-  path: Path,
-  value: Value,
-  {section, given, fixed, defaults}: Origins,
-): SettingInForce {
-  const name = [section.name, ...path].join(' / ');
-  const fromFile = given.get(keyOf(section.name, path));
-  const fromEnvironment = find(fixed, path);
-  const isDefault = isSame(find(defaults, path), value);
-  if (
-    fromEnvironment !== undefined &&
-    !isTree<Tree>(fromEnvironment) &&
-    isSame(fromEnvironment, value)
-  )
-    return {name, value, isDefault, source: 'environment', file: null};
-  if (fromFile !== undefined && isSame(fromFile.value, value))
-    return {name, value, isDefault, source: 'file', file: fromFile.file};
-  return {name, value, isDefault, source: isDefault ? 'default' : 'warehouse', file: null};
-}
-
-function keyOf(section: string, path: Path): string {
-  return JSON.stringify([section, ...path]);
+function tellOrigins(
+  section: Section,
+  {path, entry}: Named,
+  sources: Sources,
+  file: string | null,
+): SettingInForce[] {
+  return Object.entries(fieldsOf(entry)).map(([key, value]) => {
+    const agrees = (from: keyof Sources) => isSame(sources[from][key], value);
+    const source = (['environment', 'file', 'default'] as const).find(agrees) ?? 'warehouse';
+    return {
+      name: [section.name, ...toValuePath(path, key)].join(' / '),
+      ...{value, source, isDefault: agrees('default'), file: source === 'file' ? file : null},
+    };
+  });
 }

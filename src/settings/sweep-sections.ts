@@ -18,7 +18,6 @@ import {
   setRetention,
 } from '../retention/retention.ts';
 import {allStreams, findStream} from '../streams/all.ts';
-import type {StreamName} from '../streams/stream.ts';
 import {readWindow, wholeList} from '../streams/windows.ts';
 import {estimatePass} from '../sweeps/freshness.ts';
 import {
@@ -27,47 +26,35 @@ import {
   listScheduleSettings,
   nameFreshness,
   planSchedules,
-  type ScheduleSetting,
   writeSchedule,
 } from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
-import {
-  find,
-  type Leaf,
-  listChanged,
-  listPaths,
-  type Path,
-  type Problem,
-  type Prospect,
-  type Section,
-  type Tree,
-  toTree,
-} from './section.ts';
-import {accountName, formatInterval, interval, intervalMs, isWholeDays, label} from './values.ts';
-
-interface Schedule extends Tree {
-  readonly stream: StreamName;
-  readonly window: string;
-  readonly every: string;
-  readonly at: string;
-}
+import {type EntryChange, known, named, type Problem, type Section} from './section.ts';
+import {formatInterval, interval, intervalMs, isWholeDays, label, removable} from './values.ts';
 
 const streamNames = allStreams.map(({name}) => name);
 const time = 'expected a time of day in UTC as HH:MM:SSZ, such as 03:00:00Z';
 
-const schedule = z.strictObject({
+/** Freshness sets a schedule of its own for each stream. */
+export const scheduleName = label.superRefine((name, context) => {
+  const stream = streamNames.find((each) => nameFreshness(each) === name);
+  if (stream === undefined) return;
+  const command = `fieldmirror schedules set ${stream} --fresh 1h`;
+  const message = `expected another name, for freshness sets this one: ${command}`;
+  context.addIssue({code: 'custom', message});
+});
+
+export const schedule = z.strictObject({
   stream: z
     .enum(streamNames, `expected one of ${streamNames.join(', ')}`)
-    .exactOptional()
     .describe('The kind of object swept.'),
   window: z
     .string('expected the name of a window, such as today')
-    .nullable()
     .exactOptional()
     .describe(
       'The part of its list that is read, as in sync --window. Without it the sweep is a full one.',
     ),
-  every: interval.exactOptional().describe('How often, such as 5m, 1h or 1d.'),
+  every: interval.describe('How often, such as 5m, 1h or 1d.'),
   at: z
     .string(time)
     .regex(/^([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ?$/, time)
@@ -79,104 +66,62 @@ const schedule = z.strictObject({
     ),
 });
 
-export const schedulesSection: Section = {
+type Schedule = Omit<z.infer<typeof schedule>, 'stream'> & {readonly stream: string};
+
+export const schedulesSection: Section<Schedule> = {
   name: 'schedules',
   about: [
-    'Sweeps that come round by themselves, by account and name. A schedule of null goes.',
-    'at is a time of day in UTC, which the Z says: in summer it is another hour of the account than in winter.',
+    'Sweeps that come round by themselves, by account and name.',
+    'at is a time of day in UTC, which the Z says: in summer it is another hour of the account',
+    'than in winter.',
     'An account without any gets those that every account begins with at its next start.',
   ],
-  schema: z.record(accountName, z.record(label, schedule.nullable())),
+  schema: z.record(scheduleName, removable(schedule)),
+  depth: 2,
   isByAccount: true,
   read: async (db) =>
-    toTree(
-      (await listScheduleSettings(db))
-        .filter((each) => !isOfFreshness(each))
-        .flatMap(scheduleLeaves),
-    ),
-  defaultsOf: (tree) => toTree(Object.keys(tree).flatMap(listScheduleDefaults)),
-  listMoot: (tree) =>
-    listPaths(tree, 2).flatMap((path) => {
-      const {every, at} = find(tree, path) as Schedule;
-      return at !== undefined && every !== undefined && !isWholeDays(intervalMs(every))
-        ? [[...path, 'at']]
-        : [];
+    (await listScheduleSettings(db))
+      .filter((held) => !isOfFreshness(held))
+      .map(({account, name, stream, windowName: window, everyMs, at}) => ({
+        path: [account, name],
+        entry: known({
+          ...{stream, window, every: formatInterval(everyMs)},
+          at: at === null ? null : `${at}Z`,
+        }),
+      })),
+  // The time of day is not built in: each account has its own.
+  builtIn: ([, name]) =>
+    planSchedules(new Date(0), 'UTC')
+      .filter((plan) => plan.name === name)
+      .map(({stream, windowName: window = null, everyMs}) =>
+        known({stream, window, every: formatInterval(everyMs)}),
+      )[0],
+  check: (_db, changes) => changes.flatMap(findScheduleProblems),
+  write: (db, [account = '', name = ''], {stream, window = null, every, at = null}) =>
+    writeSchedule(db, {
+      ...{account, name, stream, windowName: window, everyMs: intervalMs(every)},
+      at: at?.replace('Z', '') ?? null,
     }),
-  check: async (_db, {before, after}) =>
-    listChanged<Schedule>({before, after}, 2).flatMap(({path, after}) =>
-      after === null ? [] : findScheduleProblems(path, after),
-    ),
-  apply: async (db, change) => {
-    for (const {path, after} of listChanged<Schedule>(change, 2)) {
-      const [account = '', name = ''] = path;
-      if (after === null) await deleteSchedule(db, {account, name});
-      else await writeSchedule(db, scheduleSetting(account, name, after));
-    }
-  },
+  remove: (db, [account = '', name = '']) => deleteSchedule(db, {account, name}),
 };
 
-function scheduleLeaves({account, name, stream, windowName, everyMs, at}: ScheduleSetting): Leaf[] {
-  const place = [account, name];
-  return [
-    {path: [...place, 'stream'], value: stream},
-    ...(windowName === null ? [] : [{path: [...place, 'window'], value: windowName}]),
-    {path: [...place, 'every'], value: formatInterval(everyMs)},
-    ...(at === null ? [] : [{path: [...place, 'at'], value: `${at}Z`}]),
-  ];
-}
-
-function scheduleSetting(
-  account: string,
-  name: string,
-  {stream, window, every, at}: Schedule,
-): ScheduleSetting {
-  const everyMs = intervalMs(every);
-  const isDaily = isWholeDays(everyMs);
-  return {
-    account,
-    name,
-    stream,
-    windowName: window ?? null,
-    everyMs,
-    at: isDaily ? (at?.replace('Z', '') ?? null) : null,
-  };
-}
-
-/** The time of day has no default: each account has its own. */
-function listScheduleDefaults(account: string): Leaf[] {
-  return planSchedules(new Date(0), 'UTC').flatMap(({name, stream, windowName = null, everyMs}) =>
-    scheduleLeaves({account, name, stream, windowName, everyMs, at: null}),
-  );
-}
-
-function findScheduleProblems(path: Path, wanted: Schedule): Problem[] {
-  const owner = streamNames.find((stream) => nameFreshness(stream) === path[1]);
-  if (owner !== undefined) {
-    const text = `expected another name, for freshness sets this one: fieldmirror schedules set ${owner} --fresh 1h`;
-    return [{path, text}];
-  }
-  const missing = (['stream', 'every'] as const).filter((key) => wanted[key] === undefined);
-  if (missing.length > 0)
-    return missing.map((key) => ({
-      path,
-      text: `expected ${key}, for the schedule is new, got nothing`,
-    }));
-  const isDaily = isWholeDays(intervalMs(wanted.every));
+function findScheduleProblems({path, after}: EntryChange<Schedule>): Problem[] {
+  if (after === null) return [];
+  const isDaily = isWholeDays(intervalMs(after.every));
   const problems: Problem[] = [];
-  if (isDaily && wanted.at === undefined)
+  if (isDaily && after.at === undefined)
     problems.push({path, text: `${time.replace('expected', 'expected at,')}, got nothing`});
-  if (!isDaily && wanted.at !== undefined)
-    problems.push({
-      path: [...path, 'at'],
-      text: `expected it with whole days alone, such as every: 1d, got every: ${wanted.every}`,
-    });
-  const window = wanted.window === undefined ? null : findWindowProblem(wanted);
-  return window === null ? problems : [...problems, {path: [...path, 'window'], text: window}];
+  if (!isDaily && after.at !== undefined) {
+    const expected = 'expected it with whole days alone, such as every: 1d';
+    problems.push({path: [...path, 'at'], text: `${expected}, got every: ${after.every}`});
+  }
+  const flaw = findWindowProblem(after);
+  return flaw === null ? problems : [...problems, {path: [...path, 'window'], text: flaw}];
 }
 
 function findWindowProblem({stream, window}: Schedule): string | null {
   try {
-    readWindow(findStream(stream), window);
+    if (window !== undefined) readWindow(findStream(stream), window);
     return null;
   } catch (error) {
     if (error instanceof UsageError) return error.message;
@@ -187,92 +132,62 @@ function findWindowProblem({stream, window}: Schedule): string | null {
 const leastMs = 60_000;
 const tooShort = 'expected an interval of a minute or more, such as 1h or 15m';
 
-const freshness = interval.refine((text) => intervalMs(text) >= leastMs, tooShort);
+export const freshness = interval
+  .refine((text) => intervalMs(text) >= leastMs, tooShort)
+  .describe('How often the whole list is read, such as 1h. Each time costs a request a page.');
 
-export const freshnessSection: Section = {
+export const freshnessSection: Section<string> = {
   name: 'freshness',
   about: [
-    'How old what is known of a stream may become during the day, by account and stream: its whole list is read once so often.',
+    'How old what is known of a stream may become during the day, by account and stream: its',
+    'whole list is read once so often.',
     'Where nothing is set, the full sweeps by night alone read the whole list.',
   ],
-  schema: z.record(
-    accountName,
-    z.strictObject(
-      Object.fromEntries(
-        allStreams.map(({name}) => [
-          name,
-          freshness
-            .nullable()
-            .exactOptional()
-            .describe(
-              `How often the whole list of ${name} is read, such as 1h. Each time costs a request a page.`,
-            ),
-        ]),
-      ),
-    ),
-  ),
+  schema: byStream(streamNames, freshness),
+  depth: 2,
   isByAccount: true,
   read: async (db) =>
-    toTree(
-      (await listScheduleSettings(db)).filter(isOfFreshness).map(({account, stream, everyMs}) => ({
-        path: [account, stream],
-        value: formatInterval(everyMs),
-      })),
-    ),
-  check: async (db, prospect) => await findTooOften(db, prospect),
-  apply: async (db, change) => {
-    for (const {path, after} of listChanged<string>(change, 2)) {
-      const [account = '', stream = ''] = path;
-      const name = nameFreshness(stream);
-      if (after === null) await deleteSchedule(db, {account, name});
-      else
-        await writeSchedule(
-          db,
-          {...freshnessSetting(account, stream, after), name},
-          {isDueNow: true},
-        );
-    }
+    (await listScheduleSettings(db))
+      .filter(isOfFreshness)
+      .map(({account, stream, everyMs}) => named([account, stream], formatInterval(everyMs))),
+  check: findTooOften,
+  write: (db, [account = '', stream = ''], every) => {
+    const name = nameFreshness(stream);
+    const everyMs = intervalMs(every);
+    const plan = {account, name, stream: findStream(stream).name, windowName: wholeList, everyMs};
+    return writeSchedule(db, {...plan, at: null}, {isDueNow: true});
   },
+  remove: (db, [account = '', stream = '']) =>
+    deleteSchedule(db, {account, name: nameFreshness(stream)}),
 };
 
-function freshnessSetting(
-  account: string,
-  stream: string,
-  every: string,
-): Omit<ScheduleSetting, 'name'> {
-  // The path has been checked: its second key is a stream.
-  return {
-    account,
-    stream: stream as StreamName,
-    windowName: wholeList,
-    everyMs: intervalMs(every),
-    at: null,
-  };
+/** The shape of a section that has one entry a stream. */
+function byStream(names: readonly string[], entry: z.ZodType<string>) {
+  const streams = names.map((name) => [name, removable(entry).exactOptional()] as const);
+  return z.strictObject(Object.fromEntries(streams));
 }
 
 /**
  * A pass that takes longer than half its interval hardly ends before the next: such a promise is
  * not kept.
  */
-async function findTooOften(db: Queryable, {before, after}: Prospect): Promise<Problem[]> {
-  const changed = listChanged<string>({before, after}, 2);
-  if (changed.length === 0) return [];
+async function findTooOften(
+  db: Queryable,
+  changes: readonly EntryChange<string>[],
+): Promise<Problem[]> {
   const accounts = await listAccounts(db);
-  const costs = await listUsualCosts(
-    db,
-    accounts.map(({accountId}) => accountId),
-  );
-  return changed.flatMap(({path, after: every}) => {
+  const ids = accounts.map(({accountId}) => accountId);
+  const costs = changes.length === 0 ? [] : await listUsualCosts(db, ids);
+  return changes.flatMap(({path, after: every}) => {
     const [name, stream = ''] = path;
     const accountId = accounts.find((account) => account.name === name)?.accountId;
-    const pass = estimatePass(
-      costs.filter((cost) => cost.accountId === accountId),
-      stream,
-    );
+    const own = costs.filter((cost) => cost.accountId === accountId);
+    const pass = estimatePass(own, stream);
     if (every === null || pass === null || pass.seconds * 2_000 <= intervalMs(every)) return [];
     const least = formatInterval(Math.ceil((pass.seconds * 2_000) / leastMs) * leastMs);
-    const text = `expected ${least} or more, for one pass over ${stream} takes ${Math.ceil(pass.seconds)} seconds, got ${every}`;
-    return [{path, text}];
+    const seconds = Math.ceil(pass.seconds);
+    const reason = `for one pass over ${stream} takes ${seconds} seconds`;
+    return [{path, text: `expected ${least} or more, ${reason}, got ${every}`}];
   });
 }
 
@@ -282,48 +197,31 @@ const mostRows = 2_147_483_647;
 const limit = z
   .union([z.number(), z.string()], expectedLimit)
   .transform(String)
-  .refine((text) => parseLimit(text) !== null, expectedLimit);
+  .refine((text) => parseLimit(text) !== null, expectedLimit)
+  .describe('How many rows one sweep may mark as deleted, such as 20 or 5%.');
 
-export const deletionsSection: Section = {
+export const deletionsSection: Section<string> = {
   name: 'deletions',
   about: [
-    'How many rows one full sweep may mark as deleted before a person approves it, by account and stream: rows, or a share.',
+    'How many rows one full sweep may mark as deleted before a person approves it, by account and',
+    'stream: rows, or a share.',
     'Where nothing is set: 2 % or 50 rows, whichever is more, but never above 10 % and 3 rows.',
   ],
-  schema: z.record(
-    accountName,
-    z.strictObject(
-      Object.fromEntries(
-        allStreams
-          .filter(({isDeletable}) => isDeletable)
-          .map(({name}) => [
-            name,
-            limit
-              .nullable()
-              .exactOptional()
-              .describe(
-                `How many rows of ${name} one sweep may mark as deleted, such as 20 or 5%.`,
-              ),
-          ]),
-      ),
-    ),
+  schema: byStream(
+    allStreams.filter(({isDeletable}) => isDeletable).map(({name}) => name),
+    limit,
   ),
+  depth: 2,
   isByAccount: true,
   read: async (db) =>
-    toTree(
-      (await listDeletionLimits(db)).map((held) => ({
-        path: [held.account, held.stream],
-        value: formatLimit(held.limit),
-      })),
+    (await listDeletionLimits(db)).map((held) =>
+      named([held.account, held.stream], formatLimit(held.limit)),
     ),
-  apply: async (db, change) => {
-    for (const {path, after} of listChanged<string>(change, 2)) {
-      const [account = '', stream = ''] = path;
-      const parsed = after === null ? null : parseLimit(after);
-      if (parsed === null) await deleteDeletionLimit(db, {account, stream});
-      else await writeDeletionLimit(db, {account, stream, limit: parsed});
-    }
+  write: async (db, [account = '', stream = ''], text) => {
+    const parsed = parseLimit(text);
+    if (parsed !== null) await writeDeletionLimit(db, {account, stream, limit: parsed});
   },
+  remove: (db, [account = '', stream = '']) => deleteDeletionLimit(db, {account, stream}),
 };
 
 /** `20` is rows, `5%` or `2.5%` a share; null for anything else. */
@@ -341,38 +239,35 @@ function formatLimit(held: DeletionLimit): string {
 
 const forever = 'forever';
 
-export const retentionSection: Section = {
+export const retentionSection: Section<string> = {
   name: 'retention',
   about: [
-    'How long what grows with time is kept, in whole days such as 90d, or forever. What is older is removed, and does not come back.',
-    'A value of null is the default again.',
+    'How long what grows with time is kept, in whole days such as 90d, or forever.',
+    'What is older is removed, and does not come back.',
   ],
   schema: z.strictObject(
     Object.fromEntries(retentionKinds.map((kind) => [kind.name, shapeOf(kind)])),
   ),
-  isByAccount: false,
+  depth: 1,
   read: async (db) =>
-    toTree(
-      (await readRetention(db)).kinds.map(({kind, days}) => ({path: [kind], value: show(days)})),
-    ),
-  defaultsOf: () =>
-    toTree(retentionKinds.map(({name, defaultDays}) => ({path: [name], value: show(defaultDays)}))),
-  apply: async (db, change) => {
-    for (const {path, after} of listChanged<string>(change, 1)) {
-      const kind = retentionKinds.find(({name}) => name === path[0]);
-      if (kind === undefined) continue;
-      await setRetention(db, kind.name, after === null ? kind.defaultDays : readDays(after));
-    }
+    (await readRetention(db)).kinds.map(({kind, days}) => ({path: [kind], entry: show(days)})),
+  builtIn: ([kind]) => {
+    const preset = retentionKinds.find(({name}) => name === kind);
+    return preset === undefined ? undefined : show(preset.defaultDays);
+  },
+  write: async (db, [kind], after) => {
+    const preset = retentionKinds.find(({name}) => name === kind);
+    if (preset !== undefined) await setRetention(db, preset.name, readDays(after));
   },
 };
 
 function shapeOf({leastDays, defaultDays, about, hasEnd = false}: RetentionKind) {
-  const expected = `expected whole days from ${leastDays}d on, such as 90d${hasEnd ? '' : `, or ${forever}`}`;
+  const choice = hasEnd ? '' : `, or ${forever}`;
+  const expected = `expected whole days from ${leastDays}d on, such as 90d${choice}`;
   return z
     .string(expected)
     .regex(hasEnd ? /^[1-9]\d{0,4}d$/ : /^(?:[1-9]\d{0,4}d|forever)$/, expected)
     .refine((text) => (readDays(text) ?? leastDays) >= leastDays, expected)
-    .nullable()
     .exactOptional()
     .describe(`${about} Default: ${show(defaultDays)}; least: ${leastDays}d.`);
 }

@@ -51,4 +51,12 @@ const week = 'expected the hours of Monday to Sunday, such as [8, 8, 8, 8, 8, 0,
 export const workingHours = z
   .array(z.number(hours).min(0, hours).max(24, hours), week)
   .length(7, week)
+  .readonly()
   .describe('Hours on Monday to Sunday.');
+
+const goesAlone = 'expected remove: true alone, in place of all that the entry has';
+
+/** An entry that a file may also remove. */
+export function removable<T extends z.ZodType>(entry: T) {
+  return z.union([entry, z.strictObject({remove: z.literal(true, goesAlone)}, goesAlone)]);
+}

@@ -87,7 +87,6 @@ const settings = [
     'fields',
   ],
   ...[
-    'file_settings',
     'forgotten',
     'installation',
     'login_keys',

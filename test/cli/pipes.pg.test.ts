@@ -33,7 +33,9 @@ const accounts = 900;
 
 /** Of 900 accounts it names one: a plan tells which it leaves alone. */
 const settingsFile = join(tmpdir(), `fieldmirror-pipes-${process.pid}.yaml`);
-const settings = 'accounts: {account-9: {time_zone: Europe/Berlin}}\ninsight: {}\n';
+const settings = `accounts: {account-9: {url: https://example.com/9, time_zone: Europe/Berlin}}
+insight: {}
+`;
 
 /** Every verb of the program, by the words that call it. */
 const cases: Readonly<Record<string, Case>> = {

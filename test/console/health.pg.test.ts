@@ -1,5 +1,8 @@
 // The Health page: what is checked, and the settings in force with where each came from.
 
+import {mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {listSettings} from '../../src/cli/settings.ts';
 import {loadConfig} from '../../src/core/config.ts';
@@ -8,6 +11,8 @@ import {plainConsole} from '../support/plain-console.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;
+let folder: string;
+let settingsFile: string;
 beforeAll(async () => {
   let url = '';
   const config = loadConfig({
@@ -23,17 +28,19 @@ beforeAll(async () => {
       examine: async () => [{what: 'alerts', state: 'warning', found: 'messages do not arrive'}],
       listSettings: async () => {
         const pool = openPool(url, {max: 1, applicationName: 'test'});
-        return await listSettings(config, pool).finally(() => pool.end());
+        return await listSettings(config, pool, settingsFile).finally(() => pool.end());
       },
     },
   });
   url = place.databaseUrl;
-  await place.pool.query(
-    `INSERT INTO sync.file_settings (section, path, value, file)
-     SELECT 'accounts', ARRAY['other', 'time_zone'], '"America/New_York"', 'fieldmirror.yaml'`,
-  );
+  folder = await mkdtemp(join(tmpdir(), 'fieldmirror-health-'));
+  settingsFile = join(folder, 'fieldmirror.yaml');
+  await writeFile(settingsFile, 'retention: {quiet_sweeps: 7d}\n');
 });
-afterAll(() => place?.close());
+afterAll(async () => {
+  await place?.close();
+  await rm(folder, {recursive: true});
+});
 
 test('each setting in force is told with where it came from; never a secret', async () => {
   const admin = await place.person({role: 'admin'});

@@ -7,6 +7,7 @@ import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listSealingKeys} from '../../src/accounts/seals.ts';
 import {findFailingHooks} from '../../src/alerts/installation-concerns.ts';
+import {compareSettings} from '../../src/cli/settings.ts';
 import {listHooks, skipBatch} from '../../src/feed/hooks.ts';
 import {runCommand} from '../support/command.ts';
 import {type HookPlace, keyText, openHookPlace, readMessage} from './hooks-place.ts';
@@ -121,16 +122,16 @@ describe('a subscriber that a file has made', () => {
     expect(told.stdout).toMatch(/^hooks:\n {2}erp:\n {4}host: 127\.0\.0\.1:\d+\n/m);
     expect(told.stdout).not.toMatch(/s3cret|whsec/);
     expect(await run('config', 'plan', file, '--check')).toMatchObject({code: 0});
-    const {settings} = JSON.parse((await run('doctor', '--json')).stdout);
+    const {inForce} = await compareSettings({account: null, timeZone: 'UTC'}, place.pool, file);
     const sourceOf = (name: string) =>
-      settings.find((each: {name: string}) => each.name === `hooks / erp / ${name}`)?.source;
-    expect(['host', 'tables', 'limit'].map(sourceOf)).toEqual(['warehouse', 'file', 'default']);
+      inForce.find((each) => each.name === `hooks / erp / ${name}`)?.source;
+    expect(['host', 'tables', 'limit'].map(sourceOf)).toEqual(['warehouse', 'file', 'file']);
   });
 
-  test('goes, with null', async () => {
+  test('goes, with remove: true', async () => {
     await place.addHook('erp');
     await place.addHook('bi');
-    expect(await apply('erp: null')).toMatchObject({code: 0});
+    expect(await apply('erp: {remove: true}')).toMatchObject({code: 0});
     expect((await listHooks(place.pool)).map(({name}) => name)).toEqual(['bi']);
   });
 });
@@ -146,7 +147,7 @@ test('settings that change while a message is not taken give it another id, and 
   await place.sent('tasks', {id: 4, name: 'Wall'});
   await place.round();
   const cursor = (await place.hook('erp')).cursor;
-  const changed = await apply('erp: {limit: 1, account: acme}');
+  const changed = await apply('erp: {host: erp.example.com, limit: 1, account: acme}');
   expect(changed, changed.stderr).toMatchObject({code: 0});
   expect(await place.hook('erp')).toMatchObject({cursor, most: 1, account: 'acme', attempts: 1});
   place.http.manners = () => undefined;
@@ -171,7 +172,11 @@ describe('nothing is made of', () => {
       'erp: {host: "https://erp.example.com/s3cret"}',
       /erp \/ host: expected the host of its address alone/,
     ],
-    ['a subscriber without a host', 'erp: {tables: [jobs]}', /hooks \/ erp: expected host/],
+    [
+      'a subscriber without a host',
+      'erp: {tables: [jobs]}',
+      /hooks \/ erp \/ host: expected the host .*, got nothing/,
+    ],
     [
       'an unknown table',
       'erp: {host: x.example.com, tables: [job]}',

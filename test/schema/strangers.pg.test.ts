@@ -69,7 +69,7 @@ describe('beside a stranger who holds every advisory lock that was ever taken', 
     ['a view of mart is made', `SELECT sync.build_mart_view('customers')`],
     [
       'settings of files are locked',
-      'BEGIN; LOCK TABLE sync.file_settings IN SHARE ROW EXCLUSIVE MODE; COMMIT',
+      'BEGIN; LOCK TABLE sync.write_rules IN SHARE ROW EXCLUSIVE MODE; COMMIT',
     ],
   ])('%s', async (_, statement) => {
     await world.author(

@@ -174,10 +174,8 @@ export const expected: Readonly<Record<string, Given>> = {
       ),
       'sync.stale_jobs': 'DELETE, SELECT',
       'sync.changes': 'SELECT, UPDATE',
-      'sync.file_settings': 'DELETE, SELECT, UPDATE',
       ...all(
         read,
-        'sync.capacity_to_come',
         'sync.captured_tables',
         'sync.change_transitions',
         'sync.deletion_limits',

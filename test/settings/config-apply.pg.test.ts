@@ -6,6 +6,12 @@ import {accounts, apply, client, config, query, schedules, useConfigPlace} from 
 
 useConfigPlace();
 
+/** Each account has an employee 7. */
+const addEmployees = () =>
+  client.query(`SET fieldmirror.writer = 'repair';
+    INSERT INTO warehouse.employees (account_id, employee_number, name)
+    SELECT account_id, 7, 'Ann' FROM sync.accounts`);
+
 describe('config apply', () => {
   test('makes accounts without a token, and their settings, each account its own', async () => {
     const ended = await apply(`${accounts}schedules:
@@ -33,8 +39,11 @@ insight:
                           FROM sync.schedules WHERE every_ms > 60000`),
     ).toEqual([{at: '04:30:00', soon: true}]);
     expect(
-      (await config('plan --check', 'schedules: {south: {jobs fast: {at: 04:30:00Z}}}')).code,
-    ).toBe(0);
+      await config(
+        'plan --check',
+        'schedules: {south: {jobs fast: {stream: jobs, every: 48h, at: 04:30:00Z}}}',
+      ),
+    ).toMatchObject({code: 0});
     expect(
       await query(
         'SELECT currency FROM mart.settings JOIN sync.accounts ON account_id = account_key',
@@ -43,13 +52,22 @@ insight:
   });
 
   test('a second time changes nothing, and writes nothing', async () => {
-    const text = `${accounts}closed_days: {north: {2026-12-25: Christmas}}\nwrite_rules: {jobs: {name: service}}\n`;
+    const text = `${accounts}closed_days: {north: {2026-12-25: Christmas}}
+write_rules: {jobs: {name: service}}
+retention: {quiet_sweeps: 7d}
+insight: {south: {}}
+`;
     await apply(text);
-    const written = 'SELECT xmin, section, path FROM sync.file_settings ORDER BY section, path';
+    const written = `SELECT 'account' AS place, xmin, name FROM sync.accounts
+      UNION ALL SELECT 'rule', xmin, field FROM sync.write_rules
+      UNION ALL SELECT 'kept', xmin, kind FROM sync.retention
+      UNION ALL SELECT 'told', xmin, currency FROM mart.settings
+      UNION ALL SELECT 'closed', xmin, name FROM mart.closed_days ORDER BY 1, 3`;
     const before = await query(written);
     expect(await apply(text)).toMatchObject({code: 0, stdout: 'nothing to change\n'});
     expect(await query(written)).toEqual(before);
     expect(before.length).toBeGreaterThan(4);
+    expect(before.filter(({place}) => place === 'told')).toEqual([]);
   });
 
   test('leaves alone what the file does not name, and says so', async () => {
@@ -59,12 +77,13 @@ labels: {south: {task_type: {1: Call}}}
 write_rules: {customers: {fax: newest}}
 `);
     const {stdout, code} = await apply(
-      'schedules: {north: {one: {every: 30m}}}\nwrite_rules: {jobs: {name: service}}\n',
+      'schedules: {north: {one: {stream: jobs, every: 30m}}}\nwrite_rules: {jobs: {name: service}}\n',
     );
     expect(code).toBe(0);
     expect(stdout).toMatch(/north \/ one \/ every +│ 1h +│ 30m/);
-    expect(stdout).toContain(
-      'does not name it: schedules / north / one / stream, schedules / north / two',
+    expect(stdout).not.toContain('one / stream');
+    expect(stdout).toMatch(
+      /does not name it: schedules \/ north \/ two, write_rules \/ customers \/ fax$/m,
     );
     expect(await schedules()).toMatchObject([
       {name: 'one', every: 1_800_000},
@@ -80,8 +99,10 @@ write_rules: {customers: {fax: newest}}
     expect(await query('SELECT name FROM sync.accounts')).toHaveLength(2);
   });
 
-  test('takes away what is null, of the account that is named alone', async () => {
+  test('removes what it says, of the account that is named alone', async () => {
     const both = (text: string) => `{north: ${text}, south: ${text}}`;
+    await apply(accounts);
+    await addEmployees();
     await apply(`${accounts}schedules: ${both('{one: {stream: jobs, every: 1h}}')}
 labels: ${both('{task_type: {1: Call}}')}
 closed_days: ${both('{2026-12-25: Christmas}')}
@@ -90,14 +111,17 @@ insight: ${both('{currency: EUR, repeat_visit_days: 7}')}
 promoted_fields: ${both('{jobs: {brand: {name: brand, types: [text]}}}')}
 write_rules: {customers: {fax: newest, name: service}}
 `);
-    const ended = await apply(`schedules: {north: {one: null}}
-labels: {north: {task_type: {1: null}}}
-closed_days: {north: {2026-12-25: null}}
-capacity: {north: {7: null}}
-insight: {north: {currency: null}}
-promoted_fields: {north: {jobs: {brand: null}}}
-write_rules: {customers: {fax: null}}
-`);
+    const gone = '{remove: true}';
+    const text = `schedules: {north: {one: ${gone}}}
+labels: {north: {task_type: {1: ${gone}}}}
+closed_days: {north: {2026-12-25: ${gone}}}
+capacity: {north: {7: ${gone}}}
+insight: {north: {repeat_visit_days: 7}}
+promoted_fields: {north: {jobs: {brand: ${gone}}}}
+write_rules: {customers: {fax: ask}}
+`;
+    expect((await config('plan', text)).stdout).toMatch(/north \/ one \/ every +│ 1h +│ \(none\)/);
+    const ended = await apply(text);
     expect(ended, ended.stderr).toMatchObject({code: 0});
     const south = {account: 'south', name: 'one'};
     expect(await schedules()).toMatchObject([south]);
@@ -110,9 +134,12 @@ write_rules: {customers: {fax: null}}
           ),
         ),
       ).toEqual([{name: 'south'}]);
-    for (const table of ['sync.capacity_to_come', 'sync.fields'])
+    for (const table of [
+      'mart.capacity JOIN warehouse.employees ON row_id = employee_key',
+      'sync.fields',
+    ])
       expect(
-        await query(`SELECT name FROM ${table} JOIN sync.accounts USING (account_id)`),
+        await query(`SELECT a.name FROM ${table} JOIN sync.accounts AS a USING (account_id)`),
       ).toEqual([{name: 'south'}]);
     expect(
       await query(
@@ -122,6 +149,9 @@ write_rules: {customers: {fax: null}}
       {currency: null, days: 7},
       {currency: 'EUR', days: 7},
     ]);
+    expect(await apply(text)).toMatchObject({code: 0, stdout: expect.stringMatching(/^nothing/)});
+    expect((await apply(`insight: {north: ${gone}}`)).code).toBe(0);
+    expect(await query('SELECT currency FROM mart.settings')).toEqual([{currency: 'EUR'}]);
     expect(await query(`SELECT field, rule FROM sync.write_rules WHERE rule <> 'ask'`)).toEqual([
       {field: 'name', rule: 'service'},
     ]);
@@ -130,11 +160,13 @@ write_rules: {customers: {fax: null}}
   test('pauses an account with its reason, and lets it go on; a reason without a pause is a mistake', async () => {
     await apply(accounts);
     const state = () => query(`SELECT state, state_reason FROM sync.accounts WHERE name = 'north'`);
-    await apply('accounts: {north: {paused: true, paused_because: moves house}}');
+    const north = (more: string) =>
+      apply(accounts.replace('America/Chicago', `America/Chicago, ${more}`));
+    await north('paused: true, paused_because: moves house');
     expect(await state()).toEqual([{state: 'paused', state_reason: 'moves house'}]);
-    await apply('accounts: {north: {paused: null}}');
+    await apply(accounts);
     expect(await state()).toEqual([{state: 'active', state_reason: null}]);
-    expect(await apply('accounts: {north: {paused_because: x}}')).toMatchObject({
+    expect(await north('paused_because: x')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('expected it beside paused: true alone'),
     });
@@ -148,7 +180,7 @@ write_rules: {customers: {fax: null}}
     ],
     [
       'an address of another service',
-      'accounts: {north: {url: https://app.example.com/west}}',
+      'accounts: {north: {url: https://app.example.com/west, time_zone: UTC}}',
       /url: expected app\.example\.com\/north, .*would be mixed; .*fieldmirror accounts move north --url https:\/\/app\.example\.com\/west/,
     ],
     [
@@ -159,12 +191,12 @@ write_rules: {customers: {fax: null}}
     [
       'a new account without a zone',
       'accounts: {west: {url: https://app.example.com/west}}',
-      /west: expected time_zone/,
+      /west \/ time_zone: expected an IANA zone, .*, got nothing/,
     ],
     [
       'a new schedule without an interval',
       'schedules: {north: {x: {stream: jobs}}}',
-      /x: expected every, for the schedule is new/,
+      /x \/ every: expected an interval .*, got nothing/,
     ],
     [
       'a nightly schedule without a time',
@@ -204,7 +236,7 @@ write_rules: {customers: {fax: null}}
     [
       'a field without a name',
       'promoted_fields: {north: {jobs: {f: {types: [text]}}}}',
-      /f: expected name/,
+      /f \/ name: expected a name .*, got nothing/,
     ],
   ])('with %s changes nothing at all', async (_, text, words) => {
     await apply(accounts);
@@ -213,12 +245,17 @@ write_rules: {customers: {fax: null}}
     expect(await query(`SELECT FROM sync.write_rules WHERE rule <> 'ask'`)).toEqual([]);
   });
 
-  test('a field or an employee that is not there is a mistake once sweeps have seen the others', async () => {
+  test('an employee that is not there is a mistake, a field once sweeps have seen the others', async () => {
     await apply(accounts);
-    await client.query(`
-      INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id) SELECT account_id, 'jobs', 'custom_text1', 'jobs', '{text}', 1 FROM sync.accounts WHERE name = 'north';
-      SET fieldmirror.writer = 'repair';
-      INSERT INTO warehouse.employees (account_id, employee_number, name) SELECT account_id, 7, 'Ann' FROM sync.accounts WHERE name = 'north'`);
+    await client.query(
+      `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id) SELECT account_id, 'jobs', 'custom_text1', 'jobs', '{text}', 1 FROM sync.accounts WHERE name = 'north'`,
+    );
+    const early = await apply('capacity: {north: {7: [8, 8, 8, 8, 8, 0, 0]}}');
+    expect(early).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/an employee of north, got 7; none is mirrored yet: leave/),
+    });
+    await addEmployees();
     const wrong = await apply(`capacity: {north: {8: [8, 8, 8, 8, 8, 0, 0]}}
 promoted_fields: {north: {jobs: {custom_txt1: {name: brand}}}}`);
     expect(wrong.stderr).toMatch(
@@ -231,33 +268,15 @@ promoted_fields: {north: {jobs: {custom_text1: {name: brand, types: [integer]}}}
     expect(right, right.stderr).toMatchObject({code: 0});
     expect(
       await query(
-        'SELECT employee_number::int AS n, working_hours[1]::int AS h FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key',
+        'SELECT employee_number::int AS n, working_hours[1]::int AS h FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key ORDER BY h',
       ),
-    ).toEqual([{n: 7, h: 8}]);
+    ).toEqual([
+      {n: 7, h: 1},
+      {n: 7, h: 8},
+    ]);
     expect(await query('SELECT types, promoted_as FROM sync.fields')).toEqual([
       {types: ['text'], promoted_as: 'brand'},
     ]);
-  });
-});
-
-test('hours of an employee who is not mirrored yet are its hours from its first row on', async () => {
-  await apply(
-    `${accounts}capacity: {north: {7: [6, 6, 6, 6, 6, 0, 0]}, south: {7: [5, 5, 5, 5, 5, 0, 0]}}`,
-  );
-  await client.query(`SET fieldmirror.writer = 'repair';
-    INSERT INTO warehouse.employees (account_id, employee_number, name) SELECT account_id, 7, 'Ann' FROM sync.accounts WHERE name = 'north'`);
-  expect(
-    await query(
-      `SELECT working_hours[1]::int AS hours, name FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key`,
-    ),
-  ).toEqual([{hours: 6, name: 'Ann'}]);
-  expect(
-    await query('SELECT name FROM sync.capacity_to_come JOIN sync.accounts USING (account_id)'),
-  ).toEqual([{name: 'south'}]);
-  expect(
-    await config('plan --check', 'capacity: {north: {7: [6, 6, 6, 6, 6, 0, 0]}}'),
-  ).toMatchObject({
-    code: 0,
   });
 });
 
@@ -268,7 +287,7 @@ test('a schedule that was taken away stays away when its account begins again', 
   );
   await beginAccount(client, north, []);
   const all = (await schedules()).length;
-  await apply('schedules: {north: {jobs tomorrow: null}}');
+  await apply('schedules: {north: {jobs tomorrow: {remove: true}}}');
   await beginAccount(client, north, []);
   expect(all).toBeGreaterThan(5);
   expect(await schedules()).toHaveLength(all - 1);

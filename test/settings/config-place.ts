@@ -5,7 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
-import {runCommand} from '../support/command.ts';
+import {programLine, runCommand, startProgram} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 export let database: TestDatabase;
@@ -46,6 +46,12 @@ export async function config(
     DATABASE_URL: database.url,
     ...more,
   });
+}
+
+/** Runs a verb in the folder, where the last file of `config` lies. */
+export async function runThere(args: readonly string[], env: Readonly<Record<string, string>>) {
+  const line = ['sh', '-c', 'cd "$1"; shift; exec "$@"', 'sh', folder, ...programLine(...args)];
+  return await startProgram(line, env).ended;
 }
 
 export const apply = (text: string, more: Readonly<Record<string, string>> = {}) =>

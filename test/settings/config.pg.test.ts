@@ -16,6 +16,7 @@ import {
   database,
   folder,
   query,
+  runThere,
   schedules,
   useConfigPlace,
 } from './config-place.ts';
@@ -25,7 +26,8 @@ useConfigPlace();
 describe('config plan', () => {
   test('tells each difference, and changes nothing', async () => {
     await apply(accounts);
-    const text = 'accounts: {north: {paused: true}}\nwrite_rules: {customers: {fax: service}}';
+    const north = accounts.replace('America/Chicago', 'America/Chicago, paused: true');
+    const text = `${north.replace(/^ *south.*\n/m, '')}write_rules: {customers: {fax: service}}`;
     const ended = await config('plan --json', text);
     expect(ended.code).toBe(0);
     expect(JSON.parse(ended.stdout)).toEqual({
@@ -34,7 +36,7 @@ describe('config plan', () => {
         {section: 'write_rules', key: 'customers / fax', from: 'ask', to: 'service'},
       ],
       overridden: [],
-      unnamed: ['accounts / north / url', 'accounts / north / time_zone', 'accounts / south'],
+      unnamed: ['accounts / south'],
       costs: [],
     });
     expect(await config('plan --check', text)).toMatchObject({code: 1});
@@ -116,7 +118,7 @@ test('config schema names every section and every table, for editors', async () 
   expect(schema.additionalProperties).toBe(false);
 });
 
-test('doctor tells where each value in force came from', async () => {
+test('doctor shows the source of each value, by the file in its folder', async () => {
   await apply(
     `${accounts.replace('America/Chicago}', 'America/Chicago, paused: false}')}schedules: {south: {one: {stream: jobs, every: 1h}}}\nwrite_rules: {customers: {fax: service}}`,
   );
@@ -131,9 +133,9 @@ test('doctor tells where each value in force came from', async () => {
   await client.query(
     `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://127.0.0.1:1/other', 'UTC')`,
   );
-  const {settings} = JSON.parse((await runCommand(['doctor', '--json'], given)).stdout);
+  const {settings} = JSON.parse((await runThere(['doctor', '--json'], given)).stdout);
   const sourceOf = (name: string) => settings.find((each: {name: string}) => each.name === name);
-  const file = join(folder, 'fieldmirror.yaml');
+  const file = 'fieldmirror.yaml';
   expect(sourceOf('write_rules / customers / fax')).toMatchObject({
     value: 'service',
     source: 'file',
@@ -154,18 +156,24 @@ test('doctor tells where each value in force came from', async () => {
   });
   expect(sourceOf('accounts / other / time_zone')).toMatchObject({source: 'environment'});
   expect(sourceOf('DATABASE_URL')).toMatchObject({source: 'environment'});
-  const {stdout} = await runCommand(['doctor'], given);
+  const {stdout} = await runThere(['doctor'], given);
   expect(stdout).toMatch(new RegExp(`write_rules / customers / fax +│ service +│ ${file}`));
   expect(stdout).not.toMatch(/phone_number|│ REDIS_URL/);
   expect(stdout).toMatch(
     /\d+ settings are at their defaults, \d+ of them as .* says: doctor --all shows them/,
   );
-  const all = (await runCommand(['doctor', '--all'], given)).stdout;
+  const all = (await runThere(['doctor', '--all'], given)).stdout;
   expect(all).toMatch(/write_rules \/ customers \/ phone_number +│ ask +│ default/);
   expect(all).toMatch(/REDIS_URL +│ \(the queue is in Postgres\) +│ default/);
   expect(all).toMatch(new RegExp(`accounts / north / paused +│ false +│ ${file}`));
   expect(all).not.toContain('doctor --all');
   expect(all.split('\n').filter((line) => line.includes(' │ '))).toHaveLength(settings.length + 1);
+  const elsewhere = (await runCommand(['doctor'], given)).stdout;
+  expect(elsewhere).toMatch(/write_rules \/ customers \/ fax +│ service +│ warehouse/);
+  await config('plan', 'write_rules: {customers: {fax: servce}}');
+  expect((await runThere(['doctor'], given)).stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /warning settings: fieldmirror\.yaml:1:27: .*expected one of service, .*got "servce"/,
+  );
 });
 
 describe.each(['reader', 'author', 'worker'])('a login of fieldmirror_%s', (role) => {

@@ -25,7 +25,7 @@ describe('a mistake is told with its place', () => {
     [
       'an unknown key of an account',
       'accounts:\n  north:\n    zone: UTC',
-      /^f\.yaml:3:5: accounts \/ north \/ zone: .*there are url, time_zone, paused/,
+      /^f\.yaml:3:5: accounts \/ north \/ zone: .*there are url, time_zone, paused/m,
     ],
     [
       'a token',
@@ -47,7 +47,7 @@ describe('a mistake is told with its place', () => {
     [
       'an account of null',
       'accounts: {n: null}',
-      /accounts \/ n: expected keys with values, got null$/,
+      /accounts \/ n: expected a value, got nothing; .* with \{remove: true\}$/,
     ],
     ['a name with a blank', 'accounts: {"a b": {}}', /without blanks .*, got "a b"$/],
     [
@@ -94,7 +94,7 @@ describe('a mistake is told with its place', () => {
     ],
     [
       'an employee without number',
-      'capacity: {n: {bob: null}}',
+      'capacity: {n: {bob: {remove: true}}}',
       /expected a number from 1 on, got "bob"$/,
     ],
     [
@@ -147,7 +147,9 @@ describe('a mistake is told with its place', () => {
 });
 
 test.each([
-  ['schedules: {n: {x: }}', /x: expected a value, got nothing; .*null to take it away$/],
+  ['schedules: {n: {x: }}', /x: expected a value, got nothing; .*\{remove: true\}$/],
+  ['schedules: {n: {x: null}}', /x: expected a value, got nothing; .*\{remove: true\}$/],
+  ['hooks: {erp: {host: x.example.com, limit: ~}}', /limit: expected a value, got nothing/],
   [
     'schedules:\n  # all of it is commented out',
     /schedules: expected a value, got nothing; leave the key out/,
@@ -156,16 +158,29 @@ test.each([
   expect(refusalOf(text)).toMatch(words);
 });
 
-test('null that is written out takes away', () => {
-  expect(parseSettings('schedules: {n: {x: null, y: ~}}', 'f.yaml').patch).toEqual({
-    schedules: {n: {x: null, y: null}},
-  });
+test.each([
+  ['labels: {n: {task_type: {7: {remove: true}}}}', 'nothing is refused'],
+  [
+    'schedules: {n: {x: {remove: false}}}',
+    /x \/ remove: expected remove: true alone, .*got false$/,
+  ],
+  ['schedules: {n: {x: {remove: true, every: 1h}}}', /n \/ x: expected remove: true alone/],
+  ['accounts: {n: {remove: true}}', /an account is never removed; paused: true lets it rest/],
+  ['write_rules: {customers: {fax: {remove: true}}}', /expected one of service, .*got keys with/],
+])('an entry goes where it may, and by remove: true alone: %j', (text, words) => {
+  expect(refusalOf(text)).toMatch(words);
+});
+
+test('an entry is written whole: what it needs and lacks is told', () => {
+  expect(refusalOf('schedules:\n  n:\n    x: {stream: jobs}')).toMatch(
+    /^f\.yaml:3:5: schedules \/ n \/ x \/ every: expected an interval .*, got nothing$/,
+  );
 });
 
 test('a long number is a key with all its digits, and a day is no moment', () => {
   const text =
     'labels: {n: {task_type: {123456789012345678: x}}}\nclosed_days: {n: {2026-12-25: y}}';
-  expect(parseSettings(text, 'f.yaml').patch).toEqual({
+  expect(parseSettings(text, 'f.yaml').settings).toEqual({
     labels: {n: {task_type: {'123456789012345678': 'x'}}},
     closed_days: {n: {'2026-12-25': 'y'}},
   });

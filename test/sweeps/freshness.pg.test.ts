@@ -142,7 +142,7 @@ test('a file of settings has the freshness in a section of its own, and tells it
     const {settings} = await json('config', 'export');
     expect(settings.freshness).toEqual({north: {customers: '30m', tasks: '1h'}});
     expect(Object.keys(settings.schedules.north)).not.toContain('customers fresh');
-    await writeFile(file, 'freshness:\n  north:\n    customers: null\n');
+    await writeFile(file, 'freshness:\n  north:\n    customers: {remove: true}\n');
     await run('config', 'apply', file);
     expect(await fresh()).toMatchObject([{name: 'tasks fresh'}]);
   } finally {

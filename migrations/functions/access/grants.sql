@@ -103,12 +103,10 @@ BEGIN
   -- Entries of the audit are added, never changed.
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
-  GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source, sync.file_settings,
-    sync.capacity_to_come, sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state, sync.feed_starts, sync.forgotten TO fieldmirror_worker;
-  -- A schedule may be removed. What is set by a verb is no longer a file's; to lock the notes about
-  -- files takes the right to change them.
+  GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source,
+    sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state, sync.feed_starts, sync.forgotten TO fieldmirror_worker;
+  -- A schedule may be removed.
   GRANT DELETE ON sync.schedules TO fieldmirror_worker;
-  GRANT UPDATE, DELETE ON sync.file_settings TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
   GRANT SELECT, DELETE ON sync.stale_jobs TO fieldmirror_worker;
   -- A worker checks that each sequence is ahead of its table.

@@ -44,7 +44,7 @@ BEGIN
       FROM pg_class AS class JOIN pg_attribute ON attrelid = class.oid
      WHERE (relnamespace = 'sync'::regnamespace OR class.oid = 'history.edits'::regclass) AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
        AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
-       AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts', 'captured_tables', 'change_transitions', 'fields', 'file_settings', 'forgotten', 'installation',
+       AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts', 'captured_tables', 'change_transitions', 'fields', 'forgotten', 'installation',
                            'login_keys', 'migrations', 'retention', 'schedules', 'sessions', 'sign_in_codes', 'source', 'workers', 'write_rules')
        AND relname NOT IN ('alterations', 'attempts', 'conflicts') AND (relname <> 'changes' OR attname = 'reason')
        AND NOT EXISTS (SELECT FROM pg_constraint AS held WHERE conrelid = class.oid AND attnum = ANY (conkey)
