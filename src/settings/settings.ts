@@ -33,6 +33,7 @@ import {
   type Section,
   type SettingsTree,
   spellPath,
+  type Tree,
   toValuePath,
   type Value,
 } from './section.ts';
@@ -130,7 +131,7 @@ export async function planSettings(
     const wanted = listEntries(tree, section.depth);
     const plan = planSection(section, {held, wanted, environment});
     const found = [
-      ...findStrangers(section, wanted, accounts),
+      ...findStrangers(section, tree, accounts),
       ...((await section.check?.(db, plan.changes, plan.all)) ?? []),
     ];
     sections.push(plan);
@@ -202,23 +203,23 @@ function listDifferences({path, before, after}: EntryChange): Difference[] {
     .filter(({from, to}) => !isSame(from, to));
 }
 
-/** Settings of an account that there will not be. */
+/** Settings of an account that there will not be: each account is one problem. */
 function findStrangers(
-  {isByAccount}: Section,
-  wanted: readonly Named<Entry | null>[],
+  {isByAccount, depth}: Section,
+  tree: Tree,
   accounts: readonly string[],
 ): Problem[] {
-  const named = wanted.flatMap(({path, entry}): [Path, Value][] => {
-    if (isByAccount === true) return [[path.slice(0, 1), path[0] ?? '']];
-    const {account} = fieldsOf(entry);
-    return account === undefined ? [] : [[[...path, 'account'], account]];
-  });
-  const strangers = new Map(named.filter(([, name]) => !accounts.includes(String(name))));
+  const named = isByAccount
+    ? Object.keys(tree).map((name): [Path, Value | undefined] => [[name], name])
+    : listEntries(tree, depth).map(({path, entry}): [Path, Value | undefined] => {
+        return [[...path, 'account'], fieldsOf(entry).account];
+      });
   const known =
     accounts.length === 0 ? 'there is none' : `there are ${accounts.slice(0, 20).join(', ')}`;
-  return [...strangers].map(([path, name]) => {
+  return named.flatMap(([path, name]) => {
+    if (name === undefined || accounts.includes(String(name))) return [];
     const near = nearest(String(name), accounts);
-    return {path, text: `expected the name of an account, got ${name}${near}; ${known}`};
+    return [{path, text: `expected the name of an account, got ${name}${near}; ${known}`}];
   });
 }
 

@@ -2,7 +2,17 @@
 
 import {describe, expect, test} from 'vitest';
 import {beginAccount} from '../../src/sweeps/schedules.ts';
-import {accounts, apply, client, config, query, schedules, useConfigPlace} from './config-place.ts';
+import {runCommand} from '../support/command.ts';
+import {
+  accounts,
+  apply,
+  client,
+  config,
+  database,
+  query,
+  schedules,
+  useConfigPlace,
+} from './config-place.ts';
 
 useConfigPlace();
 
@@ -278,6 +288,35 @@ promoted_fields: {north: {jobs: {custom_text1: {name: brand, types: [integer]}}}
       {types: ['text'], promoted_as: 'brand'},
     ]);
   });
+});
+
+test('schedules set changes a value of a schedule, and the rest of its entry stays', async () => {
+  await apply(`${accounts}schedules:
+  north:
+    jobs: {stream: jobs, window: today, every: 1h}
+    all: {stream: tasks, every: 1d, at: 03:00:00}
+`);
+  const set = (...args: string[]) =>
+    runCommand(['schedules', 'set', ...args, '--account', 'north'], {DATABASE_URL: database.url});
+  expect(await set('jobs', '--every', '5m')).toMatchObject({code: 0});
+  expect(await set('all', '--every', '6h')).toMatchObject({code: 0, stderr: ''});
+  expect(
+    await query('SELECT name, stream, window_name, every_ms::int FROM sync.schedules ORDER BY 1'),
+  ).toEqual([
+    {name: 'all', stream: 'tasks', window_name: null, every_ms: 21_600_000},
+    {name: 'jobs', stream: 'jobs', window_name: 'today', every_ms: 300_000},
+  ]);
+  expect(await set('new', '--every', '5m')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/--stream: expected one of .*jobs.*nothing was set/),
+  });
+});
+
+test('a name that no account has is one mistake, however many entries are under it', async () => {
+  await apply(accounts);
+  const hours = '{stream: jobs, every: 1h}';
+  const {stderr} = await apply(`schedules: {nort: {one: ${hours}, two: ${hours}}}`);
+  expect(stderr.match(/did you mean north/g)).toHaveLength(1);
 });
 
 test('a schedule that was taken away stays away when its account begins again', async () => {
