@@ -6,7 +6,7 @@ import {listWorkers} from '../accounts/workers.ts';
 import {type FeedHook, listHooks} from '../feed/hooks.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
 import {listSizes, readFreeBytes, type Size} from '../health/figures.ts';
-import {listParts, nameOwnWaits} from '../health/heartbeats.ts';
+import {listOwnWaits, listParts} from '../health/heartbeats.ts';
 import {
   describeCopy,
   mendOfCopy,
@@ -86,7 +86,7 @@ export async function readInstallation(
 export async function readParts(db: Queryable): Promise<PartFacts> {
   const parts = await listParts(db);
   const isLate = listLateParts(parts, await readNow(db)).length > 0;
-  return {parts, waitsFor: isLate ? await nameOwnWaits(db) : []};
+  return {parts, waitsFor: isLate ? await listOwnWaits(db) : []};
 }
 
 /** Finds everything that needs a person. @param now - ISO 8601, by the database's clock */

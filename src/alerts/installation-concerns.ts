@@ -10,7 +10,7 @@ import type {FeedHook} from '../feed/hooks.ts';
 import type {AccountFacts} from '../health/account-status.ts';
 import type {Size} from '../health/figures.ts';
 import {boundsOf, type PartHealth, type PartName, parts} from '../health/heartbeats.ts';
-import {endHolders, type HeldUp, nameHolder} from '../postgres/lock-waits.ts';
+import {endHolders, type HeldUp, type LockHolder, nameHolder} from '../postgres/lock-waits.ts';
 import type {Concern} from './concerns.ts';
 import type {RuleHealth} from './deliveries.ts';
 import {tellAddressStep} from './rules.ts';
@@ -141,11 +141,8 @@ function describeUnserved(
 /** How the background parts of live workers fare. */
 export interface PartFacts {
   readonly parts: readonly PartHealth[];
-  /**
-   * The sessions that Fieldmirror waits for at the moment, in words; read where a part is late
-   * alone.
-   */
-  readonly waitsFor: readonly string[];
+  /** The sessions that Fieldmirror waits for at the moment; read where a part is late alone. */
+  readonly waitsFor: readonly LockHolder[];
 }
 
 /**
@@ -180,11 +177,13 @@ export function findLateParts({parts: facts, waitsFor}: PartFacts, now: string):
 function describePart(
   part: PartName,
   {host, pid, goodAt, begunAt, lastError}: PartHealth,
-  {waitsFor, now}: {readonly waitsFor: readonly string[]; readonly now: string},
+  {waitsFor, now}: {readonly waitsFor: readonly LockHolder[]; readonly now: string},
 ): string {
   const place = host === null ? '' : ` on ${host}, pid ${pid},`;
   const causes = [
-    ...(waitsFor.length === 0 ? [] : [`Fieldmirror waits for ${waitsFor.join(' and ')}`]),
+    ...(waitsFor.length === 0
+      ? []
+      : [`Fieldmirror waits for ${waitsFor.map(nameHolder).join(' and ')}`]),
     ...(lastError === null ? [] : [`the last try failed: ${lastError}`]),
     ...(lastError === null && begunAt !== null
       ? [`a round began ${formatDuration(ageOf(begunAt, now))} ago and does not end`]
@@ -195,11 +194,10 @@ function describePart(
   return `${what} (part ${part} of the worker)${place} has stood still for ${formatDuration(ageOf(goodAt, now))}: ${why}`;
 }
 
-function nextOfPart(waitsFor: readonly string[]): string {
-  const [pid] = /pid (\d+)/.exec(waitsFor[0] ?? '')?.slice(1) ?? [];
-  return pid === undefined
+function nextOfPart([holder]: readonly LockHolder[]): string {
+  return holder === undefined
     ? "the worker's log says more; a new fieldmirror start begins every part again"
-    : `it goes on when that transaction ends, or after SELECT pg_terminate_backend(${pid})`;
+    : `it goes on when that transaction ends, or after SELECT pg_terminate_backend(${holder.pid})`;
 }
 
 function ageOf(instant: string, now: string): number {

@@ -13,9 +13,15 @@ import {
   valuesOf,
 } from './change.ts';
 import {countChanges, countMovingChanges, listLateChanges} from './change-health.ts';
-import {readCircumstances, tellNext} from './next-step.ts';
+import {
+  type Circumstances,
+  listFought,
+  type NextStep,
+  readCircumstances,
+  tellNext,
+} from './next-step.ts';
 import {type OpenState, openStates, type SettledState} from './states.ts';
-import {describeChanges, nameChange, nameOutcome, tellWhy} from './words.ts';
+import {describeChanges} from './words.ts';
 
 const pageSize = 50;
 /** Of the changes that are over so many are looked at to count them. */
@@ -33,16 +39,20 @@ export interface ChangeLine
     | 'application'
     | 'batch'
     | 'waitsFor'
+    | 'operation'
+    | 'table'
+    | 'number'
+    | 'externalKey'
+    | 'rowId'
+    | 'reason'
+    | 'result'
   > {
-  /** `update customers 12` */
-  readonly what: string;
   /** Names of the fields wanted. */
   readonly fields: readonly string[];
-  /** The state in a word: `in doubt`, `altered`. */
-  readonly outcome: string;
-  readonly why: string;
+  /** The fields that both sides changed, which nobody has decided. */
+  readonly fought: readonly string[];
   /** The next step; null where none is needed any more. */
-  readonly next: string | null;
+  readonly next: Pick<NextStep, 'text' | 'note'> | null;
 }
 
 export interface ChangeCounts {
@@ -77,8 +87,9 @@ export async function readChangeList(
   const around = await readCircumstances(db, page, accounts);
   const changes = page.map((change) => {
     const circumstances = around.get(change.changeId);
-    const next = circumstances === undefined ? null : tellNext(change, circumstances);
-    return tellLine(change, next?.text ?? null);
+    if (circumstances === undefined)
+      throw new TypeError(`change ${change.changeId}: every change has its circumstances`);
+    return toLine(change, circumstances);
   });
   const next = found.length > pageSize ? (page.at(-1)?.place ?? null) : null;
   const counts = await readCounts(db, wanted.accountIds);
@@ -115,25 +126,15 @@ function sum(counts: readonly {readonly count: number}[]): number {
   return counts.reduce((total, {count}) => total + count, 0);
 }
 
-function tellLine(change: Change, next: string | null): ChangeLine {
-  const {
-    changeId,
-    accountId,
-    state,
-    requestedAt,
-    requestedBy,
-    application,
-    batch,
-    waitsFor,
-    fields,
-  } = change;
+function toLine(change: Change, circumstances: Circumstances): ChangeLine {
+  const {changeId, accountId, state, requestedAt, requestedBy, application, batch} = change;
+  const {waitsFor, operation, table, number, externalKey, rowId, reason, result} = change;
   return {
-    ...{changeId, accountId, state, requestedAt, requestedBy, application, batch, waitsFor},
-    what: nameChange(change),
-    fields: Object.keys(fields),
-    outcome: nameOutcome(change),
-    why: tellWhy(change),
-    next,
+    ...{changeId, accountId, state, requestedAt, requestedBy, application, batch},
+    ...{waitsFor, operation, table, number, externalKey, rowId, reason, result},
+    fields: Object.keys(change.fields),
+    fought: listFought(circumstances.conflicts),
+    next: tellNext(change, circumstances),
   };
 }
 

@@ -221,12 +221,17 @@ export function judgeDecision(change: DecidableChange, deciding: Deciding): stri
 }
 
 function judgeFurther(change: DecidableChange, {verb, given}: Deciding): string | null {
-  const {heldFor, reason, isOvertaken, isAltered} = change;
-  if (verb === 'release' && heldFor !== null) return reason ?? '';
+  const {reason, isOvertaken, isAltered} = change;
+  if (isStopped(change, {verb})) return reason ?? '';
   if (verb === 'retry' && isOvertaken) return 'a later change of the same record has overtaken it';
   if (verb === 'accept' && !isAltered)
     return 'expected one that the service altered, and that nobody has accepted yet';
   return verb === 'resolve' ? judgeResolve(change, given ?? 'nothing') : null;
+}
+
+/** Whether the change is held for a kind of value: the reason of that is why it is not released. */
+function isStopped({heldFor}: DecidableChange, {verb}: Deciding): boolean {
+  return verb === 'release' && heldFor !== null;
 }
 
 function judgeResolve({isFought, operation}: DecidableChange, given: string): string | null {
@@ -249,6 +254,8 @@ const fewNumbers = 5;
 export interface ChangeGroup {
   /** `update customers, pending`; or why a decision is not open to them. */
   readonly what: string;
+  /** Whether that may quote the service or a person. */
+  readonly isQuote: boolean;
   readonly count: number;
   /** The first of them. */
   readonly first: readonly string[];
@@ -287,8 +294,8 @@ export function previewDecision(
     ),
     canCount: can.length,
     cannot: groupChanges(
-      judged.flatMap(({change: {changeId}, refusal}) =>
-        refusal === null ? [] : [{changeId, what: refusal}],
+      judged.flatMap(({change, change: {changeId}, refusal}) =>
+        refusal === null ? [] : [{changeId, what: refusal, isQuote: isStopped(change, deciding)}],
       ),
     ),
     cannotCount: judged.length - can.length,
@@ -299,16 +306,19 @@ export function previewDecision(
 
 /** Groups by what is said of them; the largest group first. */
 export function groupChanges(
-  changes: readonly {readonly changeId: string; readonly what: string}[],
+  changes: readonly {
+    readonly changeId: string;
+    readonly what: string;
+    readonly isQuote?: boolean;
+  }[],
 ): ChangeGroup[] {
-  const groups = new Map<string, string[]>();
-  for (const {changeId, what} of changes) {
-    const ids = groups.get(what);
-    if (ids === undefined) groups.set(what, [changeId]);
-    else ids.push(changeId);
-  }
-  return [...groups]
-    .map(([what, ids]) => ({what, count: ids.length, first: ids.slice(0, fewNumbers)}))
+  return [...Map.groupBy(changes, ({what}) => what)]
+    .map(([what, of]) => ({
+      what,
+      isQuote: of.some(({isQuote}) => isQuote === true),
+      count: of.length,
+      first: of.slice(0, fewNumbers).map(({changeId}) => changeId),
+    }))
     .toSorted((one, other) => other.count - one.count);
 }
 

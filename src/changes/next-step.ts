@@ -11,6 +11,7 @@ import {
   readConflictsOf,
 } from './change.ts';
 import {type KeptAlteration, readAlterations} from './conflicts.ts';
+import type {Verb} from './decisions.ts';
 import {nameState} from './states.ts';
 
 /** Facts about a change beside its row. */
@@ -26,9 +27,27 @@ export interface Circumstances {
   readonly now: string;
 }
 
+/** What a command does, for a reader who has buttons and links in place of a terminal. */
+export type Move =
+  | {readonly verb: Exclude<Verb, 'resolve'>}
+  | {readonly decision: ConflictDecision}
+  /** Shows another change. */
+  | {readonly shows: string}
+  /** Lists the changes of a state. */
+  | {readonly lists: 'altered'};
+
+export interface Command {
+  readonly command: string;
+  readonly does: string;
+  /** Null of a command that is about more than changes. */
+  readonly move: Move | null;
+}
+
 export interface NextStep {
   readonly text: string;
-  readonly commands: readonly {readonly command: string; readonly does: string}[];
+  /** Words of a person or of the service, which stand behind ours; null where there are none. */
+  readonly note: string | null;
+  readonly commands: readonly Command[];
 }
 
 /** @returns null of a change that takes no further step */
@@ -40,7 +59,7 @@ export function tellNext(change: Change, around: Circumstances): NextStep | null
     case 'held':
       if (change.heldFor !== null) return tellStopped(change);
       return step('nothing is sent until somebody releases it', [
-        [`changes release ${changeId}`, 'sends it'],
+        decide('release', changeId, 'sends it'),
         giveUp(changeId),
       ]);
     case 'pending':
@@ -75,9 +94,14 @@ export function listDecisions(
   return operation === 'delete' ? ['take service', 'resend'] : ['take service'];
 }
 
+/** The fields that both sides changed, which nobody has decided. */
+export function listFought(conflicts: readonly FieldConflict[]): string[] {
+  return conflicts.flatMap(({field, winner}) => (winner === null ? [field] : []));
+}
+
 function tellConflict(change: Change, {conflicts}: Circumstances): NextStep {
   const {changeId, fields} = change;
-  const fought = conflicts.flatMap(({field, winner}) => (winner === null ? [field] : []));
+  const fought = listFought(conflicts);
   const isAll = Object.keys(fields).every((field) => fought.includes(field));
   const meanings: Readonly<Record<ConflictDecision, string>> = {
     'take service':
@@ -91,7 +115,9 @@ function tellConflict(change: Change, {conflicts}: Circumstances): NextStep {
   const decisions = listDecisions(change, conflicts);
   return step(
     'a person decides',
-    decisions.map((decision) => [`changes resolve ${changeId} --${decision}`, meanings[decision]]),
+    decisions.map((decision) =>
+      offer(`changes resolve ${changeId} --${decision}`, meanings[decision], {decision}),
+    ),
   );
 }
 
@@ -102,17 +128,19 @@ function tellPending(change: Change, {account, blocker, now}: Circumstances): Ne
   if (account.state !== 'active') return tellIdle(account);
   if (isLate(dueAt, now))
     return step('it is sent as soon as a worker takes it up', [
-      ['push', 'sends it here and now'],
+      offer('push', 'sends it here and now'),
       giveUp(changeId),
     ]);
   return step(`tried again at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`, [
-    [`changes retry ${changeId}`, 'makes it due at once'],
+    decide('retry', changeId, 'makes it due at once'),
     giveUp(changeId),
   ]);
 }
 
 function tellBlocked(changeId: string, blocker: Change): NextStep {
-  const show = [`changes show ${blocker.changeId}`, 'tells what that one needs'] as const;
+  const show = offer(`changes show ${blocker.changeId}`, 'tells what that one needs', {
+    shows: blocker.changeId,
+  });
   if (blocker.state === 'rejected')
     return step(
       `change ${blocker.changeId} was refused: it is sent once that one is mended and done`,
@@ -126,19 +154,19 @@ function tellBlocked(changeId: string, blocker: Change): NextStep {
 
 function tellIdle(account: Circumstances['account']): NextStep {
   const {name, state, stateReason} = account;
-  const why = stateReason === null ? '' : ` (${stateReason})`;
-  return step(`account ${name} is ${state}: nothing of it is sent${why}`, listWaysOn(account));
+  const ways = listWaysOn(account).map(([command, does]) => offer(command, does));
+  return {...step(`account ${name} is ${state}: nothing of it is sent`, ways), note: stateReason};
 }
 
 function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): NextStep {
   if (account.state !== 'active') return tellIdle(account);
   if (isLate(dueAt, now))
     return step('a worker reads whether it arrived, as soon as one takes it up', [
-      ['push', 'looks here and now'],
+      offer('push', 'looks here and now'),
     ]);
   return step(
     `somebody looks whether it arrived at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`,
-    [[`changes retry ${changeId}`, 'has it looked at at once']],
+    [decide('retry', changeId, 'has it looked at at once')],
   );
 }
 
@@ -150,13 +178,13 @@ function tellDone({changeId, table}: Change, {alterations}: Circumstances): Next
     stopped.length === 0 ? '' : `; further changes of ${stopped.join(', ')} are held until then`;
   return step(
     `somebody looks whether the service understood it${held}. To put it right: UPDATE warehouse.${table} again`,
-    [[`changes accept ${changeId}`, 'says that somebody has looked']],
+    [decide('accept', changeId, 'says that somebody has looked')],
   );
 }
 
 function tellStopped({changeId, heldFor}: Change): NextStep {
   return step(`it is sent once somebody has looked at what the service made of ${heldFor}`, [
-    ['changes list --state altered', 'shows what it altered'],
+    offer('changes list --state altered', 'shows what it altered', {lists: 'altered'}),
     giveUp(changeId),
   ]);
 }
@@ -171,19 +199,28 @@ function tellRejected(
     operation === 'create'
       ? `UPDATE the row in warehouse.${table}: it is created as it stands then`
       : `the row holds what it held before; UPDATE warehouse.${table} to try something else`;
-  return step(mend, [[`changes retry ${changeId}`, 'sends the same once more'], giveUp(changeId)]);
+  return step(mend, [decide('retry', changeId, 'sends the same once more'), giveUp(changeId)]);
 }
 
-function giveUp(changeId: string): readonly [string, string] {
-  return [`changes cancel ${changeId}`, 'gives it up'];
+function giveUp(changeId: string): Command {
+  return decide('cancel', changeId, 'gives it up');
+}
+
+function decide(verb: Exclude<Verb, 'resolve'>, changeId: string, does: string): Command {
+  return offer(`changes ${verb} ${changeId}`, does, {verb});
+}
+
+/** @param command - without the name of the program */
+function offer(command: string, does: string, move: Move | null = null): Command {
+  return {command: `fieldmirror ${command}`, does, move};
 }
 
 function isLate(instant: string | null, now: string): boolean {
   return instant === null || Date.parse(instant) <= Date.parse(now);
 }
 
-function step(text: string, commands: readonly (readonly [string, string])[] = []): NextStep {
-  return {text, commands: commands.map(([verb, does]) => ({command: `fieldmirror ${verb}`, does}))};
+function step(text: string, commands: readonly Command[] = []): NextStep {
+  return {text, note: null, commands};
 }
 
 /**

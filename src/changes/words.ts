@@ -11,6 +11,7 @@ import {
   listRefusals,
   type Verb,
 } from './decisions.ts';
+import type {NextStep} from './next-step.ts';
 import {type ChangeState, nameState} from './states.ts';
 import type {Undo} from './undo.ts';
 
@@ -34,23 +35,37 @@ export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): 
   return state === 'done' && result?.altered !== undefined ? 'altered' : nameState(state);
 }
 
-/** The reason for the state; of a change that the service altered, the fields. */
-export function tellReason({
-  state,
-  reason,
-  result,
-}: Pick<Change, 'state' | 'reason' | 'result'>): string {
+type Reasoned = Pick<Change, 'state' | 'reason' | 'result'> & {
+  /** The fields that both sides changed, where they are known. */
+  readonly fought?: readonly string[];
+};
+
+/**
+ * The reason for the state; of a change that the service altered, or that both sides changed, the
+ * fields. Only `reason` may quote the service or a person.
+ */
+export function tellReason({state, reason, result, fought = []}: Reasoned): string {
+  if (state === 'conflict' && fought.length > 0)
+    return `changed on both sides: ${fought.join(', ')}`;
   const altered = Object.keys(result?.altered ?? {});
   if (state === 'done' && altered.length > 0) return `the service altered ${altered.join(', ')}`;
   return reason ?? '';
 }
 
+/** The change that it waits for; null where it waits for none. */
+export function findBlocker({state, waitsFor}: Pick<Change, 'state' | 'waitsFor'>): string | null {
+  return state === 'pending' || state === 'held' ? waitsFor : null;
+}
+
 /** The reason for the state, or the change that it waits for. */
-export function tellWhy(change: Pick<Change, 'state' | 'reason' | 'result' | 'waitsFor'>): string {
-  const {state, waitsFor} = change;
-  if (waitsFor !== null && (state === 'pending' || state === 'held'))
-    return `waits for change ${waitsFor}`;
-  return tellReason(change);
+export function tellWhy(change: Reasoned & Pick<Change, 'waitsFor'>): string {
+  const blocker = findBlocker(change);
+  return blocker === null ? tellReason(change) : `waits for change ${blocker}`;
+}
+
+/** `account acme is paused: nothing of it is sent (call Ada first)` */
+export function tellNextStep({text, note}: Pick<NextStep, 'text' | 'note'>): string {
+  return note === null ? text : `${text} (${note})`;
 }
 
 /**
@@ -113,7 +128,7 @@ export function tellMany(decided: readonly DecidedChange[]): {
 }
 
 /** `expected pending to hold it, got done (change 3, 4, 5 and 7 more)` */
-export function tellGroup({what, count, first}: ChangeGroup): string {
+export function tellGroup({what, count, first}: Omit<ChangeGroup, 'isQuote'>): string {
   const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
   return `${what} (change ${first.join(', ')}${more})`;
 }

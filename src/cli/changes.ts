@@ -13,7 +13,14 @@ import {
 import type {PlannedRequest, Unplannable} from '../changes/request.ts';
 import {changeStates, nameState} from '../changes/states.ts';
 import {type ChangeStory, readStory, tellService} from '../changes/story.ts';
-import {nameChange, nameOutcome, showWanted, tellReason, tellWhy} from '../changes/words.ts';
+import {
+  nameChange,
+  nameOutcome,
+  showWanted,
+  tellNextStep,
+  tellReason,
+  tellWhy,
+} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber, formatRoughly, showSecond} from '../core/format.ts';
@@ -166,7 +173,7 @@ export function drawChange(story: ChangeStory): string {
     ),
     ...part('came back', drawResult(change)),
     ...part('may be', drawCandidates(change)),
-    ...part('next', next === null ? [] : [next.text, ...drawCommands(next.commands)]),
+    ...part('next', next === null ? [] : [tellNextStep(next), ...drawCommands(next.commands)]),
     ...(request === null ? [] : drawRequest(request, change)),
     ...(docs === null ? [] : [seeNumber(docs)]),
   ].join('\n');

@@ -13,7 +13,7 @@ import {
   type Verb,
   verbs,
 } from '../changes/decisions.ts';
-import type {NextStep} from '../changes/next-step.ts';
+import {type Command, listFought} from '../changes/next-step.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
 import {type ChangeInFull, type FieldSides, readChangeInFull} from '../changes/story.ts';
 import {
@@ -22,6 +22,7 @@ import {
   nameOutcome,
   showWanted,
   tellDecided,
+  tellNextStep,
   tellReason,
 } from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
@@ -83,8 +84,8 @@ function drawOutcome(change: ChangeInFull['change']): SafeHtml {
   return drawState(outcome.replace(' ', '_'), outcome);
 }
 
-function tellEnd({change}: ChangeInFull): string {
-  const reason = tellReason(change);
+function tellEnd({change, conflicts}: ChangeInFull): string {
+  const reason = tellReason({...change, fought: listFought(conflicts)});
   return reason === '' ? '' : `: ${reason}`;
 }
 
@@ -148,8 +149,6 @@ function drawLink(changeId: string, look: Look): SafeHtml {
   return html`<a href="${linkTo(look, `/changes/${changeId}`)}">change ${changeId}</a>`;
 }
 
-type Command = NextStep['commands'][number];
-
 /** Decisions that a person may want whether or not they are the next step. */
 const alwaysOffered: readonly Verb[] = ['hold', 'cancel'];
 
@@ -163,7 +162,7 @@ function drawNext(story: ChangeInFull, look: Look): SafeHtml {
   const others = verbs.filter(
     (verb) =>
       alwaysOffered.includes(verb) &&
-      !told.some(({command}) => command === commandOf(verb, change.changeId)),
+      !told.some(({move}) => move !== null && 'verb' in move && move.verb === verb),
   );
   const moves = [
     ...told.map((command) => drawMove(command, story, look)),
@@ -173,7 +172,7 @@ function drawNext(story: ChangeInFull, look: Look): SafeHtml {
     ...(may(look, 'operator') && isUndoable(change) ? [drawUndo(change, look)] : []),
   ];
   return html`<h2>What happens next</h2>
-  <p>${next === null ? 'Nothing: it is over.' : toSentence(next.text)}</p>
+  <p>${next === null ? 'Nothing: it is over.' : toSentence(tellNextStep(next))}</p>
   ${
     moves.length === 0
       ? ''
@@ -196,26 +195,24 @@ function drawUndo({changeId}: ChangeInFull['change'], look: Look): SafeHtml {
   return html`<a href="${preview}">Preview the undo</a> shows what would be written to take it back, and does nothing yet`;
 }
 
-function commandOf(verb: Verb, changeId: string): string {
-  return `fieldmirror changes ${verb} ${changeId}`;
-}
-
-function drawMove({command, does}: Command, story: ChangeInFull, look: Look): SafeHtml {
-  const {verbs, decisions, change} = story;
-  const verb = verbs.find((open) => command === commandOf(open, change.changeId));
-  if (verb !== undefined && may(look, 'operator')) return drawVerb(verb, does, {story, look});
-  const decision = decisions.find(
-    (open) => command === `${commandOf('resolve', change.changeId)} --${open}`,
-  );
-  if (decision !== undefined && may(look, 'operator'))
-    return drawDecision(decision, does, {story, look});
-  const [, shown] = /^fieldmirror changes show (\d+)$/.exec(command) ?? [];
-  if (shown !== undefined)
-    return html`<a href="${linkTo(look, `/changes/${shown}`)}">Change ${shown}</a> ${does}`;
-  const [, state] = /^fieldmirror changes list --state (\w+)$/.exec(command) ?? [];
-  if (state !== undefined)
-    return html`<a href="${linkTo(look, '/changes', {state})}">The changes that are ${state}</a>: ${does}`;
-  return html`<code>${command}</code> ${does}`;
+function drawMove({command, does, move}: Command, story: ChangeInFull, look: Look): SafeHtml {
+  const drawn = {story, look};
+  if (move === null) return html`<code>${command}</code> ${does}`;
+  if ('shows' in move) {
+    const {shows} = move;
+    return html`<a href="${linkTo(look, `/changes/${shows}`)}">Change ${shows}</a> ${does}`;
+  }
+  if ('lists' in move) {
+    const {lists: state} = move;
+    const list = linkTo(look, '/changes', {state});
+    return html`<a href="${list}">The changes that are ${state}</a>: ${does}`;
+  }
+  const isOpen =
+    'verb' in move ? story.verbs.includes(move.verb) : story.decisions.includes(move.decision);
+  if (!isOpen || !may(look, 'operator')) return html`<code>${command}</code> ${does}`;
+  return 'verb' in move
+    ? drawVerb(move.verb, does, drawn)
+    : drawDecision(move.decision, does, drawn);
 }
 
 interface Drawn {

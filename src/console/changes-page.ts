@@ -13,7 +13,14 @@ import {
 } from '../changes/change-list.ts';
 import type {Deciding} from '../changes/decisions.ts';
 import {changeStates} from '../changes/states.ts';
-import {decisionsDo} from '../changes/words.ts';
+import {
+  decisionsDo,
+  findBlocker,
+  nameChange,
+  nameOutcome,
+  tellNextStep,
+  tellReason,
+} from '../changes/words.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import {quoteWord} from '../core/text.ts';
@@ -131,39 +138,30 @@ function drawLines(
   });
 }
 
-function drawLine(
-  {
-    what,
-    fields,
-    outcome,
-    why,
-    requestedBy,
-    application,
-    batch,
-    requestedAt,
-    waitsFor,
-    next,
-  }: ChangeLine,
-  look: Look,
-): Cell[] {
+function drawLine(line: ChangeLine, look: Look): Cell[] {
+  const {fields, requestedBy, application, batch, requestedAt, next} = line;
+  const outcome = nameOutcome(line);
+  const blocker = findBlocker(line);
   const more = fields.length > mostFields ? ` and ${fields.length - mostFields} more` : '';
   const named = `${fields.slice(0, mostFields).join(', ')}${more}`;
   return [
-    html`<span class="what">${what}${named === '' ? '' : html` <small>${named}</small>`}</span>`,
+    html`<span class="what">${nameChange(line)}${named === '' ? '' : html` <small>${named}</small>`}</span>`,
     drawState(outcome.replace(' ', '_'), outcome),
-    waitsFor === null || !why.startsWith('waits for')
-      ? html`<span class="why">${why}</span>`
-      : html`waits for <a href="${linkTo(look, `/changes/${waitsFor}`)}">change ${waitsFor}</a>`,
+    blocker === null
+      ? html`<span class="why">${tellReason(line)}</span>`
+      : html`waits for <a href="${linkTo(look, `/changes/${blocker}`)}">change ${blocker}</a>`,
     html`${requestedBy}${application === null ? '' : html` <small>${application}</small>`}${
       batch === null ? '' : html` <small>${batch}</small>`
     }`,
     drawTime(requestedAt, look),
-    html`<span class="why">${next ?? ''}</span>`,
+    html`<span class="why">${next === null ? '' : tellNextStep(next)}</span>`,
   ];
 }
 
-function drawBox({changeId, what}: ChangeLine): SafeHtml {
-  return html`<input type="checkbox" name="c${changeId}" value="on" aria-label="change ${changeId}, ${what}">`;
+function drawBox(line: ChangeLine): SafeHtml {
+  const {changeId} = line;
+  const label = `change ${changeId}, ${nameChange(line)}`;
+  return html`<input type="checkbox" name="c${changeId}" value="on" aria-label="${label}">`;
 }
 
 function drawPaging({next}: ChangeList, look: Look): SafeHtml | string {

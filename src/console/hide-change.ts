@@ -8,18 +8,16 @@ import type {ChangeInFull, FieldSides} from '../changes/story.ts';
 import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
 import {hidden} from './page.ts';
 
-/** Words of our own; every other reason may quote the service, or be typed by a person. */
-const ownWords =
-  /^(waits for change \d+|the service altered [\w, ]+|changed on both sides: [\w, ]+)$/;
-
+/** Sentences are made of what is left: they show no more than it does. */
 export function hideLine(line: ChangeLine): ChangeLine {
-  const {what, why, batch, next} = line;
+  const {batch, externalKey, reason, result, next} = line;
   return {
     ...line,
-    batch: batch === null ? null : hidden,
-    what: hideBracket(what),
-    why: hideText(why),
-    next: next === null ? null : hideBracket(next),
+    batch: hideText(batch),
+    externalKey: hideText(externalKey),
+    reason: hideText(reason),
+    result: result === null ? null : hideResult(result),
+    next: next === null ? null : {...next, note: hideText(next.note)},
   };
 }
 
@@ -32,8 +30,8 @@ export function hideChangeInFull(story: ChangeInFull): ChangeInFull {
     request: request === null ? null : hideRequest(request),
     attempts: attempts.map((attempt) => ({
       ...attempt,
-      request: hideBody(attempt.request),
-      answer: hideBody(attempt.answer),
+      request: hideText(attempt.request),
+      answer: hideText(attempt.answer),
     })),
     conflicts: conflicts.map((conflict) => ({
       ...conflict,
@@ -43,7 +41,7 @@ export function hideChangeInFull(story: ChangeInFull): ChangeInFull {
     })),
     alterations: alterations.map((alteration) => ({...alteration, sent: hidden, got: hidden})),
     sides: sides.map(hideSides),
-    next: next === null ? null : {...next, text: hideBracket(next.text)},
+    next: next === null ? null : {...next, note: hideText(next.note)},
   };
 }
 
@@ -53,15 +51,15 @@ export function hideChange(change: Change): Change {
     ...change,
     fields: hideValues(fields),
     base: hideValues(base),
-    reason: reason === null ? null : hideText(reason),
-    externalKey: externalKey === null ? null : hidden,
-    batch: batch === null ? null : hidden,
+    reason: hideText(reason),
+    externalKey: hideText(externalKey),
+    batch: hideText(batch),
     result: result === null ? null : hideResult(result),
   };
 }
 
 export function hideRequest<R extends PlannedRequest | Unplannable>(request: R): R {
-  return 'problem' in request ? request : {...request, body: hideBody(request.body)};
+  return 'problem' in request ? request : {...request, body: hideText(request.body)};
 }
 
 function hideValues(values: ChangeValues): ChangeValues {
@@ -84,28 +82,12 @@ function hideSides(sides: FieldSides): FieldSides {
   return {...sides, ...Object.fromEntries(known.map((name) => [name, hidden]))};
 }
 
-/**
- * A key at the ERP may be a name, and a reason is typed: `create customers (Ada Lovelace)`,
- * `account acme is paused (call Ada)`.
- */
-function hideBracket(text: string): string {
-  return text.replace(/ \((?!in \d).*\)$/s, ` (${hidden})`);
-}
-
-function hideBody(text: string | null): string | null {
+function hideText(text: string | null): string | null {
   return text === null || text === '' ? text : hidden;
 }
 
-function hideText(text: string): string {
-  return text === '' || ownWords.test(text) ? text : hidden;
-}
-
-/**
- * Why a change cannot be decided is our own words, but for a change that is held for a kind of
- * value.
- */
 export function hideGroup(group: ChangeGroup): ChangeGroup {
-  return /^(expected |a later change )/.test(group.what) ? group : {...group, what: hidden};
+  return group.isQuote ? {...group, what: hidden} : group;
 }
 
 /**

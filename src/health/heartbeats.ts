@@ -2,7 +2,7 @@
 
 import type {PulseReading} from '../core/rounds.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {isOurs, listHolders, nameHolder} from '../postgres/lock-waits.ts';
+import {isOurs, type LockHolder, listHolders} from '../postgres/lock-waits.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {heartbeats} from './tables.ts';
 
@@ -89,17 +89,16 @@ export async function listParts(db: Queryable): Promise<PartHealth[]> {
   return rows;
 }
 
-/** The sessions that sessions of Fieldmirror in this database wait for, in words. */
-export async function nameOwnWaits(db: Queryable): Promise<string[]> {
+/** The sessions that sessions of Fieldmirror in this database wait for. */
+export async function listOwnWaits(db: Queryable): Promise<LockHolder[]> {
   const {rows} = await db.query<{pid: number}>(
     `SELECT pid FROM pg_stat_activity AS session
       WHERE datname = current_database() AND ${isOurs}
         AND cardinality(pg_blocking_pids(pid)) > 0`,
   );
   if (rows.length === 0) return [];
-  const holders = await listHolders(
+  return await listHolders(
     db,
     rows.map(({pid}) => pid),
   );
-  return holders.map(nameHolder);
 }

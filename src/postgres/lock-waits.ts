@@ -10,7 +10,7 @@ type Db = pg.Pool | pg.ClientBase;
  * A session that another one waits for. Postgres shows its login, application and process to
  * everybody; the rest to a member of its login or of pg_read_all_stats.
  */
-interface LockHolder {
+export interface LockHolder {
   readonly login: string | null;
   readonly application: string;
   /** 0 for a prepared transaction, which has no session. */

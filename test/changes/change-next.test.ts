@@ -1,6 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import type {Change, FieldConflict} from '../../src/changes/change.ts';
 import {type Circumstances, listDecisions, tellNext} from '../../src/changes/next-step.ts';
+import {tellNextStep} from '../../src/changes/words.ts';
 
 const now = '2026-11-21T12:00:00Z';
 const before = '2026-11-21T11:59:00Z';
@@ -52,7 +53,10 @@ const calm: Circumstances = {
 
 function next(more: Partial<Change>, around: Partial<Circumstances> = {}) {
   const step = tellNext(change(more), {...calm, ...around});
-  return {text: step?.text, commands: step?.commands.map(({command}) => command) ?? []};
+  return {
+    text: step === null ? undefined : tellNextStep(step),
+    commands: step?.commands.map(({command}) => command) ?? [],
+  };
 }
 
 const fought: FieldConflict = {
@@ -182,10 +186,12 @@ describe('what happens next', () => {
       {
         command: 'fieldmirror changes resolve 12 --take service',
         does: "keeps the service's name, and sends the rest",
+        move: {decision: 'take service'},
       },
       {
         command: 'fieldmirror changes resolve 12 --take warehouse',
         does: 'sends what is wanted here all the same',
+        move: {decision: 'take warehouse'},
       },
     ]);
   });

@@ -31,7 +31,10 @@ test('many of them say the same, and what was left of others stays as it is', ()
 });
 
 test('the number of the change is shown where values are hidden', () => {
-  const group = {what: 'change 101 takes it back already', count: 1, first: ['1']};
+  const group = {
+    ...{what: 'change 101 takes it back already', isQuote: false},
+    ...{count: 1, first: ['1']},
+  };
   expect(hideUndoGroup(group)).toEqual(group);
   expect(hideUndoGroup({...group, what: 'fax: "555" changed since'}).what).not.toContain('555');
 });

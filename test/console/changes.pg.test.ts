@@ -2,6 +2,13 @@
 // would do.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {everyChange} from '../../src/changes/change.ts';
+import {readChangeList} from '../../src/changes/change-list.ts';
+import {type ChangeInFull, readChangeInFull} from '../../src/changes/story.ts';
+import {nameChange, tellReason} from '../../src/changes/words.ts';
+import {oneChange} from '../../src/console/change-page.ts';
+import {hideChangeInFull, hideLine} from '../../src/console/hide-change.ts';
+import type {Look} from '../../src/console/page.ts';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
 
 let place: ChangesPlace;
@@ -55,20 +62,19 @@ describe('the list', () => {
     const first = await place.edit(1, `phone_number = '1'`);
     await place.set(first, `state = 'held'`);
     const second = await place.edit(1, `phone_number = '2'`);
-    const {changes, underWay} = await (await place.person()).json('/changes');
+    const person = await place.person();
+    const {changes, underWay} = await person.json('/changes');
     expect(underWay).toEqual(['acme: 1 change to carry']);
     expect(changes).toMatchObject([
       {
         changeId: first,
-        what: 'update customers 1',
-        outcome: 'held',
-        next: 'nothing is sent until somebody releases it',
+        ...{operation: 'update', table: 'customers', number: '1', state: 'held'},
+        next: {text: 'nothing is sent until somebody releases it', note: null},
       },
       {
         changeId: second,
-        outcome: 'pending',
-        why: `waits for change ${first}`,
-        next: `it is sent once change ${first} is done, which is held now`,
+        ...{state: 'pending', waitsFor: first},
+        next: {text: `it is sent once change ${first} is done, which is held now`, note: null},
         fields: ['phone_number'],
         application: 'test',
       },
@@ -288,5 +294,70 @@ describe('one change', () => {
       expect(JSON.stringify(await masked.json(path))).not.toContain('Acme');
     }
     expect((await masked.get(`/changes/${id}`)).text).toContain('changed on both sides: name');
+  });
+});
+
+describe('other words', () => {
+  const look = (): Look => ({
+    viewer: {
+      ...{sessionId: '1', wayIn: 'key', apiKeyId: '1', name: 'dana', role: 'admin', masks: false},
+      ...{accountId: null, address: '127.0.0.1', createdAt: '', seenAt: '', expiresAt: ''},
+      formToken: 'token',
+    },
+    seen: [place.account],
+    accounts: [place.account],
+    path: '/changes/1',
+    query: {},
+    timeZone: 'UTC',
+    now: new Date().toISOString(),
+  });
+
+  /** Where buttons and links of a page lead, and what they send. */
+  const movesOn = (story: ChangeInFull) =>
+    [...String(oneChange.draw(story, look())).matchAll(/ (?:action|href|name|value)="[^"]*"/g)].map(
+      ([attribute]) => attribute,
+    );
+
+  const reword = (story: ChangeInFull, note: string | null = null): ChangeInFull => ({
+    ...story,
+    next: story.next && {
+      text: 'quite something else (in other words)',
+      note,
+      commands: story.next.commands.map(({move}) => ({command: 'tool go', does: 'it', move})),
+    },
+  });
+
+  test.each([
+    ['held', `state = 'held'`, '/release'],
+    ['pending', `due_at = now() + interval '1 hour'`, '/retry'],
+    ['stopped', `state = 'held', held_for = 'instant', reason = 'x'`, 'state=altered'],
+    ['rejected', `state = 'rejected', settled_at = now(), reason = 'x'`, '/retry'],
+    ['in conflict', `state = 'conflict', reason = 'x'`, '/resolve'],
+  ])('about a change that is %s change no button and no link', async (_, state, offered) => {
+    const id = await place.edit(1, `name = 'x'`);
+    await place.set(id, state);
+    const story = await readChangeInFull(place.pool, id, [place.account]);
+    if (story === null) throw new Error('expected the change');
+    expect(movesOn(story).join()).toContain(offered);
+    expect(movesOn(reword(story))).toEqual(movesOn(story));
+  });
+
+  test('change no mask: what is said beside our own words is hidden', async () => {
+    const id = await place.edit(1, `name = 'x'`);
+    const story = await readChangeInFull(place.pool, id, [place.account]);
+    if (story === null) throw new Error('expected the change');
+    const told = hideChangeInFull(reword(story, 'call Ada'));
+    const text = String(oneChange.draw(told, look()));
+    expect(text).toContain('uite something else (in other words)');
+    expect(text).not.toContain('Ada');
+    const {changes} = await readChangeList(place.pool, {
+      accounts: [place.account],
+      wanted: everyChange([place.account.accountId]),
+      after: null,
+    });
+    // Our own words, which a person may have typed as well.
+    const typed = 'changed on both sides: name';
+    for (const line of changes.map((each) => hideLine({...each, reason: typed})))
+      expect(`${nameChange(line)} ${tellReason(line)}`).not.toContain('both sides');
   });
 });

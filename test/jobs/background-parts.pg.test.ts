@@ -16,8 +16,8 @@ import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {
   boundsOf,
+  listOwnWaits,
   listParts,
-  nameOwnWaits,
   type PartName,
   partNames,
 } from '../../src/health/heartbeats.ts';
@@ -165,7 +165,7 @@ async function hasFailed(part: PartName): Promise<boolean> {
 
 /** Whether a session of the worker waits. */
 async function isHeldUp(): Promise<boolean> {
-  return (await nameOwnWaits(place.pool)).length > 0;
+  return (await listOwnWaits(place.pool)).length > 0;
 }
 
 const env = () => ({DATABASE_URL: place.url, FIELDMIRROR_KEY: keyText});
