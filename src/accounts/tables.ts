@@ -360,7 +360,7 @@ export const audit = sync.table(
 // No foreign keys: an entry outlives the session and the account that it names.
 export const auditTable = commentTable(
   audit,
-  'Every action in the console, every decision or undo of changes over HTTP, and every move of an account, written in its own transaction; entries are added, never changed.',
+  'Every action in the console, every decision or undo of changes over HTTP, every move of an account and every login given to an employee, written in its own transaction; entries are added, never changed.',
   {
     audit_id: 'Number of the entry.',
     at: 'When the action began.',

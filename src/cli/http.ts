@@ -45,13 +45,13 @@ export interface OpenedServer {
 export async function openServer(
   config: Config,
   {databaseUrl, directUrl, pool}: Pick<Warehouse, 'databaseUrl' | 'directUrl' | 'pool'>,
-  {log, telemetry = {}, ...listening}: Listening & Pick<ServerOptions, 'log' | 'telemetry'>,
+  {telemetry = {}, ...listening}: Listening & Pick<ServerOptions, 'log' | 'telemetry' | 'setLogin'>,
 ): Promise<OpenedServer> {
   const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
   const {consoleUrl: publicUrl, hostNames, proxy} = config;
   const doings = makeDoings(config, {pool, directUrl});
   const running = await listen({
-    ...{pools, log, telemetry, ...listening},
+    ...{pools, telemetry, ...listening},
     console: {publicUrl, hostNames, proxy, directUrl, doings},
   }).catch(async (error: unknown) => {
     await pools.close();

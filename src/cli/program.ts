@@ -23,7 +23,7 @@ import {
   addService,
   addWarehouse,
 } from './verbs-mirror.ts';
-import {addAccounts, addSweeps, addUpkeep} from './verbs-upkeep.ts';
+import {addAccounts, addEmployees, addSweeps, addUpkeep} from './verbs-upkeep.ts';
 
 /** In the order in which help lists them. */
 const groups = [
@@ -37,6 +37,7 @@ const groups = [
   addHooks,
   addSweeps,
   addAccounts,
+  addEmployees,
   addConfig,
   addInstallation,
   addWarehouse,

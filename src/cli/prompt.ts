@@ -12,12 +12,17 @@ import {drawAside, tellAside} from '../core/text.ts';
  * Reads a secret from standard input: a prompt that shows nothing on a terminal, else all there is.
  * Never an argument: every user of the machine sees those.
  * @param missing - the message where nothing came
+ * @param options.keepsBlanks - for a secret that may begin or end with blanks: it loses no more
+ *   than one newline at its end
  * @throws {UsageError} nothing came
  */
-export async function readSecret(question: string, missing: string): Promise<Secret> {
-  const typed = (
-    process.stdin.isTTY ? await askHidden(question) : await text(process.stdin)
-  ).trim();
+export async function readSecret(
+  question: string,
+  missing: string,
+  {keepsBlanks = false} = {},
+): Promise<Secret> {
+  const came = process.stdin.isTTY ? await askHidden(question) : await text(process.stdin);
+  const typed = keepsBlanks ? came.replace(/\r?\n$/, '') : came.trim();
   if (typed !== '') return new Secret(typed);
   throw new UsageError(missing);
 }

@@ -104,7 +104,7 @@ export async function start(
     const server =
       options.once || !options.http
         ? null
-        : await openConsole(config, world, {...options, ...backend});
+        : await openConsole(config, world, {...options, ...backend, signal});
     place?.setConsole(server?.url ?? null);
     const kept = options.once
       ? {keepsSchedules: false}
@@ -151,7 +151,7 @@ export async function start(
 async function openConsole(
   config: Config,
   world: World,
-  {host, port, outage}: StartOptions & Pick<QueueBackend, 'outage'>,
+  {host, port, outage, signal}: StartOptions & Pick<QueueBackend, 'outage'> & Pick<Run, 'signal'>,
 ): Promise<OpenedServer> {
   const {openServer, usualPort} = await import('./http.ts');
   const {RequestMetrics} = await import('../http/process-metrics.ts');
@@ -159,7 +159,11 @@ async function openConsole(
   const requests = new RequestMetrics();
   world.observeRequests(requests);
   const telemetry = {requests, queue: checksQueue(outage)};
-  return await openServer(config, world, {...listening, log: world.log, telemetry});
+  const {setLogin} = await import('../push/set-login.ts');
+  return await openServer(config, world, {
+    ...{...listening, log: world.log, telemetry},
+    setLogin: (asked) => setLogin(world, asked, signal),
+  });
 }
 
 function checksQueue(outage: QueueBackend['outage']): QueueCheck {

@@ -4,7 +4,15 @@
 import {type Command, Option} from 'commander';
 import {UsageError} from '../core/errors.ts';
 import {isCode} from '../core/package.ts';
-import {addWord, config, finish, readCount, readSpan, type Surroundings} from './verb.ts';
+import {
+  addWord,
+  config,
+  finish,
+  readCount,
+  readNumber,
+  readSpan,
+  type Surroundings,
+} from './verb.ts';
 
 export function addUpkeep(program: Command, surroundings: Surroundings): void {
   addStatus(program, surroundings);
@@ -385,6 +393,27 @@ function addMove(accounts: Command, {json}: Surroundings): void {
           ...given,
           ...json(),
         }),
+      ),
+    );
+}
+
+export function addEmployees(program: Command, {json, signal}: Surroundings): void {
+  program
+    .command('employees')
+    .description('manage logins of employees')
+    .command('login')
+    .description('give an employee a login, at once; prompts for the password')
+    .argument('<account>', 'name of the account in Fieldmirror')
+    .argument('<number>', 'number of the employee', readNumber)
+    .requiredOption('--username <name>', 'name to log in with')
+    .option('--force', 'also if it makes the token in use invalid: the account is then stopped')
+    .action((account, number, given) =>
+      finish(async () =>
+        (await import('./employees.ts')).employeesLogin(
+          await config(),
+          {account, number},
+          {...given, ...json(), signal},
+        ),
       ),
     );
 }

@@ -4,7 +4,7 @@
 import fastify, {type FastifyInstance} from 'fastify';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import {addApi, sendProblem} from '../http/api.ts';
+import {type ApiOptions, addApi, sendProblem} from '../http/api.ts';
 import {nameOfKey} from '../http/keys.ts';
 import {listKnownNames} from '../http/known-names.ts';
 import type {ApiPools} from '../http/pools.ts';
@@ -22,6 +22,8 @@ export interface ServerOptions {
   /** Another port is taken where this one is in use. */
   readonly mayMove?: boolean;
   readonly console: ConsoleOptions;
+  /** Sets logins of employees, in a process that opens accounts. */
+  readonly setLogin?: NonNullable<ApiOptions['setLogin']>;
   /** The queue and the requests of a process that works. */
   readonly telemetry?: Pick<TelemetryDeps, 'queue' | 'requests'>;
 }
@@ -84,7 +86,7 @@ function isTaken(error: unknown): boolean {
 }
 
 async function buildServer(
-  {pools, log, host, console, telemetry}: ServerOptions,
+  {pools, log, host, console, telemetry, setLogin}: ServerOptions,
   routes: Route[],
 ): Promise<FastifyInstance> {
   const app = fastify({
@@ -113,7 +115,7 @@ async function buildServer(
     );
   });
   const known = listKnownNames(host, console);
-  await addApi(app, {pools, log, known, directUrl: console.directUrl});
+  await addApi(app, {pools, log, known, directUrl: console.directUrl, setLogin: setLogin ?? null});
   await addTelemetry(app, {pool: pools.reads, log, known, ...telemetry});
   await addConsole(app, {pools, log, known, ...console});
   return app;

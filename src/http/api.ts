@@ -9,21 +9,15 @@ import {FeedWatch} from '../feed/feed.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
 import {requireKey} from './keys.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
+import type {LoginRouteDeps} from './login-route.ts';
 import {addDocument} from './openapi-document.ts';
 import type {ApiPools} from './pools.ts';
-import {type Explain, type Flaw, findFlaws, Problem, toProblem} from './problem.ts';
+import {checkWith, type Explain, Problem, toProblem} from './problem.ts';
 import {addRoutes} from './routes.ts';
 
 const retryAfterSeconds = 5;
 
-const places: Readonly<Record<string, Flaw['in']>> = {
-  body: 'body',
-  querystring: 'query',
-  params: 'path',
-  headers: 'header',
-};
-
-interface ApiOptions {
+export interface ApiOptions extends Pick<LoginRouteDeps, 'setLogin'> {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
   readonly log: Logger;
   readonly known: KnownNames;
@@ -37,7 +31,7 @@ interface ApiOptions {
  */
 export async function addApi(
   app: FastifyInstance,
-  {pools, log, known, directUrl}: ApiOptions,
+  {pools, log, known, directUrl, setLogin}: ApiOptions,
 ): Promise<void> {
   const onTrouble = (reason: string) =>
     log.warn({reason, docs: errorNumbers.feed}, 'the feed is late');
@@ -58,9 +52,7 @@ export async function addApi(
   await app.register(
     async (api) => {
       api.removeContentTypeParser('text/plain');
-      api.setValidatorCompiler<z.ZodType>(({schema, httpPart}) =>
-        checkWith(schema, places[httpPart ?? ''] ?? 'body'),
-      );
+      api.setValidatorCompiler<z.ZodType>(({schema, httpPart}) => checkWith(schema, httpPart));
       // Answers are made by our own statements, and the tests compare them with the document.
       api.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
       api.setErrorHandler((error, request, reply) => sendProblem(reply, explain(error, request)));
@@ -74,26 +66,11 @@ export async function addApi(
       });
       requireKey(api, pools.reads);
       await addDocument(api);
-      await api.register(addRoutes(pools, {watches, explain}));
+      await api.register(addRoutes(pools, {watches, explain, setLogin}));
       api.get('/openapi.json', {schema: {hide: true}}, async () => api.swagger());
     },
     {prefix: '/v1'},
   );
-}
-
-function checkWith(schema: z.ZodType, place: Flaw['in']) {
-  return (value: unknown) => {
-    const read = schema.safeParse(value);
-    if (read.success) return {value: read.data};
-    const errors = findFlaws(read.error.issues, {place, value});
-    const [worst] = errors;
-    const detail =
-      worst &&
-      `${worst.at === '' ? place : worst.at}: expected ${worst.expected}, got ${worst.got}`;
-    return {
-      error: new Problem(400, 'invalid', {errors, ...(detail === undefined ? {} : {detail})}),
-    };
-  };
 }
 
 /** Answers with a problem, and says when to come again. */

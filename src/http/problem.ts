@@ -117,6 +117,7 @@ const problemKinds = {
   'too-many': 'too-many',
   locked: 'locked',
   unavailable: 'unavailable',
+  'in-doubt': 'unavailable',
   stopping: 'unavailable',
   bug: 'bug',
 } as const satisfies Readonly<Record<string, ErrorKind>>;
@@ -207,6 +208,41 @@ function isLocked({cause}: Error): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === '55P03';
 }
 
+const places: Readonly<Record<string, Flaw['in']>> = {
+  body: 'body',
+  querystring: 'query',
+  params: 'path',
+  headers: 'header',
+};
+
+/**
+ * Checks a part of a request by its schema, as the framework asks for it.
+ * @param options.hidesValues - for a part that holds a secret: the problem says which field the
+ *   schema wants otherwise, and shows nothing of what came, not even a name. Every message of the
+ *   schema has to be our own, for one of zod may quote the request
+ */
+export function checkWith(
+  schema: z.ZodType,
+  httpPart: string | undefined,
+  {hidesValues = false} = {},
+): (value: unknown) => {readonly value: unknown} | {readonly error: Problem} {
+  const place = places[httpPart ?? ''] ?? 'body';
+  return (value) => {
+    const read = schema.safeParse(value);
+    if (read.success) return {value: read.data};
+    const errors = hidesValues
+      ? findHiddenFlaws(read.error.issues, place)
+      : findFlaws(read.error.issues, {place, value});
+    return {error: new Problem(400, 'invalid', {errors, ...detailOf(errors, place)})};
+  };
+}
+
+function detailOf([worst]: readonly Flaw[], place: string): Facts {
+  if (worst === undefined) return {};
+  const got = worst.got === undefined ? '' : `, got ${worst.got}`;
+  return {detail: `${worst.at === '' ? place : worst.at}: expected ${worst.expected}${got}`};
+}
+
 type Issue = z.core.$ZodIssue;
 type Part = string | number;
 
@@ -231,6 +267,15 @@ export function findFlaws(
       got: describe(valueAt(value, at)),
     }));
   });
+}
+
+/** The flaws of a part that holds a secret. The path of an issue has names of the schema alone. */
+function findHiddenFlaws(issues: readonly Issue[], place: Flaw['in']): Flaw[] {
+  return issues.map(({path, message}) => ({
+    in: place,
+    at: toPointer(path.map(String)),
+    expected: wordsOf(message),
+  }));
 }
 
 /** JSON pointer, RFC 6901. */

@@ -11,6 +11,7 @@ import {columnsOf, resultsSchema, rowSchema, rowsSchema} from './answers.ts';
 import {changesRequestSchema} from './change-request.ts';
 import {addFeed} from './feed-route.ts';
 import {keyOf, Turns} from './keys.ts';
+import {addLogin, type LoginRouteDeps} from './login-route.ts';
 import {addManyRoutes, type Ways} from './many-routes.ts';
 import type {ApiPools} from './pools.ts';
 import {type Explain, type Flaw, Problem, problemSchema} from './problem.ts';
@@ -85,7 +86,11 @@ const idempotencyKey = z
 /** The addresses under /v1, all for the account of the key alone. */
 export function addRoutes(
   {reads, writes}: Pick<ApiPools, 'reads' | 'writes'>,
-  {watches, explain}: {readonly watches: Watches; readonly explain: Explain},
+  {
+    watches,
+    explain,
+    setLogin,
+  }: Pick<LoginRouteDeps, 'setLogin'> & {readonly watches: Watches; readonly explain: Explain},
 ): FastifyPluginCallback {
   return (instance, _options, done) => {
     const app = withTypes(instance);
@@ -94,6 +99,7 @@ export function addRoutes(
     addChanges(app, writing);
     addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing}, explain);
     addStory(instance, {reads, turns, watch: watches.changes});
+    addLogin(instance, {turns: writing.turns, setLogin});
     addFeed(app, {reads, turns, watch: watches.feed});
     for (const table of allTables) addList(app, {reads, turns}, table);
     done();

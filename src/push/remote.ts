@@ -12,7 +12,13 @@ import type {EncodedRow} from '../streams/table.ts';
 import {listUnsaid} from '../streams/unsaid-parts.ts';
 import {writeRowSets} from '../sweeps/batches.ts';
 import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
-import {embedCustomer, embedMissing, includeOf, pathOf} from '../sweeps/requests.ts';
+import {
+  embedCustomer,
+  embedMissing,
+  includeOf,
+  pathOf,
+  type RecordPlace,
+} from '../sweeps/requests.ts';
 import {elementOf, type Remote} from './facts.ts';
 import {atStep, type ChangeContext} from './run.ts';
 
@@ -25,29 +31,49 @@ import {atStep, type ChangeContext} from './run.ts';
  *   unknown
  */
 export async function readRemote(run: ChangeContext, number: string): Promise<Remote | Gone> {
-  const askedAt = performance.now();
   const {deps, change, stream, account, signal} = run;
+  const hanging = elementOf(run);
+  const wanted = [
+    ...(hanging === null ? [] : [hanging]),
+    ...('employee_ids' in change.fields ? ['employees'] : []),
+  ];
+  const {accountId} = change;
+  const remote = await readRecordAt({pool: deps.pool, accountId, account, stream}, number, {
+    wanted,
+    signal,
+  });
+  if (isGone(remote)) return remote;
+  if (hanging !== null && !remote.children.some(({element}) => element === hanging))
+    throw new RetryableError(
+      `GET ${pathOf(stream, number)} at ${account.api.transport.place}: expected its ${hanging}, ` +
+        'got the record without, and no list told them',
+    );
+  return remote;
+}
+
+/**
+ * Reads a record by its number.
+ * @param options.wanted - elements of related lists that are read where the record leaves them out
+ * @throws {RecordError} the record came, and cannot be taken
+ */
+export async function readRecordAt(
+  at: Omit<RecordPlace, 'call'>,
+  number: string,
+  {wanted, signal}: {readonly wanted: readonly string[]; readonly signal: AbortSignal},
+): Promise<Remote | Gone> {
+  const askedAt = performance.now();
+  const {stream, account} = at;
   const path = pathOf(stream, number);
   const call = {signal, urgency: 'write-back'} as const;
   const answer = await account.api.transport.read({path, query: includeOf(stream), ...call});
   if (isGone(answer)) return answer;
   const thing = `GET ${path} at ${account.api.transport.place}`;
   const shown = readRecord(answer.body, stream, {thing, contentType: answer.contentType});
-  const {accountId} = change;
-  const hanging = elementOf(run);
-  const wanted = [
-    ...(hanging === null ? [] : [hanging]),
-    ...('employee_ids' in change.fields ? ['employees'] : []),
-  ];
-  const place = {pool: deps.pool, accountId, account, stream, call};
+  const place = {...at, call};
   const record = await embedMissing(place, await embedCustomer(place, shown), wanted);
   const remote = readRows(stream, record, account);
   if (remote.number !== number)
     throw new RecordError(`${thing}: expected ${stream.item} ${number}, got ${remote.number}`);
-  if (hanging !== null && !remote.children.some(({element}) => element === hanging))
-    throw new RetryableError(
-      `${thing}: expected its ${hanging}, got the record without, and no list told them`,
-    );
   return {
     ...remote,
     record,

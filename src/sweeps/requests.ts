@@ -60,7 +60,7 @@ export function pathOf(stream: Stream, number: string): string {
 }
 
 /** The place where a record was read. */
-interface RecordPlace {
+export interface RecordPlace {
   readonly pool: pg.Pool;
   readonly accountId: string;
   readonly account: AccountApi;

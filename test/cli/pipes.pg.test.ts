@@ -104,6 +104,8 @@ const cases: Readonly<Record<string, Case>> = {
   'accounts move': {args: ['account-6', '--url', 'https://example.com/6'], code: 2},
   // Nothing is typed back.
   'accounts remove': {args: ['account-5'], code: 2},
+  // No password comes.
+  'employees login': {args: ['own', '1', '--username', 'ada'], code: 2},
   open: {args: ['--at', 'http://127.0.0.1:8086']},
   'config export': {args: [], bytes: pipeful},
   'config plan': {args: [settingsFile]},

@@ -115,6 +115,7 @@ const asPerson = [
   'quarantine retry 1',
   'hooks skip erp',
   'accounts move acme --url URL',
+  'employees login acme 1 --username ada',
   'installation claim',
 ] as const;
 

@@ -1,0 +1,107 @@
+// PUT /v1/employees/{number}/login: gives an employee a login. The password is handed on to the
+// service and is kept nowhere; a problem never shows what the body held.
+
+import type {FastifyInstance} from 'fastify';
+import type {ZodTypeProvider} from 'fastify-type-provider-zod';
+import {z} from 'zod';
+import {Secret} from '../core/secret.ts';
+import {isLoginText, type LoginResult, loginText, type SetLogin} from '../push/set-login.ts';
+import {keyOf, type Turns} from './keys.ts';
+import {checkWith, Problem, problemSchema} from './problem.ts';
+
+// Every message is one of these: a message of zod itself may quote what came.
+const text = z
+  .string({error: `expected ${loginText}`})
+  .refine(isLoginText, {error: `expected ${loginText}`});
+
+const loginSchema = z.strictObject(
+  {
+    username: text.describe('Name to log in with.'),
+    password: text.describe('Handed on to the service, and kept nowhere.'),
+  },
+  {error: 'expected an object of username and password, and nothing else'},
+);
+
+const loginAnswerSchema = z.object({
+  employee_number: z.string(),
+  username: z.string(),
+  detail: z.string().describe('What is known: that the service has it, and what it shows.'),
+});
+
+export interface LoginRouteDeps {
+  readonly turns: Turns;
+  /** Null where this process opens no account, and so sends nothing. */
+  readonly setLogin: SetLogin | null;
+}
+
+/** Adds the address to a part of the server in which no problem shows what a body held. */
+export function addLogin(instance: FastifyInstance, deps: LoginRouteDeps): void {
+  void instance.register(async (app) => {
+    app.setValidatorCompiler<z.ZodType>(({schema, httpPart}) =>
+      checkWith(schema, httpPart, {hidesValues: httpPart === 'body'}),
+    );
+    addRoute(app, deps);
+  });
+}
+
+function addRoute(instance: FastifyInstance, {turns, setLogin}: LoginRouteDeps): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.route({
+    method: 'PUT',
+    url: '/employees/:employee_number/login',
+    schema: {
+      operationId: 'setLogin',
+      summary: 'Gives an employee a login, at once: user name and password.',
+      tags: ['employees'],
+      params: z.object({
+        employee_number: z
+          .string()
+          .regex(/^[1-9]\d{0,17}$/, {error: 'expected the number of an employee'}),
+      }),
+      body: loginSchema,
+      response: {
+        200: loginAnswerSchema,
+        default: {
+          description: 'What went wrong.',
+          content: {'application/problem+json': {schema: problemSchema}},
+        },
+      },
+    },
+    handler: async (request) => {
+      const {params, body, ip: address} = request;
+      const {employee_number: number} = params;
+      const {apiKeyId, accountId, name, role} = keyOf(request, {mustWrite: true});
+      if (setLogin === null)
+        throw new Problem(503, 'unavailable', {
+          detail: 'this process has no tokens of accounts, and sends nothing to the service',
+          hint: 'Ask the server of fieldmirror start, which has them. Nothing was done.',
+        });
+      const {username} = body;
+      const asked = {accountId, number, username, password: new Secret(body.password)};
+      const by = {name: `http: ${name}`, role, address};
+      const result = await turns.take(apiKeyId, () => setLogin({...asked, by}));
+      const {outcome} = result;
+      if (outcome !== 'set') throw toLoginProblem(outcome, result);
+      return {employee_number: number, username, detail: tell(result)};
+    },
+  });
+}
+
+function tell({words, hint}: LoginResult): string {
+  return hint === undefined ? words : `${words}. ${hint}`;
+}
+
+const statuses = {
+  unknown: [504, 'in-doubt'],
+  refused: [422, 'refused'],
+  'not-found': [404, 'not-found'],
+  'not-sent': [503, 'unavailable'],
+} as const;
+
+function toLoginProblem(
+  outcome: keyof typeof statuses,
+  {words: detail, hint}: LoginResult,
+): Problem {
+  const [status, kind] = statuses[outcome];
+  return new Problem(status, kind, {detail, hint});
+}

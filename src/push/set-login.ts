@@ -1,0 +1,385 @@
+// Gives an employee a login: user name and password go to the service at once, in one request. The
+// password is in this process and in that request alone: it never enters Postgres, the queue, a log
+// or an error.
+
+import {setTimeout as wait} from 'node:timers/promises';
+import type pg from 'pg';
+import {type AuditEntry, writeAudit} from '../accounts/access.ts';
+import {stopAccount} from '../accounts/accounts.ts';
+import {type AccountApi, judgeAccess} from '../accounts/open-accounts.ts';
+import {toPathPart} from '../api/addresses.ts';
+import {sendWrite, type WriteResult} from '../api/client.ts';
+import {type Gone, isGone} from '../api/verdict.ts';
+import {encodeDocument, type FieldKind} from '../api/xml-encode.ts';
+import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
+import {hideInError} from '../core/hide-secrets.ts';
+import type {Secret} from '../core/secret.ts';
+import {employees, employeeWrites} from '../streams/employees.ts';
+import {runSweep} from '../sweeps/run-sweep.ts';
+import type {SweepDeps} from '../sweeps/sweep-run.ts';
+import {readSweep, requestSweep} from '../sweeps/sweeps.ts';
+import {listRemoteRows} from './facts.ts';
+import {readRecordAt} from './remote.ts';
+
+/** A login that an employee shall have. */
+export interface LoginRequest {
+  readonly accountId: string;
+  /** The employee's number. */
+  readonly number: string;
+  readonly username: string;
+  readonly password: Secret;
+  /** Also for the employee whose token is in use, or may be: a new password makes it invalid. */
+  readonly force?: boolean;
+  /** Who asks, for the audit; null for the verb, whose caller is known by the database's role. */
+  readonly by: Pick<AuditEntry, 'name' | 'role' | 'address'> | null;
+}
+
+/**
+ * What became of a login. `set`: the service has it; `unknown`: no answer came, and no reading
+ * tells whether the password was set; `refused` and `not-found`: nothing was written; `not-sent`:
+ * nothing was written, and it may be possible later.
+ */
+export interface LoginResult {
+  readonly outcome: 'set' | 'unknown' | 'refused' | 'not-found' | 'not-sent';
+  /** For a person; never with the password. */
+  readonly words: string;
+  /** What to do next. */
+  readonly hint?: string;
+}
+
+export type SetLogin = (request: LoginRequest) => Promise<LoginResult>;
+
+export interface LoginDeps extends SweepDeps {
+  /** How long after a lost answer the employee is read, and from each reading to the next. */
+  readonly lookDelaysMs?: readonly number[];
+}
+
+const usualLookDelaysMs = [0, 2_000, 8_000];
+
+/** Fields of the one request; a login needs all three. */
+const kinds: ReadonlyMap<string, FieldKind> = new Map([
+  ['can_login', 'boolean'],
+  ['username', 'text'],
+  ['password', 'text'],
+]);
+
+const names = {list: employees.list, item: employees.item};
+const longest = 1_000;
+const tokenIsNext =
+  'Give the new token: fieldmirror accounts add, or FIELDMIRROR_API_TOKEN. Until then the ' +
+  'account is stopped.';
+
+/** What a user name or a password has to be; a value that is not so must not be shown. */
+export const loginText = `1 to ${longest} characters on one line, and not blanks alone`;
+
+/** Whether a text can be a user name or a password. */
+export function isLoginText(text: string): boolean {
+  return text.trim() !== '' && text.length <= longest && !/[\p{Cc}\p{Cs}\uFFFE\uFFFF]/u.test(text);
+}
+
+/**
+ * Sends a login to the service, once, and reads the employee back into the warehouse. A request
+ * whose answer is lost is not sent again: the employee is read, which may tell that it arrived.
+ * @param signal - aborts at shutdown: a request that waits is not sent, one on its way goes on
+ */
+export async function setLogin(
+  deps: LoginDeps,
+  request: LoginRequest,
+  signal: AbortSignal,
+): Promise<LoginResult> {
+  const {pool} = deps;
+  const held = await readHeld(pool, request);
+  const refusal = findRefusal(held, request);
+  if (refusal !== null) return refusal;
+  const {number, password, accountId} = request;
+  let account: AccountApi | null = null;
+  let before: ShownLogin | Gone;
+  try {
+    account = await deps.openAccount(accountId);
+    before = await readLogin(pool, {account, request, signal});
+  } catch (error) {
+    return await notSent(error, account);
+  }
+  if (isGone(before)) return unknownEmployee(number);
+  // No login goes out without a trace: the entry is there before the first byte.
+  await note(pool, request, {before, after: {username: request.username, can_login: true}});
+  const sent = await send(account, request, signal);
+  if (sent.outcome === 'done' && held?.isTokenOwner === true) {
+    await stopAccount(
+      pool,
+      accountId,
+      'the password of the employee whose token is in use was changed here, and the token with ' +
+        'it: give the new token (fieldmirror accounts add, or FIELDMIRROR_API_TOKEN)',
+    );
+    return {outcome: 'set', words: `employee ${number} has the login`, hint: tokenIsNext};
+  }
+  const result = await judge(deps, {request, account, before, sent, signal});
+  if (result.outcome !== 'set')
+    await note(pool, request, {before, after: {outcome: result.outcome}});
+  return hideIn(result, (text) => account.api.transport.hide(text, [password]));
+}
+
+/** What is held here of the employee, and of the account. */
+interface Held {
+  readonly account: string;
+  readonly state: string;
+  readonly isCopy: boolean;
+  readonly isHere: boolean;
+  readonly isDeleted: boolean;
+  /** Null where nobody knows yet whose token is in use. */
+  readonly isTokenOwner: boolean | null;
+}
+
+async function readHeld(
+  pool: pg.Pool,
+  {accountId, number}: Pick<LoginRequest, 'accountId' | 'number'>,
+): Promise<Held | null> {
+  const {rows} = await pool.query<Held>(
+    `SELECT account.name AS account, account.state, sync.is_copy() AS "isCopy",
+            employee.row_id IS NOT NULL AS "isHere",
+            employee._deleted_at IS NOT NULL AS "isDeleted",
+            account.employee_id = employee.id AS "isTokenOwner"
+       FROM sync.accounts AS account
+       LEFT JOIN warehouse.employees AS employee
+              ON employee.account_id = account.account_id AND employee_number = $2
+      WHERE account.account_id = $1`,
+    [accountId, number],
+  );
+  return rows[0] ?? null;
+}
+
+/** Why nothing is sent; null where nothing speaks against it. */
+function findRefusal(
+  held: Held | null,
+  {number, username, password, force = false}: LoginRequest,
+): LoginResult | null {
+  for (const [name, text] of [
+    ['username', username],
+    ['password', password.reveal()],
+  ] as const)
+    if (!isLoginText(text))
+      return {outcome: 'refused', words: `${name}: expected ${loginText}, got another text`};
+  if (held === null) return {outcome: 'not-sent', words: 'the account is not here any more'};
+  if (held.isCopy)
+    return {
+      outcome: 'not-sent',
+      words: 'this warehouse may be a copy, in which nothing is sent',
+      hint: 'fieldmirror installation show tells more.',
+    };
+  if (held.state !== 'active')
+    return {outcome: 'not-sent', words: `account ${held.account} is ${held.state}`};
+  if (!held.isHere) return unknownEmployee(number);
+  if (held.isDeleted) return {outcome: 'refused', words: `employee ${number} is deleted`};
+  if (force || held.isTokenOwner === false) return null;
+  return {
+    outcome: 'refused',
+    words: held.isTokenOwner
+      ? `employee ${number} is the one whose token is in use, and a new password makes it invalid`
+      : 'nobody knows yet whose token is in use (the first record created with it tells), and a ' +
+        'new password would make that one invalid',
+    hint:
+      `fieldmirror employees login ${held.account} ${number} --force sets it all the same; then ` +
+      'give the account the new token.',
+  };
+}
+
+function unknownEmployee(number: string): LoginResult {
+  return {
+    outcome: 'not-found',
+    words: `expected the number of an employee, got ${number}`,
+    hint: `fieldmirror sync employees --record ${number} asks the service for it.`,
+  };
+}
+
+/** The part of an employee that tells of a login; both are null where the service left them out. */
+interface ShownLogin {
+  readonly username: string | null;
+  readonly can_login: boolean | null;
+}
+
+async function readLogin(
+  pool: pg.Pool,
+  {account, request: {accountId, number}, signal}: Pick<Sent, 'account' | 'request' | 'signal'>,
+): Promise<ShownLogin | Gone> {
+  const place = {pool, accountId, account, stream: employees};
+  const remote = await readRecordAt(place, number, {wanted: [], signal});
+  if (isGone(remote)) return remote;
+  const [row] = listRemoteRows({stream: employees, writes: employeeWrites}, remote);
+  const {username = null, can_login: canLogin = null} = row?.values ?? {};
+  return {
+    username: username === null ? null : String(username),
+    can_login: canLogin === null ? null : String(canLogin) === 'true',
+  };
+}
+
+/** @throws an error that is a bug; it holds neither the password nor the token */
+async function send(
+  account: AccountApi,
+  {number, username, password}: LoginRequest,
+  signal: AbortSignal,
+): Promise<WriteResult> {
+  const {transport} = account.api;
+  try {
+    const body = encodeDocument('employee', kinds, {
+      ...{can_login: 'true', username},
+      password: password.reveal(),
+    });
+    const path = `/employees/${toPathPart(number)}.xml`;
+    const asked = {method: 'PUT', path, body, hidden: [password], leave: signal} as const;
+    return await sendWrite(transport, asked, names);
+  } catch (error) {
+    throw hideInError(error, (text) => transport.hide(text, [password]));
+  }
+}
+
+interface Sent {
+  readonly request: LoginRequest;
+  readonly account: AccountApi;
+  readonly before: ShownLogin;
+  readonly sent: WriteResult;
+  readonly signal: AbortSignal;
+}
+
+async function judge(deps: LoginDeps, given: Sent): Promise<LoginResult> {
+  const {request, account, sent, signal} = given;
+  const {number} = request;
+  if (sent.outcome === 'done') return await readBack(deps, request, signal);
+  if (sent.outcome === 'not-sent') return {outcome: 'not-sent', words: sent.reason};
+  if (sent.outcome === 'in-doubt') return await look(deps, given, sent.reason);
+  if (sent.isGone) return unknownEmployee(number);
+  const {error, status, words} = sent;
+  if (!(error instanceof RecordError)) return await notSent(error, account);
+  return {outcome: 'refused', words: `the service refused it: ${status}: ${words}`};
+}
+
+/**
+ * Reads the employee as any record is read that is asked for by its number: by a sweep of its own.
+ * One that cannot be read now is read by a worker.
+ */
+async function readBack(
+  deps: LoginDeps,
+  {accountId, number, username}: LoginRequest,
+  signal: AbortSignal,
+): Promise<LoginResult> {
+  const words = `employee ${number} has the login`;
+  const {sweepId} = await requestSweep(deps.pool, {
+    ...{accountId, stream: employees.name, mode: 'record', recordNumber: number},
+    requestedBy: 'command',
+  });
+  await runSweep(deps, sweepId, signal);
+  const flaw = await findFlaw(deps.pool, sweepId, signal);
+  if (flaw !== null) return {outcome: 'set', words: `${words}; ${flaw}`};
+  const {rows} = await deps.pool.query<ShownLogin>(
+    `SELECT username, can_login FROM warehouse.employees
+      WHERE account_id = $1 AND employee_number = $2`,
+    [accountId, number],
+  );
+  if (isShown(rows[0], username)) return {outcome: 'set', words};
+  return {
+    outcome: 'set',
+    words: `the service took the login of employee ${number}, and shows another one`,
+    hint: 'warehouse.employees has username and can_login as the service shows them.',
+  };
+}
+
+const otherTries = 20;
+const otherEveryMs = 250;
+
+/**
+ * Why a sweep has not read the employee back; null where it has. One that another process has taken
+ * up is waited for.
+ */
+async function findFlaw(
+  pool: pg.Pool,
+  sweepId: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  for (let tries = 0; tries < otherTries && !signal.aborted; tries++) {
+    const sweep = await readSweep(pool, sweepId);
+    if (sweep === null || sweep.state === 'due') break;
+    if (sweep.error !== null) return `it could not be read back: ${sweep.error}`;
+    if (sweep.endedAt !== null) return null;
+    await wait(otherEveryMs);
+  }
+  return 'it could not be read back yet, and a sweep will';
+}
+
+function isShown(shown: ShownLogin | undefined, username: string): boolean {
+  return shown?.username === username && shown.can_login === true;
+}
+
+/**
+ * Looks what became of a request whose answer was lost. User name and password go in one request: a
+ * new user name there tells of both. One that was there before tells nothing.
+ */
+async function look(
+  deps: LoginDeps,
+  {request, account, before, signal}: Sent,
+  reason: string,
+): Promise<LoginResult> {
+  const {number, username} = request;
+  const hint =
+    `Try the login, or set it again: fieldmirror employees login sends it anew. ` +
+    'Nothing is sent again by itself.';
+  if (isShown(before, username))
+    return {
+      outcome: 'unknown',
+      words:
+        `${reason}; the user name was the same before, so no reading tells whether the password ` +
+        'was set',
+      hint,
+    };
+  let seen = 'the employee could not be read';
+  for (const delayMs of deps.lookDelaysMs ?? usualLookDelaysMs) {
+    await wait(delayMs);
+    if (signal.aborted) break;
+    try {
+      const shown = await readLogin(deps.pool, {account, request, signal});
+      if (isGone(shown)) return unknownEmployee(number);
+      if (isShown(shown, username)) return await readBack(deps, request, signal);
+      seen = 'the service shows none of it so far, and it may still arrive';
+    } catch (error) {
+      if (!isExpected(error)) throw error;
+      seen = `the employee could not be read: ${(await wordsOf(error, account)).message}`;
+    }
+  }
+  return {outcome: 'unknown', words: `${reason}; ${seen}`, hint};
+}
+
+function isExpected(error: unknown): error is Error {
+  return (
+    error instanceof RetryableError || error instanceof FatalError || error instanceof RecordError
+  );
+}
+
+/** A refused token is told with the way to give another one. */
+async function wordsOf(error: Error, account: AccountApi | null): Promise<Error> {
+  const judged = account === null ? error : await judgeAccess(error, account);
+  return judged instanceof Error ? judged : error;
+}
+
+async function notSent(error: unknown, account: AccountApi | null): Promise<LoginResult> {
+  if (!isExpected(error)) throw error;
+  const {message} = await wordsOf(error, account);
+  return {outcome: 'not-sent', words: message};
+}
+
+async function note(
+  pool: pg.Pool,
+  {by, accountId, number}: LoginRequest,
+  {before, after}: Pick<AuditEntry, 'before' | 'after'>,
+): Promise<void> {
+  const subject = `employee ${number}`;
+  const action = 'employees.login';
+  const caller = by ?? (await readCaller(pool));
+  await writeAudit(pool, {...caller, sessionId: null, action, accountId, subject, before, after});
+}
+
+async function readCaller(pool: pg.Pool): Promise<NonNullable<LoginRequest['by']>> {
+  const {rows} = await pool.query<{name: string}>(`SELECT 'command:' || session_user AS name`);
+  return {name: rows[0]?.name ?? '', role: 'admin', address: ''};
+}
+
+function hideIn(result: LoginResult, hide: (text: string) => string): LoginResult {
+  return {...result, words: hide(result.words)};
+}
