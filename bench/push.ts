@@ -14,7 +14,7 @@ import {createLogger} from '../src/core/log.ts';
 import {Secret} from '../src/core/secret.ts';
 import {openPool} from '../src/postgres/database.ts';
 import {pushAccount} from '../src/push/push.ts';
-import {definitions, migrate} from '../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../src/schema/migrate.ts';
 import {jobs, jobWrites} from '../src/streams/jobs.ts';
 import {PageReader} from '../src/sweeps/page-reader.ts';
 import {runSweep} from '../src/sweeps/run-sweep.ts';
@@ -62,7 +62,7 @@ try {
     token?: string;
   };
   const url = ms > 0 ? await moveAway(near) : near;
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   const transport = createTransport({baseUrl: url, token: new Secret(given), allowHttp: true});
   const api = createClient(transport);
   const account = await upsertAccount(pool, {name: 'bench', apiUrl: url, timeZone});

@@ -18,7 +18,7 @@ import pg from 'pg';
 import type {Logger} from '../src/core/log.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
-import {migrateQueue, schema, searchPathOf} from './queue-schema.ts';
+import {migrateQueue, queueSchema, searchPathOf} from './queue-schema.ts';
 import {connect, inspectRedis, prefixAt} from './redis.ts';
 import type {WakeQueue, WakeWorker} from './wake.ts';
 
@@ -112,7 +112,7 @@ function openQueuePool(connectionString: string): PgPool {
     max: 5,
     // Not at the start of the connection: a pooler in session mode would refuse it.
     onConnect: async (client) => {
-      await client.query(`SELECT set_config('search_path', '${searchPathOf(schema)}', false)`);
+      await client.query(`SELECT set_config('search_path', '${searchPathOf(queueSchema)}', false)`);
     },
   });
   pool.on('connect', (client) => client.on('error', () => {}));

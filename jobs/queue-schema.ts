@@ -8,7 +8,7 @@ import {readProcessId, tellWaits, type WaitWords} from '../src/postgres/lock-wai
 import {takeTurn} from '../src/postgres/migration-turn.ts';
 import {queueNames} from './wake.ts';
 
-export const schema = 'bullmq';
+export const queueSchema = 'bullmq';
 
 const connectTimeoutMs = 5_000;
 
@@ -32,7 +32,7 @@ export async function migrateQueue(
   } catch (cause) {
     if (!isError(cause, '42501')) throw cause;
     throw new FatalError(
-      `the queue in Postgres: expected the schema ${schema} in version ${LATEST_SCHEMA_VERSION}, which this login may not make; let the owner of the warehouse run \`fieldmirror migrate\`, without REDIS_URL`,
+      `the queue in Postgres: expected the schema ${queueSchema} in version ${LATEST_SCHEMA_VERSION}, which this login may not make; let the owner of the warehouse run \`fieldmirror migrate\`, without REDIS_URL`,
       {cause, kind: 'queue'},
     );
   } finally {
@@ -51,10 +51,10 @@ async function makeReady(pool: pg.Pool, client: pg.PoolClient, words: WaitWords)
     await tellWaits(pool, {pids, what: 'the tables of the queue', words}, async () => {
       await takeTurn(turn);
       if (await isReady(client)) return;
-      await makeTurns(client, schema);
-      await client.query(`SET search_path = ${searchPathOf(schema)}`);
-      await runMigrations(client, schema);
-      await useTurns(client, schema);
+      await makeTurns(client, queueSchema);
+      await client.query(`SET search_path = ${searchPathOf(queueSchema)}`);
+      await runMigrations(client, queueSchema);
+      await useTurns(client, queueSchema);
       await makeSequences(client);
       await client.query('SELECT sync.grant_queue()');
     });
@@ -66,12 +66,12 @@ async function makeReady(pool: pg.Pool, client: pg.PoolClient, words: WaitWords)
 async function isReady(client: pg.ClientBase): Promise<boolean> {
   try {
     const {rows} = await client.query<{isReady: boolean}>(
-      `SELECT (SELECT max(version) FROM ${schema}.migration) >= $1
+      `SELECT (SELECT max(version) FROM ${queueSchema}.migration) >= $1
               AND NOT EXISTS (SELECT FROM unnest($2::text[]) AS queue
-                               WHERE to_regclass('${schema}.' || ${schema}.job_id_seq_name(queue)) IS NULL)
-              AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS stands WHERE to_regprocedure('${schema}.' || stands) IS NULL)
-              AND NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = '${schema}'::regnamespace
-                                 AND proconfig @> ARRAY['search_path=${schema}']) AS "isReady"`,
+                               WHERE to_regclass('${queueSchema}.' || ${queueSchema}.job_id_seq_name(queue)) IS NULL)
+              AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS stands WHERE to_regprocedure('${queueSchema}.' || stands) IS NULL)
+              AND NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = '${queueSchema}'::regnamespace
+                                 AND proconfig @> ARRAY['search_path=${queueSchema}']) AS "isReady"`,
       [LATEST_SCHEMA_VERSION, Object.values(queueNames), standIns],
     );
     return rows[0]?.isReady === true;

@@ -24,7 +24,7 @@ interface HeldCustomer {
 }
 
 /** Rows of a table that were emptied, or that went. */
-export interface Removed {
+export interface ForgottenRows {
   readonly table: string;
   readonly rows: number;
 }
@@ -33,7 +33,7 @@ export interface Removed {
 export interface Receipt {
   readonly forgottenAt: string;
   readonly forgottenBy: string;
-  readonly removed: readonly Removed[];
+  readonly removed: readonly ForgottenRows[];
 }
 
 const objectInUse = '55006';
@@ -81,7 +81,7 @@ export async function listNames(
 export async function countForgotten(
   pool: pg.Pool,
   customer: CustomerKey,
-): Promise<readonly Removed[]> {
+): Promise<readonly ForgottenRows[]> {
   const client = await pool.connect();
   try {
     await client.query('BEGIN');
@@ -132,10 +132,10 @@ export async function listReceipts(
 async function run(
   client: pg.ClientBase,
   {accountId, number}: CustomerKey,
-): Promise<readonly Removed[]> {
+): Promise<readonly ForgottenRows[]> {
   try {
     await client.query('SET LOCAL statement_timeout = 0');
-    const {rows} = await client.query<Removed>(
+    const {rows} = await client.query<ForgottenRows>(
       `SELECT key AS table, value::integer AS rows
          FROM sync.forget_customer($1, $2) AS removed, jsonb_each_text(removed) ORDER BY key`,
       [accountId, number],
@@ -193,7 +193,7 @@ export interface ForgettingStory extends Pick<HeldCustomer, 'name' | 'isLive'> {
   readonly number: string;
   readonly account: string;
   /** The rows that would go; none where it was forgotten, or cannot be. */
-  readonly removed: readonly Removed[];
+  readonly removed: readonly ForgottenRows[];
   /** Why it cannot be forgotten now; null where it can. */
   readonly refusal: string | null;
   /** The newest first; none where it was never forgotten. */
@@ -248,7 +248,7 @@ export function describeEnd(
 }
 
 /** Rows that went, added up: `12 rows in 3 tables`. */
-export function sumRemoved(removed: readonly Removed[]): string {
+export function sumRemoved(removed: readonly ForgottenRows[]): string {
   const rows = removed.reduce((sum, each) => sum + each.rows, 0);
   return `${formatNumber(rows)} rows in ${formatNumber(removed.length)} tables`;
 }

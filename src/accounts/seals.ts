@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {boundOf, type SealingKey, seal, unseal} from '../core/secret.ts';
+import {type SealingKey, seal, secretBounds, unseal} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import type {SealedToken} from './accounts.ts';
 
@@ -102,7 +102,7 @@ export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Pro
   const old = (await lockSeals(db)).filter(({keyId}) => keyId !== key.id);
   const flaws: string[] = [];
   for (const held of old) {
-    const bound = boundOf[held.table](held.id);
+    const bound = secretBounds[held.table](held.id);
     try {
       await replaceSeal(db, {...held, ...seal(unseal(held, keys, bound), key, bound)});
     } catch (error) {

@@ -17,11 +17,11 @@ import {
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 import {roles} from './roles.ts';
 
-export const sync = pgSchema('sync');
+export const syncSchema = pgSchema('sync');
 
 const states = ['active', 'paused', 'stopped'] as const;
 
-export const accounts = sync.table(
+export const accounts = syncSchema.table(
   'accounts',
   {
     account_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -73,7 +73,7 @@ export const accountsTable = commentTable(
 );
 
 // No foreign keys to accounts: a worker that serves one must not keep it from being removed.
-export const workers = sync.table(
+export const workers = syncSchema.table(
   'workers',
   {
     worker_id: uuid().primaryKey(),
@@ -118,7 +118,7 @@ export const workersTable = commentTable(
 );
 
 export const deletionLimitsTable = commentTable(
-  sync.table(
+  syncSchema.table(
     'deletion_limits',
     {
       account_id: bigNumber()
@@ -150,7 +150,7 @@ export const deletionLimitsTable = commentTable(
   },
 );
 
-export const apiKeys = sync.table(
+export const apiKeys = syncSchema.table(
   'api_keys',
   {
     api_key_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -190,7 +190,7 @@ export const apiKeysTable = commentTable(
   },
 );
 
-const apiRequests = sync.table(
+const apiRequests = syncSchema.table(
   'api_requests',
   {
     account_id: bigNumber()
@@ -219,7 +219,7 @@ export const apiRequestsTable = commentTable(
   },
 );
 
-const authorAccounts = sync.table(
+const authorAccounts = syncSchema.table(
   'author_accounts',
   {
     role_name: text().notNull(),
@@ -247,7 +247,7 @@ export const authorAccountsTable = commentTable(
 
 // No foreign key to the account: it would lock the account's row for as long as a statement runs.
 export const assistantScopesTable = commentTable(
-  sync.table('assistant_scopes', {
+  syncSchema.table('assistant_scopes', {
     transaction_id: bigNumber().primaryKey(),
     account_id: bigNumber().notNull(),
     names: boolean().notNull(),
@@ -262,7 +262,7 @@ export const assistantScopesTable = commentTable(
 
 const waysIn = ['key', 'link', 'proxy'] as const;
 
-export const sessions = sync.table(
+export const sessions = syncSchema.table(
   'sessions',
   {
     session_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -310,7 +310,7 @@ export const sessionsTable = commentTable(
   },
 );
 
-const signInCodes = sync.table(
+const signInCodes = syncSchema.table(
   'sign_in_codes',
   {
     code_hash: bytea().primaryKey(),
@@ -339,7 +339,7 @@ export const signInCodesTable = commentTable(
   },
 );
 
-export const audit = sync.table(
+export const audit = syncSchema.table(
   'audit',
   {
     audit_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -376,7 +376,7 @@ export const auditTable = commentTable(
   },
 );
 
-const forgotten = sync.table(
+const forgotten = syncSchema.table(
   'forgotten',
   {
     forgotten_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),

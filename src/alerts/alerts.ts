@@ -24,7 +24,7 @@ export interface Trouble {
 }
 
 /** A look that has begun: its number, without which nothing is written. */
-export interface Look {
+export interface AlertLook {
   readonly fence: number;
 }
 
@@ -66,8 +66,8 @@ const mostMessages = 5;
  * it.
  * @returns null where there is nothing to do
  */
-export async function takeLook(db: Queryable): Promise<Look | null> {
-  const {rows} = await db.query<Look>(
+export async function takeLook(db: Queryable): Promise<AlertLook | null> {
+  const {rows} = await db.query<AlertLook>(
     `INSERT INTO sync.alert_looks AS look (lease_until)
      SELECT now() + ${lookLease} WHERE EXISTS (SELECT FROM sync.alert_rules)
          ON CONFLICT (is_only) DO UPDATE SET fence = look.fence + 1,
@@ -86,7 +86,7 @@ export async function takeLook(db: Queryable): Promise<Look | null> {
  */
 export async function endLook(
   pool: pg.Pool,
-  {fence}: Look,
+  {fence}: AlertLook,
   troubles: readonly Trouble[],
 ): Promise<Kept | null> {
   return await inTransaction(pool, async (client) => {
@@ -107,7 +107,7 @@ export async function endLook(
 }
 
 /** Gives back a look that failed: the next one need not wait until it lapses. */
-export async function giveBackLook(db: Queryable, {fence}: Look): Promise<void> {
+export async function giveBackLook(db: Queryable, {fence}: AlertLook): Promise<void> {
   await db.query('UPDATE sync.alert_looks SET lease_until = NULL WHERE fence = $1', [fence]);
 }
 

@@ -77,13 +77,13 @@ export async function readInstallation(
     starWaitsSince: await readWaitingSince(db),
     rules: await listRuleHealth(db),
     hooks: await listHooks(db),
-    ...(await readParts(db)),
+    ...(await readPartFacts(db)),
     sizes: [...disk, ...(names.length === 0 ? [] : await listSizes(db, names))],
   };
 }
 
 /** Reads how the parts of live workers fare, and where one is late, what holds it up. */
-export async function readParts(db: Queryable): Promise<PartFacts> {
+export async function readPartFacts(db: Queryable): Promise<PartFacts> {
   const parts = await listParts(db);
   const isLate = listLateParts(parts, await readNow(db)).length > 0;
   return {parts, waitsFor: isLate ? await listOwnWaits(db) : []};

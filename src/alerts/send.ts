@@ -58,7 +58,7 @@ export async function sendDue(deps: SendDueDeps): Promise<void> {
 async function deliver(deps: SendDueDeps, delivery: Delivery): Promise<void> {
   const {pool, log, signal} = deps;
   try {
-    await send(deps, delivery, await readMessage(pool, delivery));
+    await sendMessage(deps, delivery, await readMessage(pool, delivery));
   } catch (error) {
     if (signal?.aborted === true) return await giveBack(pool, delivery);
     return await postpone(deps, delivery, error);
@@ -118,7 +118,7 @@ interface Route {
  * @throws {UsageError | FatalError} this process cannot reach it: no key, no server of e-mail, an
  *   address that may not be used
  */
-export async function send(
+export async function sendMessage(
   deps: SendDeps,
   route: Route,
   message: AlertMessage | null,

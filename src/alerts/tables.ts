@@ -13,7 +13,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/tables.ts';
+import {accounts, syncSchema} from '../accounts/tables.ts';
 import {causes, receivers} from '../core/errors.ts';
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 
@@ -21,7 +21,7 @@ const deliveryKinds = ['opened', 'mended', 'digest', 'ping'] as const;
 /** Only `due` and `sending` go on. */
 const deliveryStates = ['due', 'sending', 'sent', 'folded', 'dropped', 'failed'] as const;
 
-export const alertRules = sync.table(
+export const alertRules = syncSchema.table(
   'alert_rules',
   {
     rule_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -74,7 +74,7 @@ export const alertRulesTable = commentTable(alertRules, 'Who is told what is wro
   created_by: 'Database user who made it.',
 });
 
-export const alerts = sync.table(
+export const alerts = syncSchema.table(
   'alerts',
   {
     alert_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -118,7 +118,7 @@ export const alertsTable = commentTable(
   },
 );
 
-export const alertDeliveries = sync.table(
+export const alertDeliveries = syncSchema.table(
   'alert_deliveries',
   {
     delivery_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -203,7 +203,7 @@ export const alertDeliveriesTable = commentTable(
   },
 );
 
-const alertLooks = sync.table(
+const alertLooks = syncSchema.table(
   'alert_looks',
   {
     is_only: boolean().primaryKey().default(true),

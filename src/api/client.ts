@@ -139,7 +139,7 @@ function createJobs(transport: Transport) {
         include,
         ...call
       }: Call & Pick<ListCall<JobFilters, JobInclude>, 'page' | 'include'> = {},
-    ): Promise<List | Gone> =>
+    ): Promise<ListOptions | Gone> =>
       await listRecords(transport, {
         ...call,
         path: `/customers/${toPathPart(customerNumber)}/jobs.xml`,
@@ -182,7 +182,7 @@ function createNested(
 ) {
   const under = (number: string) => `/${parent}/${toPathPart(number)}/${names.list}`;
   return {
-    list: async (parentNumber: string, call: Call = {}): Promise<List | Gone> =>
+    list: async (parentNumber: string, call: Call = {}): Promise<ListOptions | Gone> =>
       await listRecords(transport, {...call, path: `${under(parentNumber)}.xml`, names}),
     show: async (parentNumber: string, id: string, call: Call = {}): Promise<FieldRecord | Gone> =>
       await showRecord(transport, {
@@ -197,7 +197,7 @@ async function listPage(
   transport: Transport,
   names: ElementNames,
   {page, only, include, filters, ...call}: ListCall<object, string>,
-): Promise<List> {
+): Promise<ListOptions> {
   const query = queryOf({page, only, include, filters});
   return await listAll(transport, {...call, path: `/${names.list}.xml`, names, query});
 }
@@ -219,7 +219,7 @@ interface Target extends ReadRequest {
  * A list, or a page of one. `bad` holds records that could not be taken: the list is not complete
  * without them.
  */
-export interface List {
+export interface ListOptions {
   readonly records: readonly FieldRecord[];
   readonly bad: readonly BadRecord[];
   /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
@@ -239,7 +239,10 @@ export type WriteResult =
   | Exclude<WriteOutcome, {outcome: 'done'}>;
 
 /** Lists the records under a path; gone when the record that they hang on is unknown. */
-export async function listRecords(transport: Transport, target: Target): Promise<List | Gone> {
+export async function listRecords(
+  transport: Transport,
+  target: Target,
+): Promise<ListOptions | Gone> {
   const answer = await transport.read(target);
   if (isGone(answer)) return answer;
   const list = reading(transport, () =>
@@ -253,7 +256,7 @@ export async function listRecords(transport: Transport, target: Target): Promise
  * Lists a path that always exists.
  * @throws {FatalError} the service does not know it: then the base address is wrong
  */
-async function listAll(transport: Transport, target: Target): Promise<List> {
+async function listAll(transport: Transport, target: Target): Promise<ListOptions> {
   const list = await listRecords(transport, target);
   if (isGone(list)) throw refuseMissing(transport, target.path, list);
   return list;

@@ -18,7 +18,7 @@ export const DEFAULT_CONCURRENCY: ConcurrencyBounds = {initial: 4, max: 16};
 export type Load = 'in-time' | 'too-much' | 'unknown';
 
 /** An attempt under way. */
-export interface Begun {
+export interface BegunCall {
   readonly atMs: number;
   /** How often there had been too much when it began. */
   readonly round: number;
@@ -51,7 +51,7 @@ export class LearnedConcurrency {
   }
 
   /** @param nowMs - on a clock that never goes back */
-  begin(nowMs: number): Begun {
+  begin(nowMs: number): BegunCall {
     this.#running++;
     return {atMs: nowMs, round: this.#round};
   }
@@ -60,7 +60,7 @@ export class LearnedConcurrency {
    * Ends an attempt, once.
    * @param ended.kind - requests of one kind take about the same time; see `kindOf`
    */
-  end(begun: Begun, ended: {readonly load: Load; readonly kind: string}, nowMs: number): void {
+  end(begun: BegunCall, ended: {readonly load: Load; readonly kind: string}, nowMs: number): void {
     const running = this.#running--;
     if (begun.round !== this.#round || ended.load === 'unknown') return;
     const isTooMuch =
@@ -142,7 +142,7 @@ export class Latency {
  * The kind of a request: its method, its path without numbers, and its query's names. Values do not
  * matter.
  */
-export function kindOf(
+export function kindOfCall(
   method: string,
   path: string,
   query: Readonly<Record<string, string>> = {},

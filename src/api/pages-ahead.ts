@@ -2,7 +2,7 @@ import type {Call, Client, RawPage} from './client.ts';
 import {DEFAULT_CONCURRENCY} from './concurrency.ts';
 import type {Recognise} from './exchange.ts';
 
-export interface Page extends RawPage {
+export interface PageAhead extends RawPage {
   /** Its number, from 1. */
   readonly page: number;
 }
@@ -59,11 +59,11 @@ export async function* fetchPages(
     ...call
   }: PagesOptions,
   signal?: AbortSignal,
-): AsyncGenerator<Page, never, undefined> {
+): AsyncGenerator<PageAhead, never, undefined> {
   const stop = new AbortController();
   const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
-  const queue: Promise<Page>[] = [];
-  const ask = async (page: number): Promise<Page> => {
+  const queue: Promise<PageAhead>[] = [];
+  const ask = async (page: number): Promise<PageAhead> => {
     const recognise = await recogniserOf?.(page);
     const pageQuery = {...query, page: String(page)};
     return {

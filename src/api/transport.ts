@@ -17,7 +17,7 @@ import {type AgentOptions, createAgents} from './agents.ts';
 import {
   type ConcurrencyBounds,
   DEFAULT_CONCURRENCY,
-  kindOf,
+  kindOfCall,
   LearnedConcurrency,
 } from './concurrency.ts';
 import {BadCoding, ExchangeError, type Recognise} from './exchange.ts';
@@ -262,7 +262,7 @@ class HttpTransport implements Transport {
 
   async #readOnce(request: ReadRequest, thing: string): Promise<Answer | Gone> {
     const options = this.#compose('GET', request.path, {query: request.query ?? {}});
-    const kind = kindOf('GET', request.path, request.query);
+    const kind = kindOfCall('GET', request.path, request.query);
     try {
       const answer = await sendOnce(this.#shared, options, {
         ...request,
@@ -292,7 +292,7 @@ class HttpTransport implements Transport {
   async #writeOnce(request: WriteRequest, thing: string): Promise<WriteOutcome> {
     const options = this.#compose(request.method, request.path, {body: request.body});
     try {
-      const kind = kindOf(request.method, request.path);
+      const kind = kindOfCall(request.method, request.path);
       const attempt = {...request, agent: this.#agents.writes, kind};
       const answer = await sendOnce(this.#shared, options, attempt);
       if (answer.status >= 200 && answer.status < 300 && !isPage(answer, false))

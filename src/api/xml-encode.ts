@@ -24,7 +24,7 @@ export type WritableFields = ReadonlyMap<string, FieldKind>;
  */
 export type FieldValue = string | null | readonly string[];
 
-export type Fields = Readonly<Record<string, FieldValue>>;
+export type FieldsToSend = Readonly<Record<string, FieldValue>>;
 
 /**
  * Writes the document of a create or update. Everything that reaches fast-xml-parser's builder was
@@ -40,7 +40,11 @@ export type Fields = Readonly<Record<string, FieldValue>>;
  *   XML 1.0 does not have. It names the field and the character, never the text
  * @see docs/service.md "Endpoints"; docs/traps.md "The XML parser"
  */
-export function encodeDocument(root: Resource, writable: WritableFields, fields: Fields): string {
+export function encodeDocument(
+  root: Resource,
+  writable: WritableFields,
+  fields: FieldsToSend,
+): string {
   const children: Record<string, unknown> = Object.create(null);
   for (const [name, value] of Object.entries(fields)) {
     const kind = writable.get(name);

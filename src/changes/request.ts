@@ -5,7 +5,7 @@ import type {Account} from '../accounts/accounts.ts';
 import {toPathPart} from '../api/addresses.ts';
 import {formatTime} from '../api/times.ts';
 import type {WriteRequest} from '../api/transport.ts';
-import {encodeDocument, type FieldKind, type Fields} from '../api/xml-encode.ts';
+import {encodeDocument, type FieldKind, type FieldsToSend} from '../api/xml-encode.ts';
 import {RecordError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
@@ -98,7 +98,11 @@ export function pathOf({list}: Writes, subject: Subject<string | null>): string 
  * The fields in the order of the table's declaration, so that the same change is always the same
  * document.
  */
-function encodeFields({table, timeShape}: Writes, fields: ChangeValues, timeZone: string): Fields {
+function encodeFields(
+  {table, timeShape}: Writes,
+  fields: ChangeValues,
+  timeZone: string,
+): FieldsToSend {
   const encoded: Record<string, ChangeValue> = {};
   for (const {name, kind} of table.writable) {
     const value = fields[name];

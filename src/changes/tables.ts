@@ -14,7 +14,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/tables.ts';
+import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 import type {ChangeResult, ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import {changeOperations} from '../streams/table.ts';
@@ -22,7 +22,7 @@ import {attemptOutcomes, changeStates, longestBatch, openStates} from './states.
 
 const methods = ['POST', 'PUT', 'DELETE'] as const;
 
-export const changes = sync.table(
+export const changes = syncSchema.table(
   'changes',
   {
     change_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -179,7 +179,7 @@ export const changesTable = commentTable(
   },
 );
 
-export const attempts = sync.table(
+export const attempts = syncSchema.table(
   'attempts',
   {
     attempt_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -233,7 +233,7 @@ const rules = ['service', 'warehouse', 'newest', 'ask'] as const;
 
 const sides = ['service', 'warehouse'] as const;
 
-export const alterations = sync.table(
+export const alterations = syncSchema.table(
   'alterations',
   {
     alteration_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -282,7 +282,7 @@ export const alterationsTable = commentTable(
   },
 );
 
-export const conflicts = sync.table(
+export const conflicts = syncSchema.table(
   'conflicts',
   {
     conflict_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -331,7 +331,7 @@ export const conflictsTable = commentTable(
   },
 );
 
-export const writeRules = sync.table(
+export const writeRules = syncSchema.table(
   'write_rules',
   {
     table_name: text().notNull(),
@@ -370,7 +370,7 @@ export const writeRulesTable = commentTable(
   },
 );
 
-const capturedTables = sync.table(
+const capturedTables = syncSchema.table(
   'captured_tables',
   {
     table_name: text().primaryKey(),
@@ -410,7 +410,7 @@ export const capturedTablesTable = commentTable(
   },
 );
 
-const changeTransitions = sync.table(
+const changeTransitions = syncSchema.table(
   'change_transitions',
   {
     from_state: text().notNull(),
@@ -432,7 +432,7 @@ export const transitionsTable = commentTable(
   },
 );
 
-const loginKeys = sync.table('login_keys', {
+const loginKeys = syncSchema.table('login_keys', {
   login_key_id: text().primaryKey(),
   public_key: bytea().notNull(),
   sealed_private_key: bytea(),
@@ -453,7 +453,7 @@ export const loginKeysTable = commentTable(
   },
 );
 
-const employeeLogins = sync.table('employee_logins', {
+const employeeLogins = syncSchema.table('employee_logins', {
   change_id: bigNumber()
     .primaryKey()
     .references(() => changes.change_id, {onDelete: 'cascade'}),

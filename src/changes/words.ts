@@ -142,19 +142,19 @@ export function tellUndo({cancelledCount, undoneCount, made, left}: Undo): strin
   const told = [
     cancelledCount === 0
       ? ''
-      : `${countChanges(cancelledCount)} ${cancelledCount === 1 ? 'was not sent, and is' : 'were not sent, and are'} given up.`,
+      : `${tellChangeCount(cancelledCount)} ${cancelledCount === 1 ? 'was not sent, and is' : 'were not sent, and are'} given up.`,
     undoneCount === 0
       ? ''
-      : `${countChanges(undoneCount)} ${undoneCount === 1 ? 'is' : 'are'} taken back by ${countChanges(made.length)}, held until released.`,
+      : `${tellChangeCount(undoneCount)} ${undoneCount === 1 ? 'is' : 'are'} taken back by ${tellChangeCount(made.length)}, held until released.`,
     leftCount === 0
       ? ''
-      : `Of ${countChanges(leftCount)} something was left: ${left.map(tellGroup).join('; ')}.`,
+      : `Of ${tellChangeCount(leftCount)} something was left: ${left.map(tellGroup).join('; ')}.`,
   ];
   return told.filter((text) => text !== '').join(' ') || 'Nothing was taken back.';
 }
 
 /** `1 change`, `300 changes` */
-export function countChanges(count: number): string {
+export function tellChangeCount(count: number): string {
   return `${formatNumber(count)} ${count === 1 ? 'change' : 'changes'}`;
 }
 

@@ -42,7 +42,11 @@ interface AddOptions {
  *   asked:
  *   nothing is stored
  */
-export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
+export async function accountsAdd(
+  config: Config,
+  name: string,
+  options: AddOptions,
+): Promise<number> {
   checkAddable(config, name);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const found = {...options, name, findToken: (wanted: Named) => findToken(config, wanted)};

@@ -47,7 +47,7 @@ const checksAtOnce = 8;
  * goes on; a token that another key sealed is sealed anew with the first key given.
  * @returns the exit code: 3 when an account is not well
  */
-export async function check(
+export async function accountsCheck(
   config: Config,
   name: string | undefined,
   {json}: Output,
@@ -76,7 +76,11 @@ export async function checkAccount(config: Config, pool: pg.Pool, name: string):
  * Lets an account go on. A stopped account must pass its check first.
  * @throws {FatalError} the check fails
  */
-export async function resume(config: Config, name: string, {json}: Output): Promise<number> {
+export async function accountsResume(
+  config: Config,
+  name: string,
+  {json}: Output,
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const held = await chooseAccount({pool}, name);
     if (held.state === 'stopped') {

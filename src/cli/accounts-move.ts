@@ -25,7 +25,7 @@ import {
 import {openToken} from '../accounts/open-accounts.ts';
 import {createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
-import {countChanges} from '../changes/words.ts';
+import {tellChangeCount} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
@@ -79,7 +79,7 @@ export async function move(config: Config, name: string, {url, json}: Options): 
     const open = await countOpenChanges(pool, account.accountId);
     if (open > 0)
       await typeBack(
-        `to send ${countChanges(open)} on ${open === 1 ? 'its' : 'their'} way to ${placeOf(url)}`,
+        `to send ${tellChangeCount(open)} on ${open === 1 ? 'its' : 'their'} way to ${placeOf(url)}`,
         name,
       );
     await inTransaction(pool, (client) =>
@@ -280,7 +280,11 @@ export async function rename(
  * @throws {UsageError} another name was typed
  * @throws {FatalError} it is active, or work of it is under way
  */
-export async function remove(config: Config, name: string, {json}: Output): Promise<number> {
+export async function accountsRemove(
+  config: Config,
+  name: string,
+  {json}: Output,
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({directUrl}) => {
     // A million versions take longer than a statement of a worker may.
     const pool = openPool(directUrl, {

@@ -20,7 +20,7 @@ interface Output {
 }
 
 /** Lists the accounts, each with its state and where its token comes from. */
-export async function list(config: Config, {json}: Output): Promise<number> {
+export async function accountsList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const accounts = (await listAccounts(pool)).map((account) => ({
       ...account,
@@ -42,7 +42,7 @@ export async function list(config: Config, {json}: Output): Promise<number> {
 }
 
 /** Pauses an account: nothing is begun for it until it is resumed, and due work waits. */
-export async function pause(
+export async function accountsPause(
   config: Config,
   name: string,
   {json, reason}: Output & {readonly reason?: string},

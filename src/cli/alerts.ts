@@ -16,7 +16,7 @@ import {
   usualEveryMs,
   usualQuietMs,
 } from '../alerts/rules.ts';
-import {send} from '../alerts/send.ts';
+import {sendMessage} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
 import {type Cause, causes, receivers, seeDocs, UsageError} from '../core/errors.ts';
 import {formatAgo, formatDuration} from '../core/format.ts';
@@ -45,7 +45,7 @@ interface Output {
  * @throws {UsageError} a receiver, cause or account that cannot be, no key to seal with, a name
  *   that is taken
  */
-export async function add(
+export async function alertsAdd(
   config: Config,
   name: string,
   {account, json, ...options}: Output & RuleOptions & {readonly account?: string},
@@ -95,7 +95,7 @@ async function withAddress(name: string, options: RuleOptions): Promise<RuleOpti
 }
 
 /** The rules and how their messages fare, and what is open now. */
-export async function list(config: Config, {json}: Output): Promise<number> {
+export async function alertsList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const overview = await readAlertOverview(pool);
     print(json, {json: overview, text: drawAlerts(overview)});
@@ -110,7 +110,7 @@ export async function test(
   {json, signal}: Output & {readonly signal: AbortSignal},
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const {target, answer, ms} = await testRule(config, pool, {name, signal});
+    const {target, answer, ms} = await alertsTest(config, pool, {name, signal});
     print(json, {json: {name, answer, ms}, text: `${target} took it: ${answer}, in ${ms} ms`});
     return 0;
   });
@@ -129,7 +129,7 @@ interface TestedRule {
  * @throws {UsageError} there is no such rule, or this process has not the key or the server of
  *   e-mail
  */
-export async function testRule(
+export async function alertsTest(
   {
     keys,
     smtpUrl,
@@ -146,7 +146,7 @@ export async function testRule(
     );
   const sealed = await readSealedAccess(db, rule.ruleId);
   const begun = performance.now();
-  const answer = await send(
+  const answer = await sendMessage(
     {
       keys,
       smtpUrl,
@@ -162,7 +162,7 @@ export async function testRule(
 }
 
 /** From now on nothing is told by the rule. @throws {UsageError} there is none of that name */
-export async function remove(config: Config, name: string, {json}: Output): Promise<number> {
+export async function alertsRemove(config: Config, name: string, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findRule(pool, name, 'remove');
     await deleteRule(pool, name);

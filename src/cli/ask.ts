@@ -9,12 +9,12 @@ import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
 import {tell, tellStep} from '../core/text.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {
-  type Answer,
   type Answered,
   answerQuestion,
   beginReading,
   findQuestion,
   prepareQuestion,
+  type QuestionAnswer,
   sqlOf,
   tellAnswered,
   wordOf,
@@ -158,7 +158,7 @@ function draw({asked: {question, moment}, answer, broken, fresh}: Answered): str
 export function drawAnswer({
   json: {rows, isCutOff},
   drawn: {head, cells, numbers},
-}: Answer): string {
+}: QuestionAnswer): string {
   const more = isCutOff ? `\nthe first ${rows.length}: --limit shows more` : '';
   return `${
     rows.length === 0
@@ -183,7 +183,7 @@ const mostRefreshes = 3;
  *   the star, so that none can be
  *   told; a finding is no failure
  */
-export async function check(config: Config, options: {readonly json: boolean}): Promise<number> {
+export async function askCheck(config: Config, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});

@@ -5,7 +5,7 @@
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 
-export interface Limits {
+export interface StatementLimits {
   readonly rows: number;
   readonly bytes: number;
   readonly ms: number;
@@ -32,7 +32,7 @@ export async function runStatement(
   pool: pg.Pool,
   statement: string,
   {accountId, isPersonal}: Bound,
-  limits: Limits,
+  limits: StatementLimits,
 ): Promise<Rows> {
   const client = await pool.connect();
   try {
@@ -83,7 +83,7 @@ async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
   }
 }
 
-function explainRefusal(error: unknown, {ms}: Limits): unknown {
+function explainRefusal(error: unknown, {ms}: StatementLimits): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   const said = error.message;
   if (error.code === '57014')

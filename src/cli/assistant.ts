@@ -25,8 +25,8 @@ import {
 import {members, questions} from '../star/star.ts';
 import {findStream} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {type Limits, runStatement} from './assistant-statement.ts';
-import {explainTo, type Question} from './explain.ts';
+import {runStatement, type StatementLimits} from './assistant-statement.ts';
+import {type ExplainQuestion, explainTo} from './explain.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface McpOptions {
@@ -81,7 +81,7 @@ const aboutPeople = new Set(['customers', 'employees']);
  * no of a job or a task came from: texts may name anybody.
  * @throws {UsageError} the story would tell more
  */
-function checkExplained({stream, field}: Question): void {
+function checkExplained({stream, field}: ExplainQuestion): void {
   const {table} = findStream(stream);
   const column = table.columns.find(({name}) => name === field?.toLowerCase().replaceAll('-', '_'));
   if (!aboutPeople.has(stream) && column !== undefined && column.type !== 'text') return;
@@ -95,7 +95,7 @@ interface Served {
   readonly account: Account;
   /** Whether the names of people are told. */
   readonly isPersonal: boolean;
-  readonly limits: Limits;
+  readonly limits: StatementLimits;
   /** The calls that are not answered yet. */
   readonly underWay: Set<Promise<unknown>>;
 }

@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import type {BackgroundPart, BackgroundSurroundings} from '../../jobs/background.ts';
-import {endLook, giveBackLook, type Kept, type Look, takeLook} from '../alerts/alerts.ts';
+import {type AlertLook, endLook, giveBackLook, type Kept, takeLook} from '../alerts/alerts.ts';
 import {findTroubles} from '../alerts/every-concern.ts';
 import {sendDue} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
@@ -93,7 +93,7 @@ export async function lookForTroubles({pool, log, config}: AlertDeps): Promise<v
 
 async function keepTroubles(
   {pool, config}: Pick<AlertDeps, 'pool' | 'config'>,
-  look: Look,
+  look: AlertLook,
 ): Promise<Kept | null> {
   return await endLook(pool, look, await findTroubles(pool, toLooker(config)));
 }

@@ -21,7 +21,7 @@ import {type ConflictDecision, listDecisions} from '../changes/next-step.ts';
 import type {ChangeState} from '../changes/states.ts';
 import {findChange} from '../changes/story.ts';
 import {nameUndo, previewUndo, type Undo, type UndoPreview, undoMany} from '../changes/undo.ts';
-import {countChanges, nameChange, tellDecided, tellGroup, tellMany} from '../changes/words.ts';
+import {nameChange, tellChangeCount, tellDecided, tellGroup, tellMany} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
@@ -60,7 +60,7 @@ const wrongDecision = '22023';
  * @returns the exit code
  * @throws {UsageError} when all others are done: the changes that could not be decided, and why
  */
-export async function decide(
+export async function changesDecide(
   config: Config,
   {verb, ids}: {readonly verb: Exclude<Verb, 'resolve'>; readonly ids: readonly string[]},
   options: DecideOptions,
@@ -334,10 +334,12 @@ function tellDone({cancelledCount, undoneCount, made, batch}: Undo, isPreview: b
   const will = (count: number) => (isPreview ? 'would be' : count === 1 ? 'is' : 'are');
   const lines = [];
   if (cancelledCount > 0)
-    lines.push(`${countChanges(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`);
+    lines.push(
+      `${tellChangeCount(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`,
+    );
   if (undoneCount > 0)
     lines.push(
-      `${countChanges(undoneCount)}, done: ${will(undoneCount)} taken back by ${countChanges(made.length)}, held until released`,
+      `${tellChangeCount(undoneCount)}, done: ${will(undoneCount)} taken back by ${tellChangeCount(made.length)}, held until released`,
     );
   if (undoneCount > 0 && !isPreview) lines.push(...tellNext(batch));
   if (lines.length === 0) lines.push(`nothing ${isPreview ? 'would be' : 'was'} taken back`);

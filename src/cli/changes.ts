@@ -42,7 +42,7 @@ interface ListOptions extends ChangeFilters {
  * @returns the exit code
  * @throws {UsageError} no such state, table or account
  */
-export async function list(config: Config, options: ListOptions): Promise<number> {
+export async function changesList(config: Config, options: ListOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
     const wanted = await readFilters(warehouse, options);
@@ -53,7 +53,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
 }
 
 /** One change: its story, line by line, and its next step. @returns the exit code */
-export async function show(
+export async function changesShow(
   config: Config,
   id: string,
   options: {readonly json: boolean},

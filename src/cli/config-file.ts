@@ -28,9 +28,9 @@ import {
   isSame,
   type Named,
   type Path,
-  type Problem,
   presetOf,
   type Section,
+  type SettingProblem,
   type SettingsTree,
   toTree,
   toValuePath,
@@ -45,7 +45,7 @@ interface SettingsFile {
   readonly name: string;
   readonly settings: SettingsTree;
   /** @throws {UsageError} there are problems: all of them, in the order of the file */
-  readonly refuse: (problems: readonly Problem[]) => void;
+  readonly refuse: (problems: readonly SettingProblem[]) => void;
 }
 
 /**
@@ -75,7 +75,7 @@ export function parseSettings(source: string, name: string): SettingsFile {
   const lines = new LineCounter();
   const document = parseDocument(source, {lineCounter: lines, prettyErrors: false});
   refuseFlaws(document, {name, lines});
-  const refuse = (problems: readonly Problem[]) =>
+  const refuse = (problems: readonly SettingProblem[]) =>
     refuseProblems(problems, document, {name, lines});
   const odd = findOddKeys(document);
   if (!isMap(document.contents))
@@ -85,7 +85,7 @@ export function parseSettings(source: string, name: string): SettingsFile {
   const given = toValue(document, name);
   const read = fileSchema.safeParse(given);
   const flaws = read.error?.issues.flatMap((issue) => describeIssue(issue, given)) ?? [];
-  const isTold = ({path}: Problem) => odd.some((each) => isSame(each.path, path));
+  const isTold = ({path}: SettingProblem) => odd.some((each) => isSame(each.path, path));
   refuse([...odd, ...flaws.filter((flaw) => !isTold(flaw))]);
   return {name, settings: read.data ?? {}, refuse};
 }
@@ -125,8 +125,8 @@ const nothing =
  * Makes a text of each key as it is written, so that no digit of a long number is lost.
  * @returns keys without a value, and keys that are there twice: as 7 and as "7"
  */
-function findOddKeys(document: Parsed): Problem[] {
-  const odd: Problem[] = [];
+function findOddKeys(document: Parsed): SettingProblem[] {
+  const odd: SettingProblem[] = [];
   const seen = new Set<string>();
   visit(document, {
     Pair(_, {key, value}, ancestors) {
@@ -153,7 +153,7 @@ function describeContents({contents}: Parsed): string {
 }
 
 function refuseProblems(
-  problems: readonly Problem[],
+  problems: readonly SettingProblem[],
   document: Parsed,
   {name, lines}: Place,
 ): void {
@@ -194,7 +194,7 @@ interface Shape {
 const longest = 60;
 
 /** @param given - the whole file */
-function describeIssue(issue: Issue, given: unknown, above: Path = []): Problem[] {
+function describeIssue(issue: Issue, given: unknown, above: Path = []): SettingProblem[] {
   const path = [...above, ...issue.path.map(String)];
   const got = valueAt(given, path);
   const isOwnText = issue.message.startsWith('expected');

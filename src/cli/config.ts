@@ -6,7 +6,7 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {sequenceFeed} from '../feed/feed.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import type {Value} from '../settings/section.ts';
+import type {SettingValue} from '../settings/section.ts';
 import {
   applySettings,
   planSettings,
@@ -20,7 +20,7 @@ import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {isThere, readSettingsFile, write, writeInForce} from './config-file.ts';
 import {drawTable, print, wrap} from './print.ts';
-import {environmentOf} from './settings.ts';
+import {settingsEnvironment} from './settings.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface Output {
@@ -54,7 +54,7 @@ export async function exportConfig(
  * @returns the exit code: with `check` 1 when something would change
  * @throws {UsageError} mistakes in the file, each with its line and column
  */
-export async function plan(
+export async function configPlan(
   config: Config,
   file: string,
   {json, check}: Output & {readonly check?: boolean},
@@ -62,13 +62,13 @@ export async function plan(
   const {settings, refuse} = await readSettingsFile(file);
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     await refuseOld(warehouse);
-    const planned = await planSettings(warehouse.pool, settings, environmentOf(config));
+    const planned = await planSettings(warehouse.pool, settings, settingsEnvironment(config));
     refuse(planned.problems);
     const told = {...tellPlan(planned), costs: await tellCosts(warehouse.pool, planned)};
     const isSame = told.differences.length === 0;
     print(json, {
       json: told,
-      text: drawPlan(told, isSame ? 'nothing would change' : 'would change:'),
+      text: drawSettingsPlan(told, isSame ? 'nothing would change' : 'would change:'),
     });
     return check === true && !isSame ? 1 : 0;
   });
@@ -81,7 +81,7 @@ export async function plan(
 export async function apply(config: Config, file: string, {json}: Output): Promise<number> {
   const {settings, refuse} = await readSettingsFile(file);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
-    const environment = environmentOf(config);
+    const environment = settingsEnvironment(config);
     const costs = await tellCosts(pool, await planSettings(pool, settings, environment));
     // A new subscriber begins at the end of the feed: what is committed already is before it.
     if (settings.hooks !== undefined) await sequenceFeed(pool);
@@ -90,14 +90,17 @@ export async function apply(config: Config, file: string, {json}: Output): Promi
     const told = {...tellPlan(applied), costs};
     print(json, {
       json: told,
-      text: drawPlan(told, told.differences.length === 0 ? 'nothing to change' : 'changed:'),
+      text: drawSettingsPlan(
+        told,
+        told.differences.length === 0 ? 'nothing to change' : 'changed:',
+      ),
     });
     return 0;
   });
 }
 
 /** Tells the JSON Schema of the file: prints it, or writes it. */
-export async function schema(file: string | undefined, {json}: Output): Promise<number> {
+export async function configSchema(file: string | undefined, {json}: Output): Promise<number> {
   const shape = toJsonSchema();
   const text = JSON.stringify(shape, null, 2);
   if (file !== undefined) await write(file, `${text}\n`);
@@ -165,7 +168,10 @@ interface Told extends ReturnType<typeof tellPlan> {
 }
 
 /** @param done - told above the differences */
-export function drawPlan({differences, overridden, unnamed, costs}: Told, done: string): string {
+export function drawSettingsPlan(
+  {differences, overridden, unnamed, costs}: Told,
+  done: string,
+): string {
   const rows = differences.map(({section, key, from, to}) => [section, key, show(from), show(to)]);
   const changes = rows.length === 0 ? [] : [drawTable(['section', 'key', 'from', 'to'], rows)];
   const stronger = overridden.map(
@@ -189,7 +195,7 @@ function drawUnnamed(unnamed: readonly string[]): string[] {
   ];
 }
 
-function show(value: Value | null): string {
+function show(value: SettingValue | null): string {
   if (value === null) return '(none)';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -8,7 +8,7 @@ import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Concern} from '../alerts/concerns.ts';
 import {listRuleHealth} from '../alerts/deliveries.ts';
-import {readParts} from '../alerts/every-concern.ts';
+import {readPartFacts} from '../alerts/every-concern.ts';
 import {
   drawWorkers,
   findFailingHooks,
@@ -316,7 +316,7 @@ async function checkWorkers(config: Config, pool: pg.Pool): Promise<Finding[]> {
 
 /** Whether every background part of the workers does its work, and mart is not behind. */
 async function checkParts(pool: pg.Pool): Promise<Finding[]> {
-  const facts = await readParts(pool);
+  const facts = await readPartFacts(pool);
   const now = await readNow(pool);
   const concerns = [
     ...findLateParts(facts, now),

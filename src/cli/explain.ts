@@ -23,7 +23,7 @@ import {print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 /** The question, as it was typed. */
-export interface Question {
+export interface ExplainQuestion {
   readonly stream: string;
   readonly number: string;
   /** Without a field the whole row is explained. */
@@ -37,7 +37,7 @@ export interface Question {
  */
 export async function explain(
   config: Config,
-  question: Question,
+  question: ExplainQuestion,
   options: {readonly account?: string; readonly json: boolean},
 ): Promise<number> {
   const stream = checkQuestion(question);
@@ -60,7 +60,7 @@ async function readStory(
     question,
     stream,
     account,
-  }: {readonly question: Question; readonly stream: Stream; readonly account: Account},
+  }: {readonly question: ExplainQuestion; readonly stream: Stream; readonly account: Account},
 ): Promise<{readonly json: unknown; readonly text: string}> {
   const {number} = question;
   const found = await findRecord(pool, stream, {account, number});
@@ -88,7 +88,7 @@ async function readStory(
 export async function explainTo(
   pool: Queryable,
   account: Account,
-  question: Question,
+  question: ExplainQuestion,
 ): Promise<string> {
   return (await readStory(pool, {question, stream: checkQuestion(question), account})).text;
 }
@@ -105,7 +105,7 @@ function title({
   return `${stream} ${number} of account ${account}`;
 }
 
-function checkQuestion({stream, number}: Question): Stream {
+function checkQuestion({stream, number}: ExplainQuestion): Stream {
   const found = findStream(stream);
   if (!/^[1-9]\d{0,17}$/.test(number))
     throw new UsageError(`explain: expected the number of one of the ${stream}, got "${number}"`);

@@ -6,7 +6,7 @@ import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
 import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/deliver.ts';
-import {readBatch, sequenceFeed} from '../feed/feed.ts';
+import {readFeedBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,
   deleteDeadLetter,
@@ -44,7 +44,7 @@ interface Output {
  * @throws {UsageError} an address, table, writer, account or cursor that cannot be, no key to seal
  *   with, a name that is taken
  */
-export async function add(
+export async function hooksAdd(
   config: Config,
   name: string,
   {account, json, ...options}: Output & HookOptions & {readonly account?: string},
@@ -119,7 +119,7 @@ async function withAddress(name: string, options: HookOptions): Promise<HookOpti
 }
 
 /** The subscribers, how far each is, and the dead letters. */
-export async function list(config: Config, {json}: Output): Promise<number> {
+export async function hooksList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const hooks = await listHooks(pool);
     const deadLetters = await listDeadLetters(pool);
@@ -131,7 +131,7 @@ export async function list(config: Config, {json}: Output): Promise<number> {
 /**
  * From now on nothing is sent to the subscriber. @throws {UsageError} there is none of that name
  */
-export async function remove(config: Config, name: string, {json}: Output): Promise<number> {
+export async function hooksRemove(config: Config, name: string, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findHook(pool, name, 'remove');
     await deleteHook(pool, name);
@@ -153,7 +153,11 @@ interface RetryOptions extends Output {
  *   cursor cannot be read from
  * @throws {RetryableError} it does not take the dead letter
  */
-export async function retry(config: Config, name: string, options: RetryOptions): Promise<number> {
+export async function hooksRetry(
+  config: Config,
+  name: string,
+  options: RetryOptions,
+): Promise<number> {
   const {letter, after, json} = options;
   if (letter !== undefined && after !== undefined)
     throw new UsageError('hooks retry: expected --letter or --after, got both');
@@ -221,7 +225,7 @@ export async function sendDeadLetter(
   const {target} = await findHook(pool, name, 'retry');
   const found = await readDeadLetter(pool, {name, letterId});
   if (found === null || found.batchId === null) throw noLetter('retry', name, letterId);
-  const batch = await readBatch(pool, found, found).catch(refuseCursor);
+  const batch = await readFeedBatch(pool, found, found).catch(refuseCursor);
   const means = {
     keys: config.keys,
     allowsHttp: config.allowsHttp,

@@ -42,7 +42,7 @@ export interface OpenedServer {
  * Opens the console, the HTTP API and what tells whether all is well, on one port.
  * @throws {FatalError} the port is taken, or the host is none of this machine
  */
-export async function openServer(
+export async function openHttpServer(
   config: Config,
   {databaseUrl, directUrl, pool}: Pick<Warehouse, 'databaseUrl' | 'directUrl' | 'pool'>,
   {telemetry = {}, ...listening}: Listening & Pick<ServerOptions, 'log' | 'telemetry' | 'setLogin'>,
@@ -98,8 +98,8 @@ function makeDoings(
     },
     planRule: async (rule) => await planFilledRule(config, rule),
     testRule: async (name) => {
-      const {testRule} = await import('./alerts.ts');
-      const {target, answer, ms} = await testRule(config, pool, {name});
+      const {alertsTest} = await import('./alerts.ts');
+      const {target, answer, ms} = await alertsTest(config, pool, {name});
       return `${target} took it: ${answer}, in ${ms} ms.`;
     },
     sendLetter: async (name, letterId) => {
@@ -135,7 +135,7 @@ export async function http(
     const secrets = config.token === null ? [] : [config.token];
     const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
     const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
-    const server = await openServer(config, warehouse, {...listening, log});
+    const server = await openHttpServer(config, warehouse, {...listening, log});
     try {
       const {url} = server;
       const text = `The HTTP API of ${warehouse.place} is open at ${url}, and the console with it; fieldmirror keys add NAME makes a key. Ctrl-C stops.`;

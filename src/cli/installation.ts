@@ -25,7 +25,7 @@ interface Output {
 }
 
 /** Shows whether the warehouse is the one that works for its accounts. */
-export async function show(config: Config, {json}: Output): Promise<number> {
+export async function installationShow(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const installation = await readInstallationRow(pool);
     const name = await namePlace(config);

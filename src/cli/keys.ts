@@ -28,7 +28,7 @@ interface AddOptions extends Output {
  * Makes a key, and shows it this once.
  * @throws {UsageError} the name has a wrong form, or is taken; an admin's key of one account
  */
-export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
+export async function keysAdd(config: Config, name: string, options: AddOptions): Promise<number> {
   const {role, account, mask: masks = false, json} = options;
   checkShortName(name, 'keys add');
   const isOfAll = options.allAccounts === true || role === 'admin';
@@ -62,7 +62,7 @@ function tellUse(role: Role, account: string | null): string {
 }
 
 /** The keys, revoked ones too, each with its account and its last use. */
-export async function list(config: Config, {json}: Output): Promise<number> {
+export async function keysList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const keys = await listApiKeys(pool);
     const head = ['key', 'account', 'role', 'made by', 'last used', 'revoked'];

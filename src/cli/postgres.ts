@@ -6,7 +6,7 @@ import {constants} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {listWorkers} from '../accounts/workers.ts';
-import {countChanges} from '../changes/words.ts';
+import {tellChangeCount} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {tellAside, tellStep} from '../core/text.ts';
@@ -353,7 +353,7 @@ function drawHeld({schemas, accounts, openChanges}: Held): string {
     ...(openChanges === 0
       ? []
       : [
-          `${countChanges(openChanges)} ${openChanges === 1 ? 'is' : 'are'} not settled: what was not sent is never sent`,
+          `${tellChangeCount(openChanges)} ${openChanges === 1 ? 'is' : 'are'} not settled: what was not sent is never sent`,
         ]),
   ].join('\n');
 }

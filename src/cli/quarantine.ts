@@ -9,7 +9,7 @@ import {shorten} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {findStream} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
-import {quarantinePage} from '../sweeps/story.ts';
+import {quarantineCause} from '../sweeps/story.ts';
 import {chooseAccount} from './accounts.ts';
 import {drawTable, print, wrap} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
@@ -24,7 +24,7 @@ interface ListOptions {
 const reasonWidth = 60;
 
 /** The records in quarantine, the latest first. @returns the exit code */
-export async function list(config: Config, options: ListOptions): Promise<number> {
+export async function quarantineList(config: Config, options: ListOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
     const stream = options.stream === undefined ? null : findStream(options.stream).name;
@@ -38,7 +38,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
     });
     const hasSeveral = (await listAccounts(pool)).length > 1;
     print(options.json, {
-      json: {quarantine: entries, docs: entries.length === 0 ? null : quarantinePage},
+      json: {quarantine: entries, docs: entries.length === 0 ? null : quarantineCause},
       text: drawEntries(entries, hasSeveral),
     });
     return 0;
@@ -48,7 +48,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
 /**
  * One record: its flaw, and the XML that the service sent, without secrets. @returns the exit code
  */
-export async function show(
+export async function quarantineShow(
   config: Config,
   id: string,
   options: {readonly json: boolean},
@@ -56,7 +56,7 @@ export async function show(
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const entry = await findEntry(pool, id);
     print(options.json, {
-      json: {entry, docs: entry.resolvedAt === null ? quarantinePage : null},
+      json: {entry, docs: entry.resolvedAt === null ? quarantineCause : null},
       text: drawEntry(entry),
     });
     return 0;
@@ -64,9 +64,9 @@ export async function show(
 }
 
 /** An open or closed entry, with the record's XML. */
-export type Entry = QuarantineEntry & {readonly xml: string};
+export type ShownEntry = QuarantineEntry & {readonly xml: string};
 /** @throws {UsageError} there is no such entry */
-export async function findEntry(db: Queryable, id: string): Promise<Entry> {
+export async function findEntry(db: Queryable, id: string): Promise<ShownEntry> {
   const entry = /^[1-9]\d{0,17}$/.test(id) ? await readQuarantine(db, id) : null;
   if (entry === null)
     throw new UsageError(`no entry "${id}"; fieldmirror quarantine list shows what is open`);
@@ -83,7 +83,7 @@ function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): 
     formatAgo(entry.lastSeenAt),
     shorten(entry.reason, reasonWidth),
   ]);
-  return `${drawTable(head, rows)}\nfieldmirror quarantine show ENTRY shows what the service sent; ${seeNumber(quarantinePage)}`;
+  return `${drawTable(head, rows)}\nfieldmirror quarantine show ENTRY shows what the service sent; ${seeNumber(quarantineCause)}`;
 }
 
 function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral: boolean): string {
@@ -94,7 +94,7 @@ function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral
   return hasSeveral ? `${account}: ${record}` : record;
 }
 
-function drawEntry(entry: Entry): string {
+function drawEntry(entry: ShownEntry): string {
   const {quarantineId, number, reason, sweepId, firstSeenAt, lastSeenAt, resolvedAt, stream} =
     entry;
   const next =
@@ -106,7 +106,7 @@ function drawEntry(entry: Entry): string {
     wrap(`  because ${reason}`),
     `first met ${firstSeenAt}, last met ${lastSeenAt}${sweepId === null ? '' : ` by sweep ${sweepId}`}`,
     resolvedAt === null
-      ? `${next}; ${seeNumber(quarantinePage)}`
+      ? `${next}; ${seeNumber(quarantineCause)}`
       : `it has left quarantine ${resolvedAt}`,
     '',
     entry.xml,

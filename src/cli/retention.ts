@@ -6,10 +6,10 @@ import {
   countForgotten,
   describeEnd,
   describeFiles,
+  type ForgottenRows,
   findCustomer,
   forgetCustomer,
   listNames,
-  type Removed,
   sumRemoved,
 } from '../accounts/forget-customer.ts';
 import type {Config} from '../core/config.ts';
@@ -17,7 +17,7 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
-import {countPrunable, readPruningLeaseMs, prune as runPruning} from '../retention/prune.ts';
+import {countPrunable, pruneHistory, readPruningLeaseMs} from '../retention/prune.ts';
 import {type Retention, readRetention, tellDays, wordsOf} from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {chooseAccount} from './accounts.ts';
@@ -50,7 +50,7 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
       for (const {kind} of (await readRetention(pool)).kinds)
         counts.set(kind, await countPrunable(pool, kind));
     } else {
-      const removed = await runPruning({pool, signal: options.signal, restMs: 0});
+      const removed = await pruneHistory({pool, signal: options.signal, restMs: 0});
       if (removed === null) {
         const leaseMs = await readPruningLeaseMs(pool);
         print(json, {
@@ -178,7 +178,7 @@ function checkArguments(stream: string, number: string): void {
     throw new UsageError(`forget customers: expected the number of a customer, got "${number}"`);
 }
 
-function drawRemoved(removed: readonly Removed[]): string {
+function drawRemoved(removed: readonly ForgottenRows[]): string {
   if (removed.length === 0) return 'Nothing personal of it is here any more.';
   return drawTable(
     ['table', 'rows that are emptied or go'],

@@ -20,7 +20,7 @@ import {listUsualCosts} from '../sweeps/story.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
 import {drawTable, print, wrap} from './print.ts';
-import {environmentOf} from './settings.ts';
+import {settingsEnvironment} from './settings.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {
@@ -36,7 +36,7 @@ interface Listed extends Schedule {
 }
 
 /** The values of a schedule to set; those left out stay. */
-export interface Wanted {
+export interface WantedSchedule {
   readonly stream?: string;
   readonly window?: string;
   readonly everyMs?: number;
@@ -44,7 +44,10 @@ export interface Wanted {
 }
 
 /** Lists the schedules, the next due first. */
-export async function list(config: Config, {json, account: name}: Output): Promise<number> {
+export async function schedulesList(
+  config: Config,
+  {json, account: name}: Output,
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const accounts =
       name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
@@ -94,7 +97,7 @@ export async function list(config: Config, {json, account: name}: Output): Promi
 export async function set(
   config: Config,
   name: string,
-  {account, json, yes, ...wanted}: Output & Wanted & {readonly yes: boolean},
+  {account, json, yes, ...wanted}: Output & WantedSchedule & {readonly yes: boolean},
 ): Promise<number> {
   if (yes) {
     const stream = allStreams.find((each) => each.name === name)?.name ?? 'STREAM';
@@ -112,7 +115,7 @@ export async function set(
 }
 
 /** Takes a schedule away. @throws {UsageError} there is none of that name */
-export async function remove(
+export async function schedulesRemove(
   config: Config,
   name: string,
   {account, json}: Output,
@@ -177,7 +180,11 @@ async function change(
       values === null
         ? removing(account, await findSchedule(pool, account, name))
         : await changing(pool, {account: account.name, name}, values);
-    const {problems} = await applySettings(pool, {file, isFile: false}, environmentOf(config));
+    const {problems} = await applySettings(
+      pool,
+      {file, isFile: false},
+      settingsEnvironment(config),
+    );
     if (problems.length > 0) throw refuse(problems.map(({path, text}) => [path.slice(3), text]));
     const [held = null] = (await listSchedules(pool, account)).filter((each) => each.name === name);
     const text =
@@ -276,8 +283,8 @@ export async function setFreshness(
     if (!read.success) throw refuseFreshness(read.error.issues.map(({message}) => message));
     const file = {freshness: {[account.name]: {[stream]: read.data}}};
     const {problems} = yes
-      ? await applySettings(pool, {file, isFile: false}, environmentOf(config))
-      : await planSettings(pool, file, environmentOf(config));
+      ? await applySettings(pool, {file, isFile: false}, settingsEnvironment(config))
+      : await planSettings(pool, file, settingsEnvironment(config));
     if (problems.length > 0) throw refuseFreshness(problems.map(({text}) => text));
     const done = yes
       ? `set for ${account.name}: the first look is due now`

@@ -81,7 +81,7 @@ export async function compareSettings(
   db: Queryable,
   file = settingsFile,
 ): Promise<{readonly inForce: readonly SettingInForce[]; readonly flaw: string | null}> {
-  const environment = environmentOf(config);
+  const environment = settingsEnvironment(config);
   if (!existsSync(file))
     return {inForce: await readSettingsInForce(db, environment, null), flaw: null};
   const {readSettingsFile} = await import('./config-file.ts');
@@ -100,7 +100,7 @@ function showValue(value: SettingInForce['value']): string {
 }
 
 /** What goes before a file of settings. */
-export function environmentOf({
+export function settingsEnvironment({
   account,
   timeZone,
 }: Pick<Config, 'account' | 'timeZone'>): Environment {

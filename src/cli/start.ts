@@ -34,7 +34,7 @@ import {StoppedError} from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {drawPushed, hasPushed, pushAll} from './push.ts';
 import {type Supervisor, takeStartPlace, takeSupervisor, tellSupervisor} from './start-place.ts';
-import {askForSweep, drawSummary, exitCodeOf, summarise, watchSweeps} from './sync.ts';
+import {askForSweep, drawSummary, exitCodeOfSweeps, summarise, watchSweeps} from './sync.ts';
 
 interface StartOptions {
   readonly once: boolean;
@@ -153,14 +153,14 @@ async function openConsole(
   world: World,
   {host, port, outage, signal}: StartOptions & Pick<QueueBackend, 'outage'> & Pick<Run, 'signal'>,
 ): Promise<OpenedServer> {
-  const {openServer, usualPort} = await import('./http.ts');
+  const {openHttpServer, usualPort} = await import('./http.ts');
   const {RequestMetrics} = await import('../http/process-metrics.ts');
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
   const requests = new RequestMetrics();
   world.observeRequests(requests);
   const telemetry = {requests, queue: checksQueue(outage)};
   const {setLogin} = await import('../push/set-login.ts');
-  return await openServer(config, world, {
+  return await openHttpServer(config, world, {
     ...{...listening, log: world.log, telemetry},
     setLogin: (asked) => setLogin(world, asked, signal),
   });
@@ -235,7 +235,7 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
     json: {streams, pushed, unopened: run.unopened},
     text: [...drawn, ...told, `\n${drawNextSteps(world.own?.name ?? null)}`].join('\n'),
   });
-  return exitCodeOf(streams) || (pushed.needy.length > 0 ? 1 : 0);
+  return exitCodeOfSweeps(streams) || (pushed.needy.length > 0 ? 1 : 0);
 }
 
 async function requestAll(world: World, {accountId}: Account, {progress}: Run): Promise<string[]> {

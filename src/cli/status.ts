@@ -16,7 +16,7 @@ import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
 import {
   type AccountFacts,
   type AccountStatus,
-  type FieldEvent,
+  type FieldNews,
   readAccountFacts,
   readAccounts,
   type StreamFacts,
@@ -264,7 +264,7 @@ function drawEvents(accounts: readonly ShownAccount[]): string[] {
   ];
 }
 
-function describeEvent({at, table, field, kind, detail}: FieldEvent, account: string): string {
+function describeEvent({at, table, field, kind, detail}: FieldNews, account: string): string {
   return wrap(`  ${at.slice(0, 10)} ${account}${table}.${field} ${kind}: ${detail}`);
 }
 

@@ -30,7 +30,7 @@ interface ListOptions {
 }
 
 /** The latest sweeps, the newest first. @returns the exit code */
-export async function list(config: Config, options: ListOptions): Promise<number> {
+export async function sweepsList(config: Config, options: ListOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
     const stream = options.stream === undefined ? null : findStream(options.stream).name;
@@ -50,7 +50,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
  * One sweep: its counts and evidence, why it is not certified, and its tombstones. @returns the
  * exit code
  */
-export async function show(
+export async function sweepsShow(
   config: Config,
   id: string,
   options: {readonly json: boolean},
@@ -68,7 +68,7 @@ export async function show(
  * record once more and marks deleted those still gone.
  * @throws {UsageError} the sweep is not stopped, or a later full sweep has come to its end
  */
-export async function approve(
+export async function sweepsApprove(
   config: Config,
   id: string,
   options: {readonly json: boolean},

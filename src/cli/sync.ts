@@ -7,7 +7,7 @@ import {runSweepJob} from '../../jobs/sweep.ts';
 import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {isGone, nameThisProcess} from '../core/lease.ts';
+import {isProcessGone, nameThisProcess} from '../core/lease.ts';
 import {tellAside} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
@@ -28,7 +28,7 @@ import {chooseAccount, requireActive} from './accounts.ts';
 import {requireOpened, withWorld} from './app.ts';
 import {drawTable, print, wrap} from './print.ts';
 import {type Progress, watchProgress} from './progress.ts';
-import {type Entry, findEntry} from './quarantine.ts';
+import {findEntry, type ShownEntry} from './quarantine.ts';
 import type {Warehouse} from './warehouse.ts';
 
 interface SyncOptions {
@@ -77,7 +77,7 @@ export async function sync(
       progress.close();
       const summaries = await summarise(world, sweeps);
       print(run.json, {json: {streams: summaries}, text: `\n${drawSummary(summaries)}`});
-      return exitCodeOf(summaries);
+      return exitCodeOfSweeps(summaries);
     },
     {signal: run.signal},
   );
@@ -134,14 +134,14 @@ interface Retried {
   readonly reason: string | null;
 }
 
-type Numbered = Entry & {readonly number: string};
+type Numbered = ShownEntry & {readonly number: string};
 
 /**
  * Asks for records by their numbers now, in this process.
  * @returns the exit code: 1 when one of them still cannot be read
  * @throws {UsageError} there is no such entry, or it has no number to ask by
  */
-export async function retry(
+export async function quarantineRetry(
   config: Config,
   ids: readonly string[],
   {json, signal}: {readonly json: boolean; readonly signal: AbortSignal},
@@ -169,7 +169,7 @@ export async function retry(
   );
 }
 
-function requireNumber(entry: Entry): Numbered {
+function requireNumber(entry: ShownEntry): Numbered {
   const {number, quarantineId, stream} = entry;
   if (number !== null) return {...entry, number};
   throw new UsageError(
@@ -177,7 +177,7 @@ function requireNumber(entry: Entry): Numbered {
   );
 }
 
-function tellRetried(entry: Entry, sweep: Sweep | undefined): Retried {
+function tellRetried(entry: ShownEntry, sweep: Sweep | undefined): Retried {
   const {quarantineId, resolvedAt, reason, sweepId} = entry;
   if (resolvedAt !== null) {
     const absent = sweep?.evidence.absent;
@@ -314,7 +314,7 @@ async function tellHeld(
 function describeHeld({sweepId, stream, claimedBy, leaseMs}: HeldSweep): string {
   const left = formatDuration(Math.max(1_000, leaseMs));
   const holder = claimedBy === null ? 'another process' : `another process (${claimedBy})`;
-  if (claimedBy !== null && isGone(claimedBy))
+  if (claimedBy !== null && isProcessGone(claimedBy))
     return `${stream}: sweep ${sweepId} was begun by a process that is gone (${claimedBy}); it goes on here in ${left} at most`;
   return `${stream}: waiting for ${holder}, which has sweep ${sweepId} under way; if that process is gone, the sweep goes on here in ${left} at most`;
 }
@@ -421,7 +421,7 @@ export function drawSummary(summaries: readonly StreamSummary[]): string {
 }
 
 /** 3 when a sweep failed, 1 when records were refused or a person must approve, else 0. */
-export function exitCodeOf(summaries: readonly StreamSummary[]): number {
+export function exitCodeOfSweeps(summaries: readonly StreamSummary[]): number {
   if (summaries.some((line) => line.state === 'failed')) return 3;
   return summaries.some((line) => line.quarantined > 0 || line.state === 'stopped') ? 1 : 0;
 }

@@ -36,7 +36,7 @@ export async function config(
 }
 
 /** Runs a verb: its exit code becomes that of the process. */
-export async function finish(verb: () => Promise<number>): Promise<void> {
+export async function finishVerb(verb: () => Promise<number>): Promise<void> {
   process.exitCode = await verb();
 }
 

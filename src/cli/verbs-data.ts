@@ -6,7 +6,7 @@ import {decisionsDo} from '../changes/words.ts';
 import {
   addWord,
   config,
-  finish,
+  finishVerb,
   readCount,
   readNumber,
   readSince,
@@ -39,7 +39,7 @@ function addAsk(program: Command, {json}: Surroundings): void {
     .option('--parquet <file>', 'write all rows to a Parquet file')
     .option('--sql', 'print the SQL statement')
     .action((name, given) =>
-      finish(async () =>
+      finishVerb(async () =>
         name === undefined
           ? (await insight.ask()).listQuestions(json())
           : await (await insight.ask()).ask(await config(), name, {...given, ...json()}),
@@ -51,7 +51,9 @@ function addCheck(program: Command, {json}: Surroundings): void {
   program
     .command('check')
     .description('check that figures tie out with the warehouse, and list suspicious data')
-    .action(() => finish(async () => (await import('./ask.ts')).check(await config(), json())));
+    .action(() =>
+      finishVerb(async () => (await import('./ask.ts')).askCheck(await config(), json())),
+    );
 }
 
 function addReport(program: Command, {json}: Surroundings): void {
@@ -68,7 +70,7 @@ function addReport(program: Command, {json}: Surroundings): void {
     )
     .option('--force', 'report even if jobs were not proven complete within a day')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./weekly-report.ts')).report(await config(), {...given, ...json()}),
       ),
     );
@@ -90,7 +92,7 @@ function addExport(program: Command, {json}: Surroundings): void {
     if (format === 'csv')
       command.option('--excel', 'write files for a spreadsheet, without formulas');
     command.action((folder, tables, given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await insight.export()).exportTables(await config(), {
           ...{format, folder, tables},
           ...given,
@@ -102,7 +104,7 @@ function addExport(program: Command, {json}: Surroundings): void {
   verb
     .command('dbt')
     .description('print sources.yml for dbt: names, descriptions, keys, relations, freshness')
-    .action(() => finish(async () => (await insight.export()).exportDbt(json())));
+    .action(() => finishVerb(async () => (await insight.export()).exportDbt(json())));
 }
 
 function addMcp(program: Command, {signal}: Surroundings): void {
@@ -112,7 +114,7 @@ function addMcp(program: Command, {signal}: Surroundings): void {
     .option('--account <name>', 'account to use, if there are several')
     .option('--personal', 'include personal data')
     .action((given) =>
-      finish(async () => (await import('./assistant.ts')).mcp(await config(), given, signal)),
+      finishVerb(async () => (await import('./assistant.ts')).mcp(await config(), given, signal)),
     );
 }
 
@@ -167,7 +169,7 @@ function addList(changes: Command, {json}: Surroundings): void {
   withFilters(changes.command('list').description('list changes and their states'))
     .option('--limit <number>', 'maximum number', readCount, 20)
     .action((given) =>
-      finish(async () => (await read()).list(await config(), {...given, ...json()})),
+      finishVerb(async () => (await read()).changesList(await config(), {...given, ...json()})),
     );
 }
 
@@ -176,7 +178,7 @@ function addShow(changes: Command, {json}: Surroundings): void {
     .command('show')
     .description('show one change: its story, the request, and what happens next')
     .argument('<change>', 'number of the change')
-    .action((id) => finish(async () => (await read()).show(await config(), id, json())));
+    .action((id) => finishVerb(async () => (await read()).changesShow(await config(), id, json())));
 }
 
 function addDecision(
@@ -187,7 +189,9 @@ function addDecision(
   const command = withChoice(changes.command(verb).description(decisionsDo[verb]));
   if (verb === 'cancel') command.option('--reason <text>', 'reason to record');
   command.action((ids, given) =>
-    finish(async () => (await decide()).decide(await config(), {verb, ids}, {...given, ...json()})),
+    finishVerb(async () =>
+      (await decide()).changesDecide(await config(), {verb, ids}, {...given, ...json()}),
+    ),
   );
 }
 
@@ -203,7 +207,7 @@ function addResolve(changes: Command, {json}: Surroundings): void {
     .option('--adopt <number>', 'for a create: number of the record that it made')
     .option('--resend', 'send the change again')
     .action((ids, given) =>
-      finish(async () => (await decide()).resolve(await config(), ids, {...given, ...json()})),
+      finishVerb(async () => (await decide()).resolve(await config(), ids, {...given, ...json()})),
     );
 }
 
@@ -215,7 +219,7 @@ function addUndo(changes: Command, {json}: Surroundings): void {
         'undo changes: cancel what was not sent; prepare held changes that restore the rest',
       ),
   ).action((ids, given) =>
-    finish(async () => (await takeBack()).undo(await config(), ids, {...given, ...json()})),
+    finishVerb(async () => (await takeBack()).undo(await config(), ids, {...given, ...json()})),
   );
 }
 
@@ -232,7 +236,7 @@ export function addFeed(program: Command, {json, signal}: Surroundings): void {
     .option('--limit <number>', 'maximum number', readCount, 100)
     .option('--follow', 'keep printing entries as they arrive; with --json one per line')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./feed.ts')).feed(
           await config(),
           {...given, follow: given.follow === true, ...json()},
@@ -267,8 +271,8 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     .option('--limit <number>', 'maximum number of entries per request', readCount, 100)
     .option('--mask', 'hide personal values')
     .action((name, given) =>
-      finish(async () =>
-        (await loadHooks()).add(await config(), name, {
+      finishVerb(async () =>
+        (await loadHooks()).hooksAdd(await config(), name, {
           ...given,
           mask: given.mask === true,
           ...json(),
@@ -278,12 +282,14 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
   hooks
     .command('list')
     .description('list webhooks, their positions and failed deliveries')
-    .action(() => finish(async () => (await loadHooks()).list(await config(), json())));
+    .action(() => finishVerb(async () => (await loadHooks()).hooksList(await config(), json())));
   hooks
     .command('remove')
     .description('remove a webhook')
     .argument('<name>')
-    .action((name) => finish(async () => (await loadHooks()).remove(await config(), name, json())));
+    .action((name) =>
+      finishVerb(async () => (await loadHooks()).hooksRemove(await config(), name, json())),
+    );
   hooks
     .command('retry')
     .description('retry a webhook at once, or one of its dead letters')
@@ -291,8 +297,8 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     .option('--letter <number>', 'retry this dead letter, late and out of order', readCount)
     .option('--after <cursor>', 'start after another cursor; end is the newest entry')
     .action((name, given) =>
-      finish(async () =>
-        (await loadHooks()).retry(await config(), name, {...given, ...json(), signal}),
+      finishVerb(async () =>
+        (await loadHooks()).hooksRetry(await config(), name, {...given, ...json(), signal}),
       ),
     );
   hooks
@@ -301,6 +307,6 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     .argument('<name>')
     .option('--letter <number>', 'drop this dead letter permanently', readCount)
     .action((name, given) =>
-      finish(async () => (await loadHooks()).skip(await config(), name, {...given, ...json()})),
+      finishVerb(async () => (await loadHooks()).skip(await config(), name, {...given, ...json()})),
     );
 }

@@ -5,7 +5,7 @@ import {type Command, Option} from 'commander';
 import {
   addWord,
   config,
-  finish,
+  finishVerb,
   readBasePath,
   readCount,
   readPort,
@@ -27,7 +27,7 @@ export function addInit(program: Command, {json}: Surroundings): void {
     .option('--embedded', 'use an embedded Postgres, even if DATABASE_URL is set')
     .option('--force', 'overwrite existing files of settings')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./init.ts')).init(await config({isAdding: true, isAnew: true}), {
           ...given,
           embedded: given.embedded === true,
@@ -55,7 +55,7 @@ function addExport(verbs: Command, {json}: Surroundings): void {
     .argument('[file]', 'file to write; standard output if omitted or -', pathOf)
     .option('--force', 'replace an existing file and its comments')
     .action((file, given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await loadConfig()).exportConfig(await config(), file, {...given, ...json()}),
       ),
     );
@@ -68,7 +68,9 @@ function addPlan(verbs: Command, {json}: Surroundings): void {
     .argument('[file]', 'file of settings; - is standard input', settingsFile)
     .option('--check', 'exit code 1 if anything would change')
     .action((file, given) =>
-      finish(async () => (await loadConfig()).plan(await config(), file, {...given, ...json()})),
+      finishVerb(async () =>
+        (await loadConfig()).configPlan(await config(), file, {...given, ...json()}),
+      ),
     );
 }
 
@@ -77,7 +79,9 @@ function addApply(verbs: Command, {json}: Surroundings): void {
     .command('apply')
     .description('apply a file of settings: all of it, or nothing')
     .argument('[file]', 'file of settings; - is standard input', settingsFile)
-    .action((file) => finish(async () => (await loadConfig()).apply(await config(), file, json())));
+    .action((file) =>
+      finishVerb(async () => (await loadConfig()).apply(await config(), file, json())),
+    );
 }
 
 function addSchema(verbs: Command, {json}: Surroundings): void {
@@ -85,7 +89,7 @@ function addSchema(verbs: Command, {json}: Surroundings): void {
     .command('schema')
     .description('print the JSON Schema of the file of settings, for editors')
     .argument('[file]', 'file to write; standard output if omitted or -', pathOf)
-    .action((file) => finish(async () => (await loadConfig()).schema(file, json())));
+    .action((file) => finishVerb(async () => (await loadConfig()).configSchema(file, json())));
 }
 
 /** `-` is standard output, as it is standard input of the verbs that read. */
@@ -116,7 +120,7 @@ function addStart(program: Command, {json, signal}: Surroundings): void {
     )
     .option('--no-http', 'run without the console and the HTTP API')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./start.ts')).start(
           await config(),
           {...given, once: given.once === true, ...json()},
@@ -144,7 +148,7 @@ function addSync(program: Command, {json, signal}: Surroundings): void {
     .option('--record <number>', 'sync only one record, by its number')
     .option('--account <name>', 'account to use, if there are several')
     .action((streams, given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./sync.ts')).sync(await config(), streams, {
           ...given,
           ...json(),
@@ -161,7 +165,7 @@ function addPush(program: Command, {json, signal}: Surroundings): void {
     .option('--account <name>', 'only one account')
     .option('--dry-run', 'print every request that would be sent; send nothing')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./push.ts')).push(await config(), {...given, ...json()}, signal),
       ),
     );
@@ -184,7 +188,7 @@ function addServer(program: Command, {json, signal}: Surroundings): void {
       '127.0.0.1',
     )
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./http.ts')).http(await config(), {...given, ...json()}, signal),
       ),
     );
@@ -201,7 +205,9 @@ function addOpen(program: Command, {json}: Surroundings): void {
     )
     .option('--at <address>', 'address of the console (default: detected)')
     .action((given) =>
-      finish(async () => (await import('./http.ts')).open(await config(), {...given, ...json()})),
+      finishVerb(async () =>
+        (await import('./http.ts')).open(await config(), {...given, ...json()}),
+      ),
     );
 }
 
@@ -224,17 +230,17 @@ function addKeys(program: Command, {json}: Surroundings): void {
     .option('--all-accounts', 'open the console for all accounts')
     .option('--mask', 'hide names, phones, addresses and notes in the console')
     .action((name, given) =>
-      finish(async () => (await load()).add(await config(), name, {...given, ...json()})),
+      finishVerb(async () => (await load()).keysAdd(await config(), name, {...given, ...json()})),
     );
   keys
     .command('list')
     .description('list keys, what they open, and when they were last used')
-    .action(() => finish(async () => (await load()).list(await config(), json())));
+    .action(() => finishVerb(async () => (await load()).keysList(await config(), json())));
   keys
     .command('revoke')
     .description('revoke a key')
     .argument('<name>')
-    .action((name) => finish(async () => (await load()).revoke(await config(), name, json())));
+    .action((name) => finishVerb(async () => (await load()).revoke(await config(), name, json())));
 }
 
 export function addService(program: Command, {json, signal}: Surroundings): void {
@@ -271,7 +277,7 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     .option('--plain-shows', 'embed related data only in lists, as the specification promises')
     .option('--database <url>', 'separate Postgres database (default: the embedded Postgres)')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./service.ts')).service(await config(), {...given, ...json()}, signal),
       ),
     );
@@ -286,19 +292,23 @@ export function addInstallation(program: Command, {json}: Surroundings): void {
   installation
     .command('show')
     .description('show if this database is the active one, or may be a copy (exit code 1)')
-    .action(() => finish(async () => (await loadInstallation()).show(await config(), json())));
+    .action(() =>
+      finishVerb(async () => (await loadInstallation()).installationShow(await config(), json())),
+    );
   installation
     .command('claim')
     .description('make this database the active one, after you type its name')
     .option('--moved', 'no other database sent changes since: continue creates too')
     .action((given) =>
-      finish(async () => (await loadInstallation()).claim(await config(), {...given, ...json()})),
+      finishVerb(async () =>
+        (await loadInstallation()).claim(await config(), {...given, ...json()}),
+      ),
     );
   installation
     .command('reseal')
     .description('rotate the sealing key: seal all secrets with NEW of FIELDMIRROR_KEY=NEW,OLD')
     .action(() =>
-      finish(async () => (await import('./installation.ts')).reseal(await config(), json())),
+      finishVerb(async () => (await import('./installation.ts')).reseal(await config(), json())),
     );
 }
 
@@ -308,7 +318,7 @@ export function addWarehouse(program: Command, {json, signal}: Surroundings): vo
     .description('print the connection URL of the warehouse')
     .option('--password', 'include the password')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./postgres.ts')).url(await config(), {
           password: given.password === true,
           ...json(),
@@ -328,7 +338,7 @@ export function addWarehouse(program: Command, {json, signal}: Surroundings): vo
     .allowUnknownOption()
     .helpOption('--help', 'print this help')
     .action((args, given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./postgres.ts')).psql(await config(), {
           args,
           role: given.as ?? null,
@@ -342,6 +352,6 @@ export function addWarehouse(program: Command, {json, signal}: Surroundings): vo
       'delete the warehouse, after you type its name: the embedded Postgres, or our schemas',
     )
     .action(() =>
-      finish(async () => (await import('./postgres.ts')).reset(await config(), json())),
+      finishVerb(async () => (await import('./postgres.ts')).reset(await config(), json())),
     );
 }

@@ -7,7 +7,7 @@ import {isCode} from '../core/package.ts';
 import {
   addWord,
   config,
-  finish,
+  finishVerb,
   readCount,
   readNumber,
   readSpan,
@@ -30,7 +30,7 @@ function addStatus(program: Command, {json}: Surroundings): void {
     .description('show health: freshness of each stream, and what needs a person (exit code 1)')
     .option('--account <name>', 'only one account')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./status.ts')).status(await config(), {...given, ...json()}),
       ),
     );
@@ -45,7 +45,7 @@ function addExplain(program: Command, {json}: Surroundings): void {
     .argument('[field]', 'one field (default: the whole row)')
     .option('--account <name>', 'account to use, if there are several')
     .action((stream, number, field, given) =>
-      finish(async () => {
+      finishVerb(async () => {
         if (number === undefined && isCode(stream))
           return (await import('./print.ts')).explainCode(stream, json());
         if (number === undefined)
@@ -72,19 +72,21 @@ function addAlerts(program: Command, surroundings: Surroundings): void {
   alerts
     .command('list')
     .description('list rules, whether their messages arrive, and open alerts')
-    .action(() => finish(async () => (await load()).list(await config(), json())));
+    .action(() => finishVerb(async () => (await load()).alertsList(await config(), json())));
   alerts
     .command('test')
     .description("send a test alert by a rule and print the receiver's answer")
     .argument('<name>')
     .action((name) =>
-      finish(async () => (await load()).test(await config(), name, {...json(), signal})),
+      finishVerb(async () => (await load()).test(await config(), name, {...json(), signal})),
     );
   alerts
     .command('remove')
     .description('remove a rule')
     .argument('<name>')
-    .action((name) => finish(async () => (await load()).remove(await config(), name, json())));
+    .action((name) =>
+      finishVerb(async () => (await load()).alertsRemove(await config(), name, json())),
+    );
 }
 
 function addAlertRule(alerts: Command, {json}: Surroundings): void {
@@ -112,8 +114,8 @@ function addAlertRule(alerts: Command, {json}: Surroundings): void {
     .option('--account <name>', 'only problems of one account')
     .option('--quiet <span>', 'time before the same problem is sent again (default: 4h)', readSpan)
     .action((name, {every, quiet, ...given}) =>
-      finish(async () =>
-        (await import('./alerts.ts')).add(await config(), name, {
+      finishVerb(async () =>
+        (await import('./alerts.ts')).alertsAdd(await config(), name, {
           ...given,
           ...(every === undefined ? {} : {everyMs: every}),
           ...(quiet === undefined ? {} : {quietMs: quiet}),
@@ -129,7 +131,9 @@ function addDoctor(program: Command, {json}: Surroundings): void {
     .description('check every dependency, and print how to fix each problem')
     .option('--all', 'include settings at their defaults')
     .action(({all = false}) =>
-      finish(async () => (await import('./doctor.ts')).doctor(await config(), {...json(), all})),
+      finishVerb(async () =>
+        (await import('./doctor.ts')).doctor(await config(), {...json(), all}),
+      ),
     );
 }
 
@@ -139,7 +143,7 @@ function addPrune(program: Command, {json, signal}: Surroundings): void {
     .description('prune expired rows now, as workers do every hour')
     .option('--dry-run', 'only count the rows')
     .action((given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./retention.ts')).prune(await config(), {...given, ...json(), signal}),
       ),
     );
@@ -153,7 +157,7 @@ function addForget(program: Command, {json}: Surroundings): void {
     .argument('<number>', 'number of the customer')
     .option('--account <name>', 'account to use, if there are several')
     .action((stream, number, given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./retention.ts')).forget(
           await config(),
           {stream, number},
@@ -168,7 +172,7 @@ function addMigrate(program: Command, {json}: Surroundings): void {
     .command('migrate')
     .description('migrate the schema of the warehouse, and nothing else')
     .action(() =>
-      finish(async () => (await import('./installation.ts')).migrate(await config(), json())),
+      finishVerb(async () => (await import('./installation.ts')).migrate(await config(), json())),
     );
 }
 
@@ -190,18 +194,22 @@ function addPastSweeps(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'only one account')
     .option('--limit <number>', 'maximum number', readCount, 20)
     .action((stream, given) =>
-      finish(async () => (await load()).list(await config(), {stream, ...given, ...json()})),
+      finishVerb(async () =>
+        (await load()).sweepsList(await config(), {stream, ...given, ...json()}),
+      ),
     );
   sweeps
     .command('show')
     .description('show one sweep: evidence, why it is not certified, tombstones')
     .argument('<sweep>', 'number of the sweep')
-    .action((id) => finish(async () => (await load()).show(await config(), id, json())));
+    .action((id) => finishVerb(async () => (await load()).sweepsShow(await config(), id, json())));
   sweeps
     .command('approve')
     .description('approve the deletions of a stopped sweep')
     .argument('<sweep>', 'number of the sweep')
-    .action((id) => finish(async () => (await load()).approve(await config(), id, json())));
+    .action((id) =>
+      finishVerb(async () => (await load()).sweepsApprove(await config(), id, json())),
+    );
 }
 
 function addQuarantine(program: Command, {json, signal}: Surroundings): void {
@@ -216,20 +224,24 @@ function addQuarantine(program: Command, {json, signal}: Surroundings): void {
     .option('--account <name>', 'only one account')
     .option('--limit <number>', 'maximum number', readCount, 20)
     .action((stream, given) =>
-      finish(async () => (await load()).list(await config(), {stream, ...given, ...json()})),
+      finishVerb(async () =>
+        (await load()).quarantineList(await config(), {stream, ...given, ...json()}),
+      ),
     );
   quarantine
     .command('show')
     .description('show one record as the service sent it')
     .argument('<entry>', 'number in quarantine list')
-    .action((id) => finish(async () => (await load()).show(await config(), id, json())));
+    .action((id) =>
+      finishVerb(async () => (await load()).quarantineShow(await config(), id, json())),
+    );
   quarantine
     .command('retry')
     .description('request records again now; deleted records leave quarantine too')
     .argument('<entry...>', 'numbers in quarantine list')
     .action((ids) =>
-      finish(async () =>
-        (await import('./sync.ts')).retry(await config(), ids, {
+      finishVerb(async () =>
+        (await import('./sync.ts')).quarantineRetry(await config(), ids, {
           ...json(),
           signal,
         }),
@@ -245,7 +257,7 @@ function addSchedules(program: Command, {json}: Surroundings): void {
     .description('list schedules, and when each is due next')
     .option('--account <name>', 'only one account')
     .action((given) =>
-      finish(async () => (await load()).list(await config(), {...given, ...json()})),
+      finishVerb(async () => (await load()).schedulesList(await config(), {...given, ...json()})),
     );
   schedules
     .command('set')
@@ -266,7 +278,7 @@ function addSchedules(program: Command, {json}: Surroundings): void {
     .option('--stream <name>', 'customers, jobs, employees, tasks')
     .option('--window <name>', 'part of the list to read, as in sync --window (default: all)')
     .action((name, {fresh, yes = false, every, ...given}) =>
-      finish(async () =>
+      finishVerb(async () =>
         fresh === undefined
           ? (await load()).set(await config(), name, {
               ...given,
@@ -288,7 +300,9 @@ function addSchedules(program: Command, {json}: Surroundings): void {
     .argument('<name>', 'name of the schedule')
     .option('--account <name>', 'account to use, if there are several')
     .action((name, given) =>
-      finish(async () => (await load()).remove(await config(), name, {...given, ...json()})),
+      finishVerb(async () =>
+        (await load()).schedulesRemove(await config(), name, {...given, ...json()}),
+      ),
     );
   schedules
     .command('run')
@@ -296,7 +310,7 @@ function addSchedules(program: Command, {json}: Surroundings): void {
     .argument('<name>', 'name of the schedule')
     .option('--account <name>', 'account to use, if there are several')
     .action((name, given) =>
-      finish(async () => (await load()).run(await config(), name, {...given, ...json()})),
+      finishVerb(async () => (await load()).run(await config(), name, {...given, ...json()})),
     );
 }
 
@@ -318,7 +332,9 @@ function addList(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('list')
     .description('list accounts, their states, and where their tokens come from')
-    .action(() => finish(async () => (await loadAccounts()).list(await config(), json())));
+    .action(() =>
+      finishVerb(async () => (await loadAccounts()).accountsList(await config(), json())),
+    );
 }
 
 function addAdd(accounts: Command, {json}: Surroundings): void {
@@ -329,8 +345,8 @@ function addAdd(accounts: Command, {json}: Surroundings): void {
     .option('--url <address>', "the account's base address: https://app.example.com/acme")
     .option('--time-zone <zone>', 'IANA time zone of the account: America/New_York')
     .action((name, given) =>
-      finish(async () =>
-        (await import('./accounts-add.ts')).add(await config({isAdding: true}), name, {
+      finishVerb(async () =>
+        (await import('./accounts-add.ts')).accountsAdd(await config({isAdding: true}), name, {
           ...given,
           ...json(),
         }),
@@ -343,7 +359,9 @@ function addCheck(accounts: Command, {json}: Surroundings): void {
     .command('check')
     .description("check each account's token; resume accounts stopped by a bad token")
     .argument('[name]')
-    .action((name) => finish(async () => (await loadCheck()).check(await config(), name, json())));
+    .action((name) =>
+      finishVerb(async () => (await loadCheck()).accountsCheck(await config(), name, json())),
+    );
 }
 
 function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
@@ -353,13 +371,17 @@ function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
     .argument('<name>')
     .option('--reason <text>', 'reason to record')
     .action((name, given) =>
-      finish(async () => (await loadAccounts()).pause(await config(), name, {...given, ...json()})),
+      finishVerb(async () =>
+        (await loadAccounts()).accountsPause(await config(), name, {...given, ...json()}),
+      ),
     );
   accounts
     .command('resume')
     .description('resume a paused account')
     .argument('<name>')
-    .action((name) => finish(async () => (await loadCheck()).resume(await config(), name, json())));
+    .action((name) =>
+      finishVerb(async () => (await loadCheck()).accountsResume(await config(), name, json())),
+    );
 }
 
 function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
@@ -369,13 +391,15 @@ function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
     .argument('<name>')
     .argument('<new-name>')
     .action((name, next) =>
-      finish(async () => (await loadLife()).rename(await config(), name, next, json())),
+      finishVerb(async () => (await loadLife()).rename(await config(), name, next, json())),
     );
   accounts
     .command('remove')
     .description('remove a paused account and all its data, after you type its name')
     .argument('<name>')
-    .action((name) => finish(async () => (await loadLife()).remove(await config(), name, json())));
+    .action((name) =>
+      finishVerb(async () => (await loadLife()).accountsRemove(await config(), name, json())),
+    );
 }
 
 function addMove(accounts: Command, {json}: Surroundings): void {
@@ -388,7 +412,7 @@ function addMove(accounts: Command, {json}: Surroundings): void {
       "the account's new base address: https://app.example.com/acme",
     )
     .action((name, given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./accounts-move.ts')).move(await config({isAdding: true}), name, {
           ...given,
           ...json(),
@@ -408,7 +432,7 @@ export function addEmployees(program: Command, {json, signal}: Surroundings): vo
     .requiredOption('--username <name>', 'name to log in with')
     .option('--force', 'also if it makes the token in use invalid: the account is then stopped')
     .action((account, number, given) =>
-      finish(async () =>
+      finishVerb(async () =>
         (await import('./employees.ts')).employeesLogin(
           await config(),
           {account, number},

@@ -192,8 +192,8 @@ export async function bringUpToDate(
   direct: pg.Pool,
   isThorough = false,
 ): Promise<{readonly applied: number}> {
-  const {definitions, migrate} = await import('../schema/migrate.ts');
-  return await migrate(direct, definitions, isThorough, {tell: tellWait});
+  const {definitions, migrateSchema} = await import('../schema/migrate.ts');
+  return await migrateSchema(direct, definitions, isThorough, {tell: tellWait});
 }
 
 /**

@@ -11,12 +11,12 @@ import {inTransaction} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {
   keepReported,
-  type List,
   type Report,
+  type ReportList,
   readReport,
   tellAge,
   tellFindings,
-  tellFreshness,
+  tellReportFreshness,
   tellRestated,
 } from '../star/report.ts';
 import {showMoney, showNumber} from '../star/report-figures.ts';
@@ -115,7 +115,7 @@ function drawText(made: Report, warning: string | null): string {
     [`\n${title}`, ...(sentences.length === 0 ? [none] : sentences)].join('\n');
   return [
     `${account}, ${from} to ${to}`,
-    tellFreshness(made),
+    tellReportFreshness(made),
     ...(warning === null ? [] : [`Beware: ${warning}.`]),
     numbers,
     section('What moved more than usual', moves, 'Nothing did.'),
@@ -130,7 +130,7 @@ function drawText(made: Report, warning: string | null): string {
   ].join('\n');
 }
 
-function drawList({title, columns, rows, amounts}: List): string {
+function drawList({title, columns, rows, amounts}: ReportList): string {
   const cells = rows.map((row) =>
     row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
   );

@@ -26,19 +26,23 @@ export function mayActAs({role}: Pick<Session, 'role'>, needed: Role): boolean {
 }
 
 /**
- * @param back - the page that a person who may not is shown the way to @throws {Refused} the viewer
+ * @param back - the page that a person who may not is shown the way to
+ * @throws {AccessRefused} the viewer
  * may not act as that role
  */
 export function checkRole(viewer: Viewer, role: Role, back: string): void {
   if (mayActAs(viewer, role)) return;
-  throw new Refused(403, {
+  throw new AccessRefused(403, {
     title: 'Your key may not do this',
     text: `It takes the role ${role}, and yours is ${viewer.role}. Nothing was done.`,
     ways: [{href: back, label: 'Back'}],
   });
 }
 
-/** The account of that name among those that the viewer may see. @throws {Refused} there is none */
+/**
+ * The account of that name among those that the viewer may see.
+ * @throws {AccessRefused} there is none
+ */
 export function findSeen(seen: readonly Account[], name: string | undefined): Account {
   const account = seen.find((known) => known.name === name);
   if (account === undefined) throw notThere(`account ${JSON.stringify(name ?? '')}`);
@@ -47,11 +51,11 @@ export function findSeen(seen: readonly Account[], name: string | undefined): Ac
 
 /**
  * Refuses a name that nobody gave this server.
- * @throws {Refused}
+ * @throws {AccessRefused}
  */
 export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
   if (known.has(hostname)) return;
-  throw new Refused(421, {
+  throw new AccessRefused(421, {
     title: 'This console does not go by that name',
     text: `It was asked as ${JSON.stringify(hostname)}. ${namingHint}`,
   });
@@ -59,12 +63,12 @@ export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
 
 /**
  * Refuses a text with a NUL, which Postgres cannot hold: in an address or in a field of a form.
- * @throws {Refused}
+ * @throws {AccessRefused}
  */
 export function checkTexts({query, params, body}: FastifyRequest): void {
   const texts = [query, params, body].flatMap((given) => Object.values(given ?? {}).flat());
   if (!texts.some((text) => typeof text === 'string' && text.includes('\0'))) return;
-  throw new Refused(422, {
+  throw new AccessRefused(422, {
     title: 'This is no text',
     text: 'Expected letters, digits and signs, got a NUL among them, which no database holds. Nothing was done.',
   });
@@ -72,7 +76,7 @@ export function checkTexts({query, params, body}: FastifyRequest): void {
 
 /**
  * Refuses a form that was not drawn by this console for this session.
- * @throws {Refused}
+ * @throws {AccessRefused}
  */
 export function checkForm(
   request: FastifyRequest,
@@ -84,7 +88,7 @@ export function checkForm(
 ): void {
   checkOrigin(request, known);
   if (formToken === viewer.formToken) return;
-  throw new Refused(403, {
+  throw new AccessRefused(403, {
     title: 'This form is not of your session',
     text: 'Nothing was done. Go back, load the page anew, and send the form again.',
   });
@@ -92,7 +96,7 @@ export function checkForm(
 
 /**
  * Refuses what a page of another origin sends. A proxy may ask us by another name than people use.
- * @throws {Refused}
+ * @throws {AccessRefused}
  */
 export function checkOrigin(request: FastifyRequest, {publicHost}: KnownNames): void {
   const {origin, 'sec-fetch-site': site} = request.headers;
@@ -100,7 +104,7 @@ export function checkOrigin(request: FastifyRequest, {publicHost}: KnownNames): 
     (origin === undefined || [request.host, publicHost].includes(hostOf(origin))) &&
     (site === undefined || site === 'same-origin' || site === 'none');
   if (isOurs) return;
-  throw new Refused(403, {
+  throw new AccessRefused(403, {
     title: 'This form came from another site',
     text: 'Nothing was done. Open the console itself, and send the form from there.',
   });
@@ -125,14 +129,14 @@ export function ownPath(given: string | undefined): string {
   return origin === base && !pathname.startsWith('//') ? `${pathname}${search}` : '/';
 }
 
-export type Fields = Readonly<Record<string, string | undefined>>;
+export type FormFields = Readonly<Record<string, string | undefined>>;
 
 /**
  * The fields of an address or a form, each as one text: of a name that comes twice the last counts;
  * empty ones are left out.
  * @param given - as the server read it
  */
-export function readFields(given: unknown): Fields {
+export function readFormFields(given: unknown): FormFields {
   return Object.fromEntries(
     Object.entries(given ?? {}).flatMap(([name, value]) => {
       const last: unknown = Array.isArray(value) ? value.at(-1) : value;
@@ -142,7 +146,7 @@ export function readFields(given: unknown): Fields {
 }
 
 /** Where a person goes on. */
-export interface Way {
+export interface WayIn {
   readonly href: string;
   readonly label: string;
 }
@@ -150,16 +154,16 @@ export interface Way {
 interface Telling {
   readonly title: string;
   readonly text: string;
-  readonly ways?: readonly Way[];
+  readonly ways?: readonly WayIn[];
 }
 
 /** A request that ends with a page that says why, and where to go on. */
-export class Refused extends Error {
+export class AccessRefused extends Error {
   override readonly name = 'Refused';
   readonly status: number;
   readonly title: string;
   readonly text: string;
-  readonly ways: readonly Way[];
+  readonly ways: readonly WayIn[];
 
   constructor(status: number, {title, text, ways = []}: Telling, options: ErrorOptions = {}) {
     super(`${title}: ${text}`, options);
@@ -171,8 +175,8 @@ export class Refused extends Error {
 }
 
 /** @param nearest - what may have been meant */
-export function notThere(what: string, nearest: readonly Way[] = []): Refused {
+export function notThere(what: string, nearest: readonly WayIn[] = []): AccessRefused {
   const text =
     nearest.length === 0 ? `There is no ${what}.` : `There is no ${what}. Nearest to it:`;
-  return new Refused(404, {title: 'Not found', text, ways: nearest});
+  return new AccessRefused(404, {title: 'Not found', text, ways: nearest});
 }

@@ -24,7 +24,7 @@ import {checkShortName} from '../core/names.ts';
 import {findSeen} from './access.ts';
 import {defineAction} from './action.ts';
 import {definePage, type Look, may, nameOfAccount} from './page.ts';
-import {drawForm, drawMark, drawSmall, drawState, drawTable, drawTime} from './render.ts';
+import {drawForm, drawMark, drawSmall, drawState, drawTime, renderTable} from './render.ts';
 
 interface Story {
   readonly accounts: readonly Account[];
@@ -71,7 +71,7 @@ export const accountsPage = definePage<Story>({
 });
 
 function drawAccounts({accounts, workers}: Story, look: Look): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption: 'Accounts that are mirrored here',
     columns: ['account', 'state', 'at', 'zone', 'token', 'served by', 'steps'],
     rows: accounts.map((account) => [
@@ -128,7 +128,7 @@ function drawAdding(look: Look): SafeHtml | string {
 }
 
 function drawKeys(keys: readonly ApiKey[], look: Look): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption: 'Keys of the console and the HTTP API',
     columns: ['key', 'account', 'role', 'made by', 'last used', 'steps'],
     rows: keys.map(({name, account, role, masks, createdBy, lastUsedAt, revokedAt}) => [
@@ -168,7 +168,7 @@ function drawAddingKey(look: Look): SafeHtml | string {
 }
 
 function drawAudit(audit: readonly AuditEntry[], look: Look): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption: 'Actions in the console, the newest first',
     columns: ['when', 'who', 'did', 'to', 'account', 'from'],
     rows: audit.map(({at, name, role, action, subject, accountId, address}) => [
@@ -183,7 +183,7 @@ function drawAudit(audit: readonly AuditEntry[], look: Look): SafeHtml {
   });
 }
 
-export const pause = defineAction({
+export const pauseAccountAction = defineAction({
   path: '/accounts/:account/pause',
   name: 'accounts.pause',
   role: 'operator',
@@ -202,7 +202,7 @@ export const pause = defineAction({
   },
 });
 
-export const resume = defineAction({
+export const resumeAccountAction = defineAction({
   path: '/accounts/:account/resume',
   name: 'accounts.resume',
   role: 'operator',
@@ -221,7 +221,7 @@ export const resume = defineAction({
 });
 
 /** Asks the service; what was stopped and is answered goes on. */
-export const check = defineAction({
+export const checkAccountAction = defineAction({
   path: '/accounts/:account/check',
   name: 'accounts.check',
   role: 'operator',

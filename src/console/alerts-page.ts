@@ -18,8 +18,8 @@ import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../fee
 import {findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
 import {drawCodeLink} from './documents.ts';
-import {type Asked, definePage, hidden, type Look, linkTo, may} from './page.ts';
-import {drawForm, drawMark, drawSmall, drawTable, drawTime, type Tone} from './render.ts';
+import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {drawForm, drawMark, drawSmall, drawTime, renderTable, type Tone} from './render.ts';
 import {drawLetters, drawSubscribers} from './subscribers.ts';
 
 interface Story extends AlertOverview {
@@ -70,7 +70,7 @@ export const alertsPage = definePage<Story>({
 /**
  * Somebody who is bound to an account sees the rules, alerts and subscribers of that account alone.
  */
-async function readStory({db, seen, seesAll, accounts}: Asked): Promise<Story> {
+async function readStory({db, seen, seesAll, accounts}: AskedPage): Promise<Story> {
   const {rules, open} = await readAlertOverview(db);
   const names = accounts.map(({name}) => name);
   const isSeen = ({accountId}: {readonly accountId: string | null}) =>
@@ -111,7 +111,7 @@ function summarise({rules, open}: Story): string {
 
 function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
   const hasSeveral = look.seen.length > 1;
-  return drawTable({
+  return renderTable({
     caption: 'What is wrong now, the oldest first',
     columns: ['what', ...(hasSeveral ? ['account'] : []), 'in words', 'since', 'found'],
     rows: open.map(({cause, account, stream, text, nextStep, since, openedAt}) => {
@@ -148,7 +148,7 @@ const words: Readonly<Record<PastDelivery['state'], string>> = {
 };
 
 function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption: 'Messages to receivers, the newest first',
     columns: [
       'state',
@@ -191,7 +191,7 @@ function tellDelivery({kind, text, folded}: PastDelivery): string {
  * shown.
  */
 function drawRules(rules: readonly RuleStatus[], look: Look): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption: 'Rules: who is told, of what, and whether it arrives',
     columns: [
       'rule',
@@ -356,7 +356,7 @@ export const addRule = defineAction({
 });
 
 /** Sends a made-up alert, and tells the receiver's answer. */
-export const testRule = defineAction({
+export const testRuleAction = defineAction({
   path: '/alerts/:rule/test',
   name: 'alerts.test',
   role: 'admin',

@@ -18,10 +18,10 @@ import {writeCsv} from '../star/answer-csv.ts';
 import {type Board, boards, mostDrawn, pictureOf} from '../star/boards.ts';
 import type {Question} from '../star/member.ts';
 import {questions} from '../star/star.ts';
-import {type Fields, notThere, Refused} from './access.ts';
+import {AccessRefused, type FormFields, notThere} from './access.ts';
 import {definePage, type Look, linkTo} from './page.ts';
-import {drawChosenAccount, drawFigure, drawMark, drawTable, drawTime} from './render.ts';
-import {chooseAccounts, readSeen} from './serve.ts';
+import {drawChosenAccount, drawFigure, drawMark, drawTime, renderTable} from './render.ts';
+import {chooseAccounts, readSeenVersion} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 
@@ -44,7 +44,7 @@ export const businessPage = definePage({
         }</p></div>`,
     )}</div>
     <h2>Every question</h2>
-    ${drawTable({
+    ${renderTable({
       caption: 'Questions that have an answer',
       columns: ['question', 'on the command line'],
       rows: questions.map((question) => [
@@ -150,7 +150,7 @@ export const questionPage = definePage<{readonly account: string; readonly told:
   },
 });
 
-/** @throws {Refused} there is no question of that name */
+/** @throws {AccessRefused} there is no question of that name */
 function findQuestion(word: string | undefined) {
   const found = questions.find((question) => wordOf(question) === word);
   if (found !== undefined) return found;
@@ -188,7 +188,7 @@ function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
     ${
       chart !== null && cells.length === 0
         ? ''
-        : drawTable({
+        : renderTable({
             caption: question.question,
             columns: drawn.head.map((head, at) =>
               drawn.numbers.includes(at) ? {head, kind: 'number'} : head,
@@ -241,7 +241,7 @@ function drawMoment(look: Look): SafeHtml {
  */
 function chooseOne([first]: readonly Account[]): Account {
   if (first !== undefined) return first;
-  throw new Refused(404, {title: 'Nothing to show', text: 'No account is mirrored yet.'});
+  throw new AccessRefused(404, {title: 'Nothing to show', text: 'No account is mirrored yet.'});
 }
 
 /**
@@ -251,9 +251,11 @@ function chooseOne([first]: readonly Account[]): Account {
 export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/business/csv/:question', async (request, reply) => {
     const viewer = viewerOf(request);
-    const query = request.query as Fields;
+    const query = request.query as FormFields;
     const question = findQuestion((request.params as {readonly question: string}).question);
-    const {accountId} = chooseOne(chooseAccounts(await readSeen(viewer, deps), query.account));
+    const {accountId} = chooseOne(
+      chooseAccounts(await readSeenVersion(viewer, deps), query.account),
+    );
     const client = await deps.pools.reads.connect();
     const out = new PassThrough();
     try {

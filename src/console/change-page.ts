@@ -31,14 +31,14 @@ import {notThere} from './access.ts';
 import {type Action, defineAction, type Order, type Outcome} from './action.ts';
 import {choices} from './changes-page.ts';
 import {hideChangeInFull} from './hide-change.ts';
-import {type Asked, definePage, type Look, linkTo, may} from './page.ts';
+import {type AskedPage, definePage, type Look, linkTo, may} from './page.ts';
 import {
   drawFacts,
   drawForm,
   drawMark,
   drawState,
-  drawTable,
   drawTime,
+  renderTable,
   type Tone,
 } from './render.ts';
 
@@ -67,7 +67,7 @@ export const oneChange = definePage<ChangeInFull>({
   }),
 });
 
-async function readOne({db, seen, params: {changeId = ''}}: Asked): Promise<ChangeInFull> {
+async function readOne({db, seen, params: {changeId = ''}}: AskedPage): Promise<ChangeInFull> {
   if (!numberPattern.test(changeId)) throw notThere(`change ${JSON.stringify(changeId)}`);
   const story = await readChangeInFull(db, changeId, seen);
   if (story !== null) return story;
@@ -309,7 +309,7 @@ const sides = ['base', 'wanted', 'row', 'service'] as const;
 function drawSides({change, sides: fields}: ChangeInFull): SafeHtml {
   return html`<h2>Side by side</h2>
   ${change.operation === 'delete' ? html`<p>The record is to be deleted.</p>` : ''}
-  ${drawTable({
+  ${renderTable({
     caption: 'The fields of the change, side by side',
     columns: ['field', 'before', 'wanted here', 'row now', 'at the service', 'note'],
     rows: fields.map((field) => [

@@ -25,10 +25,10 @@ import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import {quoteWord} from '../core/text.ts';
 import {allWrites} from '../streams/all.ts';
-import {Refused} from './access.ts';
+import {AccessRefused} from './access.ts';
 import {hideLine} from './hide-change.ts';
 import {
-  type Asked,
+  type AskedPage,
   definePage,
   type Elsewhere,
   type Look,
@@ -42,8 +42,8 @@ import {
   drawHidden,
   drawOption,
   drawState,
-  drawTable,
   drawTime,
+  renderTable,
 } from './render.ts';
 
 const mostFields = 3;
@@ -120,7 +120,7 @@ function drawLines(
   {isChoosing = false}: {readonly isChoosing?: boolean} = {},
 ): SafeHtml {
   const isOfMany = look.accounts.length > 1;
-  return drawTable({
+  return renderTable({
     caption: 'Changes, those that need a person first',
     columns: [
       ...(isChoosing ? ['tick'] : []),
@@ -254,8 +254,8 @@ export function writeFilters(query: Readonly<Record<string, string>>): string {
   return String(written);
 }
 
-/** @throws {Refused} a filter that there is none of */
-export function readWanted({accounts, query}: Pick<Asked, 'accounts' | 'query'>): ChangeFilter {
+/** @throws {AccessRefused} a filter that there is none of */
+export function readWanted({accounts, query}: Pick<AskedPage, 'accounts' | 'query'>): ChangeFilter {
   const {state, table, by, age, batch, transaction} = query;
   const {within, before} =
     age === undefined ? {within: null, before: null} : ages[check('age', age, ageNames)];
@@ -275,7 +275,7 @@ export function readWanted({accounts, query}: Pick<Asked, 'accounts' | 'query'>)
 function check<Name extends string>(filter: string, given: string, known: readonly Name[]): Name {
   const found = known.find((name) => name === given);
   if (found !== undefined) return found;
-  throw new Refused(422, {
+  throw new AccessRefused(422, {
     title: 'There is no such filter',
     text: `${filter}: expected one of ${known.join(', ')}, got ${JSON.stringify(given)}${nearest(
       given,
@@ -287,7 +287,7 @@ function check<Name extends string>(filter: string, given: string, known: readon
 
 function checkNumber(filter: string, given: string): string {
   if (/^[1-9]\d{0,17}$/.test(given)) return given;
-  throw new Refused(422, {
+  throw new AccessRefused(422, {
     title: 'There is no such filter',
     text: `${filter}: expected a number, got ${JSON.stringify(given)}.`,
     ways: [{href: '/changes', label: 'All changes'}],
@@ -334,7 +334,7 @@ function drawSelect(
   )}</select>`;
 }
 
-function tellListElsewhere(asked: Omit<Asked, 'db' | 'doings'>): Elsewhere {
+function tellListElsewhere(asked: Omit<AskedPage, 'db' | 'doings'>): Elsewhere {
   const wanted = readWanted(asked);
   const isNeedy = wanted.state === 'needy';
   return {
@@ -350,7 +350,7 @@ function tellListElsewhere(asked: Omit<Asked, 'db' | 'doings'>): Elsewhere {
 }
 
 /** The filters as the options of a command: ` --state held --batch 'import 4711'`. */
-export function writeOptions(asked: Pick<Asked, 'accounts' | 'query'>): string {
+export function writeOptions(asked: Pick<AskedPage, 'accounts' | 'query'>): string {
   const {state, table, by, batch, transaction, within} = readWanted(asked);
   const {account = null, age = null} = asked.query;
   const options = Object.entries({
@@ -393,11 +393,11 @@ export function listTicked(query: Readonly<Record<string, string>>): string[] {
   return Object.keys(query).flatMap((name) => /^c([1-9]\d{0,17})$/.exec(name)?.slice(1) ?? []);
 }
 
-/** @throws {Refused} none is ticked */
+/** @throws {AccessRefused} none is ticked */
 export function readTicked(query: Readonly<Record<string, string>>): string[] {
   const ticked = listTicked(query);
   if (ticked.length > 0) return ticked;
-  throw new Refused(422, {
+  throw new AccessRefused(422, {
     title: 'No change is ticked',
     text: 'Tick the changes that you mean, or choose all that match the filter. Nothing was done.',
     ways: [{href: linkTo({query}, '/changes', filtersOf(query)), label: 'Back to the changes'}],

@@ -17,11 +17,11 @@ import {
 } from '../changes/decisions.ts';
 import type {PlannedRequest, Unplannable} from '../changes/request.ts';
 import {nameUndo, noteUndo, previewUndo, type UndoPreview, undoMany} from '../changes/undo.ts';
-import {countChanges, nameChange, showWanted, tellMany, tellUndo} from '../changes/words.ts';
+import {nameChange, showWanted, tellChangeCount, tellMany, tellUndo} from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {readNumbers, writeNumbers} from '../rows/number-set.ts';
-import {Refused} from './access.ts';
+import {AccessRefused} from './access.ts';
 import {defineAction} from './action.ts';
 import {
   type Choice,
@@ -35,8 +35,8 @@ import {
   writeOptions,
 } from './changes-page.ts';
 import {hideChange, hideGroup, hideRequest, hideUndoGroup} from './hide-change.ts';
-import {type Asked, definePage, type Look, linkTo} from './page.ts';
-import {drawForm, drawTable} from './render.ts';
+import {type AskedPage, definePage, type Look, linkTo} from './page.ts';
+import {drawForm, renderTable} from './render.ts';
 
 interface ChosenPreview extends DecisionPreview {
   readonly choice: string;
@@ -73,7 +73,7 @@ export const changePreview = definePage<ChosenPreview>({
   },
 });
 
-async function findDecidable(asked: Asked) {
+async function findDecidable(asked: AskedPage) {
   const {db, query, accounts} = asked;
   if (query.all === 'yes') return await listDecidable(db, readWanted(asked), mostDecided + 1);
   const accountIds = accounts.map(({accountId}) => accountId);
@@ -83,7 +83,7 @@ async function findDecidable(asked: Asked) {
 function chooseFrom(query: Readonly<Record<string, string>>): Choice {
   const choice = findChoice(query.choice);
   if (choice !== undefined) return choice;
-  throw new Refused(422, {
+  throw new AccessRefused(422, {
     title: 'There is no such decision',
     text: `choice: expected one of ${choices.map(({name}) => name).join(', ')}. Nothing was done.`,
     ways: [{href: '/changes', label: 'Back to the changes'}],
@@ -150,7 +150,7 @@ function drawDecideForm(
  * transaction with one entry of the audit: a person decided once, and either all of that is there
  * or none of it.
  */
-export const decideMany = defineAction({
+export const decideManyAction = defineAction({
   path: '/changes/decide',
   name: 'changes.decide',
   role: 'operator',
@@ -235,7 +235,7 @@ export const undoPreview = definePage<UndoStory>({
   },
 });
 
-async function readPreview(asked: Asked): Promise<UndoStory> {
+async function readPreview(asked: AskedPage): Promise<UndoStory> {
   const {db} = asked;
   const batch = nameUndo(asked.query.batch ?? null, new Date());
   const undo = await previewUndo(db, await findUndoable(asked), batch, {mostRequests: mostShown});
@@ -253,8 +253,8 @@ async function readPreview(asked: Asked): Promise<UndoStory> {
   };
 }
 
-/** @throws {Refused} none is ticked, or more match than are taken back at once */
-async function findUndoable(asked: Asked): Promise<string[]> {
+/** @throws {AccessRefused} none is ticked, or more match than are taken back at once */
+async function findUndoable(asked: AskedPage): Promise<string[]> {
   const {db, query, accounts} = asked;
   if (query.all !== 'yes') {
     const accountIds = accounts.map(({accountId}) => accountId);
@@ -263,7 +263,7 @@ async function findUndoable(asked: Asked): Promise<string[]> {
   }
   const found = await listUndoable(db, readWanted(asked), mostDecided + 1);
   if (found.length <= mostDecided) return found;
-  throw new Refused(422, {
+  throw new AccessRefused(422, {
     title: 'These are too many to take back at once',
     text: `Expected at most ${formatNumber(mostDecided)} changes, and more match. Narrow the filter, for example by table, batch or time. Nothing was done.`,
     ways: [{href: linkTo({query}, '/changes', filtersOf(query)), label: 'Back to the changes'}],
@@ -291,10 +291,12 @@ function drawUndoPreview(preview: UndoStory, look: Look): SafeHtml {
 
 function tellUndoCounts({cancelledCount, undoneCount, madeCount}: UndoStory): string {
   const told = [
-    cancelledCount === 0 ? '' : `${countChanges(cancelledCount)}, not sent yet, would be given up.`,
+    cancelledCount === 0
+      ? ''
+      : `${tellChangeCount(cancelledCount)}, not sent yet, would be given up.`,
     undoneCount === 0
       ? ''
-      : `${countChanges(undoneCount)}, done, would be taken back by ${countChanges(madeCount)}.`,
+      : `${tellChangeCount(undoneCount)}, done, would be taken back by ${tellChangeCount(madeCount)}.`,
   ];
   return told.filter((text) => text !== '').join(' ') || 'None of them can be taken back.';
 }
@@ -303,14 +305,14 @@ function drawUndoForm({numbers}: UndoStory, count: number, look: Look): SafeHtml
   return drawForm(look, {
     to: '/changes/undo',
     role: 'operator',
-    label: `Take back ${countChanges(count)}`,
+    label: `Take back ${tellChangeCount(count)}`,
     fixed: {numbers, batch: look.query.batch ?? '', filters: writeFilters(look.query)},
     isGrave: true,
   });
 }
 
 function drawMade({made}: UndoStory, look: Look): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption: 'What would be written to take the changes back',
     columns: ['takes back', 'record', 'fields', 'request'],
     rows: made.map(({change, request}) => [
@@ -355,7 +357,7 @@ function drawLeft(left: readonly ChangeGroup[], look: Look): SafeHtml {
  * Takes changes back as the preview showed them, in one transaction with one entry of the audit.
  * What it makes is held.
  */
-export const undoChanges = defineAction({
+export const undoChangesAction = defineAction({
   path: '/changes/undo',
   name: 'changes.undo',
   role: 'operator',
@@ -398,7 +400,7 @@ function drawGroups(
   groups: readonly ChangeGroup[],
   {look, head, caption, none}: DrawnGroups,
 ): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption,
     columns: [head, {head: 'changes', kind: 'number'}, 'the first'],
     rows: groups.map(({what, count, first}) => [what, count, drawNumbers(first, look)]),

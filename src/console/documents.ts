@@ -6,7 +6,7 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
 import {Marked, type Token} from 'marked';
 import {findCodeSection, listDocuments, readDocument} from '../core/package.ts';
-import {Refused} from './access.ts';
+import {AccessRefused} from './access.ts';
 import {drawPlain} from './layout.ts';
 
 /** A link to the section about the code of an error or of an alert. */
@@ -25,7 +25,7 @@ export function addDocuments(app: FastifyInstance): void {
     if (section !== null) return reply.redirect(`/docs/${section.document}#${section.anchor}`, 303);
     // Only a document of the list is read, whatever the address says.
     if (!listDocuments().includes(wanted))
-      throw new Refused(404, {
+      throw new AccessRefused(404, {
         title: 'Not found',
         text: 'There is no such document.',
         ways: [{href: '/docs', label: 'Documents'}],

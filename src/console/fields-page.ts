@@ -9,7 +9,7 @@ import {
   type ToldField,
 } from '../explain/search-records.ts';
 import {nameField} from '../star/fields.ts';
-import {findSeen, notThere, Refused} from './access.ts';
+import {AccessRefused, findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
 import {definePage, hidden, type Look, linkTo, type Page} from './page.ts';
 import {
@@ -18,8 +18,8 @@ import {
   drawForm,
   drawMark,
   drawOption,
-  drawTable,
   drawTime,
+  renderTable,
   showMinute,
   type Tone,
 } from './render.ts';
@@ -67,7 +67,7 @@ function drawList(story: FieldsStory, look: Look): SafeHtml {
 <h2>Changes of the last ${story.days} days</h2>
 ${drawEvents(story, look)}
 <h2>Fields of ${table}</h2>
-${drawTable({
+${renderTable({
   caption: `Fields of ${table}`,
   columns: [
     'field',
@@ -143,7 +143,7 @@ const tones: Readonly<Record<string, Tone>> = {
 
 function drawEvents({events, days}: FieldsStory, look: Look): SafeHtml {
   const hasAccounts = look.seen.length > 1;
-  return drawTable({
+  return renderTable({
     caption: `Changes in fields of the last ${days} days`,
     columns: ['when', 'field', 'what', 'detail', 'found by', ...(hasAccounts ? ['account'] : [])],
     rows: events.map(({at, tableName, field, kind, detail, sweepId, account}) => [
@@ -207,8 +207,8 @@ function emptyToNull(text: string): string | null {
   return text === '' ? null : text;
 }
 
-function moved(table: string, field: string): Refused {
-  return new Refused(409, {
+function moved(table: string, field: string): AccessRefused {
+  return new AccessRefused(409, {
     title: 'It came too late',
     text: `${field} of ${table} is not known, or somebody has given it another name meanwhile. Nothing was overwritten.`,
     ways: [

@@ -7,21 +7,21 @@ import {
   type CustomerKey,
   describeEnd,
   type ForgettingStory,
+  type ForgottenRows,
   findCustomer,
   forgetCustomer as forget,
   listNames,
   listReceipts,
   type Receipt,
-  type Removed,
   readForgetting,
   sumRemoved,
 } from '../accounts/forget-customer.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
-import {findSeen, notThere, Refused} from './access.ts';
+import {AccessRefused, findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
-import {type Asked, definePage, hidden, type Look} from './page.ts';
+import {type AskedPage, definePage, hidden, type Look} from './page.ts';
 import {findAsked, linkToRecord} from './records-page.ts';
-import {drawForm, drawMark, drawTable, drawTime} from './render.ts';
+import {drawForm, drawMark, drawTime, renderTable} from './render.ts';
 
 /**
  * The rows that would go, before an admin types the number back. Counting does it and takes it
@@ -45,7 +45,7 @@ export const forgetPage = definePage<ForgettingStory>({
   }),
 });
 
-async function readStory(asked: Asked): Promise<ForgettingStory> {
+async function readStory(asked: AskedPage): Promise<ForgettingStory> {
   const {account, number} = await findAsked({
     ...asked,
     params: {...asked.params, stream: 'customers'},
@@ -107,8 +107,8 @@ ${drawRemoved(removed)}`,
 }
 
 /** Rows by table, as the verb shows them. */
-function drawRemoved(removed: readonly Removed[]): SafeHtml {
-  return drawTable({
+function drawRemoved(removed: readonly ForgottenRows[]): SafeHtml {
+  return renderTable({
     caption: 'Rows that are emptied or go, by table',
     columns: ['table', {head: 'rows', kind: 'number'}],
     rows: removed.map(({table, rows}) => [table, rows]),
@@ -120,7 +120,7 @@ function drawRemoved(removed: readonly Removed[]): SafeHtml {
  * Forgets a customer, as `fieldmirror forget customers` does: the receipt and the entry of the
  * audit hold none of the data.
  */
-export const forgetCustomer = defineAction({
+export const forgetCustomerAction = defineAction({
   path: '/records/customers/:number/forget',
   name: 'customers.forget',
   role: 'admin',
@@ -177,7 +177,7 @@ function refuseForgotten(
   {label, to}: {readonly label: string; readonly to: string},
 ): void {
   if (receipt === undefined) return;
-  throw new Refused(409, {
+  throw new AccessRefused(409, {
     title: 'It came too late',
     text: `It was forgotten already, at ${receipt.forgottenAt}: ${label}. Nothing was done.`,
     ways: [{href: to, label: 'Look at the receipt'}],

@@ -3,20 +3,20 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../core/format.ts';
 import {definePage, hidden, type Page} from './page.ts';
-import {drawMark, drawTable, type Tone} from './render.ts';
-import type {Check, SettingTold} from './services.ts';
+import {drawMark, renderTable, type Tone} from './render.ts';
+import type {RunCheck, SettingTold} from './services.ts';
 
 interface Story {
   /**
    * Those of the accounts that the viewer sees; to who sees every account, those of the
    * installation as well.
    */
-  readonly checks: readonly Check[];
+  readonly checks: readonly RunCheck[];
   /** Null for somebody who is bound to an account: settings name the others, too. */
   readonly settings: readonly SettingTold[] | null;
 }
 
-const tones: Readonly<Record<Check['state'], Tone>> = {
+const tones: Readonly<Record<RunCheck['state'], Tone>> = {
   good: 'good',
   warning: 'warning',
   bad: 'bad',
@@ -59,14 +59,14 @@ function isMailbox({name}: SettingTold): boolean {
   return /^alerts \/ \S+ \/ to$/.test(name);
 }
 
-function summarise(checks: readonly Check[]): string {
+function summarise(checks: readonly RunCheck[]): string {
   const flawed = checks.filter(({state}) => state !== 'good').length;
   if (flawed === 0) return 'Everything answers as it should.';
   return `${flawed} of ${checks.length} ${flawed === 1 ? 'needs' : 'need'} a look.`;
 }
 
-function drawChecks(checks: readonly Check[]): SafeHtml {
-  return drawTable({
+function drawChecks(checks: readonly RunCheck[]): SafeHtml {
+  return renderTable({
     caption: 'Every dependency, checked just now',
     columns: ['verdict', 'checked', 'found'],
     rows: checks.map(({what, state, found}) => [drawMark(tones[state], state), what, found]),
@@ -92,7 +92,7 @@ function drawSettings(settings: readonly SettingTold[]): SafeHtml {
 
 function drawRows(caption: string, settings: readonly SettingTold[], none: string): SafeHtml {
   const left = settings.length - mostRows;
-  return html`${drawTable({
+  return html`${renderTable({
     caption,
     columns: ['setting', {head: 'value', kind: 'code'}, 'from'],
     rows: settings

@@ -9,7 +9,7 @@ import type {Chart} from '../star/chart.ts';
 import {linkOfConcern} from './alerts-page.ts';
 import {drawCodeLink} from './documents.ts';
 import {definePage, type Look, linkTo} from './page.ts';
-import {drawFigure, drawMark, drawState, drawTable, drawTime, showMinute} from './render.ts';
+import {drawFigure, drawMark, drawState, drawTime, renderTable, showMinute} from './render.ts';
 
 export const overview = definePage({
   path: '/',
@@ -61,7 +61,7 @@ function drawUnderWay({underWay}: OverviewStory): SafeHtml | string {
 
 function drawFreshness(streams: readonly Freshness[], look: Look): SafeHtml {
   const hasSeveral = look.seen.length > 1;
-  return drawTable({
+  return renderTable({
     caption: 'How old what is known of each stream can be at worst',
     columns: [
       ...(hasSeveral ? ['account'] : []),
@@ -95,7 +95,7 @@ function drawBound({targetMs, promise}: Freshness): SafeHtml {
 
 function drawChanges({changes}: OverviewStory, look: Look): SafeHtml | string {
   if (changes.length === 0) return '';
-  return html`<h2>Changes under way</h2>${drawTable({
+  return html`<h2>Changes under way</h2>${renderTable({
     caption: 'Changes made here that are not over',
     columns: ['state', {head: 'how many', kind: 'number'}, 'the oldest'],
     rows: changes.map(({state, count, oldestAt}) => [
@@ -109,7 +109,7 @@ function drawChanges({changes}: OverviewStory, look: Look): SafeHtml | string {
 
 function drawNext({next}: OverviewStory, look: Look): SafeHtml {
   const hasSeveral = look.seen.length > 1;
-  return drawTable({
+  return renderTable({
     caption: 'Sweeps that come round next',
     columns: [...(hasSeveral ? ['account'] : []), 'sweep', 'due', 'every'],
     rows: next.map(({account, name, nextDueAt, everyMs}) => [

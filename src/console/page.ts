@@ -8,7 +8,7 @@ import {mayActAs, type Viewer} from './access.ts';
 import type {Doings} from './services.ts';
 
 /** What a page is asked for. */
-export interface Asked {
+export interface AskedPage {
   readonly db: pg.Pool;
   readonly doings: Doings;
   /** Accounts that the viewer may see. */
@@ -52,12 +52,12 @@ export interface Page<Story = unknown> {
    */
   readonly keptMs?: number;
   /** @throws {Refused} there is nothing at that address */
-  read(asked: Asked): Promise<Story>;
+  read(asked: AskedPage): Promise<Story>;
   title(story: Story): string;
   draw(story: Story, look: Look): SafeHtml;
   /** The story for a viewer who is not to see personal data. Left out: there is none in it. */
   hide?(story: Story): Story;
-  elsewhere(asked: Omit<Asked, 'db' | 'doings'>, story: Story): Elsewhere;
+  elsewhere(asked: Omit<AskedPage, 'db' | 'doings'>, story: Story): Elsewhere;
 }
 
 /** Lets the compiler see that a page draws the very story that it reads. */

@@ -18,8 +18,8 @@ import {
   drawFilters,
   drawForm,
   drawMark,
-  drawTable,
   drawTime,
+  renderTable,
 } from './render.ts';
 
 interface Story {
@@ -30,7 +30,7 @@ interface Story {
 const shownEntries = 100;
 const streams = allStreams.map(({name}) => name);
 
-export const quarantineList = definePage<Story>({
+export const quarantineListPage = definePage<Story>({
   path: '/quarantine',
   section: '/sweeps',
   moving: ['sweeps'],
@@ -71,7 +71,7 @@ function summarise({entries, hasMore}: Story): string {
 function drawEntries(entries: readonly QuarantineEntry[], look: Look): SafeHtml | string {
   if (entries.length === 0) return '';
   const hasSeveral = look.seen.length > 1;
-  return drawTable({
+  return renderTable({
     caption: 'Records in quarantine, the latest met first',
     columns: [
       'entry',

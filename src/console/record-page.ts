@@ -19,10 +19,10 @@ import {
 import {describeLook, describeWriter, type Writer} from '../explain/record-versions.ts';
 import {findStream} from '../streams/all.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
-import {findSeen, Refused} from './access.ts';
+import {AccessRefused, findSeen} from './access.ts';
 import {defineAction} from './action.ts';
 import {drawReceipts} from './forget-customer-page.ts';
-import {type Asked, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {
   findAsked,
   linkToRecord,
@@ -37,8 +37,8 @@ import {
   drawForm,
   drawMark,
   drawState,
-  drawTable,
   drawTime,
+  renderTable,
   showMinute,
 } from './render.ts';
 
@@ -72,7 +72,7 @@ export const recordPage = definePage<Story>({
   elsewhere: sayElsewhere,
 });
 
-async function readStory(asked: Asked): Promise<Story> {
+async function readStory(asked: AskedPage): Promise<Story> {
   const {db, query} = asked;
   const found = await findAsked(asked);
   const at = readMoment(query, found);
@@ -85,7 +85,7 @@ async function readStory(asked: Asked): Promise<Story> {
   const field = await readFieldStory(db, found, query.field).catch((error: unknown) => {
     const ways = [{href: pathOfRecord(story), label: 'The whole record'}];
     const text = (error as Error).message;
-    throw new Refused(404, {title: 'No such field', text, ways}, {cause: error});
+    throw new AccessRefused(404, {title: 'No such field', text, ways}, {cause: error});
   });
   return {record: story, field, receipts};
 }
@@ -247,7 +247,7 @@ function drawTold(
   values: readonly ToldValue[],
   {story, look}: {readonly story: RecordStory; readonly look: Look},
 ): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption,
     columns: ['field', 'value', 'where it came from'],
     rows: values.map((told) => [
@@ -269,7 +269,7 @@ function drawTold(
 function drawParts(story: RecordStory, look: Look): SafeHtml {
   return html`${story.parts.map(
     (parts) => html`<h2>${titleOfParts(parts)}</h2>
-${drawTable({
+${renderTable({
   caption: titleOfParts(parts),
   columns: [...parts.columns, 'where it came from'],
   rows: parts.rows.map((part) => [
@@ -397,7 +397,7 @@ ${drawFacts([
   ['next look', drawNextLook(told, look)],
 ])}
 <h2>Earlier values</h2>
-${drawTable({
+${renderTable({
   caption: `Earlier values of ${told.field}`,
   columns: ['from', 'to', 'value', 'written by'],
   rows: told.earlier.map(({from, to, value, isDeleted, writer}) => [

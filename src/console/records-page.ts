@@ -16,9 +16,9 @@ import {
 import {readTime, timePattern} from '../http/change-request.ts';
 import {allStreams} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
-import {notThere, Refused, type Way} from './access.ts';
+import {AccessRefused, notThere, type WayIn} from './access.ts';
 import {
-  type Asked,
+  type AskedPage,
   definePage,
   type Elsewhere,
   hidden,
@@ -26,7 +26,7 @@ import {
   linkTo,
   type Page,
 } from './page.ts';
-import {drawMark, drawTable, drawTime} from './render.ts';
+import {drawMark, drawTime, renderTable} from './render.ts';
 
 export const searchPage: Page = definePage({
   path: '/records',
@@ -73,7 +73,7 @@ function drawFound({sought, hits, hasMore, nearest, latest}: SearchStory, look: 
 
 function drawRecords(caption: string, records: readonly ToldRecord[], look: Look): SafeHtml {
   const hasAccounts = look.seen.length > 1;
-  return drawTable({
+  return renderTable({
     caption,
     columns: [
       'record',
@@ -130,13 +130,13 @@ export function linkToRecord(
   return linkTo(look, pathOfRecord(record), {...(account === null ? {} : {account}), ...filters});
 }
 
-type Address = Pick<Asked, 'params' | 'query'>;
+type Address = Pick<AskedPage, 'params' | 'query'>;
 
 /**
  * The record that an address names.
- * @throws {Refused} no such stream, no such record, or several accounts have one
+ * @throws {AccessRefused} no such stream, no such record, or several accounts have one
  */
-export async function findAsked(asked: Asked): Promise<FoundRecord> {
+export async function findAsked(asked: AskedPage): Promise<FoundRecord> {
   const {db, accounts, params} = asked;
   const {stream, ...place} = readAddress(params);
   const tried = await Promise.all(
@@ -145,7 +145,7 @@ export async function findAsked(asked: Asked): Promise<FoundRecord> {
   const [found, ...others] = tried.filter((one) => one !== null);
   if (found === undefined) throw await explainAbsence(asked, stream);
   if (others.length === 0) return found;
-  throw new Refused(300, {
+  throw new AccessRefused(300, {
     title: 'Several accounts have one',
     text: `${stream.name} ${params.number} is in each of these accounts.`,
     ways: [found, ...others].map(({account}) => ({
@@ -155,7 +155,7 @@ export async function findAsked(asked: Asked): Promise<FoundRecord> {
   });
 }
 
-/** @throws {Refused} */
+/** @throws {AccessRefused} */
 export function readAddress({
   stream: name,
   number = '',
@@ -178,7 +178,10 @@ export function readAddress({
   return {stream, ...(row === undefined ? {number: digits} : {rowId: digits})};
 }
 
-async function explainAbsence({db, accounts, params}: Asked, stream: Stream): Promise<Refused> {
+async function explainAbsence(
+  {db, accounts, params}: AskedPage,
+  stream: Stream,
+): Promise<AccessRefused> {
   const {number = ''} = params;
   if (number.startsWith('row-')) return notThere(`row ${number.slice(4)} of ${stream.name}`);
   const told = await Promise.all(
@@ -186,20 +189,20 @@ async function explainAbsence({db, accounts, params}: Asked, stream: Stream): Pr
   );
   const accountIds = accounts.map(({accountId}) => accountId);
   const near = await findNeighbours(db, {accountIds, stream: stream.name, number});
-  const ways = near.map((one): Way => {
+  const ways = near.map((one): WayIn => {
     const account = accounts.find(({accountId}) => accountId === one.accountId)?.name ?? '';
     const choice = accounts.length > 1 ? `?account=${encodeURIComponent(account)}` : '';
     const label = `${stream.item} ${one.number}${accounts.length > 1 ? ` of ${account}` : ''}`;
     return {href: `/records/${stream.name}/${one.number}${choice}`, label};
   });
   const text = `There is ${told.join('. There is ')}.${ways.length === 0 ? '' : ' Nearest to it:'}`;
-  return new Refused(404, {title: 'Not found', text, ways});
+  return new AccessRefused(404, {title: 'Not found', text, ways});
 }
 
 /**
  * The moment that an address asks for: that of a version, or by the clock of the record's account.
  * @returns ISO 8601 in UTC; null: now
- * @throws {Refused} it is none
+ * @throws {AccessRefused} it is none
  */
 export function readMoment(
   {at, version}: Address['query'],
@@ -215,12 +218,16 @@ export function readMoment(
     return instant.endsWith('Z') ? instant : new Date(instant).toISOString();
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
-    throw new Refused(422, {title: 'This is no moment', text: `${error.message}.`}, {cause: error});
+    throw new AccessRefused(
+      422,
+      {title: 'This is no moment', text: `${error.message}.`},
+      {cause: error},
+    );
   }
 }
 
 /** The same by the terminal and in SQL. */
-export function sayElsewhere({params, query, seen}: Omit<Asked, 'db' | 'doings'>): Elsewhere {
+export function sayElsewhere({params, query, seen}: Omit<AskedPage, 'db' | 'doings'>): Elsewhere {
   const {stream, ...place} = readAddress(params);
   const versions = `SELECT valid_from, valid_to, written_by, * FROM history.${stream.table.name}`;
   if ('rowId' in place)

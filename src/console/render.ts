@@ -24,7 +24,7 @@ interface Table {
 }
 
 /** A table stays a table on a phone: it moves sideways in its own frame. */
-export function drawTable({caption, columns, rows, none}: Table): SafeHtml {
+export function renderTable({caption, columns, rows, none}: Table): SafeHtml {
   if (rows.length === 0) return html`<p class="none">${none}</p>`;
   const heads = columns.map(
     (column): Column => (typeof column === 'string' ? {head: column} : column),
@@ -207,7 +207,7 @@ export function drawFigure(chart: Chart): SafeHtml {
   return html`<figure class="card"><strong>${title}</strong>
     ${html.raw`${drawOnce(chart)}`}
     <figcaption>${sentence}</figcaption>
-    <details><summary>As a table</summary>${drawTable({
+    <details><summary>As a table</summary>${renderTable({
       caption: title,
       columns: ['', ...series.map(({name}) => ({head: name, kind: 'number' as const}))],
       rows: names.map((name, at) => [name, ...series.map(({values}) => values[at] ?? null)]),

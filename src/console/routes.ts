@@ -10,31 +10,36 @@ import {readSessions} from '../accounts/access.ts';
 import {UsageError} from '../core/errors.ts';
 import {pageOfStatus} from '../http/problem.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {checkHost, checkTexts, Refused, readFields} from './access.ts';
+import {AccessRefused, checkHost, checkTexts, readFormFields} from './access.ts';
 import {
   accountsPage,
   addAccount,
   addKey,
-  check,
-  pause,
-  resume,
+  checkAccountAction,
+  pauseAccountAction,
+  resumeAccountAction,
   revokeKey,
 } from './accounts-page.ts';
 import type {Action} from './action.ts';
-import {addRule, alertsPage, removeRule, testRule} from './alerts-page.ts';
+import {addRule, alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
 import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
 import {decideOne, oneChange} from './change-page.ts';
 import {changeList} from './changes-page.ts';
-import {changePreview, decideMany, undoChanges, undoPreview} from './changes-preview-pages.ts';
+import {
+  changePreview,
+  decideManyAction,
+  undoChangesAction,
+  undoPreview,
+} from './changes-preview-pages.ts';
 import {addDocuments, drawCodeLink} from './documents.ts';
 import {fieldsPage, giveFieldName} from './fields-page.ts';
-import {forgetCustomer, forgetPage} from './forget-customer-page.ts';
+import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
 import {health} from './health-page.ts';
 import {addAssets, drawPlain} from './layout.ts';
 import {Live} from './live.ts';
 import {overview} from './overview-page.ts';
 import type {Page} from './page.ts';
-import {quarantineList, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
+import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
 import {fetchRecord, recordPage} from './record-page.ts';
 import {searchPage} from './records-page.ts';
 import {addAction, addClock, addPage} from './serve.ts';
@@ -52,7 +57,7 @@ export const pages: readonly Page[] = [
   questionPage,
   sweepList,
   sweepPage,
-  quarantineList,
+  quarantineListPage,
   quarantinePage,
   searchPage,
   recordPage,
@@ -72,20 +77,20 @@ export const actions: readonly Action[] = [
   sweepNow,
   approve,
   fetchRecord,
-  forgetCustomer,
+  forgetCustomerAction,
   retryQuarantine,
   giveFieldName,
   ...decideOne,
-  decideMany,
-  undoChanges,
-  pause,
-  resume,
-  check,
+  decideManyAction,
+  undoChangesAction,
+  pauseAccountAction,
+  resumeAccountAction,
+  checkAccountAction,
   addAccount,
   addKey,
   revokeKey,
   addRule,
-  testRule,
+  testRuleAction,
   removeRule,
   sendAgain,
   passOver,
@@ -129,7 +134,7 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
     });
     app.addHook('preHandler', async (request) => {
       checkTexts(request);
-      request.query = readFields(request.query);
+      request.query = readFormFields(request.query);
       // A form without a field comes without a body.
       if (request.method === 'POST') request.body ??= {};
     });
@@ -137,7 +142,7 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
       sendError(reply, {error, request, deps}),
     );
     app.setNotFoundHandler(() => {
-      throw new Refused(404, {
+      throw new AccessRefused(404, {
         title: 'Not found',
         text: 'There is no page at this address.',
         ways: [{href: '/', label: 'Overview'}],
@@ -185,23 +190,26 @@ function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
     );
 }
 
-function refusalOf({error, request, deps: {log, pools}}: Failure): Refused {
-  if (error instanceof Refused) return error;
+function refusalOf({error, request, deps: {log, pools}}: Failure): AccessRefused {
+  if (error instanceof AccessRefused) return error;
   if (error instanceof UsageError)
-    return new Refused(422, {title: 'This cannot be shown', text: error.message});
+    return new AccessRefused(422, {title: 'This cannot be shown', text: error.message});
   if (error.statusCode !== undefined && error.statusCode < 500)
-    return new Refused(error.statusCode, {title: 'This cannot be read', text: 'Nothing was done.'});
+    return new AccessRefused(error.statusCode, {
+      title: 'This cannot be read',
+      text: 'Nothing was done.',
+    });
   const explained = explainDatabaseError(error, pools.reads.options.connectionString ?? '');
   const {method, routeOptions} = request;
   const reason = explained === error ? `${error.name} ${error.stack ?? ''}` : explained.message;
   const docs = pageOfStatus(explained === error ? 500 : 503);
   log.error({method, route: routeOptions.url, reason, docs}, 'console: a request failed');
   if (explained !== error)
-    return new Refused(503, {
+    return new AccessRefused(503, {
       title: 'The warehouse cannot be reached',
       text: `${explained.message}. This page comes back by itself.`,
     });
-  return new Refused(500, {
+  return new AccessRefused(500, {
     title: 'This is a bug in Fieldmirror',
     text: 'The log has more. Nothing was written.',
   });

@@ -9,17 +9,17 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {
+  AccessRefused,
   checkForm,
   checkRole,
   notThere,
   ownPath,
-  Refused,
-  readFields,
+  readFormFields,
   type Viewer,
 } from './access.ts';
 import type {Action, Order, Outcome} from './action.ts';
 import {drawDocument, drawPlain} from './layout.ts';
-import type {Asked, Look, Page} from './page.ts';
+import type {AskedPage, Look, Page} from './page.ts';
 import type {ConsoleDeps} from './services.ts';
 import type {SharedReads} from './shared-reads.ts';
 import {viewerOf} from './sign-in.ts';
@@ -66,7 +66,7 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
 }
 
 /** The accounts that a viewer may see. */
-export async function readSeen(
+export async function readSeenVersion(
   {accountId}: Pick<Viewer, 'accountId'>,
   {pools}: Pick<ConsoleDeps, 'pools'>,
 ): Promise<readonly Account[]> {
@@ -84,7 +84,7 @@ function chooseSeen(
 
 async function readStory(
   page: Page,
-  asked: Asked,
+  asked: AskedPage,
   {
     viewer,
     deps,
@@ -111,7 +111,7 @@ interface Drawn {
   readonly page: Page;
   readonly story: unknown;
   readonly look: Look;
-  readonly asked: Asked;
+  readonly asked: AskedPage;
   readonly said: string | null;
 }
 
@@ -131,7 +131,7 @@ async function send(reply: FastifyReply, {page, story, look, asked, said}: Drawn
   return await reply.type('text/html; charset=utf-8').send(drawn);
 }
 
-/** The accounts that an address is about. @throws {Refused} there is none of that name */
+/** The accounts that an address is about. @throws {AccessRefused} there is none of that name */
 export function chooseAccounts(
   seen: readonly Account[],
   name: string | undefined,
@@ -212,7 +212,7 @@ async function carryOut(
   const given = action.form.safeParse(fields);
   if (!given.success)
     throw new UsageError(given.error.issues.map(({message}) => message).join('; '));
-  const seen = await readSeen(viewer, deps);
+  const seen = await readSeenVersion(viewer, deps);
   const params = request.params as Readonly<Record<string, string>>;
   const order = {viewer, seen, params, given: given.data, doings: deps.doings};
   const ready = await prepare(action, order);
@@ -260,7 +260,7 @@ async function prepare(action: Action, order: Order<unknown>): Promise<unknown> 
 function explain(error: unknown, from: string): unknown {
   const ways = [{href: from, label: 'Look at it as it is now'}];
   if (error instanceof UsageError)
-    return new Refused(422, {
+    return new AccessRefused(422, {
       title: 'This cannot be done',
       text: `${error.message}. Nothing was done.`,
       ways,
@@ -270,7 +270,7 @@ function explain(error: unknown, from: string): unknown {
   const refusal = error instanceof pg.DatabaseError ? error : cause;
   if (!(refusal instanceof pg.DatabaseError) || !refusals.has(refusal.code)) return error;
   const hint = refusal.hint === undefined ? '' : ` ${refusal.hint}`;
-  return new Refused(409, {
+  return new AccessRefused(409, {
     title: 'It came too late, or does not fit',
     text: `${refusal.message}.${hint} Nothing was overwritten.`,
     ways,
@@ -319,7 +319,7 @@ function readClock(
 /** The form at the foot of each page that changes the clock. */
 export function addClock(app: FastifyInstance, {known}: Pick<ConsoleDeps, 'known'>): void {
   app.post('/clock', async (request, reply) => {
-    const {clock, back, form} = readFields(request.body);
+    const {clock, back, form} = readFormFields(request.body);
     checkForm(request, {viewer: viewerOf(request), formToken: form, known});
     void reply.setCookie(clockCookie, clock === 'utc' ? 'utc' : 'account', {
       path: '/',

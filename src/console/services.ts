@@ -16,7 +16,7 @@ export interface Doings {
   /** What this process knows beside the warehouse when it looks for what needs a person. */
   readonly looker: Looker;
   /** Every dependency checked, live, as `fieldmirror doctor` does. */
-  readonly examine: () => Promise<readonly Check[]>;
+  readonly examine: () => Promise<readonly RunCheck[]>;
   /**
    * Every setting in force, of this process and of the warehouse, as `doctor` tells them: never a
    * secret.
@@ -111,7 +111,7 @@ export interface SettingTold {
 }
 
 /** One dependency, and how it stands. The words of a flaw say how to mend it. */
-export interface Check {
+export interface RunCheck {
   readonly what: string;
   readonly state: 'good' | 'warning' | 'bad';
   readonly found: string;

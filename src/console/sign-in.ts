@@ -17,13 +17,13 @@ import {
 import {roles} from '../accounts/roles.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {
+  AccessRefused,
   checkForm,
   checkOrigin,
-  type Fields,
+  type FormFields,
   makeViewer,
   ownPath,
-  Refused,
-  readFields,
+  readFormFields,
   type Viewer,
 } from './access.ts';
 import {drawPlain} from './layout.ts';
@@ -52,7 +52,7 @@ export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
       viewers.set(request, viewer);
       return;
     }
-    if (request.method !== 'GET') throw new Refused(401, signedOut);
+    if (request.method !== 'GET') throw new AccessRefused(401, signedOut);
     const back = request.url === '/' ? '' : `?back=${encodeURIComponent(request.url)}`;
     await reply.redirect(`/sign-in${back}`, 303);
   });
@@ -67,7 +67,7 @@ const signedOut = {
 /** The person behind a request of a route that is not open. */
 export function viewerOf(request: FastifyRequest): Viewer {
   const viewer = viewers.get(request);
-  if (viewer === undefined) throw new Refused(401, signedOut);
+  if (viewer === undefined) throw new AccessRefused(401, signedOut);
   return viewer;
 }
 
@@ -198,7 +198,7 @@ const open = {config: {isOpen: true}} as const;
 export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   const attempts = new Attempts();
   app.get('/sign-in', open, async (request, reply) => {
-    const {back, code} = request.query as Fields;
+    const {back, code} = request.query as FormFields;
     if (code !== undefined) {
       await takeCode(request, code, {deps, attempts}).then((person) =>
         signIn(reply, {...person, ...fromAnywhere, address: request.ip}, deps),
@@ -208,7 +208,7 @@ export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
     return await reply.type('text/html; charset=utf-8').send(drawSignIn(ownPath(back)));
   });
   app.post('/sign-in', open, async (request, reply) => {
-    const {key = '', back} = readFields(request.body);
+    const {key = '', back} = readFormFields(request.body);
     checkOrigin(request, deps.known);
     const found = await takeKey(request, key.trim(), {deps, attempts});
     await signIn(reply, {...found, wayIn: 'key', address: request.ip}, deps);
@@ -216,7 +216,7 @@ export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   });
   app.post('/sign-out', async (request, reply) => {
     const viewer = viewerOf(request);
-    checkForm(request, {viewer, formToken: readFields(request.body).form, known: deps.known});
+    checkForm(request, {viewer, formToken: readFormFields(request.body).form, known: deps.known});
     await endSession(deps.pools.writes, viewer.sessionId);
     forgetCookie(reply);
     return await reply.redirect('/sign-in', 303);
@@ -235,7 +235,7 @@ async function takeKey(request: FastifyRequest, key: string, {deps, attempts}: T
   const found = await useApiKey(deps.pools.writes, key);
   if (found !== null) return found;
   attempts.noteFailure(attemptOf(request, key));
-  throw new Refused(401, {
+  throw new AccessRefused(401, {
     title: 'This key opens nothing',
     text: 'It was mistyped, or revoked. fieldmirror keys add NAME --role viewer makes one.',
     ways: [{href: '/sign-in', label: 'Try again'}],
@@ -247,7 +247,7 @@ async function takeCode(request: FastifyRequest, code: string, {deps, attempts}:
   const found = await useSignInCode(deps.pools.writes, code);
   if (found !== null) return found;
   attempts.noteFailure(attemptOf(request, code));
-  throw new Refused(401, {
+  throw new AccessRefused(401, {
     title: 'This link opens nothing any more',
     text: 'A link is good once, for ten minutes. fieldmirror open prints another one.',
     ways: [{href: '/sign-in', label: 'Sign in with a key'}],
@@ -270,7 +270,7 @@ function checkTries(
   {attempts, secret}: {readonly attempts: Attempts; readonly secret: string},
 ): void {
   if (attempts.mayTry(attemptOf(request, secret))) return;
-  throw new Refused(429, {
+  throw new AccessRefused(429, {
     title: 'This key was wrong too often',
     text: 'Keys that begin like it are refused from this address for a minute. Check the key, and try again then.',
     ways: [{href: '/sign-in', label: 'Sign in'}],

@@ -19,14 +19,14 @@ import type {Queryable} from '../postgres/database.ts';
 import {notThere} from './access.ts';
 import {defineAction, type Order} from './action.ts';
 import {type Look, may} from './page.ts';
-import {drawForm, drawMark, drawSmall, drawTable, drawTime} from './render.ts';
+import {drawForm, drawMark, drawSmall, drawTime, renderTable} from './render.ts';
 
 /**
  * Subscribers of the feed, and how far each is. An address is a secret: its host is all that is
  * shown.
  */
 export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtml {
-  return drawTable({
+  return renderTable({
     caption: 'Subscribers of the feed: where it is sent, and how far each is',
     columns: [
       'subscriber',
@@ -100,7 +100,7 @@ function drawSteps({name, stoppedAt, failingSince}: FeedHook, look: Look): SafeH
 /** Messages that were passed over; nothing where there is none. */
 export function drawLetters(letters: readonly DeadLetter[], look: Look): SafeHtml | string {
   if (letters.length === 0) return '';
-  return html`<h3>Dead letters</h3>${drawTable({
+  return html`<h3>Dead letters</h3>${renderTable({
     caption: 'Messages of the feed that were passed over, the oldest first',
     columns: [
       {head: 'letter', kind: 'number'},

@@ -19,7 +19,7 @@ import {
 } from '../sweeps/words.ts';
 import {findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
-import {type Asked, definePage, type Look, linkTo, nameOfAccount} from './page.ts';
+import {type AskedPage, definePage, type Look, linkTo, nameOfAccount} from './page.ts';
 import {
   type Cell,
   drawChoice,
@@ -28,8 +28,8 @@ import {
   drawForm,
   drawMark,
   drawState,
-  drawTable,
   drawTime,
+  renderTable,
 } from './render.ts';
 
 const perPage = 50;
@@ -74,7 +74,7 @@ function drawWayBack(sweeps: readonly Sweep[], look: Look): SafeHtml {
 }
 
 /** Words that are none of ours filter nothing. */
-function filterOf({accounts, seen, query}: Pick<Asked, 'accounts' | 'seen' | 'query'>) {
+function filterOf({accounts, seen, query}: Pick<AskedPage, 'accounts' | 'seen' | 'query'>) {
   const isAll = accounts.length === seen.length && seen.length !== 1;
   return {
     accountIds: isAll
@@ -90,7 +90,7 @@ function filterOf({accounts, seen, query}: Pick<Asked, 'accounts' | 'seen' | 'qu
 /** Sweeps as rows, the newest first. */
 function drawSweepTable(sweeps: readonly Sweep[], look: Look): SafeHtml {
   const hasSeveral = look.seen.length > 1;
-  return drawTable({
+  return renderTable({
     caption: 'Sweeps, the newest first',
     columns: [
       'sweep',
@@ -174,7 +174,7 @@ export const sweepPage = definePage({
   }),
 });
 
-async function listNearest({db, seen}: Asked) {
+async function listNearest({db, seen}: AskedPage) {
   const latest = await listSweeps(db, {
     accountIds: seen.map(({accountId}) => accountId),
     stream: null,
@@ -248,7 +248,7 @@ function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
 function drawTombstones({sweep, tombstones}: SweepStory, look: Look): SafeHtml | string {
   if (tombstones.length === 0) return '';
   const left = tombstones.length - shownTombstones;
-  return html`<h2>Records that are gone</h2>${drawTable({
+  return html`<h2>Records that are gone</h2>${renderTable({
     caption: 'Records that are gone at the service',
     columns: ['number', 'the service said', 'asked', 'row'],
     rows: tombstones
@@ -269,7 +269,7 @@ function drawTombstones({sweep, tombstones}: SweepStory, look: Look): SafeHtml |
 function drawTimeline(story: SweepStory, look: Look): SafeHtml {
   const steps = listSteps(story);
   const scale = scaleOf(story, steps, look);
-  return html`<h2>As a timeline</h2>${drawTable({
+  return html`<h2>As a timeline</h2>${renderTable({
     caption: 'The steps of the sweep, in the order in which they happened',
     columns: [
       'step',

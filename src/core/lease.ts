@@ -138,7 +138,7 @@ export function nameThisProcess(): string {
  * is known.
  * @param name - as `nameThisProcess` gives it
  */
-export function isGone(name: string): boolean {
+export function isProcessGone(name: string): boolean {
   const pid = Number(/, pid (\d+)$/.exec(name)?.[1]);
   if (!Number.isSafeInteger(pid) || name !== nameOf(pid)) return false;
   try {

@@ -163,7 +163,7 @@ export function markToken(token: Secret, salt: string): string {
 }
 
 /** The text that a seal is bound to, by the kind of what is sealed: none opens as another. */
-export const boundOf = {
+export const secretBounds = {
   accounts: (accountId: string) => accountId,
   alert_rules: (name: string) => `alert rule ${name}`,
   feed_hooks: (name: string) => `subscriber ${name}`,

@@ -3,7 +3,7 @@
 
 import {listOpenWishes, type OpenWish} from '../changes/change.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {type Part, readNamed, readParts} from '../rows/find-rows.ts';
+import {type RowPart, readNamed, readParts} from '../rows/find-rows.ts';
 import {listPromoted} from '../star/fields.ts';
 import {allStreams, findStream, isPersonal} from '../streams/all.ts';
 import {ownedTablesOf, type Stream, type StreamName} from '../streams/stream.ts';
@@ -229,7 +229,7 @@ function sortable(instant: string): string {
 }
 
 /** A part at the moment that is looked at, and how it differs from now. */
-export interface ToldPart extends Part {
+export interface ToldPart extends RowPart {
   readonly since: string;
   /** Null where it is the same now, or now is looked at. */
   readonly differs: 'changed since' | 'deleted since' | null;
@@ -349,7 +349,7 @@ async function readKind(
   };
 }
 
-function compare(then: Part, now: Part | undefined): ToldPart['differs'] {
+function compare(then: RowPart, now: RowPart | undefined): ToldPart['differs'] {
   if (now === undefined || now.since === then.since) return null;
   return now.isDeleted ? 'deleted since' : 'changed since';
 }

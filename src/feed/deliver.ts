@@ -11,7 +11,7 @@ import {ExchangeError, exchange} from '../api/exchange.ts';
 import {describeFailure} from '../api/verdict.ts';
 import {parseRetryAfter} from '../core/back-off.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
-import {boundOf, type Sealed, type SealingKey, Secret, seal, unseal} from '../core/secret.ts';
+import {type Sealed, type SealingKey, Secret, seal, secretBounds, unseal} from '../core/secret.ts';
 
 const secretBytes = 32;
 
@@ -176,7 +176,7 @@ const verbs = {alert_rules: 'alerts', feed_hooks: 'hooks'} as const;
 
 /** Seals an access for its owner, with the first of the keys. */
 export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner): Sealed {
-  return seal(new Secret(JSON.stringify(access)), key, boundOf[kind](name));
+  return seal(new Secret(JSON.stringify(access)), key, secretBounds[kind](name));
 }
 
 /**
@@ -189,7 +189,7 @@ export function openAccess(
   keys: readonly SealingKey[],
   {kind, name}: Owner,
 ): Access {
-  const owner = boundOf[kind](name);
+  const owner = secretBounds[kind](name);
   if (!keys.some(({id}) => id === sealed.keyId))
     throw new UsageError(
       `${owner}: it is sealed with key ${sealed.keyId}, expected that key in FIELDMIRROR_KEY, got ${keys.length === 0 ? 'none' : 'another'}`,

@@ -134,7 +134,7 @@ export const messageType = 'feed.entries';
 /** An entry as a subscriber is sent it: its own entries are left out. */
 type SentEntry = Omit<FeedEntry, 'own'>;
 
-export interface Batch {
+export interface FeedBatch {
   readonly entries: readonly SentEntry[];
   /** Behind the last entry, or behind entries that are not sent. */
   readonly to: string;
@@ -149,11 +149,11 @@ const mostCharacters = 500_000;
  * Reads what a subscriber is sent next. With `batchTo` it is the same batch as when that was noted.
  * @throws {CursorError} its cursor cannot be read from
  */
-export async function readBatch(
+export async function readFeedBatch(
   db: Queryable,
   {accountId, tables, leavesOut, masks, most}: ClaimedHook,
   {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
-): Promise<Batch> {
+): Promise<FeedBatch> {
   const page = await readFeed(db, {after: cursor, limit: most, tables, accountId, reader: null});
   const kept =
     batchTo === null

@@ -253,7 +253,7 @@ export async function claimHooks(
 }
 
 /** Notes a batch before it is sent. @returns its id; null where the subscriber is no longer ours */
-export async function beginBatch(
+export async function beginDelivery(
   db: Queryable,
   {hookId, fence}: Claimed,
   to: string,

@@ -12,15 +12,15 @@ import {type SealingKey, Secret} from '../core/secret.ts';
 import {listen} from '../postgres/listen.ts';
 import {openAccess, parseTarget, sendSigned} from './deliver.ts';
 import {
-  type Batch,
   CursorError,
+  type FeedBatch,
   feedChannel,
   messageType,
-  readBatch,
+  readFeedBatch,
   sequenceFeed,
 } from './feed.ts';
 import {
-  beginBatch,
+  beginDelivery,
   type ClaimedHook,
   claimHooks,
   moveOn,
@@ -183,11 +183,11 @@ async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
   let {cursor, batchTo, attempts} = hook;
   try {
     while (!signal.aborted) {
-      const batch = await readBatch(pool, hook, {cursor, batchTo});
+      const batch = await readFeedBatch(pool, hook, {cursor, batchTo});
       if (batch.entries.length === 0) {
         if (batch.to === cursor || !(await moveOn(pool, hook, batch.to))) break;
       } else {
-        const batchId = await beginBatch(pool, hook, batch.to);
+        const batchId = await beginDelivery(pool, hook, batch.to);
         if (batchId === null) return;
         await sendBatch(deps, hook, {...batch, batchId});
         if (!(await noteTaken(pool, hook))) return;
@@ -218,7 +218,7 @@ async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
 export async function sendBatch(
   {means, signal}: Pick<HookDeps, 'means' | 'signal'>,
   {name, sealed}: Pick<ClaimedHook, 'name' | 'sealed'>,
-  {batchId, entries, to}: Batch & {readonly batchId: string},
+  {batchId, entries, to}: FeedBatch & {readonly batchId: string},
 ): Promise<string> {
   const {address, secret = ''} = openAccess(sealed, means.keys, {kind: 'feed_hooks', name});
   for (const text of [address, secret]) means.onSecret(new Secret(text));

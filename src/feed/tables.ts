@@ -2,12 +2,12 @@
 
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, primaryKey, text, unique, uuid} from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/tables.ts';
+import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 import {entryOperations, mostEntries, usualMost} from './terms.ts';
 
 // No foreign key to the account: it would be checked once for every entry.
-const feedEntries = sync.table(
+const feedEntries = syncSchema.table(
   'feed_entries',
   {
     entry_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -52,7 +52,7 @@ export const feedEntriesTable = commentTable(
   },
 );
 
-const feedState = sync.table(
+const feedState = syncSchema.table(
   'feed_state',
   {
     is_only: boolean().primaryKey().default(true),
@@ -80,7 +80,7 @@ export const feedStateTable = commentTable(feedState, 'One row: how far the feed
   keep_days: 'For how many days entries are kept.',
 });
 
-const feedStarts = sync.table(
+const feedStarts = syncSchema.table(
   'feed_starts',
   {
     account_id: bigNumber()
@@ -102,7 +102,7 @@ export const feedStartsTable = commentTable(
   },
 );
 
-export const feedHooks = sync.table(
+export const feedHooks = syncSchema.table(
   'feed_hooks',
   {
     hook_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -182,7 +182,7 @@ export const feedHooksTable = commentTable(
   },
 );
 
-const deadLetters = sync.table(
+const deadLetters = syncSchema.table(
   'feed_dead_letters',
   {
     letter_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),

@@ -61,7 +61,7 @@ export interface AccountFacts {
    */
   readonly late: readonly (LateChanges | LateChange)[];
   /** Changes in the fields that the service sends, of the last seven days, the newest first. */
-  readonly events: readonly FieldEvent[];
+  readonly events: readonly FieldNews[];
 }
 
 /** How an account stands, for a person who looks at it. */
@@ -183,7 +183,7 @@ interface WaitingSweep {
 }
 
 /** A change in what the service sends. */
-export interface FieldEvent {
+export interface FieldNews {
   readonly at: string;
   readonly accountId: string;
   readonly table: string;
@@ -197,7 +197,7 @@ interface Health {
   readonly proofs: readonly Proof[];
   readonly waiting: readonly WaitingSweep[];
   /** Of the last seven days, the newest first. */
-  readonly events: readonly FieldEvent[];
+  readonly events: readonly FieldNews[];
 }
 
 /** Reads what is known of some accounts, in one look at the clock. */
@@ -246,8 +246,8 @@ async function listWaiting(db: Queryable, accountIds: readonly string[]): Promis
   return rows;
 }
 
-async function listEvents(db: Queryable, accountIds: readonly string[]): Promise<FieldEvent[]> {
-  const {rows} = await db.query<FieldEvent>(
+async function listEvents(db: Queryable, accountIds: readonly string[]): Promise<FieldNews[]> {
+  const {rows} = await db.query<FieldNews>(
     `SELECT at, account_id AS "accountId", table_name AS table, field, kind, detail
        FROM sync.field_events WHERE account_id = ANY ($1) AND at > now() - interval '7 days'
       ORDER BY at DESC, event_id DESC`,

@@ -6,7 +6,7 @@
 import {statfs} from 'node:fs/promises';
 import type {Queryable} from '../postgres/database.ts';
 import type {Sweep, SweepEnd} from '../sweeps/sweep.ts';
-import type {FieldEvent} from './account-status.ts';
+import type {FieldNews} from './account-status.ts';
 
 /** Records of one stream in quarantine, still open. */
 export interface OpenQuarantine {
@@ -26,7 +26,7 @@ export async function countOpenQuarantine(db: Queryable): Promise<OpenQuarantine
 }
 
 /** The changes of one kind in what an account's service sends, since ever. */
-export interface FieldEventCount extends Pick<FieldEvent, 'accountId' | 'kind'> {
+export interface FieldEventCount extends Pick<FieldNews, 'accountId' | 'kind'> {
   readonly count: number;
 }
 

@@ -2,11 +2,11 @@
 
 import {sql} from 'drizzle-orm';
 import {boolean, check, primaryKey, text, uuid} from 'drizzle-orm/pg-core';
-import {sync} from '../accounts/tables.ts';
+import {syncSchema} from '../accounts/tables.ts';
 import {bigNumber, commentTable, instant} from '../postgres/tables.ts';
 
 // No foreign key to workers: a part is noted although the worker has not yet looked for work once.
-export const heartbeats = sync.table(
+export const heartbeats = syncSchema.table(
   'heartbeats',
   {
     worker_id: uuid().notNull(),
@@ -33,7 +33,7 @@ export const heartbeatsTable = commentTable(
   },
 );
 
-const installation = sync.table(
+const installation = syncSchema.table(
   'installation',
   {
     is_only: boolean().primaryKey().default(true),

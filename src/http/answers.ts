@@ -103,7 +103,7 @@ export const storySchema = z.object({
   ),
 });
 
-export type Change = z.infer<typeof changeSchema>;
+export type ChangeAnswer = z.infer<typeof changeSchema>;
 export type Result = z.infer<typeof resultSchema>;
 export type Story = z.infer<typeof storySchema>;
 

@@ -22,7 +22,7 @@ import {inTransaction} from '../postgres/database.ts';
 import {type AccountKey, auditKey, decideAs, type Turns} from './keys.ts';
 import {Problem, problemSchema} from './problem.ts';
 import {
-  type Asked,
+  type AskedQuery,
   chosenShape,
   isOneChosen,
   lineOf,
@@ -44,7 +44,7 @@ export const decideRequestSchema = z
   });
 
 /** A request for decisions. */
-type DecideAsked = Asked<typeof decideRequestSchema>;
+type DecideAsked = AskedQuery<typeof decideRequestSchema>;
 
 const decidedChangeSchema = z.object({
   change_id: z.string(),
@@ -212,7 +212,7 @@ function stopped(): Problem {
 export const undoRequestSchema = z.strictObject(chosenShape).refine(isOneChosen, oneOf);
 
 /** A request to take changes back. */
-type UndoAsked = Asked<typeof undoRequestSchema>;
+type UndoAsked = AskedQuery<typeof undoRequestSchema>;
 
 const undoneChangeSchema = z.object({
   change_id: z.string(),

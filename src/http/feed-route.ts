@@ -15,7 +15,7 @@ import {
 } from '../feed/feed.ts';
 import {entryOperations} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
-import {KeyWatch, keyOf, type Turns, WaitingPlaces} from './keys.ts';
+import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
 import {Problem, problemSchema} from './problem.ts';
 import {lineOf} from './queries.ts';
 
@@ -98,7 +98,7 @@ interface FeedDeps {
  * Adds GET /v1/feed. A request that waits has no turn among those of its key, and there may be some
  * of them.
  */
-export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDeps): void {
+export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: FeedDeps): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const hint = 'Follow the feed with one request after the other.';
   const places = new WaitingPlaces('the feed', hint, new KeyWatch(reads));
@@ -123,7 +123,7 @@ export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDe
     },
     handler: async (request, reply) => {
       const {after = null, wait, limit, tables, own} = request.query;
-      const {apiKeyId, accountId, name, masks} = keyOf(request);
+      const {apiKeyId, accountId, name, masks} = apiKeyOf(request);
       const query = {
         after,
         limit,

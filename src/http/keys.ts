@@ -40,7 +40,7 @@ export interface AccountKey extends ApiKey {
  * The key that a request came with. @throws {Problem} it is of no one account, or may only read,
  * and a writer is asked for
  */
-export function keyOf(
+export function apiKeyOf(
   request: FastifyRequest,
   options: {readonly mustWrite?: boolean} = {},
 ): AccountKey {

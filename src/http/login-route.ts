@@ -6,7 +6,7 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import {z} from 'zod';
 import {Secret} from '../core/secret.ts';
 import {isLoginText, type LoginResult, loginText, type SetLogin} from '../push/set-login.ts';
-import {keyOf, type Turns} from './keys.ts';
+import {apiKeyOf, type Turns} from './keys.ts';
 import {checkWith, Problem, problemSchema} from './problem.ts';
 
 // Every message is one of these: a message of zod itself may quote what came.
@@ -70,7 +70,7 @@ function addRoute(instance: FastifyInstance, {turns, setLogin}: LoginRouteDeps):
     handler: async (request) => {
       const {params, body, ip: address} = request;
       const {employee_number: number} = params;
-      const {apiKeyId, accountId, name, role} = keyOf(request, {mustWrite: true});
+      const {apiKeyId, accountId, name, role} = apiKeyOf(request, {mustWrite: true});
       if (setLogin === null)
         throw new Problem(503, 'unavailable', {
           detail: 'this process has no tokens of accounts, and sends nothing to the service',

@@ -20,7 +20,7 @@ import {
   undoOverHttp,
   undoRequestSchema,
 } from './decide-changes.ts';
-import {keyOf, type Turns, WaitingPlaces} from './keys.ts';
+import {apiKeyOf, type Turns, WaitingPlaces} from './keys.ts';
 import {type Explain, problemSchema} from './problem.ts';
 import {toWanted} from './queries.ts';
 import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
@@ -58,7 +58,7 @@ function addListing(instance: FastifyInstance, {reads}: Ways): void {
     },
     handler: async (request) => {
       const {external_key: externalKey = null, after = '0', limit, ...filters} = request.query;
-      const {apiKeyId, accountId} = keyOf(request);
+      const {apiKeyId, accountId} = apiKeyOf(request);
       const wanted = toWanted(accountId, filters);
       const changes = await reads.turns.take(apiKeyId, () =>
         listApiChanges(reads.pool, wanted, {externalKey, after, limit: limit + 1}),
@@ -94,7 +94,7 @@ function addDeciding(
       response: {200: jsonOrLines(decidedSchema, decidedLineSchema), ...problems},
     },
     handler: async (request, reply) => {
-      const key = keyOf(request, {mustWrite: true});
+      const key = apiKeyOf(request, {mustWrite: true});
       const {body, ip: address} = request;
       if (!wantsLines(request))
         return await turns.take(key.apiKeyId, () => decideOverHttp(pool, key, {body, address}));
@@ -141,7 +141,7 @@ function addUndoing(
       response: {200: jsonOrLines(undoneSchema, undoneLineSchema), ...problems},
     },
     handler: async (request, reply) => {
-      const key = keyOf(request, {mustWrite: true});
+      const key = apiKeyOf(request, {mustWrite: true});
       const {body, ip: address} = request;
       if (!wantsLines(request))
         return await turns.take(key.apiKeyId, () => undoOverHttp(pool, key, {body, address}));

@@ -1,7 +1,7 @@
 // Every metric of ours, by the question that it answers. Labels are names that a person gave an
 // account, and words of our own: never a number of a record, and nothing that the service sent.
 
-export const questions = {
+export const metricQueries = {
   fresh: 'Is the data fresh?',
   schedule: 'Did the schedule fire?',
   load: 'Is the load healthy?',
@@ -12,7 +12,7 @@ export const questions = {
 } as const;
 
 export interface Metric {
-  readonly question: keyof typeof questions;
+  readonly question: keyof typeof metricQueries;
   readonly name: string;
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly labels: readonly string[];
@@ -265,7 +265,7 @@ export const processCatalogue = {
 } as const satisfies Readonly<Record<string, Metric>>;
 
 /** All of them, in the order of the questions. */
-export const catalogue: readonly Metric[] = Object.keys(questions).flatMap((question) =>
+export const catalogue: readonly Metric[] = Object.keys(metricQueries).flatMap((question) =>
   [warehouseCatalogue, requestCatalogue, processCatalogue].flatMap((part) =>
     Object.values<Metric>(part).filter((metric) => metric.question === question),
   ),

@@ -5,7 +5,7 @@ import type {AccountState} from '../accounts/accounts.ts';
 import type {HealthFigures} from '../alerts/health-figures.ts';
 import type {Lateness} from '../changes/change-health.ts';
 import {openStates} from '../changes/states.ts';
-import type {FieldEvent} from '../health/account-status.ts';
+import type {FieldNews} from '../health/account-status.ts';
 import type {StreamFigures} from '../health/figures.ts';
 import {closestPromise, countsSince} from '../sweeps/freshness.ts';
 import type {SweepEnd} from '../sweeps/sweep.ts';
@@ -59,7 +59,7 @@ const latenesses = wordsOf<Lateness>({
     held: true,
   },
 });
-const eventKinds = wordsOf<FieldEvent['kind']>({
+const eventKinds = wordsOf<FieldNews['kind']>({
   new: true,
   vanished: true,
   returned: true,

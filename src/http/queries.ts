@@ -75,7 +75,7 @@ export function isOneChosen(body: {change_ids?: unknown; filter?: unknown}): boo
 }
 
 /** A request, as it was sent. */
-export interface Asked<Schema extends z.ZodType> {
+export interface AskedQuery<Schema extends z.ZodType> {
   readonly body: z.infer<Schema>;
   /** The address it came from. */
   readonly address: string;

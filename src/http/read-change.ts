@@ -5,7 +5,7 @@ import {z} from 'zod';
 import {type ChangeFilter, isWanted, needySql, valuesOf} from '../changes/change.ts';
 import {pageOfChange} from '../changes/story.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {type Change, changeSchema, type Story, storySchema} from './answers.ts';
+import {type ChangeAnswer, changeSchema, type Story, storySchema} from './answers.ts';
 import {changeNumber, filterShape, lineOf} from './queries.ts';
 
 // The answers say which columns they are made of.
@@ -15,12 +15,12 @@ const attemptColumns = listColumns(attempt.element);
 const conflictColumns = listColumns(conflict.element);
 
 /** Changes of an account by their numbers. */
-export async function readChanges(
+export async function answerChanges(
   db: Queryable,
   accountId: string,
   changeIds: readonly string[],
-): Promise<ReadonlyMap<string, Change>> {
-  const {rows} = await db.query<Change>(
+): Promise<ReadonlyMap<string, ChangeAnswer>> {
+  const {rows} = await db.query<ChangeAnswer>(
     `SELECT ${changeColumns} FROM sync.changes WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
     [accountId, changeIds],
   );
@@ -28,12 +28,12 @@ export async function readChanges(
 }
 
 /** One change with its attempts and conflicts; null when the account has none of that number. */
-export async function readStory(
+export async function answerStory(
   db: Queryable,
   accountId: string,
   changeId: string,
 ): Promise<Story | null> {
-  const change = (await readChanges(db, accountId, [changeId])).get(changeId);
+  const change = (await answerChanges(db, accountId, [changeId])).get(changeId);
   if (change === undefined) return null;
   const attempts = await db.query<Story['attempts'][number]>(
     `SELECT ${attemptColumns} FROM sync.attempts
@@ -102,8 +102,8 @@ export async function listApiChanges(
   db: Queryable,
   wanted: ChangeFilter,
   {externalKey, after, limit}: {readonly externalKey: string | null; after: string; limit: number},
-): Promise<Change[]> {
-  const {rows} = await db.query<Change>(
+): Promise<ChangeAnswer[]> {
+  const {rows} = await db.query<ChangeAnswer>(
     `WITH ${needySql}
      SELECT ${changeColumns} FROM sync.changes
       WHERE ${isWanted} AND change_id > $10 AND ($11::text IS NULL OR external_key = $11) ORDER BY change_id LIMIT $12`,

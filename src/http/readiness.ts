@@ -22,7 +22,7 @@ export interface ReadinessDeps {
 }
 
 /** One thing that must be right before work can be done. */
-export interface Check {
+export interface ReadinessCheck {
   readonly check: 'warehouse' | 'migrations' | 'workers' | 'queue';
   /** `unknown` where it could not be looked at, because another check failed. */
   readonly verdict: 'ok' | 'failed' | 'unknown';
@@ -33,7 +33,7 @@ export interface Check {
 
 export interface Readiness {
   readonly isReady: boolean;
-  readonly checks: readonly Check[];
+  readonly checks: readonly ReadinessCheck[];
 }
 
 const defaults: ReadingOptions = {freshMs: 1_000, patienceMs: 5_000};
@@ -43,8 +43,8 @@ const next = 'the log of this process says why; fieldmirror doctor says how to m
 /** Looks whether this process can do its work: at most once a second, however many ask. */
 export class ReadinessProbe {
   readonly #databaseUrl: string;
-  readonly #ofWarehouse: CachedReading<readonly Check[]>;
-  readonly #ofQueue: CachedReading<Check> | null;
+  readonly #ofWarehouse: CachedReading<readonly ReadinessCheck[]>;
+  readonly #ofQueue: CachedReading<ReadinessCheck> | null;
   readonly #warehouseAbsence: Absence;
   readonly #queueAbsence: Absence;
 
@@ -67,7 +67,7 @@ export class ReadinessProbe {
     return {isReady: checks.every(({verdict}) => verdict === 'ok'), checks};
   }
 
-  async #lookAtWarehouse(): Promise<readonly Check[]> {
+  async #lookAtWarehouse(): Promise<readonly ReadinessCheck[]> {
     try {
       const checks = await this.#ofWarehouse.get();
       this.#warehouseAbsence.noteHere();
@@ -82,7 +82,7 @@ export class ReadinessProbe {
     }
   }
 
-  async #lookAtQueue(): Promise<readonly Check[]> {
+  async #lookAtQueue(): Promise<readonly ReadinessCheck[]> {
     if (this.#ofQueue === null) return [];
     try {
       const check = await this.#ofQueue.get();
@@ -95,7 +95,7 @@ export class ReadinessProbe {
   }
 }
 
-async function checkWarehouse(pool: pg.Pool): Promise<Check[]> {
+async function checkWarehouse(pool: pg.Pool): Promise<ReadinessCheck[]> {
   await readNow(pool);
   const migrations = await checkSchema(pool);
   const isMigrated = migrations.verdict === 'ok';
@@ -106,21 +106,21 @@ async function checkWarehouse(pool: pg.Pool): Promise<Check[]> {
   ];
 }
 
-async function checkSchema(pool: pg.Pool): Promise<Check> {
+async function checkSchema(pool: pg.Pool): Promise<ReadinessCheck> {
   const {problem, unknown} = await checkMigrations(pool);
   if (problem === null) return {check: 'migrations', verdict: 'ok'};
   const mend = unknown.length > 0 ? 'update fieldmirror' : 'run fieldmirror migrate as the owner';
   return {check: 'migrations', verdict: 'failed', reason: problem, next: mend};
 }
 
-async function checkWorkers(pool: pg.Pool): Promise<Check> {
+async function checkWorkers(pool: pg.Pool): Promise<ReadinessCheck> {
   const workers = await listWorkers(pool);
   if (workers.some(({isAlive}) => isAlive)) return {check: 'workers', verdict: 'ok'};
   const reason = 'no worker has looked for work within the last minute';
   return {check: 'workers', verdict: 'failed', reason, next: 'fieldmirror start'};
 }
 
-async function checkQueue(queue: QueueCheck): Promise<Check> {
+async function checkQueue(queue: QueueCheck): Promise<ReadinessCheck> {
   const reason = await queue();
   return reason === 'ok'
     ? {check: 'queue', verdict: 'ok'}

@@ -9,8 +9,8 @@ import type {MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
 import {columnsOf, resultsSchema, rowSchema, rowsSchema} from './answers.ts';
 import {changesRequestSchema} from './change-request.ts';
-import {addFeed} from './feed-route.ts';
-import {keyOf, Turns} from './keys.ts';
+import {addFeedRoute} from './feed-route.ts';
+import {apiKeyOf, Turns} from './keys.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
 import {addManyRoutes, type Ways} from './many-routes.ts';
 import type {ApiPools} from './pools.ts';
@@ -100,7 +100,7 @@ export function addRoutes(
     addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing}, explain);
     addStory(instance, {reads, turns, watch: watches.changes});
     addLogin(instance, {turns: writing.turns, setLogin});
-    addFeed(app, {reads, turns, watch: watches.feed});
+    addFeedRoute(app, {reads, turns, watch: watches.feed});
     for (const table of allTables) addList(app, {reads, turns}, table);
     done();
   };
@@ -130,7 +130,7 @@ function addChanges(app: App, {pool, turns}: Ways['writes']): void {
     handler: async (request, reply) => {
       const {body, headers, query} = request;
       const {batch = null} = query;
-      const key = keyOf(request, {mustWrite: true});
+      const key = apiKeyOf(request, {mustWrite: true});
       const idempotencyKey = headers['idempotency-key'] ?? null;
       const {results, isReplay} = await turns.take(key.apiKeyId, () =>
         writeChanges(pool, {key, body, batch, idempotencyKey}),
@@ -160,7 +160,7 @@ function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
     handler: async (request) => {
       const {limit} = request.query;
       const place = findPlace(table, request.query);
-      const {apiKeyId, accountId} = keyOf(request);
+      const {apiKeyId, accountId} = apiKeyOf(request);
       const wanted = {...place, accountId, limit: limit + 1};
       const rows = await turns.take(apiKeyId, () => readRows(reads, table, wanted));
       const last = rows.length > limit ? rows[limit - 1] : undefined;

@@ -8,9 +8,9 @@ import {isKeyInUse} from '../accounts/access.ts';
 import type {ChangeState} from '../changes/states.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {type Story, storySchema} from './answers.ts';
-import {KeyWatch, keyOf, type Turns, WaitingPlaces} from './keys.ts';
+import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
 import {Problem, problemSchema} from './problem.ts';
-import {readStory} from './read-change.ts';
+import {answerStory} from './read-change.ts';
 
 const mostSeconds = 60;
 /** The states that end a wait, as in sync.wait: a person decides what is in conflict. */
@@ -66,9 +66,9 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
     },
     handler: async (request, reply) => {
       const {change_id: changeId} = request.params;
-      const {apiKeyId, accountId} = keyOf(request);
+      const {apiKeyId, accountId} = apiKeyOf(request);
       const read = async () => {
-        const story = await turns.take(apiKeyId, () => readStory(reads, accountId, changeId));
+        const story = await turns.take(apiKeyId, () => answerStory(reads, accountId, changeId));
         if (story !== null) return story;
         throw new Problem(404, 'not-found', {
           detail: `change ${changeId}: the account has none of that number`,

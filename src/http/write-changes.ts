@@ -18,7 +18,7 @@ import {type Result, unchangedSchema} from './answers.ts';
 import {type ChangeRequest, type Reference, readTime, type Wanted} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {explainRefusal, Problem} from './problem.ts';
-import {readChanges, readLastChange, readLatestChange} from './read-change.ts';
+import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
 
 /** A request as it came in. */
 interface ChangesRequest {
@@ -92,7 +92,7 @@ async function readResults(
   results: readonly ApiResult[],
 ): Promise<readonly Result[]> {
   const ids = results.flatMap((result) => ('change_id' in result ? [result.change_id] : []));
-  const changes = await readChanges(client, accountId, ids);
+  const changes = await answerChanges(client, accountId, ids);
   return results.map((result) => {
     if (!('change_id' in result)) return unchangedSchema.parse(result.unchanged);
     const change = changes.get(result.change_id);

@@ -41,13 +41,13 @@ export async function startOrJoin(
   let said = '';
   let failure: unknown;
   for (let attempt = 1; attempt <= startAttempts; attempt++) {
-    const running = await readPort(place.dataFolder);
+    const running = await readServerPort(place.dataFolder);
     const refusal = running === null ? 'no server' : await findRefusal({port: running, password});
     if (running !== null && refusal === null) return running;
     const port = await freePort();
     onStart();
     try {
-      await start(place, port);
+      await startServer(place, port);
       await expectAnswer(place, {port, password});
       return port;
     } catch (error) {
@@ -62,7 +62,7 @@ export async function startOrJoin(
  * Starts a server.
  * @throws {FatalError} with all that Postgres' programs said
  */
-export async function start(
+export async function startServer(
   {dataFolder, programs, runner}: EmbeddedPlace,
   port: number,
 ): Promise<void> {
@@ -116,7 +116,7 @@ function startArguments({
  * The port of the server that holds the data folder, by the file it keeps there; null when none
  * does.
  */
-export async function readPort(dataFolder: string): Promise<number | null> {
+export async function readServerPort(dataFolder: string): Promise<number | null> {
   try {
     const lines = (await readFile(join(dataFolder, 'postmaster.pid'), 'utf8')).split('\n');
     return lines[3] === undefined ? null : Number(lines[3]);

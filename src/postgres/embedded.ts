@@ -20,9 +20,9 @@ import {
   initialise,
   programRunner,
   readPassword,
-  readPort,
-  start,
+  readServerPort,
   startOrJoin,
+  startServer,
   withClient,
 } from './embedded-server.ts';
 
@@ -172,7 +172,7 @@ const warehouse = 'warehouse';
 export async function findEmbedded(home: string): Promise<string | null> {
   const dataFolder = join(resolve(home), 'postgres');
   const passwordFile = `${dataFolder}.password`;
-  const port = await readPort(dataFolder);
+  const port = await readServerPort(dataFolder);
   if (port === null || !existsSync(passwordFile)) return null;
   const server = {port, password: readPrivateFile(passwordFile)};
   return (await findRefusal(server)) === null ? addressOf(server, warehouse) : null;
@@ -189,7 +189,7 @@ export function hasEmbedded(home: string): boolean {
  */
 export async function removeEmbedded(home: string): Promise<void> {
   const dataFolder = join(resolve(home), 'postgres');
-  const port = await readPort(dataFolder);
+  const port = await readServerPort(dataFolder);
   if (port !== null)
     throw new FatalError(
       `reset: expected the embedded Postgres in ${dataFolder} to rest, but another process ` +
@@ -284,6 +284,6 @@ class EmbeddedKeeper {
    */
   async #startAnew(): Promise<void> {
     this.#onStart();
-    await start(this.#place, this.#server.port).catch(() => {});
+    await startServer(this.#place, this.#server.port).catch(() => {});
   }
 }

@@ -147,7 +147,7 @@ type Written = Extract<WriteResult, {outcome: 'done'}>;
 type Refused = Extract<WriteResult, {outcome: 'refused'}>;
 
 /** A request that ended, and the reading of its record since. */
-export interface Outcome {
+export interface SendOutcome {
   readonly plan: SendPlan;
   readonly begun: Begun;
   readonly result: WriteResult;
@@ -163,7 +163,7 @@ export interface Outcome {
 }
 
 /** The decision on a change whose request has ended. */
-export function decide(facts: ChangeFacts, outcome: Outcome): Decision {
+export function decide(facts: ChangeFacts, outcome: SendOutcome): Decision {
   const {result, begun} = outcome;
   switch (result.outcome) {
     case 'done':
@@ -187,7 +187,7 @@ export function decide(facts: ChangeFacts, outcome: Outcome): Decision {
  * A change whose record cannot be read stays in doubt: the record is read later, the change never
  * sent again.
  */
-function decideWritten(facts: ChangeFacts, outcome: Outcome, {status}: Written): Decision {
+function decideWritten(facts: ChangeFacts, outcome: SendOutcome, {status}: Written): Decision {
   const {plan, begun, created, after, isTokenSpent} = outcome;
   const {subject, fields: sent, unsent} = plan;
   const attempt = attemptOf(begun, {outcome: 'done', status, answer: null});
@@ -215,7 +215,7 @@ function decideWritten(facts: ChangeFacts, outcome: Outcome, {status}: Written):
   return finish(facts, {...done, number: created, remote: after});
 }
 
-function decideRefused(facts: ChangeFacts, {plan, begun}: Outcome, refused: Refused): Decision {
+function decideRefused(facts: ChangeFacts, {plan, begun}: SendOutcome, refused: Refused): Decision {
   const {error, words, status, isGone} = refused;
   const attempt = attemptOf(begun, {outcome: 'refused', status, answer: words});
   if (error instanceof AccessError)

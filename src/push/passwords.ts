@@ -11,7 +11,7 @@ import {
   readLatestLoginKey,
   readSealedLogin,
 } from '../accounts/seals.ts';
-import {boundOf, type Sealed, type SealingKey, Secret, seal, unseal} from '../core/secret.ts';
+import {type Sealed, type SealingKey, Secret, seal, secretBounds, unseal} from '../core/secret.ts';
 
 export interface PasswordsOptions {
   readonly pool: pg.Pool;
@@ -90,7 +90,7 @@ export class Passwords {
     const held = this.#opened.get(loginKeyId);
     if (held !== undefined || !this.#canOpen(sealed)) return held ?? null;
     const {readPrivateKey} = await import('openpgp');
-    const opened = unseal(sealed, this.#options.keys, boundOf.login_keys(loginKeyId));
+    const opened = unseal(sealed, this.#options.keys, secretBounds.login_keys(loginKeyId));
     const key = await readPrivateKey({binaryKey: Buffer.from(opened.reveal(), 'base64')});
     this.#opened.set(loginKeyId, key);
     return key;
@@ -110,7 +110,8 @@ export class Passwords {
     await keepLoginKey(this.#options.pool, {
       loginKeyId,
       publicKey: Buffer.from(publicKey.write()),
-      sealedPrivateKey: key === undefined ? null : seal(text, key, boundOf.login_keys(loginKeyId)),
+      sealedPrivateKey:
+        key === undefined ? null : seal(text, key, secretBounds.login_keys(loginKeyId)),
     });
     this.#opened.set(loginKeyId, privateKey);
     if (key === undefined) this.#own = loginKeyId;

@@ -2,7 +2,7 @@
 // request whose fate is unknown is looked for, again and again, and never sent again blindly: for a
 // create, in the list where its record would stand, matched on all that was sent.
 
-import type {List} from '../api/client.ts';
+import type {ListOptions} from '../api/client.ts';
 import {isGone} from '../api/verdict.ts';
 import {listRivalCreates, placeInTime} from '../changes/authored-rows.ts';
 import {
@@ -29,7 +29,13 @@ import {
 import {type Decision, decideWait, lackNumber, type Plan, sendUnread} from './decision.ts';
 import {listRemoteRows, type RemoteRow, type ShownRow} from './facts.ts';
 import {waitForNewer} from './older.ts';
-import {type Candidates, filtersOf, isMatch, pickCandidates, toAppearance} from './recognize.ts';
+import {
+  type Candidates,
+  isMatch,
+  listFiltersOf,
+  pickCandidates,
+  toAppearance,
+} from './recognize.ts';
 import {readRemote} from './remote.ts';
 import {atStep, type PushRun} from './run.ts';
 
@@ -102,7 +108,7 @@ async function readPlace(run: PushRun, {parent}: NewSubject): Promise<readonly S
   if (parent !== null) return await readUnderParent(run, parent);
   switch (writes.table.name) {
     case 'customers': {
-      const filters = filtersOf(run.change.fields, {isLast: isLastLook(run)});
+      const filters = listFiltersOf(run.change.fields, {isLast: isLastLook(run)});
       return await readPages(run, (page) => account.api.customers.list({...call, page, filters}));
     }
     case 'tasks':
@@ -143,7 +149,7 @@ async function readTogether(
 /** All pages, until one is empty or brings nothing new. */
 async function readPages(
   run: PushRun,
-  readPage: (page: number) => Promise<List>,
+  readPage: (page: number) => Promise<ListOptions>,
 ): Promise<ShownRow[]> {
   const rows = new Map<string, ShownRow>();
   for (let page = 1; ; page++) {
@@ -153,7 +159,7 @@ async function readPages(
   }
 }
 
-function toShownRows(run: PushRun, list: List): ShownRow[] {
+function toShownRows(run: PushRun, list: ListOptions): ShownRow[] {
   const [bad] = list.bad;
   if (bad !== undefined)
     throw new RecordError(
@@ -165,7 +171,10 @@ function toShownRows(run: PushRun, list: List): ShownRow[] {
   return showRows(rows, list);
 }
 
-function showRows(rows: readonly RemoteRow[], {dateHeader}: Pick<List, 'dateHeader'>): ShownRow[] {
+function showRows(
+  rows: readonly RemoteRow[],
+  {dateHeader}: Pick<ListOptions, 'dateHeader'>,
+): ShownRow[] {
   return rows.map((row) => ({...row, dateHeader}));
 }
 

@@ -89,7 +89,7 @@ const FILTERS: readonly (keyof CustomerFilters)[] = ['name'];
  * filters nothing, as its stored form is not known. Nor does anything filter the last look: after
  * it the create may be sent again, and no filter may have hidden its record.
  */
-export function filtersOf(
+export function listFiltersOf(
   fields: ChangeValues,
   {isLast}: {readonly isLast: boolean},
 ): CustomerFilters {

@@ -16,8 +16,8 @@ import {
   embedCustomer,
   embedMissing,
   includeOf,
-  pathOf,
   type RecordPlace,
+  recordPathOf,
 } from '../sweeps/requests.ts';
 import {elementOf, type Remote} from './facts.ts';
 import {atStep, type ChangeContext} from './run.ts';
@@ -45,7 +45,7 @@ export async function readRemote(run: ChangeContext, number: string): Promise<Re
   if (isGone(remote)) return remote;
   if (hanging !== null && !remote.children.some(({element}) => element === hanging))
     throw new RetryableError(
-      `GET ${pathOf(stream, number)} at ${account.api.transport.place}: expected its ${hanging}, ` +
+      `GET ${recordPathOf(stream, number)} at ${account.api.transport.place}: expected its ${hanging}, ` +
         'got the record without, and no list told them',
     );
   return remote;
@@ -63,7 +63,7 @@ export async function readRecordAt(
 ): Promise<Remote | Gone> {
   const askedAt = performance.now();
   const {stream, account} = at;
-  const path = pathOf(stream, number);
+  const path = recordPathOf(stream, number);
   const call = {signal, urgency: 'write-back'} as const;
   const answer = await account.api.transport.read({path, query: includeOf(stream), ...call});
   if (isGone(answer)) return answer;

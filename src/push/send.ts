@@ -16,7 +16,7 @@ import {inTransaction} from '../postgres/database.ts';
 import {violatedConstraint} from '../postgres/database-errors.ts';
 import type {ChangeValues} from '../rows/change-values.ts';
 import {numberOf} from '../streams/record-rows.ts';
-import type {Outcome} from './decide.ts';
+import type {SendOutcome} from './decide.ts';
 import {type Decision, type Postponed, postpone, type Rejected, type SendPlan} from './decision.ts';
 import {type ChangeFacts, kindsOf, type Remote} from './facts.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from './plan.ts';
@@ -128,7 +128,11 @@ export async function send(
 }
 
 /** Reads the record after a request that the service has done. */
-export async function judge(run: PushRun, sent: Sendable, result: WriteResult): Promise<Outcome> {
+export async function judge(
+  run: PushRun,
+  sent: Sendable,
+  result: WriteResult,
+): Promise<SendOutcome> {
   const {plan, begun, password} = sent;
   const outcome = {plan, begun, result, created: null, after: null, isTokenSpent: false};
   if (result.outcome !== 'done') return outcome;

@@ -37,7 +37,7 @@ const usualBatch = 500;
  *   another one prunes, or the last one
  *   ended a moment ago
  */
-export async function prune(terms: PruneTerms): Promise<readonly Removed[] | null> {
+export async function pruneHistory(terms: PruneTerms): Promise<readonly Removed[] | null> {
   const {pool, signal} = terms;
   const pruning = await takePruning(pool, terms.restMs);
   if (pruning === null) return null;
@@ -91,7 +91,7 @@ export function makePruner(
 ): Rounds {
   const work = async (signal: AbortSignal) => {
     const begunAt = performance.now();
-    const removed = await prune({pool, signal, restMs: hourMs, onBatch: () => pulse.good()});
+    const removed = await pruneHistory({pool, signal, restMs: hourMs, onBatch: () => pulse.good()});
     if (removed === null || removed.length === 0) return;
     const counts = Object.fromEntries(removed.map(({kind, count}) => [kind, count]));
     const durationMs = Math.round(performance.now() - begunAt);

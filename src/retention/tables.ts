@@ -3,7 +3,7 @@
 
 import {sql} from 'drizzle-orm';
 import {bigint, boolean, check, date, integer, interval, text, unique} from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/tables.ts';
+import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, commentTable, instant, listed} from '../postgres/tables.ts';
 import {retentionNames, rowKinds} from './retention.ts';
 
@@ -11,7 +11,7 @@ const least = rowKinds.map(
   ({name, leastDays}) => `WHEN '${name}' THEN interval '${leastDays} days'`,
 );
 
-const retention = sync.table(
+const retention = syncSchema.table(
   'retention',
   {
     kind: text({enum: retentionNames}).primaryKey(),
@@ -40,7 +40,7 @@ export const retentionTable = commentTable(
   },
 );
 
-const prunings = sync.table(
+const prunings = syncSchema.table(
   'prunings',
   {
     is_only: boolean().primaryKey().default(true),
@@ -67,7 +67,7 @@ export const pruningsTable = commentTable(
 
 const count = () => bigint({mode: 'number'}).notNull();
 
-const sweepDays = sync.table(
+const sweepDays = syncSchema.table(
   'sweep_days',
   {
     account_id: bigNumber()

@@ -241,7 +241,7 @@ function backwards(phones: string): string {
 }
 
 /** One version of a row that hangs on another. Instants are ISO 8601 in UTC. */
-export interface Part {
+export interface RowPart {
   readonly rowId: string;
   /** When this version began. */
   readonly since: string;
@@ -256,7 +256,7 @@ export interface Part {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-interface Read extends Omit<Part, 'fields'>, Record<string, unknown> {}
+interface Read extends Omit<RowPart, 'fields'>, Record<string, unknown> {}
 
 /**
  * The rows in which a column has a value, the newest first, those that are deleted last.
@@ -276,7 +276,7 @@ export async function readParts(
     readonly at: string | null;
     readonly limit: number;
   },
-): Promise<Part[]> {
+): Promise<RowPart[]> {
   const {accountId, column, value, columns, at, limit} = asked;
   for (const name of [column, ...columns]) findColumn(table, name);
   const {rows} = await db.query<Read>(partsSql(table, column, columns), [

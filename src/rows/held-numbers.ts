@@ -55,7 +55,7 @@ export async function readHeldNumbers(
 /**
  * Reads the numbers that live rows of other tables name, and that no row of the table itself has.
  */
-export async function readNamed(
+export async function readNamedNumbers(
   pool: pg.Pool,
   accountId: string,
   {table, tables}: {readonly table: MirrorTable; readonly tables: readonly MirrorTable[]},

@@ -4,7 +4,7 @@
 import {readMigrationFiles} from 'drizzle-orm/migrator';
 import {bigint, getTableConfig, integer, text} from 'drizzle-orm/pg-core';
 import pg from 'pg';
-import {sync} from '../accounts/tables.ts';
+import {syncSchema} from '../accounts/tables.ts';
 import {applyTransitions} from '../changes/states.ts';
 import {applyCapturedTables, applyWriteRules} from '../changes/write-rules.ts';
 import {type Comment, type CommentedTable, commentTable} from '../postgres/tables.ts';
@@ -18,7 +18,11 @@ import {syncTables, toDrizzle} from './tables.ts';
 
 /** Made by migration-turn.ts, as drizzle makes it; not by a migration. */
 const migrationsTable = commentTable(
-  sync.table('migrations', {id: integer(), hash: text(), created_at: bigint({mode: 'number'})}),
+  syncSchema.table('migrations', {
+    id: integer(),
+    hash: text(),
+    created_at: bigint({mode: 'number'}),
+  }),
   'Changes of the schema that were applied to this database.',
   {
     id: 'Number of the entry.',

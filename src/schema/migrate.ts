@@ -32,7 +32,7 @@ const lookEveryMs = 500;
  * @throws {FatalError} Postgres is too old or not in UTF-8, or the database knows migrations that
  *   we do not
  */
-export async function migrate(
+export async function migrateSchema(
   pool: pg.Pool,
   definitions: Definitions,
   isThorough = false,

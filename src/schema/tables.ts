@@ -32,7 +32,7 @@ import {
   forgottenTable,
   sessionsTable,
   signInCodesTable,
-  sync,
+  syncSchema,
   workersTable,
 } from '../accounts/tables.ts';
 import {
@@ -74,7 +74,7 @@ import {
   tombstonesTable,
 } from '../sweeps/tables.ts';
 
-const source = sync.table(
+const source = syncSchema.table(
   'source',
   {
     only_row: smallint().primaryKey().default(1),
@@ -159,7 +159,7 @@ function pickColumns(
 }
 
 // No foreign key to the account: it would be checked once for every row of a first load.
-const knownRecords = sync.table(
+const knownRecords = syncSchema.table(
   'known_records',
   {
     account_id: bigNumber().notNull(),
@@ -193,7 +193,7 @@ const knownRecordsTable = commentTable(
 );
 
 // Nor here: it would be checked for every page that has changed.
-const knownPages = sync.table(
+const knownPages = syncSchema.table(
   'known_pages',
   {
     account_id: bigNumber().notNull(),

@@ -1,13 +1,12 @@
 // The employees of the made-up business, and its customers with their contacts, notes and calls to
 // make.
 
-import type {Plan} from './business-plan.ts';
-import type {Row} from './database.ts';
-import type {Fields} from './field.ts';
+import type {BusinessPlan} from './business-plan.ts';
+import type {ServiceRow} from './database.ts';
+import type {ServiceFields} from './field.ts';
 import {makeUpCredentials, owner, taxes} from './foundation.ts';
 import type {Random} from './random.ts';
 import {
-  catalogue,
   instructionCount,
   makeFirm,
   makeInstruction,
@@ -18,22 +17,23 @@ import {
   makeStreet,
   makeTown,
   type Person,
+  workCatalogue,
   writeMoney,
 } from './vocabulary.ts';
 
 const HEX = '0123456789abcdef';
 
 /** The owner's token in a business of this seed. */
-export function makeOwnerToken(plan: Plan): string {
+export function makeOwnerToken(plan: BusinessPlan): string {
   return makeToken(plan.random('token', 0));
 }
 
 /** The office and the technicians; the owner is of the foundation. The last technician has left. */
-export function makeEmployees(plan: Plan): readonly Row[] {
+export function makeEmployees(plan: BusinessPlan): readonly ServiceRow[] {
   return Array.from({length: plan.employees - 1}, (_, index) => makeEmployee(plan, index + 1));
 }
 
-function makeEmployee(plan: Plan, index: number): Row {
+function makeEmployee(plan: BusinessPlan, index: number): ServiceRow {
   const random = plan.random('employee', index);
   const token = makeToken(plan.random('token', index));
   const isTechnician = index >= plan.technician(0);
@@ -43,7 +43,7 @@ function makeEmployee(plan: Plan, index: number): Row {
     480,
   );
   const person = makePerson(random);
-  const fields: Fields = {
+  const fields: ServiceFields = {
     ...makeUpCredentials(token),
     ...describeHome(random),
     id: plan.employeeId(index),
@@ -78,7 +78,7 @@ function makeEmployee(plan: Plan, index: number): Row {
   };
 }
 
-function describeHome(random: Random): Fields {
+function describeHome(random: Random): ServiceFields {
   const {city, state, zip} = makeTown(random);
   return {
     address: makeStreet(random),
@@ -89,8 +89,8 @@ function describeHome(random: Random): Fields {
   };
 }
 
-function skillsOf(plan: Plan, index: number): string {
-  return catalogue
+function skillsOf(plan: BusinessPlan, index: number): string {
+  return workCatalogue
     .filter((_, work) => plan.isSkilled(index, work))
     .map(({name}) => name)
     .join(', ');
@@ -107,14 +107,18 @@ const firmShare = 0.35;
 const idPlaces = {contacts: 1, notes: 3, call: 5} as const;
 
 /** @param ledger - the entries of the customers' jobs, which must have been made up before */
-export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonly Row[] {
+export function makeCustomer(
+  plan: BusinessPlan,
+  index: number,
+  ledger: Ledger,
+): readonly ServiceRow[] {
   const random = plan.random('customer', index);
   const isOfFirm = random.isTrue(firmShare);
   const person = makePerson(random);
   const arrival = plan.arrivalOf(index);
   const createdAt = arrivedAt(plan, index);
   const {id, number} = plan.customer(index);
-  const fields: Fields = {
+  const fields: ServiceFields = {
     ...identify(plan, index, {random, person, isFirm: isOfFirm}),
     ...locate(random),
     ...keepBooks(random, index),
@@ -135,13 +139,13 @@ export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonl
 }
 
 /** Customers come just before the first call of their day. */
-export function arrivedAt(plan: Plan, index: number): string {
+export function arrivedAt(plan: BusinessPlan, index: number): string {
   return plan.calendar.at(plan.arrivalOf(index), 479);
 }
 
 /** Somebody looked into the record since it came, unless it came today. */
 function lastEdit(
-  plan: Plan,
+  plan: BusinessPlan,
   {
     arrival,
     createdAt,
@@ -154,25 +158,25 @@ function lastEdit(
 }
 
 /** Whether a customer is a firm: the first that its own chance decides. */
-export function isFirm(plan: Plan, index: number): boolean {
+export function isFirm(plan: BusinessPlan, index: number): boolean {
   return plan.random('customer', index).isTrue(firmShare);
 }
 
 /** The tax entity of a customer, and so of its jobs; few have none. */
-export function taxOf(plan: Plan, index: number): string | null {
+export function taxOf(plan: BusinessPlan, index: number): string | null {
   const place = plan.random('tax', index).weighted([6, 3, 0.5, 0.5]);
   return taxes[place]?.id ?? null;
 }
 
 function identify(
-  plan: Plan,
+  plan: BusinessPlan,
   index: number,
   {
     random,
     person,
     isFirm,
   }: {readonly random: Random; readonly person: Person; readonly isFirm: boolean},
-): Fields {
+): ServiceFields {
   const name = isFirm ? makeFirm(random) : `${person.first} ${person.last}`;
   const phone = makePhone(random);
   const mail = random.isTrue(0.85) ? makeMail(person, index) : emptyOrNil(random);
@@ -198,7 +202,7 @@ function identify(
   };
 }
 
-function locate(random: Random): Fields {
+function locate(random: Random): ServiceFields {
   const {city, state, zip} = makeTown(random);
   const isElsewhere = random.isTrue(0.2);
   const billing = isElsewhere ? makeTown(random) : {city, state, zip};
@@ -222,7 +226,7 @@ function locate(random: Random): Fields {
   };
 }
 
-function keepBooks(random: Random, index: number): Fields {
+function keepBooks(random: Random, index: number): ServiceFields {
   return {
     // Texts that look like numbers, and a word that looks like nothing.
     account_number: random.isTrue(0.5) ? String(index + 1).padStart(6, '0') : emptyOrNil(random),
@@ -243,13 +247,13 @@ function keepBooks(random: Random, index: number): Fields {
 }
 
 function makeAttached(
-  plan: Plan,
+  plan: BusinessPlan,
   {
     fields,
     random,
     isFirm,
-  }: {readonly fields: Fields; readonly random: Random; readonly isFirm: boolean},
-): readonly Row[] {
+  }: {readonly fields: ServiceFields; readonly random: Random; readonly isFirm: boolean},
+): readonly ServiceRow[] {
   const part = (place: number) => plan.partOf(fields.id ?? '', place);
   const contacts = Array.from(
     {length: isFirm ? random.integer(1, 2) : random.integer(0, 3) === 0 ? 1 : 0},
@@ -276,13 +280,13 @@ function makeContact({
   isPrimary,
   id,
 }: {
-  readonly customer: Fields;
+  readonly customer: ServiceFields;
   readonly random: Random;
   readonly isPrimary: boolean;
   readonly id: string;
-}): Row {
+}): ServiceRow {
   const person = makePerson(random);
-  const fields: Fields = {
+  const fields: ServiceFields = {
     id,
     customer_id: customer.id ?? null,
     name: `${person.first} ${person.last}`,
@@ -301,21 +305,21 @@ function makeContact({
 
 /** A note on a customer or a job, as old as its owner. */
 export function makeNote(
-  plan: Plan,
+  plan: BusinessPlan,
   {
     owner,
     kind,
     random,
     id,
   }: {
-    readonly owner: Fields;
+    readonly owner: ServiceFields;
     readonly kind: 'Customer' | 'Job';
     readonly random: Random;
     readonly id: string;
   },
-): Row {
+): ServiceRow {
   const author = plan.officeId(random);
-  const fields: Fields = {
+  const fields: ServiceFields = {
     id,
     noteable_id: owner.id ?? null,
     noteable_type: kind,
@@ -330,17 +334,17 @@ export function makeNote(
 }
 
 function makeCall(
-  plan: Plan,
-  customer: Fields,
+  plan: BusinessPlan,
+  customer: ServiceFields,
   {random, id}: {readonly random: Random; readonly id: string},
-): Row {
+): ServiceRow {
   const came = Math.ceil(Date.parse(customer.created_at ?? '') / 86_400_000);
   const day = plan.calendar.workingDay(
     Math.max(came, plan.calendar.today + random.integer(-20, 10)),
   );
   const isDone = day < plan.calendar.today && random.isTrue(0.8);
   const at = plan.calendar.at(day, random.integer(8, 16) * 60);
-  const fields: Fields = {
+  const fields: ServiceFields = {
     id,
     customer_id: customer.id ?? null,
     employee_id: plan.officeId(random),
@@ -381,7 +385,7 @@ export class Ledger {
     this.#owedCents[customer] = (this.#owedCents[customer] ?? 0) + cents;
   }
 
-  summaryOf(customer: number): Fields {
+  summaryOf(customer: number): ServiceFields {
     const last = this.#last[customer];
     const balance = writeMoney(this.#owedCents[customer] ?? 0);
     return {

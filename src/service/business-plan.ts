@@ -33,7 +33,7 @@ export type Kind = keyof typeof idsOf;
 /** How many ids a record takes with what belongs to it. */
 export const idCount = (kind: Kind) => idsOf[kind];
 
-export class Plan {
+export class BusinessPlan {
   readonly seed: string;
   readonly customers: number;
   readonly jobs: number;

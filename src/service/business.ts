@@ -4,15 +4,15 @@
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 import {Ledger, makeCustomer, makeEmployees, makeOwnerToken} from './business-people.ts';
-import {defaultToday, Plan, type Scale} from './business-plan.ts';
-import type {Row} from './database.ts';
+import {BusinessPlan, defaultToday, type Scale} from './business-plan.ts';
+import type {ServiceRow} from './database.ts';
 import {
   copyRows,
+  inServiceTransaction,
   installSchema,
-  inTransaction,
   lockTurn,
   openDatabase,
-  type Queryable,
+  type ServiceQueryable,
 } from './database.ts';
 import {layFoundation} from './foundation.ts';
 import {Roster} from './order.ts';
@@ -101,7 +101,7 @@ async function seedOnce(
   scale: Scale,
   onMaking: BusinessOptions['onMaking'],
 ): Promise<Business> {
-  const business = await inTransaction(database, async (client): Promise<Business> => {
+  const business = await inServiceTransaction(database, async (client): Promise<Business> => {
     await lockTurn(client);
     const there = await findBusiness(client);
     if (there !== null) return there;
@@ -120,7 +120,7 @@ async function vacuum(database: pg.Pool): Promise<void> {
     await database.query(`VACUUM (ANALYZE) service.${table}`);
 }
 
-async function findBusiness(db: Queryable): Promise<Business | null> {
+async function findBusiness(db: ServiceQueryable): Promise<Business | null> {
   const text = `SELECT business.seed, business.today::text AS today,
       business.customers AS "madeCustomers",
       (SELECT count(*) FROM service.customers WHERE deleted_at IS NULL)::integer AS customers,
@@ -135,7 +135,7 @@ async function findBusiness(db: Queryable): Promise<Business | null> {
 }
 
 async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void> {
-  const plan = new Plan(scale);
+  const plan = new BusinessPlan(scale);
   await layFoundation(client, makeOwnerToken(plan));
   await copyRows(client, makeEmployees(plan));
   // Jobs first: their entries in the ledger go into the customers.
@@ -154,10 +154,10 @@ async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void>
 
 async function copyBatches(
   client: pg.PoolClient,
-  {count, make}: {readonly count: number; readonly make: (index: number) => readonly Row[]},
+  {count, make}: {readonly count: number; readonly make: (index: number) => readonly ServiceRow[]},
 ): Promise<void> {
   for (let start = 0; start < count; start += BATCH) {
-    const rows: Row[] = [];
+    const rows: ServiceRow[] = [];
     for (let index = start; index < Math.min(count, start + BATCH); index++)
       rows.push(...make(index));
     await copyRows(client, rows);
@@ -170,7 +170,7 @@ async function copyBatches(
  */
 async function finish(
   client: pg.PoolClient,
-  {plan, scale}: {readonly plan: Plan; readonly scale: Scale},
+  {plan, scale}: {readonly plan: BusinessPlan; readonly scale: Scale},
 ): Promise<void> {
   const lastJob = Math.max(1, plan.jobNumber(plan.jobs - 1));
   await client.query(

@@ -1,6 +1,6 @@
 import {randomBytes} from 'node:crypto';
-import type {Queryable} from './database.ts';
-import type {Fields} from './field.ts';
+import type {ServiceQueryable} from './database.ts';
+import type {ServiceFields} from './field.ts';
 import {deleteJob} from './job-routes.ts';
 import {customerConditions} from './query.ts';
 import {
@@ -8,11 +8,11 @@ import {
   answerPage,
   answerRecord,
   checkReferences,
-  findRecord,
-  type Route,
-  readChanges,
+  findOwned,
+  readListChanges,
+  type ServiceRoute,
 } from './records.ts';
-import {customers, tasks} from './resource.ts';
+import {customerResource, taskResource} from './resource.ts';
 import {
   assignNumbers,
   createRecord,
@@ -25,7 +25,7 @@ import {
   updateRecord,
 } from './store.ts';
 
-const customerDefaults: Fields = {
+const customerDefaults: ServiceFields = {
   origin: 'api',
   is_active: 'true',
   sublevel: '0',
@@ -39,31 +39,31 @@ const customerDefaults: Fields = {
   notify_via_sms: 'false',
 };
 
-export const customerRoutes: readonly Route[] = [
+export const customerRoutes: readonly ServiceRoute[] = [
   {
     method: 'GET',
     path: '/customers.xml',
     answer: (service, {query}) =>
-      answerPage(service, customers, {query, conditions: customerConditions(query)}),
+      answerPage(service, customerResource, {query, conditions: customerConditions(query)}),
   },
   {
     method: 'GET',
     path: '/customers/:customer_number.xml',
     answer: async (service, {params, query}) => {
-      const record = await findRecord(service.database, customers, {
+      const record = await findOwned(service.database, customerResource, {
         number: params.customer_number,
       });
-      return await answerRecord(service, customers, {record, query});
+      return await answerRecord(service, customerResource, {record, query});
     },
   },
   {
     method: 'POST',
     path: '/customers.xml',
     answer: async (service, request) => {
-      const {changes, problems} = readChanges(service, request, customers);
+      const {changes, problems} = readListChanges(service, request, customerResource);
       let number = '';
       const answer = await answerEffects(service, request, {
-        resource: customers,
+        resource: customerResource,
         work: async (effects) => {
           const fields = {
             ...customerDefaults,
@@ -71,9 +71,9 @@ export const customerRoutes: readonly Route[] = [
             ...changes,
           };
           await checkCustomer(effects.client, {fields, changes, problems});
-          const assigned = await assignNumbers(effects.client, customers);
+          const assigned = await assignNumbers(effects.client, customerResource);
           number = assigned.customer_number ?? '';
-          return await createRecord(effects, customers, {
+          return await createRecord(effects, customerResource, {
             fields: {...fields, ...deriveCustomer(fields), ...assigned},
           });
         },
@@ -85,13 +85,13 @@ export const customerRoutes: readonly Route[] = [
     method: 'PUT',
     path: '/customers/:customer_number.xml',
     answer: async (service, request) => {
-      await findRecord(service.database, customers, {number: request.params.customer_number});
-      const {changes, problems} = readChanges(service, request, customers);
+      await findOwned(service.database, customerResource, {number: request.params.customer_number});
+      const {changes, problems} = readListChanges(service, request, customerResource);
       return await answerEffects(service, request, {
-        resource: customers,
+        resource: customerResource,
         work: async (effects) => {
           const {client} = effects;
-          const record = await findRecord(client, customers, {
+          const record = await findOwned(client, customerResource, {
             number: request.params.customer_number,
             lock: true,
           });
@@ -99,7 +99,7 @@ export const customerRoutes: readonly Route[] = [
           if (changes.parent_id === idOf(record.fields))
             problems.add('parent_id', 'must be another customer');
           await checkCustomer(client, {fields, changes, problems});
-          return await updateRecord(effects, customers, {
+          return await updateRecord(effects, customerResource, {
             record,
             changes: {...changes, ...deriveCustomer(fields)},
           });
@@ -112,12 +112,12 @@ export const customerRoutes: readonly Route[] = [
     path: '/customers/:customer_number.xml',
     answer: (service, request) =>
       answerEffects(service, request, {
-        resource: customers,
+        resource: customerResource,
         work: async (effects) => {
           const number = request.params.customer_number;
           return await deleteCustomer(
             effects,
-            await findRecord(effects.client, customers, {number, lock: true}),
+            await findOwned(effects.client, customerResource, {number, lock: true}),
           );
         },
       }),
@@ -130,22 +130,22 @@ export const customerRoutes: readonly Route[] = [
  */
 async function deleteCustomer(effects: Effects, customer: StoredRecord): Promise<StoredRecord> {
   const id = idOf(customer.fields);
-  const deleted = await deleteRecord(effects, customers, customer);
+  const deleted = await deleteRecord(effects, customerResource, customer);
   const owned = {column: 'customer_id', ids: [id]} as const;
   const ownJobs = await selectByParents(effects.client, 'jobs', owned);
   for (const job of ownJobs.get(id) ?? []) await deleteJob(effects, job);
   const ownTasks = await selectByParents(effects.client, 'tasks', owned);
-  for (const task of ownTasks.get(id) ?? []) await deleteRecord(effects, tasks, task);
+  for (const task of ownTasks.get(id) ?? []) await deleteRecord(effects, taskResource, task);
   return deleted;
 }
 
 async function checkCustomer(
-  db: Queryable,
+  db: ServiceQueryable,
   {
     fields,
     changes,
     problems,
-  }: {readonly fields: Fields; readonly changes: Fields; readonly problems: Problems},
+  }: {readonly fields: ServiceFields; readonly changes: ServiceFields; readonly problems: Problems},
 ): Promise<void> {
   problems.requirePresence(fields, 'name');
   await checkReferences(db, problems, {
@@ -156,7 +156,7 @@ async function checkCustomer(
 }
 
 /** Fields that the service keeps equal to others (docs/service.md "Fields"). */
-function deriveCustomer(fields: Fields): Fields {
+function deriveCustomer(fields: ServiceFields): ServiceFields {
   return {
     full_name: fields.name ?? null,
     phone: fields.phone_number ?? null,

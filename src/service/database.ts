@@ -9,11 +9,11 @@ import pg from 'pg';
 import {from} from 'pg-copy-streams';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import type {Fields} from './field.ts';
+import type {ServiceFields} from './field.ts';
 import type {Table} from './resource.ts';
 
 /** A runner of statements: the pool, or the connection of a transaction. */
-export type Queryable = Pick<pg.ClientBase, 'query'>;
+export type ServiceQueryable = Pick<pg.ClientBase, 'query'>;
 
 /**
  * What services take turns by, when they make the schema or fill it: a stranger may not lock it, as
@@ -60,7 +60,7 @@ export async function openDatabase(databaseUrl: string, log?: Logger): Promise<p
  * Runs the work in one transaction. A connection on which anything failed is thrown away, not put
  * back.
  */
-export async function inTransaction<T>(
+export async function inServiceTransaction<T>(
   database: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
@@ -93,7 +93,7 @@ export async function installSchema(database: pg.Pool): Promise<void> {
   const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8');
   const version = createHash('sha256').update(schema).digest('hex').slice(0, 16);
   await makeTurn(database);
-  await inTransaction(database, async (client) => {
+  await inServiceTransaction(database, async (client) => {
     await lockTurn(client);
     const text = `SELECT obj_description(oid, 'pg_namespace') AS comment FROM pg_namespace
         WHERE nspname = 'service'`;
@@ -149,9 +149,9 @@ function describe(databaseUrl: string): string {
 }
 
 /** A made-up record on its way to its table. */
-export interface Row {
+export interface ServiceRow {
   readonly table: Table;
-  readonly fields: Fields;
+  readonly fields: ServiceFields;
   /** Columns beside `fields`, as COPY reads them. */
   readonly beside?: Readonly<Record<string, string>>;
 }
@@ -160,7 +160,7 @@ export interface Row {
  * Writes rows of any tables, one COPY a table; all rows of a table have the same columns beside
  * `fields`.
  */
-export async function copyRows(client: pg.PoolClient, rows: readonly Row[]): Promise<void> {
+export async function copyRows(client: pg.PoolClient, rows: readonly ServiceRow[]): Promise<void> {
   const lines = new Map<Table, string[]>();
   const columns = new Map<Table, readonly string[]>();
   for (const row of rows) {
@@ -179,7 +179,7 @@ export async function copyRows(client: pg.PoolClient, rows: readonly Row[]): Pro
 }
 
 /** JSON holds no raw tab or line break; its backslashes are COPY's as well. */
-function writeFields({fields}: Row): string {
+function writeFields({fields}: ServiceRow): string {
   const present = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
   return JSON.stringify(present).replaceAll('\\', '\\\\');
 }

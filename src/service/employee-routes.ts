@@ -1,8 +1,8 @@
 // The routes of employees, and of the hours that they enter on jobs.
 
 import {AccountTime} from './account-time.ts';
-import type {Queryable} from './database.ts';
-import type {Fields} from './field.ts';
+import type {ServiceQueryable} from './database.ts';
+import type {ServiceFields} from './field.ts';
 import {hashPassword, isPassword, makeUpCredentials, newToken} from './foundation.ts';
 import {
   answerEffects,
@@ -11,13 +11,13 @@ import {
   answerWhole,
   checkReferences,
   findChild,
-  findRecord,
-  type Route,
-  readChanges,
+  findOwned,
+  readListChanges,
   type Service,
   type ServiceRequest,
+  type ServiceRoute,
 } from './records.ts';
-import {employees, jobs, timeEntries} from './resource.ts';
+import {employeeResource, jobResource, timeEntries} from './resource.ts';
 import {
   assignNumbers,
   type Beside,
@@ -33,7 +33,7 @@ import {
 } from './store.ts';
 import type {RequestFields} from './xml-read.ts';
 
-const employeeDefaults: Fields = {
+const employeeDefaults: ServiceFields = {
   account_id: '1',
   active: 'true',
   can_login: 'false',
@@ -47,20 +47,20 @@ const employeeDefaults: Fields = {
  * then on. The list holds both. Which field makes an employee inactive is not in the specification:
  * docs/service.md "Fields".
  */
-export const employeeRoutes: readonly Route[] = [
+export const employeeRoutes: readonly ServiceRoute[] = [
   {
     method: 'GET',
     path: '/employees.xml',
-    answer: (service, {query}) => answerWhole(service, employees, query),
+    answer: (service, {query}) => answerWhole(service, employeeResource, query),
   },
   {
     method: 'GET',
     path: '/employees/:employee_number.xml',
     answer: async (service, {params}) => {
-      const record = await findRecord(service.database, employees, {
+      const record = await findOwned(service.database, employeeResource, {
         number: params.employee_number,
       });
-      return await answerRecord(service, employees, {record});
+      return await answerRecord(service, employeeResource, {record});
     },
   },
   {method: 'POST', path: '/employees.xml', answer: createEmployee},
@@ -68,20 +68,20 @@ export const employeeRoutes: readonly Route[] = [
 ];
 
 async function createEmployee(service: Service, request: ServiceRequest) {
-  const {given, problems, changes} = readChanges(service, request, employees);
+  const {given, problems, changes} = readListChanges(service, request, employeeResource);
   const password = readPassword(given, problems);
   let number = '';
   const answer = await answerEffects(service, request, {
-    resource: employees,
+    resource: employeeResource,
     work: async (effects) => {
       const fields = {...employeeDefaults, ...dropEmptyUsername(changes)};
       await checkEmployee(effects, {fields, hasPassword: password !== null, problems});
-      const assigned = await assignNumbers(effects.client, employees);
+      const assigned = await assignNumbers(effects.client, employeeResource);
       number = assigned.employee_number ?? '';
       const token = newToken();
       const full = {...fields, ...makeUpCredentials(token), ...assigned};
       const passwordHash = password === null ? {} : {passwordHash: await hashPassword(password)};
-      return await createRecord(effects, employees, {
+      return await createRecord(effects, employeeResource, {
         fields: full,
         beside: {token, ...passwordHash},
       });
@@ -92,20 +92,20 @@ async function createEmployee(service: Service, request: ServiceRequest) {
 
 async function updateEmployee(service: Service, request: ServiceRequest) {
   const number = request.params.employee_number;
-  await findRecord(service.database, employees, {number});
-  const {given, problems, changes} = readChanges(service, request, employees);
+  await findOwned(service.database, employeeResource, {number});
+  const {given, problems, changes} = readListChanges(service, request, employeeResource);
   const password = readPassword(given, problems);
   return await answerEffects(service, request, {
-    resource: employees,
+    resource: employeeResource,
     work: async (effects) => {
-      const record = await findRecord(effects.client, employees, {number, lock: true});
+      const record = await findOwned(effects.client, employeeResource, {number, lock: true});
       const held = await selectPasswordHash(effects, idOf(record.fields));
       const named = dropEmptyUsername(changes);
       const hasPassword = password !== null || held !== null;
       await checkEmployee(effects, {fields: {...record.fields, ...named}, hasPassword, problems});
       const beside = await renewCredentials(password, held);
       const credentials = beside.token === undefined ? {} : makeUpCredentials(beside.token);
-      return await updateRecord(effects, employees, {
+      return await updateRecord(effects, employeeResource, {
         record,
         changes: {...named, ...credentials},
         beside,
@@ -138,7 +138,7 @@ async function checkEmployee(
     fields,
     hasPassword,
     problems,
-  }: {readonly fields: Fields; readonly hasPassword: boolean; readonly problems: Problems},
+  }: {readonly fields: ServiceFields; readonly hasPassword: boolean; readonly problems: Problems},
 ): Promise<void> {
   problems.requirePresence(fields, 'name', 'active', 'can_login');
   if (fields.can_login === 'true') {
@@ -166,13 +166,13 @@ function dropEmptyUsername(changes: Changes): Changes {
 const LIST = '/jobs/:job_number/time_entries.xml';
 const ENTRY = '/jobs/:job_number/time_entries/:time_entry_id.xml';
 
-export const timeEntryRoutes: readonly Route[] = [
+export const timeEntryRoutes: readonly ServiceRoute[] = [
   {
     method: 'GET',
     path: LIST,
     answer: async (service, {params}) => {
       const id = idOf(
-        (await findRecord(service.database, jobs, {number: params.job_number})).fields,
+        (await findOwned(service.database, jobResource, {number: params.job_number})).fields,
       );
       const found = await selectByParents(service.database, 'time_entries', {
         column: 'job_id',
@@ -205,13 +205,13 @@ export const timeEntryRoutes: readonly Route[] = [
 
 async function createEntry(service: Service, request: ServiceRequest) {
   const number = request.params.job_number;
-  await findRecord(service.database, jobs, {number});
-  const {changes, problems} = readChanges(service, request, timeEntries);
+  await findOwned(service.database, jobResource, {number});
+  const {changes, problems} = readListChanges(service, request, timeEntries);
   let id = '';
   const answer = await answerEffects(service, request, {
     resource: timeEntries,
     work: async (effects) => {
-      const job = await findRecord(effects.client, jobs, {number});
+      const job = await findOwned(effects.client, jobResource, {number});
       await checkEntry(effects.client, {fields: changes, problems});
       const assigned = await assignNumbers(effects.client, timeEntries);
       id = idOf(assigned);
@@ -230,7 +230,7 @@ async function createEntry(service: Service, request: ServiceRequest) {
 
 async function updateEntry(service: Service, request: ServiceRequest) {
   await findEntry(service.database, request, false);
-  const {changes, problems} = readChanges(service, request, timeEntries);
+  const {changes, problems} = readListChanges(service, request, timeEntries);
   return await answerEffects(service, request, {
     resource: timeEntries,
     work: async (effects) => {
@@ -246,8 +246,8 @@ async function updateEntry(service: Service, request: ServiceRequest) {
 }
 
 async function checkEntry(
-  db: Queryable,
-  {fields, problems}: {readonly fields: Fields; readonly problems: Problems},
+  db: ServiceQueryable,
+  {fields, problems}: {readonly fields: ServiceFields; readonly problems: Problems},
 ): Promise<void> {
   problems.refuse();
   problems.requirePresence(fields, 'employee_id', 'started_on', 'number_of_hours');
@@ -259,20 +259,20 @@ async function checkEntry(
 
 /** The end follows from start and hours unless the request sets it. */
 function deriveEntryEnd(
-  {started_on: start = null, number_of_hours: hours = null}: Fields,
-  changes: Fields,
-): Fields {
+  {started_on: start = null, number_of_hours: hours = null}: ServiceFields,
+  changes: ServiceFields,
+): ServiceFields {
   const isMoved = changes.started_on !== undefined || changes.number_of_hours !== undefined;
   if (changes.ended_on !== undefined || !isMoved || start === null) return {};
   return {ended_on: AccountTime.findEnd(start, Number(hours) * 60)};
 }
 
 async function findEntry(
-  db: Queryable,
+  db: ServiceQueryable,
   {params}: ServiceRequest,
   lock: boolean,
 ): Promise<StoredRecord> {
-  const job = await findRecord(db, jobs, {number: params.job_number});
+  const job = await findOwned(db, jobResource, {number: params.job_number});
   return await findChild(db, timeEntries, {
     number: params.time_entry_id,
     lock,

@@ -16,7 +16,7 @@ export type FieldType =
   | 'allocations';
 
 /** One field of a resource, under its name with underscores. */
-export interface Field {
+export interface ServiceField {
   readonly name: string;
   readonly type: FieldType;
 }
@@ -24,7 +24,7 @@ export interface Field {
 /**
  * A record's values by field name. A field that is absent is nil; an empty text is an empty text.
  */
-export type Fields = Readonly<Record<string, string | null>>;
+export type ServiceFields = Readonly<Record<string, string | null>>;
 
 const types: Readonly<Record<string, FieldType>> = {
   text: 'text',
@@ -38,7 +38,7 @@ const types: Readonly<Record<string, FieldType>> = {
 };
 
 /** Reads `id:integer name created_at:dateTime`; a type that does not exist is a bug and throws. */
-export function readFields(text: string): readonly Field[] {
+export function readServiceFields(text: string): readonly ServiceField[] {
   return text
     .trim()
     .split(/\s+/)

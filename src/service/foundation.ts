@@ -5,9 +5,9 @@
 import {createHash, randomBytes, scrypt, timingSafeEqual} from 'node:crypto';
 import {promisify} from 'node:util';
 import type pg from 'pg';
-import {inTransaction, type Queryable} from './database.ts';
-import type {Fields} from './field.ts';
-import {jobStatuses, jobTypes, type Resource, taxEntities} from './resource.ts';
+import {inServiceTransaction, type ServiceQueryable} from './database.ts';
+import type {ServiceFields} from './field.ts';
+import {jobStatuses, jobTypes, type ServiceResource, taxEntityResource} from './resource.ts';
 
 /** A category of work, with the facts from which a business makes such jobs up. */
 interface Trade {
@@ -57,7 +57,7 @@ const FOUNDED_AT = '2024-01-02T14:00:00Z';
  * changes nothing.
  */
 export async function ensureFoundation(database: pg.Pool): Promise<string> {
-  return await inTransaction(database, (client) => layFoundation(client, newToken()));
+  return await inServiceTransaction(database, (client) => layFoundation(client, newToken()));
 }
 
 /**
@@ -65,7 +65,7 @@ export async function ensureFoundation(database: pg.Pool): Promise<string> {
  * @param token - for the owner, if there is none yet
  * @returns the owner's token, which may be an older one
  */
-export async function layFoundation(db: Queryable, token: string): Promise<string> {
+export async function layFoundation(db: ServiceQueryable, token: string): Promise<string> {
   await insertMissing(
     db,
     jobTypes,
@@ -74,7 +74,7 @@ export async function layFoundation(db: Queryable, token: string): Promise<strin
   await insertMissing(db, jobStatuses, statuses);
   await insertMissing(
     db,
-    taxEntities,
+    taxEntityResource,
     taxes.map(({id, name, rate}) => ({id, name, tax_rate: rate, agency: name})),
   );
   const fields = {...ownerFields(), ...makeUpCredentials(token)};
@@ -90,7 +90,7 @@ export async function layFoundation(db: Queryable, token: string): Promise<strin
   return rows[0]?.token ?? token;
 }
 
-function ownerFields(): Fields {
+function ownerFields(): ServiceFields {
   return {
     id: owner.id,
     account_id: '1',
@@ -108,9 +108,9 @@ function ownerFields(): Fields {
 }
 
 async function insertMissing(
-  db: Queryable,
-  {table}: Resource,
-  records: readonly Fields[],
+  db: ServiceQueryable,
+  {table}: ServiceResource,
+  records: readonly ServiceFields[],
 ): Promise<void> {
   const fields = records.map((record) => ({
     ...record,
@@ -149,7 +149,7 @@ export async function isPassword(password: string, hash: string): Promise<boolea
  * up: nothing can be learned from them. They are there so that a client can be proven to drop them.
  * @param origin - changes with the password, and so do these; it cannot be reckoned back from them
  */
-export function makeUpCredentials(origin: string): Fields {
+export function makeUpCredentials(origin: string): ServiceFields {
   const makeUp = (label: string) =>
     createHash('sha256').update(`made up: ${label} of ${origin}`).digest('hex').slice(0, 40);
   return {

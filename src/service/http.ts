@@ -8,13 +8,13 @@ import type {FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods} from 'f
 import fastify from 'fastify';
 import type {Logger} from '../core/log.ts';
 import {customerRoutes} from './customer-routes.ts';
-import type {Queryable} from './database.ts';
+import type {ServiceQueryable} from './database.ts';
 import {employeeRoutes, timeEntryRoutes} from './employee-routes.ts';
 import {jobChargeRoutes, jobRoutes} from './job-routes.ts';
 import type {Query} from './query.ts';
-import type {Route, Service, ServiceRequest} from './records.ts';
+import type {Service, ServiceRequest, ServiceRoute} from './records.ts';
 import {noteRoutes, taskRoutes} from './task-routes.ts';
-import {Refusal, writeErrors} from './xml-write.ts';
+import {ServiceRefusal, writeErrors} from './xml-write.ts';
 
 interface HttpOptions {
   readonly basePath: string;
@@ -23,7 +23,7 @@ interface HttpOptions {
 }
 
 /** Every address that the service answers. */
-export const routes: readonly Route[] = [
+export const routes: readonly ServiceRoute[] = [
   ...customerRoutes,
   ...jobRoutes,
   ...jobChargeRoutes,
@@ -69,7 +69,7 @@ export function createHttp(service: Service, options: HttpOptions): FastifyInsta
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: 'idle',
     frameworkErrors: (_error, _request, reply) =>
-      sendErrors(reply, new Refusal(400, 'The address is not a valid URL.')),
+      sendErrors(reply, new ServiceRefusal(400, 'The address is not a valid URL.')),
   });
   http.addHook('onRequest', async (request) => {
     arrivals.set(request, performance.now());
@@ -77,7 +77,7 @@ export function createHttp(service: Service, options: HttpOptions): FastifyInsta
   http.removeAllContentTypeParsers();
   http.addContentTypeParser('*', {parseAs: 'buffer'}, (_request, body, done) => done(null, body));
   http.setNotFoundHandler((_request, reply) =>
-    sendErrors(reply, new Refusal(404, 'There is no such address.')),
+    sendErrors(reply, new ServiceRefusal(404, 'There is no such address.')),
   );
   http.setErrorHandler((error, _request, reply) =>
     sendErrors(reply, toRefusal(error, options.log)),
@@ -94,7 +94,7 @@ function addRoute(
     service,
     route,
     options,
-  }: {readonly service: Service; readonly route: Route; readonly options: HttpOptions},
+  }: {readonly service: Service; readonly route: ServiceRoute; readonly options: HttpOptions},
 ): void {
   const actors = new WeakMap<FastifyRequest, string>();
   http.route({
@@ -103,7 +103,7 @@ function addRoute(
     exposeHeadRoute: false,
     onRequest: async (request) => {
       const actorId = await authenticate(service.database, request.headers.authorization);
-      if (actorId === null) throw new Refusal(401, 'Invalid Username, Account or password.');
+      if (actorId === null) throw new ServiceRefusal(401, 'Invalid Username, Account or password.');
       actors.set(request, actorId);
     },
     handler: async (request, reply) => {
@@ -120,7 +120,7 @@ function addRoute(
 }
 
 /** PATCH means the same as PUT; HEAD is a GET without its body. */
-function methodsOf({method}: Route): HTTPMethods[] {
+function methodsOf({method}: ServiceRoute): HTTPMethods[] {
   if (method === 'PUT') return ['PUT', 'PATCH'];
   return method === 'GET' ? ['GET', 'HEAD'] : [method];
 }
@@ -134,7 +134,7 @@ function refuseOtherMethods(http: FastifyInstance, path: string, {basePath}: Htt
       reply.header('allow', allowed.join(', '));
       return sendErrors(
         reply,
-        new Refusal(405, `${request.method} is not allowed here: ${allowed.join(', ')}.`),
+        new ServiceRefusal(405, `${request.method} is not allowed here: ${allowed.join(', ')}.`),
       );
     },
   });
@@ -185,7 +185,7 @@ async function send(
   return reply.header('content-encoding', 'gzip').send(await gzipText(body, {level: 1}));
 }
 
-function sendErrors(reply: FastifyReply, {status, texts}: Refusal): FastifyReply {
+function sendErrors(reply: FastifyReply, {status, texts}: ServiceRefusal): FastifyReply {
   reply
     .code(status)
     .header('cache-control', 'no-cache')
@@ -200,15 +200,15 @@ function traceHeaders(reply: FastifyReply): Record<string, string> {
   return {'x-request-id': randomUUID(), 'x-transaction': randomUUID(), 'x-runtime': seconds};
 }
 
-function toRefusal(error: unknown, log: Logger | undefined): Refusal {
-  if (error instanceof Refusal) return error;
+function toRefusal(error: unknown, log: Logger | undefined): ServiceRefusal {
+  if (error instanceof ServiceRefusal) return error;
   const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
-  if (status === 413) return new Refusal(413, 'The request body is larger than 1 MB.');
+  if (status === 413) return new ServiceRefusal(413, 'The request body is larger than 1 MB.');
   if (status >= 400 && status < 500)
-    return new Refusal(status, 'The request cannot be understood.');
+    return new ServiceRefusal(status, 'The request cannot be understood.');
   const message = error instanceof Error ? error.message : String(error);
   log?.error({event: 'service.failed', message}, 'reference service: a request failed');
-  return new Refusal(500, "We're sorry, but something went wrong.");
+  return new ServiceRefusal(500, "We're sorry, but something went wrong.");
 }
 
 /**
@@ -216,7 +216,7 @@ function toRefusal(error: unknown, log: Logger | undefined): Refusal {
  * credentials, or null: no credentials, other ones, or an employee who is inactive.
  */
 async function authenticate(
-  db: Queryable,
+  db: ServiceQueryable,
   authorization: string | undefined,
 ): Promise<string | null> {
   const token = readToken(authorization);

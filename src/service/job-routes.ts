@@ -1,21 +1,21 @@
 // The routes of jobs and of their charges.
 
 import {AccountTime} from './account-time.ts';
-import type {Queryable} from './database.ts';
-import type {Fields} from './field.ts';
+import type {ServiceQueryable} from './database.ts';
+import type {ServiceFields} from './field.ts';
 import {jobConditions} from './query.ts';
 import {
   answerEffects,
   answerPage,
   answerRecord,
   checkReferences,
-  findRecord,
-  type Route,
-  readChanges,
+  findOwned,
+  readListChanges,
   type Service,
   type ServiceRequest,
+  type ServiceRoute,
 } from './records.ts';
-import {customers, jobCharges, jobs, tasks} from './resource.ts';
+import {customerResource, jobCharges, jobResource, taskResource} from './resource.ts';
 import {
   assignNumbers,
   type Changes,
@@ -35,7 +35,7 @@ import type {Given} from './xml-read.ts';
 const statuses = new Set(['scheduled', 'in_progress', 'complete']);
 
 /** The fields that are never nil in any recorded job (docs/service.md "Fields"). */
-const jobDefaults: Fields = {
+const jobDefaults: ServiceFields = {
   description: '',
   status: 'scheduled',
   invoice_status: 'unpaid',
@@ -51,22 +51,22 @@ const jobDefaults: Fields = {
   tasks_count: '0',
 };
 
-export const jobRoutes: readonly Route[] = [
+export const jobRoutes: readonly ServiceRoute[] = [
   {
     method: 'GET',
     path: '/jobs.xml',
     answer: (service, {query}) =>
-      answerPage(service, jobs, {query, conditions: jobConditions(query, service.time)}),
+      answerPage(service, jobResource, {query, conditions: jobConditions(query, service.time)}),
   },
   {
     method: 'GET',
     path: '/customers/:customer_number/jobs.xml',
     answer: async (service, {params, query}) => {
-      const customer = await findRecord(service.database, customers, {
+      const customer = await findOwned(service.database, customerResource, {
         number: params.customer_number,
       });
       const own = {sql: 'customer_id = $', value: idOf(customer.fields)};
-      return await answerPage(service, jobs, {
+      return await answerPage(service, jobResource, {
         query,
         conditions: [own, ...jobConditions(query, service.time)],
       });
@@ -76,8 +76,8 @@ export const jobRoutes: readonly Route[] = [
     method: 'GET',
     path: '/jobs/:job_number.xml',
     answer: async (service, {params, query}) => {
-      const record = await findRecord(service.database, jobs, {number: params.job_number});
-      return await answerRecord(service, jobs, {record, query});
+      const record = await findOwned(service.database, jobResource, {number: params.job_number});
+      return await answerRecord(service, jobResource, {record, query});
     },
   },
   {method: 'POST', path: '/customers/:customer_number/jobs.xml', answer: createJob},
@@ -87,12 +87,12 @@ export const jobRoutes: readonly Route[] = [
     path: '/jobs/:job_number.xml',
     answer: (service, request) =>
       answerEffects(service, request, {
-        resource: jobs,
+        resource: jobResource,
         work: async (effects) => {
           const number = request.params.job_number;
           return await deleteJob(
             effects,
-            await findRecord(effects.client, jobs, {number, lock: true}),
+            await findOwned(effects.client, jobResource, {number, lock: true}),
           );
         },
       }),
@@ -105,21 +105,21 @@ export const jobRoutes: readonly Route[] = [
  */
 export async function deleteJob(effects: Effects, job: StoredRecord): Promise<StoredRecord> {
   const id = idOf(job.fields);
-  const deleted = await deleteRecord(effects, jobs, job);
+  const deleted = await deleteRecord(effects, jobResource, job);
   const own = await selectByParents(effects.client, 'tasks', {column: 'job_id', ids: [id]});
-  for (const task of own.get(id) ?? []) await deleteRecord(effects, tasks, task);
+  for (const task of own.get(id) ?? []) await deleteRecord(effects, taskResource, task);
   return deleted;
 }
 
 async function createJob(service: Service, request: ServiceRequest) {
   const number = request.params.customer_number;
-  await findRecord(service.database, customers, {number});
-  const {changes, given, problems} = readChanges(service, request, jobs);
+  await findOwned(service.database, customerResource, {number});
+  const {changes, given, problems} = readListChanges(service, request, jobResource);
   let jobNumber = '';
   const answer = await answerEffects(service, request, {
-    resource: jobs,
+    resource: jobResource,
     work: async (effects) => {
-      const customer = await findRecord(effects.client, customers, {number});
+      const customer = await findOwned(effects.client, customerResource, {number});
       const inherited = {
         customer_id: idOf(customer.fields),
         tax_id: customer.fields.tax_id ?? null,
@@ -128,10 +128,10 @@ async function createJob(service: Service, request: ServiceRequest) {
       const employeeIds =
         (await readEmployeeIds(effects.client, given.get('employee_ids'), problems)) ?? [];
       await checkJob(effects.client, {fields, changes, problems});
-      const assigned = await assignNumbers(effects.client, jobs);
+      const assigned = await assignNumbers(effects.client, jobResource);
       jobNumber = assigned.job_number ?? '';
       const full = {...fields, ...deriveJob(fields, {changes, at: effects.at}), ...assigned};
-      return await createRecord(effects, jobs, {fields: full, beside: {employeeIds}});
+      return await createRecord(effects, jobResource, {fields: full, beside: {employeeIds}});
     },
   });
   return {...answer, location: `/jobs/${jobNumber}.xml`};
@@ -139,12 +139,12 @@ async function createJob(service: Service, request: ServiceRequest) {
 
 async function updateJob(service: Service, request: ServiceRequest) {
   const number = request.params.job_number;
-  await findRecord(service.database, jobs, {number});
-  const {changes, given, problems} = readChanges(service, request, jobs);
+  await findOwned(service.database, jobResource, {number});
+  const {changes, given, problems} = readListChanges(service, request, jobResource);
   return await answerEffects(service, request, {
-    resource: jobs,
+    resource: jobResource,
     work: async (effects) => {
-      const record = await findRecord(effects.client, jobs, {number, lock: true});
+      const record = await findOwned(effects.client, jobResource, {number, lock: true});
       const fields = {...record.fields, ...changes};
       const employeeIds = await readEmployeeIds(
         effects.client,
@@ -153,7 +153,7 @@ async function updateJob(service: Service, request: ServiceRequest) {
       );
       await checkJob(effects.client, {fields, changes, problems});
       const isSame = employeeIds === null || employeeIds.join() === record.employeeIds.join();
-      return await updateRecord(effects, jobs, {
+      return await updateRecord(effects, jobResource, {
         record,
         changes: {...changes, ...deriveJob(fields, {changes, at: effects.at})},
         beside: isSame ? {} : {employeeIds},
@@ -167,7 +167,7 @@ async function updateJob(service: Service, request: ServiceRequest) {
  * does not name them.
  */
 async function readEmployeeIds(
-  db: Queryable,
+  db: ServiceQueryable,
   given: Given | undefined,
   problems: Problems,
 ): Promise<readonly string[] | null> {
@@ -184,12 +184,12 @@ async function readEmployeeIds(
 }
 
 async function checkJob(
-  db: Queryable,
+  db: ServiceQueryable,
   {
     fields,
     changes,
     problems,
-  }: {readonly fields: Fields; readonly changes: Fields; readonly problems: Problems},
+  }: {readonly fields: ServiceFields; readonly changes: ServiceFields; readonly problems: Problems},
 ): Promise<void> {
   if (!statuses.has(fields.status ?? '')) problems.add('status', 'is not included in the list');
   if (Number(fields.duration ?? 0) < 0)
@@ -206,13 +206,13 @@ async function checkJob(
  * status.
  */
 function deriveJob(
-  fields: Fields,
-  {changes, at}: {readonly changes: Fields; readonly at: string},
+  fields: ServiceFields,
+  {changes, at}: {readonly changes: ServiceFields; readonly at: string},
 ): Changes {
   return {...deriveJobEnd(fields, changes), ...deriveStatus(fields, {changes, at})};
 }
 
-function deriveJobEnd(fields: Fields, changes: Fields): Changes {
+function deriveJobEnd(fields: ServiceFields, changes: ServiceFields): Changes {
   const {scheduled_on: start = null, ends_at: end = null, duration = null} = fields;
   if (start === null) return 'scheduled_on' in changes ? {ends_at: null} : {};
   if (changes.ends_at !== undefined && changes.duration === undefined && end !== null) {
@@ -224,8 +224,8 @@ function deriveJobEnd(fields: Fields, changes: Fields): Changes {
 }
 
 function deriveStatus(
-  fields: Fields,
-  {changes, at}: {readonly changes: Fields; readonly at: string},
+  fields: ServiceFields,
+  {changes, at}: {readonly changes: ServiceFields; readonly at: string},
 ): Changes {
   switch (changes.status) {
     case 'scheduled':
@@ -243,19 +243,19 @@ function deriveStatus(
  * Charges can only be created: the specification shows nothing else of them, and `include` is how
  * they are read.
  */
-export const jobChargeRoutes: readonly Route[] = [
+export const jobChargeRoutes: readonly ServiceRoute[] = [
   {
     method: 'POST',
     path: '/jobs/:job_number/job_charges.xml',
     answer: async (service, request) => {
       const number = request.params.job_number;
-      await findRecord(service.database, jobs, {number});
-      const {changes, problems} = readChanges(service, request, jobCharges);
+      await findOwned(service.database, jobResource, {number});
+      const {changes, problems} = readListChanges(service, request, jobCharges);
       problems.refuse();
       return await answerEffects(service, request, {
         resource: jobCharges,
         work: async (effects) => {
-          const job = await findRecord(effects.client, jobs, {number, lock: true});
+          const job = await findOwned(effects.client, jobResource, {number, lock: true});
           const given = Object.fromEntries(
             Object.entries(changes).filter(([, value]) => value !== null),
           );
@@ -305,7 +305,7 @@ async function sumUp(effects: Effects, job: StoredRecord, total: string): Promis
     ${plain('$3::numeric + $4::numeric')} AS balance_remaining`;
   const sums = ['subtotal', 'total', 'balance_remaining'].map((name) => job.fields[name] ?? '0.0');
   const {rows} = await effects.client.query<Record<string, string>>(text, [...sums, total]);
-  await updateRecord(effects, jobs, {record: job, changes: rows[0] ?? {}});
+  await updateRecord(effects, jobResource, {record: job, changes: rows[0] ?? {}});
 }
 
 /** A decimal as the service writes it: no padding, but one place at least (`325.0`, `28.03`). */

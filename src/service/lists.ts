@@ -22,11 +22,11 @@ export interface ListQuery {
   /** An SQL expression of ours, never of a request. */
   readonly order: string;
   /** The change that alters the list: records come or go, or any of their values changes. */
-  readonly dependsOn: Change;
+  readonly dependsOn: ListChange;
 }
 
 /** The effect of a write on a table: records came or went, or only their values changed. */
-export type Change = 'members' | 'values';
+export type ListChange = 'members' | 'values';
 
 type Ids = readonly string[];
 
@@ -63,7 +63,7 @@ export class Lists {
    * Forgets the lists that a write may have changed. A list that is being read right now is
    * forgotten with them.
    */
-  drop(table: string, change: Change): void {
+  drop(table: string, change: ListChange): void {
     for (const [key, {query}] of this.#kept) {
       const isConcerned =
         query.table === table && (change === 'members' || query.dependsOn === 'values');

@@ -6,9 +6,9 @@
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
 import {arrivedAt, Ledger, makeCustomer} from './business-people.ts';
-import {idCount, type Kind, Plan, type Scale} from './business-plan.ts';
-import {copyRows, inTransaction, openDatabase, type Row} from './database.ts';
-import type {Fields} from './field.ts';
+import {BusinessPlan, idCount, type Kind, type Scale} from './business-plan.ts';
+import {copyRows, inServiceTransaction, openDatabase, type ServiceRow} from './database.ts';
+import type {ServiceFields} from './field.ts';
 import {Roster} from './order.ts';
 import {lifeAt, timesOf} from './order-life.ts';
 import type {Table} from './resource.ts';
@@ -37,7 +37,7 @@ export async function playUntil(
   player: Player,
   to: string,
 ): Promise<number | null> {
-  return await inTransaction(database, async (client) => {
+  return await inServiceTransaction(database, async (client) => {
     const {rows} = await client.query<{from: string}>(
       `SELECT to_char(played_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "from"
          FROM service.business WHERE played_until IS NOT NULL FOR UPDATE`,
@@ -205,7 +205,7 @@ export class Player {
     if (this.#lives !== null && to < this.#lives.horizonEnd) return this.#lives;
     const today = Date.parse(`${this.#scale.today}T00:00:00Z`);
     const horizon = Math.max(0, Math.ceil((Date.parse(to) - today) / 86_400_000)) + spareDays;
-    const plan = new Plan(this.#scale, horizon);
+    const plan = new BusinessPlan(this.#scale, horizon);
     const roster = new Roster(plan, plan.lastJobs);
     const happenings: Happening[] = [];
     const births: Birth[] = [];
@@ -229,7 +229,7 @@ export class Player {
     return this.#lives;
   }
 
-  async #takeBirths(client: pg.PoolClient, plan: Plan): Promise<void> {
+  async #takeBirths(client: pg.PoolClient, plan: BusinessPlan): Promise<void> {
     const {rows} = await client.query<{kind: Kind; index: number; id: string; number: string}>(
       'SELECT kind, index, id::text, number::text FROM service.births',
     );
@@ -260,7 +260,11 @@ function firstFrom(list: readonly {readonly at: string}[], moment: string): numb
 }
 
 /** Gives a record the next id and number, as the service gives them to anybody. */
-async function bear(client: pg.PoolClient, plan: Plan, {kind, index}: Birth): Promise<void> {
+async function bear(
+  client: pg.PoolClient,
+  plan: BusinessPlan,
+  {kind, index}: Birth,
+): Promise<void> {
   const {rows} = await client.query<{id: string; number: string}>(
     `INSERT INTO service.births (kind, index, id, number)
      SELECT $1, $2, setval('service.ids', nextval('service.ids') + $3 - 1) - $3 + 1,
@@ -273,11 +277,11 @@ async function bear(client: pg.PoolClient, plan: Plan, {kind, index}: Birth): Pr
 /** Writes what a step makes of a job and of what belongs to it. */
 async function writeStep(
   client: pg.PoolClient,
-  before: readonly Row[],
-  after: readonly Row[],
+  before: readonly ServiceRow[],
+  after: readonly ServiceRow[],
 ): Promise<number> {
   const known = new Map(before.map((row) => [`${row.table} ${row.fields.id}`, row]));
-  const added: Row[] = [];
+  const added: ServiceRow[] = [];
   let written = 0;
   for (const row of after) {
     const held = known.get(`${row.table} ${row.fields.id}`);
@@ -288,7 +292,11 @@ async function writeStep(
   return written + added.length;
 }
 
-async function writeChanges(client: pg.PoolClient, before: Row, after: Row): Promise<number> {
+async function writeChanges(
+  client: pg.PoolClient,
+  before: ServiceRow,
+  after: ServiceRow,
+): Promise<number> {
   const changed = differing(before.fields, after.fields);
   const crew = after.beside?.employee_ids;
   const isOtherCrew = crew !== undefined && crew !== before.beside?.employee_ids;
@@ -302,7 +310,7 @@ async function writeChanges(client: pg.PoolClient, before: Row, after: Row): Pro
   return 1;
 }
 
-function differing(before: Fields, after: Fields): Record<string, string | null> {
+function differing(before: ServiceFields, after: ServiceFields): Record<string, string | null> {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   const changed: Record<string, string | null> = {};
   for (const name of names) {
@@ -336,7 +344,7 @@ async function writeSummary(
   return 1;
 }
 
-function summaryAt({roster, jobsOf}: Lives, customer: number, now: string): Fields {
+function summaryAt({roster, jobsOf}: Lives, customer: number, now: string): ServiceFields {
   const ledger = new Ledger();
   const times: string[] = [];
   for (const job of jobsOf.get(customer) ?? []) {

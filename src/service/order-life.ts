@@ -104,7 +104,7 @@ export function workedMinutes({startedAt, endedAt}: Life, planned: number): numb
 }
 
 /** A visit that begins so many minutes later, with all that follows it. */
-export function postpone(life: Life, minutes: number): Life {
+export function postponeOrder(life: Life, minutes: number): Life {
   const later = (at: string | null) => (at === null ? null : AccountTime.addMinutes(at, minutes));
   return {
     ...life,

@@ -3,22 +3,22 @@
 
 import {AccountTime} from './account-time.ts';
 import {isFirm, taxOf} from './business-people.ts';
-import type {Plan} from './business-plan.ts';
+import type {BusinessPlan} from './business-plan.ts';
 import {taxes} from './foundation.ts';
 import {
   drawEstimate,
   drawVisit,
   type Life,
-  postpone,
+  postponeOrder,
   startOf,
   untouched,
   workedMinutes,
 } from './order-life.ts';
 import type {Random} from './random.ts';
-import {catalogue, type Work} from './vocabulary.ts';
+import {type Work, workCatalogue} from './vocabulary.ts';
 
 /** A job with all that ever becomes of it. */
-export interface Order {
+export interface WorkOrder {
   readonly index: number;
   /** The place of the customer among the customers. */
   readonly customer: number;
@@ -49,14 +49,14 @@ const leaversNotice = 60;
  * @param bookings - of the orders before it; gets its visit
  */
 function decideOrder(
-  plan: Plan,
+  plan: BusinessPlan,
   {index, bookings}: {readonly index: number; readonly bookings: Bookings},
-): Order {
+): WorkOrder {
   const {calendar} = plan;
   const random = plan.random('job', index);
   const day = calendar.dayAt(plan.shareOf(index));
-  const place = random.weighted(catalogue.map(({months}) => months[calendar.month(day)] ?? 1));
-  const work = catalogue[place] ?? catalogue[0];
+  const place = random.weighted(workCatalogue.map(({months}) => months[calendar.month(day)] ?? 1));
+  const work = workCatalogue[place] ?? workCatalogue[0];
   if (work === undefined) throw new TypeError('the catalogue is empty');
   const isEmergency = work.name === 'Emergency call';
   const created = 480 + random.integer(0, 500);
@@ -102,10 +102,10 @@ interface Wish {
   readonly size: number;
 }
 
-type Decided = Pick<Order, 'life' | 'crew'>;
+type Decided = Pick<WorkOrder, 'life' | 'crew'>;
 
 function decideLife(
-  plan: Plan,
+  plan: BusinessPlan,
   wish: Wish,
   {
     chance,
@@ -141,7 +141,7 @@ function decideLife(
  * somebody has to be in two places.
  */
 function chooseVisit(
-  plan: Plan,
+  plan: BusinessPlan,
   wish: Wish,
   {madeAt, bookings}: {readonly madeAt: string; readonly bookings: Bookings},
 ): Booking {
@@ -162,7 +162,7 @@ function chooseVisit(
 }
 
 /** Days on which there is work, from one on. */
-function workingDays({calendar}: Plan, first: number): number[] {
+function workingDays({calendar}: BusinessPlan, first: number): number[] {
   const days = Array.from({length: searchedDays}, (_, step) => calendar.workingDay(first + step));
   return [...new Set(days)];
 }
@@ -178,7 +178,7 @@ function slotsFrom(wish: number, latest: number): number[] {
 
 /** Now and then somebody moves an appointment before its time. */
 function drawMove(
-  plan: Plan,
+  plan: BusinessPlan,
   {minutes}: Wish,
   {
     chance,
@@ -228,7 +228,7 @@ function between(from: string, to: string, share: number): string {
 
 /** Technicians with the skill, beginning anywhere among them; who has left comes no more. */
 function listAble(
-  plan: Plan,
+  plan: BusinessPlan,
   {place, random, day}: {readonly place: number; readonly random: Random; readonly day: number},
 ): readonly number[] {
   const chance = random.next();
@@ -333,18 +333,18 @@ const longestDelay = 240;
  * reaches.
  */
 export class Roster {
-  readonly plan: Plan;
-  readonly #orders: Order[];
+  readonly plan: BusinessPlan;
+  readonly #orders: WorkOrder[];
 
   /** @param count - how many orders there are */
-  constructor(plan: Plan, count: number) {
+  constructor(plan: BusinessPlan, count: number) {
     this.plan = plan;
     const bookings = new Bookings();
     this.#orders = Array.from({length: count}, (_, index) => decideOrder(plan, {index, bookings}));
     this.#keepTimes();
   }
 
-  order(index: number): Order {
+  order(index: number): WorkOrder {
     const order = this.#orders[index];
     if (order === undefined)
       throw new RangeError(`order ${index}: expected one of ${this.#orders.length}`);
@@ -363,7 +363,7 @@ export class Roster {
       const begins = Date.parse(life.startedAt ?? '');
       const ready = Math.max(...crew.map((technician) => freeAt.get(technician) ?? 0));
       const late = Math.ceil((ready - begins) / 60_000);
-      const kept: Life = late > 0 && late <= longestDelay ? postpone(life, late) : life;
+      const kept: Life = late > 0 && late <= longestDelay ? postponeOrder(life, late) : life;
       const order = this.order(index);
       this.#orders[index] = {...order, life: kept};
       const left =

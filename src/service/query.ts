@@ -4,20 +4,20 @@
 // statement for a page.
 
 import type {AccountTime} from './account-time.ts';
-import type {Queryable} from './database.ts';
+import type {ServiceQueryable} from './database.ts';
 import type {Condition} from './lists.ts';
 import {
   contacts,
-  customers,
-  employees,
+  customerResource,
+  employeeResource,
   jobCharges,
+  jobResource,
   jobStatuses,
-  jobs,
   jobTypes,
   notes,
-  type Resource,
-  tasks,
-  taxEntities,
+  type ServiceResource,
+  taskResource,
+  taxEntityResource,
   timeEntries,
 } from './resource.ts';
 import {
@@ -60,7 +60,7 @@ const states: Readonly<Record<string, readonly string[]>> = {
  * 1-based. A text that is no page number means the first page; a page past the end is an empty
  * list.
  */
-export function readPage(query: Query): number {
+export function readPageNumber(query: Query): number {
   const text = query.get('page') ?? '';
   return /^\d{1,9}$/.test(text) ? Math.max(1, Number(text)) : 1;
 }
@@ -181,7 +181,7 @@ type Link =
 
 interface Association {
   readonly name: string;
-  readonly resource: Resource;
+  readonly resource: ServiceResource;
   readonly link: Link;
   /** The items' element where it is not the resource's own. */
   readonly item?: string;
@@ -190,7 +190,7 @@ interface Association {
 
 const taxEntity: Association = {
   name: 'tax_entity',
-  resource: taxEntities,
+  resource: taxEntityResource,
   link: {kind: 'one', field: 'tax_id'},
   className: 'Tax',
 };
@@ -198,7 +198,7 @@ const taxEntity: Association = {
 /** Sub-customers come without being asked for, last (docs/service.md "Nested records"). */
 const children: Association = {
   name: 'children',
-  resource: customers,
+  resource: customerResource,
   link: {kind: 'many', column: 'parent_id'},
   item: 'child',
   className: 'Customer',
@@ -207,14 +207,14 @@ const children: Association = {
 const associations: Readonly<Record<string, readonly Association[]>> = {
   customers: [
     {name: 'contacts', resource: contacts, link: {kind: 'many', column: 'customer_id'}},
-    {name: 'jobs', resource: jobs, link: {kind: 'many', column: 'customer_id'}},
-    {name: 'tasks', resource: tasks, link: {kind: 'many', column: 'customer_id'}},
+    {name: 'jobs', resource: jobResource, link: {kind: 'many', column: 'customer_id'}},
+    {name: 'tasks', resource: taskResource, link: {kind: 'many', column: 'customer_id'}},
     {name: 'notes', resource: notes, link: {kind: 'many', column: 'customer_id'}},
     taxEntity,
   ],
   jobs: [
-    {name: 'customer', resource: customers, link: {kind: 'one', field: 'customer_id'}},
-    {name: 'employees', resource: employees, link: {kind: 'assigned'}},
+    {name: 'customer', resource: customerResource, link: {kind: 'one', field: 'customer_id'}},
+    {name: 'employees', resource: employeeResource, link: {kind: 'assigned'}},
     {name: 'job_charges', resource: jobCharges, link: {kind: 'many', column: 'job_id'}},
     {name: 'time_entries', resource: timeEntries, link: {kind: 'many', column: 'job_id'}},
     {name: 'notes', resource: notes, link: {kind: 'many', column: 'job_id'}},
@@ -241,8 +241,8 @@ export const plainView: View = {only: null, include: new Set()};
  * itself, never the embedded ones.
  */
 export async function embed(
-  db: Queryable,
-  resource: Resource,
+  db: ServiceQueryable,
+  resource: ServiceResource,
   {records, view}: {readonly records: readonly StoredRecord[]; readonly view: View},
 ): Promise<readonly Node[]> {
   const found = await Promise.all(
@@ -254,7 +254,7 @@ export async function embed(
   }));
 }
 
-function asked(resource: Resource, view: View): readonly Association[] {
+function asked(resource: ServiceResource, view: View): readonly Association[] {
   const wanted = (associations[resource.table] ?? []).filter(({name}) => view.include.has(name));
   // `only` is exactly the named columns: the sub-customers, too, come only when they are named.
   const hasChildren =
@@ -264,7 +264,7 @@ function asked(resource: Resource, view: View): readonly Association[] {
 
 /** One branch per record, or null where a single association is missing. */
 async function load(
-  db: Queryable,
+  db: ServiceQueryable,
   association: Association,
   records: readonly StoredRecord[],
 ): Promise<readonly (Branch | [])[]> {

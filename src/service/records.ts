@@ -2,11 +2,11 @@
 
 import pg from 'pg';
 import type {AccountTime} from './account-time.ts';
-import {inTransaction, type Queryable} from './database.ts';
-import type {Fields} from './field.ts';
-import type {Change, Condition, ListQuery, Lists} from './lists.ts';
-import {embed, plainView, type Query, readPage, readView} from './query.ts';
-import type {Resource, Table} from './resource.ts';
+import {inServiceTransaction, type ServiceQueryable} from './database.ts';
+import type {ServiceFields} from './field.ts';
+import type {Condition, ListChange, ListQuery, Lists} from './lists.ts';
+import {embed, plainView, type Query, readPageNumber, readView} from './query.ts';
+import type {ServiceResource, Table} from './resource.ts';
 import {
   type Effects,
   Problems,
@@ -16,7 +16,7 @@ import {
   takeChanges,
 } from './store.ts';
 import {type RequestFields, readRequest} from './xml-read.ts';
-import {Refusal, unknownRecord, type XmlWriter} from './xml-write.ts';
+import {ServiceRefusal, unknownRecord, type XmlWriter} from './xml-write.ts';
 
 /**
  * How lists are ordered: no order is contractual, and the real service was seen with each of these.
@@ -48,26 +48,26 @@ export interface ServiceRequest {
 }
 
 /** A body to be sent with 200. `location` stands on creates and is relative to the base URL. */
-export interface Answer {
+export interface ServiceAnswer {
   readonly body: Buffer;
   readonly location?: string;
 }
 
 /** One row of the specification's tables of endpoints. */
-export interface Route {
+export interface ServiceRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
-  answer(service: Service, request: ServiceRequest): Promise<Answer>;
+  answer(service: Service, request: ServiceRequest): Promise<ServiceAnswer>;
 }
 
 /** A page of a list: in the service's order, filtered, with what the view embeds. */
 export async function answerPage(
   service: Service,
-  resource: Resource,
+  resource: ServiceResource,
   {query, conditions}: {readonly query: Query; readonly conditions: readonly Condition[]},
-): Promise<Answer> {
+): Promise<ServiceAnswer> {
   const ids = await service.lists.ids(listOf(service, resource, conditions));
-  const start = (readPage(query) - 1) * service.pageSize;
+  const start = (readPageNumber(query) - 1) * service.pageSize;
   return await answerIds(service, resource, {
     ids: ids.slice(start, start + service.pageSize),
     query,
@@ -77,9 +77,9 @@ export async function answerPage(
 /** A list that the specification does not page: employees. */
 export async function answerWhole(
   service: Service,
-  resource: Resource,
+  resource: ServiceResource,
   query: Query,
-): Promise<Answer> {
+): Promise<ServiceAnswer> {
   const ids = await service.lists.ids(listOf(service, resource, []));
   return await answerIds(service, resource, {ids, query});
 }
@@ -87,9 +87,9 @@ export async function answerWhole(
 /** Records that are already at hand, as a list. */
 export function answerRecords(
   service: Service,
-  resource: Resource,
+  resource: ServiceResource,
   records: readonly StoredRecord[],
-): Answer {
+): ServiceAnswer {
   const nodes = records.map((record) => ({...record, branches: []}));
   return {body: service.writer.writeList(resource, nodes, null)};
 }
@@ -100,9 +100,9 @@ export function answerRecords(
  */
 export async function answerRecord(
   service: Service,
-  resource: Resource,
+  resource: ServiceResource,
   {record, query}: {readonly record: StoredRecord; readonly query?: Query},
-): Promise<Answer> {
+): Promise<ServiceAnswer> {
   const view = query === undefined ? plainView : viewOf(resource, query);
   const nodes = service.showsEmbed
     ? await embed(service.database, resource, {records: [record], view})
@@ -125,12 +125,15 @@ export async function answerEffects(
   {
     resource,
     work,
-  }: {readonly resource: Resource; readonly work: (effects: Effects) => Promise<StoredRecord>},
-): Promise<Answer> {
-  const touched = new Map<Table, Change>();
+  }: {
+    readonly resource: ServiceResource;
+    readonly work: (effects: Effects) => Promise<StoredRecord>;
+  },
+): Promise<ServiceAnswer> {
+  const touched = new Map<Table, ListChange>();
   const {method, path, actorId} = request;
   const record = await retryDeadlocks(() =>
-    inTransaction(service.database, (client) =>
+    inServiceTransaction(service.database, (client) =>
       work({client, method, path, actorId, touched, at: service.time.now()}),
     ),
   );
@@ -138,26 +141,33 @@ export async function answerEffects(
   return await answerRecord(service, resource, {record});
 }
 
-/** The payload of a create or update. @throws {Refusal} 415, or 400 when it is no such document */
-export function readPayload(request: ServiceRequest, resource: Resource): RequestFields {
+/**
+ * The payload of a create or update.
+ * @throws {ServiceRefusal} 415, or 400 when it is no such document
+ */
+export function readPayload(request: ServiceRequest, resource: ServiceResource): RequestFields {
   const [type = '', ...parameters] = request.contentType.toLowerCase().split(';');
   const charset = parameters.join(';').match(/charset\s*=\s*"?([^";\s]+)/)?.[1] ?? null;
   if (type.trim() !== 'application/xml')
-    throw new Refusal(415, 'Unsupported media type: send Content-Type: application/xml.');
+    throw new ServiceRefusal(415, 'Unsupported media type: send Content-Type: application/xml.');
   return readRequest(request.body, resource, charset);
 }
 
 /** The changes that a payload sets, and the collector of its problems. */
-export function readChanges(service: Service, request: ServiceRequest, resource: Resource) {
+export function readListChanges(
+  service: Service,
+  request: ServiceRequest,
+  resource: ServiceResource,
+) {
   const given = readPayload(request, resource);
   const problems = new Problems();
   return {given, problems, changes: takeChanges(resource, given, {time: service.time, problems})};
 }
 
-/** The record that a path names. @throws {Refusal} 400 `Invalid customer.` */
-export async function findRecord(
-  db: Queryable,
-  resource: Resource,
+/** The record that a path names. @throws {ServiceRefusal} 400 `Invalid customer.` */
+export async function findOwned(
+  db: ServiceQueryable,
+  resource: ServiceResource,
   {number, lock = false}: {readonly number: string | undefined; readonly lock?: boolean},
 ): Promise<StoredRecord> {
   const record = await selectByNumber(db, resource, {number: number ?? '', lock});
@@ -166,19 +176,19 @@ export async function findRecord(
 }
 
 /**
- * The record that a path names under another one. @throws {Refusal} 400 when it belongs to a
+ * The record that a path names under another one. @throws {ServiceRefusal} 400 when it belongs to a
  * different one
  */
 export async function findChild(
-  db: Queryable,
-  resource: Resource,
+  db: ServiceQueryable,
+  resource: ServiceResource,
   {
     number,
     lock = false,
     owner,
-  }: {readonly number: string | undefined; readonly lock?: boolean; readonly owner: Fields},
+  }: {readonly number: string | undefined; readonly lock?: boolean; readonly owner: ServiceFields},
 ): Promise<StoredRecord> {
-  const child = await findRecord(db, resource, {number, lock});
+  const child = await findOwned(db, resource, {number, lock});
   const isOwned = Object.entries(owner).every(([name, value]) => child.fields[name] === value);
   if (!isOwned) throw unknownRecord(resource.element);
   return child;
@@ -186,9 +196,9 @@ export async function findChild(
 
 /** Adds a problem for each of the named fields that refers to no live record. */
 export async function checkReferences(
-  db: Queryable,
+  db: ServiceQueryable,
   problems: Problems,
-  {changes, to}: {readonly changes: Fields; readonly to: Readonly<Record<string, Table>>},
+  {changes, to}: {readonly changes: ServiceFields; readonly to: Readonly<Record<string, Table>>},
 ): Promise<void> {
   for (const [field, table] of Object.entries(to)) {
     const id = changes[field] ?? null;
@@ -213,9 +223,9 @@ async function retryDeadlocks<T>(run: () => Promise<T>, attempts = 5): Promise<T
 
 async function answerIds(
   service: Service,
-  resource: Resource,
+  resource: ServiceResource,
   {ids, query}: {readonly ids: readonly string[]; readonly query: Query},
-): Promise<Answer> {
+): Promise<ServiceAnswer> {
   const view = viewOf(resource, query);
   const found = await selectByIds(service.database, resource.table, ids);
   const records = ids.flatMap((id) => found.get(id) ?? []);
@@ -224,13 +234,13 @@ async function answerIds(
 }
 
 /** `only` and `include` apply to customers and jobs. */
-function viewOf(resource: Resource, query: Query) {
+function viewOf(resource: ServiceResource, query: Query) {
   return resource.table === 'customers' || resource.table === 'jobs' ? readView(query) : plainView;
 }
 
 function listOf(
   {order}: Service,
-  {table, key}: Resource,
+  {table, key}: ServiceResource,
   conditions: readonly Condition[],
 ): ListQuery {
   if (order === 'changed')

@@ -1,16 +1,16 @@
 // The resources of the service as data: the fields of each, in the recorded order (docs/service.md
 // "Fields"), and those that a request may set. A new field is one word here.
 
-import {customTexts, customTriples, type Field, readFields} from './field.ts';
+import {customTexts, customTriples, readServiceFields, type ServiceField} from './field.ts';
 
 /** One kind of record: its table, its names on the wire, its fields. */
-export interface Resource {
+export interface ServiceResource {
   /** The table in the schema `service`, and the list's element. */
   readonly table: Table;
   readonly element: string;
   /** The field that stands in paths. */
   readonly key: string;
-  readonly fields: readonly Field[];
+  readonly fields: readonly ServiceField[];
   /**
    * The fields that a request may set; any other is ignored, as the service ignores
    * customer_number.
@@ -41,7 +41,7 @@ export type Table =
 const address = (kind: string) =>
   `${kind}_address ${kind}_address_2 ${kind}_city ${kind}_state ${kind}_zip_code ${kind}_country`;
 
-export const customers = define({
+export const customerResource = define({
   table: 'customers',
   element: 'customer',
   key: 'customer_number',
@@ -67,7 +67,7 @@ export const customers = define({
     customer_type_id customer_source_id notify_via_email notify_via_sms is_active parent_id tax_id`,
 });
 
-export const jobs = define({
+export const jobResource = define({
   table: 'jobs',
   element: 'job',
   key: 'job_number',
@@ -103,7 +103,7 @@ export const jobCharges = define({
   writable: 'item_id details quantity price_per_unit description discount job_charge_type_id',
 });
 
-export const employees = define({
+export const employeeResource = define({
   table: 'employees',
   element: 'employee',
   key: 'employee_number',
@@ -128,7 +128,7 @@ export const timeEntries = define({
   textualTime: {name: 'started_on', shape: 'MM/DD/YYYY'},
 });
 
-export const tasks = define({
+export const taskResource = define({
   table: 'tasks',
   element: 'task',
   fields: `id:integer job_id:integer customer_id:integer employee_id:integer task_type_id:integer name description
@@ -167,15 +167,15 @@ export const jobStatuses = define({
   fields: 'id:integer name color active:boolean created_at:dateTime updated_at:dateTime',
 });
 
-export const taxEntities = define({
+export const taxEntityResource = define({
   table: 'tax_entities',
   element: 'tax_entity',
   fields: `id:integer name description tax_rate:decimal agency active:boolean created_at:dateTime updated_at:dateTime`,
 });
 
 interface Definition
-  extends Pick<Resource, 'table' | 'element'>,
-    Partial<Pick<Resource, 'key' | 'textualTime'>> {
+  extends Pick<ServiceResource, 'table' | 'element'>,
+    Partial<Pick<ServiceResource, 'key' | 'textualTime'>> {
   readonly fields: string;
   readonly writable?: string;
 }
@@ -187,7 +187,7 @@ function define({
   fields,
   writable = '',
   textualTime = null,
-}: Definition): Resource {
+}: Definition): ServiceResource {
   const names = new Set(writable.split(/\s+/).filter((name) => name !== ''));
-  return {table, element, key, fields: readFields(fields), writable: names, textualTime};
+  return {table, element, key, fields: readServiceFields(fields), writable: names, textualTime};
 }

@@ -3,16 +3,16 @@
 
 import type pg from 'pg';
 import type {AccountTime} from './account-time.ts';
-import type {Queryable} from './database.ts';
-import type {Field, Fields} from './field.ts';
-import type {Change} from './lists.ts';
-import type {Resource, Table} from './resource.ts';
+import type {ServiceQueryable} from './database.ts';
+import type {ServiceField, ServiceFields} from './field.ts';
+import type {ListChange} from './lists.ts';
+import type {ServiceResource, Table} from './resource.ts';
 import type {Given, RequestFields} from './xml-read.ts';
 import {humanize, invalid} from './xml-write.ts';
 
 /** A record as it is kept. */
 export interface StoredRecord {
-  readonly fields: Fields;
+  readonly fields: ServiceFields;
   /** Internal ids of the employees assigned to a job; empty for everything else. */
   readonly employeeIds: readonly string[];
 }
@@ -21,13 +21,13 @@ export interface StoredRecord {
 export type ParentColumn = 'customer_id' | 'job_id' | 'parent_id';
 
 interface RawRecord {
-  readonly fields: Fields;
+  readonly fields: ServiceFields;
   readonly employee_ids: readonly string[];
 }
 
 /** Live records by internal id, in no order; ids that are unknown or deleted have no entry. */
 export async function selectByIds(
-  db: Queryable,
+  db: ServiceQueryable,
   table: Table,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, StoredRecord>> {
@@ -40,7 +40,7 @@ export async function selectByIds(
 
 /** Live records that belong to the given parents, by parent, in the order of their ids. */
 export async function selectByParents(
-  db: Queryable,
+  db: ServiceQueryable,
   table: Table,
   {column, ids}: {readonly column: ParentColumn; readonly ids: readonly string[]},
 ): Promise<ReadonlyMap<string, readonly StoredRecord[]>> {
@@ -62,8 +62,8 @@ export async function selectByParents(
  * @param lock - keeps the row as it is until the transaction ends
  */
 export async function selectByNumber(
-  db: Queryable,
-  resource: Resource,
+  db: ServiceQueryable,
+  resource: ServiceResource,
   {number, lock = false}: {readonly number: string; readonly lock?: boolean},
 ): Promise<StoredRecord | null> {
   if (!isNumber(number)) return null;
@@ -84,7 +84,7 @@ export function isNumber(text: string): boolean {
 }
 
 /** The record's internal id. */
-export function idOf(fields: Fields): string {
+export function idOf(fields: ServiceFields): string {
   return fields.id ?? '';
 }
 
@@ -106,7 +106,7 @@ export interface Effects {
   /** Internal id of the employee whose token the request bears. */
   readonly actorId: string;
   /** The tables that were written to, and how. */
-  readonly touched: Map<Table, Change>;
+  readonly touched: Map<Table, ListChange>;
 }
 
 /** Columns beside `fields`, written with them. */
@@ -134,7 +134,10 @@ const NUMBERS: Readonly<Partial<Record<Table, string>>> = {
 /**
  * Draws what the service assigns to a new record: its internal id, and its number where it has one.
  */
-export async function assignNumbers(db: Queryable, resource: Resource): Promise<Fields> {
+export async function assignNumbers(
+  db: ServiceQueryable,
+  resource: ServiceResource,
+): Promise<ServiceFields> {
   const sequence = NUMBERS[resource.table];
   const number = sequence === undefined ? 'NULL' : `nextval('${sequence}')`;
   const {rows} = await db.query<{id: string; number: string | null}>(
@@ -147,8 +150,8 @@ export async function assignNumbers(db: Queryable, resource: Resource): Promise<
 /** Keeps a new record; `fields` hold its id and number. */
 export async function createRecord(
   effects: Effects,
-  resource: Resource,
-  {fields, beside = {}}: {readonly fields: Fields; readonly beside?: Beside},
+  resource: ServiceResource,
+  {fields, beside = {}}: {readonly fields: ServiceFields; readonly beside?: Beside},
 ): Promise<StoredRecord> {
   const full = {
     ...fields,
@@ -181,12 +184,12 @@ export async function createRecord(
  */
 export async function updateRecord(
   effects: Effects,
-  resource: Resource,
+  resource: ServiceResource,
   {
     record,
     changes,
     beside = {},
-  }: {readonly record: StoredRecord; readonly changes: Fields; readonly beside?: Beside},
+  }: {readonly record: StoredRecord; readonly changes: ServiceFields; readonly beside?: Beside},
 ): Promise<StoredRecord> {
   const changed = Object.fromEntries(
     Object.entries(changes).filter(([name, value]) => (record.fields[name] ?? null) !== value),
@@ -217,7 +220,7 @@ export async function updateRecord(
 /** Deletes softly: the record stays, marked, and is nowhere to be seen. */
 export async function deleteRecord(
   effects: Effects,
-  resource: Resource,
+  resource: ServiceResource,
   record: StoredRecord,
 ): Promise<StoredRecord> {
   const fields = {
@@ -235,13 +238,13 @@ export async function deleteRecord(
 
 async function writeJournal(
   {client, method, path, at, touched}: Effects,
-  resource: Resource,
+  resource: ServiceResource,
   {
     fields,
     kind,
     changed,
   }: {
-    readonly fields: Fields;
+    readonly fields: ServiceFields;
     readonly kind: Kind;
     readonly changed: Readonly<Record<string, unknown>>;
   },
@@ -260,7 +263,10 @@ async function writeJournal(
 }
 
 /** The values for the journal: all but those that are secrets by their names. */
-function changedOf(fields: Fields, {employeeIds}: Beside): Readonly<Record<string, unknown>> {
+function changedOf(
+  fields: ServiceFields,
+  {employeeIds}: Beside,
+): Readonly<Record<string, unknown>> {
   const open = Object.fromEntries(
     Object.entries(fields).filter(([name]) => !secretName.test(name)),
   );
@@ -268,7 +274,11 @@ function changedOf(fields: Fields, {employeeIds}: Beside): Readonly<Record<strin
 }
 
 /** The marks of time and author, where the resource has a field for them. */
-function stamps(resource: Resource, effects: Effects, names: readonly string[]): Fields {
+function stamps(
+  resource: ServiceResource,
+  effects: Effects,
+  names: readonly string[],
+): ServiceFields {
   const own = new Set(resource.fields.map(({name}) => name));
   const value = (name: string) => (name.endsWith('_by') ? effects.actorId : effects.at);
   return Object.fromEntries(
@@ -285,7 +295,7 @@ function besideEntries(beside: Beside): readonly (readonly [string, unknown])[] 
   return entries.filter(([, value]) => value !== undefined);
 }
 
-function dropNil(fields: Fields): Fields {
+function dropNil(fields: ServiceFields): ServiceFields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
@@ -301,7 +311,7 @@ export class Problems {
   }
 
   /** The rule of Rails: neither nil nor nothing but white space. */
-  requirePresence(fields: Fields, ...names: readonly string[]): void {
+  requirePresence(fields: ServiceFields, ...names: readonly string[]): void {
     for (const name of names)
       if ((fields[name] ?? '').trim() === '') this.add(name, "can't be blank");
   }
@@ -318,7 +328,7 @@ export class Problems {
  * kept for text fields and nil for others.
  */
 export function takeChanges(
-  resource: Resource,
+  resource: ServiceResource,
   given: RequestFields,
   {time, problems}: {readonly time: AccountTime; readonly problems: Problems},
 ): Changes {
@@ -335,7 +345,7 @@ export function takeChanges(
 
 type Taken = {readonly value: string | null} | {readonly problem: string};
 
-function takeValue(field: Field, given: Given, time: AccountTime): Taken {
+function takeValue(field: ServiceField, given: Given, time: AccountTime): Taken {
   if (given === null) return {value: null};
   if (typeof given !== 'string') return {problem: 'is invalid'};
   if (field.type === 'text') return {value: given};

@@ -1,8 +1,8 @@
 // The routes of tasks and of notes.
 
 import {AccountTime} from './account-time.ts';
-import type {Queryable} from './database.ts';
-import type {Fields} from './field.ts';
+import type {ServiceQueryable} from './database.ts';
+import type {ServiceFields} from './field.ts';
 import {taskConditions} from './query.ts';
 import {
   answerEffects,
@@ -11,13 +11,19 @@ import {
   answerRecords,
   checkReferences,
   findChild,
-  findRecord,
-  type Route,
-  readChanges,
+  findOwned,
+  readListChanges,
   type Service,
   type ServiceRequest,
+  type ServiceRoute,
 } from './records.ts';
-import {customers, jobs, notes, type Resource, tasks} from './resource.ts';
+import {
+  customerResource,
+  jobResource,
+  notes,
+  type ServiceResource,
+  taskResource,
+} from './resource.ts';
 import {
   assignNumbers,
   createRecord,
@@ -31,19 +37,19 @@ import {
   updateRecord,
 } from './store.ts';
 
-export const taskRoutes: readonly Route[] = [
+export const taskRoutes: readonly ServiceRoute[] = [
   {
     method: 'GET',
     path: '/tasks.xml',
     answer: (service, {query}) =>
-      answerPage(service, tasks, {query, conditions: taskConditions(query, service.time)}),
+      answerPage(service, taskResource, {query, conditions: taskConditions(query, service.time)}),
   },
   {
     method: 'GET',
     path: '/tasks/:id.xml',
     answer: async (service, {params}) => {
-      const record = await findRecord(service.database, tasks, {number: params.id});
-      return await answerRecord(service, tasks, {record});
+      const record = await findOwned(service.database, taskResource, {number: params.id});
+      return await answerRecord(service, taskResource, {record});
     },
   },
   {method: 'POST', path: '/tasks.xml', answer: createTask},
@@ -53,13 +59,13 @@ export const taskRoutes: readonly Route[] = [
     path: '/tasks/:id.xml',
     answer: (service, request) =>
       answerEffects(service, request, {
-        resource: tasks,
+        resource: taskResource,
         work: async (effects) => {
-          const record = await findRecord(effects.client, tasks, {
+          const record = await findOwned(effects.client, taskResource, {
             number: request.params.id,
             lock: true,
           });
-          const deleted = await deleteRecord(effects, tasks, record);
+          const deleted = await deleteRecord(effects, taskResource, record);
           await countTasks(effects, record.fields.job_id);
           return deleted;
         },
@@ -68,14 +74,14 @@ export const taskRoutes: readonly Route[] = [
 ];
 
 async function createTask(service: Service, request: ServiceRequest) {
-  const {changes, problems} = readChanges(service, request, tasks);
+  const {changes, problems} = readListChanges(service, request, taskResource);
   let id = '';
   const answer = await answerEffects(service, request, {
-    resource: tasks,
+    resource: taskResource,
     work: async (effects) => {
       const fields = {completed: 'false', ...changes};
       await checkTask(effects.client, {fields, changes, problems});
-      const assigned = await assignNumbers(effects.client, tasks);
+      const assigned = await assignNumbers(effects.client, taskResource);
       id = idOf(assigned);
       const belonging = await inheritCustomer(effects, fields);
       const full = {
@@ -84,7 +90,7 @@ async function createTask(service: Service, request: ServiceRequest) {
         ...deriveTask(fields, {changes, at: effects.at}),
         ...assigned,
       };
-      const task = await createRecord(effects, tasks, {fields: full});
+      const task = await createRecord(effects, taskResource, {fields: full});
       await countTasks(effects, changes.job_id);
       return task;
     },
@@ -94,16 +100,19 @@ async function createTask(service: Service, request: ServiceRequest) {
 
 async function updateTask(service: Service, request: ServiceRequest) {
   const number = request.params.id;
-  await findRecord(service.database, tasks, {number});
-  const {changes, problems} = readChanges(service, request, tasks);
+  await findOwned(service.database, taskResource, {number});
+  const {changes, problems} = readListChanges(service, request, taskResource);
   return await answerEffects(service, request, {
-    resource: tasks,
+    resource: taskResource,
     work: async (effects) => {
-      const record = await findRecord(effects.client, tasks, {number, lock: true});
+      const record = await findOwned(effects.client, taskResource, {number, lock: true});
       const fields = {...record.fields, ...changes};
       await checkTask(effects.client, {fields, changes, problems});
       const derived = deriveTask(fields, {changes, at: effects.at});
-      const task = await updateRecord(effects, tasks, {record, changes: {...changes, ...derived}});
+      const task = await updateRecord(effects, taskResource, {
+        record,
+        changes: {...changes, ...derived},
+      });
       const isMoved =
         changes.job_id !== undefined && changes.job_id !== (record.fields.job_id ?? null);
       if (isMoved)
@@ -115,12 +124,12 @@ async function updateTask(service: Service, request: ServiceRequest) {
 }
 
 async function checkTask(
-  db: Queryable,
+  db: ServiceQueryable,
   {
     fields,
     changes,
     problems,
-  }: {readonly fields: Fields; readonly changes: Fields; readonly problems: Problems},
+  }: {readonly fields: ServiceFields; readonly changes: ServiceFields; readonly problems: Problems},
 ): Promise<void> {
   problems.requirePresence(fields, 'name', 'completed');
   await checkReferences(db, problems, {
@@ -133,7 +142,7 @@ async function checkTask(
 /** A task of a job is a task of the job's customer, unless the request names another one. */
 async function inheritCustomer(
   {client}: Effects,
-  {job_id: jobId = null, customer_id: customerId = null}: Fields,
+  {job_id: jobId = null, customer_id: customerId = null}: ServiceFields,
 ) {
   if (jobId === null || customerId !== null) return {};
   const job = (await selectByIds(client, 'jobs', [jobId])).get(jobId);
@@ -141,9 +150,9 @@ async function inheritCustomer(
 }
 
 function deriveTask(
-  fields: Fields,
-  {changes, at}: {readonly changes: Fields; readonly at: string},
-): Fields {
+  fields: ServiceFields,
+  {changes, at}: {readonly changes: ServiceFields; readonly at: string},
+): ServiceFields {
   const {scheduled_at: start = null, duration = null} = fields;
   const isMoved = changes.scheduled_at !== undefined || changes.duration !== undefined;
   const end =
@@ -162,23 +171,23 @@ async function countTasks(effects: Effects, jobId: string | null | undefined): P
   const {rows} = await effects.client.query<{number: string; count: string}>(text, [jobId]);
   const [counted] = rows;
   if (counted === undefined) return;
-  const record = await findRecord(effects.client, jobs, {number: counted.number});
-  await updateRecord(effects, jobs, {record, changes: {tasks_count: counted.count}});
+  const record = await findOwned(effects.client, jobResource, {number: counted.number});
+  await updateRecord(effects, jobResource, {record, changes: {tasks_count: counted.count}});
 }
 
 interface Owner {
-  readonly resource: Resource;
+  readonly resource: ServiceResource;
   readonly className: 'Customer' | 'Job';
   readonly column: 'customer_id' | 'job_id';
 }
 
 /** Customer notes and job notes are one kind of record with two kinds of owner. */
-export const noteRoutes: readonly Route[] = [
-  ...routesUnder({resource: customers, className: 'Customer', column: 'customer_id'}),
-  ...routesUnder({resource: jobs, className: 'Job', column: 'job_id'}),
+export const noteRoutes: readonly ServiceRoute[] = [
+  ...routesUnder({resource: customerResource, className: 'Customer', column: 'customer_id'}),
+  ...routesUnder({resource: jobResource, className: 'Job', column: 'job_id'}),
 ];
 
-function routesUnder(owner: Owner): readonly Route[] {
+function routesUnder(owner: Owner): readonly ServiceRoute[] {
   const base = `/${owner.resource.table}/:${owner.resource.key}/notes`;
   return [
     {
@@ -229,7 +238,7 @@ async function listNotes(service: Service, request: ServiceRequest, owner: Owner
 
 async function createNote(service: Service, request: ServiceRequest, owner: Owner) {
   await findOwner(service.database, request, owner);
-  const {changes, problems} = readChanges(service, request, notes);
+  const {changes, problems} = readListChanges(service, request, notes);
   checkNote(changes, problems);
   let id = '';
   const answer = await answerEffects(service, request, {
@@ -249,7 +258,7 @@ async function createNote(service: Service, request: ServiceRequest, owner: Owne
 
 async function updateNote(service: Service, request: ServiceRequest, owner: Owner) {
   await findNote(service.database, request, {owner, lock: false});
-  const {changes, problems} = readChanges(service, request, notes);
+  const {changes, problems} = readListChanges(service, request, notes);
   return await answerEffects(service, request, {
     resource: notes,
     work: async (effects) => {
@@ -260,21 +269,21 @@ async function updateNote(service: Service, request: ServiceRequest, owner: Owne
   });
 }
 
-function checkNote(fields: Fields, problems: Problems): void {
+function checkNote(fields: ServiceFields, problems: Problems): void {
   problems.requirePresence(fields, 'note');
   problems.refuse();
 }
 
 function findOwner(
-  db: Queryable,
+  db: ServiceQueryable,
   {params}: ServiceRequest,
   {resource}: Owner,
 ): Promise<StoredRecord> {
-  return findRecord(db, resource, {number: params[resource.key]});
+  return findOwned(db, resource, {number: params[resource.key]});
 }
 
 async function findNote(
-  db: Queryable,
+  db: ServiceQueryable,
   request: ServiceRequest,
   {owner, lock}: {readonly owner: Owner; readonly lock: boolean},
 ): Promise<StoredRecord> {

@@ -350,7 +350,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 };
 
 /** All kinds of work, one per job type. */
-export const catalogue: readonly Work[] = trades.map((trade) => {
+export const workCatalogue: readonly Work[] = trades.map((trade) => {
   const kind = kinds[trade.id];
   if (kind === undefined) throw new TypeError(`no catalogue for job type ${trade.id}`);
   const {season, share, complaints, parts, rateCents = 9500, crew = 2} = kind;

@@ -4,10 +4,10 @@
 
 import {AccountTime} from './account-time.ts';
 import {type Ledger, makeNote} from './business-people.ts';
-import type {Plan} from './business-plan.ts';
-import type {Row} from './database.ts';
-import type {Fields} from './field.ts';
-import type {Order, Roster} from './order.ts';
+import type {BusinessPlan} from './business-plan.ts';
+import type {ServiceRow} from './database.ts';
+import type {ServiceFields} from './field.ts';
+import type {Roster, WorkOrder} from './order.ts';
 import {lifeAt, startOf, statusOf, timesOf, workedMinutes} from './order-life.ts';
 import type {Random} from './random.ts';
 import {labourItemId, writeMoney} from './vocabulary.ts';
@@ -24,7 +24,7 @@ export function makeJob(
   index: number,
   now: string,
   ledger: Ledger,
-): readonly Row[] {
+): readonly ServiceRow[] {
   const {plan} = roster;
   const whole = roster.order(index);
   if (whole.createdAt >= now) return [];
@@ -33,7 +33,7 @@ export function makeJob(
   const task = makeTask(plan, order);
   const note = plan.random('note', index);
   const {id, number} = plan.job(index);
-  const fields: Fields = {
+  const fields: ServiceFields = {
     ...describe(plan, order),
     ...makeBill(plan, order, charged),
     tax_id: order.taxId,
@@ -66,7 +66,7 @@ export function makeJob(
   ];
 }
 
-function describe(plan: Plan, order: Order): Fields {
+function describe(plan: BusinessPlan, order: WorkOrder): ServiceFields {
   const {work, minutes, life, index} = order;
   const random = plan.random('words', index);
   const start = startOf(order.life);
@@ -115,10 +115,10 @@ function describe(plan: Plan, order: Order): Fields {
 
 /** Sums, tax and the state of the invoice. */
 function makeBill(
-  plan: Plan,
-  order: Order,
+  plan: BusinessPlan,
+  order: WorkOrder,
   {subtotalCents, taxCents, expensesCents}: Charged,
-): Fields {
+): ServiceFields {
   const totalCents = subtotalCents + taxCents;
   const {startedAt, endedAt, invoicedAt, sentAt, viewedAt, paidAt} = order.life;
   const terms = plan.random('bill', order.index).pick(['Net 30 ', 'Due on receipt', null]);
@@ -141,12 +141,15 @@ function makeBill(
 }
 
 /** Cents of a bill that is paid in two parts, when the first has come. */
-function partPaid({life: {partPaidAt, paidShare}}: Order, totalCents: number): number {
+function partPaid({life: {partPaidAt, paidShare}}: WorkOrder, totalCents: number): number {
   return partPaidAt === null ? 0 : Math.round(totalCents * paidShare);
 }
 
 /** The hours of each technician, once they are written down. */
-function makeEntries(plan: Plan, {index, crew, life, minutes}: Order): readonly Row[] {
+function makeEntries(
+  plan: BusinessPlan,
+  {index, crew, life, minutes}: WorkOrder,
+): readonly ServiceRow[] {
   const {startedAt, endedAt, enteredAt} = life;
   if (startedAt === null || endedAt === null || enteredAt === null) return [];
   const random = plan.random('entries', index);
@@ -155,7 +158,7 @@ function makeEntries(plan: Plan, {index, crew, life, minutes}: Order): readonly 
     const hours = Math.max(0.25, Math.round((worked + random.integer(-1, 1) * 15) / 15) / 4);
     const employee = plan.employeeId(technician);
     const {id} = plan.job(index);
-    const fields: Fields = {
+    const fields: ServiceFields = {
       id: plan.partOf(id, idPlaces.entries + place),
       job_id: id,
       employee_id: employee,
@@ -175,13 +178,13 @@ function makeEntries(plan: Plan, {index, crew, life, minutes}: Order): readonly 
 }
 
 /** Each fourth visit has a task for its technician. */
-function makeTask(plan: Plan, order: Order): readonly Row[] {
+function makeTask(plan: BusinessPlan, order: WorkOrder): readonly ServiceRow[] {
   const {index, crew, minutes, work, life} = order;
   const start = startOf(order.life);
   if (start === null || !plan.random('task', index).isTrue(0.25)) return [];
   const {id} = plan.job(index);
   const [technician] = crew;
-  const fields: Fields = {
+  const fields: ServiceFields = {
     id: plan.partOf(id, idPlaces.task),
     job_id: id,
     customer_id: plan.customer(order.customer).id,
@@ -204,7 +207,7 @@ function enter(
     order,
     number,
     charged,
-  }: {readonly order: Order; readonly number: string; readonly charged: Charged},
+  }: {readonly order: WorkOrder; readonly number: string; readonly charged: Charged},
 ): void {
   const {endedAt: at, paidAt} = order.life;
   if (at === null) return;
@@ -215,7 +218,7 @@ function enter(
 
 /** The charges of a job and their sums. */
 interface Charged {
-  readonly rows: readonly Row[];
+  readonly rows: readonly ServiceRow[];
   readonly subtotalCents: number;
   readonly taxCents: number;
   /** What the parts cost the business. */
@@ -241,7 +244,7 @@ const nothing: Charged = {rows: [], subtotalCents: 0, taxCents: 0, expensesCents
  * Labour and parts for jobs that have begun, and for estimates; a price in advance for some of the
  * rest.
  */
-function makeCharges(plan: Plan, order: Order): Charged {
+function makeCharges(plan: BusinessPlan, order: WorkOrder): Charged {
   const {life, index} = order;
   const random = plan.random('charges', index);
   const isEarly = random.isTrue(0.35) || life.estimate !== null;
@@ -272,7 +275,11 @@ function makeCharges(plan: Plan, order: Order): Charged {
 
 const sum = (cents: readonly number[]) => cents.reduce((one, other) => one + other, 0);
 
-function drawLines(plan: Plan, {work, crew, minutes, createdAt}: Order, random: Random): Line[] {
+function drawLines(
+  plan: BusinessPlan,
+  {work, crew, minutes, createdAt}: WorkOrder,
+  random: Random,
+): Line[] {
   const hours = Math.round((minutes * Math.max(1, crew.length)) / 15) / 4;
   const years = Number(createdAt.slice(0, 4)) - plan.firstYear;
   const priced = (cents: number) => Math.round(cents * yearlyRise ** years);
@@ -292,8 +299,8 @@ function drawLines(plan: Plan, {work, crew, minutes, createdAt}: Order, random: 
 }
 
 function makeCharge(
-  plan: Plan,
-  {index}: Order,
+  plan: BusinessPlan,
+  {index}: WorkOrder,
   given: {
     readonly line: Line;
     readonly discountCents: number;
@@ -302,11 +309,11 @@ function makeCharge(
     readonly createdAt: string;
     readonly updatedAt: string;
   },
-): Row {
+): ServiceRow {
   const {line, discountCents, place, random, createdAt, updatedAt} = given;
   const {itemId, name, cents, quantity} = line;
   const {id} = plan.job(index);
-  const fields: Fields = {
+  const fields: ServiceFields = {
     id: plan.partOf(id, 1 + place),
     job_id: id,
     created_on: createdAt,

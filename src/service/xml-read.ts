@@ -4,8 +4,8 @@
 
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import {z} from 'zod';
-import type {Resource} from './resource.ts';
-import {Refusal} from './xml-write.ts';
+import type {ServiceResource} from './resource.ts';
+import {ServiceRefusal} from './xml-write.ts';
 
 /** A field of a request: a text, nil, or the texts of an array's items. */
 export type Given = string | null | readonly string[];
@@ -53,11 +53,11 @@ const MAX_DEPTH_PROBE = 64;
  * with elements inside is an array. What is nested deeper is no value of any field that can be set:
  * it is passed over, as Rails does.
  * @param charset - of the request's `Content-Type`; null where it names none
- * @throws {Refusal} 400 for a body that is no such document
+ * @throws {ServiceRefusal} 400 for a body that is no such document
  */
 export function readRequest(
   body: Buffer,
-  {element, table}: Pick<Resource, 'element' | 'table'>,
+  {element, table}: Pick<ServiceResource, 'element' | 'table'>,
   charset: string | null = null,
 ): RequestFields {
   const root = parseDocument(decode(body, charset));
@@ -177,8 +177,8 @@ function underscore(name: string): string {
   return name.replaceAll('-', '_');
 }
 
-function malformed(reason: string): Refusal {
-  return new Refusal(400, `The request body is not a valid XML document: ${reason}.`);
+function malformed(reason: string): ServiceRefusal {
+  return new ServiceRefusal(400, `The request body is not a valid XML document: ${reason}.`);
 }
 
 /**

@@ -4,8 +4,8 @@
 // the client, and it never leaves the service.
 
 import type {AccountTime} from './account-time.ts';
-import type {Field, Fields} from './field.ts';
-import type {Resource} from './resource.ts';
+import type {ServiceField, ServiceFields} from './field.ts';
+import type {ServiceResource} from './resource.ts';
 
 /** A record with what was embedded in it, ready to be written. */
 export interface Node extends Writable {
@@ -14,7 +14,7 @@ export interface Node extends Writable {
 
 /** One embedded association: a list, or one record. */
 export interface Branch {
-  readonly resource: Resource;
+  readonly resource: ServiceResource;
   readonly element: string;
   /** The items' element when it is a list; null for one record. */
   readonly item: string | null;
@@ -64,7 +64,11 @@ export class XmlWriter {
    * whole page.
    * @param only - the fields to write, in column order; null for all
    */
-  writeList(resource: Resource, nodes: readonly Node[], only: ReadonlySet<string> | null): Buffer {
+  writeList(
+    resource: ServiceResource,
+    nodes: readonly Node[],
+    only: ReadonlySet<string> | null,
+  ): Buffer {
     const list = this.#dialect.tag(resource.table);
     const type = this.#dialect.type('array');
     if (nodes.length === 0) return Buffer.from(`${HEADER}<${list}${type}/>\n`);
@@ -83,7 +87,7 @@ export class XmlWriter {
    * One record. A customer's root is plural in the observed dialect: so it was recorded on two
    * accounts.
    */
-  writeRecord(resource: Resource, node: Node, only: ReadonlySet<string> | null): Buffer {
+  writeRecord(resource: ServiceResource, node: Node, only: ReadonlySet<string> | null): Buffer {
     const isPlural = this.#dialect.name === 'observed' && resource.table === 'customers';
     const element = isPlural ? resource.table : resource.element;
     const frame = this.#frame(element, {depth: 0, columns: this.#columnsOf(resource, 1, only)});
@@ -135,7 +139,7 @@ export class XmlWriter {
     return `${text}${indent}</${tag}>\n`;
   }
 
-  #columnsOf(resource: Resource, depth: number, only: ReadonlySet<string> | null): Columns {
+  #columnsOf(resource: ServiceResource, depth: number, only: ReadonlySet<string> | null): Columns {
     if (only !== null)
       return arrange(
         this.#dialect.columnsOf(resource, depth).filter((column) => only.has(column.name)),
@@ -206,7 +210,7 @@ export type DialectName = 'observed' | 'documented';
 
 /** The parts of a record that a column may draw on when it is written. */
 interface Writable {
-  readonly fields: Fields;
+  readonly fields: ServiceFields;
   /** Internal ids of the employees assigned to a job; empty for everything else. */
   readonly employeeIds: readonly string[];
 }
@@ -243,11 +247,11 @@ export class Dialect {
   }
 
   /** The columns of a resource whose fields stand at `depth`. */
-  columnsOf(resource: Resource, depth: number): readonly Column[] {
+  columnsOf(resource: ServiceResource, depth: number): readonly Column[] {
     return resource.fields.map((field) => this.#column(resource, field, '  '.repeat(depth)));
   }
 
-  #column(resource: Resource, field: Field, indent: string): Column {
+  #column(resource: ServiceResource, field: ServiceField, indent: string): Column {
     const tag = this.tag(field.name);
     const type = this.type(field.type === 'text' ? null : field.type);
     return {
@@ -260,7 +264,7 @@ export class Dialect {
     };
   }
 
-  #valueWriter(resource: Resource, field: Field): (value: string) => string {
+  #valueWriter(resource: ServiceResource, field: ServiceField): (value: string) => string {
     if (field.type === 'text') return escapeText;
     if (field.type !== 'dateTime') return (value) => value;
     const textual = resource.textualTime;
@@ -270,7 +274,7 @@ export class Dialect {
   }
 
   #wholeWriter(
-    field: Field,
+    field: ServiceField,
     {tag, indent}: {readonly tag: string; readonly indent: string},
   ): Column['writeWhole'] {
     // The only array among the columns is chosen_days_of_week, and it was empty in every recording.
@@ -334,7 +338,7 @@ export function escapeText(text: string): string {
  * An error answer: its status and the texts of its `<errors>` body (docs/service.md "Errors and
  * headers").
  */
-export class Refusal extends Error {
+export class ServiceRefusal extends Error {
   override readonly name = 'Refusal';
   readonly status: number;
   readonly texts: readonly string[];
@@ -347,13 +351,13 @@ export class Refusal extends Error {
 }
 
 /** 400 `Invalid customer.`: the real service's answer for an unknown number. */
-export function unknownRecord(element: string): Refusal {
-  return new Refusal(400, `Invalid ${element.replaceAll('_', ' ')}.`);
+export function unknownRecord(element: string): ServiceRefusal {
+  return new ServiceRefusal(400, `Invalid ${element.replaceAll('_', ' ')}.`);
 }
 
 /** 422 with one text per problem, in the words of Rails. */
-export function invalid(problems: readonly string[]): Refusal {
-  return new Refusal(422, ...problems);
+export function invalid(problems: readonly string[]): ServiceRefusal {
+  return new ServiceRefusal(422, ...problems);
 }
 
 /** `job_type_id` as Rails says it to a person: `Job type`. */

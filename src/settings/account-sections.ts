@@ -27,7 +27,14 @@ import {
 import {parseBaseUrl} from '../api/addresses.ts';
 import {UsageError} from '../core/errors.ts';
 import {expectTimeZone, isTimeZone, nearest} from '../core/names.ts';
-import {type EntryChange, known, type Named, named, type Problem, type Section} from './section.ts';
+import {
+  type EntryChange,
+  known,
+  type Named,
+  named,
+  type Section,
+  type SettingProblem,
+} from './section.ts';
 import {accountName, label, recordNumber, removable, workingHours} from './values.ts';
 
 type Account = z.infer<typeof account>;
@@ -107,9 +114,9 @@ function findAddressProblem(text: string): string | null {
   }
 }
 
-function findAccountProblems({path, before, after}: EntryChange<Account>): Problem[] {
+function findAccountProblems({path, before, after}: EntryChange<Account>): SettingProblem[] {
   if (after === null) return [];
-  const problems: Problem[] = [];
+  const problems: SettingProblem[] = [];
   const [held, place] = [placeOf(before?.url ?? after.url), placeOf(after.url)];
   if (held !== place) {
     const remedy = `fieldmirror accounts move ${path.join()} --url ${after.url}`;
@@ -126,7 +133,7 @@ function findAccountProblems({path, before, after}: EntryChange<Account>): Probl
 }
 
 /** The same place would be mirrored twice. */
-function findTwins(accounts: readonly Named<Account>[]): Problem[] {
+function findTwins(accounts: readonly Named<Account>[]): SettingProblem[] {
   const places = Map.groupBy(accounts, ({entry}) => placeOf(entry.url));
   return [...places].flatMap(([place, [first, ...twins]]) =>
     twins.map(({path}) => {
@@ -188,7 +195,7 @@ export const capacitySection: Section<Hours> = {
 function findUnknownEmployee(
   {path, after}: EntryChange<Hours>,
   employees: ReadonlyMap<string, readonly string[]>,
-): Problem[] {
+): SettingProblem[] {
   const [account = '', number = ''] = path;
   const numbers = employees.get(account) ?? [];
   if (after === null || numbers.includes(number)) return [];

@@ -6,7 +6,7 @@ import {type Rule, readRules, setRule} from '../changes/write-rules.ts';
 import {nearest} from '../core/names.ts';
 import {demoteField, listPromotions, listSeenFields, promoteField} from '../star/fields.ts';
 import {allStreams, allTables} from '../streams/all.ts';
-import {type EntryChange, type Named, named, type Problem, type Section} from './section.ts';
+import {type EntryChange, type Named, named, type Section, type SettingProblem} from './section.ts';
 import {label, removable} from './values.ts';
 
 const nameText =
@@ -58,7 +58,7 @@ export const promotedFieldsSection: Section<Promotion> = {
 function findUnknown(
   {path, after}: EntryChange<Promotion>,
   seen: ReadonlyMap<string, string[]>,
-): Problem[] {
+): SettingProblem[] {
   const [account = '', place = '', field = ''] = path;
   const fields = seen.get(`${account} ${place}`);
   if (after === null || fields === undefined || fields.includes(field)) return [];
@@ -71,7 +71,7 @@ function findUnknown(
 function findTaken(
   {path, after}: EntryChange<Promotion>,
   all: readonly Named<Promotion>[],
-): Problem[] {
+): SettingProblem[] {
   const [account, place, field] = path;
   const columns = allTables.find((each) => each.name === place)?.columns ?? [];
   const twin = all.find(

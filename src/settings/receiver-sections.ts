@@ -21,7 +21,7 @@ import {
 } from '../feed/hooks.ts';
 import {mostEntries, usualMost} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
-import {type EntryChange, isSame, known, type Problem, type Section} from './section.ts';
+import {type EntryChange, isSame, known, type Section, type SettingProblem} from './section.ts';
 import {accountName, formatInterval, interval, intervalMs, removable} from './values.ts';
 
 const receiverName = z.string().regex(shortName, shortNameText);
@@ -142,7 +142,7 @@ const receiversOf: Readonly<Record<string, readonly Rule['receiver'][]>> = {
   every: ['ping'],
 };
 
-function findRuleProblems({path, before, after}: EntryChange<Rule>): Problem[] {
+function findRuleProblems({path, before, after}: EntryChange<Rule>): SettingProblem[] {
   if (after === null) return [];
   const {receiver} = after;
   // The address that is sealed is one of the receiver before.
@@ -154,7 +154,7 @@ function findRuleProblems({path, before, after}: EntryChange<Rule>): Problem[] {
   const target = receiver === 'email' ? 'to' : 'host';
   const problems = Object.entries(receiversOf)
     .filter(([key, those]) => Object.hasOwn(after, key) && !those.includes(receiver))
-    .map(([key, those]): Problem => {
+    .map(([key, those]): SettingProblem => {
       const text = `expected it with receiver: ${those.join(', ')} alone`;
       return {path: [...path, key], text: `${text}, got receiver: ${receiver}`};
     });
@@ -249,7 +249,7 @@ function findUnknownWriters(
   {path, before, after}: EntryChange<Hook>,
   writers: readonly string[],
   authors: readonly string[],
-): Problem[] {
+): SettingProblem[] {
   const wanted = after?.leave_out ?? [];
   if (isSame(before?.leave_out, wanted)) return [];
   return wanted

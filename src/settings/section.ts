@@ -17,10 +17,10 @@ export interface Environment {
 }
 
 /** What YAML and JSON can say in one value. */
-export type Value = string | number | boolean | readonly Value[];
-export type EntryFields = Readonly<Record<string, Value>>;
+export type SettingValue = string | number | boolean | readonly SettingValue[];
+export type EntryFields = Readonly<Record<string, SettingValue>>;
 /** One value, or values by their keys. */
-export type Entry = Value | EntryFields;
+export type Entry = SettingValue | EntryFields;
 /** The keys on the way to an entry, or to a value of one. */
 export type Path = readonly string[];
 
@@ -43,7 +43,7 @@ export interface EntryChange<E extends Entry = Entry> {
 }
 
 /** What is wrong at a place of the section. */
-export interface Problem {
+export interface SettingProblem {
   readonly path: Path;
   /** What was expected, what came, and the next step. */
   readonly text: string;
@@ -79,7 +79,7 @@ export interface Section<E extends Entry = Entry> {
     db: Queryable,
     changes: readonly EntryChange<E>[],
     all: readonly Named<E>[],
-  ): Problem[] | Promise<Problem[]>;
+  ): SettingProblem[] | Promise<SettingProblem[]>;
   /** Writes an entry whole, as a person would by hand. */
   write(db: Queryable, path: Path, after: E, before: E | null): Promise<unknown>;
   /** Removes an entry; a section without it has none that may go. */
@@ -149,10 +149,10 @@ export function isSame(left: unknown, right: unknown): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
 
-type Nullable = Readonly<Record<string, Value | null>>;
+type Nullable = Readonly<Record<string, SettingValue | null>>;
 type Known<T extends Nullable> = {
-  readonly [K in keyof T as null extends T[K] ? never : K]: T[K] & Value;
-} & {readonly [K in keyof T as null extends T[K] ? K : never]?: T[K] & Value};
+  readonly [K in keyof T as null extends T[K] ? never : K]: T[K] & SettingValue;
+} & {readonly [K in keyof T as null extends T[K] ? K : never]?: T[K] & SettingValue};
 
 /** The values that there are: a row has null where a file leaves a key out. */
 export function known<T extends Nullable>(values: T): Known<T> {

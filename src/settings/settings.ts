@@ -28,14 +28,14 @@ import {
   listEntries,
   type Named,
   type Path,
-  type Problem,
   presetOf,
   type Section,
+  type SettingProblem,
   type SettingsTree,
+  type SettingValue,
   spellPath,
   type Tree,
   toValuePath,
-  type Value,
 } from './section.ts';
 import {
   deletionsSection,
@@ -85,15 +85,15 @@ export function toJsonSchema(): Record<string, unknown> {
 /** One value that differs; null where there is none. */
 interface Difference {
   readonly path: Path;
-  readonly from: Value | null;
-  readonly to: Value | null;
+  readonly from: SettingValue | null;
+  readonly to: SettingValue | null;
 }
 
 /** A value of the file that does not count. */
 interface Overridden {
   readonly path: Path;
-  readonly inFile: Value;
-  readonly inEnvironment: Value;
+  readonly inFile: SettingValue;
+  readonly inEnvironment: SettingValue;
 }
 
 /** What a file would change in one section. */
@@ -111,7 +111,7 @@ interface SectionPlan {
 export interface SettingsPlan {
   readonly sections: readonly SectionPlan[];
   /** With any of these nothing may be applied; their paths begin with the section. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly SettingProblem[];
 }
 
 /** Compares a file with what is in force. Nothing is written. */
@@ -121,7 +121,7 @@ export async function planSettings(
   environment: Environment,
 ): Promise<SettingsPlan> {
   const sections: SectionPlan[] = [];
-  const problems: Problem[] = [];
+  const problems: SettingProblem[] = [];
   const mirrored = (await accountsSection.read(db)).flatMap(({path}) => path);
   const accounts = [...new Set([...mirrored, ...Object.keys(file.accounts ?? {})])];
   for (const section of allSections) {
@@ -208,10 +208,10 @@ function findStrangers(
   {isByAccount, depth}: Section,
   tree: Tree,
   accounts: readonly string[],
-): Problem[] {
+): SettingProblem[] {
   const named = isByAccount
-    ? Object.keys(tree).map((name): [Path, Value | undefined] => [[name], name])
-    : listEntries(tree, depth).map(({path, entry}): [Path, Value | undefined] => {
+    ? Object.keys(tree).map((name): [Path, SettingValue | undefined] => [[name], name])
+    : listEntries(tree, depth).map(({path, entry}): [Path, SettingValue | undefined] => {
         return [[...path, 'account'], fieldsOf(entry).account];
       });
   const known =
@@ -269,7 +269,7 @@ async function refuseRest(
 export interface SettingInForce {
   /** As in `schedules / north / jobs today / every`. */
   readonly name: string;
-  readonly value: Value;
+  readonly value: SettingValue;
   /** `file`: the file that it was compared with says the same. `warehouse`: nothing else has it. */
   readonly source: 'environment' | 'file' | 'default' | 'warehouse';
   /** Whether it is the default, whoever set it. */

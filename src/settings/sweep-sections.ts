@@ -29,7 +29,7 @@ import {
   writeSchedule,
 } from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
-import {type EntryChange, known, named, type Problem, type Section} from './section.ts';
+import {type EntryChange, known, named, type Section, type SettingProblem} from './section.ts';
 import {formatInterval, interval, intervalMs, isWholeDays, label, removable} from './values.ts';
 
 const streamNames = allStreams.map(({name}) => name);
@@ -105,10 +105,10 @@ export const schedulesSection: Section<Schedule> = {
   remove: (db, [account = '', name = '']) => deleteSchedule(db, {account, name}),
 };
 
-function findScheduleProblems({path, after}: EntryChange<Schedule>): Problem[] {
+function findScheduleProblems({path, after}: EntryChange<Schedule>): SettingProblem[] {
   if (after === null) return [];
   const isDaily = isWholeDays(intervalMs(after.every));
-  const problems: Problem[] = [];
+  const problems: SettingProblem[] = [];
   if (isDaily && after.at === undefined)
     problems.push({path, text: `${time.replace('expected', 'expected at,')}, got nothing`});
   if (!isDaily && after.at !== undefined) {
@@ -174,7 +174,7 @@ function byStream(names: readonly string[], entry: z.ZodType<string>) {
 async function findTooOften(
   db: Queryable,
   changes: readonly EntryChange<string>[],
-): Promise<Problem[]> {
+): Promise<SettingProblem[]> {
   const accounts = await listAccounts(db);
   const ids = accounts.map(({accountId}) => accountId);
   const costs = changes.length === 0 ? [] : await listUsualCosts(db, ids);

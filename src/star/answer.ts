@@ -19,7 +19,7 @@ interface Asked {
   readonly isMasked: boolean;
 }
 
-export interface Answer {
+export interface QuestionAnswer {
   readonly json: {
     readonly columns: readonly string[];
     readonly rows: readonly Readonly<Record<string, unknown>>[];
@@ -53,7 +53,11 @@ function columnsOf({columns}: Question, isMasked: boolean): string[] {
 }
 
 /** Reads an answer, up to so many rows. */
-async function readAnswer(client: pg.ClientBase, asked: Asked, limit: number): Promise<Answer> {
+async function readAnswer(
+  client: pg.ClientBase,
+  asked: Asked,
+  limit: number,
+): Promise<QuestionAnswer> {
   const {fields, rows} = await client.query<(string | null)[]>({
     text: `${sqlOf(asked)} LIMIT ${limit + 1}`,
     rowMode: 'array',
@@ -160,7 +164,7 @@ export async function prepareQuestion(
 /** An answer, how fresh it is, and the claims that it rests on and that do not hold. */
 export interface Answered {
   readonly asked: Asked;
-  readonly answer: Answer;
+  readonly answer: QuestionAnswer;
   readonly broken: readonly string[];
   readonly fresh: Freshness;
 }

@@ -1,7 +1,7 @@
 // How answers are shown to those who run a business: which stand together, for whom, and the charts
 // of those that have one.
 
-import type {Answer} from './answer.ts';
+import type {QuestionAnswer} from './answer.ts';
 import type {Chart, Series} from './chart.ts';
 import type {Question} from './member.ts';
 
@@ -116,7 +116,10 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
 export const mostDrawn = 60;
 
 /** @returns null where the answer has no chart, or nothing to draw */
-export function pictureOf({name, question, definition}: Question, {json}: Answer): Chart | null {
+export function pictureOf(
+  {name, question, definition}: Question,
+  {json}: QuestionAnswer,
+): Chart | null {
   const drawing = drawings[name];
   if (drawing === undefined || json.rows.length === 0) return null;
   const {along, series, isStacked = false} = drawing;

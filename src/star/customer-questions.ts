@@ -1,6 +1,6 @@
 import {ofAccount, type Question, told} from './member.ts';
 
-export const customers: readonly Question[] = [
+export const customerQuestions: readonly Question[] = [
   {
     name: 'ask_largest_customers',
     question: 'Who are our largest customers, and how much hangs on them?',

@@ -1,6 +1,6 @@
 // Facts of days, restated from the times of the records, so that they reach back before the mirror.
 
-import {accounts, type Member} from './member.ts';
+import {accountsSource, type Member} from './member.ts';
 
 /**
  * The date from which on a job is open: an estimate from the day on which it was won, or on which
@@ -17,7 +17,7 @@ export const openSpans = `(
       SELECT job.*, least(${openedDate}, job.closed_date, account.today) AS opened,
              CASE WHEN NOT job.is_open THEN least(job.closed_date, account.today) END AS closed,
              account.today
-        FROM {mart.fct_job} AS job JOIN ${accounts} ON account.account_key = job.account_key
+        FROM {mart.fct_job} AS job JOIN ${accountsSource} ON account.account_key = job.account_key
        WHERE job.is_open OR job.closed_date IS NOT NULL
          AND (job.job_state = 'completed' OR job.job_state = 'cancelled'
            AND (NOT job.was_estimate OR job.won_date IS NOT NULL))
@@ -92,7 +92,7 @@ export const backlogDay: Member = {
            GROUP BY moved.account_key, moved.date
           WINDOW days AS (PARTITION BY moved.account_key ORDER BY moved.date)
         ) AS step
-        JOIN ${accounts} ON account.account_key = step.account_key
+        JOIN ${accountsSource} ON account.account_key = step.account_key
        CROSS JOIN LATERAL generate_series(0, coalesce(step.next - 1,
          account.today) - step.date) AS ahead
     ) AS day`,
@@ -109,7 +109,7 @@ const capacityDays = `(
                         THEN (coalesce(own.working_hours, account.working_hours))[day.weekday]
                           ELSE 0 END AS hours
               FROM (SELECT * FROM {mart.dim_employee} AS known OFFSET 0) AS employee
-              JOIN ${accounts} ON account.account_key = employee.account_key
+              JOIN ${accountsSource} ON account.account_key = employee.account_key
               LEFT JOIN mart.capacity AS own ON own.employee_key = employee.employee_key
               LEFT JOIN (
                 SELECT entry.employee_key, min(entry.work_date) AS first,
@@ -172,7 +172,7 @@ export const employeeDay: Member = {
                  sum(job.planned_minutes) / 60, count(*), NULL, NULL, NULL, NULL
             FROM {mart.fct_assignment} AS held
             JOIN {mart.fct_job} AS job ON job.job_key = held.job_key
-            JOIN ${accounts} ON account.account_key = job.account_key
+            JOIN ${accountsSource} ON account.account_key = job.account_key
            WHERE job.job_state NOT IN ('cancelled', 'lost', 'estimate')
              AND job.scheduled_date <= account.today + 28
            GROUP BY job.account_key, held.employee_key, job.scheduled_date
@@ -227,7 +227,7 @@ export const repeatVisit: Member = {
                                                                          ROWS UNBOUNDED
                                                                            PRECEDING) AS next
                 FROM {mart.fct_job} AS job
-                JOIN ${accounts} ON account.account_key = job.account_key
+                JOIN ${accountsSource} ON account.account_key = job.account_key
                CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed'
                                                 THEN job.completed_at END, true),
                                             (CASE WHEN (job.is_open OR job.job_state = 'completed')

@@ -98,7 +98,7 @@ export function joinAccount(alias: string): string {
  * The accounts, each with its date of today, reckoned once for each: of the view itself Postgres
  * would reckon it for every row that is joined, which takes as long as the sums.
  */
-export const accounts = '(SELECT * FROM {mart.dim_account} AS known OFFSET 0) AS account';
+export const accountsSource = '(SELECT * FROM {mart.dim_account} AS known OFFSET 0) AS account';
 
 /** The key of the row that a fact points at, or that of what is missing. */
 export function keyOr(alias: string): string {
@@ -257,7 +257,7 @@ const accountColumn = ['account_key', 'answer.account_key', 'The account: dim_ac
 
 /** The settings, the zone and the date of the account of a fact. */
 export function ofAccount(alias: string): string {
-  return `JOIN ${accounts} ON account.account_key = ${alias}.account_key`;
+  return `JOIN ${accountsSource} ON account.account_key = ${alias}.account_key`;
 }
 
 /**
@@ -265,7 +265,7 @@ export function ofAccount(alias: string): string {
  * reckoned, which a join would not let Postgres see.
  */
 export function daysOfAccounts(from: string, to: string): string {
-  return `(SELECT part.* FROM ${accounts}
+  return `(SELECT part.* FROM ${accountsSource}
            CROSS JOIN LATERAL (SELECT day.* FROM {mart.fct_employee_day} AS day
                                 WHERE day.account_key = account.account_key
                                   AND day.date BETWEEN ${from} AND ${to} OFFSET 0) AS part)`;

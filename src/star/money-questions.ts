@@ -1,6 +1,6 @@
 // Questions of money: what was earned, and what is owed and collected.
 
-import {accounts, mondayOf, ofAccount, type Question, told} from './member.ts';
+import {accountsSource, mondayOf, ofAccount, type Question, told} from './member.ts';
 
 const owedSince = (days: string) =>
   `coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date ${days}), 0)`;
@@ -218,7 +218,7 @@ const revenueBetween = (first: string, last: string) =>
 /** The Mondays of the last 78 whole weeks of each account. */
 const wholeWeeks = `(
         SELECT account.account_key, day.date AS week
-          FROM ${accounts}
+          FROM ${accountsSource}
           JOIN mart.dim_date AS day ON day.weekday = 1
            AND day.date >= ${mondayOf('account.today')} - 7 * 78
            AND day.date < ${mondayOf('account.today')})`;
@@ -264,7 +264,7 @@ export const revenue: readonly Question[] = [
              round(avg(coalesce(sum(job.completed_amount), 0))
                OVER (PARTITION BY account.account_key ORDER BY day.week ROWS 3 PRECEDING),
                2) AS four_week_mean
-        FROM ${accounts}
+        FROM ${accountsSource}
         JOIN mart.dim_date AS day ON day.date >= ${mondayOf('account.today')} - 7 * 16
          AND day.date < ${mondayOf('account.today')}
         LEFT JOIN {mart.fct_job} AS job ON job.account_key = account.account_key

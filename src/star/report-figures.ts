@@ -6,7 +6,7 @@ import type pg from 'pg';
 /** One figure of the weekly report. */
 export interface Figure {
   /** A column of `mart.ask_weeks`. */
-  readonly metric: Metric;
+  readonly metric: ReportMetric;
   readonly label: string;
   readonly unit: 'money' | 'jobs';
   /** Of each whole week, the oldest first; the last one is the week of the report. */
@@ -20,7 +20,7 @@ export interface WeekValue {
   readonly value: string;
 }
 
-export type Metric = 'revenue' | 'completed' | 'booked' | 'owed_over_60_days' | 'open_jobs';
+export type ReportMetric = 'revenue' | 'completed' | 'booked' | 'owed_over_60_days' | 'open_jobs';
 
 const kinds: readonly Omit<Figure, 'weeks'>[] = [
   {metric: 'revenue', label: 'Revenue', unit: 'money'},
@@ -38,7 +38,7 @@ export async function readFigures(
   const columns = kinds
     .map(({metric}) => `trim_scale(${metric}::numeric)::text AS ${metric}`)
     .join(', ');
-  const {rows} = await client.query<Readonly<Record<Metric | 'week', string>>>(
+  const {rows} = await client.query<Readonly<Record<ReportMetric | 'week', string>>>(
     `SELECT week::text AS week, ${columns} FROM mart.ask_weeks AS weeks WHERE account_key = $1
       ORDER BY weeks.week`,
     [accountKey],

@@ -2,7 +2,13 @@
 
 import {escapeXml} from '../core/text.ts';
 import {type Chart, drawChart} from './chart.ts';
-import {type List, type Report, tellFindings, tellFreshness, tellRestated} from './report.ts';
+import {
+  type Report,
+  type ReportList,
+  tellFindings,
+  tellReportFreshness,
+  tellRestated,
+} from './report.ts';
 import {showMoney, showNumber} from './report-figures.ts';
 
 const style = `
@@ -25,7 +31,7 @@ export function drawPage(report: Report, warning: string | null): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${style}</style></head>
 <body>
 <h1>${title}</h1>
-<p class="quiet">${escapeXml(`${from} to ${to}. ${tellFreshness(report)}`)}</p>
+<p class="quiet">${escapeXml(`${from} to ${to}. ${tellReportFreshness(report)}`)}</p>
 ${warning === null ? '' : `<p><strong>Beware: ${escapeXml(warning)}.</strong></p>`}
 ${drawFigures(report)}
 <h2>What moved more than usual</h2>
@@ -64,7 +70,7 @@ function drawPicture(chart: Chart): string {
 <details><summary>as a table</summary>${drawTable(['', ...series.map(({name}) => name)], rows)}</details>`;
 }
 
-function drawList({title, columns, rows, amounts}: List): string {
+function drawList({title, columns, rows, amounts}: ReportList): string {
   const cells = rows.map((row) =>
     row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
   );

@@ -9,7 +9,7 @@ import {knowsHours} from './member.ts';
 import {
   compare,
   type Figure,
-  type Metric,
+  type ReportMetric,
   readFigures,
   showNumber,
   tellMoves,
@@ -17,7 +17,7 @@ import {
 } from './report-figures.ts';
 import {findings} from './tie-outs.ts';
 
-export interface List {
+export interface ReportList {
   readonly title: string;
   readonly columns: readonly string[];
   /** Which of them are amounts, by their places. */
@@ -40,7 +40,7 @@ export interface Report {
   /** What is unlike the weeks before, in words. */
   readonly moves: readonly string[];
   readonly pictures: readonly Chart[];
-  readonly lists: readonly List[];
+  readonly lists: readonly ReportList[];
   readonly restated: readonly Restated[];
   /** What the service does not tell, in words. */
   readonly unseen: readonly string[];
@@ -67,7 +67,7 @@ const unseen: readonly string[] = [
 const unseenWithoutHours =
   'How busy each technician was: the service does not know their working hours, and mart.settings has none.';
 
-const listQueries: readonly (Omit<List, 'rows'> & {readonly text: string})[] = [
+const listQueries: readonly (Omit<ReportList, 'rows'> & {readonly text: string})[] = [
   {
     title: 'The ten largest debtors',
     columns: ['customer', 'owed', 'of it for more than 90 days'],
@@ -124,8 +124,8 @@ async function readHead(client: pg.ClientBase, accountKey: string): Promise<Head
   return head;
 }
 
-async function readLists(client: pg.ClientBase, accountKey: string): Promise<List[]> {
-  const lists: List[] = [];
+async function readLists(client: pg.ClientBase, accountKey: string): Promise<ReportList[]> {
+  const lists: ReportList[] = [];
   for (const {text, ...list} of listQueries) {
     const {rows} = await client.query<(string | null)[]>({
       text,
@@ -265,7 +265,7 @@ async function readUtilisation(client: pg.ClientBase, accountKey: string): Promi
 }
 
 interface Restated {
-  readonly metric: Metric;
+  readonly metric: ReportMetric;
   readonly week: string;
   /** As it was told last. */
   readonly reported: string;
@@ -283,7 +283,9 @@ interface RestatedJob {
 }
 
 /** What a job counts with in a figure, and in the week of which of its dates. */
-const sums: Readonly<Partial<Record<Metric, {readonly amount: string; readonly date: string}>>> = {
+const sums: Readonly<
+  Partial<Record<ReportMetric, {readonly amount: string; readonly date: string}>>
+> = {
   revenue: {amount: 'completed_amount', date: 'completed_date'},
   completed: {amount: '1', date: 'completed_date'},
   booked: {amount: 'booked_amount', date: 'booked_date'},
@@ -371,7 +373,10 @@ export function tellAge({freshAsOf, ageMs}: Pick<Report, 'freshAsOf' | 'ageMs'>)
   return ageMs <= tooOldMs ? null : `the jobs were proven complete ${formatDuration(ageMs)} ago`;
 }
 
-export function tellFreshness({freshAsOf, ageMs}: Pick<Report, 'freshAsOf' | 'ageMs'>): string {
+export function tellReportFreshness({
+  freshAsOf,
+  ageMs,
+}: Pick<Report, 'freshAsOf' | 'ageMs'>): string {
   if (freshAsOf === null || ageMs === null) return 'Never proven complete.';
   return `Proven complete as of ${showSecond(freshAsOf)}, ${formatDuration(ageMs)} before this report.`;
 }

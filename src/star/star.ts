@@ -1,6 +1,6 @@
 // All that the star consists of, and the same as sources of dbt.
 
-import {customers} from './customer-questions.ts';
+import {customerQuestions} from './customer-questions.ts';
 import {backlogDay, employeeDay, openJobDay, repeatVisit} from './day-facts.ts';
 import {
   account,
@@ -32,7 +32,7 @@ export const members: readonly Member[] = [
 /** Every question that has an answer, in the order in which they are listed. */
 export const questions: readonly Question[] = [
   ...revenue,
-  ...customers,
+  ...customerQuestions,
   ...backlog,
   ...money,
   ...people,

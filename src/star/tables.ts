@@ -17,7 +17,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/tables.ts';
+import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, type CommentedTable, commentTable, instant, listed} from '../postgres/tables.ts';
 
 export const mart = pgSchema('mart');
@@ -229,7 +229,7 @@ const accountId = () =>
     .notNull()
     .references(() => accounts.account_id);
 
-export const fields = sync.table(
+export const fields = syncSchema.table(
   'fields',
   {
     account_id: accountId(),
@@ -280,7 +280,7 @@ export const fieldsTable = commentTable(
   },
 );
 
-export const fieldEvents = sync.table(
+export const fieldEvents = syncSchema.table(
   'field_events',
   {
     event_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -317,7 +317,7 @@ export const fieldEventsTable = commentTable(
 );
 
 export const staleJobsTable = commentTable(
-  sync.table('stale_jobs', {
+  syncSchema.table('stale_jobs', {
     account_id: bigNumber(),
     job_numbers: bigNumber().array(),
     customer_ids: bigNumber().array(),
@@ -335,7 +335,7 @@ export const staleJobsTable = commentTable(
 );
 
 export const weeklyReportsTable = commentTable(
-  sync.table(
+  syncSchema.table(
     'weekly_reports',
     {
       account_id: bigNumber().notNull(),

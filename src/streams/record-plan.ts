@@ -53,7 +53,7 @@ export interface ChildPlan {
   readonly parentColumns: readonly number[];
 }
 
-export interface Plan {
+export interface RecordPlan {
   readonly shape: number;
   readonly part: Part;
   readonly keyColumn: number;
@@ -62,13 +62,13 @@ export interface Plan {
   readonly derivedFields: readonly string[];
 }
 
-const plans = new WeakMap<Stream, Plan>();
+const plans = new WeakMap<Stream, RecordPlan>();
 
 /**
  * The stream's plan, made once.
  * @throws {TypeError} a definition that names a column which its table does not have
  */
-export function planOf(stream: Stream): Plan {
+export function planOf(stream: Stream): RecordPlan {
   let plan = plans.get(stream);
   if (plan === undefined) {
     plan = makePlan(stream);
@@ -77,7 +77,7 @@ export function planOf(stream: Stream): Plan {
   return plan;
 }
 
-function makePlan(stream: Stream): Plan {
+function makePlan(stream: Stream): RecordPlan {
   const {table, children, derived, ignored, key} = stream;
   const elements = children.map((child) => child.element);
   const part = makePart(table, {

@@ -11,7 +11,7 @@ import {
   textToJson,
   toJson,
 } from './nested-records.ts';
-import {type ChildPlan, type Layout, type Part, type Plan, planOf} from './record-plan.ts';
+import {type ChildPlan, type Layout, type Part, planOf, type RecordPlan} from './record-plan.ts';
 import {isSecret} from './secret-values.ts';
 import type {Stream} from './stream.ts';
 import type {Column, Row} from './table.ts';
@@ -77,7 +77,7 @@ export function shapeOf(stream: Stream, timeZone: string): number {
   return crc32(timeZone, planOf(stream).shape >>> 0) | 0;
 }
 
-function readNumber(plan: Plan, value: Value | undefined, reading: Reading): string {
+function readNumber(plan: RecordPlan, value: Value | undefined, reading: Reading): string {
   const number = toNumber(value);
   if (number !== null) return number;
   const field = plan.part.columns[plan.keyColumn]?.name ?? '';
@@ -85,7 +85,11 @@ function readNumber(plan: Plan, value: Value | undefined, reading: Reading): str
 }
 
 /** The embedded records' values for columns of this one; null where they are not there. */
-function readDerived({children, derivedFields}: Plan, record: Element, layout: Layout): Value[] {
+function readDerived(
+  {children, derivedFields}: RecordPlan,
+  record: Element,
+  layout: Layout,
+): Value[] {
   return derivedFields.map((field, at) => {
     const embedded = elementAt(record, layout.elements[children.length + at]);
     if (typeof embedded !== 'object' || embedded === null) return null;

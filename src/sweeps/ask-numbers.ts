@@ -18,9 +18,9 @@ import {leaveOlder, noteOlder, readOlder, writeBatch} from './batches.ts';
 import {listPageFields, type PageFields} from './fields.ts';
 import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
 import {resolveGone} from './quarantine.ts';
-import type {BadRecord} from './read-page.ts';
-import {embedCustomer, embedMissing, includeOf, pathOf} from './requests.ts';
-import {callOf, pass, type SweepRun, scopeOf} from './sweep-run.ts';
+import type {PackedBadRecord} from './read-page.ts';
+import {embedCustomer, embedMissing, includeOf, recordPathOf} from './requests.ts';
+import {pass, type SweepRun, scopeOf, transportCallOf} from './sweep-run.ts';
 import {saveCheckpoint} from './sweeps.ts';
 import {type GoneNumber, readClock} from './tombstones.ts';
 
@@ -120,7 +120,7 @@ async function askLot(
 interface Answer {
   readonly rowSet?: EncodedRowSet;
   readonly gone?: GoneNumber;
-  readonly bad?: BadRecord;
+  readonly bad?: PackedBadRecord;
   readonly unclear?: string;
   readonly untold?: string;
   readonly fields?: readonly PageFields[];
@@ -140,9 +140,13 @@ async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer
 
 async function askOne(run: SweepRun, number: string): Promise<Answer> {
   const {stream, account, tally} = run;
-  const path = pathOf(stream, number);
+  const path = recordPathOf(stream, number);
   const thing = `GET ${path} at ${account.api.transport.place}`;
-  const answer = await account.api.transport.read({path, query: includeOf(stream), ...callOf(run)});
+  const answer = await account.api.transport.read({
+    path,
+    query: includeOf(stream),
+    ...transportCallOf(run),
+  });
   if (isGone(answer)) {
     const {status, words} = answer;
     if (isAboutRecord(stream, answer)) return {gone: {number, status, words}};
@@ -180,7 +184,13 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
  */
 async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord> {
   const {deps, sweep, stream, account, signal} = run;
-  const place = {pool: deps.pool, accountId: sweep.accountId, account, stream, call: callOf(run)};
+  const place = {
+    pool: deps.pool,
+    accountId: sweep.accountId,
+    account,
+    stream,
+    call: transportCallOf(run),
+  };
   const record = await embedCustomer(place, shown);
   if (sweep.mode !== 'record') return record;
   try {

@@ -31,7 +31,7 @@ import type {EncodedRowSet} from './packed-rows.ts';
 import type {PageReader} from './page-reader.ts';
 import {type CutPage, hashAt, unpack} from './pages.ts';
 import {quarantineRecords, resolveQuarantine} from './quarantine.ts';
-import type {BadRecord} from './read-page.ts';
+import type {PackedBadRecord} from './read-page.ts';
 import {type SweepRun, scopeOf} from './sweep-run.ts';
 import type {Evidence} from './tables.ts';
 import {forgetAbsent, undoTombstones} from './tombstones.ts';
@@ -46,7 +46,7 @@ export interface ReadBatch {
   readonly rowSets: readonly EncodedRowSet[];
   /** The bytes by which each of `rowSets` is known from now on. */
   readonly bytes: ReadonlyMap<string, Buffer>;
-  readonly bad: readonly BadRecord[];
+  readonly bad: readonly PackedBadRecord[];
   /** The fields that the parsed pages sent. */
   readonly fields: readonly PageFields[];
 }
@@ -105,7 +105,7 @@ interface Part {
   readonly known: number;
   readonly numbers: readonly string[];
   readonly records: readonly {readonly rowSet: EncodedRowSet; readonly hash: Buffer | null}[];
-  readonly bad: readonly BadRecord[];
+  readonly bad: readonly PackedBadRecord[];
   readonly fields: readonly PageFields[];
 }
 

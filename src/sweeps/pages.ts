@@ -4,7 +4,7 @@
 import {createCipheriv, createSecretKey, type KeyObject} from 'node:crypto';
 import type pg from 'pg';
 import {type CodedBody, decodeBody, type Recognise, tellSize} from '../api/exchange.ts';
-import type {Page} from '../api/pages-ahead.ts';
+import type {PageAhead} from '../api/pages-ahead.ts';
 import {DEFAULT_TRANSPORT_LIMITS} from '../api/transport.ts';
 import {cutList, hashSlice} from '../api/xml-cut.ts';
 import {saysUtf8} from '../api/xml-document.ts';
@@ -33,7 +33,7 @@ export interface CutPage {
 }
 
 /** Cuts a page and hashes its slices; costs about a millisecond for a megabyte. */
-export function cutPage(stream: Stream, page: Page): CutPage {
+export function cutPage(stream: Stream, page: PageAhead): CutPage {
   // Bytes are compared as they are only where they are UTF-8: under another charset they mean
   // another text.
   const slices = saysUtf8(page.contentType) ? cutList(page.body, stream) : null;
@@ -41,12 +41,12 @@ export function cutPage(stream: Stream, page: Page): CutPage {
 }
 
 /** A page as it was cut before. */
-function cutAs({page, body, coding, contentType}: Page, hashes: Buffer): CutPage {
+function cutAs({page, body, coding, contentType}: PageAhead, hashes: Buffer): CutPage {
   const records = hashes.length / hashBytes;
   return {page, body, coding, contentType, hashes, records, fingerprint: hashes};
 }
 
-function uncut({page, body, coding, contentType}: Page): CutPage {
+function uncut({page, body, coding, contentType}: PageAhead): CutPage {
   return {page, body, coding, contentType, hashes: null, records: 0, fingerprint: hashSlice(body)};
 }
 
@@ -142,7 +142,7 @@ export class KnownPages {
   }
 
   /** Cuts a page that came: as it was cut before, where it is the same. */
-  async cut(page: Page): Promise<CutPage> {
+  async cut(page: PageAhead): Promise<CutPage> {
     const came = this.#came.get(page.page);
     if (came === undefined)
       throw new TypeError(`page ${page.page}: expected its digest, got a page not looked up`);

@@ -2,7 +2,7 @@
 // is fetched, cut and parsed.
 
 import type pg from 'pg';
-import {fetchPages, type Page} from '../api/pages-ahead.ts';
+import {fetchPages, type PageAhead} from '../api/pages-ahead.ts';
 import {freeBytes} from '../core/own-bytes.ts';
 import {inSpan} from '../core/span.ts';
 import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
@@ -21,7 +21,7 @@ import {
 } from './pages.ts';
 import {queryOf} from './requests.ts';
 import {SpotCheck} from './spot-check.ts';
-import {boundOf, callOf, type ListBound, pass, type SweepRun, Tally} from './sweep-run.ts';
+import {boundOf, type ListBound, pass, type SweepRun, Tally, transportCallOf} from './sweep-run.ts';
 import {readLastPass, saveCheckpoint} from './sweeps.ts';
 import type {ListEnd, Sample} from './tables.ts';
 
@@ -86,10 +86,10 @@ async function* askFor(
   run: SweepRun,
   knownPages: number | null,
   known: KnownPages | null,
-): AsyncGenerator<Page> {
+): AsyncGenerator<PageAhead> {
   const {sweep, stream, account} = run;
   const query = queryOf(stream, sweep);
-  const {signal, ...call} = callOf(run);
+  const {signal, ...call} = transportCallOf(run);
   if (!stream.isPaged) {
     const recognise = await known?.recogniserOf(1);
     yield {
@@ -157,7 +157,7 @@ class ListReading {
    * @returns whether the list has ended: by an empty page, by a page that repeats, or by pages
    * without a new record
    */
-  async add(answer: Page): Promise<boolean> {
+  async add(answer: PageAhead): Promise<boolean> {
     const page = (await this.#known?.cut(answer)) ?? cutPage(this.#run.stream, answer);
     const isRepeated = this.#last?.fingerprint.equals(page.fingerprint) ?? false;
     this.#last = page;

@@ -23,7 +23,7 @@ export interface PageTask {
 }
 
 /** A record that could not be taken, its secrets already removed. */
-export interface BadRecord {
+export interface PackedBadRecord {
   /** Null where it was asked for by its number. */
   readonly page: number | null;
   readonly number: string | null;
@@ -40,7 +40,7 @@ export interface PackedPage {
   readonly isCutTrue: boolean;
   /** Of the records whose bytes were not known. */
   readonly rows: PackedRows;
-  readonly bad: readonly BadRecord[];
+  readonly bad: readonly PackedBadRecord[];
   /** The fields that the page sent, with their types; fields of known and of bad records too. */
   readonly fields: readonly PageFields[];
 }
@@ -60,7 +60,7 @@ function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): P
   const body = Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength);
   const seen = new SeenElements();
   let rows = new RowPacker(stream, page);
-  let refused: BadRecord[] = [];
+  let refused: PackedBadRecord[] = [];
   let count = 0;
   const take = (record: FieldRecord) => {
     const at = count++;

@@ -55,7 +55,7 @@ export function keyQueryOf(stream: Stream): Record<string, string> {
 }
 
 /** The path of one record. */
-export function pathOf(stream: Stream, number: string): string {
+export function recordPathOf(stream: Stream, number: string): string {
   return `${stream.path.replace(/\.xml$/, '')}/${number}.xml`;
 }
 
@@ -127,7 +127,7 @@ async function findBelow(
   found: Map<string, Value>,
 ): Promise<void> {
   const item = stream.children.find(({element}) => element === name)?.item ?? '';
-  const path = pathOf(stream, number).replace(/\.xml$/, `/${name}.xml`);
+  const path = recordPathOf(stream, number).replace(/\.xml$/, `/${name}.xml`);
   const list = await listRecords(account.api.transport, {path, ...call, names: {list: name, item}});
   if (isGone(list)) return;
   const {records, bad} = list;

@@ -1,6 +1,6 @@
 // The questions by number that both passes leave open, group by group.
 
-import {type HeldNumbers, readNamed} from '../rows/held-numbers.ts';
+import {type HeldNumbers, readNamedNumbers} from '../rows/held-numbers.ts';
 import {NumberSet} from '../rows/number-set.ts';
 import {tablesThatName} from '../streams/all.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
@@ -127,7 +127,7 @@ class OpenQuestions {
   async #askNamed({known, absent}: KnownRange): Promise<{named: Asked; asked: NumberSet}> {
     const {deps, sweep, stream} = this.#run;
     const open = (
-      await readNamed(deps.pool, sweep.accountId, {
+      await readNamedNumbers(deps.pool, sweep.accountId, {
         table: stream.table,
         tables: tablesThatName(stream),
       })

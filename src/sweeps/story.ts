@@ -226,7 +226,7 @@ export async function countQuarantined(
 }
 
 /** The page of a record in quarantine. */
-export const quarantinePage = causeNumbers.quarantine;
+export const quarantineCause = causeNumbers.quarantine;
 
 const sweepCauses: Readonly<Partial<Record<SweepState, Cause>>> = {
   uncertified: 'unproven',

@@ -55,7 +55,7 @@ export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
  * The options of a sweep's requests: signal, rank within the account's budget, count of each
  * attempt.
  */
-export function callOf(run: SweepRun) {
+export function transportCallOf(run: SweepRun) {
   const {mode, windowName} = run.sweep;
   // A whole list is long: the short windows go before it.
   const isLong = mode === 'full' || windowName === wholeList;

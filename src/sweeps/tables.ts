@@ -13,7 +13,7 @@ import {
   unique,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import {accounts, sync} from '../accounts/tables.ts';
+import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 
 /**
@@ -112,7 +112,7 @@ const isQuiet =
 
 const count = () => bigint({mode: 'number'}).notNull().default(0);
 
-export const sweeps = sync.table(
+export const sweeps = syncSchema.table(
   'sweeps',
   {
     sweep_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -266,7 +266,7 @@ const sweepId = () =>
     .notNull()
     .references(() => sweeps.sweep_id, {onDelete: 'cascade'});
 
-const sightings = sync.table(
+const sightings = syncSchema.table(
   'sightings',
   {sweep_id: sweepId(), next_page: integer().notNull(), numbers: bytea().notNull()},
   (table) => [primaryKey({name: 'sightings_pkey', columns: [table.sweep_id, table.next_page]})],
@@ -282,7 +282,7 @@ export const sightingsTable = commentTable(
   },
 );
 
-export const tombstones = sync.table(
+export const tombstones = syncSchema.table(
   'tombstones',
   {
     sweep_id: sweepId(),
@@ -330,7 +330,7 @@ export const tombstonesTable = commentTable(
   },
 );
 
-const absentNumbers = sync.table(
+const absentNumbers = syncSchema.table(
   'absent_numbers',
   {
     number: bigNumber().notNull(),
@@ -364,7 +364,7 @@ export const absentNumbersTable = commentTable(
   },
 );
 
-export const quarantine = sync.table(
+export const quarantine = syncSchema.table(
   'quarantine',
   {
     quarantine_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -420,7 +420,7 @@ export const quarantineTable = commentTable(
 
 const scheduleModes = ['full', 'window'] as const;
 
-export const schedules = sync.table(
+export const schedules = syncSchema.table(
   'schedules',
   {
     schedule_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),

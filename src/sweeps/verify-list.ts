@@ -1,14 +1,14 @@
 // The second pass over a list, and the third where the list moved: numbers and nothing else. They
 // find records that moved between pages while another pass was reading.
 
-import {fetchPages, type Page} from '../api/pages-ahead.ts';
+import {fetchPages, type PageAhead} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-read.ts';
 import {NumberSet} from '../rows/number-set.ts';
 import {numberOf} from '../streams/record-rows.ts';
 import {PageNumbers} from './pages.ts';
 import type {FirstPass} from './read-list.ts';
 import {keyQueryOf} from './requests.ts';
-import {callOf, ListBound, type SweepRun} from './sweep-run.ts';
+import {ListBound, type SweepRun, transportCallOf} from './sweep-run.ts';
 
 /** The result of the passes after the first. */
 export interface SecondPass {
@@ -136,7 +136,7 @@ class LightPass {
   }
 
   /** @param behind - the page behind the empty one */
-  async #lookBehind(behind: Page): Promise<void> {
+  async #lookBehind(behind: PageAhead): Promise<void> {
     if (this.#take(behind) === 0) return;
     this.#doubts.push(
       `page ${this.lastPage} of the list was empty, but page ${behind.page} was not`,
@@ -145,9 +145,9 @@ class LightPass {
       if (this.#take(page) === 0) return;
   }
 
-  async #askOne(page: number, stop: AbortSignal): Promise<Page> {
+  async #askOne(page: number, stop: AbortSignal): Promise<PageAhead> {
     const {account, stream} = this.#run;
-    const {signal, ...call} = callOf(this.#run);
+    const {signal, ...call} = transportCallOf(this.#run);
     const query = {...keyQueryOf(stream), page: String(page)};
     const answer = await account.api.fetchPage(stream.path, query, {
       ...call,
@@ -156,15 +156,15 @@ class LightPass {
     return {page, ...answer};
   }
 
-  #askFrom(fromPage: number, knownPages: number): AsyncGenerator<Page> {
+  #askFrom(fromPage: number, knownPages: number): AsyncGenerator<PageAhead> {
     const {account, stream} = this.#run;
-    const {signal, ...call} = callOf(this.#run);
+    const {signal, ...call} = transportCallOf(this.#run);
     const list = {path: stream.path, query: keyQueryOf(stream), fromPage, knownPages};
     return fetchPages(account.api, {...list, ...call}, signal);
   }
 
   /** @returns how many numbers the page brought that this pass had not seen */
-  #take({page, body, contentType}: Page): number {
+  #take({page, body, contentType}: PageAhead): number {
     const {stream, account, tally} = this.#run;
     const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.place}`;
     const {records, bad} = readListApart(body, stream, {thing, contentType});

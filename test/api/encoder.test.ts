@@ -1,23 +1,23 @@
 import fc from 'fast-check';
 import {XMLParser} from 'fast-xml-parser';
 import {describe, expect, test} from 'vitest';
-import {encodeDocument, type Fields, type Resource} from '../../src/api/xml-encode.ts';
+import {encodeDocument, type FieldsToSend, type Resource} from '../../src/api/xml-encode.ts';
 import {readOne} from '../../src/api/xml-strict.ts';
 import {RecordError} from '../../src/core/errors.ts';
 import {writableOf} from '../support/writing-client.ts';
 
-function encode(root: Resource, fields: Fields): string {
+function encode(root: Resource, fields: FieldsToSend): string {
   return encodeDocument(root, writableOf(root), fields);
 }
 
-function body(root: Resource, fields: Fields): string {
+function body(root: Resource, fields: FieldsToSend): string {
   const [declaration, rest = ''] = encode(root, fields).split(/\n(?=<)/);
   expect(declaration).toBe('<?xml version="1.0" encoding="UTF-8"?>');
   return rest.trimEnd();
 }
 
 describe('a document', () => {
-  test.each<[Resource, Fields, string]>([
+  test.each<[Resource, FieldsToSend, string]>([
     ['customer', {name: 'A', fax: ''}, '<customer><name>A</name><fax></fax></customer>'],
     ['customer', {fax: null}, '<customer><fax nil="true"></fax></customer>'],
     ['customer', {}, '<customer></customer>'],
@@ -106,7 +106,7 @@ describe('nothing gets into a document but what was meant', () => {
     expect(() => encode('customer', {name: text})).toThrow(words);
   });
 
-  test.each<[Resource, Fields]>([
+  test.each<[Resource, FieldsToSend]>([
     ['job_charge', {quantity: '1e5'}],
     ['job_charge', {quantity: 'NaN'}],
     ['job_charge', {quantity: ''}],

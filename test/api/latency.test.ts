@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {kindOf, Latency} from '../../src/api/concurrency.ts';
+import {kindOfCall, Latency} from '../../src/api/concurrency.ts';
 
 /** Takes in one answer after another; true when the last one is slow. */
 function takeIn(
@@ -65,7 +65,7 @@ describe('latency', () => {
   ])(
     '%s %s %j is of the kind that its numbers and values do not change',
     (method, path, query, kind) => {
-      expect(kindOf(method, path, query)).toBe(kind);
+      expect(kindOfCall(method, path, query)).toBe(kind);
     },
   );
 });

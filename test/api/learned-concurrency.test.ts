@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {
-  type Begun,
+  type BegunCall,
   type ConcurrencyBounds,
   DEFAULT_CONCURRENCY,
   LearnedConcurrency,
@@ -13,7 +13,7 @@ const KIND = 'GET /jobs.xml';
 /** A learned concurrency, and requests that fill it: as each ends, the next begins. */
 function fullLine(limits: Partial<ConcurrencyBounds> = {}) {
   const learned = new LearnedConcurrency({...DEFAULT_CONCURRENCY, ...limits});
-  const running: Begun[] = [];
+  const running: BegunCall[] = [];
   let nowMs = 0;
   const fill = () => {
     while (running.length < learned.concurrency) running.push(learned.begin(nowMs));
@@ -136,7 +136,7 @@ describe('the learned concurrency of an account', () => {
     fc.assert(
       fc.property(limits, fc.array(step, {maxLength: 400}), (bounds, steps) => {
         const learned = new LearnedConcurrency(bounds);
-        const running: {begun: Begun; halvings: number}[] = [];
+        const running: {begun: BegunCall; halvings: number}[] = [];
         let halvings = 0;
         for (const [nowMs, {isBegin, which, load, ms, kind}] of steps.entries()) {
           if (isBegin || running.length === 0) {

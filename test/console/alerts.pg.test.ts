@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {testRule} from '../../src/cli/alerts.ts';
+import {alertsTest} from '../../src/cli/alerts.ts';
 import {planFilledRule} from '../../src/cli/http.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
       planRule: async (rule) => planFilledRule(config, rule),
       testRule: async (name) => {
         if (pool === null) throw new Error('asked before the place was open');
-        const {target, answer} = await testRule(config, pool, {name});
+        const {target, answer} = await alertsTest(config, pool, {name});
         return `${target} took it: ${answer}.`;
       },
     },

@@ -2,7 +2,7 @@
 // to be sent.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {countPrunable, prune} from '../../src/retention/prune.ts';
+import {countPrunable, pruneHistory} from '../../src/retention/prune.ts';
 import {readRetention, setRetention} from '../../src/retention/retention.ts';
 import {type HookPlace, openHookPlace} from './hooks-place.ts';
 
@@ -27,7 +27,7 @@ async function add(count: number, days: number): Promise<void> {
 /** Prunes in batches of two. @returns how many entries went */
 async function pruneNow(): Promise<number> {
   const terms = {pool: place.pool, signal: new AbortController().signal, restMs: 0, batch: 2};
-  return (await prune(terms))?.find(({kind}) => kind === 'feed')?.count ?? 0;
+  return (await pruneHistory(terms))?.find(({kind}) => kind === 'feed')?.count ?? 0;
 }
 
 const left = async () =>

@@ -7,7 +7,7 @@ import {Redis} from 'ioredis';
 import pg from 'pg';
 import {expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
-import {schema} from '../../jobs/queue-schema.ts';
+import {queueSchema} from '../../jobs/queue-schema.ts';
 import {prefix} from '../../jobs/redis.ts';
 import {queueNames, wakeOptions} from '../../jobs/wake.ts';
 import {emptyRedis} from '../support/redis.ts';
@@ -31,7 +31,7 @@ function openQueue(
     });
     return queue;
   }
-  const options = `-c search_path=${schema}`;
+  const options = `-c search_path=${queueSchema}`;
   const connection: unknown = new pg.Pool({
     connectionString: many.deps.databaseUrl,
     options,

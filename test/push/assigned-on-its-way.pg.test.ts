@@ -2,7 +2,7 @@
 // assigns.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {employees, jobs} from '../../src/service/resource.ts';
+import {employeeResource, jobResource} from '../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;
@@ -24,13 +24,13 @@ const assigned = async () =>
     )
   ).map(({id}) => id);
 const assignedThere = () =>
-  place.service.store.list(jobs, null).map(({employeeIds}) => employeeIds);
+  place.service.store.list(jobResource, null).map(({employeeIds}) => employeeIds);
 
 beforeEach(async () => {
   place = await openScriptedPlace();
   const by = {method: 'POST', path: '/employees.xml', isOurs: false};
   const wanted = {changes: {name: 'Bo', active: 'true'}, employeeIds: [], owner: null};
-  employeeId = String(place.service.store.create(employees, wanted, by).fields.id);
+  employeeId = String(place.service.store.create(employeeResource, wanted, by).fields.id);
   await place.author("INSERT INTO warehouse.customers (name) VALUES ('Ada')");
   await place.rest();
   const [job] = await place.author(

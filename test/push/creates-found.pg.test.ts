@@ -3,7 +3,7 @@
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {PushDeps} from '../../src/push/run.ts';
-import {customers} from '../../src/service/resource.ts';
+import {customerResource} from '../../src/service/resource.ts';
 import {readNextDue} from '../labs/push/fake-time.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
@@ -59,7 +59,7 @@ test('whatever the number of readings that failed, it is not sent again, and is 
 test('where somebody deletes the record meanwhile, a person decides', async () => {
   await lookWhile(
     () => {
-      const [record] = place.service.store.list(customers, null);
+      const [record] = place.service.store.list(customerResource, null);
       if (record !== undefined) place.service.store.delete(record, by);
     },
     async () => {},

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import type {WriteResult} from '../../src/api/client.ts';
 import {AccessError, FatalError, RecordError, RetryableError} from '../../src/core/errors.ts';
-import {decide, type Outcome} from '../../src/push/decide.ts';
+import {decide, type SendOutcome} from '../../src/push/decide.ts';
 import {attempt, begun, factsOf, fresh, known, note, remoteOf, sendPlan, withFax} from './facts.ts';
 
 const update = factsOf();
@@ -14,7 +14,7 @@ const after = remoteOf(update, withFax('555-0199'));
 const done: WriteResult = {outcome: 'done', status: 200, record: null, locatedNumber: null};
 const wasDone = attempt({outcome: 'done', status: 200, answer: null});
 
-function outcomeOf(result: WriteResult, more: Partial<Outcome> = {}): Outcome {
+function outcomeOf(result: WriteResult, more: Partial<SendOutcome> = {}): SendOutcome {
   const plan = sendPlan(known(), {before});
   return {plan, begun, result, created: null, after: null, isTokenSpent: false, ...more};
 }
@@ -98,7 +98,7 @@ describe('what was written and read back is done', () => {
 
 describe('what was written and could not be read is in doubt, the request noted as done', () => {
   const other = remoteOf(update, '<customer_number>8</customer_number>');
-  test.each<[string, Partial<Outcome>, string, string | null]>([
+  test.each<[string, Partial<SendOutcome>, string, string | null]>([
     ['an update', {}, 'it was written, and could not be read back', null],
     [
       'a create whose answer told no number',

@@ -3,7 +3,7 @@
 // more.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {customers} from '../../src/service/resource.ts';
+import {customerResource} from '../../src/service/resource.ts';
 import type {Answer} from '../labs/push/backend.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
@@ -33,7 +33,7 @@ const later: Answer = {
 const broken: Answer = {status: 500, headers: html, body: Buffer.from('<html>oops')};
 
 const effects = () => place.service.store.journal.map(({kind, changed}) => ({kind, ...changed}));
-const record = () => place.service.store.list(customers, null)[0]?.fields;
+const record = () => place.service.store.list(customerResource, null)[0]?.fields;
 const lastChange = async () => (await place.changes('state, sends')).at(-1);
 
 /** Gives this fate to the first writing requests; the others pass. */
@@ -117,7 +117,7 @@ test('what somebody else wrote meanwhile is not written over: it is looked at un
   meetFirst(1, 'drop');
   await place.author(update);
   await place.push();
-  const [held] = place.service.store.list(customers, null);
+  const [held] = place.service.store.list(customerResource, null);
   if (held === undefined) throw new Error('expected a customer');
   const by = {method: 'PUT', path: '', isOurs: false};
   place.service.store.update(held, {changes: {fax: '555-0122'}, employeeIds: null}, by);

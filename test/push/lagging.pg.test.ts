@@ -4,7 +4,13 @@
 import {setImmediate} from 'node:timers/promises';
 import {afterAll, afterEach, beforeEach, describe, expect, test} from 'vitest';
 import type {PushStep} from '../../src/push/run.ts';
-import {customers, employees, jobs, type Resource, tasks} from '../../src/service/resource.ts';
+import {
+  customerResource,
+  employeeResource,
+  jobResource,
+  type ServiceResource,
+  taskResource,
+} from '../../src/service/resource.ts';
 import {allWrites, findWrites} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {loadNow, loadWith} from '../labs/push/load-now.ts';
@@ -26,14 +32,14 @@ beforeEach(async () => {
   place = await openScriptedPlace();
   const {store} = place.service;
   const make = (
-    resource: Resource,
+    resource: ServiceResource,
     name: string,
     owner: Parameters<typeof store.create>[1]['owner'] = null,
   ) => store.create(resource, {changes: {name}, employeeIds: [], owner}, by);
-  const customer = make(customers, 'Ada Example');
-  const job = make(jobs, 'Roof', customer);
-  const employee = make(employees, 'Bo');
-  make(tasks, 'Call back later');
+  const customer = make(customerResource, 'Ada Example');
+  const job = make(jobResource, 'Roof', customer);
+  const employee = make(employeeResource, 'Bo');
+  make(taskResource, 'Call back later');
   expect(await loadNow(place, pageReader)).toBe(true);
   await place.pass(longSeconds);
   authored = authoredIn({
@@ -287,7 +293,7 @@ describe('a record that somebody writes back to the old value', () => {
   beforeEach(async () => {
     await place.author("UPDATE warehouse.customers SET name = 'Bo Example'");
     await place.push();
-    const [record] = place.service.store.list(customers, null);
+    const [record] = place.service.store.list(customerResource, null);
     if (record === undefined) throw new Error('expected a customer');
     place.service.store.update(record, {changes: {name: 'Ada Example'}, employeeIds: null}, by);
   });
@@ -327,9 +333,9 @@ describe('changes of one record after each other', () => {
     place.mischief.script = () => (lost++ === 0 ? 'drop' : 'pass');
     await rename('Ada Example');
     await place.rest();
-    expect(place.service.store.list(customers, null).map(({fields}) => fields.name)).toEqual([
-      'Ada Example',
-    ]);
+    expect(place.service.store.list(customerResource, null).map(({fields}) => fields.name)).toEqual(
+      ['Ada Example'],
+    );
   });
 });
 

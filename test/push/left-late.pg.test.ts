@@ -3,7 +3,7 @@
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {PushDeps} from '../../src/push/run.ts';
-import {customers} from '../../src/service/resource.ts';
+import {customerResource} from '../../src/service/resource.ts';
 import {latestSeconds} from '../labs/push/mischief.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
@@ -81,7 +81,7 @@ test('a later change of a record waits for a request of an earlier one that left
   await place.rest();
   await place.pass(latestSeconds);
   expect(sent).toBe(3);
-  expect(place.service.store.list(customers, null).map(({fields}) => fields.fax)).toContain(
+  expect(place.service.store.list(customerResource, null).map(({fields}) => fields.fax)).toContain(
     '555-0111',
   );
 });

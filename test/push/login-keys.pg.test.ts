@@ -7,7 +7,7 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import {parseKeys, type Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {Passwords} from '../../src/push/passwords.ts';
-import {definitions, migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {type LoginPlace, openLoginPlace} from './login-place.ts';
 
@@ -73,7 +73,7 @@ test('a pgcrypto that is in another schema already is used from there', async ()
   const database = await createDatabase();
   const pool = openPool(database.url, {max: 2, applicationName: 'test'});
   await pool.query('CREATE SCHEMA "Tools"; CREATE EXTENSION pgcrypto SCHEMA "Tools"');
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   await pool.query(
     `INSERT INTO sync.accounts (name, api_url, time_zone, employee_id) VALUES ('a', 'http://a', 'UTC', 1)`,
   );

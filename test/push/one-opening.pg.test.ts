@@ -12,7 +12,7 @@ import {
 import {Accounts} from '../../src/accounts/open-accounts.ts';
 import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
 import type {PushDeps, PushStep} from '../../src/push/run.ts';
-import {customers} from '../../src/service/resource.ts';
+import {customerResource} from '../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 const keys = parseKeys(randomBytes(32).toString('base64'));
@@ -75,7 +75,7 @@ function once(at: PushStep, what: () => Promise<unknown>): Pick<PushDeps, 'onSte
 }
 
 const faxes = (fax: string) =>
-  place.service.store.list(customers, null).filter(({fields}) => fields.fax === fax).length;
+  place.service.store.list(customerResource, null).filter(({fields}) => fields.fax === fax).length;
 
 test('a run opens its account once, however many changes it carries and however often it looks for more', async () => {
   await update('555-0101', "= 'Customer 1'");

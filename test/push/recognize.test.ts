@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {filtersOf, isMatch, pickCandidates, toAppearance} from '../../src/push/recognize.ts';
+import {isMatch, listFiltersOf, pickCandidates, toAppearance} from '../../src/push/recognize.ts';
 import type {ChangeValues} from '../../src/rows/change-values.ts';
 import {factsOf} from './facts.ts';
 
@@ -132,5 +132,5 @@ test.each([
   ['nothing, where there is no name', {fax: '1', name: null}, false, {}],
   ['nothing, in the last look', {name: 'Ada'}, true, {}],
 ])('a list is filtered by %s', (_, fields, isLast, filters) => {
-  expect(filtersOf(fields, {isLast})).toEqual(filters);
+  expect(listFiltersOf(fields, {isLast})).toEqual(filters);
 });

@@ -2,7 +2,7 @@
 // untold.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {customers} from '../../src/service/resource.ts';
+import {customerResource} from '../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 const day = 86_400;
@@ -38,7 +38,8 @@ async function insert(): Promise<void> {
 }
 
 const countCustomers = () =>
-  place.service.store.list(customers, null).filter(({fields}) => fields.name === name).length;
+  place.service.store.list(customerResource, null).filter(({fields}) => fields.name === name)
+    .length;
 
 async function readChange() {
   const [change] = await place.author(
@@ -77,7 +78,7 @@ describe.each([
 
   test('a record that was there an hour before is not taken for what a lost create has made', async () => {
     const wanted = {changes: {name}, employeeIds: null, owner: null};
-    place.service.store.create(customers, wanted, {
+    place.service.store.create(customerResource, wanted, {
       method: 'POST',
       path: '/customers.xml',
       isOurs: false,
@@ -98,7 +99,7 @@ describe.each([
   test('a record that was here before it was sent is not either, however young it looks there', async () => {
     const wanted = {changes: {name}, employeeIds: null, owner: null};
     const by = {method: 'POST', path: '/customers.xml', isOurs: false};
-    const {fields} = place.service.store.create(customers, wanted, by);
+    const {fields} = place.service.store.create(customerResource, wanted, by);
     await place.sent('customers', {customer_number: fields.customer_number, name});
     const fates = ['drop' as const];
     place.mischief.script = () => fates.shift() ?? null;
@@ -118,7 +119,7 @@ describe.each([
       await insert();
       await place.rest();
       const held = place.service.store
-        .list(customers, null)
+        .list(customerResource, null)
         .find(({fields}) => fields.name === name);
       if (held === undefined) throw new Error('expected a customer');
       await place.author("UPDATE sync.write_rules SET rule = 'newest' WHERE field = 'fax'");

@@ -2,7 +2,7 @@
 // list.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {tasks} from '../../src/service/resource.ts';
+import {taskResource} from '../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;
@@ -15,7 +15,7 @@ afterEach(async () => await place.close());
 const names = Array.from({length: 12}, (_, at) => `Task ${at + 1}`);
 const held = () =>
   place.service.store
-    .list(tasks, null)
+    .list(taskResource, null)
     .map(({fields: {id, name}}) => ({id: String(id), name}))
     .sort((one, other) => Number(one.id) - Number(other.id));
 const lists = () => place.arrived.filter((request) => request.startsWith('GET /tasks.xml')).sort();
@@ -54,7 +54,7 @@ test('tasks in doubt that look together read the list once, and each comes to it
 
 test('a task that may be one that cannot be read is never sent again: it is left to a person', async () => {
   const unreadable = {changes: {name: 'Bell', employee_id: 'nobody'}, employeeIds: [], owner: null};
-  place.service.store.create(tasks, unreadable, {
+  place.service.store.create(taskResource, unreadable, {
     method: 'POST',
     path: '/tasks.xml',
     isOurs: false,

@@ -2,7 +2,7 @@
 // created a second time.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {customers} from '../../src/service/resource.ts';
+import {customerResource} from '../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;
@@ -44,7 +44,8 @@ describe.each(names)('a name %s', (_, name) => {
     await place.author(`INSERT INTO warehouse.customers (name) VALUES ($1)`, [name]);
     await place.push();
     place.mischief.script = null;
-    for (const {fields} of place.service.store.list(customers, null)) fields.name = store(name);
+    for (const {fields} of place.service.store.list(customerResource, null))
+      fields.name = store(name);
     await place.rest();
     expect(place.service.store.journal.filter(({kind}) => kind === 'create')).toHaveLength(1);
     const [change] = await place.changes('state, sends, number');

@@ -3,7 +3,7 @@
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {pauseAccount, resumeAccount} from '../../src/accounts/accounts.ts';
-import {customers} from '../../src/service/resource.ts';
+import {customerResource} from '../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;
@@ -12,7 +12,7 @@ afterEach(async () => await place.close());
 
 const insert = "INSERT INTO warehouse.customers (name) VALUES ('Ada Example')";
 const listCustomers = () =>
-  place.service.store.list(customers, null).map(({fields}) => fields.customer_number);
+  place.service.store.list(customerResource, null).map(({fields}) => fields.customer_number);
 
 /** A worker whose requests wait until the test lets them go. */
 function holdBack() {

@@ -4,7 +4,7 @@
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
-import {prune, type Removed} from '../../src/retention/prune.ts';
+import {pruneHistory, type Removed} from '../../src/retention/prune.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 export let database: TestDatabase;
@@ -93,7 +93,12 @@ export async function settle(changeId: string, days: number): Promise<void> {
 
 /** Prunes at once. @returns what was removed, by kind */
 export async function pruneNow(batch = 500): Promise<Readonly<Record<string, number>>> {
-  const removed = await prune({pool, signal: new AbortController().signal, restMs: 0, batch});
+  const removed = await pruneHistory({
+    pool,
+    signal: new AbortController().signal,
+    restMs: 0,
+    batch,
+  });
   return Object.fromEntries((removed ?? []).map(({kind, count}: Removed) => [kind, count]));
 }
 

@@ -4,7 +4,7 @@
 import {expect, test} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';
 import {Pulse} from '../../src/core/rounds.ts';
-import {makePruner, prune, pruneBatch, takePruning} from '../../src/retention/prune.ts';
+import {makePruner, pruneBatch, pruneHistory, takePruning} from '../../src/retention/prune.ts';
 import {readRetention} from '../../src/retention/retention.ts';
 import {runCommand} from '../support/command.ts';
 import {addSweep, database, ids, pool, pruneNow, useRetentionPlace} from './place.ts';
@@ -23,22 +23,26 @@ const fillOld = async () => {
 
 test('of workers that begin at once, one prunes', async () => {
   await fillOld();
-  const all = await Promise.all([1, 2, 3].map(() => prune({pool, signal, restMs: hour, batch: 1})));
+  const all = await Promise.all(
+    [1, 2, 3].map(() => pruneHistory({pool, signal, restMs: hour, batch: 1})),
+  );
   expect(all.filter((removed) => removed !== null)).toEqual([[{kind: 'quiet_sweeps', count: 6}]]);
 });
 
 test('an hour passes before the next one', async () => {
-  expect(await prune({pool, signal, restMs: hour})).toEqual([]);
+  expect(await pruneHistory({pool, signal, restMs: hour})).toEqual([]);
   await fillOld();
-  expect(await prune({pool, signal, restMs: hour})).toBeNull();
+  expect(await pruneHistory({pool, signal, restMs: hour})).toBeNull();
   await pool.query(`UPDATE sync.prunings SET ended_at = now() - interval '1 hour'`);
-  expect(await prune({pool, signal, restMs: hour})).toEqual([{kind: 'quiet_sweeps', count: 6}]);
+  expect(await pruneHistory({pool, signal, restMs: hour})).toEqual([
+    {kind: 'quiet_sweeps', count: 6},
+  ]);
 });
 
 test('a worker that was killed holds the others up until its lease is over, and then removes nothing', async () => {
   await fillOld();
   const killed = await takePruning(pool, 0);
-  expect(await prune({pool, signal, restMs: 0})).toBeNull();
+  expect(await pruneHistory({pool, signal, restMs: 0})).toBeNull();
   await pool.query('UPDATE sync.prunings SET lease_until = now()');
   const next = await takePruning(pool, 0);
   expect(next).not.toBeNull();
@@ -49,7 +53,7 @@ test('a worker that was killed holds the others up until its lease is over, and 
 
 test('one that is told to stop gives back what is left', async () => {
   await fillOld();
-  expect(await prune({pool, signal: AbortSignal.abort(), restMs: 0})).toEqual([]);
+  expect(await pruneHistory({pool, signal: AbortSignal.abort(), restMs: 0})).toEqual([]);
   expect(await readPrunedAt()).toBeNull();
   expect(await pruneNow()).toEqual({quiet_sweeps: 6});
 });

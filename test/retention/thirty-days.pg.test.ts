@@ -6,7 +6,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Account} from '../../src/accounts/accounts.ts';
 import {listNights, readDatabaseBytes} from '../../src/health/figures.ts';
-import {prune} from '../../src/retention/prune.ts';
+import {pruneHistory} from '../../src/retention/prune.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {type ManyAccounts, openManyAccounts, streams} from '../jobs/many-accounts.ts';
 
@@ -74,7 +74,7 @@ async function playDay(ago: number): Promise<void> {
   const {rows} = await pool.query<{at: string}>(
     `SELECT (${momentOf(ago, 0)} + interval '1 day')::text AS at`,
   );
-  await prune({pool, signal, restMs: 0, at: rows[0]?.at ?? '', batch: 5_000});
+  await pruneHistory({pool, signal, restMs: 0, at: rows[0]?.at ?? '', batch: 5_000});
   // Autovacuum comes round each minute; a played day takes a second.
   await pool.query(
     'VACUUM sync.sweeps, sync.sweep_days, sync.sightings, sync.prunings, sync.retention',

@@ -4,7 +4,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {describeWriter, readVersions} from '../../src/explain/record-versions.ts';
 import {pushAccount} from '../../src/push/push.ts';
-import {prune} from '../../src/retention/prune.ts';
+import {pruneHistory} from '../../src/retention/prune.ts';
 import {findStream} from '../../src/streams/all.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 const signal = new AbortController().signal;
-const pruneNow = async () => await prune({pool: world.pool, signal, restMs: 0, batch: 1});
+const pruneNow = async () => await pruneHistory({pool: world.pool, signal, restMs: 0, batch: 1});
 const push = async () =>
   await pushAccount({...world, openPassword: async () => null}, world.account.accountId, signal);
 

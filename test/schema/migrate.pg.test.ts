@@ -9,7 +9,7 @@ import {openPool} from '../../src/postgres/database.ts';
 import {listHolders, readProcessId} from '../../src/postgres/lock-waits.ts';
 import {findTurn, prepareTurn} from '../../src/postgres/migration-turn.ts';
 import {checkMigrations, migrationsFolder} from '../../src/schema/checks.ts';
-import {definitions, findServerProblem, migrate} from '../../src/schema/migrate.ts';
+import {definitions, findServerProblem, migrateSchema} from '../../src/schema/migrate.ts';
 import {syncTables, toDrizzle} from '../../src/schema/tables.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
@@ -30,7 +30,7 @@ const commented = `('warehouse', 'history', 'mart', 'sync')`;
 
 describe('migrate', () => {
   test('makes every table as the code declares it, column by column', async () => {
-    const {applied} = await migrate(pool, definitions);
+    const {applied} = await migrateSchema(pool, definitions);
     expect(applied).toBeGreaterThan(0);
     const declared = [...allTables.map(toDrizzle), ...syncTables.map((table) => table.drizzle)].map(
       getTableConfig,
@@ -51,7 +51,7 @@ describe('migrate', () => {
   });
 
   test('gives every schema, table, view, function and column its comment', async () => {
-    await migrate(pool, definitions);
+    await migrateSchema(pool, definitions);
     const {rows} = await pool.query(
       `SELECT n.nspname AS bare FROM pg_namespace AS n
         WHERE n.nspname IN ${commented} AND coalesce(obj_description(n.oid, 'pg_namespace'), '') = ''
@@ -78,7 +78,7 @@ describe('migrate', () => {
   });
 
   test('writes a comment only where it differs, and mends what somebody changed', async () => {
-    await migrate(pool, definitions);
+    await migrateSchema(pool, definitions);
     const read = async () =>
       (
         await pool.query(
@@ -86,24 +86,24 @@ describe('migrate', () => {
         )
       ).rows;
     const before = await read();
-    await migrate(pool, definitions, true);
+    await migrateSchema(pool, definitions, true);
     expect(await read()).toEqual(before);
     await pool.query(`COMMENT ON TABLE warehouse.jobs IS 'something else'`);
     await pool.query(`COMMENT ON VIEW history.jobs IS NULL`);
     await pool.query(`COMMENT ON COLUMN history.jobs.name IS 'something else'`);
     await pool.query(`COMMENT ON FUNCTION history.jobs_as_of IS 'something else'`);
-    await migrate(pool, definitions, true);
+    await migrateSchema(pool, definitions, true);
     const texts = (rows: {description: string}[]) => rows.map((row) => row.description);
     expect(texts(await read())).toEqual(texts(before));
   });
 
   test('run again does nothing', async () => {
-    await migrate(pool, definitions);
-    expect(await migrate(pool, definitions)).toEqual({applied: 0});
+    await migrateSchema(pool, definitions);
+    expect(await migrateSchema(pool, definitions)).toEqual({applied: 0});
   });
 
   test('run four times at once applies everything once', async () => {
-    const runs = await Promise.all(Array.from({length: 4}, () => migrate(pool, definitions)));
+    const runs = await Promise.all(Array.from({length: 4}, () => migrateSchema(pool, definitions)));
     expect(runs.map((run) => run.applied).filter((applied) => applied > 0)).toHaveLength(1);
     expect(await checkMigrations(pool)).toMatchObject({missing: [], unknown: [], problem: null});
   });
@@ -120,23 +120,23 @@ describe('migrate', () => {
     await preparing;
     first.release();
     second.release();
-    expect((await migrate(pool, definitions)).applied).toBeGreaterThan(0);
+    expect((await migrateSchema(pool, definitions)).applied).toBeGreaterThan(0);
   });
 
   test('holds no turn and no session when it is done', async () => {
-    await migrate(pool, definitions);
+    await migrateSchema(pool, definitions);
     // Postgres ends a session a moment after its client has left.
     await expect.poll(() => findTurn(pool)).toBeNull();
     expect(pool.totalCount).toBe(1);
   });
 
   test('refuses a database that a newer version has migrated, and leaves it alone', async () => {
-    await migrate(pool, definitions);
+    await migrateSchema(pool, definitions);
     await pool.query(
       `INSERT INTO sync.migrations (hash, created_at) VALUES ('from the future', 9999999999999)`,
     );
-    await expect(migrate(pool, definitions)).rejects.toThrow(FatalError);
-    await expect(migrate(pool, definitions)).rejects.toThrow(
+    await expect(migrateSchema(pool, definitions)).rejects.toThrow(FatalError);
+    await expect(migrateSchema(pool, definitions)).rejects.toThrow(
       /1 migration that this version does not know.*update fieldmirror/,
     );
   });
@@ -149,7 +149,7 @@ describe('migrate', () => {
     url.pathname = `/${name}`;
     const ascii = openPool(url.href, {max: 1, applicationName: 'test'});
     try {
-      await expect(migrate(ascii, definitions)).rejects.toThrow(
+      await expect(migrateSchema(ascii, definitions)).rejects.toThrow(
         /expected a database in UTF8, got SQL_ASCII/,
       );
     } finally {
@@ -184,7 +184,7 @@ describe('checkMigrations', () => {
   });
 
   test('finds a migration that was passed over', async () => {
-    await migrate(pool, definitions);
+    await migrateSchema(pool, definitions);
     await pool.query('DELETE FROM sync.migrations WHERE id = 1');
     expect(await checkMigrations(pool)).toMatchObject({
       missing: [1],
@@ -194,7 +194,7 @@ describe('checkMigrations', () => {
   });
 
   test('finds a migration that was edited after it was applied', async () => {
-    await migrate(pool, definitions);
+    await migrateSchema(pool, definitions);
     const folder = await copyMigrations();
     const [tag] = await readTags(folder);
     await writeFile(join(folder, `${tag}.sql`), 'SELECT 1;');

@@ -7,7 +7,7 @@ import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {checkPublic, describeLargeObjects, describeTemporary} from '../../src/schema/checks.ts';
-import {definitions, migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {runCommand} from '../support/command.ts';
 import {asSuperuser, createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
@@ -71,14 +71,14 @@ async function look(): Promise<{temporary: string | null; largeObjects: string}>
 
 test('a plain owner takes temporary tables from every login but those of workers', async () => {
   expect(await whoMay(temporary)).toEqual(['stranger', ...members]);
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   expect(await whoMay(temporary)).toEqual(['worker']);
   await withClient(database.url, (client) => client.query(temporary));
   expect((await look()).temporary).toBeNull();
 });
 
 test('large objects are left to a superuser: doctor prints the statement, and it holds', async () => {
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   expect(await whoMay(large)).toEqual(['stranger', ...members]);
   const {stdout} = await runCommand(['doctor', '--json'], {DATABASE_URL: database.url});
   const {findings} = JSON.parse(stdout) as {
@@ -93,7 +93,7 @@ test('large objects are left to a superuser: doctor prints the statement, and it
 });
 
 test('a superuser who gives the rights takes large objects as well, but not from those who use them', async () => {
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   await withClient(database.url, (client) => client.query('SELECT lo_create(77)'));
   await asAdministrator('SELECT sync.grant_roles()');
   expect(await whoMay(large)).toEqual(['stranger', ...members]);
@@ -103,15 +103,15 @@ test('a superuser who gives the rights takes large objects as well, but not from
 });
 
 test('a restored database gives every login its rights back, and the next start takes them', async () => {
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   const name = new URL(database.url).pathname.slice(1);
   await pool.query(`GRANT TEMPORARY ON DATABASE ${name} TO PUBLIC`);
   expect((await look()).temporary).toContain('run `fieldmirror migrate` as fieldmirror');
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   expect(await whoMay(temporary)).toEqual(['worker']);
   await pool.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM fieldmirror_worker`);
   expect((await look()).temporary).toContain('run `fieldmirror migrate` as fieldmirror');
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   expect(await whoMay(temporary)).toEqual(['worker']);
 });
 
@@ -122,7 +122,7 @@ test('an owner of the schemas who does not own the database names the statements
   await asAdministrator(`GRANT fieldmirror_assistant TO ${tenant}`);
   const own = openPool(addressOf('tenant'), {max: 2, applicationName: 'test'});
   try {
-    await migrate(own, definitions);
+    await migrateSchema(own, definitions);
     expect(await whoMay(temporary)).toEqual(['stranger', ...members]);
     const told = (await look()).temporary ?? '';
     expect(told).toContain(`${tenant} does not own the database; let an administrator run`);

@@ -3,7 +3,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import {definitions, migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {startPostgres} from '../support/own-postgres.ts';
@@ -217,7 +217,7 @@ describe('in a cluster of its own', () => {
       (opened) => Promise.all(opened.map((pool) => pool.end())),
     );
     try {
-      const applied = await Promise.all(pools.map((pool) => migrate(pool, definitions)));
+      const applied = await Promise.all(pools.map((pool) => migrateSchema(pool, definitions)));
       expect(applied.every((one) => one.applied > 0)).toBe(true);
       const grants = Array.from({length: 4}, () =>
         pools.map((pool) => pool.query('SELECT sync.grant_roles()')),

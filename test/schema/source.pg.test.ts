@@ -9,7 +9,7 @@ import {afterEach, beforeEach, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {applyDefinitions} from '../../src/schema/apply-migrations.ts';
 import {migrationsFolder} from '../../src/schema/checks.ts';
-import {definitions, migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {isOutdated, readSource} from '../../src/schema/source.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
@@ -68,7 +68,7 @@ test('a database with functions, triggers and comments of another state ends equ
   expect(other).not.toEqual(fresh);
   expect(other.map(({name}) => name)).toContain('gone on warehouse.jobs');
   expect(other.map(({name}) => name)).not.toContain('sync.check_value(text,text,text,text,text)');
-  expect(await migrate(pool, definitions)).toEqual({applied: 0});
+  expect(await migrateSchema(pool, definitions)).toEqual({applied: 0});
   expect((await pool.query(everything)).rows).toEqual(fresh);
   await rm(folder, {recursive: true});
 });
@@ -79,7 +79,7 @@ test('what is in line already is not touched', async () => {
       `SELECT oid, xmin::text FROM pg_proc WHERE pronamespace = 'sync'::regnamespace ORDER BY oid`,
     );
   const before = (await read()).rows;
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   expect((await read()).rows).toEqual(before);
 });
 
@@ -113,7 +113,7 @@ test('what an earlier version made and this one does not goes, signature by sign
   expect(compareCatalogues(await readCatalogue(pool), before)).not.toEqual([]);
   await pool.query(`CREATE FUNCTION mart.theirs() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$; COMMENT ON FUNCTION mart.theirs IS 'theirs';
                     CREATE VIEW mart.their_jobs AS SELECT job_number FROM mart.jobs`);
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   const left = compareCatalogues(await readCatalogue(pool), before).map(({thing}) => thing);
   expect(left).toEqual([
     'column mart.their_jobs.job_number',
@@ -125,11 +125,11 @@ test('what an earlier version made and this one does not goes, signature by sign
 
 test('a leftover on which others stand stops the migration, which names both', async () => {
   await pool.query(`${leftovers}; CREATE VIEW public.mine AS SELECT one FROM mart.fct_view`);
-  await expect(migrate(pool, definitions)).rejects.toThrow(
+  await expect(migrateSchema(pool, definitions)).rejects.toThrow(
     'VIEW mart.fct_view: this version has it no more, but others stand on it: view public.mine depends on view mart.fct_view; drop them first, and make them again afterwards',
   );
   await pool.query('DROP VIEW public.mine');
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
 });
 
 /** A key and indexes of the star as an earlier version made them. */
@@ -146,7 +146,7 @@ test('a table of the star with the key and indexes of an earlier version gets th
   expect(compareCatalogues(await readCatalogue(pool), before)).not.toEqual([]);
   await pool.query(`INSERT INTO mart.fct_job_charge (job_charge_key, job_key) VALUES (1, 1);
                     CREATE INDEX theirs ON mart.fct_job_charge (item_key)`);
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   const left = compareCatalogues(await readCatalogue(pool), before).map(({thing}) => thing);
   expect(left).toEqual(['index mart.theirs']);
   expect((await pool.query('SELECT FROM mart.fct_job_charge')).rows).toHaveLength(1);
@@ -156,7 +156,7 @@ test('a key of the star on which others stand stops the migration, which names b
   await pool.query(
     `${earlierKey}; CREATE TABLE public.mine (line bigint CONSTRAINT mine_line REFERENCES mart.fct_job_charge (job_charge_key))`,
   );
-  await expect(migrate(pool, definitions)).rejects.toThrow(
+  await expect(migrateSchema(pool, definitions)).rejects.toThrow(
     'mart.fct_job_charge: this version gives the star another key, but others stand on it: constraint mine_line on table public.mine depends on index mart.fct_job_charge_pkey; drop them first, and make them again afterwards',
   );
 });
@@ -164,7 +164,7 @@ test('a key of the star on which others stand stops the migration, which names b
 test('a field that becomes writable without a migration can be written after the next migrate', async () => {
   await pool.query(`DELETE FROM sync.write_rules WHERE table_name = 'customers' AND field = 'fax';
                     UPDATE sync.source SET hash = 'that of another state'`);
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   const {rows} = await pool.query(
     `SELECT on_update FROM sync.write_rules WHERE table_name = 'customers' AND field = 'fax'`,
   );
@@ -180,7 +180,7 @@ test('after a migrate the captured tables are those that streams define, and non
                     DELETE FROM sync.captured_tables WHERE table_name = 'jobs';
                     INSERT INTO sync.captured_tables VALUES ('gone', 'gone_number', '{create}', NULL, NULL, '');
                     UPDATE sync.source SET hash = 'that of another state'`);
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   const {rows} = await pool.query(
     `SELECT table_name AS name, key_column AS key, operations, hint, parent_table AS parent, parent_number_column AS number
        FROM sync.captured_tables`,

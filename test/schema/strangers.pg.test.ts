@@ -8,7 +8,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {migrateQueue} from '../../jobs/queue-schema.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {prepareTurn, takeTurn} from '../../src/postgres/migration-turn.ts';
-import {definitions, migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
@@ -83,7 +83,7 @@ describe('beside a stranger who holds every advisory lock that was ever taken', 
     const pool = openPool(database.url, {max: 4, applicationName: 'test'});
     const other = await connectAsStranger(database.url);
     try {
-      expect(await migrate(pool, definitions)).toMatchObject({applied: expect.any(Number)});
+      expect(await migrateSchema(pool, definitions)).toMatchObject({applied: expect.any(Number)});
       await migrateQueue(database.url);
       const {rows} = await pool.query(
         `SELECT bullmq.next_job_id('sweep') AS one, bullmq.next_job_id('push') AS other`,
@@ -106,7 +106,10 @@ test('who waits for migrations is told for whom, by login, application and proce
       await takeTurn(holder);
       const {rows} = await holder.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
       const told = Promise.withResolvers<string>();
-      const migrated = migrate(pool, definitions, false, {tell: told.resolve, patienceMs: 20});
+      const migrated = migrateSchema(pool, definitions, false, {
+        tell: told.resolve,
+        patienceMs: 20,
+      });
       expect(await told.promise).toMatch(
         new RegExp(
           `^migrations: waiting for fieldmirror \\(somebody, pid ${rows[0]?.pid}\\), in a transaction since 2`,

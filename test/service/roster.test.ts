@@ -1,8 +1,8 @@
 // Who of the made-up business is where: decided from the plan alone, without a database.
 
 import {describe, expect, test} from 'vitest';
-import {Plan} from '../../src/service/business-plan.ts';
-import type {Order} from '../../src/service/order.ts';
+import {BusinessPlan} from '../../src/service/business-plan.ts';
+import type {WorkOrder} from '../../src/service/order.ts';
 import {Roster} from '../../src/service/order.ts';
 import {lifeAt, startOf, workedMinutes} from '../../src/service/order-life.ts';
 
@@ -14,8 +14,11 @@ const scale = {
   timeZone: 'America/New_York',
 };
 
-function listOrders(horizon = 0): {readonly plan: Plan; readonly orders: readonly Order[]} {
-  const plan = new Plan(scale, horizon);
+function listOrders(horizon = 0): {
+  readonly plan: BusinessPlan;
+  readonly orders: readonly WorkOrder[];
+} {
+  const plan = new BusinessPlan(scale, horizon);
   const roster = new Roster(plan, plan.lastJobs);
   return {plan, orders: Array.from({length: plan.lastJobs}, (_, index) => roster.order(index))};
 }

@@ -1,9 +1,9 @@
 import {describe, expect, test} from 'vitest';
-import {jobs} from '../../src/service/resource.ts';
+import {jobResource} from '../../src/service/resource.ts';
 import {readRequest} from '../../src/service/xml-read.ts';
-import {escapeText, Refusal} from '../../src/service/xml-write.ts';
+import {escapeText, ServiceRefusal} from '../../src/service/xml-write.ts';
 
-const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), jobs));
+const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), jobResource));
 
 describe('a payload', () => {
   test('keeps every text as it is: blanks, zeros, signs, entities, character data', () => {
@@ -37,7 +37,9 @@ describe('a payload', () => {
     const text =
       '<jobs><name>x</name><job-allocations><allocations type="array"><allocation><id>1</id></allocation></allocations></job-allocations></jobs>';
     expect(read(text).name).toBe('x');
-    expect(() => read('<jobs type="array"><job><name>x</name></job></jobs>')).toThrow(Refusal);
+    expect(() => read('<jobs type="array"><job><name>x</name></job></jobs>')).toThrow(
+      ServiceRefusal,
+    );
   });
 
   const utf16 = (text: string) => Buffer.from(text, 'utf16le');
@@ -53,14 +55,14 @@ describe('a payload', () => {
     ['UTF-16LE without a mark', utf16(declared('UTF-16LE')), null],
     ['UTF-16 by charset without a mark', utf16(declared('UTF-16')).swap16(), 'utf-16'],
   ])('in %s is read', (_what, body, charset) => {
-    expect(Object.fromEntries(readRequest(body, jobs, charset))).toEqual({a: 'é'});
+    expect(Object.fromEntries(readRequest(body, jobResource, charset))).toEqual({a: 'é'});
   });
 
   test('in no encoding, or in another one than it says, is refused', () => {
-    expect(() => readRequest(Buffer.from(declared('klingon')), jobs)).toThrow(
+    expect(() => readRequest(Buffer.from(declared('klingon')), jobResource)).toThrow(
       'unknown encoding klingon',
     );
-    expect(() => readRequest(Buffer.from(declared('UTF-8'), 'latin1'), jobs)).toThrow(
+    expect(() => readRequest(Buffer.from(declared('UTF-8'), 'latin1'), jobResource)).toThrow(
       'is not UTF-8',
     );
   });
@@ -73,7 +75,7 @@ describe('a payload', () => {
     const text =
       '<job><name>a &amp; b</name><employee_ids type="array"><employee_id>1</employee_id></employee_ids></job>';
     for (let end = 0; end < text.length; end++)
-      expect(() => read(text.slice(0, end))).toThrow(Refusal);
+      expect(() => read(text.slice(0, end))).toThrow(ServiceRefusal);
     expect(() => read(text)).not.toThrow();
   });
 
@@ -81,7 +83,7 @@ describe('a payload', () => {
     const bomb = `<!DOCTYPE job [<!ENTITY a "aaaa"><!ENTITY b "${'&a;'.repeat(50)}">]><job><a>&b;</a></job>`;
     expect(() => read(bomb)).toThrow('document type');
     const startedAt = performance.now();
-    expect(() => read('<a>'.repeat(300_000))).toThrow(Refusal);
+    expect(() => read('<a>'.repeat(300_000))).toThrow(ServiceRefusal);
     expect(performance.now() - startedAt).toBeLessThan(2000);
   });
 });

@@ -3,7 +3,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {openPool} from '../../src/postgres/database.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
-import {definitions, migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {endWithProcess} from './end-with-process.ts';
 import type {SetUp} from './set-up.ts';
 
@@ -44,7 +44,7 @@ export async function startPostgres(setUp: SetUp, use: string): Promise<OwnPostg
 export async function migrateWarehouse(url: string): Promise<void> {
   const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
   try {
-    await migrate(pool, definitions);
+    await migrateSchema(pool, definitions);
   } finally {
     await pool.end();
   }

@@ -3,7 +3,7 @@ import pg from 'pg';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {encodeRow} from '../../src/rows/load.ts';
-import {definitions, migrate} from '../../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {type EncodedRow, type MirrorTable, mirrorTable} from '../../src/streams/table.ts';
 import {createDatabase} from './postgres.ts';
 
@@ -47,7 +47,7 @@ export interface World {
 export async function openWorld(options: {readonly keepsHistory?: boolean} = {}): Promise<World> {
   const database = await createDatabase();
   const pool = openPool(database.url, {max: 8, applicationName: 'test'});
-  await migrate(pool, definitions);
+  await migrateSchema(pool, definitions);
   for (const table of [machines, parts]) {
     await createTable(pool, table);
     if (options.keepsHistory === true) await pool.query('SELECT history.keep($1)', [table.name]);

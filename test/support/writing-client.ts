@@ -7,7 +7,7 @@ import type {Transport} from '../../src/api/transport.ts';
 import {
   encodeDocument,
   type FieldKind,
-  type Fields,
+  type FieldsToSend,
   type Resource,
   type WritableFields,
 } from '../../src/api/xml-encode.ts';
@@ -27,33 +27,33 @@ export function createWritingClient(transport: Transport) {
     ...client,
     customers: {
       ...client.customers,
-      create: (fields: Fields) => customers.create('/customers.xml', fields),
-      update: async (number: string, fields: Fields) =>
+      create: (fields: FieldsToSend) => customers.create('/customers.xml', fields),
+      update: async (number: string, fields: FieldsToSend) =>
         await customers.update(pathOf('customers', number), fields),
       remove: async (number: string) => await customers.remove(pathOf('customers', number)),
     },
     jobs: {
       ...client.jobs,
-      create: async (customerNumber: string, fields: Fields) =>
+      create: async (customerNumber: string, fields: FieldsToSend) =>
         await jobs.create(`/customers/${toPathPart(customerNumber)}/jobs.xml`, fields),
-      update: async (number: string, fields: Fields) =>
+      update: async (number: string, fields: FieldsToSend) =>
         await jobs.update(pathOf('jobs', number), fields),
       remove: async (number: string) => await jobs.remove(pathOf('jobs', number)),
     },
     jobCharges: {
-      create: async (jobNumber: string, fields: Fields) =>
+      create: async (jobNumber: string, fields: FieldsToSend) =>
         await charges.create(`/jobs/${toPathPart(jobNumber)}/job_charges.xml`, fields),
     },
     employees: {
       ...client.employees,
-      create: (fields: Fields) => employees.create('/employees.xml', fields),
-      update: async (number: string, fields: Fields) =>
+      create: (fields: FieldsToSend) => employees.create('/employees.xml', fields),
+      update: async (number: string, fields: FieldsToSend) =>
         await employees.update(pathOf('employees', number), fields),
     },
     tasks: {
       ...client.tasks,
-      create: (fields: Fields) => tasks.create('/tasks.xml', fields),
-      update: async (number: string, fields: Fields) =>
+      create: (fields: FieldsToSend) => tasks.create('/tasks.xml', fields),
+      update: async (number: string, fields: FieldsToSend) =>
         await tasks.update(pathOf('tasks', number), fields),
       remove: async (number: string) => await tasks.remove(pathOf('tasks', number)),
     },
@@ -89,9 +89,10 @@ function nested(reads: Reads, writes: Writes, list: string) {
   const pathTo = ({parentNumber, id}: NestedKey) => `${under(parentNumber)}/${toPathPart(id)}.xml`;
   return {
     ...reads,
-    create: async (parentNumber: string, fields: Fields) =>
+    create: async (parentNumber: string, fields: FieldsToSend) =>
       await writes.create(`${under(parentNumber)}.xml`, fields),
-    update: async (key: NestedKey, fields: Fields) => await writes.update(pathTo(key), fields),
+    update: async (key: NestedKey, fields: FieldsToSend) =>
+      await writes.update(pathTo(key), fields),
     remove: async (key: NestedKey) => await writes.remove(pathTo(key)),
   };
 }
@@ -104,14 +105,14 @@ function writesOf(
   const send = async (
     method: 'POST' | 'PUT',
     path: string,
-    fields: Fields,
+    fields: FieldsToSend,
   ): Promise<WriteResult> => {
     const body = encodeDocument(item, writableOf(item), fields);
     return await sendWrite(transport, {method, path, body}, names);
   };
   return {
-    create: (path: string, fields: Fields) => send('POST', path, fields),
-    update: async (path: string, fields: Fields) => await send('PUT', path, fields),
+    create: (path: string, fields: FieldsToSend) => send('POST', path, fields),
+    update: async (path: string, fields: FieldsToSend) => await send('PUT', path, fields),
     remove: (path: string) => sendWrite(transport, {method: 'DELETE', path}, names),
   };
 }

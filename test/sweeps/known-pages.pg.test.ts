@@ -3,7 +3,7 @@
 
 import {createSecretKey} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {Page} from '../../src/api/pages-ahead.ts';
+import type {PageAhead} from '../../src/api/pages-ahead.ts';
 import {findStream} from '../../src/streams/all.ts';
 import type {CutPage} from '../../src/sweeps/pages.ts';
 import {digestPage, KnownPages} from '../../src/sweeps/pages.ts';
@@ -51,7 +51,7 @@ const pageOf = (page: number, texts: readonly string[]) => {
 };
 
 /** Cuts a page as a sweep does when it comes. */
-async function cut(pages: KnownPages, page: Page): Promise<CutPage> {
+async function cut(pages: KnownPages, page: PageAhead): Promise<CutPage> {
   const recognise = await pages.recogniserOf(page.page);
   recognise({bytes: page.body, coding: page.coding});
   return await pages.cut(page);

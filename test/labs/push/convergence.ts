@@ -6,7 +6,7 @@ import {upsertAccount} from '../../../src/accounts/accounts.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {Random} from '../../../src/service/random.ts';
-import {customers, jobs} from '../../../src/service/resource.ts';
+import {customerResource, jobResource} from '../../../src/service/resource.ts';
 import type {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {judge} from './checker.ts';
 import {letTimePass, readNextDue} from './fake-time.ts';
@@ -155,7 +155,7 @@ function editThere(
   {field, value}: {readonly field: string; readonly value: string},
 ): void {
   const {store} = service.service;
-  const record = store.find(table === 'jobs' ? jobs : customers, number);
+  const record = store.find(table === 'jobs' ? jobResource : customerResource, number);
   const kept = field === 'scheduled_on' ? value.replace('+00:00', 'Z') : value;
   if (record !== null)
     store.update(

@@ -4,12 +4,12 @@
 
 import {AccountTime} from '../../../src/service/account-time.ts';
 import {
-  customers,
+  customerResource,
   jobCharges,
-  jobs,
+  jobResource,
   notes,
-  type Resource,
-  tasks,
+  type ServiceResource,
+  taskResource,
   timeEntries,
 } from '../../../src/service/resource.ts';
 import {Problems, takeChanges} from '../../../src/service/store.ts';
@@ -17,7 +17,7 @@ import type {Given} from '../../../src/service/xml-read.ts';
 import {readRequest} from '../../../src/service/xml-read.ts';
 import {
   Dialect,
-  Refusal,
+  ServiceRefusal,
   unknownRecord,
   writeErrors,
   XmlWriter,
@@ -31,9 +31,13 @@ const required: Readonly<Record<string, readonly string[]>> = {
   notes: ['note'],
   time_entries: ['employee_id', 'started_on', 'number_of_hours'],
 };
-const tops: Readonly<Record<string, Resource>> = {customers, jobs, tasks};
-const nested: Readonly<Record<string, Resource>> = {
-  jobs,
+const tops: Readonly<Record<string, ServiceResource>> = {
+  customers: customerResource,
+  jobs: jobResource,
+  tasks: taskResource,
+};
+const nested: Readonly<Record<string, ServiceResource>> = {
+  jobs: jobResource,
   notes,
   time_entries: timeEntries,
   job_charges: jobCharges,
@@ -53,7 +57,7 @@ export const rightClock: ServiceClock = {records: 0, date: () => 0};
 
 /** The meaning of a path: a list or one record, under an owner or not. */
 interface Place {
-  readonly resource: Resource;
+  readonly resource: ServiceResource;
   readonly owner: Stored | null;
   readonly number: string | null;
 }
@@ -110,13 +114,13 @@ export class MemoryService {
     try {
       const secret = Buffer.from(`${this.token}:${this.token}`).toString('base64');
       if (asked.authorization !== `Basic ${secret}`)
-        throw new Refusal(401, 'Invalid Username, Account or password.');
+        throw new ServiceRefusal(401, 'Invalid Username, Account or password.');
       const url = new URL(asked.path, 'http://service');
       if (asked.method !== 'GET') return this.#write(this.#find(url.pathname, this.store), asked);
       const shown = this.store.asOf(this.lag());
       return this.#read(shown, this.#find(url.pathname, shown), url.searchParams);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof ServiceRefusal)) throw error;
       return toAnswer(error.status, Buffer.from(writeErrors(error.texts)));
     }
   }
@@ -131,13 +135,13 @@ export class MemoryService {
       const parent = tops[top];
       const resource = nested[list];
       if (parent === undefined || resource === undefined || number === null)
-        throw new Refusal(404, 'There is no such address.');
+        throw new ServiceRefusal(404, 'There is no such address.');
       const owner = shown.find(parent, number);
       if (owner === null) throw unknownRecord(parent.element);
       return {resource, owner, number: below};
     }
     const resource = top === 'employees' ? this.store.employees : tops[top];
-    if (resource === undefined) throw new Refusal(404, 'There is no such address.');
+    if (resource === undefined) throw new ServiceRefusal(404, 'There is no such address.');
     return {resource, owner: null, number};
   }
 
@@ -160,7 +164,8 @@ export class MemoryService {
       .list(resource, owner)
       .filter(({fields}) => name === null || fields.name === name);
     const page = Math.max(1, Number(query.get('page') ?? 1));
-    const isPaged = resource === customers || resource === jobs || resource === tasks;
+    const isPaged =
+      resource === customerResource || resource === jobResource || resource === taskResource;
     const listed = isPaged ? all.slice((page - 1) * this.#pageSize, page * this.#pageSize) : all;
     const nodes = listed.map((record) => shown.embed(record, view.include));
     return toAnswer(200, this.#writer.writeList(resource, nodes, view.only));
@@ -197,7 +202,7 @@ export class MemoryService {
         this.#writer.writeRecord(resource, this.store.embed(held, new Set()), null),
       );
     }
-    if (number !== null) throw new Refusal(405, 'POST is not allowed here.');
+    if (number !== null) throw new ServiceRefusal(405, 'POST is not allowed here.');
     const made = this.store.create(resource, {changes, employeeIds: employeeIds ?? [], owner}, by);
     const answer = toAnswer(
       200,
@@ -205,7 +210,7 @@ export class MemoryService {
     );
     // As with the reference service, only a created charge gets no Location.
     if (resource === jobCharges) return answer;
-    const base = resource === jobs ? '/jobs' : path.replace(/\.xml$/, '');
+    const base = resource === jobResource ? '/jobs' : path.replace(/\.xml$/, '');
     return {
       ...answer,
       headers: {...answer.headers, location: `${base}/${made.fields[resource.key]}.xml`},
@@ -219,11 +224,11 @@ export class MemoryService {
   }
 
   #readIds(
-    resource: Resource,
+    resource: ServiceResource,
     given: Given | undefined,
     problems: Problems,
   ): readonly string[] | null {
-    if (resource !== jobs || given === undefined) return null;
+    if (resource !== jobResource || given === undefined) return null;
     const ids = given === null || given === '' ? [] : [...new Set(given)];
     for (const id of ids)
       if (!this.store.isEmployee(id)) problems.add('employee', `${id} must exist`);

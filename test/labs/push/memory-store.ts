@@ -2,20 +2,20 @@
 
 import {
   contacts,
-  customers,
-  employees,
+  customerResource,
+  employeeResource,
   jobCharges,
-  jobs,
+  jobResource,
   notes,
-  type Resource,
-  tasks,
-  taxEntities,
+  type ServiceResource,
+  taskResource,
+  taxEntityResource,
   timeEntries,
 } from '../../../src/service/resource.ts';
 import type {Branch, Node} from '../../../src/service/xml-write.ts';
 
 export interface Stored {
-  readonly resource: Resource;
+  readonly resource: ServiceResource;
   readonly fields: Record<string, string | null>;
   employeeIds: readonly string[];
   isDeleted: boolean;
@@ -30,8 +30,8 @@ interface Version {
 
 /** The records as a reader sees them. */
 export interface StoreView {
-  find(resource: Resource, number: string, owner?: Stored | null): Stored | null;
-  list(resource: Resource, owner: Stored | null): Stored[];
+  find(resource: ServiceResource, number: string, owner?: Stored | null): Stored | null;
+  list(resource: ServiceResource, owner: Stored | null): Stored[];
   embed(record: Stored, include: ReadonlySet<string>): Node;
 }
 
@@ -58,18 +58,18 @@ interface Wanted {
 }
 
 const children = [
-  {name: 'contacts', resource: contacts, of: customers},
-  {name: 'job_charges', resource: jobCharges, of: jobs},
-  {name: 'time_entries', resource: timeEntries, of: jobs},
-  {name: 'notes', resource: notes, of: customers},
-  {name: 'notes', resource: notes, of: jobs},
+  {name: 'contacts', resource: contacts, of: customerResource},
+  {name: 'job_charges', resource: jobCharges, of: jobResource},
+  {name: 'time_entries', resource: timeEntries, of: jobResource},
+  {name: 'notes', resource: notes, of: customerResource},
+  {name: 'notes', resource: notes, of: jobResource},
 ] as const;
 
 /** States that are older than this are not kept, but for the latest of them. */
 const longestLag = 60;
 
 export class MemoryStore implements StoreView {
-  readonly employees = employees;
+  readonly employees = employeeResource;
   readonly journal: JournalEntry[] = [];
   readonly #now: () => string;
   readonly #records = new Map<string, Map<string, Stored>>();
@@ -86,13 +86,13 @@ export class MemoryStore implements StoreView {
   }
 
   /** A live record by the number in its path. @param owner - the record must belong to it */
-  find(resource: Resource, number: string, owner: Stored | null = null): Stored | null {
+  find(resource: ServiceResource, number: string, owner: Stored | null = null): Stored | null {
     const record = this.#records.get(resource.table)?.get(number);
     if (record === undefined || record.isDeleted) return null;
     return owner === null || this.#own(resource, owner).includes(record) ? record : null;
   }
 
-  list(resource: Resource, owner: Stored | null): Stored[] {
+  list(resource: ServiceResource, owner: Stored | null): Stored[] {
     const all =
       owner === null
         ? [...(this.#records.get(resource.table)?.values() ?? [])]
@@ -132,7 +132,7 @@ export class MemoryStore implements StoreView {
   }
 
   create(
-    resource: Resource,
+    resource: ServiceResource,
     {changes, employeeIds, owner}: Wanted & {readonly owner: Stored | null},
     by: By,
   ): Stored {
@@ -143,8 +143,8 @@ export class MemoryStore implements StoreView {
     const belonging: Record<string, string | null> = {};
     if (owner !== null) belonging[`${owner.resource.element}_id`] = owner.fields.id ?? null;
     const fields: Record<string, string | null> = {
-      ...(resource === jobs ? {status: 'scheduled', name: ''} : {}),
-      ...(resource === tasks ? {completed: 'false'} : {}),
+      ...(resource === jobResource ? {status: 'scheduled', name: ''} : {}),
+      ...(resource === taskResource ? {completed: 'false'} : {}),
       ...changes,
       ...belonging,
       id,
@@ -158,8 +158,11 @@ export class MemoryStore implements StoreView {
     const key = fields[resource.key] ?? '';
     this.#tableOf(resource).set(key, record);
     if (owner !== null) this.#own(resource, owner).push(record);
-    if (resource === employees) this.#employeeIds.set(id, record);
-    const changed = {...changes, ...(resource === jobs ? {employee_ids: record.employeeIds} : {})};
+    if (resource === employeeResource) this.#employeeIds.set(id, record);
+    const changed = {
+      ...changes,
+      ...(resource === jobResource ? {employee_ids: record.employeeIds} : {}),
+    };
     this.#note(record, {kind: 'create', changed, before: {}}, by);
     return record;
   }
@@ -192,8 +195,8 @@ export class MemoryStore implements StoreView {
   delete(record: Stored, by: By): void {
     record.isDeleted = true;
     this.#note(record, {kind: 'delete', changed: {}, before: {}}, by);
-    if (record.resource === customers)
-      for (const job of this.list(jobs, record)) this.delete(job, by);
+    if (record.resource === customerResource)
+      for (const job of this.list(jobResource, record)) this.delete(job, by);
   }
 
   /** Moves all instants back by so many seconds. */
@@ -218,17 +221,17 @@ export class MemoryStore implements StoreView {
   #embedIn(view: StoreView, record: Stored, include: ReadonlySet<string>): Node {
     const branches: Branch[] = [];
     const {resource} = record;
-    if (resource === jobs && include.has('customer')) {
+    if (resource === jobResource && include.has('customer')) {
       const customer = view
-        .list(customers, null)
+        .list(customerResource, null)
         .find(({fields}) => fields.id === record.fields.customer_id);
       branches.push(
-        this.#branch(customers, 'customer', customer === undefined ? [] : [customer], true),
+        this.#branch(customerResource, 'customer', customer === undefined ? [] : [customer], true),
       );
     }
-    if (resource === jobs && include.has('employees')) {
+    if (resource === jobResource && include.has('employees')) {
       const assigned = record.employeeIds.flatMap((id) => this.#employeeIds.get(id) ?? []);
-      branches.push(this.#branch(employees, 'employees', assigned));
+      branches.push(this.#branch(employeeResource, 'employees', assigned));
     }
     for (const child of children)
       if (child.of === resource && include.has(child.name))
@@ -236,13 +239,18 @@ export class MemoryStore implements StoreView {
     return {fields: record.fields, employeeIds: record.employeeIds, branches};
   }
 
-  #branch(resource: Resource, element: string, records: readonly Stored[], isOne = false): Branch {
+  #branch(
+    resource: ServiceResource,
+    element: string,
+    records: readonly Stored[],
+    isOne = false,
+  ): Branch {
     const nodes = records.map(({fields, employeeIds}) => ({fields, employeeIds, branches: []}));
     return {
       resource,
       element,
       item: isOne ? null : resource.element,
-      className: resource === taxEntities ? 'Tax' : null,
+      className: resource === taxEntityResource ? 'Tax' : null,
       nodes,
     };
   }
@@ -273,13 +281,13 @@ export class MemoryStore implements StoreView {
     }
   }
 
-  #tableOf({table}: Resource): Map<string, Stored> {
+  #tableOf({table}: ServiceResource): Map<string, Stored> {
     const found = this.#records.get(table) ?? new Map<string, Stored>();
     this.#records.set(table, found);
     return found;
   }
 
-  #own(resource: Resource, owner: Stored): Stored[] {
+  #own(resource: ServiceResource, owner: Stored): Stored[] {
     const place = `${resource.table} of ${owner.resource.table} ${owner.fields.id}`;
     const found = this.#owned.get(place) ?? [];
     this.#owned.set(place, found);

@@ -2,7 +2,13 @@
 
 import type pg from 'pg';
 import {Random} from '../../../src/service/random.ts';
-import {customers, employees, jobs, notes, tasks} from '../../../src/service/resource.ts';
+import {
+  customerResource,
+  employeeResource,
+  jobResource,
+  notes,
+  taskResource,
+} from '../../../src/service/resource.ts';
 import {type Backend, forwardTo} from './backend.ts';
 import {MemoryService, type ServiceClock} from './memory-service.ts';
 import type {JournalEntry} from './memory-store.ts';
@@ -53,12 +59,12 @@ export async function openMemoryService({
     changes: Record<string, string>,
     owner: Parameters<typeof store.create>[1]['owner'] = null,
   ) => store.create(resource, {changes, employeeIds: null, owner}, by);
-  for (const name of ['Ann', 'Bo', 'Cem']) make(employees, {name, active: 'true'});
+  for (const name of ['Ann', 'Bo', 'Cem']) make(employeeResource, {name, active: 'true'});
   for (let at = 1; at <= runs; at++) {
-    const customer = make(customers, {name: `Customer ${at}`, phone_number: '555-0100'});
-    const job = make(jobs, {name: `Job ${at}`}, customer);
+    const customer = make(customerResource, {name: `Customer ${at}`, phone_number: '555-0100'});
+    const job = make(jobResource, {name: `Job ${at}`}, customer);
     make(notes, {note: 'Ring twice'}, job);
-    make(tasks, {name: `Task ${at}`});
+    make(taskResource, {name: `Task ${at}`});
   }
   store.shift(86_400);
   store.journal.splice(0);

@@ -5,7 +5,7 @@ import {writeDueReports} from '../../../src/cli/weekly-report.ts';
 import {sequenceFeed} from '../../../src/feed/feed.ts';
 import {readDatabaseBytes} from '../../../src/health/figures.ts';
 import {pushAccount} from '../../../src/push/push.ts';
-import {prune} from '../../../src/retention/prune.ts';
+import {pruneHistory} from '../../../src/retention/prune.ts';
 import {refreshStar} from '../../../src/star/refresh-star.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 
@@ -41,7 +41,7 @@ export async function playDay(month: Month, day: number, folder: string): Promis
 
 /** As a worker does it every hour. */
 export async function removeOld({pool}: Pick<Played, 'pool'>): Promise<void> {
-  await prune({pool, signal, restMs: 0, batch: 5_000});
+  await pruneHistory({pool, signal, restMs: 0, batch: 5_000});
 }
 
 /** An ERP writes fax numbers, an office at the service telephone numbers of other customers. */

@@ -12,7 +12,7 @@ import {claimInstallation} from '../../../src/health/installation.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {pushAccount} from '../../../src/push/push.ts';
 import {migrationsFolder} from '../../../src/schema/checks.ts';
-import {definitions, migrate} from '../../../src/schema/migrate.ts';
+import {definitions, migrateSchema} from '../../../src/schema/migrate.ts';
 import type {RunningService} from '../../../src/service/server.ts';
 import {refreshStar} from '../../../src/star/refresh-star.ts';
 import {tieOuts} from '../../../src/star/tie-outs.ts';
@@ -57,7 +57,7 @@ describe.each(releases)('%s', (release) => {
     await asSuperuser('REVOKE SET ON PARAMETER "fieldmirror.writer" FROM fieldmirror');
     await withPool(database.url, async (pool) => {
       counted = await countRows(pool);
-      await migrate(pool, definitions);
+      await migrateSchema(pool, definitions);
       await upsertAccount(pool, {...account, apiUrl: service.url}, {mayMove: true});
     });
     world = await openWorld(service, database, account);
@@ -109,7 +109,7 @@ describe.each(releases)('%s', (release) => {
 
   test('a second migrate finds nothing to do', async () => {
     const before = await query('SELECT applied_at::text FROM sync.source');
-    expect(await migrate(world.pool, definitions)).toEqual({applied: 0});
+    expect(await migrateSchema(world.pool, definitions)).toEqual({applied: 0});
     expect(await query('SELECT applied_at::text FROM sync.source')).toEqual(before);
   });
 
