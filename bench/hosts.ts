@@ -164,7 +164,8 @@ async function measureLock({postgresUrl, workers}: Machines, name: string): Prom
   try {
     await waitUntil('the COPY waits for its next line', () =>
       isThere(`SELECT FROM pg_stat_activity
-                WHERE datname = current_database() AND query LIKE 'COPY%' AND wait_event = 'ClientRead'`),
+                WHERE datname = current_database() AND query LIKE 'COPY%'
+                AND wait_event = 'ClientRead'`),
     );
     host.cutOff();
     return await waitUntil('the locks are free', () =>

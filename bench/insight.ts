@@ -55,7 +55,8 @@ try {
   };
   const read = (text: string) => bestOf(() => secondsOf(() => pool.query(text)));
   await pool.query(
-    `INSERT INTO mart.settings (account_key, working_hours) SELECT account_key, '{8,8,8,8,8,0,0}' FROM mart.dim_account`,
+    `INSERT INTO mart.settings (account_key, working_hours) SELECT account_key, '{8,8,8,8,8,0,0}'
+      FROM mart.dim_account`,
   );
   const refreshes = [
     ['everything', await secondsOf(() => refreshStar(pool))],
@@ -121,7 +122,8 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
   const joins = dimensions.map(
     ({name: other, columns: [first]}) => `LEFT JOIN mart.${other} USING (${first?.[0]})`,
   );
-  return `SELECT count(*) FROM mart.${name} AS fact ${joins.join(' ')} WHERE fact.account_key = 1 LIMIT 6`;
+  return `SELECT count(*) FROM mart.${name} AS fact ${joins.join(' ')} WHERE fact.account_key = 1
+    LIMIT 6`;
 }
 
 /**
@@ -148,7 +150,8 @@ async function exportParquet(): Promise<{
 async function changeJobs(): Promise<void> {
   await inSweepTransaction(pool, async (client) => {
     await client.query(
-      `UPDATE warehouse.jobs SET subtotal = subtotal + 1, total = total + 1 WHERE row_id IN (SELECT row_id FROM warehouse.jobs ORDER BY md5(row_id::text) LIMIT 100)`,
+      `UPDATE warehouse.jobs SET subtotal = subtotal + 1, total = total + 1
+        WHERE row_id IN (SELECT row_id FROM warehouse.jobs ORDER BY md5(row_id::text) LIMIT 100)`,
     );
   });
 }

@@ -100,7 +100,8 @@ try {
     const theirs = bare.slice((turn * bare.length) / turns, ((turn + 1) * bare.length) / turns);
     const bareRate = await rateOf(theirs.length, () => renameBare(transport, theirs));
     await pool.query(
-      `UPDATE warehouse.jobs SET name = 'pushed ' || job_number WHERE job_number = ANY ($1::bigint[])`,
+      `UPDATE warehouse.jobs SET name = 'pushed ' || job_number
+        WHERE job_number = ANY ($1::bigint[])`,
       [mine],
     );
     const rate = await rateOf(mine.length, async () => {
@@ -213,9 +214,11 @@ async function latencyOf(
 /** A person holds a third, a third backs off, a third waits for another change. */
 async function makeWaiting(pool: pg.Pool, accountId: string): Promise<void> {
   await pool.query(
-    `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base, state, due_at, waits_for)
+    `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base,
+      state, due_at, waits_for)
      SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}',
-            CASE at % 3 WHEN 0 THEN 'held' ELSE 'pending' END, now() + CASE at % 3 WHEN 1 THEN interval '1 day' ELSE interval '0' END,
+            CASE at % 3 WHEN 0 THEN 'held' ELSE 'pending' END,
+              now() + CASE at % 3 WHEN 1 THEN interval '1 day' ELSE interval '0' END,
             CASE at % 3 WHEN 2 THEN 1 END
        FROM generate_series(1, $2::integer) AS at`,
     [accountId, waitingCount],

@@ -68,9 +68,12 @@ async function isReady(client: pg.ClientBase): Promise<boolean> {
     const {rows} = await client.query<{isReady: boolean}>(
       `SELECT (SELECT max(version) FROM ${queueSchema}.migration) >= $1
               AND NOT EXISTS (SELECT FROM unnest($2::text[]) AS queue
-                               WHERE to_regclass('${queueSchema}.' || ${queueSchema}.job_id_seq_name(queue)) IS NULL)
-              AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS stands WHERE to_regprocedure('${queueSchema}.' || stands) IS NULL)
-              AND NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = '${queueSchema}'::regnamespace
+                               WHERE to_regclass('${queueSchema}.'
+                                 || ${queueSchema}.job_id_seq_name(queue)) IS NULL)
+              AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS stands
+                WHERE to_regprocedure('${queueSchema}.' || stands) IS NULL)
+              AND NOT EXISTS (SELECT FROM pg_proc
+                WHERE pronamespace = '${queueSchema}'::regnamespace
                                  AND proconfig @> ARRAY['search_path=${queueSchema}']) AS "isReady"`,
       [LATEST_SCHEMA_VERSION, Object.values(queueNames), standIns],
     );
@@ -138,7 +141,8 @@ export async function makeTurns(client: pg.ClientBase, schema: string): Promise<
 export async function useTurns(client: pg.ClientBase, schema: string): Promise<void> {
   const {rows} = await client.query<{name: string}>(
     `SELECT oid::regprocedure::text AS name FROM pg_proc
-      WHERE pronamespace = $1::regnamespace AND prokind = 'f' AND proconfig @> ARRAY['search_path=' || $1]`,
+      WHERE pronamespace = $1::regnamespace AND prokind = 'f'
+      AND proconfig @> ARRAY['search_path=' || $1]`,
     [schema],
   );
   for (const {name} of rows)

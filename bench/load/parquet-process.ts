@@ -14,7 +14,8 @@ await client.query('BEGIN READ ONLY');
 // The jobs again and again, until there are enough.
 const written = await writeParquet(
   client,
-  `SELECT job.* FROM generate_series(1, ${Number(rows)}) AS again CROSS JOIN mart.fct_job AS job LIMIT ${Number(rows)}`,
+  `SELECT job.* FROM generate_series(1, ${Number(rows)}) AS again CROSS JOIN mart.fct_job AS job
+   LIMIT ${Number(rows)}`,
   (part) => {
     bytes += part.length;
     return new Promise((resolve) => out.write(part, () => resolve()));

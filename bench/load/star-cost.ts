@@ -60,7 +60,8 @@ async function dropTriggers(databaseUrl: string): Promise<void> {
     client.query(`DO $$
       DECLARE held record;
       BEGIN
-        FOR held IN SELECT tgname, tgrelid::regclass AS place FROM pg_trigger WHERE tgname LIKE 'star\\_%' LOOP
+        FOR held IN SELECT tgname, tgrelid::regclass AS place FROM pg_trigger
+          WHERE tgname LIKE 'star\\_%' LOOP
           EXECUTE format('DROP TRIGGER %I ON %s', held.tgname, held.place);
         END LOOP;
       END $$`),

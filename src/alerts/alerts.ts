@@ -131,7 +131,8 @@ export async function listOpenTroubles(db: Queryable, but: Cause): Promise<Troub
   return rows;
 }
 
-const found = `jsonb_to_recordset($1::jsonb) AS found (cause text, "accountId" bigint, stream text, subject text, since timestamptz, text text, next text)`;
+const found = `jsonb_to_recordset($1::jsonb) AS found (cause text, "accountId" bigint, stream text,
+  subject text, since timestamptz, text text, next text)`;
 
 async function openAlerts(client: pg.ClientBase, troubles: string): Promise<number> {
   const {rowCount} = await client.query(

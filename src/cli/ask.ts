@@ -259,7 +259,9 @@ async function readFindings(client: pg.ClientBase): Promise<Found[]> {
   const found: Found[] = [];
   for (const {name, words, sql} of findings) {
     const {rows} = await client.query<{count: number; first: string[]}>(
-      `SELECT count(*)::integer AS count, coalesce((array_agg(about ORDER BY about))[1:${named}], '{}') AS first FROM (${sql}) AS found`,
+      `SELECT count(*)::integer AS count,
+        coalesce((array_agg(about ORDER BY about))[1:${named}], '{}') AS first
+       FROM (${sql}) AS found`,
     );
     found.push({name, words, count: rows[0]?.count ?? 0, first: rows[0]?.first ?? []});
   }

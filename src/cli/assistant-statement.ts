@@ -44,8 +44,10 @@ export async function runStatement(
     // One process for a bounded time: sweeps have the others. A client that stands still holds no
     // snapshot.
     await client.query(
-      `SELECT set_config(name, value, true) FROM (VALUES ('statement_timeout', $1), ('idle_in_transaction_session_timeout', $1),
-         ('lock_timeout', '2s'), ('jit', 'off'), ('max_parallel_workers_per_gather', '0')) AS settings (name, value)`,
+      `SELECT set_config(name, value, true)
+       FROM (VALUES ('statement_timeout', $1), ('idle_in_transaction_session_timeout', $1),
+         ('lock_timeout', '2s'), ('jit', 'off'), ('max_parallel_workers_per_gather', '0'))
+           AS settings (name, value)`,
       [String(limits.ms)],
     );
     const {rows} = await client.query<{told: unknown}>(
@@ -69,7 +71,8 @@ export async function runStatement(
  */
 async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
   await client.query(
-    `BEGIN; SET LOCAL search_path = masked, mart, pg_catalog, pg_temp; SET LOCAL statement_timeout = '5s'; SET LOCAL lock_timeout = '2s'`,
+    `BEGIN; SET LOCAL search_path = masked, mart, pg_catalog, pg_temp;
+      SET LOCAL statement_timeout = '5s'; SET LOCAL lock_timeout = '2s'`,
   );
   try {
     // With a list of values pg sends one statement alone: a second one is refused.
@@ -270,42 +273,59 @@ const nodes = [
 const most = {joins: 8, products: 40, literalBytes: 250, columns: 500};
 
 const found = `
-  WITH plan AS (SELECT ev_action::text AS text FROM pg_rewrite WHERE ev_class = 'pg_temp.asked_by_assistant'::regclass),
+  WITH plan AS (SELECT ev_action::text AS text FROM pg_rewrite
+    WHERE ev_class = 'pg_temp.asked_by_assistant'::regclass),
   kinds AS (
     SELECT oid FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace
-       AND (typname = ANY ($3) OR typcategory = 'A' AND typelem IN (SELECT oid FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typname = ANY ($3)))),
+       AND (typname = ANY ($3) OR typcategory = 'A'
+         AND typelem IN (SELECT oid FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace
+         AND typname = ANY ($3)))),
   called AS (
     SELECT found[1]::oid AS oid, proname, pronamespace = 'pg_catalog'::regnamespace AS is_builtin
       FROM plan, regexp_matches(text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\\d+)', 'g') AS found
       LEFT JOIN pg_proc ON pg_proc.oid = found[1]::oid)
-  SELECT 'calls ' || string_agg(DISTINCT coalesce(proname, 'an operator'), ', ') AS what, 'calls' AS kind FROM called
+  SELECT 'calls ' || string_agg(DISTINCT coalesce(proname, 'an operator'), ', ') AS what,
+    'calls' AS kind FROM called
    WHERE is_builtin IS NOT TRUE
       OR NOT (proname = ANY ($1)
-              OR EXISTS (SELECT FROM pg_operator WHERE oprcode = called.oid AND oprname = ANY ($2) AND oprright IN (SELECT oid FROM kinds)
+              OR EXISTS (SELECT FROM pg_operator WHERE oprcode = called.oid AND oprname = ANY ($2)
+                AND oprright IN (SELECT oid FROM kinds)
                             AND (oprleft = 0 OR oprleft IN (SELECT oid FROM kinds)))
-              OR EXISTS (SELECT FROM pg_cast WHERE castfunc = called.oid AND castsource IN (SELECT oid FROM kinds) AND casttarget IN (SELECT oid FROM kinds)))
+              OR EXISTS (SELECT FROM pg_cast WHERE castfunc = called.oid
+                AND castsource IN (SELECT oid FROM kinds)
+              AND casttarget IN (SELECT oid FROM kinds)))
    UNION ALL
-  SELECT 'reads ' || string_agg(DISTINCT read[1]::oid::regclass::text, ', '), 'reads' FROM plan, regexp_matches(text, ':relid (\\d+)', 'g') AS read
+  SELECT 'reads ' || string_agg(DISTINCT read[1]::oid::regclass::text, ', '), 'reads'
+  FROM plan, regexp_matches(text, ':relid (\\d+)', 'g') AS read
    WHERE read[1]::oid NOT IN (0, 'pg_temp.asked_by_assistant'::regclass) AND NOT EXISTS (
-           SELECT FROM pg_class WHERE oid = read[1]::oid AND (relnamespace = 'masked'::regnamespace OR relnamespace = 'mart'::regnamespace AND relname = ANY ($5)))
+           SELECT FROM pg_class WHERE oid = read[1]::oid
+           AND (relnamespace = 'masked'::regnamespace OR relnamespace = 'mart'::regnamespace
+             AND relname = ANY ($5)))
    UNION ALL
   SELECT 'holds values of type ' || string_agg(DISTINCT held[1]::oid::regtype::text, ', '), 'holds'
     FROM plan, regexp_matches(text, ':(?:consttype|vartype|resulttype|opresulttype|funcresulttype|aggtype|wintype|casetype|coalescetype|minmaxtype|array_typeid|element_typeid|refcontainertype|refelemtype|refrestype|paramtype|typeId|type) (\\d+)', 'g') AS held
    WHERE held[1]::oid NOT IN (SELECT oid FROM kinds)
    UNION ALL
-  SELECT 'has ' || string_agg(DISTINCT part[1], ', '), 'has' FROM plan, regexp_matches(text, '\\{([A-Z_]+)', 'g') AS part WHERE part[1] <> ALL ($4)
+  SELECT 'has ' || string_agg(DISTINCT part[1], ', '), 'has'
+  FROM plan, regexp_matches(text, '\\{([A-Z_]+)', 'g') AS part WHERE part[1] <> ALL ($4)
    UNION ALL
-  SELECT 'has ' || words, 'has' FROM plan, (VALUES ('recursion', ':hasRecursive true'), ('an array of rows', ':subLinkType 6'), ('an array of arrays', ':multidims true')) AS refused (words, form)
+  SELECT 'has ' || words, 'has' FROM plan,
+    (VALUES ('recursion', ':hasRecursive true'), ('an array of rows', ':subLinkType 6'),
+    ('an array of arrays', ':multidims true')) AS refused (words, form)
    WHERE strpos(text, form) > 0
    UNION ALL
   SELECT format('has %s %s, and at most %s are allowed', counted, words, most), 'has'
-    FROM (SELECT count(*) FILTER (WHERE proname IN ('textcat', 'anytextcat', 'textanycat')), 'texts joined by ||', $6::integer FROM called
+    FROM (SELECT count(*) FILTER (WHERE proname IN ('textcat', 'anytextcat', 'textanycat')),
+      'texts joined by ||', $6::integer FROM called
            UNION ALL
-          SELECT count(*) FILTER (WHERE proname IN ('numeric_mul', 'numeric_div', 'numeric_mod', 'numeric_div_trunc')), 'products and quotients of decimals', $7::integer FROM called
+          SELECT count(*) FILTER (WHERE proname IN ('numeric_mul', 'numeric_div', 'numeric_mod',
+            'numeric_div_trunc')), 'products and quotients of decimals', $7::integer FROM called
            UNION ALL
-          SELECT coalesce(max(size[1]::integer) - 4, 0), 'bytes in one constant', $8::integer FROM plan, regexp_matches(text, ':constvalue (\\d+) \\[', 'g') AS size
+          SELECT coalesce(max(size[1]::integer) - 4, 0), 'bytes in one constant', $8::integer
+          FROM plan, regexp_matches(text, ':constvalue (\\d+) \\[', 'g') AS size
            UNION ALL
-          SELECT count(*), 'columns in all its SELECTs', $9::integer FROM plan, regexp_matches(text, '\\{TARGETENTRY', 'g')) AS sizes (counted, words, most)
+          SELECT count(*), 'columns in all its SELECTs', $9::integer
+          FROM plan, regexp_matches(text, '\\{TARGETENTRY', 'g')) AS sizes (counted, words, most)
    WHERE counted > most`;
 
 const expectations = {

@@ -223,9 +223,12 @@ async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
       'INSERT INTO nights SELECT * FROM unnest($1::timestamptz[], $2::timestamptz[])',
       [nights.map(({begun}) => begun), nights.map(({moment}) => moment)],
     );
-    await client.query(`CREATE FUNCTION pg_temp.set_back(noted timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
-        SELECT coalesce((SELECT noted - begun + moment FROM nights WHERE begun <= noted ORDER BY begun DESC LIMIT 1),
-                        (SELECT noted - begun + moment FROM nights ORDER BY begun LIMIT 1)) WHERE noted IS NOT NULL $$`);
+    await client.query(`CREATE FUNCTION pg_temp.set_back(noted timestamptz) RETURNS timestamptz
+      LANGUAGE sql STABLE AS $$
+        SELECT coalesce((SELECT noted - begun + moment FROM nights WHERE begun <= noted
+          ORDER BY begun DESC LIMIT 1),
+                        (SELECT noted - begun + moment FROM nights ORDER BY begun LIMIT 1))
+                          WHERE noted IS NOT NULL $$`);
     for (const {place, columns} of await listNotedTimes(client)) {
       const set = columns.map((column) => `${column} = pg_temp.set_back(${column})`).join(', ');
       await client.query(`UPDATE ${place} SET ${set}`);
@@ -244,10 +247,14 @@ async function listNotedTimes(
   client: pg.ClientBase,
 ): Promise<{readonly place: string; readonly columns: readonly string[]}[]> {
   const {rows} = await client.query<{place: string; columns: string[]}>(`
-    SELECT format('%I.%I', nspname, relname) AS place, array_agg(format('%I', attname) ORDER BY attnum) AS columns
-      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    SELECT format('%I.%I', nspname, relname) AS place,
+      array_agg(format('%I', attname) ORDER BY attnum) AS columns
+      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+      JOIN pg_namespace ON pg_namespace.oid = relnamespace
      WHERE relkind = 'r' AND attnum > 0 AND NOT attisdropped AND atttypid = 'timestamptz'::regtype
-       AND (nspname = 'sync' OR attname = 'known_as_of' AND nspname = 'mart' OR (nspname IN ('warehouse', 'history') AND (attname LIKE '\\_%' OR attname IN ('valid_to', 'at'))))
+       AND (nspname = 'sync' OR attname = 'known_as_of' AND nspname = 'mart'
+         OR (nspname IN ('warehouse', 'history')
+         AND (attname LIKE '\\_%' OR attname IN ('valid_to', 'at'))))
      GROUP BY nspname, relname ORDER BY 1`);
   return rows;
 }

@@ -277,7 +277,8 @@ function refuseDependents(place: string, names: readonly string[]): void {
 /** The sessions of others; the clock of the server is this machine's. */
 async function listSessions(pool: pg.Pool, before: Date): Promise<string[]> {
   const {rows} = await pool.query<{name: string}>(
-    `SELECT DISTINCT coalesce(nullif(application_name, ''), 'a client without a name') AS name FROM pg_stat_activity
+    `SELECT DISTINCT coalesce(nullif(application_name, ''), 'a client without a name') AS name
+     FROM pg_stat_activity
       WHERE backend_type = 'client backend' AND backend_start < $1 ORDER BY name`,
     [before],
   );
@@ -325,7 +326,8 @@ export async function readHeld(db: Queryable): Promise<Held> {
   const schemas = await listOwnSchemas(db);
   const {rows} = await db.query<{accounts: boolean; changes: boolean}>(
     `SELECT to_regclass('sync.accounts') IS NOT NULL AS accounts,
-            EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('sync.changes') AND attname = 'is_open') AS changes`,
+            EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('sync.changes')
+              AND attname = 'is_open') AS changes`,
   );
   const isThere = rows[0] ?? {accounts: false, changes: false};
   const accounts = isThere.accounts

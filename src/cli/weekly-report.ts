@@ -186,10 +186,12 @@ export async function writeDueReports(
 async function listDue(pool: pg.Pool, accountIds: readonly string[]): Promise<readonly Due[]> {
   const {rows} = await pool.query<Due>(
     `SELECT account_key::text AS "accountId", name, week::text AS week
-       FROM (SELECT account.*, date_trunc('week', today)::date - 7 AS week FROM mart.dim_account AS account) AS account
+       FROM (SELECT account.*, date_trunc('week', today)::date - 7 AS week
+         FROM mart.dim_account AS account) AS account
       WHERE account_key = ANY ($1) AND jobs_fresh_as_of > now() - interval '1 day'
         AND now() >= ((week + 7) + time '06:00') AT TIME ZONE time_zone
-        AND NOT EXISTS (SELECT FROM sync.weekly_reports AS made WHERE made.account_id = account.account_key AND made.week = account.week)`,
+        AND NOT EXISTS (SELECT FROM sync.weekly_reports AS made
+          WHERE made.account_id = account.account_key AND made.week = account.week)`,
     [accountIds],
   );
   return rows;

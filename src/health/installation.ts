@@ -38,7 +38,8 @@ const databaseOid = '(SELECT oid::bigint FROM pg_database WHERE datname = curren
 export async function readInstallationRow(db: Queryable): Promise<Installation> {
   const {rows} = await db.query<Installation>(
     `SELECT current_database() AS database, NOT sync.is_copy() AS "isSameDatabase",
-            held.server_started_at IS NOT DISTINCT FROM pg_postmaster_start_time() AS "isSameServer",
+            held.server_started_at IS NOT DISTINCT FROM pg_postmaster_start_time()
+              AS "isSameServer",
             pg_is_in_recovery() AS "isStandby", held.names, held.claimed_by AS "claimedBy",
             to_char(held.claimed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "claimedAt"
        FROM (SELECT) AS here LEFT JOIN sync.installation AS held ON true`,

@@ -21,7 +21,8 @@ export async function answerChanges(
   changeIds: readonly string[],
 ): Promise<ReadonlyMap<string, ChangeAnswer>> {
   const {rows} = await db.query<ChangeAnswer>(
-    `SELECT ${changeColumns} FROM sync.changes WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
+    `SELECT ${changeColumns} FROM sync.changes
+     WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
     [accountId, changeIds],
   );
   return new Map(rows.map((row) => [row.change_id, row]));

@@ -211,7 +211,8 @@ type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
 async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Promise<Row[]> {
   const {accountId, afterRowId, limit, showsDeleted, changedSince} = query;
   const {rows} = await pool.query<Row>(
-    `SELECT ${columnsOf(table).map(pg.escapeIdentifier).join(', ')} FROM warehouse.${pg.escapeIdentifier(table.name)}
+    `SELECT ${columnsOf(table).map(pg.escapeIdentifier).join(', ')}
+     FROM warehouse.${pg.escapeIdentifier(table.name)}
       WHERE account_id = $1 AND row_id > $2 AND ($4 OR _deleted_at IS NULL)
         AND ($5::timestamptz IS NULL OR _changed_at >= $5)
       ORDER BY row_id LIMIT $3`,

@@ -145,7 +145,8 @@ async function writeChange(
 ): Promise<Made> {
   const {table, operation, hold = false} = request;
   await client.query(
-    `SELECT set_config('fieldmirror.mode', $1, true), set_config('fieldmirror.last_change', '', true)`,
+    `SELECT set_config('fieldmirror.mode', $1, true),
+      set_config('fieldmirror.last_change', '', true)`,
     [hold ? 'hold' : ''],
   );
   try {
@@ -333,7 +334,8 @@ async function findRow(
 ): Promise<FoundRow | null> {
   const number = pg.escapeIdentifier(key);
   const {rows} = await client.query<FoundRow>(
-    `SELECT row_id AS "rowId", ${number} AS number, external_key AS "externalKey", _deleted_at IS NOT NULL AS "isDeleted"
+    `SELECT row_id AS "rowId", ${number} AS number, external_key AS "externalKey",
+      _deleted_at IS NOT NULL AS "isDeleted"
        FROM warehouse.${pg.escapeIdentifier(table.name)}
       WHERE account_id = $1 AND (row_id = $2 OR ${number} = $3 OR external_key = $4) FOR ${lock}`,
     [accountId, reference.row_id ?? null, reference.number ?? null, reference.external_key ?? null],

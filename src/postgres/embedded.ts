@@ -127,7 +127,8 @@ async function isInUse(server: EmbeddedServer, openedAt: Date): Promise<boolean>
     for (let count = 1; count <= looks; count++) {
       const {rows} = await client.query<{isOlder: boolean}>(
         `SELECT backend_start < $2 AS "isOlder" FROM pg_stat_activity
-          WHERE backend_type = 'client backend' AND application_name <> $1 ORDER BY backend_start LIMIT 1`,
+          WHERE backend_type = 'client backend' AND application_name <> $1
+          ORDER BY backend_start LIMIT 1`,
         [leaver, openedAt],
       );
       const [oldest] = rows;

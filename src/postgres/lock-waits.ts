@@ -56,7 +56,8 @@ const factsOf = `
                  FROM pg_locks AS lock JOIN pg_class AS class ON class.oid = lock.relation
                  JOIN pg_namespace AS place ON place.oid = class.relnamespace
                 WHERE lock.pid = holder.pid AND lock.mode <> 'AccessShareLock' AND ${isOnTable}
-                GROUP BY nspname, relname ORDER BY nspname <> 'warehouse', nspname, relname) AS holds
+                GROUP BY nspname, relname ORDER BY nspname <> 'warehouse', nspname, relname)
+                  AS holds
     FROM holder LEFT JOIN pg_stat_activity AS session ON session.pid = holder.pid`;
 
 /**
@@ -148,8 +149,10 @@ export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]>
      holder AS (
        SELECT pid FROM found
         WHERE pid IS DISTINCT FROM pg_backend_pid() AND NOT EXISTS (
-                SELECT FROM pg_stat_activity AS session WHERE session.pid = found.pid AND ${isOurs}))
-     SELECT facts.*, (SELECT ${isoOf('min(since)')} FROM met WHERE met.pid = facts.pid) AS "waitedSince"
+                SELECT FROM pg_stat_activity AS session WHERE session.pid = found.pid
+                AND ${isOurs}))
+     SELECT facts.*, (SELECT ${isoOf('min(since)')} FROM met WHERE met.pid = facts.pid)
+       AS "waitedSince"
        FROM (${factsOf}) AS facts
       ORDER BY "isWaiting", facts.pid`,
     [after.waitMs, after.tableMs, after.rowsMs],

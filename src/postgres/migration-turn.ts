@@ -16,7 +16,8 @@ const sequence = 'sync.migrations_id_seq';
 const ledger = `
   CREATE SCHEMA IF NOT EXISTS sync;
   CREATE SEQUENCE ${sequence} AS integer;
-  CREATE TABLE sync.migrations (id integer PRIMARY KEY DEFAULT nextval('${sequence}'), hash text NOT NULL, created_at bigint);
+  CREATE TABLE sync.migrations (id integer PRIMARY KEY DEFAULT nextval('${sequence}'),
+    hash text NOT NULL, created_at bigint);
   ALTER SEQUENCE ${sequence} OWNED BY sync.migrations.id`;
 
 /**
@@ -65,7 +66,8 @@ export async function endTurn(client: pg.ClientBase): Promise<void> {
 export async function findTurn(db: Queryable): Promise<number | null> {
   const {rows} = await db.query<{pid: number}>(
     `SELECT pid FROM pg_locks
-      WHERE locktype = 'relation' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      WHERE locktype = 'relation' AND database = (SELECT oid FROM pg_database
+        WHERE datname = current_database())
         AND relation = to_regclass($1) AND mode = 'ShareUpdateExclusiveLock' AND granted`,
     [sequence],
   );

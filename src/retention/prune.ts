@@ -124,8 +124,10 @@ const lease = "interval '5 minutes'";
 export async function takePruning(db: Queryable, restMs: number): Promise<Pruning | null> {
   const {rows} = await db.query<Pruning>(
     `INSERT INTO sync.prunings AS held (lease_until) VALUES (now() + ${lease})
-         ON CONFLICT (is_only) DO UPDATE SET fence = held.fence + 1, lease_until = EXCLUDED.lease_until
-      WHERE coalesce(held.ended_at <= now() - $1 * interval '1 millisecond', true) AND coalesce(held.lease_until < now(), true)
+         ON CONFLICT (is_only) DO UPDATE SET fence = held.fence + 1,
+           lease_until = EXCLUDED.lease_until
+      WHERE coalesce(held.ended_at <= now() - $1 * interval '1 millisecond', true)
+      AND coalesce(held.lease_until < now(), true)
      RETURNING fence`,
     [restMs],
   );
@@ -138,7 +140,8 @@ export async function takePruning(db: Queryable, restMs: number): Promise<Prunin
  */
 export async function readPruningLeaseMs(db: Queryable): Promise<number> {
   const {rows} = await db.query<{leaseMs: number}>(
-    `SELECT extract(epoch FROM lease_until - now())::double precision * 1000 AS "leaseMs" FROM sync.prunings WHERE lease_until > now()`,
+    `SELECT extract(epoch FROM lease_until - now())::double precision * 1000 AS "leaseMs"
+     FROM sync.prunings WHERE lease_until > now()`,
   );
   return rows[0]?.leaseMs ?? 0;
 }
@@ -159,7 +162,8 @@ export async function pruneBatch(
 ): Promise<number | null> {
   const {rows} = await db.query<{gone: number}>(
     `WITH ours AS (
-       UPDATE sync.prunings SET lease_until = now() + ${lease} WHERE fence = $1 AND lease_until IS NOT NULL RETURNING fence
+       UPDATE sync.prunings SET lease_until = now() + ${lease}
+         WHERE fence = $1 AND lease_until IS NOT NULL RETURNING fence
      )
      SELECT sync.prune($2, $3, coalesce($4::timestamptz, now()))::integer AS gone FROM ours`,
     [fence, kind, most, at],
@@ -186,11 +190,13 @@ const namedFrom = `(SELECT at - interval '1 day' FROM sync.feed_entries ORDER BY
 async function joinBatch(db: Queryable, {fence}: Pruning, most: number): Promise<number | null> {
   const {rows} = await db.query<{joined: number}>(
     `WITH ours AS (
-       SELECT joined_to, least(now() - ${joinedAfter}, ${namedFrom}) AS until FROM sync.prunings WHERE fence = $1 AND lease_until IS NOT NULL FOR UPDATE
+       SELECT joined_to, least(now() - ${joinedAfter}, ${namedFrom}) AS until FROM sync.prunings
+       WHERE fence = $1 AND lease_until IS NOT NULL FOR UPDATE
      ), done AS MATERIALIZED (
        SELECT until, sync.join_versions(joined_to, until, $2) AS joined FROM ours
      )
-     UPDATE sync.prunings SET lease_until = now() + ${lease}, joined_to = CASE done.joined WHEN 0 THEN done.until ELSE joined_to END
+     UPDATE sync.prunings SET lease_until = now() + ${lease},
+       joined_to = CASE done.joined WHEN 0 THEN done.until ELSE joined_to END
        FROM done WHERE fence = $1 RETURNING done.joined::integer AS joined`,
     [fence, most],
   );

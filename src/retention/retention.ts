@@ -113,7 +113,8 @@ const dayOfSeconds = 86_400;
 export async function applyRetention(db: Queryable): Promise<void> {
   await db.query(
     `INSERT INTO sync.retention (kind, kept_for)
-     SELECT kind, make_interval(days => days) FROM jsonb_to_recordset($1::jsonb) AS preset (kind text, days integer)
+     SELECT kind, make_interval(days => days)
+     FROM jsonb_to_recordset($1::jsonb) AS preset (kind text, days integer)
          ON CONFLICT (kind) DO NOTHING`,
     [JSON.stringify(rowKinds.map(({name, defaultDays}) => ({kind: name, days: defaultDays})))],
   );
@@ -130,11 +131,14 @@ export interface RetentionStory {
 /** Reads how long things are kept, and when what is older was last removed, in one statement. */
 export async function readRetention(db: Queryable): Promise<RetentionStory> {
   const {rows} = await db.query<Retention & {prunedAt: string | null}>(
-    `SELECT kind, ceil(extract(epoch FROM kept_for) / ${dayOfSeconds})::integer AS days, pruned_to AS "prunedTo", removed::float8 AS removed,
+    `SELECT kind, ceil(extract(epoch FROM kept_for) / ${dayOfSeconds})::integer AS days,
+      pruned_to AS "prunedTo", removed::float8 AS removed,
             (SELECT ended_at FROM sync.prunings) AS "prunedAt"
        FROM (SELECT kind, kept_for, pruned_to, removed FROM sync.retention
               UNION ALL
-             SELECT 'feed', make_interval(days => keep_days), (SELECT at FROM sync.feed_entries WHERE removed_to > 0 AND position > removed_to ORDER BY position LIMIT 1), removed_to
+             SELECT 'feed', make_interval(days => keep_days),
+               (SELECT at FROM sync.feed_entries WHERE removed_to > 0 AND position > removed_to
+               ORDER BY position LIMIT 1), removed_to
                FROM sync.feed_state) AS held
       ORDER BY array_position($1::text[], kind)`,
     [retentionKinds.map(({name}) => name)],

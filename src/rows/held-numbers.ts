@@ -136,7 +136,8 @@ export async function readVanishing(
     return `
       (SELECT ${pg.escapeLiteral(table.name)} AS name FROM unnest($${parents}::bigint[]) AS parent
         CROSS JOIN LATERAL (SELECT FROM ${nameTable(table)} AS child WHERE account_id = $1
-                               AND ${pg.escapeIdentifier(parentColumn)} = parent AND _deleted_at IS NULL
+                               AND ${pg.escapeIdentifier(parentColumn)} = parent
+                               AND _deleted_at IS NULL
                                AND ${isUnkept(table, `$${kept}`)} LIMIT 1) AS vanished LIMIT 1)`;
   });
   const {rows} = await db.query<{name: string}>(looks.join(' UNION ALL '), [

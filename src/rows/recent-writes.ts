@@ -8,7 +8,8 @@ import type {MirrorTable} from '../streams/table.ts';
 export const recentWrites = (condition: string) => `
   coalesce((SELECT jsonb_agg(jsonb_build_object('operation', own.operation, 'fields', own.fields,
     'base', own.base,
-                                                'agoMs', extract(epoch FROM now() - own.settled_at) * 1000,
+                                                'agoMs', extract(epoch FROM now() - own.settled_at)
+                                                  * 1000,
                                                 'made', coalesce(own.result->'altered',
                                                   '{}') || coalesce(own.result->'tidied', '{}'))
                              ORDER BY own.change_id)
@@ -75,7 +76,8 @@ const isOf = (table: string, row: string) =>
   `own.row_id = ${row}.row_id AND own.table_name = ${pg.escapeLiteral(table)}`;
 
 const hasRecent = (account: string) =>
-  `(SELECT EXISTS (SELECT FROM sync.changes AS any_of WHERE any_of.account_id = ${account} AND any_of.settled_at > now() - ${lagLimit}))`;
+  `(SELECT EXISTS (SELECT FROM sync.changes AS any_of WHERE any_of.account_id = ${account}
+    AND any_of.settled_at > now() - ${lagLimit}))`;
 
 /**
  * A service may answer reads from a copy of its records that is behind. A reading taken so soon

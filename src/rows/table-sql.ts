@@ -97,7 +97,8 @@ function isFresher(row: string, since: string, isReadBack: string): string {
  * The moment for the change that a row is the result of, or for none: $1 has the changes, $2 the
  * moments.
  */
-const sinceOfChange = `(SELECT since FROM unnest($1::bigint[], $2::timestamptz[]) AS read (change_id, since)
+const sinceOfChange = `(SELECT since FROM unnest($1::bigint[], $2::timestamptz[]) AS read
+  (change_id, since)
                          WHERE read.change_id IS NOT DISTINCT FROM EXCLUDED._change_id)`;
 
 /** The quoted name of the one column that a stream's records are known by. */

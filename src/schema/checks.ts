@@ -275,7 +275,8 @@ export function describeTemporary({
   const place = pg.escapeIdentifier(database);
   return (
     `any login can fill the disk with temporary tables, and ${owner} does not own the database; let an administrator run ` +
-    `GRANT TEMPORARY ON DATABASE ${place} TO fieldmirror_worker, ${pg.escapeIdentifier(owner)}; REVOKE TEMPORARY ON DATABASE ${place} FROM PUBLIC;`
+    `GRANT TEMPORARY ON DATABASE ${place} TO fieldmirror_worker,
+      ${pg.escapeIdentifier(owner)}; REVOKE TEMPORARY ON DATABASE ${place} FROM PUBLIC;`
   );
 }
 

@@ -79,7 +79,8 @@ export async function applySource(
 ): Promise<void> {
   // Functions name each other; a body is checked when it first runs.
   await client.query('SET LOCAL check_function_bodies = off');
-  for (const {name, text} of source.files) await runFile(client, name, text.replace(comments, ''));
+  for (const {name, text} of source.files)
+    await runFile(client, name, text.replace(comments, emptyLines));
   for (const table of tables) await tellTable(client, table);
   await client.query(dropLeftovers);
   await client.query(
@@ -99,8 +100,9 @@ export async function commentSource(client: pg.ClientBase, source: Source): Prom
     await runFile(client, name, text.match(comments)?.join('\n') ?? '');
 }
 
-/** Each is a line of its own, without its end: so that the lines of a file keep their numbers. */
-const comments = /^COMMENT ON FUNCTION [\w.]+ IS '(?:[^']|'')*';/gm;
+const comments = /^COMMENT ON FUNCTION [\w.]+\s+IS\s+'(?:[^']|''|'\n\s+')*';/gm;
+/** What is left of a comment keeps the numbers of the lines behind it. */
+const emptyLines = (comment: string) => comment.replace(/[^\n]+/g, '');
 
 async function runFile(client: pg.ClientBase, name: string, text: string): Promise<void> {
   try {
@@ -145,7 +147,8 @@ BEGIN
   FOR leftover IN
     SELECT oid::regprocedure AS name FROM pg_proc
      WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace) AND age(pg_proc.xmin) > 0
-       AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e')
+       AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass
+         AND objid = pg_proc.oid AND deptype = 'e')
   LOOP
     EXECUTE format('DROP FUNCTION %s', leftover.name);
   END LOOP;

@@ -329,9 +329,11 @@ export const revenue: readonly Question[] = [
     from: `FROM (
       SELECT account.account_key,
              ${revenueBetween('account.month', 'account.today')} AS month_to_date,
-             ${revenueBetween('account.month_before', 'account.today_before')} AS same_days_last_year,
+             ${revenueBetween('account.month_before', 'account.today_before')}
+               AS same_days_last_year,
              ${revenueBetween('account.year', 'account.today')} AS year_to_date,
-             ${revenueBetween('account.year_before', 'account.today_before')} AS year_to_date_last_year
+             ${revenueBetween('account.year_before', 'account.today_before')}
+               AS year_to_date_last_year
         FROM (SELECT known.account_key, known.today,
                      date_trunc('month', known.today)::date AS month,
                      date_trunc('year', known.today)::date AS year,

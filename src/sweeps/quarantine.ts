@@ -79,16 +79,21 @@ async function keepEntries(
     `WITH bad AS (
        SELECT * FROM unnest($4::integer[], $5::bigint[], $6::text[], $7::text[], $8::bytea[])
                   AS bad (page, number, reason, xml, xml_hash)), kept AS (
-       INSERT INTO sync.quarantine AS held (account_id, stream, sweep_id, page, number, reason, xml, xml_hash)
+       INSERT INTO sync.quarantine AS held (account_id, stream, sweep_id, page, number, reason, xml,
+         xml_hash)
        SELECT $1, $2, $3, bad.* FROM bad
            ON CONFLICT ${identity} DO UPDATE
-          SET sweep_id = EXCLUDED.sweep_id, page = coalesce(EXCLUDED.page, held.page), reason = EXCLUDED.reason,
-              xml = EXCLUDED.xml, xml_hash = EXCLUDED.xml_hash, last_seen_at = now(), resolved_at = NULL)
+          SET sweep_id = EXCLUDED.sweep_id, page = coalesce(EXCLUDED.page, held.page),
+            reason = EXCLUDED.reason,
+              xml = EXCLUDED.xml, xml_hash = EXCLUDED.xml_hash, last_seen_at = now(),
+                resolved_at = NULL)
      SELECT count(*) AS fresh FROM bad
       WHERE NOT EXISTS (
               SELECT FROM sync.quarantine AS met
-               WHERE met.account_id = $1 AND met.stream = $2 AND met.sweep_id = $3 AND met.resolved_at IS NULL
-                 AND (met.number = bad.number OR met.number IS NULL AND bad.number IS NULL AND met.xml_hash = bad.xml_hash))`,
+               WHERE met.account_id = $1 AND met.stream = $2 AND met.sweep_id = $3
+               AND met.resolved_at IS NULL
+                 AND (met.number = bad.number OR met.number IS NULL AND bad.number IS NULL
+                   AND met.xml_hash = bad.xml_hash))`,
     [
       accountId,
       stream,
@@ -144,7 +149,8 @@ export async function resolveUnnumbered(
 ): Promise<void> {
   await client.query(
     `UPDATE sync.quarantine SET resolved_at = now()
-      WHERE account_id = $1 AND stream = $2 AND number IS NULL AND resolved_at IS NULL AND sweep_id IS DISTINCT FROM $3`,
+      WHERE account_id = $1 AND stream = $2 AND number IS NULL AND resolved_at IS NULL
+      AND sweep_id IS DISTINCT FROM $3`,
     [read.accountId, read.stream, read.sweepId],
   );
 }
@@ -156,7 +162,8 @@ export async function listUnmetNumbers(
 ): Promise<string[]> {
   const {rows} = await db.query<{number: string}>(
     `SELECT number FROM sync.quarantine
-      WHERE account_id = $1 AND stream = $2 AND number IS NOT NULL AND resolved_at IS NULL AND sweep_id IS DISTINCT FROM $3
+      WHERE account_id = $1 AND stream = $2 AND number IS NOT NULL AND resolved_at IS NULL
+      AND sweep_id IS DISTINCT FROM $3
       ORDER BY number`,
     [accountId, stream, sweepId],
   );
@@ -177,7 +184,8 @@ export async function listQuarantine(
 ): Promise<QuarantineEntry[]> {
   const {rows} = await db.query<QuarantineEntry>(
     `SELECT ${entryColumns} FROM sync.quarantine JOIN sync.accounts USING (account_id)
-      WHERE resolved_at IS NULL AND ($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR stream = $2)
+      WHERE resolved_at IS NULL AND ($1::bigint[] IS NULL OR account_id = ANY ($1))
+      AND ($2::text IS NULL OR stream = $2)
       ORDER BY last_seen_at DESC, quarantine_id DESC LIMIT $3`,
     [accountIds, stream, limit],
   );
@@ -190,7 +198,8 @@ export async function readQuarantine(
   quarantineId: string,
 ): Promise<(QuarantineEntry & {readonly xml: string}) | null> {
   const {rows} = await db.query<QuarantineEntry & {xml: string}>(
-    `SELECT ${entryColumns}, xml FROM sync.quarantine JOIN sync.accounts USING (account_id) WHERE quarantine_id = $1`,
+    `SELECT ${entryColumns}, xml FROM sync.quarantine JOIN sync.accounts USING (account_id)
+     WHERE quarantine_id = $1`,
     [quarantineId],
   );
   return rows[0] ?? null;

@@ -42,7 +42,8 @@ export interface SchedulePlan extends Pick<Schedule, 'name' | 'stream' | 'mode' 
 const scheduleColumns = `${selectColumns(columns)}, every_ms::double precision AS "everyMs"`;
 
 const isActive = `EXISTS (
-  SELECT FROM sync.accounts AS account WHERE account.account_id = schedules.account_id AND account.state = 'active')`;
+  SELECT FROM sync.accounts AS account WHERE account.account_id = schedules.account_id
+  AND account.state = 'active')`;
 
 /**
  * Makes the schedules that the account does not have by that name; those it has stay as a person
@@ -55,7 +56,8 @@ export async function insertSchedules(
 ): Promise<void> {
   await db.query(
     `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
-     SELECT $1, plan.* FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[]) AS plan
+     SELECT $1, plan.* FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[],
+       $7::timestamptz[]) AS plan
          ON CONFLICT (account_id, name) DO NOTHING`,
     [
       accountId,
@@ -75,7 +77,8 @@ export async function listSchedules(
   {accountId}: {readonly accountId: string},
 ): Promise<Schedule[]> {
   const {rows} = await db.query<Schedule>(
-    `SELECT ${scheduleColumns} FROM sync.schedules WHERE account_id = $1 ORDER BY next_due_at, schedule_id`,
+    `SELECT ${scheduleColumns} FROM sync.schedules WHERE account_id = $1
+     ORDER BY next_due_at, schedule_id`,
     [accountId],
   );
   return rows;
@@ -115,11 +118,14 @@ export async function listOverdueSchedules(
   accountIds?: readonly string[],
 ): Promise<OverdueSchedule[]> {
   const {rows} = await db.query<OverdueSchedule>(
-    `SELECT held.*, account.name AS "accountName", least(held."nextDueAt", sweep.due_at) AS "waitsSince"
+    `SELECT held.*, account.name AS "accountName",
+      least(held."nextDueAt", sweep.due_at) AS "waitsSince"
        FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
-       JOIN sync.accounts AS account ON account.account_id = held."accountId" AND account.state = 'active'
+       JOIN sync.accounts AS account ON account.account_id = held."accountId"
+       AND account.state = 'active'
        LEFT JOIN sync.sweeps AS sweep
-              ON sweep.account_id = held."accountId" AND sweep.stream = held.stream AND sweep.mode = held.mode
+              ON sweep.account_id = held."accountId" AND sweep.stream = held.stream
+                AND sweep.mode = held.mode
              AND sweep.window_name IS NOT DISTINCT FROM held."windowName" AND sweep.state = 'due'
       WHERE ($1::bigint[] IS NULL OR held."accountId" = ANY ($1))
         AND (held."nextDueAt" + held."everyMs" * interval '1 millisecond' < now()
@@ -168,7 +174,8 @@ export async function listPromisedFreshness(
     `SELECT held.*, ${sweep('due_at', isOwn, 'ASC')} AS "askedAt",
             greatest(${sweep('started_at', `mode = 'full' AND ${isLook}`, 'DESC')},
                      ${sweep('started_at', `${isOwn} AND ${isLook}`, 'DESC')}) AS "lookedAt",
-            ${sweep('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')} AS trouble
+            ${sweep('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')}
+              AS trouble
        FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
       WHERE ($1::bigint IS NULL OR held."accountId" = $1) AND held."windowName" = $2
       ORDER BY held."scheduleId"`,
@@ -228,8 +235,10 @@ export function nameFreshness(stream: string): string {
 /** The schedules of every account. */
 export async function listScheduleSettings(db: Queryable): Promise<ScheduleSetting[]> {
   const {rows} = await db.query<ScheduleSetting>(
-    `SELECT account.name AS account, schedule.name, stream, window_name AS "windowName", every_ms::double precision AS "everyMs",
-            CASE WHEN every_ms % 86400000 = 0 THEN to_char(next_due_at AT TIME ZONE 'UTC', 'HH24:MI:SS') END AS at
+    `SELECT account.name AS account, schedule.name, stream, window_name AS "windowName",
+      every_ms::double precision AS "everyMs",
+            CASE WHEN every_ms % 86400000 = 0 THEN to_char(next_due_at AT TIME ZONE 'UTC',
+              'HH24:MI:SS') END AS at
        FROM sync.schedules AS schedule JOIN sync.accounts AS account USING (account_id)
       ORDER BY account.name, schedule_id`,
   );
@@ -250,17 +259,24 @@ export async function writeSchedule(
   const {account, name, stream, windowName, everyMs, at} = schedule;
   await db.query(
     `WITH next AS (
-       SELECT CASE WHEN $7 THEN now() WHEN $6::time IS NULL THEN now() + $5::bigint * interval '1 millisecond'
-                   ELSE (day + $6::time + CASE WHEN day + $6::time <= moment THEN interval '1 day' ELSE interval '0' END) AT TIME ZONE 'UTC'
+       SELECT CASE WHEN $7 THEN now() WHEN $6::time IS NULL
+         THEN now() + $5::bigint * interval '1 millisecond'
+                   ELSE (day + $6::time + CASE WHEN day + $6::time <= moment THEN interval '1 day'
+                     ELSE interval '0' END) AT TIME ZONE 'UTC'
               END AS due_at
-         FROM (SELECT now() AT TIME ZONE 'UTC' AS moment, date_trunc('day', now() AT TIME ZONE 'UTC') AS day) AS today
+         FROM (SELECT now() AT TIME ZONE 'UTC' AS moment,
+           date_trunc('day', now() AT TIME ZONE 'UTC') AS day) AS today
      )
-     INSERT INTO sync.schedules AS held (account_id, name, stream, mode, window_name, every_ms, next_due_at)
-     SELECT account_id, $2::text, $3::text, CASE WHEN $4::text IS NULL THEN 'full' ELSE 'window' END, $4::text, $5::bigint, due_at
+     INSERT INTO sync.schedules AS held (account_id, name, stream, mode, window_name, every_ms,
+       next_due_at)
+     SELECT account_id, $2::text, $3::text,
+       CASE WHEN $4::text IS NULL THEN 'full' ELSE 'window' END, $4::text, $5::bigint, due_at
        FROM sync.accounts, next WHERE accounts.name = $1
          ON CONFLICT (account_id, name) DO UPDATE
-        SET stream = EXCLUDED.stream, mode = EXCLUDED.mode, window_name = EXCLUDED.window_name, every_ms = EXCLUDED.every_ms,
-            next_due_at = CASE WHEN $6::time IS NULL THEN least(held.next_due_at, EXCLUDED.next_due_at) ELSE EXCLUDED.next_due_at END`,
+        SET stream = EXCLUDED.stream, mode = EXCLUDED.mode, window_name = EXCLUDED.window_name,
+          every_ms = EXCLUDED.every_ms,
+            next_due_at = CASE WHEN $6::time IS NULL
+              THEN least(held.next_due_at, EXCLUDED.next_due_at) ELSE EXCLUDED.next_due_at END`,
     [account, name, stream, windowName, everyMs, at, isDueNow],
   );
 }

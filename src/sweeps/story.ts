@@ -91,12 +91,16 @@ async function readUsual(
 ): Promise<UsualSweep | null> {
   const median = (value: string) => `percentile_disc(0.5) WITHIN GROUP (ORDER BY ${value})`;
   const {rows} = await db.query<UsualSweep & {count: number}>(
-    `SELECT count(*)::integer AS count, ${median('extract(epoch FROM ended_at - started_at)')} AS seconds,
-            ${median("extract(epoch FROM (evidence->>'readAt')::timestamptz - started_at)")} AS "readSeconds",
+    `SELECT count(*)::integer AS count, ${median('extract(epoch FROM ended_at - started_at)')}
+      AS seconds,
+            ${median("extract(epoch FROM (evidence->>'readAt')::timestamptz - started_at)")}
+              AS "readSeconds",
             ${median('requests')} AS requests, ${median('records')} AS records,
             ${median('inserted + updated + revived + tombstoned')} AS changed
-       FROM (SELECT started_at, ended_at, evidence, requests, records, inserted, updated, revived, tombstoned FROM sync.sweeps
-              WHERE account_id = $1 AND stream = $2 AND mode = $3 AND window_name IS NOT DISTINCT FROM $4 AND sweep_id < $5
+       FROM (SELECT started_at, ended_at, evidence, requests, records, inserted, updated, revived,
+         tombstoned FROM sync.sweeps
+              WHERE account_id = $1 AND stream = $2 AND mode = $3
+              AND window_name IS NOT DISTINCT FROM $4 AND sweep_id < $5
                 AND state IN ('certified', 'refreshed', 'uncertified')
               ORDER BY sweep_id DESC LIMIT 10) AS before`,
     [accountId, stream, mode, windowName, sweepId],
@@ -129,11 +133,15 @@ export async function listUsualCosts(
   const median = (value: string) =>
     `(percentile_disc(0.5) WITHIN GROUP (ORDER BY ${value}))::float8`;
   const {rows} = await db.query<UsualCost>(
-    `SELECT account_id AS "accountId", stream, mode, window_name AS "windowName", ${median('requests')} AS requests,
-            ${median('pages')} AS pages, ${median('extract(epoch FROM ended_at - started_at)')} AS seconds
-       FROM (SELECT *, row_number() OVER (PARTITION BY account_id, stream, mode, window_name ORDER BY sweep_id DESC) AS nth
+    `SELECT account_id AS "accountId", stream, mode, window_name AS "windowName",
+      ${median('requests')} AS requests,
+            ${median('pages')} AS pages, ${median('extract(epoch FROM ended_at - started_at)')}
+              AS seconds
+       FROM (SELECT *, row_number() OVER (PARTITION BY account_id, stream, mode, window_name
+         ORDER BY sweep_id DESC) AS nth
                FROM sync.sweeps
-              WHERE account_id = ANY ($1) AND mode <> 'record' AND state IN ('certified', 'refreshed', 'uncertified')) AS past
+              WHERE account_id = ANY ($1) AND mode <> 'record'
+              AND state IN ('certified', 'refreshed', 'uncertified')) AS past
       WHERE nth <= 10
       GROUP BY account_id, stream, mode, window_name`,
     [accountIds],
@@ -196,7 +204,8 @@ export async function countRows(
     .map((name) => ` AND ${pg.escapeIdentifier(name)} IS NOT NULL`)
     .join('');
   const {rows} = await db.query<{count: string}>(
-    `SELECT count(*) FROM ${nameTable(table)} WHERE account_id = $1 AND _deleted_at IS NULL${isRecord}`,
+    `SELECT count(*) FROM ${nameTable(table)}
+     WHERE account_id = $1 AND _deleted_at IS NULL${isRecord}`,
     [accountId],
   );
   return Number(rows[0]?.count);
@@ -219,7 +228,8 @@ export async function countQuarantined(
   accountId: string,
 ): Promise<Map<string, number>> {
   const {rows} = await db.query<{stream: string; count: string}>(
-    `SELECT stream, count(*) FROM sync.quarantine WHERE account_id = $1 AND resolved_at IS NULL GROUP BY stream`,
+    `SELECT stream, count(*) FROM sync.quarantine WHERE account_id = $1 AND resolved_at IS NULL
+     GROUP BY stream`,
     [accountId],
   );
   return new Map(rows.map((row) => [row.stream, Number(row.count)]));

@@ -82,8 +82,10 @@ export type Claim = Pick<Sweep, 'sweepId' | 'fence'>;
 export function isLatestOpinion(sweep: string): string {
   return `NOT EXISTS (
     SELECT FROM sync.sweeps AS later
-     WHERE later.account_id = ${sweep}.account_id AND later.stream = ${sweep}.stream AND later.mode = 'full'
-       AND later.sweep_id > ${sweep}.sweep_id AND later.state IN ('certified', 'uncertified', 'stopped'))`;
+     WHERE later.account_id = ${sweep}.account_id AND later.stream = ${sweep}.stream
+     AND later.mode = 'full'
+       AND later.sweep_id > ${sweep}.sweep_id
+       AND later.state IN ('certified', 'uncertified', 'stopped'))`;
 }
 
 /**

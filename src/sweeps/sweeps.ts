@@ -32,9 +32,11 @@ export interface SweepRequest extends Omit<SweepTarget, 'windowName' | 'recordNu
 export async function requestSweep(db: Queryable, request: SweepRequest): Promise<Sweep> {
   const {accountId, stream, mode, windowName = null, recordNumber = null, requestedBy} = request;
   const {rows} = await db.query<Sweep>(
-    `INSERT INTO sync.sweeps AS held (account_id, stream, mode, window_name, record_number, requested_by)
+    `INSERT INTO sync.sweeps AS held (account_id, stream, mode, window_name, record_number,
+      requested_by)
      VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (account_id, stream, mode, coalesce(window_name, ''), coalesce(record_number, 0))
+         ON CONFLICT (account_id, stream, mode, coalesce(window_name, ''),
+           coalesce(record_number, 0))
       WHERE state IN ('due', 'running')
          DO UPDATE SET due_at = least(held.due_at, EXCLUDED.due_at)
      RETURNING ${sweepColumns}`,
@@ -89,7 +91,8 @@ export async function listHeldSweeps(
   const {rows} = await db.query<HeldSweep>(
     `SELECT sweep_id AS "sweepId", stream, claimed_by AS "claimedBy",
             extract(epoch FROM lease_until - now())::double precision * 1000 AS "leaseMs"
-       FROM sync.sweeps WHERE sweep_id = ANY ($1) AND state = 'running' AND lease_until > now() ORDER BY sweep_id`,
+       FROM sync.sweeps WHERE sweep_id = ANY ($1) AND state = 'running' AND lease_until > now()
+       ORDER BY sweep_id`,
     [sweepIds],
   );
   return rows;
@@ -168,10 +171,12 @@ export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Pr
     `WITH ended AS (
        UPDATE sync.sweeps
           SET state = $3, reasons = $4, error = $5, ended_at = now(),
-              evidence = coalesce(jsonb_strip_nulls(jsonb_build_object('readAt', evidence->'readAt')) || $6, evidence),
+              evidence = coalesce(jsonb_strip_nulls(jsonb_build_object('readAt',
+                evidence->'readAt')) || $6, evidence),
               lease_until = NULL${end.counts === undefined ? '' : `, ${setCounts(7)}`}
         WHERE sweep_id = $1 AND fence = $2 AND state = 'running'
-    RETURNING sweep_id, round(1000 * extract(epoch FROM ended_at - started_at))::double precision AS "durationMs"), forgotten AS (
+    RETURNING sweep_id, round(1000 * extract(epoch FROM ended_at - started_at))::double precision
+      AS "durationMs"), forgotten AS (
        DELETE FROM sync.sightings WHERE sweep_id IN (SELECT sweep_id FROM ended))
      SELECT "durationMs" FROM ended`,
     [
@@ -241,7 +246,8 @@ export async function listDueSweeps(
           AND sweeps.state IN ('due', 'running') AND coalesce(lease_until, due_at) <= now())
      SELECT ${sweepColumns}, account_name AS "accountName" FROM due
       WHERE turn <= $2 - (SELECT count(*) FROM sync.sweeps AS busy
-                           WHERE busy.account_id = due.account_id AND busy.state = 'running' AND busy.lease_until > now())
+                           WHERE busy.account_id = due.account_id AND busy.state = 'running'
+                           AND busy.lease_until > now())
       ORDER BY turn, mode = 'full', due_at, sweep_id`,
     [accountIds, perAccount],
   );
@@ -267,7 +273,8 @@ export async function readLastPass(
     sample: Sample | null;
   }>(
     `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages,
-            (evidence->'firstPass'->>'numbers')::integer AS records, evidence->'sample' AS sample FROM sync.sweeps
+            (evidence->'firstPass'->>'numbers')::integer AS records, evidence->'sample' AS sample
+              FROM sync.sweeps
       WHERE account_id = $1 AND stream = $2
         AND (mode = $3 AND window_name IS NOT DISTINCT FROM $4 OR $5 AND mode = 'full')
         AND state IN ('certified', 'refreshed', 'uncertified')
@@ -303,9 +310,11 @@ export async function approveSweep(db: Queryable, sweepId: string): Promise<Swee
 export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[]): Promise<void> {
   await db.query(
     `UPDATE sync.sweeps SET state = 'failed', ended_at = now(), lease_until = NULL,
-            error = coalesce(account.state_reason, format('account %s is %s; fieldmirror accounts resume %s', name, account.state, name))
+            error = coalesce(account.state_reason,
+              format('account %s is %s; fieldmirror accounts resume %s', name, account.state, name))
        FROM sync.accounts AS account
-      WHERE sweep_id = ANY ($1) AND account.account_id = sweeps.account_id AND account.state <> 'active'
+      WHERE sweep_id = ANY ($1) AND account.account_id = sweeps.account_id
+      AND account.state <> 'active'
         AND (sweeps.state = 'due' OR sweeps.state = 'running' AND sweeps.lease_until < now())`,
     [sweepIds],
   );

@@ -66,8 +66,10 @@ interface Suspicion {
 export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
-    `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, asked_at, number, status, words)
-     SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone (number, status, words)
+    `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, asked_at, number, status,
+      words)
+     SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone
+       (number, status, words)
          ON CONFLICT (sweep_id, number) DO UPDATE
         SET asked_at = EXCLUDED.asked_at, status = EXCLUDED.status, words = EXCLUDED.words`,
     toValues(found),
@@ -122,9 +124,11 @@ export async function writeTombstones(
   const {rows} = await client.query<{number: string}>(
     `WITH marked AS (
        UPDATE ${nameTable(family.table)} AS held
-          SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _change_id = NULL, _page = NULL
+          SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _change_id = NULL,
+            _page = NULL
          FROM sync.tombstones AS tombstone
-        WHERE tombstone.sweep_id = $1 AND tombstone.written_at IS NULL AND tombstone.asked_at >= held._changed_at
+        WHERE tombstone.sweep_id = $1 AND tombstone.written_at IS NULL
+        AND tombstone.asked_at >= held._changed_at
           AND held.account_id = $2 AND held.${key} = tombstone.number AND held._deleted_at IS NULL
     RETURNING held.${key} AS number)
      UPDATE sync.tombstones AS tombstone SET written_at = now()
@@ -147,8 +151,10 @@ async function markOwned(
   owner: {sweepId: string; accountId: string; numbers: readonly string[]},
 ): Promise<number> {
   const {rowCount} = await client.query(
-    `UPDATE ${nameTable(table)} SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _change_id = NULL, _page = NULL
-      WHERE account_id = $2 AND ${pg.escapeIdentifier(parentColumn)} = ANY ($3::bigint[]) AND _deleted_at IS NULL`,
+    `UPDATE ${nameTable(table)} SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1,
+      _change_id = NULL, _page = NULL
+      WHERE account_id = $2 AND ${pg.escapeIdentifier(parentColumn)} = ANY ($3::bigint[])
+      AND _deleted_at IS NULL`,
     [owner.sweepId, owner.accountId, owner.numbers],
   );
   return rowCount ?? 0;
@@ -183,7 +189,8 @@ export async function rememberAbsent(client: pg.ClientBase, found: GoneAnswers):
   if (found.gone.length === 0) return;
   await client.query(
     `INSERT INTO sync.absent_numbers (account_id, stream, sweep_id, asked_at, number, status, words)
-     SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone (number, status, words)
+     SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone
+       (number, status, words)
          ON CONFLICT (account_id, stream, number) DO NOTHING`,
     toValues(found),
   );

@@ -19,8 +19,10 @@ async function typeInto(args: readonly string[], line: string) {
 /** How many rows each table holds of an account, but for tables that hold none. */
 async function countRows(accountId: number): Promise<Record<string, number>> {
   const {rows: tables} = await client.query<{table: string}>(
-    `SELECT table_schema || '.' || table_name AS table FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
-      WHERE column_name = 'account_id' AND table_type = 'BASE TABLE' AND table_schema IN ('warehouse', 'history', 'mart', 'sync')`,
+    `SELECT table_schema || '.' || table_name AS table FROM information_schema.columns
+     JOIN information_schema.tables USING (table_schema, table_name)
+      WHERE column_name = 'account_id' AND table_type = 'BASE TABLE'
+      AND table_schema IN ('warehouse', 'history', 'mart', 'sync')`,
   );
   const counts: Record<string, number> = {};
   for (const {table} of tables) {

@@ -106,7 +106,9 @@ test('changes on their way are told and asked for, and go to the new address; th
   timeout: 120_000,
 }, async () => {
   await query(
-    `UPDATE warehouse.customers SET fax = '555-0100' WHERE customer_number = (SELECT min(customer_number) FROM warehouse.customers WHERE _deleted_at IS NULL)`,
+    `UPDATE warehouse.customers SET fax = '555-0100'
+      WHERE customer_number = (SELECT min(customer_number) FROM warehouse.customers
+      WHERE _deleted_at IS NULL)`,
   );
   expect(await moveTo(moved, {}, 'south')).toMatchObject({
     code: 2,

@@ -38,7 +38,8 @@ async function request(stream: string, accountId = world.account.accountId): Pro
 
 /** Waits until a statement waits for the transaction of another. */
 async function waitForLock(): Promise<void> {
-  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database()
+    AND wait_event_type = 'Lock'`;
   await expect.poll(async () => (await world.pool.query(waiting)).rowCount).toBe(1);
 }
 

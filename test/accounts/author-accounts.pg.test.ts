@@ -28,7 +28,8 @@ beforeAll(async () => {
   }
   for (const role of [one, two, none]) await makeRole(role, 'IN ROLE fieldmirror_author');
   await world.author(
-    `SELECT sync.grant_account('${one}', 'acme'), sync.grant_account('${two}', 'acme'), sync.grant_account('${two}', 'bakery')`,
+    `SELECT sync.grant_account('${one}', 'acme'), sync.grant_account('${two}', 'acme'),
+      sync.grant_account('${two}', 'bakery')`,
   );
 });
 afterAll(async () => {
@@ -93,9 +94,12 @@ describe('an author of one account', () => {
     await as(null, `UPDATE warehouse.customers SET name = 'new' WHERE account_id = ${accounts[1]}`);
     const [{change_id: id} = {}] = await world.changes('change_id');
     await world.author(
-      `INSERT INTO sync.attempts (change_id, fence, method, path) VALUES (${id}, 1, 'PUT', '/customers/7.xml');
-       INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop) VALUES (${id}, ${accounts[1]}, 'name', 'text', '"new"', '"NEW"', false);
-       INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule) VALUES (${id}, 'name', '"old"', '"new"', '"theirs"', 'ask')`,
+      `INSERT INTO sync.attempts (change_id, fence, method, path)
+        VALUES (${id}, 1, 'PUT', '/customers/7.xml');
+       INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
+         VALUES (${id}, ${accounts[1]}, 'name', 'text', '"new"', '"NEW"', false);
+       INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value,
+         rule) VALUES (${id}, 'name', '"old"', '"new"', '"theirs"', 'ask')`,
     );
     for (const name of ['changes', 'attempts', 'alterations', 'conflicts']) {
       const text = `SELECT change_id FROM sync.${name}`;

@@ -50,17 +50,20 @@ beforeAll(async () => {
   await inspect('SELECT pg_create_physical_replication_slot($1, true)', [slot]);
   await world.sweepAll();
   [{customer, job, customerRow, jobRow}] = await query(
-    `SELECT held.customer_number AS customer, jobs.job_number AS job, held.row_id AS "customerRow", jobs.row_id AS "jobRow"
+    `SELECT held.customer_number AS customer, jobs.job_number AS job, held.row_id AS "customerRow",
+      jobs.row_id AS "jobRow"
        FROM warehouse.jobs JOIN warehouse.customers AS held USING (account_id, customer_number)
       WHERE num_nonnulls(jobs._deleted_at, held._deleted_at) = 0 ORDER BY job_number LIMIT 1`,
   );
   await query(
-    `UPDATE warehouse.customers SET name = $2, email_address = 'q@fizzlewhit.example' WHERE customer_number = $1`,
+    `UPDATE warehouse.customers SET name = $2, email_address = 'q@fizzlewhit.example'
+      WHERE customer_number = $1`,
     [customer, name],
   );
   await query(
     `INSERT INTO warehouse.job_notes (account_id, job_number, note)
-     SELECT 1, $1, string_agg(md5(n::text) || ' Fizzlewhit called. ', '') FROM generate_series(1, 100) AS n`,
+     SELECT 1, $1, string_agg(md5(n::text) || ' Fizzlewhit called. ', '')
+     FROM generate_series(1, 100) AS n`,
     [job],
   );
   await pushAccount(world, world.account.accountId, new AbortController().signal);
@@ -91,8 +94,10 @@ async function forget() {
 /** The files of the database that hold the name: of tables, indexes, long values and statistics. */
 async function findFiles(): Promise<string[]> {
   const rows = await inspect(
-    `SELECT file FROM (SELECT format('base/%s/%s', oid, pg_ls_dir(format('base/%s', oid))) AS file FROM pg_database WHERE datname = current_database()) AS held
-      WHERE file ~ '/[0-9]+(_[a-z]+)?(\\.[0-9]+)?$' AND position($1::bytea IN coalesce(pg_read_binary_file(file, 0, 1000000000, true), '')) > 0`,
+    `SELECT file FROM (SELECT format('base/%s/%s', oid, pg_ls_dir(format('base/%s', oid))) AS file
+      FROM pg_database WHERE datname = current_database()) AS held
+      WHERE file ~ '/[0-9]+(_[a-z]+)?(\\.[0-9]+)?$'
+      AND position($1::bytea IN coalesce(pg_read_binary_file(file, 0, 1000000000, true), '')) > 0`,
     [trace],
   );
   return rows.map(({file}) => file);
@@ -100,7 +105,9 @@ async function findFiles(): Promise<string[]> {
 
 async function findInWal(): Promise<number> {
   const [{count}] = await inspect(
-    `SELECT count(*)::integer FROM pg_ls_waldir() WHERE position($1::bytea IN coalesce(pg_read_binary_file('pg_wal/' || name, 0, 1000000000, true), '')) > 0`,
+    `SELECT count(*)::integer FROM pg_ls_waldir()
+     WHERE position($1::bytea IN coalesce(pg_read_binary_file('pg_wal/' || name, 0, 1000000000,
+      true), '')) > 0`,
     [trace],
   );
   return count;
@@ -158,7 +165,8 @@ test('a name that was planted is in no dump, no log of Postgres, and no file of 
   // Free space in the files keeps bytes until it is written over. As an operator is told: VACUUM
   // FULL, and what it does not reach.
   const tables = await query(
-    `SELECT oid::regclass::text AS place FROM pg_class WHERE relkind IN ('r', 'm') AND relpersistence = 'p' AND NOT relisshared`,
+    `SELECT oid::regclass::text AS place FROM pg_class WHERE relkind IN ('r', 'm')
+     AND relpersistence = 'p' AND NOT relisshared`,
   );
   // While another session reads, as Postgres itself does when it gathers statistics, VACUUM FULL
   // keeps dead rows.

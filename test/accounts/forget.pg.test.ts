@@ -28,9 +28,12 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'fieldmirror-forget-'));
   await world.sweepAll();
   [{customer, job, other}] = await query(
-    `SELECT customer_number AS customer, min(job_number) AS job, (SELECT max(customer_number) FROM warehouse.customers WHERE _deleted_at IS NULL) AS other
-       FROM warehouse.jobs JOIN warehouse.customers AS held USING (account_id, customer_number) JOIN warehouse.job_notes AS note USING (account_id, job_number)
-      WHERE num_nonnulls(jobs._deleted_at, held._deleted_at, note._deleted_at) = 0 GROUP BY 1 ORDER BY 1 LIMIT 1`,
+    `SELECT customer_number AS customer, min(job_number) AS job,
+      (SELECT max(customer_number) FROM warehouse.customers WHERE _deleted_at IS NULL) AS other
+       FROM warehouse.jobs JOIN warehouse.customers AS held USING (account_id, customer_number)
+       JOIN warehouse.job_notes AS note USING (account_id, job_number)
+      WHERE num_nonnulls(jobs._deleted_at, held._deleted_at, note._deleted_at) = 0 GROUP BY 1
+      ORDER BY 1 LIMIT 1`,
   );
 }, 60_000);
 afterAll(async () => {
@@ -60,7 +63,8 @@ async function forget(number: string, typed: string, ...more: string[]) {
  */
 async function findName(): Promise<string[]> {
   const tables = await query(
-    `SELECT oid::regclass::text AS place FROM pg_class WHERE relkind IN ('r', 'm') AND relpersistence = 'p' ORDER BY 1`,
+    `SELECT oid::regclass::text AS place FROM pg_class WHERE relkind IN ('r', 'm')
+     AND relpersistence = 'p' ORDER BY 1`,
   );
   const found: string[] = [];
   await withClient(asSuperuser(world.databaseUrl), async (superuser) => {
@@ -101,25 +105,40 @@ const settings = [
 /** Writes the name into a column of each kind of message that takes it. @returns the columns */
 async function plantMessages(): Promise<string[]> {
   const statements = [
-    `INSERT INTO sync.audit (name, role, address, action, account_id, subject, before, after) VALUES ('operator', 'admin', '', 'sweep', 1, 'x', '{}', '{}')`,
-    `INSERT INTO sync.alerts (account_id, cause, subject, since, text) VALUES (1, 'quarantine', 's', now(), 'x')`,
-    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('ops', 'email', 'ops@example.com', 0)`,
-    `INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind) SELECT rule_id, alert_id, 'opened' FROM sync.alert_rules, sync.alerts`,
-    `INSERT INTO sync.quarantine (account_id, stream, number, reason, xml, xml_hash) VALUES (1, 'jobs', 900000, 'x', 'x', 'x'), (1, 'jobs', ${job}, 'x', '<client>Quillfeather</client>', 'y')`,
-    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream) VALUES (1, 900000, 1, 'jobs')`,
-    `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id) VALUES (1, 'jobs', 'hue', 'new', 'x', 1)`,
-    `INSERT INTO sync.weekly_reports (account_id, week, file) VALUES (1, '2027-01-04', '${join(folder, 'one.html')}'), (1, '2027-01-11', '${join(folder, 'two.html')}')`,
-    `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error, ended_at) VALUES (1, 'jobs', 'record', 1, 'failed', 'command', $1::text, now())`,
-    `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop) SELECT max(change_id), 1, 'fax', 'other', to_jsonb($1::text), '1', false FROM sync.changes`,
-    `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule) SELECT max(change_id), 'fax', '1', to_jsonb($1::text), '1', 'ask' FROM sync.changes`,
+    `INSERT INTO sync.audit (name, role, address, action, account_id, subject, before, after)
+      VALUES ('operator', 'admin', '', 'sweep', 1, 'x', '{}', '{}')`,
+    `INSERT INTO sync.alerts (account_id, cause, subject, since, text)
+      VALUES (1, 'quarantine', 's', now(), 'x')`,
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+      VALUES ('ops', 'email', 'ops@example.com', 0)`,
+    `INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind) SELECT rule_id, alert_id, 'opened'
+      FROM sync.alert_rules, sync.alerts`,
+    `INSERT INTO sync.quarantine (account_id, stream, number, reason, xml, xml_hash)
+      VALUES (1, 'jobs', 900000, 'x', 'x', 'x'),
+      (1, 'jobs', ${job}, 'x', '<client>Quillfeather</client>', 'y')`,
+    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream)
+      VALUES (1, 900000, 1, 'jobs')`,
+    `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
+      VALUES (1, 'jobs', 'hue', 'new', 'x', 1)`,
+    `INSERT INTO sync.weekly_reports (account_id, week, file)
+      VALUES (1, '2027-01-04', '${join(folder, 'one.html')}'),
+      (1, '2027-01-11', '${join(folder, 'two.html')}')`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error,
+      ended_at) VALUES (1, 'jobs', 'record', 1, 'failed', 'command', $1::text, now())`,
+    `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
+      SELECT max(change_id), 1, 'fax', 'other', to_jsonb($1::text), '1', false FROM sync.changes`,
+    `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule)
+      SELECT max(change_id), 'fax', '1', to_jsonb($1::text), '1', 'ask' FROM sync.changes`,
   ];
   for (const statement of statements)
     await query(statement, statement.includes('$1') ? [name] : []);
   const columns = await query(
     `SELECT class.oid::regclass::text AS place, attname AS name, format_type(atttypid, NULL) AS type
        FROM pg_class AS class JOIN pg_attribute ON attrelid = class.oid
-      WHERE relnamespace = 'sync'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
-        AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype) AND relname <> ALL ($1)
+      WHERE relnamespace = 'sync'::regnamespace AND relkind = 'r' AND attnum > 0
+      AND NOT attisdropped AND attgenerated = ''
+        AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
+        AND relname <> ALL ($1)
         AND attname NOT IN ('stream', 'mode', 'kind', 'field', 'table_name')`,
     [[...settings, 'weekly_reports']],
   );
@@ -135,7 +154,8 @@ async function plantMessages(): Promise<string[]> {
     // A column that takes only some words refuses it.
     const isTaken = await world.pool
       .query(
-        `UPDATE ${place} SET ${column} = $1 WHERE ctid = (SELECT ctid FROM ${place} ${theirs} LIMIT 1)`,
+        `UPDATE ${place} SET ${column} = $1
+          WHERE ctid = (SELECT ctid FROM ${place} ${theirs} LIMIT 1)`,
         [value],
       )
       .then(
@@ -209,7 +229,8 @@ test('a planted name is in no table, no statistics, no report and no output afte
   await inTransaction(world.pool, async (client) => {
     await client.query(`SELECT set_config('application_name', $1, true)`, [`call ${name}`]);
     await client.query(
-      `UPDATE warehouse.customers SET name = $2, email_address = 'z@quillfeather.example' WHERE customer_number = $1`,
+      `UPDATE warehouse.customers SET name = $2, email_address = 'z@quillfeather.example'
+        WHERE customer_number = $1`,
       [customer, name],
     );
     await client.query(
@@ -217,11 +238,13 @@ test('a planted name is in no table, no statistics, no report and no output afte
       [job],
     );
     await client.query(
-      `INSERT INTO warehouse.customer_notes (account_id, customer_number, note) VALUES (1, $1, 'Quillfeather called')`,
+      `INSERT INTO warehouse.customer_notes (account_id, customer_number, note)
+        VALUES (1, $1, 'Quillfeather called')`,
       [customer],
     );
     await client.query(
-      `INSERT INTO warehouse.job_notes (account_id, job_number, note) VALUES (1, $1, 'Quillfeather called')`,
+      `INSERT INTO warehouse.job_notes (account_id, job_number, note)
+        VALUES (1, $1, 'Quillfeather called')`,
       [job],
     );
   });
@@ -301,7 +324,8 @@ test('a planted name is in no table, no statistics, no report and no output afte
 
   // The service has the name still, and every page is compared with its rows.
   await query(
-    `UPDATE sync.sweeps SET evidence = evidence || '{"sample": {"records": 1, "altered": 1, "isWhole": false}}'`,
+    `UPDATE sync.sweeps SET evidence = evidence
+      || '{"sample": {"records": 1, "altered": 1, "isWhole": false}}'`,
   );
   const [{last}] = await query('SELECT max(sweep_id) AS last FROM sync.sweeps');
   await world.sweepAll();

@@ -87,7 +87,8 @@ test('the same of start --once', async () => {
     [new URL(proxy.url).href.replace(/\/$/, '')],
   );
   await warehouse.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, lease_until, claimed_by)
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
+      lease_until, claimed_by)
      VALUES (1, 'tasks', 'full', 'command', 'running', now(), now() + interval '1 hour', $1)`,
     [nameThisProcess().replace(/\d+$/, '999999999')],
   );

@@ -44,7 +44,8 @@ async function setBeside(hold: string, number = 7) {
   const holder = await world.pool.connect();
   try {
     await holder.query(`BEGIN; ${hold}`);
-    const set = `SELECT * FROM sync.set_employee_login(${number}, 'ada', '${password}', force => true)`;
+    const set = `SELECT * FROM sync.set_employee_login(${number}, 'ada', '${password}',
+      force => true)`;
     const {rows} = await caller.query(set);
     return {rows, isLogged: (await readPostgresLog()).includes(password)};
   } finally {
@@ -80,7 +81,8 @@ test.each([
 test('beside any lock that an author can take, its password is in no log', async () => {
   const {rows: tables} = await world.pool.query<{name: string}>(
     `SELECT oid::regclass::text AS name FROM pg_class
-      WHERE relkind = 'r' AND has_table_privilege('fieldmirror_author', oid, 'UPDATE, DELETE, TRUNCATE')`,
+      WHERE relkind = 'r' AND has_table_privilege('fieldmirror_author', oid,
+        'UPDATE, DELETE, TRUNCATE')`,
   );
   expect(tables.map(({name}) => name)).toContain('warehouse.employees');
   for (const {name} of tables)
@@ -93,7 +95,8 @@ test('two logins that would wait for each other are told, and neither password i
   const [one, other] = [await world.pool.connect(), await world.pool.connect()];
   const passwords = ['made-up-one-7f3a', 'made-up-other-7f3a'];
   const set = (number: number, at: number) =>
-    `SELECT refused FROM sync.set_employee_login(${number}, 'u${number}', '${passwords[at]}', force => true)`;
+    `SELECT refused FROM sync.set_employee_login(${number}, 'u${number}', '${passwords[at]}',
+      force => true)`;
   try {
     await one.query('BEGIN; SELECT FROM warehouse.employees WHERE employee_number = 7 FOR UPDATE');
     await other.query(

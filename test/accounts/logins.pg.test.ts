@@ -27,7 +27,8 @@ afterAll(async () => {
 
 async function set(username: string): Promise<{change_id: string | null; refused: string | null}> {
   const {rows} = await client.query(
-    `SELECT * FROM sync.set_employee_login((SELECT max(employee_number) FROM warehouse.employees WHERE active), $1, $2, true)`,
+    `SELECT * FROM sync.set_employee_login((SELECT max(employee_number) FROM warehouse.employees
+      WHERE active), $1, $2, true)`,
     [username, password],
   );
   return rows[0];

@@ -88,7 +88,8 @@ test('nothing is changed where a key is missing, or a worker has not the new one
     ),
   });
   await client.query(
-    `UPDATE sync.accounts SET sealed_token = set_byte(sealed_token, 40, 255 - get_byte(sealed_token, 40)) WHERE name = 'south'`,
+    `UPDATE sync.accounts SET sealed_token = set_byte(sealed_token, 40,
+      255 - get_byte(sealed_token, 40)) WHERE name = 'south'`,
   );
   const damaged = await readSeals();
   expect(await runCommand(['installation', 'reseal'], both())).toMatchObject({code: 2});

@@ -96,7 +96,8 @@ describe('start with sealed accounts', () => {
     });
     expect(await rowOf('a')).toMatchObject({state: 'stopped'});
     const {rows} = await client.query(
-      `SELECT 1 FROM sync.sweeps JOIN sync.accounts USING (account_id) WHERE name = 'b' AND ended_at IS NOT NULL`,
+      `SELECT 1 FROM sync.sweeps JOIN sync.accounts USING (account_id)
+       WHERE name = 'b' AND ended_at IS NOT NULL`,
     );
     expect(rows).toHaveLength(4);
   });

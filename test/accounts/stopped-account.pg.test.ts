@@ -77,7 +77,8 @@ test('sync ends when its account is stopped while a worker that died still holds
   await isAsked.promise;
   // As if another worker had taken the sweep over and died.
   await client.query(
-    `WITH stopped AS (UPDATE sync.accounts SET state = 'stopped', state_reason = 'the token is refused')
+    `WITH stopped AS (UPDATE sync.accounts SET state = 'stopped',
+      state_reason = 'the token is refused')
      UPDATE sync.sweeps SET fence = fence + 1, lease_until = now() - interval '1 second'`,
   );
   gate.resolve();
@@ -122,7 +123,8 @@ test('beside a worker that serves the account a mistyped token stops nothing; be
   // The token is replaced at the service; the worker meets it with the next sweep.
   server.manners.set('a', {token: 'the-new-one'});
   await client.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by) VALUES (1, 'tasks', 'full', 'command')`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by)
+      VALUES (1, 'tasks', 'full', 'command')`,
   );
   await expect
     .poll(isStopped, {timeout: 20_000})

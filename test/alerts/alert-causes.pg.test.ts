@@ -29,9 +29,11 @@ const addChange = (...steps: readonly string[]) => [
   ...steps.map((values) => `UPDATE sync.changes SET ${values}`),
 ];
 const addEvent = (kind: string) =>
-  `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id) VALUES (1, 'jobs', 'colour', '${kind}', 'a text', 1)`;
+  `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
+    VALUES (1, 'jobs', 'colour', '${kind}', 'a text', 1)`;
 const addSweep = (values: string) =>
-  `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, reasons, error) VALUES (1, 'jobs', 'full', 'schedule', ${values})`;
+  `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+    reasons, error) VALUES (1, 'jobs', 'full', 'schedule', ${values})`;
 const certified = addSweep(`'certified', now(), now(), '{}', NULL`);
 
 /** One thing that is wrong, and how it is mended. */
@@ -39,7 +41,8 @@ const cases: Readonly<
   Record<string, readonly [breaks: string | readonly string[], mends: string]>
 > = {
   copy: [
-    `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names) VALUES ('1', 1, now(), '{db:5432/warehouse}')`,
+    `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names)
+      VALUES ('1', 1, now(), '{db:5432/warehouse}')`,
     'DELETE FROM sync.installation',
   ],
   'stopped-account': [
@@ -63,12 +66,15 @@ const cases: Readonly<
     `UPDATE sync.sweeps SET error = NULL`,
   ],
   quarantine: [
-    `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash) VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
+    `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash)
+      VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
     'UPDATE sync.quarantine SET resolved_at = now()',
   ],
   'hook-failing': [
-    `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, cursor, attempts, failing_since, last_error)
-     VALUES ('erp', 'example.com', '\\x00', '${parseKeys(keyText)[0]?.id}', sync.feed_end(), 3, now(), 'example.com: 500')`,
+    `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, cursor, attempts,
+      failing_since, last_error)
+     VALUES ('erp', 'example.com', '\\x00', '${parseKeys(keyText)[0]?.id}', sync.feed_end(), 3,
+       now(), 'example.com: 500')`,
     'UPDATE sync.feed_hooks SET attempts = 0, failing_since = NULL, last_error = NULL',
   ],
   'change-conflict': [addChange(`state = 'conflict', reason = 'both'`), cancelChanges],
@@ -79,7 +85,8 @@ const cases: Readonly<
   'change-altered': [
     [
       ...addChange(),
-      `INSERT INTO sync.alterations (account_id, change_id, field, kind, sent, got, is_stop) VALUES (1, 1, 'name', 'customers.name', '"a"', '"b"', false)`,
+      `INSERT INTO sync.alterations (account_id, change_id, field, kind, sent, got, is_stop)
+        VALUES (1, 1, 'name', 'customers.name', '"a"', '"b"', false)`,
     ],
     'UPDATE sync.alterations SET looked_at = now(), looked_by = current_user',
   ],
@@ -95,11 +102,13 @@ const cases: Readonly<
   'change-held': [addChange(`state = 'held', requested_at = ${ago('8 days')}`), cancelChanges],
   drift: [addEvent('vanished'), addEvent('returned')],
   'part-late': [
-    `INSERT INTO sync.heartbeats (worker_id, part, good_at) VALUES (gen_random_uuid(), 'feed', ${ago('2 minutes')})`,
+    `INSERT INTO sync.heartbeats (worker_id, part, good_at)
+      VALUES (gen_random_uuid(), 'feed', ${ago('2 minutes')})`,
     'UPDATE sync.heartbeats SET good_at = now()',
   ],
   'star-behind': [
-    `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at) VALUES (1, '{1}', ${ago('1 hour')})`,
+    `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at)
+      VALUES (1, '{1}', ${ago('1 hour')})`,
     'DELETE FROM sync.stale_jobs',
   ],
 };
@@ -118,12 +127,15 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
   test('overdue: a freshness that was promised, though its sweeps come round', async () => {
     await place.addHook('ops');
     await place.query(
-      `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+      `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms,
+        next_due_at)
        VALUES (1, 'jobs fresh', 'jobs', 'window', 'whole_list', 3600000, now() + interval '1 hour')`,
     );
     const look = (began: string, endedBy: string) =>
-      `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, requested_by, state, due_at, started_at, ended_at, reasons, evidence)
-       VALUES (1, 'jobs', 'window', 'whole_list', 'schedule', 'uncertified', ${began}, ${began}, ${began}, '{a reason}',
+      `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, requested_by, state, due_at,
+        started_at, ended_at, reasons, evidence)
+       VALUES (1, 'jobs', 'window', 'whole_list', 'schedule', 'uncertified', ${began}, ${began},
+         ${began}, '{a reason}',
                '{"firstPass": {"lastPage": 1, "endedBy": "${endedBy}", "numbers": 1}}')`;
     await place.rounds(2);
     expect(place.told()).toEqual([]);

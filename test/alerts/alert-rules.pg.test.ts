@@ -51,7 +51,8 @@ describe('within the quiet time of a rule', () => {
 
   test('another thing is told', async () => {
     await place.query(
-      `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash) VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
+      `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash)
+        VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
     );
     await place.rounds();
     expect(place.told()).toEqual(['failed opened', 'failed mended', 'quarantine opened']);
@@ -60,7 +61,8 @@ describe('within the quiet time of a rule', () => {
 
 describe('many things at once', () => {
   const conflicts = (count: number) => [
-    `INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, ${count}) AS n`,
+    `INSERT INTO warehouse.customers (name) SELECT 'New ' || n
+      FROM generate_series(1, ${count}) AS n`,
     `UPDATE sync.changes SET state = 'conflict', reason = 'both'`,
   ];
 
@@ -116,7 +118,8 @@ describe('many things at once', () => {
 describe('a rule', () => {
   test('tells only its causes and its account', async () => {
     await place.query(
-      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC')`,
+      `INSERT INTO sync.accounts (name, api_url, time_zone)
+        VALUES ('other', 'https://example.com/other', 'UTC')`,
     );
     await place.query(failedSweep.breaks);
     await place.query(failedSweep.breaks.replace('VALUES (1', 'VALUES (2'));

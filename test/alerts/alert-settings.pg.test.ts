@@ -136,7 +136,8 @@ describe('a rule that a file has made', () => {
     ]);
     expect(
       await place.query(
-        `SELECT due_at <= now() + interval '1 minute' AS soon FROM sync.alert_deliveries WHERE kind = 'ping'`,
+        `SELECT due_at <= now() + interval '1 minute' AS soon FROM sync.alert_deliveries
+         WHERE kind = 'ping'`,
       ),
     ).toEqual([{soon: true}]);
     await place.query(failedSweep.breaks);

@@ -241,7 +241,8 @@ test('start sends what is wrong, and status names the rule whose messages do not
   expect(`${ended.stdout}${ended.stderr}`).not.toContain('/start');
   await query(
     `INSERT INTO sync.alert_deliveries (rule_id, kind, attempts, fence, last_error, created_at)
-     SELECT rule_id, 'digest', 5, 5, 'example.com: expected an answer of 2xx, got 500', now() - interval '2 hours' FROM sync.alert_rules`,
+     SELECT rule_id, 'digest', 5, 5, 'example.com: expected an answer of 2xx, got 500',
+       now() - interval '2 hours' FROM sync.alert_rules`,
   );
   const {stdout} = await runCommand(['status'], env);
   expect(stdout).toMatch(

@@ -46,7 +46,8 @@ test('it mirrors the account, writes back what was changed, and has no more righ
   await owner.query(`GRANT fieldmirror_worker TO ${login}`);
   // Without a rule the doctor warns that nobody is told.
   await owner.query(
-    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 0)`,
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+      VALUES ('desk', 'email', 'ops@example.com', 0)`,
   );
   const first = await runCommand(['start', '--once', '--json'], env);
   expect(first, first.stderr).toMatchObject({code: 0});

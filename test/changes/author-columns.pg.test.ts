@@ -84,7 +84,8 @@ async function sendRow(table: string, columns: readonly Held[]): Promise<string>
         : before,
   );
   const [row] = await world.sweep(
-    `INSERT INTO warehouse.${own?.name} (account_id, ${names.map(({name}) => `"${name}"`).join(', ')})
+    `INSERT INTO warehouse.${own?.name}
+      (account_id, ${names.map(({name}) => `"${name}"`).join(', ')})
      VALUES (${world.accountId}, ${cells.join(', ')}) RETURNING row_id`,
   );
   return String(row?.row_id);
@@ -237,7 +238,8 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     for (const text of ['one', 'two']) {
       cells[field] = `'${text}'`;
       await asAuthor(
-        `INSERT INTO warehouse.${name} (${Object.keys(cells).join(', ')}) VALUES (${Object.values(cells).join(', ')})
+        `INSERT INTO warehouse.${name} (${Object.keys(cells).join(', ')})
+          VALUES (${Object.values(cells).join(', ')})
          ON CONFLICT (account_id, external_key) DO UPDATE SET ${field} = excluded.${field}`,
       );
     }

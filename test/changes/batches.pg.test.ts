@@ -17,11 +17,13 @@ beforeEach(async () => {
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const setIn = (batch: string, assignment: string, more = '') =>
   world.author(
-    `BEGIN; SET LOCAL fieldmirror.batch = ${quoted(batch)}; ${more} UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}; COMMIT`,
+    `BEGIN; SET LOCAL fieldmirror.batch = ${quoted(batch)}; ${more} UPDATE warehouse.customers
+      SET ${assignment} WHERE row_id = ${rowId}; COMMIT`,
   );
 const decide = (verb: string, given: string | null = null) =>
   world.author(
-    `SELECT change_id, state, refusal FROM sync.decide_changes(ARRAY(SELECT change_id FROM sync.changes), $1, $2) ORDER BY change_id`,
+    `SELECT change_id, state, refusal FROM sync.decide_changes(ARRAY(SELECT change_id
+      FROM sync.changes), $1, $2) ORDER BY change_id`,
     [verb, given],
   );
 
@@ -78,7 +80,8 @@ describe('many changes that nothing stands in the way of', () => {
   test('are given up in one statement: each row shows what the service holds, and is read again', async () => {
     const second = await world.sent('customers', {customer_number: '4', name: 'c', fax: null});
     await world.author(
-      `INSERT INTO sync.known_records SELECT account_id, 'customers', customer_number, '\\x00', 1 FROM warehouse.customers`,
+      `INSERT INTO sync.known_records SELECT account_id, 'customers', customer_number, '\\x00', 1
+        FROM warehouse.customers`,
     );
     await world.author(
       `UPDATE warehouse.customers SET name = 'spoilt' WHERE customer_number IN (3, 4)`,
@@ -107,7 +110,8 @@ describe('many changes that nothing stands in the way of', () => {
     );
     await world.author(`UPDATE sync.changes SET due_at = now() + interval '1 day'`);
     await world.author(
-      `UPDATE sync.changes SET lease_until = now() + interval '1 minute' WHERE change_id = (SELECT min(change_id) FROM sync.changes)`,
+      `UPDATE sync.changes SET lease_until = now() + interval '1 minute'
+        WHERE change_id = (SELECT min(change_id) FROM sync.changes)`,
     );
     const taken = {
       state: null,

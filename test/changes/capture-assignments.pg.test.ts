@@ -22,11 +22,13 @@ beforeEach(async () => {
 
 const assign = (...ids: number[]) =>
   world.author(
-    `INSERT INTO warehouse.job_employees (job_number, employee_id) SELECT 4, unnest('{${ids.join()}}'::bigint[])`,
+    `INSERT INTO warehouse.job_employees (job_number, employee_id) SELECT 4,
+      unnest('{${ids.join()}}'::bigint[])`,
   );
 const unassign = (...ids: number[]) =>
   world.author(
-    `DELETE FROM warehouse.job_employees WHERE job_number = 4 AND employee_id = ANY ('{${ids.join()}}')`,
+    `DELETE FROM warehouse.job_employees
+      WHERE job_number = 4 AND employee_id = ANY ('{${ids.join()}}')`,
   );
 const changes = () => world.changes('operation, row_id, number, fields, base, state');
 const change = (fields: string[], base: string[], state = 'pending') => ({
@@ -40,7 +42,8 @@ const change = (fields: string[], base: string[], state = 'pending') => ({
 /** The `id`, then `-` when it is marked deleted, then `*` when it is pending. */
 const links = async () => {
   const rows = await world.author(
-    `SELECT employee_id || CASE WHEN _deleted_at IS NOT NULL THEN '-' ELSE '' END || CASE WHEN _pending THEN '*' ELSE '' END AS link
+    `SELECT employee_id || CASE WHEN _deleted_at IS NOT NULL THEN '-' ELSE '' END
+     || CASE WHEN _pending THEN '*' ELSE '' END AS link
        FROM warehouse.job_employees ORDER BY employee_id`,
   );
   return rows.map((row) => row.link);
@@ -266,17 +269,20 @@ test('of a job that is deleted is refused, and taking off from it is no change',
 
 test('one that is taken off at the moment in which its job gets a number is taken off', async () => {
   const [job] = await world.author(`INSERT INTO warehouse.jobs (parent_row_id, name)
-    VALUES (${await world.sent('customers', {customer_number: '7', name: 'Ada'})}, 'Attic') RETURNING row_id`);
+    VALUES (${await world.sent('customers', {customer_number: '7', name: 'Ada'})}, 'Attic')
+      RETURNING row_id`);
   const rowId = String(job?.row_id);
   await world.author(
-    `INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT $1, unnest('{5,6,6}'::bigint[])`,
+    `INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT $1,
+      unnest('{5,6,6}'::bigint[])`,
     [rowId],
   );
   const {accountId, pool} = world;
   const waits = async () =>
     (
       await pool.query(
-        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+         AND datname = current_database()`,
       )
     ).rowCount;
   const takenOff = await inSweepTransaction(pool, async (client) => {
@@ -289,7 +295,8 @@ test('one that is taken off at the moment in which its job gets a number is take
     ).rows;
     await client.query(send, [create?.change_id]);
     await client.query(
-      `UPDATE sync.changes SET state = 'done', settled_at = now(), lease_until = NULL, number = 9 WHERE row_id = $1`,
+      `UPDATE sync.changes SET state = 'done', settled_at = now(), lease_until = NULL, number = 9
+        WHERE row_id = $1`,
       [rowId],
     );
     await giveNumber(client, jobs.table, {accountId, rowId, key: 'job_number', number: '9'});

@@ -16,7 +16,8 @@ beforeEach(async () => {
 
 const set = (assignment: string, mode = '') =>
   world.author(
-    `BEGIN; SET LOCAL fieldmirror.mode = '${mode}'; UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}; COMMIT`,
+    `BEGIN; SET LOCAL fieldmirror.mode = '${mode}'; UPDATE warehouse.customers SET ${assignment}
+      WHERE row_id = ${rowId}; COMMIT`,
   );
 const held = () =>
   world.row('customers', rowId, 'name, fax, _pending, _hash IS NOT NULL AS hashed');
@@ -53,8 +54,10 @@ describe('a change that the service refused', () => {
   });
 
   test('of a create goes with its row and what waits for it', async () => {
-    await world.author(`WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('x') RETURNING row_id)
-                        INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y' FROM customer`);
+    await world.author(`WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('x')
+      RETURNING row_id)
+                        INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y'
+                          FROM customer`);
     const [id] = await ids();
     await refuse(id);
     await decide(`cancel_change(${id})`);
@@ -173,7 +176,8 @@ test.each([
     );
     await world.author(
       `INSERT INTO sync.known_records (account_id, stream, number, bytes_hash, shape)
-     SELECT account_id, 'customers', 3, '\\x00'::bytea, 0 FROM sync.accounts UNION ALL SELECT account_id, 'jobs', 4, '\\x00', 0 FROM sync.accounts`,
+     SELECT account_id, 'customers', 3, '\\x00'::bytea, 0 FROM sync.accounts
+     UNION ALL SELECT account_id, 'jobs', 4, '\\x00', 0 FROM sync.accounts`,
     );
     await decide(`cancel_change(${(await ids())[0]})`);
     const known = await world.author('SELECT stream FROM sync.known_records');

@@ -83,8 +83,10 @@ describe('a row that the service never knew', () => {
   const insertAll = async () => {
     await world.author(`
       WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('new') RETURNING row_id),
-      job AS (INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'roof' FROM customer RETURNING row_id),
-      link AS (INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT row_id, 7 FROM job)
+      job AS (INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'roof' FROM customer
+        RETURNING row_id),
+      link AS (INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT row_id, 7
+        FROM job)
       INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'x' FROM job`);
   };
   const left = async () => {
@@ -108,8 +110,11 @@ describe('a row that the service never knew', () => {
 
   test('goes with the changes that were stacked on it', async () => {
     await insertAll();
-    await world.author(`BEGIN; SET LOCAL fieldmirror.mode = 'hold'; UPDATE warehouse.customers SET fax = '1' WHERE name = 'new'; COMMIT;
-                        UPDATE warehouse.customers SET fax = '2' WHERE name = 'new'; UPDATE warehouse.customers SET fax = '3' WHERE name = 'new'`);
+    await world.author(`BEGIN; SET LOCAL fieldmirror.mode = 'hold'; UPDATE warehouse.customers
+      SET fax = '1' WHERE name = 'new'; COMMIT;
+                        UPDATE warehouse.customers SET fax = '2'
+                          WHERE name = 'new'; UPDATE warehouse.customers SET fax = '3'
+                          WHERE name = 'new'`);
     expect(await changes()).toHaveLength(5);
     await deleteNew();
     expect(await left()).toEqual([0, 0, 0, 0]);
@@ -141,7 +146,8 @@ describe('a row that the service never knew', () => {
       await world.author(send, [create?.change_id]);
       if (state === 'conflict')
         await world.author(
-          `UPDATE sync.changes SET state = 'conflict', reason = 'two', lease_until = NULL WHERE change_id = $1`,
+          `UPDATE sync.changes SET state = 'conflict', reason = 'two', lease_until = NULL
+            WHERE change_id = $1`,
           [create?.change_id],
         );
       await deleteNew();
@@ -232,7 +238,8 @@ describe('other ways to write', () => {
     const upsert = (name: string, key: string) =>
       world.author(
         `INSERT INTO warehouse.customers (name, external_key) VALUES ($1, $2)
-             ON CONFLICT (account_id, external_key) WHERE external_key IS NOT NULL DO UPDATE SET name = EXCLUDED.name`,
+             ON CONFLICT (account_id, external_key) WHERE external_key IS NOT NULL
+               DO UPDATE SET name = EXCLUDED.name`,
         [name, key],
       );
     await upsert('b', 'K3');

@@ -12,19 +12,27 @@ afterAll(() => world?.close());
 beforeEach(() => world.empty());
 
 const oneStatement = `
-  WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('Ada'), ('Bob') RETURNING row_id, name),
-  job AS (INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, name || '''s roof' FROM customer RETURNING row_id, name),
-  link AS (INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT row_id, 7 FROM job),
-  note AS (INSERT INTO warehouse.customer_notes (parent_row_id, note) SELECT row_id, 'of ' || name FROM customer)
+  WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('Ada'), ('Bob')
+    RETURNING row_id, name),
+  job AS (INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, name || '''s roof'
+    FROM customer RETURNING row_id, name),
+  link AS (INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT row_id, 7
+    FROM job),
+  note AS (INSERT INTO warehouse.customer_notes (parent_row_id, note) SELECT row_id, 'of ' || name
+    FROM customer)
   INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'on ' || name FROM job`;
 
 const oneTransaction = `
   BEGIN;
   INSERT INTO warehouse.customers (name) VALUES ('Ada'), ('Bob');
-  INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, name || '''s roof' FROM warehouse.customers ORDER BY row_id;
-  INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT row_id, 7 FROM warehouse.jobs;
-  INSERT INTO warehouse.customer_notes (parent_row_id, note) SELECT row_id, 'of ' || name FROM warehouse.customers;
-  INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'on ' || name FROM warehouse.jobs;
+  INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, name || '''s roof'
+    FROM warehouse.customers ORDER BY row_id;
+  INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT row_id, 7
+    FROM warehouse.jobs;
+  INSERT INTO warehouse.customer_notes (parent_row_id, note) SELECT row_id, 'of ' || name
+    FROM warehouse.customers;
+  INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'on ' || name
+    FROM warehouse.jobs;
   COMMIT`;
 
 test.each([
@@ -33,9 +41,12 @@ test.each([
 ])('a customer, its job and notes in %s wait for one another in that order', async (_, text) => {
   await world.author(text);
   const chain = await world.author(
-    `SELECT change.table_name AS "table", change.fields, parent.table_name AS "waitsFor", parent.fields->>'name' AS "of",
-            change.parent_row_id = parent.row_id AS "hangsOnIt", change.change_id > parent.change_id AS "later"
-       FROM sync.changes AS change LEFT JOIN sync.changes AS parent ON parent.change_id = change.waits_for
+    `SELECT change.table_name AS "table", change.fields, parent.table_name AS "waitsFor",
+      parent.fields->>'name' AS "of",
+            change.parent_row_id = parent.row_id AS "hangsOnIt",
+              change.change_id > parent.change_id AS "later"
+       FROM sync.changes AS change LEFT JOIN sync.changes AS parent
+       ON parent.change_id = change.waits_for
       ORDER BY change.table_name, change.change_id`,
   );
   const parent = (table: string | null, of: string | null) => ({
@@ -69,11 +80,13 @@ test('a row of a parent that the service knows waits for nothing, whatever becam
   const rowId = await world.sent('customers', {customer_number: '3'});
   await world.author(
     `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
-     VALUES ($1, 'customers', $2, 'create', NULL, '{}', '{}'), ($1, 'customers', $2, 'create', 3, '{}', '{}')`,
+     VALUES ($1, 'customers', $2, 'create', NULL, '{}', '{}'),
+       ($1, 'customers', $2, 'create', 3, '{}', '{}')`,
     [world.accountId, rowId],
   );
   await world.author(
-    `UPDATE sync.changes SET state = CASE WHEN number IS NULL THEN 'rejected' ELSE 'done' END, reason = 'no', settled_at = now()`,
+    `UPDATE sync.changes SET state = CASE WHEN number IS NULL THEN 'rejected' ELSE 'done' END,
+      reason = 'no', settled_at = now()`,
   );
   await world.author(`INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'Roof')`);
   await world.author(`INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Roof')`, [
@@ -148,7 +161,8 @@ describe('a parent', () => {
     const job = await world.sent('jobs', {account_id: other.accountId, job_number: '4'});
     await expect(
       world.author(
-        `INSERT INTO warehouse.job_employees (account_id, parent_row_id, employee_id) VALUES (${world.accountId}, ${job}, 7)`,
+        `INSERT INTO warehouse.job_employees (account_id, parent_row_id, employee_id)
+          VALUES (${world.accountId}, ${job}, 7)`,
       ),
     ).rejects.toThrow(
       'warehouse.job_employees.job_number: expected one of the live jobs of this account',

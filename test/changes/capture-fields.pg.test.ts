@@ -82,7 +82,8 @@ async function insert(table: string, values: Readonly<Record<string, string>>) {
   if (names.length === 0)
     return await world.author(`INSERT INTO warehouse.${table} DEFAULT VALUES`);
   return await world.author(
-    `INSERT INTO warehouse.${table} (${names.join(', ')}) VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
+    `INSERT INTO warehouse.${table} (${names.join(', ')})
+      VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
     Object.values(values),
   );
 }

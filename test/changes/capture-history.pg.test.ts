@@ -17,7 +17,8 @@ beforeEach(async () => {
 
 const versions = (row = rowId) =>
   world.author(
-    `SELECT name, written_by, _sweep_id IS NOT NULL AS swept, _pending, _deleted_at IS NOT NULL AS gone, valid_to IS NULL AS "isCurrent"
+    `SELECT name, written_by, _sweep_id IS NOT NULL AS swept, _pending,
+      _deleted_at IS NOT NULL AS gone, valid_to IS NULL AS "isCurrent"
        FROM history.customers WHERE row_id = $1 ORDER BY valid_from`,
     [row],
   );
@@ -26,7 +27,9 @@ const edits = () =>
 
 async function expectTiling(): Promise<void> {
   const torn = await world.author(
-    `SELECT * FROM (SELECT valid_from, valid_to, lead(valid_from) OVER (PARTITION BY row_id ORDER BY valid_from) AS next FROM history.customers) AS version
+    `SELECT * FROM (SELECT valid_from, valid_to,
+      lead(valid_from) OVER (PARTITION BY row_id ORDER BY valid_from) AS next
+     FROM history.customers) AS version
       WHERE valid_to <= valid_from OR next IS NOT NULL AND valid_to IS DISTINCT FROM next`,
   );
   expect(torn).toEqual([]);
@@ -68,7 +71,8 @@ test('a DELETE is one version, the tombstone', async () => {
 });
 
 test('all three in one transaction, and what came of them, tile the time', async () => {
-  await world.author(`BEGIN; UPDATE warehouse.customers SET name = 'b'; UPDATE warehouse.customers SET name = 'c';
+  await world.author(`BEGIN; UPDATE warehouse.customers SET name = 'b'; UPDATE warehouse.customers
+    SET name = 'c';
                       DELETE FROM warehouse.customers; COMMIT`);
   expect((await versions()).map(({name, gone}) => [name, gone])).toEqual([
     ['a', false],
@@ -90,7 +94,8 @@ test('a row that never reached the service ends with who deleted it, and so do i
   );
   await world.author(`DELETE FROM warehouse.customers WHERE name = 'new'`);
   const removed = await world.author(
-    `SELECT table_name, kind, written_by FROM history.edits WHERE kind = 'delete' ORDER BY table_name`,
+    `SELECT table_name, kind, written_by FROM history.edits WHERE kind = 'delete'
+     ORDER BY table_name`,
   );
   expect(removed).toEqual([
     {table_name: 'customer_notes', kind: 'delete', written_by: 'fieldmirror'},
@@ -124,7 +129,8 @@ describe.each(allTables)('an UPDATE of $name that changes nothing', ({name, colu
     .join(', ');
   const held = () =>
     world.author(
-      `SELECT to_jsonb(t) AS row, (SELECT count(*) FROM history.past_${name}) AS past FROM warehouse.${name} AS t`,
+      `SELECT to_jsonb(t) AS row, (SELECT count(*) FROM history.past_${name}) AS past
+       FROM warehouse.${name} AS t`,
     );
 
   test.each(['', 'repair'])(
@@ -133,7 +139,8 @@ describe.each(allTables)('an UPDATE of $name that changes nothing', ({name, colu
       const keys = Object.fromEntries(key.map((column, at) => [column, String(at + 7)]));
       const id = await world.sent(name, {...keys, _hash: Buffer.from('11', 'hex')});
       await world.author(
-        `INSERT INTO sync.known_records (account_id, stream, number, shape, bytes_hash) VALUES ($1, 'jobs', 7, 1, '\\x00')`,
+        `INSERT INTO sync.known_records (account_id, stream, number, shape, bytes_hash)
+          VALUES ($1, 'jobs', 7, 1, '\\x00')`,
         [world.accountId],
       );
       const before = await held();

@@ -151,7 +151,8 @@ describe('a change that a worker has', () => {
       ['', 'd'],
     ]) {
       await world.author(
-        `BEGIN; SET LOCAL fieldmirror.mode = '${mode}'; UPDATE warehouse.customers SET name = '${name}'; COMMIT`,
+        `BEGIN; SET LOCAL fieldmirror.mode = '${mode}'; UPDATE warehouse.customers
+          SET name = '${name}'; COMMIT`,
       );
       ids.push(await lastChange());
     }
@@ -169,7 +170,8 @@ describe('the mode hold', () => {
   test('makes changes that nobody sends, and that no pending one is mixed with', async () => {
     const held = (name: string) =>
       world.author(
-        `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; UPDATE warehouse.customers SET name = '${name}'; COMMIT`,
+        `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; UPDATE warehouse.customers
+          SET name = '${name}'; COMMIT`,
       );
     await held('b');
     await held('c');

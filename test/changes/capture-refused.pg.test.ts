@@ -51,8 +51,10 @@ describe('a change that the service refused', () => {
     let local: string;
     beforeEach(async () => {
       const [made] = await world.author(`
-        WITH customer AS (INSERT INTO warehouse.customers (name, fax) VALUES ('new', '7') RETURNING row_id),
-        job AS (INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'roof' FROM customer)
+        WITH customer AS (INSERT INTO warehouse.customers (name, fax) VALUES ('new', '7')
+          RETURNING row_id),
+        job AS (INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'roof'
+          FROM customer)
         SELECT row_id FROM customer`);
       local = String(made?.row_id);
       const [create] = await ids();

@@ -62,7 +62,8 @@ const held = async () =>
   )[0];
 const settle = (state: string) =>
   world.author(
-    `UPDATE sync.changes SET state = $1, reason = 'why', settled_at = now(), number = coalesce(number, 3), waits_for = NULL`,
+    `UPDATE sync.changes SET state = $1, reason = 'why', settled_at = now(),
+      number = coalesce(number, 3), waits_for = NULL`,
     [state],
   );
 
@@ -237,7 +238,8 @@ describe('a row that a change has written', () => {
 describe('an assignment', () => {
   const links = async () => {
     const rows = await world.author(
-      `SELECT employee_id, _deleted_at IS NULL AS lives, _pending FROM warehouse.job_employees ORDER BY employee_id`,
+      `SELECT employee_id, _deleted_at IS NULL AS lives, _pending FROM warehouse.job_employees
+       ORDER BY employee_id`,
     );
     return rows.map(({employee_id, lives, _pending}) => [employee_id, lives, _pending]);
   };

@@ -177,7 +177,8 @@ describe('a number', () => {
   test('that is decimal is taken as it was written', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.author(
-      `INSERT INTO warehouse.job_charges (job_number, quantity, price_per_unit) VALUES (4, -1.50, ${'9'.repeat(30)}.10)`,
+      `INSERT INTO warehouse.job_charges (job_number, quantity, price_per_unit)
+        VALUES (4, -1.50, ${'9'.repeat(30)}.10)`,
     );
     const fields = {quantity: '-1.50', price_per_unit: `${'9'.repeat(30)}.10`};
     expect(await world.changes('fields')).toEqual([{fields}]);
@@ -249,7 +250,8 @@ test.each(['-0.25', '-1'])('%s hours are refused, and none are not', async (valu
   const why = `warehouse.time_entries.number_of_hours: expected a number from 0 on, got ${value}`;
   await expectRefused('time_entries', {column: 'number_of_hours', value}, why);
   await world.author(
-    `INSERT INTO warehouse.time_entries (job_number, employee_id, started_on, number_of_hours) VALUES (4, 7, '2026-05-05 10:00Z', 0)`,
+    `INSERT INTO warehouse.time_entries (job_number, employee_id, started_on, number_of_hours)
+      VALUES (4, 7, '2026-05-05 10:00Z', 0)`,
   );
   expect(await world.changes('operation')).toEqual([{operation: 'create'}]);
 });

@@ -21,7 +21,8 @@ const one = async (text: string, values: unknown[] = []) =>
   Object.values((await session.query(text, values)).rows[0])[0];
 const settle = (state: string) =>
   world.author(
-    `UPDATE sync.changes SET state = $1, reason = 'why', settled_at = now(), lease_until = NULL, number = 7`,
+    `UPDATE sync.changes SET state = $1, reason = 'why', settled_at = now(), lease_until = NULL,
+      number = 7`,
     [state],
   );
 
@@ -103,15 +104,18 @@ describe('a notice', () => {
   const due = () => ['fieldmirror_due', Number(world.accountId)];
 
   test('of what is due comes with the commit, and not of what waits or is held', async () => {
-    const family = `WITH customer AS (${insert} RETURNING row_id) INSERT INTO warehouse.jobs (parent_row_id) SELECT row_id FROM customer`;
+    const family = `WITH customer AS (${insert} RETURNING row_id) INSERT INTO warehouse.jobs
+      (parent_row_id) SELECT row_id FROM customer`;
     expect(await noticesOf(() => session.query(family))).toEqual([due()]);
-    const created = `UPDATE sync.changes SET state = 'done', number = 7, settled_at = now() WHERE waits_for IS NULL;
+    const created = `UPDATE sync.changes SET state = 'done', number = 7, settled_at = now()
+      WHERE waits_for IS NULL;
                      UPDATE sync.changes SET waits_for = NULL`;
     expect(await noticesOf(() => world.author(created))).toMatchObject([
       ['fieldmirror_changes', {state: 'done'}],
       due(),
     ]);
-    const held = `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; INSERT INTO warehouse.tasks (name) VALUES ('t'); COMMIT`;
+    const held = `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; INSERT INTO warehouse.tasks (name)
+      VALUES ('t'); COMMIT`;
     expect(await noticesOf(() => session.query(held))).toEqual([]);
     const id = await one('SELECT sync.last_change()');
     expect(await noticesOf(() => session.query('SELECT sync.release_change($1)', [id]))).toEqual([
@@ -129,7 +133,8 @@ describe('a notice', () => {
     async (state) => {
       await session.query(insert);
       const [row] = await world.author('SELECT change_id, row_id FROM sync.changes');
-      const set = `UPDATE sync.changes SET state = $1, reason = 'why', number = 7, settled_at = CASE $1 WHEN 'conflict' THEN NULL ELSE now() END`;
+      const set = `UPDATE sync.changes SET state = $1, reason = 'why', number = 7,
+        settled_at = CASE $1 WHEN 'conflict' THEN NULL ELSE now() END`;
       const notices = await noticesOf(() => world.author(set, [state]));
       expect(notices).toEqual([
         [

@@ -69,7 +69,8 @@ export async function openCaptureWorld(zone = timeZone): Promise<CaptureWorld> {
       const row = {account_id: accountId, _sweep_id: 1, _hash: Buffer.from('00', 'hex'), ...values};
       const names = Object.keys(row).map((name) => pg.escapeIdentifier(name));
       const [sent] = await sweep(
-        `INSERT INTO warehouse.${table} (${names.join(', ')}) VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')})
+        `INSERT INTO warehouse.${table} (${names.join(', ')})
+          VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')})
          RETURNING row_id`,
         Object.values(row),
       );
@@ -87,8 +88,10 @@ export async function openCaptureWorld(zone = timeZone): Promise<CaptureWorld> {
       const others = ['sync.changes', 'sync.known_records', 'history.edits'];
       const removals = [...warehouse, ...others].map((name) => `DELETE FROM ${name}`);
       // No trigger runs, and no file has to be made, as with TRUNCATE.
-      await author(`BEGIN; SET LOCAL session_replication_role = 'replica'; ${removals.join('; ')}; COMMIT;
-                    DELETE FROM sync.attempts; DELETE FROM sync.alterations; DELETE FROM sync.conflicts`);
+      await author(`BEGIN; SET LOCAL session_replication_role = 'replica'; ${removals.join('; ')};
+        COMMIT;
+                    DELETE FROM sync.attempts; DELETE FROM sync.alterations;
+                      DELETE FROM sync.conflicts`);
     },
     close: async () => {
       await pool.end();
@@ -117,8 +120,10 @@ export function neededBy({writable}: Pick<MirrorTable, 'writable'>): Record<stri
 }
 
 /** The statements with which a worker claims a change, and marks it as sent. */
-export const claim = `UPDATE sync.changes SET fence = fence + 1, lease_until = now() + interval '1 minute' WHERE change_id = $1`;
-export const send = `UPDATE sync.changes SET state = 'sending', sends = sends + 1, sent_at = now(), fence = fence + 1,
+export const claim = `UPDATE sync.changes SET fence = fence + 1,
+  lease_until = now() + interval '1 minute' WHERE change_id = $1`;
+export const send = `UPDATE sync.changes SET state = 'sending', sends = sends + 1, sent_at = now(),
+  fence = fence + 1,
                             lease_until = now() + interval '1 minute' WHERE change_id = $1`;
 
 /** Returns the last result: several statements in one text have one each. */
@@ -137,13 +142,16 @@ export async function putInConflict(
 ): Promise<void> {
   await author(send, [id]);
   await author(
-    `UPDATE sync.changes SET state = 'conflict', reason = 'both', lease_until = NULL WHERE change_id = $1`,
+    `UPDATE sync.changes SET state = 'conflict', reason = 'both', lease_until = NULL
+      WHERE change_id = $1`,
     [id],
   );
   for (const [field, value] of Object.entries(values))
     await author(
-      `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule)
-       SELECT change_id, $2, base->$2, coalesce(fields->$2, base->$2), $3, 'ask' FROM sync.changes WHERE change_id = $1`,
+      `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value,
+        rule)
+       SELECT change_id, $2, base->$2, coalesce(fields->$2, base->$2), $3, 'ask' FROM sync.changes
+       WHERE change_id = $1`,
       [id, field, JSON.stringify(value)],
     );
 }

@@ -19,7 +19,8 @@ beforeEach(async () => {
   database = await createDatabase(inject('warehouseTemplate'));
   pool = openPool(database.url, {max: 2, applicationName: 'erp'});
   const {rows} = await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id AS id`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id AS id`,
   );
   accountId = rows[0].id;
 });
@@ -116,7 +117,8 @@ describe('a change has waited too long', () => {
     expect(await late()).toEqual([]);
     // The change that it waits for is over: the waiting one was forgotten.
     await pool.query(
-      `UPDATE sync.changes SET state = 'cancelled', reason = 'x', settled_at = now() WHERE change_id = $1`,
+      `UPDATE sync.changes SET state = 'cancelled', reason = 'x', settled_at = now()
+        WHERE change_id = $1`,
       [held],
     );
     expect(await listLateChanges(pool, [accountId])).toMatchObject([
@@ -166,11 +168,13 @@ test('many changes of one batch are one matter that names it, for status and for
   // Four of them are decided: without an alert about the batch the others are told one by one, else
   // they stay together.
   await pool.query(
-    `UPDATE sync.changes SET state = 'cancelled', settled_at = now() WHERE change_id IN (SELECT change_id FROM sync.changes WHERE batch LIKE 'import%' LIMIT 4)`,
+    `UPDATE sync.changes SET state = 'cancelled', settled_at = now()
+      WHERE change_id IN (SELECT change_id FROM sync.changes WHERE batch LIKE 'import%' LIMIT 4)`,
   );
   expect(await singly()).toEqual([]);
   await pool.query(
-    `INSERT INTO sync.alerts (cause, account_id, subject, since, text) VALUES ('change-conflict', $1, 'batch import o''Hara', now(), 'x')`,
+    `INSERT INTO sync.alerts (cause, account_id, subject, since, text)
+      VALUES ('change-conflict', $1, 'batch import o''Hara', now(), 'x')`,
     [accountId],
   );
   expect(await singly()).toMatchObject([{subject: `batch import o'Hara`, count: 2}]);

@@ -16,11 +16,14 @@ afterAll(() => world?.close());
 
 /** All values that a change needs in any state. */
 const put = (state: ChangeState) => `
-  UPDATE sync.changes SET state = '${state}', number = 7, reason = 'why', sends = 1, sent_at = now(), lease_until = now(),
+  UPDATE sync.changes SET state = '${state}', number = 7, reason = 'why', sends = 1,
+    sent_at = now(), lease_until = now(),
          settled_at = CASE WHEN '${state}' IN ('done', 'rejected', 'cancelled') THEN now() END`;
 const add = (state: ChangeState) => `
-  INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base, state, reason, sends, sent_at, lease_until, settled_at)
-  VALUES (${world.accountId}, 'tasks', 99, 'update', 99, '{"name": "x"}', '{}', '${state}', 'why', 1, now(), now(),
+  INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base, state,
+    reason, sends, sent_at, lease_until, settled_at)
+  VALUES (${world.accountId}, 'tasks', 99, 'update', 99, '{"name": "x"}', '{}', '${state}', 'why',
+    1, now(), now(),
           CASE WHEN '${state}' IN ('done', 'rejected', 'cancelled') THEN now() END)`;
 /** Puts a change into the state from which a test begins; no trigger runs. */
 const force = (state: ChangeState) =>

@@ -16,11 +16,14 @@ export function useChangesPlace(): void {
     database = await createDatabase(inject('warehouseTemplate'));
     pool = openPool(database.url, {max: 2, applicationName: 'erp-bridge'});
     await pool.query(
-      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'America/New_York')`,
+      `INSERT INTO sync.accounts (name, api_url, time_zone)
+        VALUES ('acme', 'https://example.com/acme', 'America/New_York')`,
     );
     await asSweep(
-      `INSERT INTO warehouse.customers (customer_number, name, phone_number, email_address, _sweep_id, _page, _hash)
-       SELECT n, 'Customer ' || n, '555-' || n, n || '@example.com', 1, 1, '\\x00' FROM generate_series(1, 9) AS n`,
+      `INSERT INTO warehouse.customers (customer_number, name, phone_number, email_address,
+        _sweep_id, _page, _hash)
+       SELECT n, 'Customer ' || n, '555-' || n, n || '@example.com', 1, 1, '\\x00'
+       FROM generate_series(1, 9) AS n`,
     );
   });
   afterEach(async () => {

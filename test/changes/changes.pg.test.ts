@@ -53,7 +53,8 @@ describe('changes list', () => {
 
   test('fits 110 columns, however much there is to say', async () => {
     await pool.query(
-      `UPDATE warehouse.customers SET name = 'x', phone_number = 'y', email_address = 'z', fax = 'f' WHERE customer_number = 1`,
+      `UPDATE warehouse.customers SET name = 'x', phone_number = 'y', email_address = 'z', fax = 'f'
+        WHERE customer_number = 1`,
     );
     await set('1', `state = 'conflict', reason = '${'word '.repeat(60)}'`);
     const {stdout} = await changes('list');
@@ -111,7 +112,8 @@ describe('changes show', () => {
   test('tells what it waits for, and prints … for a number that nobody knows yet', async () => {
     await pool.query(
       `WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('New') RETURNING row_id)
-       INSERT INTO warehouse.jobs (name, scheduled_on, parent_row_id) SELECT 'Roof', '2031-07-04 13:00+00', row_id FROM customer`,
+       INSERT INTO warehouse.jobs (name, scheduled_on, parent_row_id) SELECT 'Roof',
+         '2031-07-04 13:00+00', row_id FROM customer`,
     );
     const {stdout} = await changes('show', '2');
     expect(stdout).toMatch(/waits for +change 1: create customers, row 10, pending\n/);
@@ -126,8 +128,10 @@ describe('changes show', () => {
   test('tells every attempt with the words of the service, the looks, and what the service altered', async () => {
     const id = await editPhone(1);
     await pool.query(
-      `INSERT INTO sync.attempts (change_id, fence, method, path, started_at, ended_at, outcome, status, answer)
-       VALUES ($1, 1, 'PUT', '/customers/1.xml', '2026-11-02 08:00+00', '2026-11-02 08:00:01.5+00', 'refused', 422, 'Phone number is odd'),
+      `INSERT INTO sync.attempts (change_id, fence, method, path, started_at, ended_at, outcome,
+        status, answer)
+       VALUES ($1, 1, 'PUT', '/customers/1.xml', '2026-11-02 08:00+00', '2026-11-02 08:00:01.5+00',
+         'refused', 422, 'Phone number is odd'),
               ($1, 2, 'PUT', '/customers/1.xml', '2026-11-02 08:05+00', NULL, NULL, NULL, NULL)`,
       [id],
     );
@@ -150,11 +154,13 @@ describe('changes show', () => {
 
   test('never prints a password', async () => {
     await asSweep(
-      `INSERT INTO warehouse.employees (employee_number, name, _sweep_id, _hash) VALUES (3, 'Ann', 1, '\\x00')`,
+      `INSERT INTO warehouse.employees (employee_number, name, _sweep_id, _hash)
+        VALUES (3, 'Ann', 1, '\\x00')`,
     );
     await pool.query(
       `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
-       VALUES (1, 'employees', 1, 'update', 3, '{"password": "canary-word"}', '{"password": "canary-before"}')`,
+       VALUES (1, 'employees', 1, 'update', 3, '{"password": "canary-word"}',
+         '{"password": "canary-before"}')`,
     );
     const printed = [];
     for (const args of [['show', '1'], ['list']])

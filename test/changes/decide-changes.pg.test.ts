@@ -16,7 +16,8 @@ beforeEach(async () => {
 
 const set = (assignment: string, mode = '') =>
   world.author(
-    `BEGIN; SET LOCAL fieldmirror.mode = '${mode}'; UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}; COMMIT`,
+    `BEGIN; SET LOCAL fieldmirror.mode = '${mode}'; UPDATE warehouse.customers SET ${assignment}
+      WHERE row_id = ${rowId}; COMMIT`,
   );
 const held = () => world.row('customers', rowId, 'name, fax, _pending');
 const ids = async () => (await world.changes('change_id')).map(({change_id}) => String(change_id));
@@ -133,8 +134,10 @@ describe('many changes', () => {
   });
 
   test('that wait for each other are given up from their end, so that each is given up for the reason that was told', async () => {
-    await world.author(`WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('x') RETURNING row_id)
-                        INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y' FROM customer`);
+    await world.author(`WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('x')
+      RETURNING row_id)
+                        INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y'
+                          FROM customer`);
     const all = await ids();
     expect((await decide(all, 'cancel', 'typed twice')).map(({state}) => state)).toEqual([
       'cancelled',

@@ -73,7 +73,8 @@ describe('changes accept', () => {
     );
     await pool.query(
       `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
-       SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true FROM sync.changes WHERE change_id = $1`,
+       SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true
+       FROM sync.changes WHERE change_id = $1`,
       [altered],
     );
     const status = async () => await runCommand(['status'], {DATABASE_URL: database.url});

@@ -49,21 +49,25 @@ const edits = () => world.author('SELECT table_name, kind FROM history.edits ORD
 const writer = (word: string) => `set_config('fieldmirror.writer', '${word}', true)`;
 const claims = ['sweep', 'repair'].flatMap((word) => {
   const claim = writer(word);
-  const setter = `CREATE FUNCTION pg_temp.claim() RETURNS text LANGUAGE sql VOLATILE AS $f$ SELECT ${claim} $f$;`;
+  const setter = `CREATE FUNCTION pg_temp.claim() RETURNS text
+    LANGUAGE sql VOLATILE AS $f$ SELECT ${claim} $f$;`;
   return [
     [
       'in WHERE',
-      `UPDATE warehouse.customers SET name = 'FORGED' WHERE customer_number = 1 AND ${claim} = '${word}'`,
+      `UPDATE warehouse.customers SET name = 'FORGED'
+        WHERE customer_number = 1 AND ${claim} = '${word}'`,
     ],
     ['in SET', `UPDATE warehouse.customers SET name = left(${claim}, 0) || 'FORGED'`],
     ['in RETURNING', `UPDATE warehouse.customers SET name = 'FORGED' RETURNING ${claim}`],
     [
       'in FROM',
-      `UPDATE warehouse.customers SET name = 'FORGED' FROM (SELECT ${claim} AS said) AS s WHERE said <> ''`,
+      `UPDATE warehouse.customers SET name = 'FORGED' FROM (SELECT ${claim} AS said) AS s
+        WHERE said <> ''`,
     ],
     [
       'in a CTE',
-      `WITH s AS MATERIALIZED (SELECT ${claim} AS said) UPDATE warehouse.customers SET name = 'FORGED' FROM s WHERE said <> ''`,
+      `WITH s AS MATERIALIZED (SELECT ${claim} AS said) UPDATE warehouse.customers
+        SET name = 'FORGED' FROM s WHERE said <> ''`,
     ],
     [
       'in a function',
@@ -72,11 +76,13 @@ const claims = ['sweep', 'repair'].flatMap((word) => {
     [
       'in a DEFAULT',
       `CREATE TEMP TABLE mine (name text DEFAULT 'FORGED' || left(${claim}, 0)) ON COMMIT DROP;
-       WITH made AS (INSERT INTO mine DEFAULT VALUES RETURNING name) UPDATE warehouse.customers SET name = made.name FROM made`,
+       WITH made AS (INSERT INTO mine DEFAULT VALUES RETURNING name) UPDATE warehouse.customers
+         SET name = made.name FROM made`,
     ],
     [
       'in ON CONFLICT',
-      `INSERT INTO warehouse.customers AS c (name, external_key) VALUES ('x', 'K') ON CONFLICT DO NOTHING RETURNING ${claim}; UPDATE warehouse.customers SET name = 'FORGED'`,
+      `INSERT INTO warehouse.customers AS c (name, external_key) VALUES ('x', 'K') ON CONFLICT
+        DO NOTHING RETURNING ${claim}; UPDATE warehouse.customers SET name = 'FORGED'`,
     ],
     ['before it', `SELECT ${claim}; UPDATE warehouse.customers SET name = 'FORGED'`],
   ].map(([place, text]) => ({word, place, text: String(text)}));
@@ -140,11 +146,13 @@ describe.each(['sweep', 'repair'])('an INSERT that says that it is a worker, by 
     ],
     [
       'job_employees',
-      `INSERT INTO warehouse.job_employees (job_number, employee_id) SELECT 4, 9 WHERE ${writer(word)} <> ''`,
+      `INSERT INTO warehouse.job_employees (job_number, employee_id) SELECT 4, 9
+        WHERE ${writer(word)} <> ''`,
     ],
     [
       'job_employees',
-      `INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 9) RETURNING ${writer(word)}`,
+      `INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 9)
+        RETURNING ${writer(word)}`,
     ],
   ])('into %s is a change or refused: %s', async (table, text) => {
     const before = await left(table);

@@ -100,7 +100,8 @@ const kinds: readonly (readonly [string, () => Promise<readonly string[]>])[] = 
       await set(id, `state = 'done', settled_at = now()`);
       await pool.query(
         `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
-         SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true FROM sync.changes WHERE change_id = $1`,
+         SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true
+         FROM sync.changes WHERE change_id = $1`,
         [id],
       );
       return [id];

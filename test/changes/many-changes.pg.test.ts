@@ -16,9 +16,11 @@ beforeAll(async () => {
   await world.sweep('customers');
   // A person holds a third, a third backs off, a third waits for another change; no edit made them.
   await world.pool.query(
-    `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base, state, due_at, waits_for)
+    `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base,
+      state, due_at, waits_for)
      SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}',
-            CASE at % 3 WHEN 0 THEN 'held' ELSE 'pending' END, now() + CASE at % 3 WHEN 1 THEN interval '1 day' ELSE interval '0' END,
+            CASE at % 3 WHEN 0 THEN 'held' ELSE 'pending' END,
+              now() + CASE at % 3 WHEN 1 THEN interval '1 day' ELSE interval '0' END,
             CASE at % 3 WHEN 2 THEN 1 END
        FROM generate_series(1, $2::integer) AS at`,
     [world.account.accountId, waitingCount],

@@ -13,27 +13,36 @@ beforeAll(async () => {
   client = new pg.Client({connectionString: database.url});
   await client.connect();
   const {rows} = await client.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id AS id`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id AS id`,
   );
   accountId = rows[0].id;
   await client.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records)
-     VALUES ($1, 'jobs', 'full', 'schedule', 'certified', now() - interval '2 days', now() - interval '1 day', 3000),
-            ($1, 'tasks', 'full', 'schedule', 'certified', now() - interval '2 days', now() - interval '1 day', 70)`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+      records)
+     VALUES ($1, 'jobs', 'full', 'schedule', 'certified', now() - interval '2 days',
+       now() - interval '1 day', 3000),
+            ($1, 'tasks', 'full', 'schedule', 'certified', now() - interval '2 days',
+              now() - interval '1 day', 70)`,
     [accountId],
   );
   await client.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, lease_until, records)
-     VALUES ($1, 'jobs', 'full', 'schedule', 'running', now() - interval '100 seconds', now() + interval '1 hour', 1000)`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
+      lease_until, records)
+     VALUES ($1, 'jobs', 'full', 'schedule', 'running', now() - interval '100 seconds',
+       now() + interval '1 hour', 1000)`,
     [accountId],
   );
   await client.query(
-    `INSERT INTO warehouse.customers (account_id, name) SELECT $1, 'Made up ' || n FROM generate_series(1, 300) AS n`,
+    `INSERT INTO warehouse.customers (account_id, name) SELECT $1, 'Made up ' || n
+      FROM generate_series(1, 300) AS n`,
     [accountId],
   );
   await client.query(`SET session_replication_role = replica`);
   await client.query(
-    `UPDATE sync.changes SET state = 'done', number = change_id, lease_until = NULL, settled_at = now() - CASE WHEN change_id <= 120 THEN interval '1 hour' ELSE interval '10 seconds' END
+    `UPDATE sync.changes SET state = 'done', number = change_id, lease_until = NULL,
+      settled_at = now() - CASE WHEN change_id <= 120 THEN interval '1 hour'
+      ELSE interval '10 seconds' END
       WHERE change_id <= 240`,
   );
   await client.query(`SET session_replication_role = origin`);

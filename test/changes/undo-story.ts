@@ -43,7 +43,8 @@ export async function playUndo({service, world, jobs, pause}: Story): Promise<vo
     Object.fromEntries(
       (
         await query(
-          `SELECT state, count(*)::integer AS count FROM sync.changes WHERE batch = 'import 4711' GROUP BY state`,
+          `SELECT state, count(*)::integer AS count FROM sync.changes WHERE batch = 'import 4711'
+           GROUP BY state`,
         )
       ).map(({state, count}) => [state, count]),
     );
@@ -51,7 +52,8 @@ export async function playUndo({service, world, jobs, pause}: Story): Promise<vo
   const before = await readService(service);
   expect(before.size).toBeGreaterThanOrEqual(jobs);
   await query(`BEGIN; SET LOCAL fieldmirror.batch = 'import 4711';
-    UPDATE warehouse.jobs SET name = 'spoilt', scheduled_on = '2027-01-04 15:00+00' WHERE _deleted_at IS NULL; COMMIT`);
+    UPDATE warehouse.jobs SET name = 'spoilt', scheduled_on = '2027-01-04 15:00+00'
+      WHERE _deleted_at IS NULL; COMMIT`);
 
   // Half of them are sent, then a person pauses the account.
   const half = before.size / 2;

@@ -22,7 +22,8 @@ const ids = async () => (await world.changes('change_id')).map(({change_id}) => 
 /** Ends every open change as a worker does when the service has taken it. */
 async function finish(result: object | null = null): Promise<void> {
   await world.author(
-    `UPDATE sync.changes SET state = 'done', settled_at = now(), waits_for = NULL, number = coalesce(number, 70 + change_id), result = $1
+    `UPDATE sync.changes SET state = 'done', settled_at = now(), waits_for = NULL,
+      number = coalesce(number, 70 + change_id), result = $1
       WHERE is_open`,
     [result === null ? null : JSON.stringify(result)],
   );
@@ -38,7 +39,8 @@ const undo = (changes: readonly string[], batch = 'undo') =>
   );
 const made = () =>
   world.author(
-    `SELECT operation, fields, base, state, batch, undoes, requested_by = session_user AS own FROM sync.changes WHERE undoes IS NOT NULL ORDER BY change_id`,
+    `SELECT operation, fields, base, state, batch, undoes, requested_by = session_user AS own
+     FROM sync.changes WHERE undoes IS NOT NULL ORDER BY change_id`,
   );
 
 describe('an update', () => {
@@ -176,8 +178,10 @@ describe('an update', () => {
 
 describe('a create', () => {
   test('is taken back by a delete, with what was made on it', async () => {
-    await world.author(`WITH job AS (INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'x') RETURNING row_id)
-                        INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'n' FROM job`);
+    await world.author(`WITH job AS (INSERT INTO warehouse.jobs (customer_number, name)
+      VALUES (3, 'x') RETURNING row_id)
+                        INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'n'
+                          FROM job`);
     await finish();
     await world.sweep(`UPDATE warehouse.jobs SET job_number = 71`);
     await world.sweep(`UPDATE warehouse.job_notes SET job_number = 71, id = 72`);
@@ -215,7 +219,8 @@ describe('a create', () => {
   test('of a record that the service cannot delete says so', async () => {
     await world.sent('jobs', {job_number: '8', customer_number: '3', name: 'j'});
     await world.author(
-      `INSERT INTO warehouse.job_charges (job_number, item_id, quantity, price_per_unit) VALUES (8, 5, 1, 2)`,
+      `INSERT INTO warehouse.job_charges (job_number, item_id, quantity, price_per_unit)
+        VALUES (8, 5, 1, 2)`,
     );
     await finish();
     const [id] = await ids();
@@ -273,7 +278,8 @@ test('undo is within the rights of the role that asks', async () => {
       'permission denied',
     );
     await client.query('ROLLBACK');
-    await client.query(`BEGIN; INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC');
+    await client.query(`BEGIN; INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('other', 'https://example.com/other', 'UTC');
       SELECT sync.grant_account('erp_of_other', 'other'); SET LOCAL ROLE erp_of_other`);
     const foreign = await client.query('SELECT outcome, refusal FROM sync.undo_changes($1)', [
       [id],

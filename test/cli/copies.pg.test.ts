@@ -117,7 +117,8 @@ test('a restored copy sends nothing beside its original, says so everywhere, and
     const seen = () =>
       withClient(copy.url, async (client) => {
         const {rows} = await client.query(
-          `SELECT (SELECT count(*)::int FROM sync.workers) AS workers, ARRAY(SELECT cause FROM sync.alerts WHERE cause = 'copy') AS alerts`,
+          `SELECT (SELECT count(*)::int FROM sync.workers) AS workers,
+            ARRAY(SELECT cause FROM sync.alerts WHERE cause = 'copy') AS alerts`,
         );
         return rows[0];
       });

@@ -45,7 +45,8 @@ describe('the past of the demo', () => {
   test('has sweeps in the nights before the present one, at half past two', async () => {
     // Until half past two the latest night is that of the day before.
     const seen = await read<{night: string; at: string}>(
-      `SELECT DISTINCT ((now() AT TIME ZONE 'America/New_York' - interval '2 hours 30 minutes')::date
+      `SELECT DISTINCT ((now() AT TIME ZONE 'America/New_York' - interval
+        '2 hours 30 minutes')::date
                         - local::date) AS night, to_char(local, 'HH24:MI') AS at
          FROM sync.sweeps
         CROSS JOIN LATERAL (VALUES (started_at AT TIME ZONE 'America/New_York')) AS held (local)
@@ -68,7 +69,8 @@ describe('the past of the demo', () => {
 
   test('has of each full sweep when it had read the list, between its beginning and its end', async () => {
     const [sweeps] = await read(
-      `SELECT count(*) > 8 AS many, bool_and((evidence->>'readAt')::timestamptz BETWEEN started_at AND ended_at) AS "areBetween"
+      `SELECT count(*) > 8 AS many, bool_and((evidence->>'readAt')::timestamptz BETWEEN started_at
+        AND ended_at) AS "areBetween"
          FROM sync.sweeps WHERE mode = 'full'`,
     );
     expect(sweeps).toEqual({many: true, areBetween: true});
@@ -76,7 +78,8 @@ describe('the past of the demo', () => {
 
   test('leaves versions that follow one another, none from the future', async () => {
     const [versions] = await read(
-      `SELECT count(*) > 20 AS many, bool_and(valid_from < coalesce(valid_to, now() + interval '1 day')) AS ordered, bool_and(valid_from <= now()) AS past
+      `SELECT count(*) > 20 AS many, bool_and(valid_from < coalesce(valid_to,
+        now() + interval '1 day')) AS ordered, bool_and(valid_from <= now()) AS past
          FROM history.jobs`,
     );
     expect(versions).toEqual({many: true, ordered: true, past: true});

@@ -70,7 +70,8 @@ test('an account of which nobody is told what is wrong is a warning', async () =
   const pool = new pg.Client({connectionString: env.DATABASE_URL ?? ''});
   await pool.connect();
   await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone, state) VALUES ('acme', 'https://example.com', 'UTC', 'paused')`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone, state)
+      VALUES ('acme', 'https://example.com', 'UTC', 'paused')`,
   );
   const {code, findings} = await examine();
   await pool.query('DELETE FROM sync.accounts');
@@ -90,10 +91,13 @@ test('an alert rule whose messages do not arrive is a warning, with why and how 
     found: expect.stringContaining('no rule'),
   });
   await pool.query(
-    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 0);
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+      VALUES ('desk', 'email', 'ops@example.com', 0);
      INSERT INTO sync.alerts (cause, since, text) VALUES ('no-worker', now(), 'no worker is alive');
-     INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind, attempts, fence, last_error, created_at)
-     SELECT rule_id, alert_id, 'opened', 4, 4, 'mail.example.com: 451', now() - interval '2 hours' FROM sync.alert_rules, sync.alerts`,
+     INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind, attempts, fence, last_error,
+       created_at)
+     SELECT rule_id, alert_id, 'opened', 4, 4, 'mail.example.com: 451', now() - interval '2 hours'
+     FROM sync.alert_rules, sync.alerts`,
   );
   const {code, findings} = await examine();
   await pool.query('DELETE FROM sync.alert_rules; DELETE FROM sync.alerts');
@@ -123,7 +127,8 @@ test('a sequence that is behind its table is bad, for start as well', async () =
   const client = new pg.Client({connectionString: asRepair(restored.url)});
   await client.connect();
   await client.query(
-    `INSERT INTO warehouse.customers (row_id, account_id, name) OVERRIDING SYSTEM VALUE VALUES (70, 1, 'x')`,
+    `INSERT INTO warehouse.customers (row_id, account_id, name) OVERRIDING SYSTEM VALUE
+      VALUES (70, 1, 'x')`,
   );
   await client.end();
   const {code, findings} = await examine({DATABASE_URL: restored.url});

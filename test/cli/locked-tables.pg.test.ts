@@ -74,7 +74,8 @@ const lock = (table: string) => `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`;
 
 beforeAll(async () => {
   await ask(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC')`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('acme', 'https://example.com/acme', 'UTC')`,
   );
   await ask(`INSERT INTO warehouse.tasks (name) VALUES ('Roof')`);
 });

@@ -165,15 +165,21 @@ const hostile = `E'\\u009b31m \\u202e \\u2028 \\u2066 '`;
 
 const statements = [
   `UPDATE sync.accounts SET name = 'own'`,
-  `UPDATE warehouse.customers SET service_address = ${hostile} || repeat('Ring twice. ', 100000) WHERE customer_number = 1`,
+  `UPDATE warehouse.customers SET service_address = ${hostile} || repeat('Ring twice. ', 100000)
+    WHERE customer_number = 1`,
   `INSERT INTO warehouse.customers (name, service_address)
-   SELECT 'Customer ' || ${hostile} || n, repeat('Roofs and more ', 20) FROM generate_series(1, 4000) AS n`,
+   SELECT 'Customer ' || ${hostile} || n, repeat('Roofs and more ', 20)
+   FROM generate_series(1, 4000) AS n`,
   `INSERT INTO sync.accounts (name, api_url, time_zone, state, state_reason)
-   SELECT 'account-' || n, 'https://example.com/' || n, 'UTC', 'paused', ${hostile} FROM generate_series(1, ${accounts}) AS n`,
-  `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error, ended_at)
-   SELECT 1, 'jobs', 'record', n, 'failed', 'command', ${hostile}, now() FROM generate_series(1, 3000) AS n`,
+   SELECT 'account-' || n, 'https://example.com/' || n, 'UTC', 'paused', ${hostile}
+   FROM generate_series(1, ${accounts}) AS n`,
+  `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error,
+    ended_at)
+   SELECT 1, 'jobs', 'record', n, 'failed', 'command', ${hostile}, now()
+   FROM generate_series(1, 3000) AS n`,
   `INSERT INTO sync.quarantine (account_id, stream, number, reason, xml, xml_hash)
-   SELECT 1, 'jobs', 2000000 + n, ${hostile} || repeat('no name ', 30), ${hostile} || repeat('<job/>', CASE n WHEN 1 THEN 200000 ELSE 1 END), n::text::bytea
+   SELECT 1, 'jobs', 2000000 + n, ${hostile} || repeat('no name ', 30), ${hostile}
+   || repeat('<job/>', CASE n WHEN 1 THEN 200000 ELSE 1 END), n::text::bytea
      FROM generate_series(1, 3000) AS n`,
   `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream)
    SELECT 1, n, 1, 'customers' FROM generate_series(1000000, 1008000) AS n`,
@@ -181,10 +187,13 @@ const statements = [
    SELECT 'key-' || n, 1, sha256(n::text::bytea), 'operator' FROM generate_series(1, 5000) AS n`,
   `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
    SELECT 'rule-' || n, 'email', 'rule-' || n || '@example.com', 0 FROM generate_series(1, 100) AS n`,
-  `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, cursor, failing_since, last_error)
-   SELECT 'hook-' || n, 'example.com', '\\x00', 'key', sync.feed_end(), now(), ${hostile} || repeat('no answer ', 30) FROM generate_series(1, 300) AS n`,
+  `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, cursor, failing_since,
+    last_error)
+   SELECT 'hook-' || n, 'example.com', '\\x00', 'key', sync.feed_end(), now(), ${hostile}
+   || repeat('no answer ', 30) FROM generate_series(1, 300) AS n`,
   `INSERT INTO sync.alerts (cause, subject, since, text)
-   SELECT 'growth', n, now(), ${hostile} || repeat('much too large ', 30) FROM generate_series(1, 3000) AS n`,
+   SELECT 'growth', n, now(), ${hostile} || repeat('much too large ', 30)
+   FROM generate_series(1, 3000) AS n`,
 ];
 
 /** Verbs from the program's own help, those of a group with its name before them. */

@@ -70,7 +70,8 @@ test('a worker that is alive, and a view of others on a table of ours, are refus
   });
   await client.query('DROP VIEW public.late; DROP TABLE public.notes');
   await client.query(
-    `INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids) VALUES (gen_random_uuid(), 'office', 4711, '0.1.0', '{}', '{}')`,
+    `INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids)
+      VALUES (gen_random_uuid(), 'office', 4711, '0.1.0', '{}', '{}')`,
   );
   expect(await typeInto(['reset'], name, env)).toMatchObject({
     code: 3,

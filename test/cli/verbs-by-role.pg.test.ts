@@ -155,7 +155,8 @@ async function run(line: string) {
         AND NOT EXISTS (SELECT FROM sync.changes WHERE state IN ('pending', 'held'))`,
   );
   const {rows} = await owner.query<{change: string; account: string}>(
-    `SELECT (SELECT max(change_id) FROM sync.changes) AS change, (SELECT min(name) FROM sync.accounts) AS account`,
+    `SELECT (SELECT max(change_id) FROM sync.changes) AS change,
+      (SELECT min(name) FROM sync.accounts) AS account`,
   );
   const {change = '', account = ''} = rows[0] ?? {};
   return await runCommand(fill(line, {change, account}), env);

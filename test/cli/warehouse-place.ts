@@ -14,7 +14,8 @@ export async function typeInto(
 
 export async function listSchemas(client: pg.Client): Promise<string[]> {
   const {rows} = await client.query<{name: string}>(
-    `SELECT nspname AS name FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1`,
+    `SELECT nspname AS name FROM pg_namespace
+     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1`,
   );
   return rows.map(({name}) => name);
 }

@@ -53,8 +53,10 @@ beforeAll(async () => {
   ]);
   await repair(
     `UPDATE warehouse.customers SET name = '${word} ' || customer_number WHERE account_id = $;
-     UPDATE warehouse.jobs SET name = '${word}' WHERE account_id = $; UPDATE warehouse.tasks SET name = '${word}' WHERE account_id = $;
-     UPDATE warehouse.employees SET name = '${word}' WHERE account_id = $; UPDATE warehouse.job_notes SET note = '${word}' WHERE account_id = $;
+     UPDATE warehouse.jobs SET name = '${word}' WHERE account_id = $; UPDATE warehouse.tasks
+       SET name = '${word}' WHERE account_id = $;
+     UPDATE warehouse.employees SET name = '${word}'
+       WHERE account_id = $; UPDATE warehouse.job_notes SET note = '${word}' WHERE account_id = $;
      UPDATE warehouse.customer_notes SET note = '${word}' WHERE account_id = $`,
   );
   theirs = await makeTheirs();
@@ -73,8 +75,10 @@ beforeAll(async () => {
     FIELDMIRROR_HOME: folder,
   };
   const {rows} = await pool.query<{name: string}>(
-    `SELECT DISTINCT attrelid::regclass::text AS name FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-      WHERE relkind = 'r' AND attname = 'account_id' AND NOT attisdropped AND relnamespace::regnamespace::text IN ('warehouse', 'history', 'sync') ORDER BY 1`,
+    `SELECT DISTINCT attrelid::regclass::text AS name FROM pg_attribute
+     JOIN pg_class ON pg_class.oid = attrelid
+      WHERE relkind = 'r' AND attname = 'account_id' AND NOT attisdropped
+      AND relnamespace::regnamespace::text IN ('warehouse', 'history', 'sync') ORDER BY 1`,
   );
   bearing = rows.map(({name}) => name);
   expect(bearing.length).toBeGreaterThan(30);
@@ -116,7 +120,8 @@ async function makeTheirs(): Promise<typeof theirs> {
   const rejected = await make(2, `state = 'rejected', settled_at = now(), reason = '${word}'`);
   const held = await make(3, `state = 'held', reason = '${word}'`);
   const conflict = await place.make(
-    `UPDATE warehouse.jobs SET name = '${word} two' WHERE account_id = ${accountId} AND job_number = 11`,
+    `UPDATE warehouse.jobs SET name = '${word} two' WHERE account_id = ${accountId}
+      AND job_number = 11`,
   );
   await place.putInConflict(conflict, {name: `${word} three`});
   const pending = await place.make(
@@ -128,8 +133,10 @@ async function makeTheirs(): Promise<typeof theirs> {
     [done, accountId],
   );
   const sweep = await pool.query<{id: string}>(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, reasons)
-     VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(), '{"${word} lost too many"}') RETURNING sweep_id AS id`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+      reasons)
+     VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(),
+       '{"${word} lost too many"}') RETURNING sweep_id AS id`,
     [accountId],
   );
   const entry = await pool.query<{id: string}>(
@@ -138,11 +145,13 @@ async function makeTheirs(): Promise<typeof theirs> {
     [accountId, sweep.rows[0]?.id],
   );
   await pool.query(
-    `INSERT INTO sync.schedules (account_id, name, stream, mode, every_ms, next_due_at) VALUES ($1, 'nightly', 'jobs', 'full', 86400000, now())`,
+    `INSERT INTO sync.schedules (account_id, name, stream, mode, every_ms, next_due_at)
+      VALUES ($1, 'nightly', 'jobs', 'full', 86400000, now())`,
     [accountId],
   );
   await pool.query(
-    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id) VALUES ($1, 'jobs', '${word}', 'jobs', '{String}', 1)`,
+    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id)
+      VALUES ($1, 'jobs', '${word}', 'jobs', '{String}', 1)`,
     [accountId],
   );
   const {rows} = await pool.query(
@@ -158,11 +167,14 @@ async function digest(): Promise<string> {
     ...bearing.map((name) => `SELECT '${name}', t::text FROM ${name} AS t WHERE account_id = $1`),
     ...['attempts', 'conflicts'].map(
       (name) =>
-        `SELECT '${name}', t::text FROM sync.${name} AS t JOIN sync.changes USING (change_id) WHERE account_id = $1`,
+        `SELECT '${name}', t::text FROM sync.${name} AS t JOIN sync.changes USING (change_id)
+         WHERE account_id = $1`,
     ),
   ];
   const {rows} = await place.pool.query<{all: string}>(
-    `SELECT md5(string_agg(said, E'\\n' ORDER BY said)) AS all FROM (SELECT concat_ws(' ', place, row) AS said FROM (${parts.join(' UNION ALL ')}) AS held (place, row)) AS told`,
+    `SELECT md5(string_agg(said, E'\\n' ORDER BY said)) AS all
+     FROM (SELECT concat_ws(' ', place, row) AS said
+      FROM (${parts.join(' UNION ALL ')}) AS held (place, row)) AS told`,
     [place.stranger.accountId],
   );
   return rows[0]?.all ?? '';
@@ -391,7 +403,8 @@ describe('a verb with --account', () => {
       expect(readFileSync(file, 'utf8'), file).not.toContain(word);
     for (const other of ['alert_rules', 'feed_hooks', 'api_keys']) {
       const {rows} = await place.pool.query(
-        `SELECT FROM sync.${other} WHERE account_id IS DISTINCT FROM $1 AND name IN ('ops', 'erp', 'apart')`,
+        `SELECT FROM sync.${other} WHERE account_id IS DISTINCT FROM $1
+         AND name IN ('ops', 'erp', 'apart')`,
         [place.account.accountId],
       );
       expect(rows, other).toEqual([]);
@@ -414,7 +427,8 @@ describe('a function that an author of one account may call', () => {
     resolve_fields: `sync.resolve_fields($, '{"name": "service"}')`,
     decide_changes: `(SELECT string_agg(state, '') FROM sync.decide_changes('{$}', 'cancel'))`,
     decide_free: `(SELECT string_agg(state, '') FROM sync.decide_free('{$}', 'cancel', 'tried'))`,
-    undo_changes: `(SELECT string_agg(undo_id || coalesce(fields::text, ''), '') FROM sync.undo_changes('{$}', NULL, '{$}'))`,
+    undo_changes: `(SELECT string_agg(undo_id || coalesce(fields::text, ''), '')
+      FROM sync.undo_changes('{$}', NULL, '{$}'))`,
     undo_create: `(sync.undo_create(#, '{$}') IS NULL AND false)`,
     undo_update: '(sync.undo_update(#) IS NULL AND false)',
     changed_since_made: 'sync.changed_since_made($)',
@@ -439,8 +453,11 @@ describe('a function that an author of one account may call', () => {
   test('every one is in the table', async () => {
     const {rows} = await place.pool.query<{name: string}>(
       `SELECT DISTINCT proname AS name FROM pg_proc
-        WHERE pronamespace::regnamespace::text IN ('sync', 'history', 'mart', 'masked', 'warehouse') AND prorettype <> 'trigger'::regtype
-          AND has_function_privilege($1, oid, 'EXECUTE') AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e')`,
+        WHERE pronamespace::regnamespace::text IN ('sync', 'history', 'mart', 'masked', 'warehouse')
+        AND prorettype <> 'trigger'::regtype
+          AND has_function_privilege($1, oid, 'EXECUTE')
+          AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass
+            AND objid = pg_proc.oid AND deptype = 'e')`,
       [author],
     );
     expect(rows.map(({name}) => name).sort()).toEqual(Object.keys(calls).sort());
@@ -479,8 +496,10 @@ describe('a function that an author of one account may call', () => {
 
   test('every table that the author reads shows one account', async () => {
     const {rows: tables} = await place.pool.query<{name: string}>(
-      `SELECT pg_class.oid::regclass::text AS name FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-        WHERE nspname IN ('warehouse', 'history', 'mart', 'masked', 'sync') AND relkind IN ('r', 'v') AND has_table_privilege($1, pg_class.oid, 'SELECT')
+      `SELECT pg_class.oid::regclass::text AS name FROM pg_class
+       JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE nspname IN ('warehouse', 'history', 'mart', 'masked', 'sync')
+        AND relkind IN ('r', 'v') AND has_table_privilege($1, pg_class.oid, 'SELECT')
           AND has_schema_privilege($1, pg_namespace.oid, 'USAGE')`,
       [author],
     );

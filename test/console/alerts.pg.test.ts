@@ -112,7 +112,8 @@ describe('an admin', () => {
     const form = {name: 'watch', receiver: 'ping', address: `${receiver.url}/p`, every: '60m'};
     expect((await admin.post('/alerts/add', form)).status).toBe(303);
     const {rows} = await place.pool.query(
-      `SELECT kind, every_ms::integer FROM sync.alert_deliveries JOIN sync.alert_rules USING (rule_id) WHERE name = 'watch'`,
+      `SELECT kind, every_ms::integer FROM sync.alert_deliveries
+       JOIN sync.alert_rules USING (rule_id) WHERE name = 'watch'`,
     );
     expect(rows).toEqual([{kind: 'ping', every_ms: 3_600_000}]);
     expect((await admin.post('/alerts/watch/remove')).status).toBe(303);
@@ -147,17 +148,20 @@ describe('what is wrong', () => {
   const fresh = '/alerts?of=now';
   beforeAll(async () => {
     await place.pool.query(
-      `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 0)`,
+      `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+        VALUES ('desk', 'email', 'ops@example.com', 0)`,
     );
     await place.pool.query(
       `INSERT INTO sync.alerts (cause, account_id, stream, since, text, next_step)
-       VALUES ('failed', $1, 'jobs', now() - interval '3 hours', 'the last full sweep failed: <b>500</b>', NULL),
+       VALUES ('failed', $1, 'jobs', now() - interval '3 hours',
+         'the last full sweep failed: <b>500</b>', NULL),
               ('failed', $2, 'tasks', now(), 'of the stranger', NULL),
               ('no-worker', NULL, NULL, now(), 'no worker is alive', 'fieldmirror start')`,
       [place.account.accountId, place.stranger.accountId],
     );
     await place.pool.query(
-      `INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind, state, attempts, fence, last_error, created_at)
+      `INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind, state, attempts, fence,
+        last_error, created_at)
        SELECT rule_id, alert_id, 'opened', 'due', 4, 4, 'POST ops: 503', now() - interval '2 hours'
          FROM sync.alert_rules CROSS JOIN sync.alerts WHERE cause = 'failed' AND stream = 'jobs'`,
     );

@@ -51,13 +51,16 @@ beforeAll(async () => {
     `SET fieldmirror.writer = 'repair'; UPDATE warehouse.jobs SET name = 'zanzibar job' WHERE account_id = ${stranger.accountId}`,
   );
   await pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, reasons)
-     VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(), '{"zanzibar lost too many"}')`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+      reasons)
+     VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(),
+       '{"zanzibar lost too many"}')`,
     [stranger.accountId],
   );
   await inSweepTransaction(pool, async (client) => {
     await client.query(
-      `UPDATE warehouse.jobs SET status = 'scheduled', scheduled_on = now() - interval '10 days', customer_id = 101 WHERE job_number = 12`,
+      `UPDATE warehouse.jobs SET status = 'scheduled', scheduled_on = now() - interval '10 days',
+        customer_id = 101 WHERE job_number = 12`,
     );
   });
   await pool.query('SELECT sync.refresh_star()');

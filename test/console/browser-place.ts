@@ -37,14 +37,18 @@ export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
   const {accountId} = place.account;
   const query = (text: string, values: readonly unknown[]) => place.pool.query(text, [...values]);
   await query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, stage, due_at, started_at, ended_at, records, pages, requests, evidence)
-     SELECT $1, 'jobs', 'full', 'schedule', 'certified', 'verify', began - interval '2 seconds', began, began + interval '1 minute', 3000, 100, 226,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, stage, due_at,
+      started_at, ended_at, records, pages, requests, evidence)
+     SELECT $1, 'jobs', 'full', 'schedule', 'certified', 'verify', began - interval '2 seconds',
+       began, began + interval '1 minute', 3000, 100, 226,
             jsonb_build_object('readAt', began + interval '40 seconds')
-       FROM (SELECT now() - interval '1 hour' AS began UNION ALL SELECT now() - interval '50 minutes') AS night`,
+       FROM (SELECT now() - interval '1 hour' AS began
+         UNION ALL SELECT now() - interval '50 minutes') AS night`,
     [accountId],
   );
   await query(
-    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id) VALUES ($1, 'jobs', 'custom_text1', 'jobs', '{text}', 1)`,
+    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id)
+      VALUES ($1, 'jobs', 'custom_text1', 'jobs', '{text}', 1)`,
     [accountId],
   );
   await query(
@@ -57,26 +61,33 @@ export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
     ],
   );
   await query(
-    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 0)`,
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+      VALUES ('desk', 'email', 'ops@example.com', 0)`,
     [],
   );
   await query(
     `INSERT INTO sync.alerts (cause, account_id, stream, since, text, next_step)
-     VALUES ('quarantine', $1, 'jobs', now() - interval '3 hours', $2, 'fieldmirror quarantine list tells what is wrong with them')`,
+     VALUES ('quarantine', $1, 'jobs', now() - interval '3 hours', $2,
+       'fieldmirror quarantine list tells what is wrong with them')`,
     [accountId, `1 record in quarantine ${hostile}`],
   );
   await query(
     `INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind, state, attempts, fence, last_error)
-     SELECT rule_id, alert_id, 'opened', 'due', 4, 4, $1 FROM sync.alert_rules CROSS JOIN sync.alerts`,
+     SELECT rule_id, alert_id, 'opened', 'due', 4, 4, $1 FROM sync.alert_rules
+     CROSS JOIN sync.alerts`,
     [`mail.example.com: ${hostile}`],
   );
   await query(
     `WITH hook AS (
-       INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, tables, cursor, batch_id, batch_to, attempts, failing_since, stopped_at, last_error)
-       VALUES ('erp', 'erp.example.com', '', 'key', '{customers,jobs}', sync.feed_end(), gen_random_uuid(), sync.feed_end(), 34, now() - interval '1 day', now(), $1)
+       INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, tables, cursor, batch_id,
+         batch_to, attempts, failing_since, stopped_at, last_error)
+       VALUES ('erp', 'erp.example.com', '', 'key', '{customers,jobs}', sync.feed_end(),
+         gen_random_uuid(), sync.feed_end(), 34, now() - interval '1 day', now(), $1)
        RETURNING hook_id, cursor)
-     INSERT INTO sync.feed_dead_letters (hook_id, batch_id, after_cursor, to_cursor, attempts, reason, failing_since)
-     SELECT hook_id, gen_random_uuid(), cursor, cursor, 34, $1, now() - interval '2 days' FROM hook CROSS JOIN generate_series(1, 2)`,
+     INSERT INTO sync.feed_dead_letters (hook_id, batch_id, after_cursor, to_cursor, attempts,
+       reason, failing_since)
+     SELECT hook_id, gen_random_uuid(), cursor, cursor, 34, $1, now() - interval '2 days' FROM hook
+     CROSS JOIN generate_series(1, 2)`,
     [`erp.example.com: expected an answer of 2xx, got 422: ${hostile}`],
   );
   await place.edit(1, `name = '${hostile.replaceAll("'", "''")}'`);

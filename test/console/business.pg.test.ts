@@ -10,7 +10,8 @@ beforeAll(async () => {
   place = await openPlace();
   await inSweepTransaction(place.pool, async (client) => {
     await client.query(
-      `UPDATE warehouse.jobs SET status = 'scheduled', scheduled_on = now() - interval '10 days', customer_id = 101 WHERE account_id = $1 AND job_number = 12`,
+      `UPDATE warehouse.jobs SET status = 'scheduled', scheduled_on = now() - interval '10 days',
+        customer_id = 101 WHERE account_id = $1 AND job_number = 12`,
       [place.account.accountId],
     );
   });

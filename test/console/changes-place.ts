@@ -37,7 +37,8 @@ export async function openPlace(options: Partial<ConsoleOptions> = {}): Promise<
     set,
     edit: async (number, values, {accountId = account.accountId} = {}) =>
       await make(
-        `UPDATE warehouse.customers SET ${values} WHERE account_id = ${accountId} AND customer_number = ${number}`,
+        `UPDATE warehouse.customers SET ${values} WHERE account_id = ${accountId}
+          AND customer_number = ${number}`,
       ),
     stateOf: async (id) =>
       (await pool.query('SELECT state FROM sync.changes WHERE change_id = $1', [id])).rows[0].state,
@@ -48,8 +49,10 @@ export async function openPlace(options: Partial<ConsoleOptions> = {}): Promise<
       );
       for (const [field, value] of Object.entries(fields))
         await pool.query(
-          `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule)
-           SELECT change_id, $2, base->$2, fields->$2, $3, 'ask' FROM sync.changes WHERE change_id = $1`,
+          `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value,
+            rule)
+           SELECT change_id, $2, base->$2, fields->$2, $3, 'ask' FROM sync.changes
+           WHERE change_id = $1`,
           [id, field, JSON.stringify(value)],
         );
     },

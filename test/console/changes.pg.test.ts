@@ -34,10 +34,12 @@ describe('the list', () => {
         `INSERT INTO warehouse.tasks (account_id, name) VALUES (${place.account.accountId}, 'x')`,
       ),
       await place.make(
-        `UPDATE warehouse.employees SET name = 'y' WHERE account_id = ${place.account.accountId} AND employee_number = 1`,
+        `UPDATE warehouse.employees SET name = 'y' WHERE account_id = ${place.account.accountId}
+          AND employee_number = 1`,
       ),
       await place.make(
-        `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId} AND job_number = 11`,
+        `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId}
+          AND job_number = 11`,
       ),
     ];
     for (const id of [done, later]) await place.set(id, `state = 'done', settled_at = now()`);
@@ -84,7 +86,8 @@ describe('the list', () => {
   test('is filtered by state, table, author and age, and says which filters there are', async () => {
     const customer = await place.edit(1, `phone_number = '1'`);
     const job = await place.make(
-      `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId} AND job_number = 11`,
+      `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId}
+        AND job_number = 11`,
     );
     await place.set(
       job,
@@ -122,12 +125,14 @@ describe('the list', () => {
 
   test('goes on page by page, and shows each change once', async () => {
     await place.pool.query(
-      `INSERT INTO warehouse.tasks (account_id, name) SELECT $1, 'task ' || n FROM generate_series(1, 130) AS n`,
+      `INSERT INTO warehouse.tasks (account_id, name) SELECT $1, 'task ' || n
+        FROM generate_series(1, 130) AS n`,
       [place.account.accountId],
     );
     await place.pool.query(`UPDATE sync.changes SET state = 'held' WHERE change_id % 4 = 0`);
     await place.pool.query(
-      `UPDATE sync.changes SET number = 1000 + change_id, state = 'done', settled_at = now() WHERE change_id % 4 = 1`,
+      `UPDATE sync.changes SET number = 1000 + change_id, state = 'done', settled_at = now()
+        WHERE change_id % 4 = 1`,
     );
     const viewer = await place.person({role: 'viewer'});
     const seen: string[] = [];
@@ -188,8 +193,10 @@ describe('one change', () => {
   test('tells each request and its answer, and the request that would be sent', async () => {
     const id = await place.edit(1, `phone_number = '555-0199'`);
     await place.pool.query(
-      `INSERT INTO sync.attempts (change_id, fence, method, path, request, ended_at, outcome, status, answer)
-       VALUES ($1, 1, 'PUT', '/customers/1.xml', '<customer>first try</customer>', now() + interval '2 s', 'not-sent', 503, 'try later')`,
+      `INSERT INTO sync.attempts (change_id, fence, method, path, request, ended_at, outcome,
+        status, answer)
+       VALUES ($1, 1, 'PUT', '/customers/1.xml', '<customer>first try</customer>',
+         now() + interval '2 s', 'not-sent', 503, 'try later')`,
       [id],
     );
     const {text} = await (await place.person()).get(`/changes/${id}`);
@@ -250,8 +257,11 @@ describe('one change', () => {
     const {accountId} = place.account;
     const id = await place.edit(1, `phone_number = '1'`);
     await place.pool.query(
-      `UPDATE sync.changes SET table_name = 'employees', row_id = (SELECT row_id FROM warehouse.employees WHERE account_id = $2 AND employee_number = 1),
-              fields = '{"username": "ann", "password": "hunter-2-secret"}', base = '{"username": null, "password": "older-secret"}' WHERE change_id = $1`,
+      `UPDATE sync.changes SET table_name = 'employees',
+        row_id = (SELECT row_id FROM warehouse.employees
+        WHERE account_id = $2 AND employee_number = 1),
+              fields = '{"username": "ann", "password": "hunter-2-secret"}',
+                base = '{"username": null, "password": "older-secret"}' WHERE change_id = $1`,
       [id, accountId],
     );
     const operator = await place.person();
@@ -269,12 +279,15 @@ describe('one change', () => {
     await place.set(id, `external_key = 'Secret key'`);
     await place.putInConflict(id, {name: 'Secret other'});
     await place.pool.query(
-      `INSERT INTO sync.attempts (change_id, fence, method, path, request, ended_at, outcome, status, answer)
-       VALUES ($1, 1, 'PUT', '/customers/1.xml', '<name>Secret Ltd</name>', now(), 'refused', 422, 'Secret Ltd is taken')`,
+      `INSERT INTO sync.attempts (change_id, fence, method, path, request, ended_at, outcome,
+        status, answer)
+       VALUES ($1, 1, 'PUT', '/customers/1.xml', '<name>Secret Ltd</name>', now(), 'refused', 422,
+         'Secret Ltd is taken')`,
       [id],
     );
     const refused = await place.make(
-      `INSERT INTO warehouse.tasks (account_id, external_key, name) VALUES (${place.account.accountId}, 'Secret task', 'Secret')`,
+      `INSERT INTO warehouse.tasks (account_id, external_key, name)
+        VALUES (${place.account.accountId}, 'Secret task', 'Secret')`,
     );
     await place.set(
       refused,

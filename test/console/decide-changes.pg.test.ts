@@ -157,7 +157,8 @@ describe('a decision about one change', () => {
     );
     await place.pool.query(
       `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
-       SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true FROM sync.changes WHERE change_id = $1`,
+       SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true
+       FROM sync.changes WHERE change_id = $1`,
       [altered],
     );
     const operator = await place.person();

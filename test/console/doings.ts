@@ -29,8 +29,10 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       action: 'sweeps.approve',
       prepare: async () => {
         const {rows} = await place().pool.query(
-          `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, reasons)
-         VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(), '{"too many"}') RETURNING sweep_id`,
+          `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
+            ended_at, reasons)
+         VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(), '{"too many"}')
+           RETURNING sweep_id`,
           [place().account.accountId],
         );
         return rows[0].sweep_id;
@@ -68,7 +70,8 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
         const id = await held(done);
         await place().pool.query(
           `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
-           SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true FROM sync.changes WHERE change_id = $1`,
+           SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"',
+             true FROM sync.changes WHERE change_id = $1`,
           [id],
         );
         return id;

@@ -16,9 +16,12 @@ beforeAll(async () => {
   await inSweepTransaction(place.pool, async (client) => {
     const {accountId} = place.account;
     await client.query(
-      `INSERT INTO sync.fields (account_id, table_name, field, stream, types, column_name, filled_share, last_sweep_id)
-       VALUES ($1, 'jobs', 'total', 'jobs', '{decimal}', 'total', 0.5, 1), ($1, 'jobs', 'custom_text1', 'jobs', '{text}', NULL, 0.004, 1),
-              ($1, 'jobs', 'custom_text2', 'jobs', '{}', NULL, 0, 1), ($1, 'customers', 'token', 'customers', '{secret}', NULL, NULL, 1),
+      `INSERT INTO sync.fields (account_id, table_name, field, stream, types, column_name,
+        filled_share, last_sweep_id)
+       VALUES ($1, 'jobs', 'total', 'jobs', '{decimal}', 'total', 0.5, 1),
+         ($1, 'jobs', 'custom_text1', 'jobs', '{text}', NULL, 0.004, 1),
+              ($1, 'jobs', 'custom_text2', 'jobs', '{}', NULL, 0, 1),
+                ($1, 'customers', 'token', 'customers', '{secret}', NULL, NULL, 1),
               ($1, 'customers', '<b>odd</b>', 'customers', '{text}', NULL, 1, 1)`,
       [accountId],
     );
@@ -29,7 +32,8 @@ beforeAll(async () => {
       [accountId],
     );
     await client.query(
-      `UPDATE warehouse.jobs SET extra = jsonb_build_object('custom_text1', 'Gate ' || job_number) WHERE account_id = $1`,
+      `UPDATE warehouse.jobs SET extra = jsonb_build_object('custom_text1', 'Gate ' || job_number)
+        WHERE account_id = $1`,
       [accountId],
     );
   });

@@ -121,7 +121,8 @@ describe('once the number is typed back', () => {
     folder = await mkdtemp(join(tmpdir(), 'fieldmirror-forget-'));
     await writeFile(join(folder, 'named.html'), '<p>Wren O&#39;Brien</p>');
     await place.pool.query(
-      `INSERT INTO sync.weekly_reports (account_id, week, file) VALUES (1, '2027-01-04', $1), (1, '2027-01-11', $2)`,
+      `INSERT INTO sync.weekly_reports (account_id, week, file)
+        VALUES (1, '2027-01-04', $1), (1, '2027-01-11', $2)`,
       [join(folder, 'named.html'), join(folder, 'gone.html')],
     );
   });
@@ -150,8 +151,10 @@ describe('once the number is typed back', () => {
       {account_id: '2', customer_number: '1', name: 'Acme'},
     ]);
     const held = await select(
-      `SELECT to_jsonb(row)::text AS text FROM (SELECT * FROM history.customers) AS row UNION ALL SELECT to_jsonb(row)::text FROM (SELECT * FROM history.jobs) AS row
-       UNION ALL SELECT to_jsonb(row)::text FROM sync.audit AS row UNION ALL SELECT to_jsonb(row)::text FROM sync.forgotten AS row`,
+      `SELECT to_jsonb(row)::text AS text FROM (SELECT * FROM history.customers) AS row
+       UNION ALL SELECT to_jsonb(row)::text FROM (SELECT * FROM history.jobs) AS row
+       UNION ALL SELECT to_jsonb(row)::text FROM sync.audit AS row
+       UNION ALL SELECT to_jsonb(row)::text FROM sync.forgotten AS row`,
     );
     expect(held.filter((row) => personal.test(withoutChance(row.text)))).toEqual([]);
     const [receipt] = await receipts();
@@ -167,7 +170,8 @@ describe('once the number is typed back', () => {
 
   test('statistics hold no value of it: the tables were analysed behind it', async () => {
     const found = await select(
-      `SELECT tablename FROM pg_stats WHERE schemaname IN ('warehouse', 'history') AND most_common_vals::text || coalesce(histogram_bounds::text, '') ~ 'Brien'`,
+      `SELECT tablename FROM pg_stats WHERE schemaname IN ('warehouse', 'history')
+       AND most_common_vals::text || coalesce(histogram_bounds::text, '') ~ 'Brien'`,
     );
     expect(found).toEqual([]);
     expect(

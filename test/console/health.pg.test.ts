@@ -64,7 +64,8 @@ const fresh = '/health?of=mail';
 
 test('an address of e-mail that an alert goes to is hidden from somebody who is not to see personal data', async () => {
   await place.pool.query(
-    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 1000)`,
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+      VALUES ('desk', 'email', 'ops@example.com', 1000)`,
   );
   const masked = await place.person({role: 'viewer', masks: true, isOfAll: true});
   for (const told of [(await masked.get(fresh)).text, JSON.stringify(await masked.json(fresh))]) {

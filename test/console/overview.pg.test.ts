@@ -20,9 +20,11 @@ afterEach(() => place?.close());
 
 async function sweep(stream: string, ago: string, state = 'certified'): Promise<void> {
   await place.pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records, updated, error, reasons)
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+      records, updated, error, reasons)
      VALUES ($1, $2, 'full', 'schedule', $4, now() - $3::interval, now() - $3::interval, 900, 7,
-             CASE $4 WHEN 'failed' THEN 'the service is away' END, CASE $4 WHEN 'uncertified' THEN '{"the list moved"}'::text[] ELSE '{}' END)`,
+             CASE $4 WHEN 'failed' THEN 'the service is away' END,
+               CASE $4 WHEN 'uncertified' THEN '{"the list moved"}'::text[] ELSE '{}' END)`,
     [place.account.accountId, stream, ago, state],
   );
 }
@@ -60,7 +62,8 @@ test('what is promised of a stream by day stands beside it, and whether it is ke
 
 test('a stream that was proven too long ago is not fresh, and is named first', async () => {
   await place.pool.query(
-    `UPDATE sync.sweeps SET started_at = now() - interval '3 days', ended_at = now() - interval '3 days' WHERE stream = 'jobs'`,
+    `UPDATE sync.sweeps SET started_at = now() - interval '3 days',
+      ended_at = now() - interval '3 days' WHERE stream = 'jobs'`,
   );
   const {sentence, streams} = await (await place.person()).json('/');
   expect(sentence).toMatch(/^Not fresh: jobs; /);
@@ -111,7 +114,8 @@ test('a night shows the last verdict of its day', async () => {
 
 test('somebody who sees one account is told of no other', async () => {
   await place.pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, error, ended_at) VALUES ($1, 'jobs', 'full', 'schedule', 'failed', 'secret of another', now())`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, error, ended_at)
+      VALUES ($1, 'jobs', 'full', 'schedule', 'failed', 'secret of another', now())`,
     [place.stranger.accountId],
   );
   const {text} = await (await place.person()).get('/');

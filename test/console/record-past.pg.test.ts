@@ -86,7 +86,8 @@ test('a long past is told twenty versions at a time', async () => {
   for (let n = 1; n <= 25; n++)
     await writeAsSweep(
       place,
-      `UPDATE warehouse.tasks SET name = 'Call ${n}', _sweep_id = 1 WHERE account_id = $1 AND id = 61`,
+      `UPDATE warehouse.tasks SET name = 'Call ${n}', _sweep_id = 1
+        WHERE account_id = $1 AND id = 61`,
     );
   const {record} = await person.json('/records/tasks/61');
   expect(record).toMatchObject({events: {length: 20}, olderFrom: 20});

@@ -54,7 +54,8 @@ describe('to fetch a record again', () => {
   const sweeps = async () =>
     (
       await place.pool.query(
-        `SELECT stream, mode, record_number, state FROM sync.sweeps WHERE mode = 'record' ORDER BY 1, 3`,
+        `SELECT stream, mode, record_number, state FROM sync.sweeps WHERE mode = 'record'
+         ORDER BY 1, 3`,
       )
     ).rows;
 

@@ -17,26 +17,39 @@ export async function openRecords(): Promise<RecordsPlace> {
   const made = await step(
     `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at)
      SELECT $1, 'jobs', 'full', 'schedule', 'certified', now(), now() FROM generate_series(1, 3)`,
-    `INSERT INTO warehouse.customers (account_id, customer_number, id, name, company_name, phone_number, email_address, external_key, extra, _sweep_id)
-     VALUES ($1, 21, 2100, 'Wren O''Brien', '<img src=x onerror=alert(1)>', '(413) 555-0178', 'wren.obrien@example.org', 'ERP-21', '{"custom_text1": "Back door", "custom_text2": "Gate"}', 1)`,
-    `INSERT INTO warehouse.jobs (account_id, job_number, id, customer_number, customer_id, name, status, total, description, _sweep_id, _page)
-     VALUES ($1, 31, 3100, 21, 2100, 'Boiler', 'scheduled', 10.00, 'Key under the mat', 1, 4), ($1, 32, 3200, 21, 2100, 'Pump', 'scheduled', 5, NULL, 1, 4)`,
-    `INSERT INTO warehouse.job_charges (account_id, id, job_number, description, total, _sweep_id) VALUES ($1, 301, 31, 'Valve', 4, 1)`,
+    `INSERT INTO warehouse.customers (account_id, customer_number, id, name, company_name,
+      phone_number, email_address, external_key, extra, _sweep_id)
+     VALUES ($1, 21, 2100, 'Wren O''Brien', '<img src=x onerror=alert(1)>', '(413) 555-0178',
+       'wren.obrien@example.org', 'ERP-21', '{"custom_text1": "Back door", "custom_text2": "Gate"}',
+       1)`,
+    `INSERT INTO warehouse.jobs (account_id, job_number, id, customer_number, customer_id, name,
+      status, total, description, _sweep_id, _page)
+     VALUES ($1, 31, 3100, 21, 2100, 'Boiler', 'scheduled', 10.00, 'Key under the mat', 1, 4),
+       ($1, 32, 3200, 21, 2100, 'Pump', 'scheduled', 5, NULL, 1, 4)`,
+    `INSERT INTO warehouse.job_charges (account_id, id, job_number, description, total, _sweep_id)
+      VALUES ($1, 301, 31, 'Valve', 4, 1)`,
     `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id)
-     VALUES ($1, 'customers', 'custom_text1', 'customers', '{text}', 1), ($1, 'customers', 'custom_text2', 'customers', '{text}', 1)`,
+     VALUES ($1, 'customers', 'custom_text1', 'customers', '{text}', 1),
+       ($1, 'customers', 'custom_text2', 'customers', '{text}', 1)`,
   );
   await place.pool.query(
-    `UPDATE sync.fields SET promoted_as = 'entrance' WHERE account_id = $1 AND field = 'custom_text1'`,
+    `UPDATE sync.fields SET promoted_as = 'entrance'
+      WHERE account_id = $1 AND field = 'custom_text1'`,
     [accountId],
   );
   const priced = await step(
-    `UPDATE warehouse.jobs SET total = 24.90, _sweep_id = 2, _page = 5 WHERE account_id = $1 AND job_number = 31`,
-    `UPDATE warehouse.job_charges SET total = 18.90, _sweep_id = 2 WHERE account_id = $1 AND id = 301`,
-    `INSERT INTO warehouse.job_charges (account_id, id, job_number, description, total, _sweep_id) VALUES ($1, 302, 31, 'Labour', 6, 2)`,
+    `UPDATE warehouse.jobs SET total = 24.90, _sweep_id = 2, _page = 5
+      WHERE account_id = $1 AND job_number = 31`,
+    `UPDATE warehouse.job_charges SET total = 18.90, _sweep_id = 2
+      WHERE account_id = $1 AND id = 301`,
+    `INSERT INTO warehouse.job_charges (account_id, id, job_number, description, total, _sweep_id)
+      VALUES ($1, 302, 31, 'Labour', 6, 2)`,
   );
   await step(
-    `UPDATE warehouse.jobs SET _deleted_at = now(), _sweep_id = 3, _page = NULL WHERE account_id = $1 AND job_number = 32`,
-    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, words, asked_at, written_at)
+    `UPDATE warehouse.jobs SET _deleted_at = now(), _sweep_id = 3, _page = NULL
+      WHERE account_id = $1 AND job_number = 32`,
+    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, words, asked_at,
+      written_at)
      VALUES (3, 32, $1, 'jobs', 404, 'Invalid job.', now(), now())`,
     `INSERT INTO sync.absent_numbers (account_id, stream, sweep_id, asked_at, number, status, words)
      VALUES ($1, 'jobs', 3, now(), 33, 404, 'Never heard of it.')`,

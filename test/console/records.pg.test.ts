@@ -83,7 +83,8 @@ describe('a record is found', () => {
   test('at most fifty at once, and says that there are more', async () => {
     await writeAsSweep(
       place,
-      `INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id) SELECT $1, 5000 + n, 'Sweeping up', 1 FROM generate_series(1, 60) AS n`,
+      `INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id) SELECT $1, 5000 + n,
+        'Sweeping up', 1 FROM generate_series(1, 60) AS n`,
     );
     const story = await person.json('/records?q=sweeping');
     expect(story.hits).toHaveLength(50);

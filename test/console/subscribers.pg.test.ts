@@ -184,7 +184,8 @@ test('open pages are told that a subscriber fails, and of no batch that is taken
     void listen(place.databaseUrl, 'fieldmirror_pages', {
       signal: stop.signal,
       onListening: async () => {
-        const quiet = `UPDATE sync.feed_hooks SET sent_at = now(), fence = fence + 1, attempts = attempts WHERE name = 'theirs'`;
+        const quiet = `UPDATE sync.feed_hooks SET sent_at = now(), fence = fence + 1,
+          attempts = attempts WHERE name = 'theirs'`;
         await place.pool.query(quiet).catch(failed);
         await place.pool.query(`NOTIFY fieldmirror_pages, 'nothing until here'`).catch(failed);
         await refuse('theirs').catch(failed);

@@ -10,15 +10,20 @@ beforeAll(async () => {
   const {accountId} = place.account;
   const ended = `now() - interval '1 minute'`;
   await place.pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records, requests, updated, evidence)
-     SELECT $1, 'jobs', 'full', 'schedule', 'certified', now() - interval '1 day' * at, now() - interval '1 day' * at + interval '2 seconds',
-            3000 + at, 226, 5, '{"firstPass": {"numbers": 3001, "lastPage": 101, "endedBy": "empty-page"}}'
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+      records, requests, updated, evidence)
+     SELECT $1, 'jobs', 'full', 'schedule', 'certified', now() - interval '1 day' * at,
+       now() - interval '1 day' * at + interval '2 seconds',
+            3000 + at, 226, 5, '{"firstPass": {"numbers": 3001, "lastPage": 101, "endedBy": '
+              '"empty-page"}}'
        FROM generate_series(60, 1, -1) AS at`,
     [accountId],
   );
   const {rows} = await place.pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records, reasons)
-     VALUES ($1, 'jobs', 'full', 'schedule', 'stopped', ${ended}, now(), 900, '{"2,100 of 3,000 rows would go"}') RETURNING sweep_id`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+      records, reasons)
+     VALUES ($1, 'jobs', 'full', 'schedule', 'stopped', ${ended}, now(), 900,
+       '{"2,100 of 3,000 rows would go"}') RETURNING sweep_id`,
     [accountId],
   );
   stopped = rows[0].sweep_id;

@@ -58,7 +58,8 @@ describe('a change that is taken back', () => {
     expect(done.status).toBe(303);
     expect(await phoneOf(1)).toBe(before);
     const {rows} = await place.pool.query(
-      `SELECT change_id, state, application, batch FROM sync.changes WHERE undoes = ARRAY[$1::bigint]`,
+      `SELECT change_id, state, application, batch FROM sync.changes
+       WHERE undoes = ARRAY[$1::bigint]`,
       [id],
     );
     expect(rows).toMatchObject([

@@ -173,7 +173,8 @@ test('a change that was refused does not show it: in its row, its attempts, the 
     new AbortController().signal,
   );
   const {rows} = await pool.query(
-    `SELECT change_id, state, to_jsonb(c) || jsonb_build_object('attempts', (SELECT jsonb_agg(to_jsonb(a)) FROM sync.attempts AS a
+    `SELECT change_id, state, to_jsonb(c)
+     || jsonb_build_object('attempts', (SELECT jsonb_agg(to_jsonb(a)) FROM sync.attempts AS a
             WHERE a.change_id = c.change_id)) AS held FROM sync.changes AS c ORDER BY change_id`,
   );
   expect(rows).toHaveLength(worn.length);

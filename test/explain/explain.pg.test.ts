@@ -44,7 +44,8 @@ async function addSweep(fields: Readonly<Record<string, unknown>>): Promise<stri
   const names = Object.keys(row);
   const {rows} = await pool.query(
     `INSERT INTO sync.sweeps (${names.join(', ')}, started_at, ended_at)
-     VALUES (${names.map((_, place) => `$${place + 1}`).join(', ')}, clock_timestamp(), clock_timestamp()) RETURNING sweep_id`,
+     VALUES (${names.map((_, place) => `$${place + 1}`).join(', ')}, clock_timestamp(),
+       clock_timestamp()) RETURNING sweep_id`,
     Object.values(row),
   );
   return rows[0].sweep_id;
@@ -64,10 +65,12 @@ async function sweep(step: string, statement: string, values: unknown[]): Promis
 
 async function tellStory(): Promise<void> {
   const account = await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id`,
   );
   accountId = account.rows[0].account_id;
-  const update = `UPDATE warehouse.jobs SET name = $2, extra = $3, _sweep_id = $1, _page = $4, _hash = '\\x01', _deleted_at = NULL`;
+  const update = `UPDATE warehouse.jobs SET name = $2, extra = $3, _sweep_id = $1, _page = $4,
+    _hash = '\\x01', _deleted_at = NULL`;
   const first = await addSweep({state: 'certified'});
   await sweep(
     'first',
@@ -89,7 +92,8 @@ async function tellStory(): Promise<void> {
     [gone],
   );
   await pool.query(
-    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, words, asked_at, written_at)
+    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, words, asked_at,
+      written_at)
      VALUES ($1, 4711, $2, 'jobs', 404, 'Invalid job.', now(), now())`,
     [gone, accountId],
   );
@@ -101,11 +105,13 @@ async function tellStory(): Promise<void> {
   // None of these sweeps tells anything of 4711.
   await addSweep({state: 'certified', mode: 'record', record_number: 6});
   await addSweep({state: 'certified', stream: 'tasks'});
-  const insert = `INSERT INTO warehouse.jobs (account_id, job_number, name, _sweep_id, _page, _hash) VALUES ($2, 6, 'New', $1, 1, '\\x00')`;
+  const insert = `INSERT INTO warehouse.jobs (account_id, job_number, name, _sweep_id, _page, _hash)
+    VALUES ($2, 6, 'New', $1, 1, '\\x00')`;
   await sweep('window', insert, [second, accountId]);
   await pool.query(
     `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
-     VALUES ($1, 'jobs', 'jobs', 'full', NULL, 1000, '2030-01-02'), ($1, 'today', 'jobs', 'window', 'today', 1000, '2030-01-01'),
+     VALUES ($1, 'jobs', 'jobs', 'full', NULL, 1000, '2030-01-02'),
+       ($1, 'today', 'jobs', 'window', 'today', 1000, '2030-01-01'),
             ($1, 'tasks', 'tasks', 'full', NULL, 1000, '2029-01-01')`,
     [accountId],
   );

@@ -164,7 +164,8 @@ describe('a column that is added to a table', () => {
 
 test('history has no table but those of the streams, and its edits', async () => {
   const rows = await query(
-    `SELECT relname FROM pg_class WHERE relnamespace = 'history'::regnamespace AND relkind IN ('r', 'v')`,
+    `SELECT relname FROM pg_class WHERE relnamespace = 'history'::regnamespace
+     AND relkind IN ('r', 'v')`,
   );
   const expected = ['edits', ...names, ...names.map((name) => `past_${name}`)];
   expect(rows.map((row) => row.relname).sort()).toEqual(expected.sort());

@@ -103,10 +103,12 @@ async function carryOut(client: pg.PoolClient, one: Write): Promise<void> {
 
 const range = 'machine_number BETWEEN $1::bigint AND $1::bigint + 2';
 const statements = {
-  insert: `INSERT INTO warehouse.machines (account_id, machine_number, name) VALUES (1, $1, $2) ON CONFLICT DO NOTHING`,
+  insert: `INSERT INTO warehouse.machines (account_id, machine_number, name)
+    VALUES (1, $1, $2) ON CONFLICT DO NOTHING`,
   update: `UPDATE warehouse.machines SET name = $2 WHERE ${range}`,
   delete: `DELETE FROM warehouse.machines WHERE ${range}`,
-  mark: `UPDATE warehouse.machines SET _deleted_at = now(), _changed_at = now(), _sweep_id = 7 WHERE ${range}`,
+  mark: `UPDATE warehouse.machines SET _deleted_at = now(), _changed_at = now(), _sweep_id = 7
+    WHERE ${range}`,
 };
 
 async function sweep(
@@ -130,7 +132,8 @@ async function restart(client: pg.PoolClient): Promise<void> {
     SELECT min(row_id) FROM warehouse.machines) RETURNING ${columns}`);
   for (const row of rows) {
     const values = [row.row_id, row.account_id, row.machine_number, row.name];
-    const insert = `INSERT INTO warehouse.machines (${columns}) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4)`;
+    const insert = `INSERT INTO warehouse.machines (${columns}) OVERRIDING SYSTEM VALUE
+      VALUES ($1, $2, $3, $4)`;
     await client.query(insert, values).catch((error) => {
       if (error.code !== '23000') throw error;
       return client.query('ROLLBACK TO SAVEPOINT restart');
@@ -160,7 +163,8 @@ async function readAsOf(moment: string): Promise<unknown[]> {
 async function expectTiling(): Promise<void> {
   const {rows} = await world.pool.query(
     `SELECT * FROM (
-       SELECT row_id, valid_from, valid_to, lead(valid_from) OVER (PARTITION BY row_id ORDER BY valid_from) AS next
+       SELECT row_id, valid_from, valid_to,
+         lead(valid_from) OVER (PARTITION BY row_id ORDER BY valid_from) AS next
          FROM history.machines) AS version
       WHERE valid_to <= valid_from OR (next IS NOT NULL AND valid_to IS DISTINCT FROM next)`,
   );

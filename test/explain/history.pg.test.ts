@@ -38,7 +38,8 @@ const query = async (text: string, values: unknown[] = []) =>
  */
 async function versions(number = '1'): Promise<unknown[][]> {
   const rows = await query(
-    `SELECT name, _sweep_id AS sweep, _hash IS NOT NULL AS "hasHash", written_by AS by, valid_to IS NULL AS "isCurrent"
+    `SELECT name, _sweep_id AS sweep, _hash IS NOT NULL AS "hasHash", written_by AS by,
+      valid_to IS NULL AS "isCurrent"
        FROM history.machines WHERE machine_number = $1 ORDER BY valid_from`,
     [number],
   );
@@ -94,7 +95,8 @@ describe('what a sweep writes', () => {
       await loadRows(client, parts, [part], batch('2'));
     });
     const instants = await query(
-      `SELECT valid_from FROM history.machines WHERE valid_to IS NULL UNION SELECT valid_from FROM history.machine_parts`,
+      `SELECT valid_from FROM history.machines WHERE valid_to IS NULL UNION SELECT valid_from
+       FROM history.machine_parts`,
     );
     expect(instants).toHaveLength(1);
   });
@@ -156,7 +158,8 @@ describe('what somebody else writes', () => {
 
   test('cannot pass for a sweep, nor for another row, nor for another time', async () => {
     await query(
-      `UPDATE warehouse.machines SET name = 'x', _sweep_id = 9, _page = 3, _changed_at = '2001-01-01'`,
+      `UPDATE warehouse.machines SET name = 'x', _sweep_id = 9, _page = 3,
+        _changed_at = '2001-01-01'`,
     );
     expect(
       await query(

@@ -68,7 +68,8 @@ describe('what an author writes', () => {
       };
       const names = Object.keys(cells);
       await place.author(
-        `INSERT INTO warehouse.${name} (${names.join(', ')}) VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')})`,
+        `INSERT INTO warehouse.${name} (${names.join(', ')})
+          VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')})`,
         Object.values(cells),
       );
     } else if (operation === 'update') {
@@ -102,7 +103,8 @@ describe('what an author writes', () => {
     await place.sweep(`UPDATE warehouse.customers SET _change_id = 7, _sweep_id = NULL`);
     const start = await place.end();
     await place.author(
-      `BEGIN; UPDATE warehouse.customers SET phone_number = '1'; UPDATE warehouse.customers SET external_key = 'erp-1'; COMMIT`,
+      `BEGIN; UPDATE warehouse.customers SET phone_number = '1'; UPDATE warehouse.customers
+        SET external_key = 'erp-1'; COMMIT`,
     );
     await update(`external_key = 'erp-2'`);
     const change = await lastChange();
@@ -139,7 +141,8 @@ describe('what an author writes', () => {
     );
     const start = await place.end();
     await place.sweep(
-      `UPDATE warehouse.customers SET name = 'Bolt', _change_id = NULL, _sweep_id = 8, _hash = '\\x08'`,
+      `UPDATE warehouse.customers SET name = 'Bolt', _change_id = NULL, _sweep_id = 8,
+        _hash = '\\x08'`,
     );
     await place.sweep(
       'UPDATE warehouse.customers SET _deleted_at = now(), _sweep_id = 9, _change_id = NULL',
@@ -249,7 +252,9 @@ describe('what is read back', () => {
 
   test('a record that is deleted here names its change, and so do the rows that hang on it', async () => {
     const {rows} = await world.pool.query(
-      `SELECT job_number FROM warehouse.jobs AS job WHERE EXISTS (SELECT FROM warehouse.job_charges AS line WHERE line.job_number = job.job_number) ORDER BY 1 LIMIT 1`,
+      `SELECT job_number FROM warehouse.jobs AS job
+       WHERE EXISTS (SELECT FROM warehouse.job_charges AS line
+        WHERE line.job_number = job.job_number) ORDER BY 1 LIMIT 1`,
     );
     const start = await end();
     const change = await write(
@@ -265,11 +270,14 @@ describe('what is read back', () => {
   test('a note that a dispatcher wrote, or an assignment of theirs, is no part of a change of the job', async () => {
     const {rows} = await world.pool.query(
       `SELECT job_number, id FROM warehouse.jobs AS job
-        WHERE _deleted_at IS NULL AND job_number > 20 AND NOT EXISTS (SELECT FROM warehouse.job_employees AS held WHERE held.job_number = job.job_number) ORDER BY 1 LIMIT 1`,
+        WHERE _deleted_at IS NULL AND job_number > 20
+        AND NOT EXISTS (SELECT FROM warehouse.job_employees AS held
+          WHERE held.job_number = job.job_number) ORDER BY 1 LIMIT 1`,
     );
     const [{job_number: number}] = rows;
     await people.query(
-      `UPDATE service.jobs SET employee_ids = (SELECT array_agg(id) FROM (SELECT id FROM service.employees ORDER BY id LIMIT 1) AS one)
+      `UPDATE service.jobs SET employee_ids = (SELECT array_agg(id)
+        FROM (SELECT id FROM service.employees ORDER BY id LIMIT 1) AS one)
         WHERE fields ->> 'job_number' = $1`,
       [number],
     );
@@ -288,11 +296,14 @@ describe('what is read back', () => {
   test('an assignment of ours, and what the service makes of it, name their change', async () => {
     const {rows} = await world.pool.query(
       `SELECT job_number FROM warehouse.jobs AS job
-        WHERE _deleted_at IS NULL AND job_number > 20 AND NOT EXISTS (SELECT FROM warehouse.job_employees AS held WHERE held.job_number = job.job_number) ORDER BY 1 LIMIT 1`,
+        WHERE _deleted_at IS NULL AND job_number > 20
+        AND NOT EXISTS (SELECT FROM warehouse.job_employees AS held
+          WHERE held.job_number = job.job_number) ORDER BY 1 LIMIT 1`,
     );
     const start = await end();
     const change = await write(
-      `INSERT INTO warehouse.job_employees (job_number, employee_id) SELECT ${rows[0].job_number}, min(id) FROM warehouse.employees`,
+      `INSERT INTO warehouse.job_employees (job_number, employee_id) SELECT ${rows[0].job_number},
+        min(id) FROM warehouse.employees`,
     );
     await push();
     const entries = await read(start);

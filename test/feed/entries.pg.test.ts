@@ -90,7 +90,8 @@ test('what a change brings back beyond what its author wrote is no own entry, an
   );
   expect(await place.feed(start)).toEqual([]);
   await place.sweep(
-    `UPDATE warehouse.customers SET name = 'Fox', email_address = 'a@example.com', _change_id = 7 WHERE row_id = $1`,
+    `UPDATE warehouse.customers SET name = 'Fox', email_address = 'a@example.com', _change_id = 7
+      WHERE row_id = $1`,
     [rowId],
   );
   expect(
@@ -101,7 +102,8 @@ test('what a change brings back beyond what its author wrote is no own entry, an
 test('several versions of one transaction are entries of their own, in their order', async () => {
   const start = await place.end();
   await place.sweep(
-    `WITH made AS (INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id) VALUES ($1, 62, 'a', 1) RETURNING row_id) SELECT * FROM made`,
+    `WITH made AS (INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id)
+      VALUES ($1, 62, 'a', 1) RETURNING row_id) SELECT * FROM made`,
     [place.accountId],
   );
   await withClient(place.url, async (client) => {
@@ -125,7 +127,8 @@ test('a new row is told before the rows that hang on it, and filters leave out t
     `INSERT INTO warehouse.customers (name, external_key) VALUES ('Gate', 'erp-1')`,
   );
   await place.author(
-    `INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'Roof' FROM warehouse.customers WHERE external_key = 'erp-1'`,
+    `INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'Roof' FROM warehouse.customers
+      WHERE external_key = 'erp-1'`,
   );
   const entries = await place.feed(start);
   expect(entries.map(({table_name}) => table_name)).toEqual(['customers', 'jobs']);
@@ -138,17 +141,21 @@ test('a first load is told by one entry when its stream was read as a whole; wha
   const load = (id: number) =>
     place.sweep(
       `INSERT INTO warehouse.employees (account_id, employee_number, id, name, _sweep_id)
-       SELECT $1, $2::bigint, $2::bigint, 'Ann', 1 FROM (SELECT set_config('fieldmirror.feed', 'off', true)) AS setting`,
+       SELECT $1, $2::bigint, $2::bigint, 'Ann', 1
+       FROM (SELECT set_config('fieldmirror.feed', 'off', true)) AS setting`,
       [place.accountId, id],
     );
   await load(1);
   await load(2);
   expect(await place.feed(start)).toEqual([]);
   const endSweep = async (state: string, reasons: string) => {
-    await place.author(`INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, lease_until)
-                        VALUES (${place.accountId}, 'employees', 'full', 'schedule', 'running', now(), now())`);
+    await place.author(`INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state,
+      started_at, lease_until)
+                        VALUES (${place.accountId}, 'employees', 'full', 'schedule', 'running',
+                          now(), now())`);
     await place.author(
-      `UPDATE sync.sweeps SET state = '${state}', reasons = '${reasons}', ended_at = now(), lease_until = NULL WHERE state = 'running'`,
+      `UPDATE sync.sweeps SET state = '${state}', reasons = '${reasons}', ended_at = now(),
+        lease_until = NULL WHERE state = 'running'`,
     );
   };
   await endSweep('uncertified', '{the list moved}');
@@ -177,7 +184,8 @@ test('an author cannot keep its own rows out of the feed', async () => {
 
 test('an author reads the entries of its accounts, a reader those of all, neither gives positions', async () => {
   const {rows} = await place.pool.query<{account_id: string}>(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC') RETURNING account_id`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('other', 'https://example.com/other', 'UTC') RETURNING account_id`,
   );
   const start = await place.end();
   await place.sent('tasks', {id: 70, name: 'ours'});

@@ -67,7 +67,8 @@ describe('a subscriber that a file has made', () => {
     // An hour passes, and back again: an entry is found by its moment.
     const pass = (by: string) =>
       place.pool.query(
-        `UPDATE sync.feed_hooks SET due_at = due_at - interval '${by}'; UPDATE sync.feed_entries SET at = at - interval '${by}'`,
+        `UPDATE sync.feed_hooks SET due_at = due_at - interval '${by}'; UPDATE sync.feed_entries
+          SET at = at - interval '${by}'`,
       );
     await pass('1 hour');
     expect(
@@ -197,7 +198,8 @@ describe('nothing is made of', () => {
     ],
   ])('%s', async (_, hooks, words) => {
     await place.pool.query(
-      `INSERT INTO sync.api_keys (name, key_hash, role, account_id) VALUES ('erp', sha256('made-up'), 'operator', ${place.accountId})`,
+      `INSERT INTO sync.api_keys (name, key_hash, role, account_id)
+        VALUES ('erp', sha256('made-up'), 'operator', ${place.accountId})`,
     );
     const ended = await apply(hooks);
     expect(ended).toMatchObject({code: 2, stderr: expect.stringMatching(words)});

@@ -85,7 +85,8 @@ export async function openHookPlace(): Promise<HookPlace> {
     },
     pass: async () => {
       await feed.pool.query(
-        `UPDATE sync.feed_hooks SET due_at = due_at - interval '2 hours', lease_until = lease_until - interval '2 hours'`,
+        `UPDATE sync.feed_hooks SET due_at = due_at - interval '2 hours',
+          lease_until = lease_until - interval '2 hours'`,
       );
     },
     close: async () => {

@@ -60,7 +60,8 @@ describe('a message', () => {
 
   test('has entries of the tables and the account that were asked for, without personal values where that was', async () => {
     const {rows} = await place.pool.query<{account_id: string}>(
-      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC') RETURNING account_id`,
+      `INSERT INTO sync.accounts (name, api_url, time_zone)
+        VALUES ('other', 'https://example.com/other', 'UTC') RETURNING account_id`,
     );
     await place.addHook('erp', {table: ['tasks'], accountId: place.accountId, mask: true});
     await place.sent('customers', {customer_number: 1, id: 101, name: 'Acme'});
@@ -134,7 +135,8 @@ describe('a subscriber', () => {
   test('that took a batch which the database could not note gets it again, and has not failed', async () => {
     await place.addHook('erp');
     await place.author(
-      `CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+      `CREATE FUNCTION public.refuse() RETURNS trigger
+        LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
        CREATE TRIGGER refuse BEFORE UPDATE ON sync.feed_hooks FOR EACH ROW
          WHEN (OLD.batch_id IS NOT NULL AND NEW.batch_id IS NULL) EXECUTE FUNCTION public.refuse()`,
     );
@@ -170,7 +172,8 @@ describe('a subscriber', () => {
     await place.round();
     place.isHeld = false;
     await place.author(
-      `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names) VALUES ('1', 1, now(), '{db:5432/warehouse}')`,
+      `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names)
+        VALUES ('1', 1, now(), '{db:5432/warehouse}')`,
     );
     await place.round();
     expect(place.http.arrived).toEqual([]);

@@ -27,7 +27,8 @@ async function untilRead(since: string): Promise<void> {
   for (let count = 0; count === 0; ) {
     const {rows} = await place.pool.query<{count: number}>(
       `SELECT count(*)::int FROM pg_stat_activity
-        WHERE datname = current_database() AND query LIKE '%LEFT JOIN sync.feed(%' AND application_name = 'http reads'
+        WHERE datname = current_database() AND query LIKE '%LEFT JOIN sync.feed(%'
+        AND application_name = 'http reads'
           AND state = 'idle' AND query_start > $1`,
       [since],
     );
@@ -139,7 +140,8 @@ describe('a request that waits', () => {
     const answer = feed(`after=${after}&wait=60`);
     await untilRead(since);
     const {rows} = await place.pool.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'http %' AND state <> 'idle'`,
+      `SELECT FROM pg_stat_activity WHERE datname = current_database()
+       AND application_name LIKE 'http %' AND state <> 'idle'`,
     );
     expect(rows).toHaveLength(0);
     const begun = performance.now();

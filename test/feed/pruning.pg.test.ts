@@ -19,7 +19,8 @@ async function add(count: number, days: number): Promise<void> {
   for (let at = 0; at < count; at++) await place.sent('tasks', {id: ++lastId, name: 'Roof'});
   await place.end();
   await place.pool.query(
-    `UPDATE sync.feed_entries SET at = at - $1 * interval '1 day' WHERE at > now() - interval '1 hour'`,
+    `UPDATE sync.feed_entries SET at = at - $1 * interval '1 day'
+      WHERE at > now() - interval '1 hour'`,
     [days],
   );
 }
@@ -55,11 +56,13 @@ test('what a subscriber has yet to be sent stays up to twice as long, unless it 
   expect([await pruneNow(), await left()]).toEqual([2, 3]);
   // The last one stays longer, and holds what is behind it: what goes is a beginning.
   await place.pool.query(
-    `UPDATE sync.feed_entries SET at = at - interval '30 days' WHERE position < (SELECT last_position FROM sync.feed_state)`,
+    `UPDATE sync.feed_entries SET at = at - interval '30 days'
+      WHERE position < (SELECT last_position FROM sync.feed_state)`,
   );
   expect([await pruneNow(), await left()]).toEqual([2, 1]);
   await place.pool.query(
-    `UPDATE sync.feed_hooks SET stopped_at = now(), failing_since = now(), last_error = 'it answers 500'`,
+    `UPDATE sync.feed_hooks SET stopped_at = now(), failing_since = now(),
+      last_error = 'it answers 500'`,
   );
   expect([await pruneNow(), await left()]).toEqual([1, 0]);
 });

@@ -78,7 +78,8 @@ test('feed refuses an unknown table with the nearest name, and a cursor of anoth
 async function untilFollowed(since: string): Promise<void> {
   for (let count = 0; count === 0; ) {
     const [row] = await place.author(
-      `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+      `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database()
+       AND pid <> pg_backend_pid()
           AND query LIKE '%LEFT JOIN sync.feed(%' AND state = 'idle' AND backend_start > '${since}'`,
     );
     count = Number(row?.count);

@@ -22,7 +22,8 @@ afterEach(async () => {
 async function addAccount(name: string): Promise<string> {
   const {rows} = await client.query(
     `INSERT INTO sync.accounts (name, api_url, time_zone, created_at)
-     VALUES ($1, 'https://example.com/' || $1, 'UTC', now() - interval '90 days') RETURNING account_id AS id`,
+     VALUES ($1, 'https://example.com/' || $1, 'UTC', now() - interval '90 days')
+       RETURNING account_id AS id`,
     [name],
   );
   return rows[0].id;
@@ -31,8 +32,10 @@ async function addAccount(name: string): Promise<string> {
 /** A full sweep of jobs that began some hours ago and took one. */
 async function addSweep(state: string, hours: number, account = accountId): Promise<string> {
   const {rows} = await client.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, reasons, error)
-     VALUES ($1, 'jobs', 'full', 'schedule', $2, now() - $3 * interval '1 hour', now() - ($3 - 1) * interval '1 hour',
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+      reasons, error)
+     VALUES ($1, 'jobs', 'full', 'schedule', $2, now() - $3 * interval '1 hour',
+       now() - ($3 - 1) * interval '1 hour',
              CASE WHEN $2 IN ('uncertified', 'stopped') THEN ARRAY['a reason'] ELSE '{}' END,
              CASE WHEN $2 = 'failed' THEN 'an error' END)
      RETURNING sweep_id AS id`,
@@ -96,7 +99,8 @@ describe('status', () => {
     await addSweep('certified', 1);
     expect(await status()).toMatchObject({code: 0, kinds: []});
     await client.query(
-      `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash) VALUES ($1, 'jobs', 'x', '<job/>', 'x')`,
+      `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash)
+        VALUES ($1, 'jobs', 'x', '<job/>', 'x')`,
       [accountId],
     );
     expect(await status()).toMatchObject({code: 1, kinds: ['quarantine']});
@@ -114,7 +118,8 @@ describe('the exit code of status follows its words: it', () => {
     await addSweep('certified', 9);
     const id = await addSweep('stopped', 5);
     await client.query(
-      `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream) SELECT $1, n, $2, 'jobs' FROM generate_series(1, 60) AS n`,
+      `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream) SELECT $1, n, $2, 'jobs'
+        FROM generate_series(1, 60) AS n`,
       [id, accountId],
     );
     const {code, told} = await status();

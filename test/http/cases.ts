@@ -19,7 +19,8 @@ export const cases: readonly Case[] = [
       fields: {name: "O'Neil", phone_number: '1'},
     },
     sql: [
-      `INSERT INTO warehouse.customers (account_id, external_key, name, phone_number) VALUES ($1, 'K1', 'O''Neil', '1')`,
+      `INSERT INTO warehouse.customers (account_id, external_key, name, phone_number)
+        VALUES ($1, 'K1', 'O''Neil', '1')`,
     ],
   },
   {
@@ -30,7 +31,8 @@ export const cases: readonly Case[] = [
       fields: {phone_number: '555-0199', service_city: null},
     },
     sql: [
-      `UPDATE warehouse.customers SET phone_number = '555-0199', service_city = NULL WHERE account_id = $1 AND customer_number = 1`,
+      `UPDATE warehouse.customers SET phone_number = '555-0199', service_city = NULL
+        WHERE account_id = $1 AND customer_number = 1`,
     ],
   },
   {
@@ -45,7 +47,8 @@ export const cases: readonly Case[] = [
       fields: {note: 'Cat\nand dog'},
     },
     sql: [
-      `INSERT INTO warehouse.customer_notes (account_id, customer_number, note) VALUES ($1, 1, E'Cat\\nand dog')`,
+      `INSERT INTO warehouse.customer_notes (account_id, customer_number, note)
+        VALUES ($1, 1, E'Cat\\nand dog')`,
     ],
   },
   {
@@ -69,7 +72,8 @@ export const cases: readonly Case[] = [
       },
     },
     sql: [
-      `WITH job AS (INSERT INTO warehouse.jobs (account_id, customer_number, name, scheduled_on, job_type_id)
+      `WITH job AS (INSERT INTO warehouse.jobs (account_id, customer_number, name, scheduled_on,
+        job_type_id)
                     VALUES ($1, 3, 'Door', '2027-07-04 09:30-04', 4) RETURNING row_id)
        INSERT INTO warehouse.job_employees (account_id, parent_row_id, employee_id)
        SELECT $1, row_id, id FROM job, unnest('{501,502}'::bigint[]) AS id`,
@@ -83,7 +87,8 @@ export const cases: readonly Case[] = [
       fields: {scheduled_on: '2027-11-07 01:30', employee_ids: ['502']},
     },
     sql: [
-      `UPDATE warehouse.jobs SET scheduled_on = '2027-11-07 01:30-04' WHERE account_id = $1 AND job_number = 11`,
+      `UPDATE warehouse.jobs SET scheduled_on = '2027-11-07 01:30-04'
+        WHERE account_id = $1 AND job_number = 11`,
       'DELETE FROM warehouse.job_employees WHERE account_id = $1 AND job_number = 11',
       'INSERT INTO warehouse.job_employees (account_id, job_number, employee_id) VALUES ($1, 11, 502)',
     ],
@@ -112,7 +117,8 @@ export const cases: readonly Case[] = [
       fields: {employee_id: 501, started_on: '2027-02-01T08:00:00-05:00', number_of_hours: 2.25},
     },
     sql: [
-      `INSERT INTO warehouse.time_entries (account_id, job_number, employee_id, started_on, number_of_hours)
+      `INSERT INTO warehouse.time_entries (account_id, job_number, employee_id, started_on,
+        number_of_hours)
        VALUES ($1, 11, 501, '2027-02-01 08:00-05', 2.25)`,
     ],
   },
@@ -139,7 +145,8 @@ export const cases: readonly Case[] = [
       fields: {item_id: '7', details: 'Nails', quantity: '100', price_per_unit: '0.10'},
     },
     sql: [
-      `INSERT INTO warehouse.job_charges (account_id, job_number, item_id, details, quantity, price_per_unit)
+      `INSERT INTO warehouse.job_charges (account_id, job_number, item_id, details, quantity,
+        price_per_unit)
        VALUES ($1, 11, 7, 'Nails', 100, 0.10)`,
     ],
   },
@@ -172,7 +179,8 @@ export const cases: readonly Case[] = [
       fields: {name: 'Buy', scheduled_at: '2027-05-01T10:00:00Z'},
     },
     sql: [
-      `INSERT INTO warehouse.tasks (account_id, name, scheduled_at) VALUES ($1, 'Buy', '2027-05-01 10:00Z')`,
+      `INSERT INTO warehouse.tasks (account_id, name, scheduled_at)
+        VALUES ($1, 'Buy', '2027-05-01 10:00Z')`,
     ],
   },
   {

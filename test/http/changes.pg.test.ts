@@ -74,8 +74,10 @@ async function readAccount(pool: pg.Pool, accountId: string): Promise<unknown> {
   const held = [];
   for (const table of [...tables, 'employees', 'tasks']) {
     const {rows} = await pool.query(
-      `SELECT to_jsonb(held) - ARRAY['row_id', 'account_id', 'parent_row_id', '_first_seen_at', '_changed_at', '_deleted_at']
-              || jsonb_build_object('is_deleted', _deleted_at IS NOT NULL, 'has_parent', parent_row_id IS NOT NULL) AS row
+      `SELECT to_jsonb(held) - ARRAY['row_id', 'account_id', 'parent_row_id', '_first_seen_at',
+        '_changed_at', '_deleted_at']
+              || jsonb_build_object('is_deleted', _deleted_at IS NOT NULL, 'has_parent',
+                parent_row_id IS NOT NULL) AS row
          FROM warehouse.${table} AS held WHERE account_id = $1 ORDER BY row_id`,
       [accountId],
     );

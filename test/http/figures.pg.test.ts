@@ -98,7 +98,8 @@ describe('is the data fresh?', () => {
   test('the star waits since its oldest change', async () => {
     expect(figureOf(await place.scrape(), 'fieldmirror_star_wait_seconds')).toBe(0);
     await place.pool.query(
-      `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at) VALUES ($1, '{1}', now() - interval '5 hours')`,
+      `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at)
+        VALUES ($1, '{1}', now() - interval '5 hours')`,
       [place.acme.accountId],
     );
     expect(hours(await place.scrape(), 'fieldmirror_star_wait_seconds')).toBe(5);
@@ -108,8 +109,10 @@ describe('is the data fresh?', () => {
 describe('did the schedule fire?', () => {
   const schedule = (name: string, mode: 'full' | 'window', dueInHours: number) =>
     place.pool.query(
-      `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
-       VALUES ($1, $2, 'jobs', $3, CASE $3 WHEN 'window' THEN $2 END, 3600000, now() + $4 * interval '1 hour')`,
+      `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms,
+        next_due_at)
+       VALUES ($1, $2, 'jobs', $3, CASE $3 WHEN 'window' THEN $2 END, 3600000,
+         now() + $4 * interval '1 hour')`,
       [place.acme.accountId, name, mode, dueInHours],
     );
 
@@ -162,7 +165,8 @@ describe('is the load healthy?', () => {
     });
     await place.pool.query(
       `INSERT INTO sync.quarantine (account_id, stream, number, reason, xml, xml_hash, resolved_at)
-       SELECT $1, 'jobs', number, 'no date', '<job/>', '\\x00', CASE WHEN number = 3 THEN now() END FROM generate_series(1, 3) AS number`,
+       SELECT $1, 'jobs', number, 'no date', '<job/>', '\\x00', CASE WHEN number = 3 THEN now() END
+       FROM generate_series(1, 3) AS number`,
       [accountId],
     );
     const told = await place.scrape();
@@ -211,7 +215,8 @@ describe('has the source changed shape?', () => {
   test('changes of fields are counted by kind, and an account without any has all kinds at 0', async () => {
     await place.pool.query(
       `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
-       SELECT $1, 'jobs', 'gate_code', kind, 'x', 1 FROM unnest(ARRAY['new', 'vanished', 'vanished']) AS kind`,
+       SELECT $1, 'jobs', 'gate_code', kind, 'x', 1
+       FROM unnest(ARRAY['new', 'vanished', 'vanished']) AS kind`,
       [place.acme.accountId],
     );
     const told = await place.scrape();

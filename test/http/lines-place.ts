@@ -11,7 +11,8 @@ export type Line = any;
 export async function makePending(place: Place, count: number): Promise<string[]> {
   const {rows} = await place.pool.query<{id: string}>(
     `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
-     SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}' FROM generate_series(1, $2::int) AS at
+     SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}'
+     FROM generate_series(1, $2::int) AS at
      RETURNING change_id AS id`,
     [place.account.accountId, count],
   );

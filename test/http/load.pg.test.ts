@@ -30,7 +30,8 @@ async function whileLocked<T>(
 async function countWaiting(): Promise<number> {
   const {rows} = await place.pool.query<{count: number}>(
     `SELECT count(*)::int FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name LIKE 'http%' AND wait_event_type = 'Lock'`,
+      WHERE datname = current_database() AND application_name LIKE 'http%'
+      AND wait_event_type = 'Lock'`,
   );
   return rows[0]?.count ?? 0;
 }

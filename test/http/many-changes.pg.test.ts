@@ -132,7 +132,8 @@ describe('POST /v1/changes/decide', () => {
   test('decides ten thousand in one request', async () => {
     await place.pool.query(
       `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
-       SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}' FROM generate_series(1, 10000) AS at`,
+       SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}'
+       FROM generate_series(1, 10000) AS at`,
       [place.account.accountId],
     );
     const {rows} = await place.pool.query('SELECT change_id FROM sync.changes');

@@ -116,7 +116,8 @@ describe('promises what comes of', () => {
   test('reading a change', async () => {
     const {change_id} = (await place.post(create)).body;
     await place.pool.query(
-      `INSERT INTO sync.attempts (change_id, fence, method, path) VALUES ($1, 1, 'POST', '/tasks.xml')`,
+      `INSERT INTO sync.attempts (change_id, fence, method, path)
+        VALUES ($1, 1, 'POST', '/tasks.xml')`,
       [change_id],
     );
     const {body} = await place.get(`/v1/changes/${change_id}`);

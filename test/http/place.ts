@@ -55,18 +55,29 @@ export interface Place {
  * kind.
  */
 export const rowsOfService = [
-  `INSERT INTO warehouse.employees (account_id, employee_number, id, name, _sweep_id) VALUES ($1, 1, 501, 'Ann', 1), ($1, 2, 502, 'Bob', 1)`,
-  `INSERT INTO warehouse.customers (account_id, customer_number, id, name, phone_number, service_city, _sweep_id)
-   VALUES ($1, 1, 101, 'Acme', '555-0100', 'Salem', 1), ($1, 2, 102, 'Bolt', NULL, NULL, 1), ($1, 3, 103, 'Cove', NULL, NULL, 1)`,
-  `INSERT INTO warehouse.customer_notes (account_id, id, customer_number, note, _sweep_id) VALUES ($1, 71, 1, 'Dog', 1)`,
-  `INSERT INTO warehouse.jobs (account_id, job_number, id, customer_number, name, scheduled_on, total, _sweep_id)
-   VALUES ($1, 11, 201, 1, 'Roof', '2027-01-31 14:00+00', 12.50, 1), ($1, 12, 202, 1, 'Gutter', NULL, NULL, 1)`,
-  `INSERT INTO warehouse.job_employees (account_id, job_number, employee_id, _sweep_id) VALUES ($1, 11, 501, 1)`,
-  `INSERT INTO warehouse.job_notes (account_id, id, job_number, note, _sweep_id) VALUES ($1, 81, 11, 'Ladder', 1)`,
-  `INSERT INTO warehouse.time_entries (account_id, id, job_number, employee_id, started_on, number_of_hours, _sweep_id)
+  `INSERT INTO warehouse.employees (account_id, employee_number, id, name, _sweep_id)
+    VALUES ($1, 1, 501, 'Ann', 1), ($1, 2, 502, 'Bob', 1)`,
+  `INSERT INTO warehouse.customers (account_id, customer_number, id, name, phone_number,
+    service_city, _sweep_id)
+   VALUES ($1, 1, 101, 'Acme', '555-0100', 'Salem', 1), ($1, 2, 102, 'Bolt', NULL, NULL, 1),
+     ($1, 3, 103, 'Cove', NULL, NULL, 1)`,
+  `INSERT INTO warehouse.customer_notes (account_id, id, customer_number, note, _sweep_id)
+    VALUES ($1, 71, 1, 'Dog', 1)`,
+  `INSERT INTO warehouse.jobs (account_id, job_number, id, customer_number, name, scheduled_on,
+    total, _sweep_id)
+   VALUES ($1, 11, 201, 1, 'Roof', '2027-01-31 14:00+00', 12.50, 1),
+     ($1, 12, 202, 1, 'Gutter', NULL, NULL, 1)`,
+  `INSERT INTO warehouse.job_employees (account_id, job_number, employee_id, _sweep_id)
+    VALUES ($1, 11, 501, 1)`,
+  `INSERT INTO warehouse.job_notes (account_id, id, job_number, note, _sweep_id)
+    VALUES ($1, 81, 11, 'Ladder', 1)`,
+  `INSERT INTO warehouse.time_entries (account_id, id, job_number, employee_id, started_on,
+    number_of_hours, _sweep_id)
    VALUES ($1, 91, 11, 501, '2027-01-31 15:00+00', 1.5, 1)`,
-  `INSERT INTO warehouse.job_charges (account_id, id, job_number, item_id, quantity, _sweep_id) VALUES ($1, 95, 11, 7, 2, 1)`,
-  `INSERT INTO warehouse.tasks (account_id, id, name, completed, _sweep_id) VALUES ($1, 61, 'Call', false, 1)`,
+  `INSERT INTO warehouse.job_charges (account_id, id, job_number, item_id, quantity, _sweep_id)
+    VALUES ($1, 95, 11, 7, 2, 1)`,
+  `INSERT INTO warehouse.tasks (account_id, id, name, completed, _sweep_id)
+    VALUES ($1, 61, 'Call', false, 1)`,
 ] as const;
 
 /** @param limits - how long a write waits for a lock */

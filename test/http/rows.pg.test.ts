@@ -15,7 +15,8 @@ afterAll(() => place?.close());
 /** Tasks as the service sends them. */
 async function addTasks(from: number, count: number): Promise<void> {
   const text = `INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id)
-                SELECT $1, n, 'Task ' || n, 1 FROM generate_series($2::int, $2::int + $3::int - 1) AS n`;
+                SELECT $1, n, 'Task ' || n, 1 FROM generate_series($2::int, $2::int + $3::int - 1)
+                  AS n`;
   await inSweepTransaction(place.pool, (client) =>
     client.query(text, [place.account.accountId, from, count]),
   );

@@ -15,10 +15,13 @@ interface EndedSweep {
 export async function addSweep({pool, acme}: TelemetryPlace, sweep: EndedSweep): Promise<void> {
   const {stream, state, startedHoursAgo, endedHoursAgo, records = 0, pages = 0} = sweep;
   await pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, state, requested_by, started_at, ended_at, records, pages, reasons, error)
-     VALUES ($1, $2, CASE $3 WHEN 'refreshed' THEN 'window' ELSE 'full' END, CASE $3 WHEN 'refreshed' THEN 'scheduled=today' END, $3, 'schedule',
+    `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, state, requested_by,
+      started_at, ended_at, records, pages, reasons, error)
+     VALUES ($1, $2, CASE $3 WHEN 'refreshed' THEN 'window' ELSE 'full' END,
+       CASE $3 WHEN 'refreshed' THEN 'scheduled=today' END, $3, 'schedule',
              now() - $4 * interval '1 hour', now() - $5 * interval '1 hour', $6, $7,
-             CASE WHEN $3 IN ('uncertified', 'stopped') THEN ARRAY['a reason'] ELSE '{}' END, CASE $3 WHEN 'failed' THEN 'an error' END)`,
+             CASE WHEN $3 IN ('uncertified', 'stopped') THEN ARRAY['a reason'] ELSE '{}' END,
+               CASE $3 WHEN 'failed' THEN 'an error' END)`,
     [acme.accountId, stream, state, startedHoursAgo, endedHoursAgo, records, pages],
   );
 }
@@ -43,7 +46,8 @@ export async function addChange(
 export async function addWorker({pool, acme}: TelemetryPlace, seenMinutesAgo = 0): Promise<void> {
   await pool.query(
     `INSERT INTO sync.workers (worker_id, host, pid, version, seen_at, account_ids, key_ids)
-     VALUES (gen_random_uuid(), 'dispatch-1', 4711, '0.1.0', now() - $2 * interval '1 minute', ARRAY[$1::bigint], '{}')`,
+     VALUES (gen_random_uuid(), 'dispatch-1', 4711, '0.1.0', now() - $2 * interval '1 minute',
+       ARRAY[$1::bigint], '{}')`,
     [acme.accountId, seenMinutesAgo],
   );
 }
@@ -64,9 +68,12 @@ export async function addPromise(
     [acme.accountId, stream],
   );
   await pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, state, requested_by, due_at, started_at, ended_at, error, evidence)
-     SELECT $1, $2, 'window', 'whole_list', CASE WHEN at = 0 THEN 'failed' ELSE 'refreshed' END, 'schedule', now() - interval '10 hours',
-            now() - at * interval '1 hour', now() - at * interval '1 hour', CASE WHEN at = 0 THEN 'an error' END,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, state, requested_by, due_at,
+      started_at, ended_at, error, evidence)
+     SELECT $1, $2, 'window', 'whole_list', CASE WHEN at = 0 THEN 'failed' ELSE 'refreshed' END,
+       'schedule', now() - interval '10 hours',
+            now() - at * interval '1 hour', now() - at * interval '1 hour',
+              CASE WHEN at = 0 THEN 'an error' END,
             CASE WHEN at > 0 THEN '{"firstPass": {"endedBy": "empty-page"}}'::jsonb ELSE '{}' END
        FROM unnest($3::float8[]) AS at`,
     [acme.accountId, stream, [...looksHoursAgo, 0]],

@@ -29,7 +29,8 @@ const settle = (id: string, values: string) =>
 async function untilListening(): Promise<void> {
   for (let count = 0; count === 0; ) {
     const {rowCount} = await place.pool.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'fieldmirror listens' AND query LIKE 'LISTEN%changes%'`,
+      `SELECT FROM pg_stat_activity WHERE datname = current_database()
+       AND application_name = 'fieldmirror listens' AND query LIKE 'LISTEN%changes%'`,
     );
     count = rowCount ?? 0;
   }
@@ -98,7 +99,8 @@ describe('GET /v1/changes/ID?wait=', () => {
     expect(await Promise.race(statuses)).toBe(429);
     await untilListening();
     const {rows} = await place.pool.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'http %' AND state LIKE 'idle in%'`,
+      `SELECT FROM pg_stat_activity WHERE datname = current_database()
+       AND application_name LIKE 'http %' AND state LIKE 'idle in%'`,
     );
     expect(rows).toHaveLength(0);
     expect((await place.get(`/v1/changes/${id}`)).body.state).toBe('pending');

@@ -52,7 +52,8 @@ const writes: Readonly<Record<PartName, Write>> = {
   },
   star: {
     table: 'sync.stale_jobs',
-    work: `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at) VALUES (1, '{1}', now() - interval '10 seconds')`,
+    work: `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at)
+      VALUES (1, '{1}', now() - interval '10 seconds')`,
   },
   feed: {
     table: 'sync.feed_entries',
@@ -66,7 +67,8 @@ const writes: Readonly<Record<PartName, Write>> = {
     table: 'sync.weekly_reports',
     work: `DELETE FROM sync.weekly_reports;
       UPDATE sync.accounts SET time_zone = (SELECT name FROM pg_timezone_names
-       WHERE name LIKE 'Etc/%' AND (now() AT TIME ZONE name) >= date_trunc('week', now() AT TIME ZONE name) + interval '6 hours' ORDER BY name LIMIT 1);
+       WHERE name LIKE 'Etc/%' AND (now() AT TIME ZONE name) >= date_trunc('week',
+         now() AT TIME ZONE name) + interval '6 hours' ORDER BY name LIMIT 1);
       INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at)
       VALUES (1, 'jobs', 'full', 'schedule', 'certified', now(), now())`,
   },
@@ -145,7 +147,8 @@ async function breakPart(part: PartName, how: 'hangs' | 'fails'): Promise<void> 
       RETURN NULL;
     END $$`);
   await place.query(
-    `CREATE TRIGGER break_it BEFORE ${event} ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION public.break_it()`,
+    `CREATE TRIGGER break_it BEFORE ${event} ON ${table} FOR EACH STATEMENT
+      EXECUTE FUNCTION public.break_it()`,
   );
   if (work !== undefined) await place.query(work);
 }
@@ -303,7 +306,8 @@ describe('what is sealed with a key that no worker has', () => {
 
   test('an e-mail that no worker has a mail server for', async () => {
     await place.query(
-      `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('mail', 'email', 'ops@example.com', 0)`,
+      `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+        VALUES ('mail', 'email', 'ops@example.com', 0)`,
     );
     const lacks = async () =>
       (await readStatus()).concerns.filter(

@@ -40,7 +40,8 @@ test.each(backends)('with the queue on %s', {timeout: 180_000}, async (backend) 
   const count = async () => {
     const {rows} = await pool.query(
       `SELECT min(count)::int AS least, max(count)::int AS most FROM (
-         SELECT schedule_id, (SELECT count(*) FROM sync.sweeps WHERE window_name = held.window_name AND ended_at IS NOT NULL) AS count
+         SELECT schedule_id, (SELECT count(*) FROM sync.sweeps WHERE window_name = held.window_name
+           AND ended_at IS NOT NULL) AS count
            FROM sync.schedules AS held) AS counts`,
     );
     return rows[0] as {least: number; most: number};

@@ -88,7 +88,8 @@ test.each(backends)('runs, retries and failures can be read from the queue on %s
   });
 
   await pool.query(
-    `INSERT INTO warehouse.customers (account_id, name) VALUES ((SELECT account_id FROM sync.accounts WHERE name = 'good'), 'New')`,
+    `INSERT INTO warehouse.customers (account_id, name)
+      VALUES ((SELECT account_id FROM sync.accounts WHERE name = 'good'), 'New')`,
   );
   const hasPushed = async () => (await pushes.getCompleted())[0];
   await expect.poll(hasPushed, {timeout}).toMatchObject({

@@ -31,7 +31,8 @@ beforeAll(async () => {
     await runSweepJob({...world, log}, sweepId, {signal});
   }
   await world.pool.query(
-    `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number WHERE customer_number <= 5`,
+    `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number
+      WHERE customer_number <= 5`,
   );
   await world.pool.query(`INSERT INTO warehouse.customers (name) VALUES ('Kanaria Kanari')`);
   await runPushJob({...world, log}, accountId, signal);
@@ -81,7 +82,8 @@ test('every line has an event', () => {
 test('no line has a value of a record: neither of those read nor of those written', async () => {
   const {rows} = await world.pool.query<{value: string}>(
     `SELECT DISTINCT value FROM warehouse.customers AS c, jsonb_each_text(to_jsonb(c))
-      WHERE key IN ('name', 'phone_number', 'email', 'service_address', 'service_city', 'billing_address') AND length(value) > 4`,
+      WHERE key IN ('name', 'phone_number', 'email', 'service_address', 'service_city',
+        'billing_address') AND length(value) > 4`,
   );
   expect(rows.length).toBeGreaterThan(50);
   const written = JSON.stringify(lines);

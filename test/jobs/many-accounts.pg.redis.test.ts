@@ -19,7 +19,8 @@ useManyAccounts();
 
 async function underWay({accountId}: Account): Promise<string[]> {
   const {rows} = await many.pool.query(
-    `SELECT stream || ' ' || mode AS what FROM sync.sweeps WHERE account_id = $1 AND state = 'running' ORDER BY stream`,
+    `SELECT stream || ' ' || mode AS what FROM sync.sweeps
+     WHERE account_id = $1 AND state = 'running' ORDER BY stream`,
     [accountId],
   );
   return rows.map(({what}) => what);
@@ -126,7 +127,8 @@ describe.each(backends)('with the queue on %s', (kind) => {
     };
     await insertSchedules(many.pool, accountId, [plan]);
     await many.pool.query(
-      `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, due_at, started_at, lease_until)
+      `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, due_at, started_at,
+        lease_until)
        VALUES ($1, 'jobs', 'full', 'schedule', 'due', $2, NULL, NULL),
               ($1, 'tasks', 'full', 'command', 'running', $2, $2, now() + interval '1 hour'),
               ($1, 'employees', 'full', 'command', 'running', $2, $2, now() + interval '1 hour')`,

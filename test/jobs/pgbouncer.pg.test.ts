@@ -121,7 +121,8 @@ test.each(ways)(
     const loaded = await readLastWrites(world.databaseUrl);
     await sweepAll();
     expect(await readLastWrites(world.databaseUrl)).toEqual(loaded);
-    const readStar = `SELECT (SELECT count(*) FROM mart.fct_job) > 0 AS "isFilled", since FROM mart.freshness`;
+    const readStar = `SELECT (SELECT count(*) FROM mart.fct_job) > 0 AS "isFilled", since
+      FROM mart.freshness`;
     await expect
       .poll(async () => (await pool.query(readStar)).rows)
       .toEqual([{isFilled: true, since: null}]);

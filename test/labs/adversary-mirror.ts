@@ -101,9 +101,11 @@ async function readRows(pool: pg.Pool, streamName: string): Promise<HeldRow[]> {
       ? `'[]'::json`
       : `(SELECT coalesce(json_agg(json_build_object('id', note.id::text, 'note', note.note)), '[]')
             FROM warehouse.${notes} AS note
-           WHERE note.account_id = held.account_id AND note.${key} = held.${key} AND note._deleted_at IS NULL)`;
+           WHERE note.account_id = held.account_id AND note.${key} = held.${key}
+           AND note._deleted_at IS NULL)`;
   const {rows} = await pool.query<HeldRow>(
-    `SELECT ${key}::text AS number, name, _deleted_at IS NOT NULL AS "isDeleted", ${notesOf} AS notes
+    `SELECT ${key}::text AS number, name, _deleted_at IS NOT NULL AS "isDeleted",
+      ${notesOf} AS notes
        FROM warehouse.${stream.table.name} AS held`,
   );
   return rows;

@@ -49,7 +49,8 @@ process.exit(total.violations === 0 ? 0 : 1);
 async function addAccount(url: string): Promise<string> {
   return await withClient(url, async (client) => {
     const {rows} = await client.query<{account_id: string}>(
-      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id`,
+      `INSERT INTO sync.accounts (name, api_url, time_zone)
+        VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id`,
     );
     return rows[0]?.account_id ?? '';
   });

@@ -125,15 +125,15 @@ export const survivors: readonly Survivor[] = [
   },
   {
     source: 'src/console/sign-in.ts',
-    line: 'if (viewer === undefined) throw new Refused(401, signedOut);',
+    line: 'if (viewer === undefined) throw new AccessRefused(401, signedOut);',
     before: 'viewer === undefined',
     after: 'false',
     reason: 'the hook has refused a request without a viewer before',
   },
   {
     source: 'src/console/sign-in.ts',
-    line: 'if (viewer === undefined) throw new Refused(401, signedOut);',
-    before: 'throw new Refused(401, signedOut);',
+    line: 'if (viewer === undefined) throw new AccessRefused(401, signedOut);',
+    before: 'throw new AccessRefused(401, signedOut);',
     after: ';',
     reason: 'the hook has refused a request without a viewer before',
   },

@@ -132,7 +132,8 @@ describe.each(orms)('$orm', ({orm, line, probe, modes}) => {
     'writes numbers and times that are what was meant$note',
     async ({env, names}) => {
       await world.pool.query(
-        `INSERT INTO warehouse.jobs (customer_number, name) SELECT min(customer_number), 'x' FROM warehouse.customers`,
+        `INSERT INTO warehouse.jobs (customer_number, name) SELECT min(customer_number), 'x'
+          FROM warehouse.customers`,
       );
       await pushAccount(world, world.account.accountId, new AbortController().signal);
       const {rows: jobs} = await world.pool.query<{job_number: string}>(
@@ -154,7 +155,8 @@ describe.each(orms)('$orm', ({orm, line, probe, modes}) => {
           'warehouse.tasks.scheduled_at: expected a session that sets its time zone',
         );
       const {rows: changes} = await world.pool.query(
-        `SELECT table_name, fields FROM sync.changes WHERE requested_by = '${login}' AND state = 'pending' ORDER BY table_name DESC, change_id`,
+        `SELECT table_name, fields FROM sync.changes WHERE requested_by = '${login}'
+         AND state = 'pending' ORDER BY table_name DESC, change_id`,
       );
       expect(changes).toEqual([
         ...names.map((name) => ({

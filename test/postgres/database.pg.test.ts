@@ -29,8 +29,10 @@ const endSession = (pid: number) =>
 describe('a pool', () => {
   test('gives instants as ISO text in UTC to the microsecond, and numbers unrounded', async () => {
     const {rows} = await world.pool.query(
-      `SELECT '2026-03-08 01:30:00.123456-05'::timestamptz AS at, '2026-03-08'::date AS day, '2026-03-08 02:30'::timestamp AS local,
-              9007199254740993::bigint AS big, 275.10::numeric AS price, 7 AS small, ARRAY[1::bigint] AS bigs, '\\x00ff'::bytea AS bytes`,
+      `SELECT '2026-03-08 01:30:00.123456-05'::timestamptz AS at, '2026-03-08'::date AS day,
+        '2026-03-08 02:30'::timestamp AS local,
+              9007199254740993::bigint AS big, 275.10::numeric AS price, 7 AS small,
+                ARRAY[1::bigint] AS bigs, '\\x00ff'::bytea AS bytes`,
     );
     expect(rows).toEqual([
       {
@@ -79,7 +81,8 @@ describe('a pool', () => {
   test('lets the server end the session of a host that was cut off no later than its leases expire', async () => {
     const {rows} = await world.pool.query(
       `SELECT current_setting('tcp_keepalives_idle')::int
-              + current_setting('tcp_keepalives_interval')::int * current_setting('tcp_keepalives_count')::int AS quiet,
+              + current_setting('tcp_keepalives_interval')::int *
+                current_setting('tcp_keepalives_count')::int AS quiet,
               current_setting('tcp_user_timeout') AS unanswered`,
     );
     expect(rows).toEqual([{quiet: 15, unanswered: '15000'}]);

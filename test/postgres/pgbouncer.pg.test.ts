@@ -41,7 +41,8 @@ describe.skipIf(!isInstalled())(
       expect(await readLastWrites(place.databaseUrl)).toEqual(before);
       await withClient(through.DATABASE_URL ?? '', (client) =>
         client.query(
-          `UPDATE warehouse.customers SET fax = '555-' || customer_number WHERE customer_number % 2 = 0`,
+          `UPDATE warehouse.customers SET fax = '555-' || customer_number
+            WHERE customer_number % 2 = 0`,
         ),
       );
       const pushed = await runCommand(['push'], both);
@@ -96,8 +97,10 @@ describe.skipIf(!isInstalled())(
 
     test('no setting of ours stays in a session that others get', async () => {
       await open(inject('warehouseTemplate'));
-      const settings = `SELECT name, setting FROM pg_settings WHERE name IN ('search_path', 'statement_timeout', 'lock_timeout',
-                             'idle_in_transaction_session_timeout', 'bytea_output', 'client_min_messages', 'jit') ORDER BY name`;
+      const settings = `SELECT name, setting FROM pg_settings
+        WHERE name IN ('search_path', 'statement_timeout', 'lock_timeout',
+                             'idle_in_transaction_session_timeout', 'bytea_output',
+                               'client_min_messages', 'jit') ORDER BY name`;
       const read = async (url: string) =>
         (await withClient(url, (client) => client.query(settings))).rows;
       const untouched = await read(place.databaseUrl);

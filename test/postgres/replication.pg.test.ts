@@ -27,7 +27,8 @@ afterAll(async () => {
 });
 
 const tables = `SELECT oid::regclass::text AS name FROM pg_class
-                 WHERE relkind IN ('r', 'p') AND relnamespace::regnamespace::text IN ('warehouse', 'history', 'mart', 'masked', 'sync', 'bullmq')`;
+                 WHERE relkind IN ('r', 'p') AND relnamespace::regnamespace::text
+                   IN ('warehouse', 'history', 'mart', 'masked', 'sync', 'bullmq')`;
 
 test('every table has a primary key', async () => {
   const {rows} = await owner.query(
@@ -62,7 +63,8 @@ test('sweeps, pushes, the star and the checks work where every table is publishe
   // Quiet sweeps are folded into their days, all but the newest.
   for (const verb of ['sync', 'sync', 'sync']) await run(verb);
   await owner.query(
-    `UPDATE sync.sweeps SET started_at = started_at - interval '30 days', ended_at = ended_at - interval '30 days' WHERE ended_at IS NOT NULL`,
+    `UPDATE sync.sweeps SET started_at = started_at - interval '30 days',
+      ended_at = ended_at - interval '30 days' WHERE ended_at IS NOT NULL`,
   );
   await run('prune');
   expect((await owner.query('SELECT count(*) > 0 AS some FROM sync.sweep_days')).rows).toEqual([

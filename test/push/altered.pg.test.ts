@@ -112,10 +112,12 @@ test('a change in doubt with a value of a stopped kind is held in the end, and g
   );
   // Its request was lost so long ago, and looked for so often, that it can no longer arrive.
   await place.author(
-    `UPDATE sync.changes SET state = 'sending', lease_until = now(), sends = 1, sent_at = now() - interval '2 hours' WHERE change_id = 3`,
+    `UPDATE sync.changes SET state = 'sending', lease_until = now(), sends = 1,
+      sent_at = now() - interval '2 hours' WHERE change_id = 3`,
   );
   await place.author(
-    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, looks = 2, reason = 'reset' WHERE change_id = 3`,
+    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, looks = 2, reason = 'reset'
+      WHERE change_id = 3`,
   );
   const third = async () => (await place.changes('state, held_for, reason'))[2];
   await place.rest();

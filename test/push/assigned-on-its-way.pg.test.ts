@@ -14,7 +14,8 @@ const takeOff = async () =>
 const assign = async () =>
   await place.author(
     `INSERT INTO warehouse.job_employees (job_number, parent_row_id, employee_id)
-     SELECT job_number, CASE WHEN job_number IS NULL THEN row_id END, $2 FROM warehouse.jobs WHERE row_id = $1`,
+     SELECT job_number, CASE WHEN job_number IS NULL THEN row_id END, $2 FROM warehouse.jobs
+     WHERE row_id = $1`,
     [jobRow, employeeId],
   );
 const assigned = async () =>

@@ -60,7 +60,8 @@ describe.each(backends)(
       const name = `user${planted.length}`;
       const {rows} = literal
         ? await client.query(
-            `SELECT * FROM sync.set_employee_login(${number}, '${name}', ${pg.escapeLiteral(password)}, ${force})`,
+            `SELECT * FROM sync.set_employee_login(${number}, '${name}',
+              ${pg.escapeLiteral(password)}, ${force})`,
           )
         : await client.query('SELECT * FROM sync.set_employee_login($1, $2, $3, $4)', [
             number,

@@ -75,7 +75,8 @@ test('a pgcrypto that is in another schema already is used from there', async ()
   await pool.query('CREATE SCHEMA "Tools"; CREATE EXTENSION pgcrypto SCHEMA "Tools"');
   await migrateSchema(pool, definitions);
   await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone, employee_id) VALUES ('a', 'http://a', 'UTC', 1)`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone, employee_id)
+      VALUES ('a', 'http://a', 'UTC', 1)`,
   );
   const client = new pg.Client({connectionString: database.url});
   await client.connect();

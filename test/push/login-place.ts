@@ -105,7 +105,8 @@ export async function openLoginPlace(fresh: number): Promise<LoginPlace> {
     },
     change: async (changeId) => {
       const {rows} = await pool.query(
-        `SELECT state, reason, failures, fields, EXISTS (SELECT FROM sync.employee_logins WHERE change_id = $1) AS "isKept"
+        `SELECT state, reason, failures, fields,
+          EXISTS (SELECT FROM sync.employee_logins WHERE change_id = $1) AS "isKept"
            FROM sync.changes WHERE change_id = $1`,
         [changeId],
       );

@@ -124,7 +124,8 @@ test('a plain UPDATE or INSERT of a login is refused, and says what to do instea
   const hint = expect.stringContaining(
     'sync.set_employee_login(employee_number, username, password)',
   );
-  const update = `UPDATE warehouse.employees SET username = 'x' WHERE employee_number = ${numbers[1]}`;
+  const update = `UPDATE warehouse.employees SET username = 'x'
+    WHERE employee_number = ${numbers[1]}`;
   await expect(place.pool.query(update)).rejects.toMatchObject({hint});
   const insert = `INSERT INTO warehouse.employees (name, can_login) VALUES ('x', true)`;
   await expect(place.pool.query(insert)).rejects.toMatchObject({hint});
@@ -141,7 +142,8 @@ test('an author may set a login and see nothing of how it is kept; a reader may 
       await client.query('ROLLBACK');
     }
   };
-  const set = `SELECT change_id IS NOT NULL AS "isSet", refused FROM sync.set_employee_login(${numbers[1]}, 'zoe', 'secret')`;
+  const set = `SELECT change_id IS NOT NULL AS "isSet", refused
+    FROM sync.set_employee_login(${numbers[1]}, 'zoe', 'secret')`;
   expect(await as('fieldmirror_author', set)).toEqual({isSet: true, refused: null});
   expect(await as('fieldmirror_worker', set)).toEqual({isSet: true, refused: null});
   await expect(as('fieldmirror_reader', set)).rejects.toThrow(/permission denied/);
@@ -174,7 +176,8 @@ test('a refusal that repeats the password or the token is kept without them, and
   const reason = '422: Password "[secret]" of [secret]:[secret] is too good';
   expect(await place.change(id)).toMatchObject({state: 'rejected', reason, isKept: false});
   const {rows} = await place.pool.query(
-    `SELECT username IS DISTINCT FROM 'echo' AS "isRestored", _pending FROM warehouse.employees WHERE employee_number = $1`,
+    `SELECT username IS DISTINCT FROM 'echo' AS "isRestored", _pending FROM warehouse.employees
+     WHERE employee_number = $1`,
     [number],
   );
   expect(rows).toEqual([{isRestored: true, _pending: null}]);

@@ -33,7 +33,8 @@ test.each([
 ])('a change %s fails alone, and says why', async (_, table, fields) => {
   await world.pool.query(
     `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
-     SELECT account_id, $1, row_id, 'update', customer_number, $2, '{}' FROM warehouse.customers WHERE customer_number = 1`,
+     SELECT account_id, $1, row_id, 'update', customer_number, $2, '{}' FROM warehouse.customers
+     WHERE customer_number = 1`,
     [table, JSON.stringify(fields)],
   );
   await world.pool.query(
@@ -41,7 +42,8 @@ test.each([
   );
   await push();
   const {rows} = await world.pool.query(
-    `SELECT number = 1 AS "isOdd", state, count(*)::int, bool_and(reason <> '') AS "isTold" FROM sync.changes GROUP BY 1, 2 ORDER BY 1`,
+    `SELECT number = 1 AS "isOdd", state, count(*)::int, bool_and(reason <> '') AS "isTold"
+     FROM sync.changes GROUP BY 1, 2 ORDER BY 1`,
   );
   expect(rows).toMatchObject([
     {isOdd: false, state: 'done', count: 10},

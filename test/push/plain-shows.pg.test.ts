@@ -59,7 +59,8 @@ describe.each(allWrites)('$table.name', ({table, operations, key}) => {
     const {made} = authored();
     const names = Object.keys(made);
     rowId = await write(
-      `INSERT INTO warehouse.${table.name} (${names.join(', ')}) VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
+      `INSERT INTO warehouse.${table.name} (${names.join(', ')})
+        VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
       Object.values(made),
     );
     await push();
@@ -140,16 +141,20 @@ describe('who is assigned to a job', () => {
 test('a note, a time entry and an employee that come to one job together are all loaded', async () => {
   await world.pool.query(
     `WITH job AS (SELECT row_id FROM warehouse.jobs AS job WHERE NOT EXISTS (
-                    SELECT FROM warehouse.job_employees WHERE job_number = job.job_number) ORDER BY 1 LIMIT 1),
-          note AS (INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'Together' FROM job),
-          link AS (INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT row_id, $1 FROM job)
+                    SELECT FROM warehouse.job_employees WHERE job_number = job.job_number)
+                      ORDER BY 1 LIMIT 1),
+          note AS (INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'Together'
+            FROM job),
+          link AS (INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT row_id,
+            $1 FROM job)
      INSERT INTO warehouse.time_entries (parent_row_id, employee_id, started_on, number_of_hours)
      SELECT row_id, $1, '2026-11-04 09:00-05', 1 FROM job`,
     [employeeId],
   );
   await push();
   const {rows} = await world.pool.query(
-    `SELECT note.job_number = entry.job_number AND link.job_number = note.job_number AS "areTogether",
+    `SELECT note.job_number = entry.job_number
+     AND link.job_number = note.job_number AS "areTogether",
             link._change_id IS NOT NULL AS "isLoaded"
        FROM warehouse.job_notes AS note JOIN warehouse.time_entries AS entry USING (parent_row_id)
        JOIN warehouse.job_employees AS link USING (parent_row_id) WHERE note.note = 'Together'`,

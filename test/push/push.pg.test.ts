@@ -54,12 +54,15 @@ describe('push', () => {
     const journal = 'SELECT count(*) FROM service.journal';
     const before = await queryService(journal);
     await pool.query(
-      `WITH customer AS (INSERT INTO warehouse.customers (name, external_key) VALUES ('Harbor & Sons', 'ERP-77') RETURNING row_id),
-            job AS (INSERT INTO warehouse.jobs (name, parent_row_id) SELECT 'Roof', row_id FROM customer RETURNING row_id)
+      `WITH customer AS (INSERT INTO warehouse.customers (name, external_key)
+        VALUES ('Harbor & Sons', 'ERP-77') RETURNING row_id),
+            job AS (INSERT INTO warehouse.jobs (name, parent_row_id) SELECT 'Roof', row_id
+              FROM customer RETURNING row_id)
        INSERT INTO warehouse.job_notes (note, parent_row_id) SELECT 'Ring twice', row_id FROM job`,
     );
     await pool.query(
-      `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; DELETE FROM warehouse.customers WHERE customer_number = 9; COMMIT`,
+      `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; DELETE FROM warehouse.customers
+        WHERE customer_number = 9; COMMIT`,
     );
     const {code, stdout} = await run('push', '--dry-run', '--account', await accountName());
     expect(code).toBe(0);
@@ -118,7 +121,8 @@ change 4: delete customers 9, held
     await edit(6, 'phone_number', '555-0199');
     const fought = await lastChange();
     await queryService(
-      `UPDATE service.customers SET fields = fields || '{"phone_number": "555-0300"}' WHERE customer_number = 6`,
+      `UPDATE service.customers SET fields = fields || '{"phone_number": "555-0300"}'
+        WHERE customer_number = 6`,
     );
     const {code, stdout} = await run('push');
     expect(code).toBe(1);
@@ -139,7 +143,8 @@ change 4: delete customers 9, held
     });
     expect(await run('changes', 'resolve', fought, '--take', 'warehouse')).toMatchObject({code: 0});
     expect(await told('push')).toMatchObject({code: 0, accounts: [{done: 1}], needy: []});
-    const phone = `SELECT fields->>'phone_number' AS phone FROM service.customers WHERE customer_number = 6`;
+    const phone = `SELECT fields->>'phone_number' AS phone FROM service.customers
+      WHERE customer_number = 6`;
     expect(await queryService(phone)).toEqual([{phone: '555-0199'}]);
   });
 

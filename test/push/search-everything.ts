@@ -51,8 +51,10 @@ export async function findAnywhere(
 async function readTables(pool: pg.Pool): Promise<{name: string; text: string}[]> {
   const {rows} = await pool.query<{name: string; bytes: string[]}>(
     `SELECT format('%I.%I', table_schema, table_name) AS name,
-            array(SELECT format('encode(%I, ''escape'')', column_name) FROM information_schema.columns AS c
-                   WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND data_type = 'bytea') AS bytes
+            array(SELECT format('encode(%I, ''escape'')', column_name)
+              FROM information_schema.columns AS c
+                   WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name
+                   AND data_type = 'bytea') AS bytes
        FROM information_schema.tables AS t
       WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')`,
   );

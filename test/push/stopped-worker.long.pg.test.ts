@@ -74,7 +74,8 @@ test.each(steps)('stopped at the step %s', {timeout: 120_000}, async (step) => {
 async function endIdleTransactions(): Promise<void> {
   await world.pool.query(
     `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name = 'push worker' AND state LIKE 'idle in transaction%'`,
+      WHERE datname = current_database() AND application_name = 'push worker'
+      AND state LIKE 'idle in transaction%'`,
   );
 }
 

@@ -64,7 +64,8 @@ describe.each(blocks)('$place', (block) => {
 test('what was written by all of this has reached the service, or was given up', async () => {
   session = await reader.connect('fieldmirror');
   const {rows} = await session.query<{state: string}>(
-    `SELECT change_id, table_name, fields, sync.wait(change_id, '30 s') AS state FROM sync.changes ORDER BY change_id`,
+    `SELECT change_id, table_name, fields, sync.wait(change_id, '30 s') AS state FROM sync.changes
+     ORDER BY change_id`,
   );
   expect(rows.length).toBeGreaterThan(10);
   expect(rows.filter(({state}) => state !== 'done' && state !== 'cancelled')).toEqual([]);

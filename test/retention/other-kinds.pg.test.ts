@@ -20,7 +20,9 @@ async function makeVersions() {
   ] as const) {
     await asSweep(`UPDATE warehouse.customers SET name = '${name}' WHERE customer_number = 1`);
     await pool.query(
-      `UPDATE history.past_customers SET valid_to = now() - interval '${days} days', _changed_at = now() - interval '${days + 50} days' WHERE valid_to > now() - interval '1 hour'`,
+      `UPDATE history.past_customers SET valid_to = now() - interval '${days} days',
+        _changed_at = now() - interval '${days + 50} days'
+        WHERE valid_to > now() - interval '1 hour'`,
     );
   }
 }
@@ -37,18 +39,21 @@ test('versions that were replaced before the time that somebody chose go, and ma
   expect(await pruneNow()).toEqual({versions: 1});
   expect(await names()).toEqual(['One', 'Two', 'Three']);
   const {rows} = await pool.query(
-    `SELECT now() - pruned_to BETWEEN interval '60 days' AND interval '60 days 1 minute' AS right FROM sync.retention WHERE kind = 'versions'`,
+    `SELECT now() - pruned_to BETWEEN interval '60 days' AND interval '60 days 1 minute' AS right
+     FROM sync.retention WHERE kind = 'versions'`,
   );
   expect(rows).toEqual([{right: true}]);
 });
 
 test('a version takes along the note of its author', async () => {
   await pool.query(
-    `BEGIN; SET LOCAL fieldmirror.writer = 'repair'; UPDATE warehouse.customers SET name = 'By hand' WHERE customer_number = 1; COMMIT`,
+    `BEGIN; SET LOCAL fieldmirror.writer = 'repair'; UPDATE warehouse.customers SET name = 'By hand'
+      WHERE customer_number = 1; COMMIT`,
   );
   await asSweep(`UPDATE warehouse.customers SET name = 'Later' WHERE customer_number = 1`);
   await pool.query(
-    `UPDATE history.past_customers SET valid_to = valid_to - interval '90 days', _changed_at = _changed_at - interval '90 days'`,
+    `UPDATE history.past_customers SET valid_to = valid_to - interval '90 days',
+      _changed_at = _changed_at - interval '90 days'`,
   );
   await pool.query(`UPDATE history.edits SET at = at - interval '90 days' WHERE kind = 'update'`);
   await setRetention(pool, 'versions', 31);
@@ -58,11 +63,14 @@ test('a version takes along the note of its author', async () => {
 
 test('mended alerts go with their messages after 90 days; open ones stay', async () => {
   await pool.query(
-    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('ops', 'email', 'ops@example.com', 0);
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+      VALUES ('ops', 'email', 'ops@example.com', 0);
      INSERT INTO sync.alerts (cause, subject, since, text, opened_at, mended_at)
-     SELECT 'growth', age::text, now(), 'large', now() - interval '300 days', CASE WHEN age > 0 THEN now() - age * interval '1 day' END
+     SELECT 'growth', age::text, now(), 'large', now() - interval '300 days',
+       CASE WHEN age > 0 THEN now() - age * interval '1 day' END
        FROM unnest(ARRAY[0, 89, 91]) AS age;
-     INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind) SELECT rule_id, alert_id, 'opened' FROM sync.alert_rules, sync.alerts`,
+     INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind) SELECT rule_id, alert_id, 'opened'
+       FROM sync.alert_rules, sync.alerts`,
   );
   expect(await pruneNow()).toEqual({alerts: 1});
   expect(
@@ -74,9 +82,11 @@ test('mended alerts go with their messages after 90 days; open ones stay', async
 
 test('the audit stays for ever unless somebody chooses; sessions go 90 days after their end', async () => {
   await pool.query(
-    `INSERT INTO sync.audit (at, name, role, address, action, subject) SELECT now() - interval '400 days', 'ops', 'admin', '127.0.0.1', 'pause', 'acme';
+    `INSERT INTO sync.audit (at, name, role, address, action, subject) SELECT now() - interval
+      '400 days', 'ops', 'admin', '127.0.0.1', 'pause', 'acme';
      INSERT INTO sync.sessions (token_hash, way_in, name, role, masks, address, expires_at)
-     SELECT sha256(days::text::bytea), 'link', days::text, 'admin', false, '127.0.0.1', now() - days * interval '1 day' FROM unnest(ARRAY[89, 91]) AS days`,
+     SELECT sha256(days::text::bytea), 'link', days::text, 'admin', false, '127.0.0.1',
+       now() - days * interval '1 day' FROM unnest(ARRAY[89, 91]) AS days`,
   );
   expect(await pruneNow()).toEqual({sessions: 1});
   expect(await ids('SELECT name AS id FROM sync.sessions')).toEqual(['89']);

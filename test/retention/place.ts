@@ -20,7 +20,8 @@ export function useRetentionPlace(): void {
        VALUES ('acme', 'https://example.com/acme', 'UTC')`,
     );
     await asSweep(
-      `INSERT INTO warehouse.customers (customer_number, name, phone_number, _sweep_id, _page, _hash)
+      `INSERT INTO warehouse.customers (customer_number, name, phone_number, _sweep_id, _page,
+        _hash)
        SELECT n, 'Customer ' || n, '555-' || n, 1, 1, '\\x00' FROM generate_series(1, 4) AS n`,
     );
   });
@@ -54,7 +55,8 @@ export async function addSweep(
   const {rows} = await pool.query(
     `INSERT INTO sync.sweeps (account_id, started_at, ended_at, ${names.join(', ')})
      SELECT account_id, date_trunc('day', now()) - $1 * interval '1 day' + interval '3 hours',
-            date_trunc('day', now()) - $1 * interval '1 day' + interval '3 hours 1 minute', ${names.map((_, at) => `$${at + 2}`).join(', ')}
+            date_trunc('day', now()) - $1 * interval '1 day' + interval '3 hours 1 minute',
+              ${names.map((_, at) => `$${at + 2}`).join(', ')}
        FROM sync.accounts RETURNING sweep_id`,
     [days, ...Object.values(row)],
   );
@@ -78,15 +80,18 @@ export async function lastChange(): Promise<string> {
 /** Ends a change as done, so many days ago, with the answer of one attempt. */
 export async function settle(changeId: string, days: number): Promise<void> {
   await pool.query(
-    `INSERT INTO sync.attempts (change_id, fence, method, path, ended_at, outcome, status) VALUES ($1, 1, 'PUT', '/customers/1.xml', now(), 'done', 200)`,
+    `INSERT INTO sync.attempts (change_id, fence, method, path, ended_at, outcome, status)
+      VALUES ($1, 1, 'PUT', '/customers/1.xml', now(), 'done', 200)`,
     [changeId],
   );
   await pool.query(
-    `UPDATE sync.changes SET state = 'sending', sends = 1, sent_at = now(), lease_until = now() WHERE change_id = $1`,
+    `UPDATE sync.changes SET state = 'sending', sends = 1, sent_at = now(), lease_until = now()
+      WHERE change_id = $1`,
     [changeId],
   );
   await pool.query(
-    `UPDATE sync.changes SET state = 'done', lease_until = NULL, settled_at = now() - $2 * interval '1 day' WHERE change_id = $1`,
+    `UPDATE sync.changes SET state = 'done', lease_until = NULL,
+      settled_at = now() - $2 * interval '1 day' WHERE change_id = $1`,
     [changeId, days],
   );
 }

@@ -12,7 +12,8 @@ const sweeps = () => ids('SELECT sweep_id AS id FROM sync.sweeps ORDER BY sweep_
 const days = async () =>
   (
     await pool.query(
-      `SELECT stream, mode, window_name, now()::date - day AS ago, sweeps, requests, records FROM sync.sweep_days ORDER BY stream, mode, window_name, day`,
+      `SELECT stream, mode, window_name, now()::date - day AS ago, sweeps, requests, records
+       FROM sync.sweep_days ORDER BY stream, mode, window_name, day`,
     )
   ).rows;
 
@@ -80,19 +81,23 @@ test('sweeps that changed something stay, and those that something names', async
     await addSweep(40),
   ];
   await pool.query(
-    `INSERT INTO sync.absent_numbers (number, account_id, stream, sweep_id, status, words) SELECT 7, account_id, 'jobs', $1, 404, 'gone' FROM sync.accounts`,
+    `INSERT INTO sync.absent_numbers (number, account_id, stream, sweep_id, status, words) SELECT 7,
+      account_id, 'jobs', $1, 404, 'gone' FROM sync.accounts`,
     [asked],
   );
   await pool.query(
-    `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id) SELECT account_id, 'jobs', 'custom_1', 'new', 'kept in attributes', $1 FROM sync.accounts`,
+    `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
+      SELECT account_id, 'jobs', 'custom_1', 'new', 'kept in attributes', $1 FROM sync.accounts`,
     [named],
   );
   await pool.query(
-    `INSERT INTO sync.quarantine (account_id, stream, sweep_id, reason, xml, xml_hash) SELECT account_id, 'jobs', $1, 'a flaw', '<job/>', '\\x00' FROM sync.accounts`,
+    `INSERT INTO sync.quarantine (account_id, stream, sweep_id, reason, xml, xml_hash)
+      SELECT account_id, 'jobs', $1, 'a flaw', '<job/>', '\\x00' FROM sync.accounts`,
     [met],
   );
   await pool.query(
-    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream) SELECT $1, 9, account_id, 'jobs' FROM sync.accounts`,
+    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream) SELECT $1, 9, account_id,
+      'jobs' FROM sync.accounts`,
     [marked],
   );
   const newest = await addSweep(30);
@@ -123,7 +128,9 @@ test('mart knows an account since the same moment, and how fresh it was on a day
   const told = async () =>
     (
       await pool.query(
-        `SELECT known_since, jobs_fresh_as_of, (SELECT jobs_fresh_as_of FROM mart.dim_account_as_of(now() - interval '15 days')) AS past FROM mart.dim_account`,
+        `SELECT known_since, jobs_fresh_as_of,
+          (SELECT jobs_fresh_as_of FROM mart.dim_account_as_of(now() - interval '15 days')) AS past
+         FROM mart.dim_account`,
       )
     ).rows;
   const before = await told();

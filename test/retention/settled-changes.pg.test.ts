@@ -31,7 +31,9 @@ test('a request of the HTTP API goes before the changes that it is answered with
   await settle(old, 91);
   await pool.query(
     `INSERT INTO sync.api_requests (account_id, idempotency_key, body_hash, results, requested_at)
-     SELECT account_id, key, '\\x00', '[]', now() - age FROM sync.accounts, (VALUES ('old', interval '92 days'), ('young', interval '1 day')) AS request (key, age)`,
+     SELECT account_id, key, '\\x00', '[]', now() - age
+     FROM sync.accounts, (VALUES ('old', interval '92 days'), ('young', interval '1 day'))
+       AS request (key, age)`,
   );
   await pruneNow(1);
   expect(await changes()).toEqual([]);
@@ -41,7 +43,8 @@ test('a request of the HTTP API goes before the changes that it is answered with
 test('a change that another waits for stays', async () => {
   const refused = await edit(1);
   await pool.query(
-    `UPDATE sync.changes SET state = 'rejected', reason = 'no', settled_at = now() - interval '200 days' WHERE change_id = $1`,
+    `UPDATE sync.changes SET state = 'rejected', reason = 'no',
+      settled_at = now() - interval '200 days' WHERE change_id = $1`,
     [refused],
   );
   const waiting = await edit(2);
@@ -56,7 +59,8 @@ test('a refused create stays for as long as its row does', async () => {
   await pool.query(`INSERT INTO warehouse.customers (name) VALUES ('New')`);
   const refused = await lastChange();
   await pool.query(
-    `UPDATE sync.changes SET state = 'rejected', reason = 'no', settled_at = now() - interval '200 days' WHERE change_id = $1`,
+    `UPDATE sync.changes SET state = 'rejected', reason = 'no',
+      settled_at = now() - interval '200 days' WHERE change_id = $1`,
     [refused],
   );
   expect(await pruneNow()).toEqual({});
@@ -69,8 +73,11 @@ test('the last alteration that a person accepted is remembered, and one that hol
   for (const [at, change] of numbers.entries()) {
     await settle(change, 100);
     await pool.query(
-      `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop, looked_at, looked_by)
-       SELECT $1, account_id, 'phone_number', $2, '1', '2', $3, CASE WHEN $3 THEN NULL ELSE now() END, CASE WHEN $3 THEN NULL ELSE 'ops' END FROM sync.accounts`,
+      `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop,
+        looked_at, looked_by)
+       SELECT $1, account_id, 'phone_number', $2, '1', '2', $3,
+         CASE WHEN $3 THEN NULL ELSE now() END, CASE WHEN $3 THEN NULL ELSE 'ops' END
+       FROM sync.accounts`,
       [change, at < 3 ? 'a' : 'b', at === 3],
     );
   }
@@ -86,7 +93,8 @@ test('history still says whose change it was that came to nothing', async () => 
     'SELECT row_id, settled_at FROM sync.changes WHERE change_id = $1',
     [given],
   );
-  const back = `UPDATE sync.retention SET kept_for = interval '31 days' WHERE kind = 'settled_changes'`;
+  const back = `UPDATE sync.retention SET kept_for = interval '31 days'
+    WHERE kind = 'settled_changes'`;
   await pool.query(back);
   // The end of the change wrote a version: its moment is set back with the change's.
   await pool.query(`ALTER TABLE warehouse.customers DISABLE TRIGGER USER`);
@@ -95,13 +103,15 @@ test('history still says whose change it was that came to nothing', async () => 
     [rows[0].row_id],
   );
   await pool.query(
-    `UPDATE sync.changes SET settled_at = (SELECT _changed_at FROM warehouse.customers WHERE row_id = $2) WHERE change_id = $1`,
+    `UPDATE sync.changes SET settled_at = (SELECT _changed_at FROM warehouse.customers
+      WHERE row_id = $2) WHERE change_id = $1`,
     [given, rows[0].row_id],
   );
   expect(await pruneNow()).toEqual({settled_changes: 1});
   const told = await pool.query(
     `SELECT edit.written_by = session_user AS own, edit.application
-       FROM warehouse.customers AS held JOIN history.edits AS edit ON edit.row_id = held.row_id AND edit.table_name = 'customers' AND edit.at = held._changed_at
+       FROM warehouse.customers AS held JOIN history.edits AS edit ON edit.row_id = held.row_id
+       AND edit.table_name = 'customers' AND edit.at = held._changed_at
       WHERE held.row_id = $1`,
     [rows[0].row_id],
   );

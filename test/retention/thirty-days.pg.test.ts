@@ -44,30 +44,38 @@ async function playDay(ago: number): Promise<void> {
   if (isSwept)
     for (const account of accounts)
       for (const sweepId of await many.request(account)) await runSweep(many.deps, sweepId, signal);
-  await pool.query(`UPDATE sync.sweeps SET due_at = ${momentOf(ago, 0)}, started_at = ${momentOf(ago, 0)}, ended_at = ${momentOf(ago, 0)} + interval '1 second'
+  await pool.query(`UPDATE sync.sweeps SET due_at = ${momentOf(ago, 0)},
+    started_at = ${momentOf(ago, 0)}, ended_at = ${momentOf(ago, 0)} + interval '1 second'
      WHERE ended_at > now() - interval '1 hour'`);
   // As a schedule, a claim, a checkpoint and an end write them.
   for (let at = isSwept ? 1 : 0; at < perStream; at++) {
     const {rows} = await pool.query<{ids: string[]}>(
       `WITH made AS (
          INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, due_at)
-         SELECT account_id, stream, 'full', 'schedule', ${momentOf(ago, at)} FROM sync.accounts, unnest($1::text[]) AS stream RETURNING sweep_id)
+         SELECT account_id, stream, 'full', 'schedule', ${momentOf(ago, at)}
+         FROM sync.accounts, unnest($1::text[]) AS stream RETURNING sweep_id)
        SELECT array_agg(sweep_id) AS ids FROM made`,
       [streams],
     );
     const ids = [rows[0]?.ids];
     await pool.query(
-      `UPDATE sync.sweeps SET state = 'running', fence = 1, started_at = due_at, lease_until = due_at WHERE sweep_id = ANY ($1)`,
+      `UPDATE sync.sweeps SET state = 'running', fence = 1, started_at = due_at,
+        lease_until = due_at WHERE sweep_id = ANY ($1)`,
       ids,
     );
     await pool.query(
-      `UPDATE sync.sweeps AS held SET stage = 'verify', requests = like_it.requests, pages = like_it.pages, records = like_it.records, known = like_it.records, evidence = like_it.evidence
+      `UPDATE sync.sweeps AS held SET stage = 'verify', requests = like_it.requests,
+        pages = like_it.pages, records = like_it.records, known = like_it.records,
+        evidence = like_it.evidence
          FROM sync.sweeps AS like_it
-        WHERE held.sweep_id = ANY ($1) AND like_it.account_id = held.account_id AND like_it.stream = held.stream AND like_it.started_at = ${momentOf(Math.ceil(ago / sweptEvery) * sweptEvery, 0)}`,
+        WHERE held.sweep_id = ANY ($1) AND like_it.account_id = held.account_id
+        AND like_it.stream = held.stream AND like_it.started_at =
+          ${momentOf(Math.ceil(ago / sweptEvery) * sweptEvery, 0)}`,
       ids,
     );
     await pool.query(
-      `UPDATE sync.sweeps SET state = 'certified', lease_until = NULL, ended_at = started_at + interval '1 second', unchanged = records WHERE sweep_id = ANY ($1)`,
+      `UPDATE sync.sweeps SET state = 'certified', lease_until = NULL,
+        ended_at = started_at + interval '1 second', unchanged = records WHERE sweep_id = ANY ($1)`,
       ids,
     );
   }

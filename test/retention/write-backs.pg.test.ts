@@ -40,8 +40,10 @@ async function age(): Promise<void> {
 
 async function ageHistory(): Promise<void> {
   await world.pool.query(
-    `UPDATE history.edits SET at = at - interval '2 hours' WHERE (row_id, at) IN (SELECT row_id, _changed_at FROM history.past_customers);
-     UPDATE history.past_customers SET valid_to = valid_to - interval '2 hours', _changed_at = _changed_at - interval '2 hours'`,
+    `UPDATE history.edits SET at = at - interval '2 hours'
+      WHERE (row_id, at) IN (SELECT row_id, _changed_at FROM history.past_customers);
+     UPDATE history.past_customers SET valid_to = valid_to - interval '2 hours',
+       _changed_at = _changed_at - interval '2 hours'`,
   );
 }
 
@@ -90,7 +92,8 @@ test('a joined version says who wrote it, also when its change is no longer kept
     /^an edit by \w+, brought to the service by change \d+, of which no more is kept$/,
   );
   const {rows} = await world.pool.query(
-    `SELECT written_by IS NOT NULL AS told FROM history.customers WHERE customer_number = 1 AND fax = '555-0101'`,
+    `SELECT written_by IS NOT NULL AS told FROM history.customers
+     WHERE customer_number = 1 AND fax = '555-0101'`,
   );
   expect(rows).toEqual([{told: true}]);
 });

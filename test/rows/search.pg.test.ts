@@ -18,7 +18,8 @@ beforeAll(async () => {
   database = await createDatabase(inject('warehouseTemplate'));
   pool = openPool(database.url, {max: 2, applicationName: 'test'});
   const account = await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id`,
   );
   accountId = account.rows[0].account_id;
 });
@@ -64,7 +65,8 @@ test.each([
 test('a word is found behind the latest rows as well, among all that are older', async () => {
   await sweep(
     `INSERT INTO warehouse.jobs (account_id, job_number, name, _sweep_id)
-     SELECT $1, n, CASE WHEN n = 1 THEN 'Rare boiler' ELSE 'Common gutter' END, 1 FROM generate_series(1, 2000) AS n`,
+     SELECT $1, n, CASE WHEN n = 1 THEN 'Rare boiler' ELSE 'Common gutter' END, 1
+     FROM generate_series(1, 2000) AS n`,
   );
   expect(await find('rare')).toEqual(['1']);
   expect(await find('common')).toHaveLength(10);
@@ -81,8 +83,10 @@ test('a row that is renamed is found by its new name alone', async () => {
 
 test('a phone number is found by its end, whatever stands between its digits', async () => {
   await sweep(
-    `INSERT INTO warehouse.customers (account_id, customer_number, name, phone_number, mobile, _sweep_id)
-     VALUES ($1, 1, 'A', '(413) 555-0178', '+1.614.555.0142', 1), ($1, 2, 'B', '413 555 0179', NULL, 1)`,
+    `INSERT INTO warehouse.customers (account_id, customer_number, name, phone_number, mobile,
+      _sweep_id)
+     VALUES ($1, 1, 'A', '(413) 555-0178', '+1.614.555.0142', 1),
+       ($1, 2, 'B', '413 555 0179', NULL, 1)`,
   );
   expect(await find('', '5550178')).toEqual(['1']);
   expect(await find('', '6145550142')).toEqual(['1']);
@@ -100,7 +104,8 @@ test('an index answers: its words are those that the query has', async () => {
 
 async function scans(): Promise<number> {
   const {rows} = await pool.query(
-    `SELECT idx_scan::integer AS scans FROM pg_stat_user_indexes WHERE indexrelname = 'jobs_search_idx'`,
+    `SELECT idx_scan::integer AS scans FROM pg_stat_user_indexes
+     WHERE indexrelname = 'jobs_search_idx'`,
   );
   return rows[0].scans;
 }

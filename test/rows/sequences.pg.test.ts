@@ -29,7 +29,8 @@ test.each(allTables.map(({name}) => name))(
   async (name) => {
     const sequence = `warehouse.${name}_row_id_seq`;
     await world.sweep(
-      `INSERT INTO warehouse.${name} (row_id, account_id, _sweep_id) OVERRIDING SYSTEM VALUE VALUES (9000, $1, 1)`,
+      `INSERT INTO warehouse.${name} (row_id, account_id, _sweep_id) OVERRIDING SYSTEM VALUE
+        VALUES (9000, $1, 1)`,
       [world.accountId],
     );
     expect(await found()).toContainEqual([sequence, expect.stringMatching(/^[01]$/), '9000']);
@@ -49,7 +50,8 @@ test('a row that is gone had its number, too', async () => {
 test('every sequence of ours is looked at', async () => {
   const [{numbers} = {}] = await world.author(
     `SELECT array_agg(oid::regclass::text ORDER BY 1) AS numbers FROM pg_class
-      WHERE relkind = 'S' AND relnamespace IN ('warehouse'::regnamespace, 'sync'::regnamespace, 'history'::regnamespace, 'mart'::regnamespace)
+      WHERE relkind = 'S' AND relnamespace IN ('warehouse'::regnamespace, 'sync'::regnamespace,
+        'history'::regnamespace, 'mart'::regnamespace)
         AND oid::regclass::text NOT LIKE 'sync.migrations%'`,
   );
   for (const name of numbers as string[]) {

@@ -17,24 +17,32 @@ afterAll(() => world?.close());
 
 // The owner's own rights are not granted by anyone, and functions of an extension are not ours.
 const granted = `
-  WITH ours AS (SELECT oid, nspname, nspacl, nspowner FROM pg_namespace WHERE nspname IN ('warehouse', 'history', 'mart', 'masked', 'sync')),
+  WITH ours AS (SELECT oid, nspname, nspacl, nspowner FROM pg_namespace
+    WHERE nspname IN ('warehouse', 'history', 'mart', 'masked', 'sync')),
   given AS (
-    SELECT 'schema' AS kind, nspname::text AS thing, acl.* FROM ours, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) AS acl
+    SELECT 'schema' AS kind, nspname::text AS thing, acl.*
+    FROM ours, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) AS acl
      UNION ALL
-    SELECT CASE relkind WHEN 'S' THEN 'sequence' ELSE 'table' END, pg_class.oid::regclass::text, acl.*
+    SELECT CASE relkind WHEN 'S' THEN 'sequence' ELSE 'table' END, pg_class.oid::regclass::text,
+      acl.*
       FROM pg_class JOIN ours ON ours.oid = relnamespace,
-           aclexplode(coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner))) AS acl
+           aclexplode(coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's'
+             ELSE 'r' END::"char", relowner))) AS acl
      WHERE relkind IN ('r', 'v', 'm', 'S', 'p', 'f')
      UNION ALL
     SELECT 'column', format('%s.%s', attrelid::regclass, attname), acl.*
-      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN ours ON ours.oid = relnamespace, aclexplode(attacl) AS acl
+      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+      JOIN ours ON ours.oid = relnamespace, aclexplode(attacl) AS acl
      WHERE NOT attisdropped
      UNION ALL
     SELECT 'function', pg_proc.oid::regprocedure::text, acl.*
-      FROM pg_proc JOIN ours ON ours.oid = pronamespace, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
-     WHERE NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'))
+      FROM pg_proc JOIN ours ON ours.oid = pronamespace,
+        aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
+     WHERE NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass
+       AND objid = pg_proc.oid AND deptype = 'e'))
   SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS role, kind, thing,
-         string_agg(privilege_type || CASE WHEN is_grantable THEN ' to give' ELSE '' END, ', ' ORDER BY privilege_type) AS rights
+         string_agg(privilege_type || CASE WHEN is_grantable THEN ' to give' ELSE '' END, ', '
+           ORDER BY privilege_type) AS rights
     FROM given WHERE grantee = 0 OR grantee <> grantor GROUP BY 1, 2, 3`;
 
 async function readGiven(role: string, kind: string): Promise<Rights> {
@@ -61,7 +69,8 @@ test("a table of which nothing is written here, is the owner's alone on purpose"
   const given = Object.values(expected).flatMap(({table}) => Object.keys(table));
   const rows = await world.author(
     `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind IN ('r', 'v', 'm', 'p', 'f')
-        AND relnamespace IN ('warehouse'::regnamespace, 'history'::regnamespace, 'mart'::regnamespace, 'masked'::regnamespace, 'sync'::regnamespace)`,
+        AND relnamespace IN ('warehouse'::regnamespace, 'history'::regnamespace,
+          'mart'::regnamespace, 'masked'::regnamespace, 'sync'::regnamespace)`,
   );
   const own = rows.map(({name}) => String(name)).filter((name) => !given.includes(name));
   expect(own.sort()).toEqual([
@@ -84,8 +93,10 @@ describe('columns', () => {
 
   test('an author names every column of a new row but row_id; triggers judge the values', async () => {
     const rows = await world.author(
-      `SELECT format('%s.%s', attrelid::regclass, attname) AS name FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-        WHERE relnamespace = 'warehouse'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attname <> 'row_id'`,
+      `SELECT format('%s.%s', attrelid::regclass, attname) AS name FROM pg_attribute
+       JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace = 'warehouse'::regnamespace AND relkind = 'r' AND attnum > 0
+        AND NOT attisdropped AND attname <> 'row_id'`,
     );
     expect(await readGiven('fieldmirror_author', 'column')).toEqual(
       Object.fromEntries(rows.map(({name}) => [String(name), 'INSERT'])),
@@ -96,7 +107,8 @@ describe('columns', () => {
 test('the queue is open to workers, and to them alone', async () => {
   const found = await world.author(
     `SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS role
-       FROM pg_class, aclexplode(relacl) AS acl WHERE relnamespace = 'bullmq'::regnamespace AND grantee <> grantor`,
+       FROM pg_class, aclexplode(relacl) AS acl WHERE relnamespace = 'bullmq'::regnamespace
+       AND grantee <> grantor`,
   );
   expect(found).toEqual([{role: 'fieldmirror_worker'}]);
 });
@@ -111,7 +123,8 @@ test('no role is a member of another of them, and none may log in, or more', asy
   expect(
     await world.author(
       `SELECT rolname FROM pg_roles WHERE rolname LIKE 'fieldmirror\\_%'
-          AND (rolcanlogin OR rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
+          AND (rolcanlogin OR rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication
+            OR rolbypassrls
                OR EXISTS (SELECT FROM pg_auth_members WHERE member = pg_roles.oid))`,
     ),
   ).toEqual([]);
@@ -130,14 +143,16 @@ describe('row-level security', () => {
     const rows = await world.author(
       `SELECT oid::regclass::text AS name FROM pg_class
         WHERE relkind = 'r' AND has_table_privilege('fieldmirror_author', oid, 'SELECT')
-          AND relnamespace IN ('warehouse'::regnamespace, 'history'::regnamespace, 'sync'::regnamespace) AND relrowsecurity`,
+          AND relnamespace IN ('warehouse'::regnamespace, 'history'::regnamespace,
+            'sync'::regnamespace) AND relrowsecurity`,
     );
     expect(rows.map(({name}) => name).sort()).toEqual(confined.toSorted());
   });
 
   test('lets workers pass, readers read, and everybody else to their own accounts', async () => {
     const rows = await world.author(
-      `SELECT format('%I.%I', schemaname, tablename) AS place, policyname, roles::text, cmd, qual FROM pg_policies ORDER BY 1, 2`,
+      `SELECT format('%I.%I', schemaname, tablename) AS place, policyname, roles::text, cmd, qual
+       FROM pg_policies ORDER BY 1, 2`,
     );
     const of = (place: string) =>
       rows.filter((row) => row.place === place).map(({place: _, ...policy}) => policy);
@@ -161,7 +176,8 @@ test('what runs as its owner looks for names nowhere but in the catalogue', asyn
   expect(
     await world.author(
       `SELECT oid::regprocedure::text AS name FROM pg_proc
-        WHERE prosecdef AND pronamespace IN ('sync'::regnamespace, 'history'::regnamespace, 'mart'::regnamespace)
+        WHERE prosecdef AND pronamespace IN ('sync'::regnamespace, 'history'::regnamespace,
+          'mart'::regnamespace)
           AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false)
         ORDER BY 1`,
     ),
@@ -172,7 +188,8 @@ test('what reads for an assistant belongs to a role that makes nothing anywhere'
   expect(
     await world.author(
       `SELECT proname AS name, proowner::regrole::text AS owner, provolatile AS volatility,
-              ARRAY(SELECT nspname::text FROM pg_namespace WHERE has_schema_privilege(proowner, oid, 'CREATE')) AS makes
+              ARRAY(SELECT nspname::text FROM pg_namespace
+                WHERE has_schema_privilege(proowner, oid, 'CREATE')) AS makes
          FROM pg_proc WHERE proname LIKE 'read\\_as\\_%' ORDER BY 1`,
     ),
   ).toEqual([

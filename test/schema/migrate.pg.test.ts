@@ -36,10 +36,13 @@ describe('migrate', () => {
       getTableConfig,
     );
     const {rows} = await pool.query(
-      `SELECT format('%s.%s.%s %s%s', n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+      `SELECT format('%s.%s.%s %s%s', n.nspname, c.relname, a.attname,
+        format_type(a.atttypid, a.atttypmod),
                      CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END) AS made
-         FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE n.nspname IN ${ours} AND c.relkind = 'r' AND c.relname <> 'migrations' AND a.attnum > 0 AND NOT attisdropped`,
+         FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+         JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname IN ${ours} AND c.relkind = 'r' AND c.relname <> 'migrations'
+        AND a.attnum > 0 AND NOT attisdropped`,
     );
     const expected = declared.flatMap(({schema, name, columns}) =>
       columns.map(
@@ -54,17 +57,23 @@ describe('migrate', () => {
     await migrateSchema(pool, definitions);
     const {rows} = await pool.query(
       `SELECT n.nspname AS bare FROM pg_namespace AS n
-        WHERE n.nspname IN ${commented} AND coalesce(obj_description(n.oid, 'pg_namespace'), '') = ''
+        WHERE n.nspname IN ${commented} AND coalesce(obj_description(n.oid, 'pg_namespace'),
+          '') = ''
         UNION ALL
        SELECT format('%s.%s.%s', n.nspname, c.relname, a.attname)
          FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-         JOIN (SELECT attrelid, attnum, attname FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped
+         JOIN (SELECT attrelid, attnum, attname FROM pg_attribute
+           WHERE attnum > 0 AND NOT attisdropped
                UNION ALL SELECT oid, 0, '' FROM pg_class) AS a ON a.attrelid = c.oid
-        WHERE n.nspname IN ${commented} AND c.relkind IN ('r', 'v') AND coalesce(CASE a.attnum WHEN 0 THEN obj_description(c.oid, 'pg_class') ELSE col_description(c.oid, a.attnum) END, '') = ''
+        WHERE n.nspname IN ${commented} AND c.relkind IN ('r', 'v')
+        AND coalesce(CASE a.attnum WHEN 0 THEN obj_description(c.oid, 'pg_class')
+          ELSE col_description(c.oid, a.attnum) END, '') = ''
         UNION ALL
-       SELECT p.oid::regprocedure::text FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+       SELECT p.oid::regprocedure::text FROM pg_proc AS p
+       JOIN pg_namespace AS n ON n.oid = p.pronamespace
         WHERE n.nspname IN ${commented} AND coalesce(obj_description(p.oid, 'pg_proc'), '') = ''
-          AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')`,
+          AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass
+            AND objid = p.oid AND deptype = 'e')`,
     );
     expect(rows).toEqual([]);
     const {rows: some} = await pool.query(

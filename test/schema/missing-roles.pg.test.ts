@@ -56,7 +56,8 @@ async function listRights(): Promise<readonly (boolean | null)[]> {
       has_table_privilege(to_regrole('fieldmirror_reader')::oid, 'mart.customers', 'SELECT'),
       has_table_privilege(to_regrole('fieldmirror_author')::oid, 'warehouse.customers', 'UPDATE'),
       has_table_privilege(to_regrole('fieldmirror_worker')::oid, 'sync.sweeps', 'INSERT'),
-      has_table_privilege(to_regrole('fieldmirror_assistant')::oid, 'masked.dim_customer', 'SELECT')] AS rights`);
+      has_table_privilege(to_regrole('fieldmirror_assistant')::oid, 'masked.dim_customer',
+        'SELECT')] AS rights`);
       return rows[0]?.rights ?? [];
     },
   );
@@ -136,7 +137,8 @@ test('a migration that fails at its end leaves no table: the next one begins ane
     // it.
     await client.query(`CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
       BEGIN RAISE EXCEPTION 'refused by the test'; END $$;
-      CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('GRANT') EXECUTE FUNCTION public.refuse()`);
+      CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('GRANT')
+        EXECUTE FUNCTION public.refuse()`);
     const failed = await runCommand(['migrate'], env);
     expect(failed).toMatchObject({
       code: expect.not.stringMatching(/^0$/),
@@ -144,7 +146,8 @@ test('a migration that fails at its end leaves no table: the next one begins ane
     });
     const {rows} = await client.query(
       `SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-        WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema' AND relkind IN ('r', 'v', 'p')`,
+        WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'
+        AND relkind IN ('r', 'v', 'p')`,
     );
     expect(rows).toEqual([{relname: 'migrations'}]);
     await client.query('DROP EVENT TRIGGER refuse');

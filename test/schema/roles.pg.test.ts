@@ -77,7 +77,8 @@ describe('the author', () => {
 
   test('decides in its own name, whatever it sets; a worker may name the person for whom it decides', async () => {
     await as('author', `INSERT INTO warehouse.tasks (name) VALUES ('x')`);
-    const named = `SELECT set_config('fieldmirror.person', 'dana', true), sync.hold_change(change_id) FROM sync.changes`;
+    const named = `SELECT set_config('fieldmirror.person', 'dana', true),
+      sync.hold_change(change_id) FROM sync.changes`;
     await as('author', named);
     expect(await world.changes('reason')).toEqual([{reason: 'held by fieldmirror'}]);
     await as('author', 'SELECT sync.release_change(change_id) FROM sync.changes');
@@ -90,10 +91,15 @@ describe('the author', () => {
     await world.sent('customers', {customer_number: '3'});
     await as(
       'author',
-      `INSERT INTO warehouse.job_notes (job_number, note) VALUES (4, 'x'); INSERT INTO warehouse.job_charges (job_number) VALUES (4);
-       INSERT INTO warehouse.time_entries (job_number, employee_id, started_on, number_of_hours) VALUES (4, 7, '2026-05-05 10:00Z', 1); INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7);
-       INSERT INTO warehouse.customer_notes (customer_number, note) VALUES (3, 'x'); INSERT INTO warehouse.jobs (customer_number) VALUES (3);
-       DELETE FROM warehouse.job_employees; DELETE FROM warehouse.jobs; DELETE FROM warehouse.customers WHERE customer_number = 3`,
+      `INSERT INTO warehouse.job_notes (job_number, note)
+        VALUES (4, 'x'); INSERT INTO warehouse.job_charges (job_number) VALUES (4);
+       INSERT INTO warehouse.time_entries (job_number, employee_id, started_on, number_of_hours)
+         VALUES (4, 7, '2026-05-05 10:00Z', 1); INSERT INTO warehouse.job_employees
+         (job_number, employee_id) VALUES (4, 7);
+       INSERT INTO warehouse.customer_notes (customer_number, note)
+         VALUES (3, 'x'); INSERT INTO warehouse.jobs (customer_number) VALUES (3);
+       DELETE FROM warehouse.job_employees; DELETE FROM warehouse.jobs;
+         DELETE FROM warehouse.customers WHERE customer_number = 3`,
     );
     expect(await world.changes('table_name, operation, state')).toHaveLength(8);
   });
@@ -117,7 +123,8 @@ describe('the author', () => {
     'TRUNCATE warehouse.customers',
     'DELETE FROM history.past_customers',
     'ALTER TABLE warehouse.customers DISABLE TRIGGER ALL',
-    `CREATE TRIGGER mine AFTER INSERT ON warehouse.customers FOR EACH ROW EXECUTE FUNCTION sync.capture_insert()`,
+    `CREATE TRIGGER mine AFTER INSERT ON warehouse.customers FOR EACH ROW
+      EXECUTE FUNCTION sync.capture_insert()`,
   ])('may not %s', async (statement) => {
     await expect(as('author', statement)).rejects.toThrow(/permission denied|must be owner/);
   });
@@ -131,7 +138,8 @@ describe('the author', () => {
       as(
         'author',
         `CREATE TEMPORARY TABLE customers (LIKE warehouse.customers);
-         CREATE TRIGGER mine AFTER DELETE ON customers FOR EACH ROW EXECUTE FUNCTION sync.capture_delete()`,
+         CREATE TRIGGER mine AFTER DELETE ON customers FOR EACH ROW
+           EXECUTE FUNCTION sync.capture_delete()`,
       ),
     ).rejects.toThrow('permission denied for function sync.capture_delete');
   });
@@ -190,12 +198,16 @@ test.each(['reader', 'author', 'worker', 'assistant'])(
   async (role) => {
     const {rows} = await world.pool.query(
       `SELECT caller.proname AS caller, called.proname AS called
-         FROM pg_proc AS caller CROSS JOIN LATERAL regexp_matches(caller.prosrc, '(?<!'')\\m(?:sync|history|mart)\\.(\\w+)\\(', 'g') AS found (names)
+         FROM pg_proc AS caller CROSS JOIN LATERAL regexp_matches(caller.prosrc,
+           '(?<!'')\\m(?:sync|history|mart)\\.(\\w+)\\(', 'g') AS found (names)
          JOIN pg_proc AS called ON called.proname = found.names[1]
-          AND called.pronamespace IN ('sync'::regnamespace, 'history'::regnamespace, 'mart'::regnamespace)
-        WHERE caller.pronamespace IN ('sync'::regnamespace, 'history'::regnamespace, 'mart'::regnamespace)
+          AND called.pronamespace IN ('sync'::regnamespace, 'history'::regnamespace,
+            'mart'::regnamespace)
+        WHERE caller.pronamespace IN ('sync'::regnamespace, 'history'::regnamespace,
+          'mart'::regnamespace)
           AND NOT caller.prosecdef AND caller.prorettype <> 'trigger'::regtype
-          AND has_function_privilege($1, caller.oid, 'EXECUTE') AND NOT has_function_privilege($1, called.oid, 'EXECUTE')`,
+          AND has_function_privilege($1, caller.oid, 'EXECUTE')
+          AND NOT has_function_privilege($1, called.oid, 'EXECUTE')`,
       [`fieldmirror_${role}`],
     );
     expect(rows).toEqual([]);

@@ -30,15 +30,20 @@ const sorted = (rights: string) =>
   `(SELECT array_agg(entry::text ORDER BY entry::text) FROM unnest(${rights}) AS entry)`;
 /** Definitions, grants and comments of all functions, triggers and views. */
 const everything = `
-  SELECT p.oid::regprocedure::text AS name, pg_get_functiondef(p.oid) AS text, ${sorted('p.proacl')} AS rights, obj_description(p.oid, 'pg_proc') AS comment
+  SELECT p.oid::regprocedure::text AS name, pg_get_functiondef(p.oid) AS text,
+    ${sorted('p.proacl')} AS rights, obj_description(p.oid, 'pg_proc') AS comment
     FROM pg_proc AS p WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
-     AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+     AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid
+       AND deptype = 'e')
    UNION ALL
-  SELECT tgname || ' on ' || tgrelid::regclass, pg_get_triggerdef(t.oid), NULL::text[], obj_description(t.oid, 'pg_trigger')
+  SELECT tgname || ' on ' || tgrelid::regclass, pg_get_triggerdef(t.oid), NULL::text[],
+    obj_description(t.oid, 'pg_trigger')
     FROM pg_trigger AS t WHERE NOT tgisinternal
    UNION ALL
-  SELECT c.oid::regclass::text, pg_get_viewdef(c.oid), ${sorted('c.relacl')}, obj_description(c.oid, 'pg_class')
-    FROM pg_class AS c WHERE relnamespace IN ('mart'::regnamespace, 'history'::regnamespace) AND relkind = 'v'
+  SELECT c.oid::regclass::text, pg_get_viewdef(c.oid), ${sorted('c.relacl')},
+    obj_description(c.oid, 'pg_class')
+    FROM pg_class AS c WHERE relnamespace IN ('mart'::regnamespace, 'history'::regnamespace)
+    AND relkind = 'v'
    ORDER BY 1, 2`;
 
 async function applyFolder(folder?: string): Promise<void> {
@@ -58,9 +63,12 @@ test('a database with functions, triggers and comments of another state ends equ
   await cp(join(migrationsFolder, 'functions'), folder, {recursive: true});
   await writeFile(
     join(folder, 'capture', 'values.sql'),
-    `CREATE OR REPLACE FUNCTION sync.gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-     CREATE OR REPLACE TRIGGER gone AFTER INSERT ON warehouse.jobs FOR EACH ROW EXECUTE FUNCTION sync.gone();
-     CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT '{}'::jsonb $$;
+    `CREATE OR REPLACE FUNCTION sync.gone() RETURNS trigger
+      LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+     CREATE OR REPLACE TRIGGER gone AFTER INSERT ON warehouse.jobs FOR EACH ROW
+       EXECUTE FUNCTION sync.gone();
+     CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb
+       LANGUAGE sql IMMUTABLE AS $$ SELECT '{}'::jsonb $$;
      COMMENT ON FUNCTION sync.as_texts IS 'something else';`,
   );
   await applyFolder(folder);
@@ -84,8 +92,10 @@ test('what is in line already is not touched', async () => {
 });
 
 test('a trigger of somebody else stays', async () => {
-  await pool.query(`CREATE FUNCTION public.theirs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-                    CREATE TRIGGER theirs AFTER INSERT ON warehouse.jobs FOR EACH ROW EXECUTE FUNCTION public.theirs()`);
+  await pool.query(`CREATE FUNCTION public.theirs() RETURNS trigger
+    LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+                    CREATE TRIGGER theirs AFTER INSERT ON warehouse.jobs FOR EACH ROW
+                      EXECUTE FUNCTION public.theirs()`);
   await applyFolder();
   const {rows} = await pool.query(`SELECT FROM pg_trigger WHERE tgname = 'theirs'`);
   expect(rows).toHaveLength(1);
@@ -99,11 +109,13 @@ const leftovers = `
   CREATE FUNCTION sync.wait(wanted text) RETURNS text LANGUAGE sql AS $$ SELECT wanted $$;
   CREATE FUNCTION mart.job_state(status text) RETURNS text LANGUAGE sql AS $$ SELECT status $$;
   CREATE VIEW mart.fct_view AS SELECT 1 AS one;
-  CREATE FUNCTION mart.fct_view_as_of(moment timestamptz) RETURNS SETOF mart.fct_view LANGUAGE sql AS $$ SELECT 1 $$;
+  CREATE FUNCTION mart.fct_view_as_of(moment timestamptz) RETURNS SETOF mart.fct_view
+    LANGUAGE sql AS $$ SELECT 1 $$;
   CREATE VIEW masked.fct_view AS SELECT one FROM mart.fct_view;
   CREATE TABLE mart.fct_table (one integer);
   CREATE VIEW sync.all_fct_table AS SELECT 1 AS one;
-  CREATE FUNCTION sync.some_fct_table(keys bigint[]) RETURNS SETOF mart.fct_table LANGUAGE sql AS $$ SELECT 1 $$;
+  CREATE FUNCTION sync.some_fct_table(keys bigint[]) RETURNS SETOF mart.fct_table
+    LANGUAGE sql AS $$ SELECT 1 $$;
   CREATE VIEW masked.fct_table AS SELECT one FROM mart.fct_table;
   UPDATE sync.source SET hash = 'that of another state'`;
 
@@ -111,7 +123,8 @@ test('what an earlier version made and this one does not goes, signature by sign
   const before = await readCatalogue(pool);
   await pool.query(leftovers);
   expect(compareCatalogues(await readCatalogue(pool), before)).not.toEqual([]);
-  await pool.query(`CREATE FUNCTION mart.theirs() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$; COMMENT ON FUNCTION mart.theirs IS 'theirs';
+  await pool.query(`CREATE FUNCTION mart.theirs() RETURNS integer
+    LANGUAGE sql AS $$ SELECT 1 $$; COMMENT ON FUNCTION mart.theirs IS 'theirs';
                     CREATE VIEW mart.their_jobs AS SELECT job_number FROM mart.jobs`);
   await migrateSchema(pool, definitions);
   const left = compareCatalogues(await readCatalogue(pool), before).map(({thing}) => thing);
@@ -134,7 +147,8 @@ test('a leftover on which others stand stops the migration, which names both', a
 
 /** A key and indexes of the star as an earlier version made them. */
 const earlierKey = `
-  ALTER TABLE mart.fct_job_charge DROP CONSTRAINT fct_job_charge_pkey, ADD PRIMARY KEY (job_charge_key);
+  ALTER TABLE mart.fct_job_charge DROP CONSTRAINT fct_job_charge_pkey,
+    ADD PRIMARY KEY (job_charge_key);
   ALTER TABLE mart.fct_job_charge ALTER job_key DROP NOT NULL;
   CREATE INDEX fct_job_charge_job_key_idx ON mart.fct_job_charge (job_key);
   DROP INDEX mart.fct_job_customer_key_idx;
@@ -176,13 +190,16 @@ test('after a migrate the captured tables are those that streams define, and non
     ...{name, key: capture.key, operations: capture.operations, hint: capture.hint},
     ...{parent: capture.parent?.table ?? null, number: capture.parent?.numberColumn ?? null},
   }));
-  await pool.query(`UPDATE sync.captured_tables SET operations = '{}', hint = 'old' WHERE table_name = 'customers';
+  await pool.query(`UPDATE sync.captured_tables SET operations = '{}', hint = 'old'
+    WHERE table_name = 'customers';
                     DELETE FROM sync.captured_tables WHERE table_name = 'jobs';
-                    INSERT INTO sync.captured_tables VALUES ('gone', 'gone_number', '{create}', NULL, NULL, '');
+                    INSERT INTO sync.captured_tables VALUES ('gone', 'gone_number', '{create}',
+                      NULL, NULL, '');
                     UPDATE sync.source SET hash = 'that of another state'`);
   await migrateSchema(pool, definitions);
   const {rows} = await pool.query(
-    `SELECT table_name AS name, key_column AS key, operations, hint, parent_table AS parent, parent_number_column AS number
+    `SELECT table_name AS name, key_column AS key, operations, hint, parent_table AS parent,
+      parent_number_column AS number
        FROM sync.captured_tables`,
   );
   const byName = (one: {name: string}, other: {name: string}) => (one.name < other.name ? -1 : 1);

@@ -179,7 +179,8 @@ describe('the catalogue', () => {
 
   test('a setting that anybody can make is read in known places alone', async () => {
     const {rows} = await world.pool.query<{name: string; body: string}>(
-      `SELECT pronamespace::regnamespace || '.' || proname AS name, prosrc AS body FROM pg_proc WHERE ${ours}`,
+      `SELECT pronamespace::regnamespace || '.' || proname AS name, prosrc AS body FROM pg_proc
+       WHERE ${ours}`,
     );
     const read = rows.flatMap(({name, body}) =>
       [...body.matchAll(/current_setting\('+([a-z_.]+)'+/gi)].map(([, setting = '']) => ({
@@ -204,7 +205,8 @@ describe('the catalogue', () => {
     const {rows} = await world.pool.query(
       `SELECT oid::regprocedure::text AS name, proconfig FROM pg_proc
         WHERE ${ours} AND prosecdef
-          AND NOT EXISTS (SELECT FROM unnest(proconfig) AS setting WHERE setting ~ '^search_path=(masked, )?(mart, )?pg_catalog, pg_temp$')`,
+          AND NOT EXISTS (SELECT FROM unnest(proconfig) AS setting
+            WHERE setting ~ '^search_path=(masked, )?(mart, )?pg_catalog, pg_temp$')`,
     );
     expect(rows).toEqual([]);
   });
@@ -243,7 +245,8 @@ describe('an author who calls itself a key of the HTTP API', () => {
     await world.empty();
     const rowId = await world.sent('customers', {customer_number: '1', name: 'old'});
     await world.author(
-      `BEGIN; SET LOCAL application_name = 'http: erp'; UPDATE warehouse.customers SET name = 'new' WHERE row_id = ${rowId}; COMMIT`,
+      `BEGIN; SET LOCAL application_name = 'http: erp'; UPDATE warehouse.customers SET name = 'new'
+        WHERE row_id = ${rowId}; COMMIT`,
     );
     expect(await world.changes('application')).toEqual([{application: 'http: erp'}]);
   });

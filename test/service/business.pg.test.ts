@@ -123,7 +123,9 @@ describe('making a business up', () => {
     );
     // The last statement but one of the seed fails: by then all before it has been written.
     await pool.query(
-      `CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$`,
+      `CREATE FUNCTION cut() RETURNS trigger
+        LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END
+        $$`,
     );
     await pool.query(
       'CREATE TRIGGER cut BEFORE INSERT ON service.business FOR EACH ROW EXECUTE FUNCTION cut()',

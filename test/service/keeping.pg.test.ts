@@ -74,7 +74,8 @@ describe('lists', () => {
     const names = async () =>
       column((await sandbox.get('/jobs.xml?state=in_progress&only=name')).root, 'name');
     const before = await names();
-    await sandbox.sql(`UPDATE service.jobs SET fields = fields || '{"status": "in_progress", "name": "moved by hand"}'
+    await sandbox.sql(`UPDATE service.jobs SET fields = fields
+      || '{"status": "in_progress", "name": "moved by hand"}'
       WHERE id = (SELECT min(id) FROM service.jobs WHERE status = 'complete')`);
     await expect.poll(names).toHaveLength(before.length + 1);
   });
@@ -82,7 +83,8 @@ describe('lists', () => {
   test('never show what is deleted, however it was deleted', async () => {
     const [{number} = {number: ''}] = await sandbox.sql(
       `UPDATE service.jobs SET fields = fields || '{"deleted_at": "2026-11-02T15:00:00Z"}'
-       WHERE id = (SELECT max(id) FROM service.jobs WHERE deleted_at IS NULL) RETURNING job_number AS number`,
+       WHERE id = (SELECT max(id) FROM service.jobs WHERE deleted_at IS NULL)
+       RETURNING job_number AS number`,
     );
     for (let page = 1; page < 12; page++)
       expect(
@@ -187,7 +189,8 @@ describe('the journal', () => {
     );
     const kept =
       await sandbox.sql(`SELECT (SELECT jsonb_agg(changed)::text FROM service.journal) AS journal,
-      (SELECT jsonb_agg(fields)::text FROM service.employees) AS fields, (SELECT string_agg(password_hash, ' ') FROM service.employees) AS hashes`);
+      (SELECT jsonb_agg(fields)::text FROM service.employees) AS fields,
+        (SELECT string_agg(password_hash, ' ') FROM service.employees) AS hashes`);
     const all = JSON.stringify(kept);
     for (const secret of ['hunter22', 'hunter33', String(token)]) expect(all).not.toContain(secret);
     const journal = JSON.stringify(await entries(`/employees/${number}.xml`));

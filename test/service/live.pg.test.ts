@@ -98,7 +98,8 @@ describe('sixty days', () => {
       await count(pool, `status = 'scheduled' AND fields ->> 'created_at' < '${begins}'`),
     ).toBeLessThan(open);
     const {rows} = await pool.query(
-      `SELECT count(*)::integer AS count FROM service.job_charges WHERE fields ->> 'updated_at' <> fields ->> 'created_on'`,
+      `SELECT count(*)::integer AS count FROM service.job_charges
+       WHERE fields ->> 'updated_at' <> fields ->> 'created_on'`,
     );
     expect(rows[0].count).toBeGreaterThan(0);
     expect(await count(pool, `fields ->> 'updated_at' >= '${addDays(60)}'`)).toBe(0);
@@ -109,14 +110,18 @@ describe('sixty days', () => {
     await playUntil(pool, new Player(scale), addDays(60));
     const {rows: wrong} = await pool.query(
       `SELECT job.id FROM service.jobs AS job
-         LEFT JOIN (SELECT job_id, sum((fields ->> 'total')::numeric) AS total FROM service.job_charges GROUP BY 1) AS charges ON charges.job_id = job.id
+         LEFT JOIN (SELECT job_id, sum((fields ->> 'total')::numeric) AS total
+           FROM service.job_charges GROUP BY 1) AS charges ON charges.job_id = job.id
         WHERE (job.fields ->> 'subtotal')::numeric <> coalesce(charges.total, 0)
-           OR (job.fields ->> 'total')::numeric <> (job.fields ->> 'subtotal')::numeric + (job.fields ->> 'tax')::numeric`,
+           OR (job.fields ->> 'total')::numeric <> (job.fields ->> 'subtotal')::numeric +
+             (job.fields ->> 'tax')::numeric`,
     );
     expect(wrong).toEqual([]);
     const {rows: owing} = await pool.query(
       `SELECT customer.id FROM service.customers AS customer
-         LEFT JOIN (SELECT customer_id, sum((fields ->> 'balance_remaining')::numeric) AS owed FROM service.jobs WHERE fields ->> 'completed_on' IS NOT NULL GROUP BY 1) AS jobs ON jobs.customer_id = customer.id
+         LEFT JOIN (SELECT customer_id, sum((fields ->> 'balance_remaining')::numeric) AS owed
+           FROM service.jobs WHERE fields ->> 'completed_on' IS NOT NULL GROUP BY 1) AS jobs
+           ON jobs.customer_id = customer.id
         WHERE (customer.fields ->> 'balance')::numeric <> coalesce(jobs.owed, 0)`,
     );
     expect(owing).toEqual([]);
@@ -126,10 +131,14 @@ describe('sixty days', () => {
 test('what people changed meanwhile stays, and what they made keeps its number', async () => {
   const pool = await openBusiness();
   await pool.query(
-    `UPDATE service.jobs SET fields = fields || '{"po_number": "from the ERP"}' WHERE status = 'scheduled'`,
+    `UPDATE service.jobs SET fields = fields || '{"po_number": "from the ERP"}'
+      WHERE status = 'scheduled'`,
   );
   const {rows} = await pool.query(
-    `INSERT INTO service.customers (fields) SELECT jsonb_build_object('id', nextval('service.ids')::text, 'customer_number', nextval('service.customer_numbers')::text, 'name', 'of the ERP', 'is_active', 'true') RETURNING id, customer_number`,
+    `INSERT INTO service.customers (fields)
+      SELECT jsonb_build_object('id', nextval('service.ids')::text, 'customer_number',
+      nextval('service.customer_numbers')::text, 'name', 'of the ERP', 'is_active', 'true')
+      RETURNING id, customer_number`,
   );
   const held = await count(pool, `fields ->> 'po_number' = 'from the ERP'`);
   await playUntil(pool, new Player(scale), addDays(30));

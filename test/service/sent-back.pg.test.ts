@@ -10,12 +10,16 @@ const updates = routes.filter(({method}) => method === 'PUT').map(({path}) => pa
 /** The values that fill each route's address; a new route that updates must have its own. */
 const addresses: Readonly<Record<string, string>> = {
   '/customers/:customer_number.xml': 'SELECT customer_number AS a FROM service.customers AS n',
-  '/customers/:customer_number/notes/:note_id.xml': `SELECT customer_number AS a, n.id AS b FROM service.notes AS n
-       JOIN service.customers AS o ON o.id = (n.fields ->> 'noteable_id')::bigint AND o.deleted_at IS NULL`,
+  '/customers/:customer_number/notes/:note_id.xml': `SELECT customer_number AS a, n.id AS b
+    FROM service.notes AS n
+       JOIN service.customers AS o ON o.id = (n.fields ->> 'noteable_id')::bigint
+       AND o.deleted_at IS NULL`,
   '/jobs/:job_number.xml': 'SELECT job_number AS a FROM service.jobs AS n',
   '/jobs/:job_number/notes/:note_id.xml': `SELECT job_number AS a, n.id AS b FROM service.notes AS n
-       JOIN service.jobs AS o ON o.id = (n.fields ->> 'noteable_id')::bigint AND o.deleted_at IS NULL`,
-  '/jobs/:job_number/time_entries/:time_entry_id.xml': `SELECT job_number AS a, n.id AS b FROM service.time_entries AS n
+       JOIN service.jobs AS o ON o.id = (n.fields ->> 'noteable_id')::bigint
+       AND o.deleted_at IS NULL`,
+  '/jobs/:job_number/time_entries/:time_entry_id.xml': `SELECT job_number AS a, n.id AS b
+    FROM service.time_entries AS n
        JOIN service.jobs AS o ON o.id = job_id AND o.deleted_at IS NULL`,
   '/employees/:employee_number.xml': 'SELECT employee_number AS a FROM service.employees AS n',
   '/tasks/:id.xml': 'SELECT id AS a FROM service.tasks AS n',

@@ -136,7 +136,8 @@ Unit 4</service-address>
 
   test('a CR is sent raw', async () => {
     await sandbox.sql(
-      `UPDATE service.customers SET fields = fields || '{"pager": "a\\r\\nb\\u0007c"}' WHERE customer_number = $1`,
+      `UPDATE service.customers SET fields = fields || '{"pager": "a\\r\\nb\\u0007c"}'
+        WHERE customer_number = $1`,
       [customer],
     );
     expect((await sandbox.get(`/customers/${customer}.xml?only=pager`)).text).toContain(

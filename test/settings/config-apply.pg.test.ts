@@ -45,7 +45,8 @@ insight:
       {account: 'south', name: 'jobs fast', every: 172_800_000},
     ]);
     expect(
-      await query(`SELECT to_char(next_due_at, 'HH24:MI:SS') AS at, next_due_at > now() AND next_due_at < now() + interval '1 day' AS soon
+      await query(`SELECT to_char(next_due_at, 'HH24:MI:SS') AS at, next_due_at > now()
+        AND next_due_at < now() + interval '1 day' AS soon
                           FROM sync.schedules WHERE every_ms > 60000`),
     ).toEqual([{at: '04:30:00', soon: true}]);
     expect(
@@ -258,7 +259,9 @@ write_rules: {customers: {fax: ask}}
   test('an employee that is not there is a mistake, a field once sweeps have seen the others', async () => {
     await apply(accounts);
     await client.query(
-      `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id) SELECT account_id, 'jobs', 'custom_text1', 'jobs', '{text}', 1 FROM sync.accounts WHERE name = 'north'`,
+      `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id)
+        SELECT account_id, 'jobs', 'custom_text1', 'jobs', '{text}', 1 FROM sync.accounts
+        WHERE name = 'north'`,
     );
     const early = await apply('capacity: {north: {7: [8, 8, 8, 8, 8, 0, 0]}}');
     expect(early).toMatchObject({
@@ -322,7 +325,8 @@ test('a name that no account has is one mistake, however many entries are under 
 test('a schedule that was taken away stays away when its account begins again', async () => {
   await apply(accounts);
   const [north] = await query(
-    `SELECT account_id AS "accountId", time_zone AS "timeZone" FROM sync.accounts WHERE name = 'north'`,
+    `SELECT account_id AS "accountId", time_zone AS "timeZone" FROM sync.accounts
+     WHERE name = 'north'`,
   );
   await beginAccount(client, north, []);
   const all = (await schedules()).length;

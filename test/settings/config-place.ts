@@ -60,5 +60,6 @@ export const apply = (text: string, more: Readonly<Record<string, string>> = {})
 export const query = async (sql: string) => (await client.query(sql)).rows;
 
 export const schedules = () =>
-  query(`SELECT account.name AS account, held.name, every_ms::int AS every FROM sync.schedules AS held
+  query(`SELECT account.name AS account, held.name, every_ms::int AS every
+    FROM sync.schedules AS held
            JOIN sync.accounts AS account USING (account_id) ORDER BY 1, 2`);

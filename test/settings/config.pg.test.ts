@@ -122,7 +122,8 @@ test('doctor shows the source of each value, by the file in its folder', async (
   await apply(
     `${accounts.replace('America/Chicago}', 'America/Chicago, paused: false}')}schedules: {south: {one: {stream: jobs, every: 1h}}}\nwrite_rules: {customers: {fax: service}}`,
   );
-  await client.query(`UPDATE sync.write_rules SET rule = 'newest' WHERE table_name = 'customers' AND field = 'name';
+  await client.query(`UPDATE sync.write_rules SET rule = 'newest' WHERE table_name = 'customers'
+    AND field = 'name';
     UPDATE sync.schedules SET every_ms = 60000`);
   const given = {
     DATABASE_URL: database.url,
@@ -131,7 +132,8 @@ test('doctor shows the source of each value, by the file in its folder', async (
     FIELDMIRROR_TIME_ZONE: 'UTC',
   };
   await client.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://127.0.0.1:1/other', 'UTC')`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('other', 'https://127.0.0.1:1/other', 'UTC')`,
   );
   const {settings} = JSON.parse((await runThere(['doctor', '--json'], given)).stdout);
   const sourceOf = (name: string) => settings.find((each: {name: string}) => each.name === name);

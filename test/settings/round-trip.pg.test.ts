@@ -249,20 +249,26 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
     'SELECT table_name, field, rule FROM sync.write_rules ORDER BY 1, 2',
     'SELECT kind, kept_for::text FROM sync.retention ORDER BY kind',
     'SELECT keep_days FROM sync.feed_state',
-    `SELECT hook.name, target, account.name AS account, tables, leaves_out, masks, most, hook.key_id, sealed_access
-       FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id) ORDER BY hook.name`,
-    `SELECT rule.name, receiver, target, account.name AS account, causes, quiet_ms, every_ms, rule.key_id, sealed_access, kind
+    `SELECT hook.name, target, account.name AS account, tables, leaves_out, masks, most,
+      hook.key_id, sealed_access
+       FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id)
+       ORDER BY hook.name`,
+    `SELECT rule.name, receiver, target, account.name AS account, causes, quiet_ms, every_ms,
+      rule.key_id, sealed_access, kind
        FROM sync.alert_rules AS rule LEFT JOIN sync.accounts AS account USING (account_id)
        LEFT JOIN sync.alert_deliveries USING (rule_id) ORDER BY rule.name`,
     'SELECT a.name, table_name, field, types, promoted_as FROM sync.fields JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2, 3',
     ...['settings', 'closed_days', 'labels'].map(
       (table) =>
-        `SELECT a.name AS account, (to_jsonb(t) - 'account_key')::text AS row FROM mart.${table} AS t JOIN sync.accounts AS a ON account_key = account_id ORDER BY 1, 2`,
+        `SELECT a.name AS account, (to_jsonb(t) - 'account_key')::text AS row
+         FROM mart.${table} AS t JOIN sync.accounts AS a ON account_key = account_id ORDER BY 1, 2`,
     ),
-    `SELECT a.name, employee_number, working_hours FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key
+    `SELECT a.name, employee_number, working_hours FROM mart.capacity
+     JOIN warehouse.employees ON row_id = employee_key
        JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2`,
     'SELECT a.name, stream, most_rows, most_percent FROM sync.deletion_limits JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2',
-    `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'mart.jobs'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1`,
+    `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+     WHERE attrelid = 'mart.jobs'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1`,
   ])
     found.push((await pool.query(statement)).rows);
   return found;
@@ -291,8 +297,10 @@ test('every table of the warehouse has a place among promoted fields', async () 
   };
   expect(await apply(pool, JSON.stringify(file))).toEqual([]);
   const {rows} = await pool.query(
-    `SELECT count(*)::int AS columns, count(DISTINCT format_type(atttypid, atttypmod))::int AS types FROM pg_attribute
-      WHERE attname = 'x_custom' AND attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'mart'::regnamespace)`,
+    `SELECT count(*)::int AS columns, count(DISTINCT format_type(atttypid, atttypmod))::int AS types
+     FROM pg_attribute
+      WHERE attname = 'x_custom' AND attrelid IN (SELECT oid FROM pg_class
+        WHERE relnamespace = 'mart'::regnamespace)`,
   );
   expect(rows).toEqual([{columns: allTables.length, types: 1}]);
 });

@@ -111,7 +111,8 @@ test.each([
 
 test('with working hours set, utilisation has an answer', async () => {
   await atWarehouse(
-    `INSERT INTO mart.settings (account_key, working_hours) SELECT account_key, '{8,8,8,8,8,0,0}' FROM mart.dim_account`,
+    `INSERT INTO mart.settings (account_key, working_hours) SELECT account_key, '{8,8,8,8,8,0,0}'
+      FROM mart.dim_account`,
   );
   const {code, stdout} = await ask('utilisation', '--json');
   expect(code).toBe(0);

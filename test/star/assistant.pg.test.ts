@@ -115,11 +115,13 @@ test('tells the columns of a table, and how fresh it all is', async () => {
 test('runs a SELECT over the star', async () => {
   const told = await sql(
     masked,
-    `WITH done AS (SELECT * FROM fct_job WHERE job_state = 'completed') SELECT count(*) AS jobs FROM done JOIN dim_customer USING (customer_key);`,
+    `WITH done AS (SELECT * FROM fct_job WHERE job_state = 'completed') SELECT count(*) AS jobs
+      FROM done JOIN dim_customer USING (customer_key);`,
   );
   expect(rowsOf(told)).toEqual(
     await query(
-      `SELECT count(*)::integer AS jobs FROM mart.fct_job WHERE job_state = 'completed' AND account_key = $1`,
+      `SELECT count(*)::integer AS jobs FROM mart.fct_job WHERE job_state = 'completed'
+       AND account_key = $1`,
       [account.id],
     ),
   );
@@ -141,7 +143,8 @@ describe.each([
     const [told] = rowsOf(
       await sql(
         client(),
-        `SELECT count(*) AS rows, count(*) FILTER (WHERE account_key <> ${account.id}) AS others FROM ${name}`,
+        `SELECT count(*) AS rows, count(*) FILTER (WHERE account_key <> ${account.id}) AS others
+         FROM ${name}`,
       ),
     );
     expect(told).toEqual({rows: own, others: 0});
@@ -161,7 +164,8 @@ describe.each([
     for (const text of [
       `SELECT 1 AS one FROM fct_job WHERE 1 / (job_key - ${job?.job_key}) = 2`,
       `SELECT 1 AS one FROM fct_job WHERE job_key = ${job?.job_key}`,
-      `SELECT 1 AS one FROM dim_account WHERE (name || 'x')::text = 'southx' OR account_key <> ${account.id}`,
+      `SELECT 1 AS one FROM dim_account WHERE (name || 'x')::text = 'southx'
+       OR account_key <> ${account.id}`,
     ])
       expect([text, rowsOf(await sql(client(), text))]).toEqual([text, []]);
     for (const table of ['fct_job', 'freshness', 'capacity'].map((name) => `mart.${name}`))
@@ -217,7 +221,8 @@ describe('the account of a transaction', () => {
 
   test('is what each view of the schema masked looks at, before conditions of the statement', async () => {
     const views = await query(
-      `SELECT relname AS name, reloptions AS options, pg_get_viewdef(oid) AS text FROM pg_class WHERE relnamespace = 'masked'::regnamespace`,
+      `SELECT relname AS name, reloptions AS options, pg_get_viewdef(oid) AS text FROM pg_class
+       WHERE relnamespace = 'masked'::regnamespace`,
     );
     expect(views.length).toBeGreaterThan(40);
     const open = views.filter(
@@ -232,7 +237,8 @@ describe('the account of a transaction', () => {
 describe('names of people', () => {
   test('are keys, unless the person who started the server said otherwise', async () => {
     const [{name, key}] = await query(
-      `SELECT name, customer_key::text AS key FROM mart.ask_debtors AS debtor WHERE account_key = $1 ORDER BY debtor.owed DESC, customer_key LIMIT 1`,
+      `SELECT name, customer_key::text AS key FROM mart.ask_debtors AS debtor WHERE account_key = $1
+       ORDER BY debtor.owed DESC, customer_key LIMIT 1`,
       [account.id],
     );
     expect(
@@ -249,7 +255,8 @@ describe('names of people', () => {
   test('are nowhere in what can be read without them', async () => {
     const names = (
       await query(
-        `SELECT name FROM mart.dim_customer WHERE customer_key <> -1 UNION SELECT name FROM mart.dim_employee WHERE employee_key <> -1`,
+        `SELECT name FROM mart.dim_customer WHERE customer_key <> -1 UNION SELECT name
+         FROM mart.dim_employee WHERE employee_key <> -1`,
       )
     ).map((row) => String(row.name));
     expect(names.length).toBeGreaterThan(20);
@@ -375,18 +382,32 @@ describe.each([
 });
 
 test.each([
-  `SELECT count(*) AS jobs, sum(subtotal) AS amount, round(100.0 * avg(hours) / nullif(sum(hours), 0), 1) AS percent FROM fct_job`,
+  `SELECT count(*) AS jobs, sum(subtotal) AS amount,
+    round(100.0 * avg(hours) / nullif(sum(hours), 0), 1) AS percent FROM fct_job`,
   `SELECT name, month, amount, sum(amount) OVER (PARTITION BY name ORDER BY month) AS so_far FROM (
-     SELECT kind.name AS name, date_trunc('month', completed_date)::date AS month, sum(completed_amount) AS amount FROM fct_job AS job LEFT JOIN dim_job_type AS kind USING (job_type_key)
-      WHERE completed_date >= CURRENT_DATE - INTERVAL '2 years' GROUP BY 1, 2) AS months ORDER BY 1, 2`,
-  `WITH ranked AS (SELECT job_key, rank() OVER (ORDER BY total DESC) AS place, lag(total) OVER (ORDER BY total DESC) AS before FROM fct_job)
-   SELECT ranked.*, CASE WHEN place <= 3 THEN 'top ' || place ELSE 'other' END AS kind FROM ranked WHERE place <= 10`,
-  `SELECT extract(year FROM booked_at AT TIME ZONE 'UTC')::int AS year, count(*) FILTER (WHERE job_state IN ('completed', 'scheduled')) AS some,
-          percentile_cont(0.5) WITHIN GROUP (ORDER BY hours) AS middle, stddev(total) AS spread FROM fct_job GROUP BY GROUPING SETS ((1), ())`,
-  `SELECT upper(left(name, 3)) AS short, coalesce(is_active, false) AS is_active, greatest(1, 2) AS two FROM dim_customer WHERE name ILIKE '%a%' AND customer_key IN (SELECT customer_key FROM fct_job) LIMIT 5`,
-  `SELECT DISTINCT weekday_name FROM dim_date WHERE EXISTS (SELECT 1 FROM fct_job WHERE completed_date = date) UNION ALL SELECT 'none' ORDER BY 1`,
-  `SELECT to_char(date, 'YYYY-MM') AS month, working_hours[1] AS monday, total::float8 / 3 AS third, job_number::text AS number
-     FROM fct_job JOIN dim_date ON date = booked_date JOIN dim_account USING (account_key) WHERE (year, month) > (2000, 1) LIMIT 3`,
+     SELECT kind.name AS name, date_trunc('month', completed_date)::date AS month,
+       sum(completed_amount) AS amount FROM fct_job AS job LEFT JOIN dim_job_type AS kind
+     USING (job_type_key)
+      WHERE completed_date >= CURRENT_DATE - INTERVAL '2 years' GROUP BY 1, 2) AS months
+        ORDER BY 1, 2`,
+  `WITH ranked AS (SELECT job_key, rank() OVER (ORDER BY total DESC) AS place,
+    lag(total) OVER (ORDER BY total DESC) AS before FROM fct_job)
+   SELECT ranked.*, CASE WHEN place <= 3 THEN 'top ' || place ELSE 'other' END AS kind FROM ranked
+   WHERE place <= 10`,
+  `SELECT extract(year FROM booked_at AT TIME ZONE 'UTC')::int AS year,
+    count(*) FILTER (WHERE job_state IN ('completed', 'scheduled')) AS some,
+          percentile_cont(0.5) WITHIN GROUP (ORDER BY hours) AS middle, stddev(total) AS spread
+            FROM fct_job GROUP BY GROUPING SETS ((1), ())`,
+  `SELECT upper(left(name, 3)) AS short, coalesce(is_active, false) AS is_active,
+    greatest(1, 2) AS two FROM dim_customer
+   WHERE name ILIKE '%a%' AND customer_key IN (SELECT customer_key FROM fct_job) LIMIT 5`,
+  `SELECT DISTINCT weekday_name FROM dim_date
+   WHERE EXISTS (SELECT 1 FROM fct_job WHERE completed_date = date) UNION ALL SELECT 'none'
+   ORDER BY 1`,
+  `SELECT to_char(date, 'YYYY-MM') AS month, working_hours[1] AS monday, total::float8 / 3 AS third,
+    job_number::text AS number
+     FROM fct_job JOIN dim_date ON date = booked_date JOIN dim_account USING (account_key)
+     WHERE (year, month) > (2000, 1) LIMIT 3`,
 ])('allows %s', async (text) => {
   const {isError, text: said} = await sql(masked, text);
   expect([isError, said]).toEqual([false, expect.stringContaining('"rows"')]);
@@ -469,7 +490,8 @@ describe('what a statement takes', () => {
 
 test('a function of somebody that is made to do more can do nothing', async () => {
   await query(
-    `CREATE FUNCTION public.harmless() RETURNS bigint LANGUAGE plpgsql STABLE AS $$ BEGIN DELETE FROM warehouse.jobs; RETURN 1; END $$`,
+    `CREATE FUNCTION public.harmless() RETURNS bigint
+      LANGUAGE plpgsql STABLE AS $$ BEGIN DELETE FROM warehouse.jobs; RETURN 1; END $$`,
   );
   const {isError, text} = await sql(personal, 'SELECT public.harmless()');
   expect([isError, text]).toEqual([true, expect.stringMatching(/calls harmless/)]);

@@ -49,7 +49,8 @@ const states: Readonly<Record<string, Row>> = {
 async function insert(table: string, {account_id: owner = accountId, ...row}: Row): Promise<void> {
   const columns = Object.keys(row);
   await client.query(
-    `INSERT INTO warehouse.${table} (account_id, ${columns.join(', ')}) VALUES ($1, ${columns.map((_, at) => `$${at + 2}`).join(', ')})`,
+    `INSERT INTO warehouse.${table} (account_id, ${columns.join(', ')})
+      VALUES ($1, ${columns.map((_, at) => `$${at + 2}`).join(', ')})`,
     [owner, ...Object.values(row)],
   );
 }
@@ -97,7 +98,8 @@ async function insertJob(number: number, {hours, ...row}: Row): Promise<void> {
 /** Every row of a fact or of an answer, in one order, as a fingerprint. */
 async function fingerprint(name: string, where = 'true'): Promise<string> {
   const {rows} = await client.query(
-    `SELECT md5(coalesce(string_agg(to_jsonb(held)::text, ',' ORDER BY to_jsonb(held)::text), '')) AS print FROM mart.${name} AS held WHERE ${where}`,
+    `SELECT md5(coalesce(string_agg(to_jsonb(held)::text, ',' ORDER BY to_jsonb(held)::text), ''))
+      AS print FROM mart.${name} AS held WHERE ${where}`,
   );
   return rows[0].print;
 }
@@ -388,7 +390,8 @@ describe('another account, with the same numbers', () => {
         [otherId],
       );
       await client.query(
-        `INSERT INTO mart.closed_days (account_key, date, name) SELECT $1, current_date - back, 'closed' FROM generate_series(0, 60) AS back`,
+        `INSERT INTO mart.closed_days (account_key, date, name) SELECT $1, current_date - back,
+          'closed' FROM generate_series(0, 60) AS back`,
         [otherId],
       );
       await client.query('SELECT sync.refresh_star()');

@@ -59,8 +59,10 @@ describe('Parquet', () => {
 });
 
 test('Parquet of several row groups has each row once, in its place', async () => {
-  const rows = `SELECT n, n::bigint * 1000000007 AS large, CASE WHEN n % 7 > 0 THEN n / 4.0 END AS amount, round(n / 3.0, 6) AS third,
-                      CASE WHEN n % 5 > 0 THEN n + 12345678901234567890.1234567890 END AS wide, CASE WHEN n % 3 > 0 THEN 'text ' || n % 1000 END AS words
+  const rows = `SELECT n, n::bigint * 1000000007 AS large,
+    CASE WHEN n % 7 > 0 THEN n / 4.0 END AS amount, round(n / 3.0, 6) AS third,
+                      CASE WHEN n % 5 > 0 THEN n + 12345678901234567890.1234567890 END AS wide,
+                        CASE WHEN n % 3 > 0 THEN 'text ' || n % 1000 END AS words
                   FROM generate_series(1, 300000) AS n`;
   const file = join(folder, 'groups.parquet');
   const client = await pool.connect();
@@ -85,7 +87,8 @@ test('Parquet of several row groups has each row once, in its place', async () =
  */
 async function textsOf(name: string, isDuck = false): Promise<string> {
   const columns = await query(
-    `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute WHERE attrelid = 'mart.${name}'::regclass AND attnum > 0 ORDER BY attnum`,
+    `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
+     WHERE attrelid = 'mart.${name}'::regclass AND attnum > 0 ORDER BY attnum`,
   );
   return columns
     .map(({name: column, type}) => {
@@ -109,7 +112,8 @@ test('an answer goes into a file of Parquet, or it is said why not', async () =>
     `SELECT count(*)::text AS rows, (sum(owed) * 10000)::bigint::text AS owed FROM mart.ask_debtors`,
   );
   const rows = await queryDuck(
-    `SELECT CAST(count(*) AS varchar) AS rows, CAST(CAST(sum(owed) * 10000 AS bigint) AS varchar) AS owed FROM '${file}'`,
+    `SELECT CAST(count(*) AS varchar) AS rows, CAST(CAST(sum(owed) * 10000 AS bigint) AS varchar)
+      AS owed FROM '${file}'`,
   );
   expect(rows).toEqual([held]);
   const refused = await runCommand(
@@ -146,7 +150,8 @@ describe('a business that is not tidy', () => {
 
   beforeAll(async () => {
     const [job] = await query(
-      `SELECT row_id, job.subtotal, duration, job.job_number, account_id FROM warehouse.jobs AS job JOIN mart.fct_job ON job_key = row_id
+      `SELECT row_id, job.subtotal, duration, job.job_number, account_id FROM warehouse.jobs AS job
+       JOIN mart.fct_job ON job_key = row_id
         WHERE job_state = 'completed' AND scheduled_date IS NOT NULL ORDER BY job_key LIMIT 1`,
     );
     const [charge] = await query(
@@ -166,7 +171,8 @@ describe('a business that is not tidy', () => {
       job.job_number,
     ]);
     await asSweep(
-      `INSERT INTO warehouse.job_employees (account_id, job_number, employee_id) SELECT $1, $2, id FROM warehouse.employees WHERE account_id = $1 ORDER BY id LIMIT 3`,
+      `INSERT INTO warehouse.job_employees (account_id, job_number, employee_id) SELECT $1, $2, id
+        FROM warehouse.employees WHERE account_id = $1 ORDER BY id LIMIT 3`,
       [job.account_id, job.job_number],
     );
     await refreshStar(pool);
@@ -176,7 +182,8 @@ describe('a business that is not tidy', () => {
     expect(await run('parquet', join(folder, 'untidy'))).toMatchObject({code: 0});
     for (const {name, columns} of members) {
       const numerics = await query(
-        `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'mart.${name}'::regclass AND attnum > 0 AND atttypid = 'numeric'::regtype ORDER BY attnum`,
+        `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'mart.${name}'::regclass
+         AND attnum > 0 AND atttypid = 'numeric'::regtype ORDER BY attnum`,
       );
       if (numerics.length === 0) continue;
       const key = columns.map(([column]) => column).filter((column) => /_key$|^date$/.test(column));
@@ -187,10 +194,12 @@ describe('a business that is not tidy', () => {
       const trimmed = (column: string) =>
         `regexp_replace(regexp_replace(CAST(${column} AS varchar), '(\\.[0-9]*[1-9])0+$', '\\1'), '\\.0+$', '')`;
       const held = await query(
-        `SELECT ${list((column) => `trim_scale(${column})::text`)} FROM mart.${name} ORDER BY coalesce(${order}, '') COLLATE "C", 1`,
+        `SELECT ${list((column) => `trim_scale(${column})::text`)} FROM mart.${name}
+         ORDER BY coalesce(${order}, '') COLLATE "C", 1`,
       );
       const read = await queryDuck(
-        `SELECT ${list(trimmed)} FROM '${join(folder, 'untidy', `${name}.parquet`)}' ORDER BY coalesce(${order.replaceAll('::text', '::varchar')}, ''), 1`,
+        `SELECT ${list(trimmed)} FROM '${join(folder, 'untidy', `${name}.parquet`)}'
+         ORDER BY coalesce(${order.replaceAll('::text', '::varchar')}, ''), 1`,
       );
       expect(read, name).toEqual(held);
     }
@@ -203,7 +212,8 @@ describe('a business that is not tidy', () => {
     ['fct_job_charge', 'amount'],
   ])('%s.%s has values of more than four decimals', async (table, column) => {
     const [row] = await queryDuck(
-      `SELECT count(*)::varchar AS count FROM '${join(folder, 'untidy', `${table}.parquet`)}' WHERE ${column} <> round(${column}, 4)`,
+      `SELECT count(*)::varchar AS count FROM '${join(folder, 'untidy', `${table}.parquet`)}'
+       WHERE ${column} <> round(${column}, 4)`,
     );
     expect(Number(row?.count)).toBeGreaterThan(0);
   });
@@ -288,7 +298,9 @@ describe('CSV', () => {
   beforeAll(async () => {
     for (const [at, name] of hostile.entries())
       await pool.query(
-        `UPDATE warehouse.customers SET name = $1 WHERE customer_number = (SELECT customer_number FROM warehouse.customers WHERE customer_number IS NOT NULL ORDER BY 1 OFFSET $2 LIMIT 1)`,
+        `UPDATE warehouse.customers SET name = $1
+          WHERE customer_number = (SELECT customer_number FROM warehouse.customers
+          WHERE customer_number IS NOT NULL ORDER BY 1 OFFSET $2 LIMIT 1)`,
         [name, at],
       );
   });

@@ -41,11 +41,14 @@ export function seen(
 /** Begins a full sweep now; the ones before it have ended. */
 export async function beginSweep(stream = 'jobs', account = accountId): Promise<string> {
   await pool.query(
-    `UPDATE sync.sweeps SET state = 'certified', ended_at = now(), lease_until = NULL WHERE state = 'running'`,
+    `UPDATE sync.sweeps SET state = 'certified', ended_at = now(), lease_until = NULL
+      WHERE state = 'running'`,
   );
   const {rows} = await pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, lease_until)
-     VALUES ($1, $2, 'full', 'command', 'running', now(), now() + interval '1 hour') RETURNING sweep_id AS id`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
+      lease_until)
+     VALUES ($1, $2, 'full', 'command', 'running', now(), now() + interval '1 hour')
+       RETURNING sweep_id AS id`,
     [account, stream],
   );
   return rows[0].id;

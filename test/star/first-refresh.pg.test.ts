@@ -38,7 +38,8 @@ afterEach(async () => {
 
 async function countFilled() {
   const {rows} = await pool.query(
-    `SELECT (SELECT count(*)::int FROM mart.fct_job) AS jobs, (SELECT count(*)::int FROM mart.fct_time_entry) AS "timeEntries",
+    `SELECT (SELECT count(*)::int FROM mart.fct_job) AS jobs,
+      (SELECT count(*)::int FROM mart.fct_time_entry) AS "timeEntries",
             (SELECT count(*) > 0 FROM sync.stale_jobs) AS "isStale"`,
   );
   return rows[0];
@@ -49,7 +50,8 @@ const whole = {jobs: 2000, timeEntries: 2000, isStale: false};
 test('Postgres knows afterwards how many jobs there are', async () => {
   await refreshStar(pool);
   const {rows} = await pool.query(
-    `SELECT oid::regclass::text AS place, reltuples FROM pg_class WHERE oid IN ('warehouse.jobs'::regclass, 'mart.fct_job'::regclass) ORDER BY 1`,
+    `SELECT oid::regclass::text AS place, reltuples FROM pg_class
+     WHERE oid IN ('warehouse.jobs'::regclass, 'mart.fct_job'::regclass) ORDER BY 1`,
   );
   expect(rows).toEqual([
     {place: 'mart.fct_job', reltuples: 2000},
@@ -66,7 +68,8 @@ test('dates are those of each account, and the session is in its own zone afterw
   const {accountId} = await upsertAccount(pool, account);
   const zone = await inSweepTransaction(pool, async (client) => {
     await client.query(
-      `INSERT INTO warehouse.jobs (account_id, id, job_number, created_at, _hash, _sweep_id) VALUES ($1, 1, 1, '2026-07-15T13:45Z', '\\x00', 1)`,
+      `INSERT INTO warehouse.jobs (account_id, id, job_number, created_at, _hash, _sweep_id)
+        VALUES ($1, 1, 1, '2026-07-15T13:45Z', '\\x00', 1)`,
       [accountId],
     );
     await client.query(`SET LOCAL timezone = 'Asia/Tokyo'; SELECT sync.fill_star('{fct_job}')`);
@@ -89,7 +92,8 @@ test('in every zone that an account can have, a cast in a session of that zone g
     for (const {name} of zones.filter((zone) => isTimeZone(zone.name))) {
       await client.query(`SELECT set_config('timezone', $1, true)`, [name]);
       const {rows} = await client.query(
-        `SELECT FROM generate_series(timestamptz '2025-01-01Z', '2027-01-01Z', '7 hours 13 minutes') AS at WHERE at::date <> (at AT TIME ZONE $1)::date LIMIT 1`,
+        `SELECT FROM generate_series(timestamptz '2025-01-01Z', '2027-01-01Z', '7 hours 13 minutes')
+          AS at WHERE at::date <> (at AT TIME ZONE $1)::date LIMIT 1`,
         [name],
       );
       if (rows.length > 0) found.push(name);

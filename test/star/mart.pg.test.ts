@@ -36,7 +36,8 @@ beforeEach(() => world.empty());
 async function promoteEveryType(table: string): Promise<void> {
   for (const type of [...valueTypes.map(({name}) => name), 'nested'])
     await world.pool.query(
-      `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id, promoted_as)
+      `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id,
+        promoted_as)
        VALUES ($1, $2, $3, 'x', ARRAY[$4], 1, $3)`,
       [world.accountId, table, `promoted_${type.toLowerCase()}`, type],
     );
@@ -74,8 +75,10 @@ test.each(allTables)(
   'every function that mart.$name stands on may be run by who may read it',
   async ({name}) => {
     const {rows} = await world.pool.query(
-      `SELECT DISTINCT role, refobjid::regprocedure::text AS function, has_function_privilege(role, refobjid, 'EXECUTE') AS may
-       FROM pg_rewrite JOIN pg_depend ON pg_depend.objid = pg_rewrite.oid AND refclassid = 'pg_proc'::regclass
+      `SELECT DISTINCT role, refobjid::regprocedure::text AS function,
+        has_function_privilege(role, refobjid, 'EXECUTE') AS may
+       FROM pg_rewrite JOIN pg_depend ON pg_depend.objid = pg_rewrite.oid
+       AND refclassid = 'pg_proc'::regclass
       CROSS JOIN unnest(ARRAY['fieldmirror_reader', $2]) AS role
       WHERE ev_class = format('mart.%I', $1::text)::regclass`,
       [name, stranger],
@@ -110,7 +113,8 @@ describe('what is wanted and not agreed', () => {
       };
       const places = Object.keys(given).map((_, at) => `$${at + 1}`);
       const [made] = await world.author(
-        `INSERT INTO warehouse.${name} (${Object.keys(given).join(', ')}) VALUES (${places.join(', ')}) RETURNING row_id`,
+        `INSERT INTO warehouse.${name} (${Object.keys(given).join(', ')})
+          VALUES (${places.join(', ')}) RETURNING row_id`,
         Object.values(given),
       );
       expect(await count(name)).toBe(0);
@@ -174,7 +178,8 @@ describe('what is wanted and not agreed', () => {
 
   test('each column of mart.wanted has a comment', async () => {
     const rows = await world.author(
-      `SELECT attname FROM pg_attribute WHERE attrelid = 'mart.wanted'::regclass AND attnum > 0 AND col_description(attrelid, attnum) IS NULL`,
+      `SELECT attname FROM pg_attribute WHERE attrelid = 'mart.wanted'::regclass AND attnum > 0
+       AND col_description(attrelid, attnum) IS NULL`,
     );
     expect(rows).toEqual([]);
   });

@@ -118,7 +118,9 @@ test('a trigger that is missing is found', async () => {
 
 async function raiseOneCharge(): Promise<void> {
   await world.atService(
-    `UPDATE service.job_charges SET fields = fields || jsonb_build_object('quantity', ((fields ->> 'quantity')::numeric + 1)::text) WHERE id = (SELECT min(id) FROM service.job_charges)`,
+    `UPDATE service.job_charges SET fields = fields
+      || jsonb_build_object('quantity', ((fields ->> 'quantity')::numeric + 1)::text)
+      WHERE id = (SELECT min(id) FROM service.job_charges)`,
   );
   await world.sweepAll();
 }
@@ -128,15 +130,17 @@ test('a refresh that forgets the other jobs of a customer is found', async () =>
     `SELECT pg_get_functiondef('sync.widen_stale'::regproc) AS source`,
   );
   const forgetful = String(source).replace(
-    'FROM customers JOIN mart.fct_job AS held USING (customer_key) WHERE customer_key <> -1',
+    /FROM customers JOIN mart\.fct_job AS held USING \(customer_key\)\s+WHERE customer_key <> -1/,
     'FROM mart.fct_job AS held WHERE false',
   );
   expect(forgetful).not.toBe(source);
   await world.query(forgetful);
   // The first job that a customer had completed is the last one now.
   const [first] = await world.query(
-    `SELECT job_number FROM mart.fct_job AS job WHERE account_key = $1 AND is_first_completed_of_customer
-        AND EXISTS (SELECT FROM mart.fct_job AS other WHERE other.customer_key = job.customer_key AND other.job_state = 'completed' AND other.job_key <> job.job_key)
+    `SELECT job_number FROM mart.fct_job AS job
+     WHERE account_key = $1 AND is_first_completed_of_customer
+        AND EXISTS (SELECT FROM mart.fct_job AS other WHERE other.customer_key = job.customer_key
+          AND other.job_state = 'completed' AND other.job_key <> job.job_key)
       ORDER BY job_number LIMIT 1`,
     [world.first.account.accountId],
   );

@@ -35,7 +35,8 @@ export async function addField(
   more: {account?: string; column?: string} = {},
 ) {
   await pool.query(
-    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, column_name, last_sweep_id)
+    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, column_name,
+      last_sweep_id)
      VALUES ($1, 'jobs', $2, 'jobs', $3, $4, 1)`,
     [more.account ?? accountId, field, types, more.column ?? null],
   );

@@ -9,8 +9,10 @@ test('a sweep that meets a standby, which is promoted a moment later, is put bac
   // As Postgres itself fails there.
   await world.pool.query(`
     CREATE FUNCTION public.stand_by() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN RAISE EXCEPTION 'cannot execute INSERT in a read-only transaction' USING ERRCODE = '25006'; END $$;
-    CREATE TRIGGER stand_by BEFORE INSERT ON warehouse.customers FOR EACH STATEMENT EXECUTE FUNCTION public.stand_by()`);
+    BEGIN RAISE EXCEPTION 'cannot execute INSERT in a read-only transaction'
+      USING ERRCODE = '25006'; END $$;
+    CREATE TRIGGER stand_by BEFORE INSERT ON warehouse.customers FOR EACH STATEMENT
+      EXECUTE FUNCTION public.stand_by()`);
   const met = await world.sweep('customers');
   const error = expect.objectContaining({message: expect.stringMatching(/promote it/)});
   expect(met).toMatchObject({outcome: 'postponed', error});

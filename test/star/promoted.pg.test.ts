@@ -21,7 +21,8 @@ describe('a view in mart', () => {
   test('is there for every warehouse table, with a comment', async () => {
     const {rows} = await pool.query(
       `SELECT relname AS name, obj_description(oid) AS comment FROM pg_class
-        WHERE relnamespace = 'mart'::regnamespace AND relkind = 'v' AND relname <> ALL ('{wanted,freshness}') AND relname !~ '^(dim|fct|ask)_' ORDER BY relname`,
+        WHERE relnamespace = 'mart'::regnamespace AND relkind = 'v'
+        AND relname <> ALL ('{wanted,freshness}') AND relname !~ '^(dim|fct|ask)_' ORDER BY relname`,
     );
     expect(rows.map(({name}) => name)).toEqual(allTables.map(({name}) => name).toSorted());
     for (const {comment} of rows) expect(comment).toMatch(/Live records only: [^.]+\.$/);
@@ -48,7 +49,8 @@ describe('a view in mart', () => {
     await pool.query('SELECT sync.build_mart()');
     expect(await columns()).toHaveProperty('colour');
     const {rows} = await pool.query(
-      `SELECT col_description(attrelid, attnum) AS comment FROM pg_attribute WHERE attrelid = 'mart.jobs'::regclass AND attname = 'colour'`,
+      `SELECT col_description(attrelid, attnum) AS comment FROM pg_attribute
+       WHERE attrelid = 'mart.jobs'::regclass AND attname = 'colour'`,
     );
     expect(rows).toEqual([{comment: 'Colour of the job.'}]);
   });
@@ -66,7 +68,8 @@ describe('a promoted field', () => {
     ]);
     expect(await values('warranty_until')).toEqual(['2031-01-04T14:00:00Z', null]);
     const {rows} = await pool.query(
-      `SELECT col_description(attrelid, attnum) AS comment FROM pg_attribute WHERE attrelid = 'mart.jobs'::regclass AND attname = 'warranty_until'`,
+      `SELECT col_description(attrelid, attnum) AS comment FROM pg_attribute
+       WHERE attrelid = 'mart.jobs'::regclass AND attname = 'warranty_until'`,
     );
     expect(rows).toEqual([{comment: 'Promoted from extra: custom_datetime1.'}]);
     await promote('custom_datetime1', null);

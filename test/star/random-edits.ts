@@ -54,12 +54,15 @@ const anyRow = (table: string) =>
 const edits: readonly ((editor: Editor) => Promise<unknown>)[] = [
   ({client, accountId, below}) =>
     client.query(
-      `INSERT INTO warehouse.customers (account_id, id, customer_number, name, _hash, _sweep_id) VALUES ($1, $2, $2, 'Made-up', '\\x00', 1) ON CONFLICT DO NOTHING`,
+      `INSERT INTO warehouse.customers (account_id, id, customer_number, name, _hash, _sweep_id)
+        VALUES ($1, $2, $2, 'Made-up', '\\x00', 1) ON CONFLICT DO NOTHING`,
       [accountId, 1 + below(customers)],
     ),
   ({client, accountId, below, fresh}) =>
     client.query(
-      `INSERT INTO warehouse.jobs (account_id, id, job_number, customer_id, customer_number, created_at, updated_at, subtotal, tax, total, balance_remaining, status, job_type_id, _hash, _sweep_id)
+      `INSERT INTO warehouse.jobs (account_id, id, job_number, customer_id, customer_number,
+        created_at, updated_at, subtotal, tax, total, balance_remaining, status, job_type_id, _hash,
+        _sweep_id)
        VALUES ($1, $2, $2, $3, $3, $4, $4, $5, 0, $5, $5, 'scheduled', $6, '\\x00', 1)`,
       [
         accountId,
@@ -72,8 +75,11 @@ const edits: readonly ((editor: Editor) => Promise<unknown>)[] = [
     ),
   ({client, accountId, below}) =>
     client.query(
-      `UPDATE warehouse.jobs SET status = $3, completed_on = CASE WHEN $3 = 'complete' THEN $4::timestamptz END, started_on = $4::timestamptz, balance_remaining = CASE WHEN $5 THEN 0 ELSE total END,
-              invoice_date = CASE WHEN $5 THEN $4::timestamptz END, updated_at = $4::timestamptz WHERE row_id = ${anyRow('jobs')}`,
+      `UPDATE warehouse.jobs SET status = $3,
+        completed_on = CASE WHEN $3 = 'complete' THEN $4::timestamptz END,
+        started_on = $4::timestamptz, balance_remaining = CASE WHEN $5 THEN 0 ELSE total END,
+              invoice_date = CASE WHEN $5 THEN $4::timestamptz END, updated_at = $4::timestamptz
+                WHERE row_id = ${anyRow('jobs')}`,
       [
         accountId,
         below(jobs),
@@ -84,13 +90,15 @@ const edits: readonly ((editor: Editor) => Promise<unknown>)[] = [
     ),
   ({client, accountId, below}) =>
     client.query(
-      `UPDATE warehouse.jobs SET customer_id = $3, customer_number = $3, scheduled_on = $4 WHERE row_id = ${anyRow('jobs')}`,
+      `UPDATE warehouse.jobs SET customer_id = $3, customer_number = $3, scheduled_on = $4
+        WHERE row_id = ${anyRow('jobs')}`,
       [accountId, below(jobs), 1 + below(customers), instants[below(instants.length)]],
     ),
   // A job that is gone takes along all it owns; one that comes back brings it back.
   async ({client, accountId, below}) => {
     const {rows} = await client.query(
-      `UPDATE warehouse.jobs SET _deleted_at = CASE WHEN _deleted_at IS NULL THEN now() END WHERE row_id = ${anyRow('jobs')} RETURNING job_number, _deleted_at`,
+      `UPDATE warehouse.jobs SET _deleted_at = CASE WHEN _deleted_at IS NULL THEN now() END
+        WHERE row_id = ${anyRow('jobs')} RETURNING job_number, _deleted_at`,
       [accountId, below(jobs)],
     );
     for (const table of ['job_charges', 'time_entries', 'job_employees'])
@@ -101,14 +109,19 @@ const edits: readonly ((editor: Editor) => Promise<unknown>)[] = [
   },
   ({client, accountId, below, fresh}) =>
     client.query(
-      `INSERT INTO warehouse.job_charges (account_id, id, job_number, job_id, item_id, quantity, price_per_unit, discount, total, created_on, _hash, _sweep_id)
-       SELECT account_id, $3, job_number, id, $4, 2, $5::numeric / 2, 0, $5::numeric, now(), '\\x00', 1 FROM warehouse.jobs WHERE row_id = ${anyRow('jobs')} AND _deleted_at IS NULL FOR SHARE`,
+      `INSERT INTO warehouse.job_charges (account_id, id, job_number, job_id, item_id, quantity,
+        price_per_unit, discount, total, created_on, _hash, _sweep_id)
+       SELECT account_id, $3, job_number, id, $4, 2, $5::numeric / 2, 0, $5::numeric, now(),
+         '\\x00', 1 FROM warehouse.jobs WHERE row_id = ${anyRow('jobs')} AND _deleted_at IS NULL
+       FOR SHARE`,
       [accountId, below(jobs), fresh(), below(4), below(1000)],
     ),
   ({client, accountId, below, fresh}) =>
     client.query(
-      `INSERT INTO warehouse.time_entries (account_id, id, job_number, job_id, employee_id, started_on, number_of_hours, billable, created_at, _hash, _sweep_id)
-       SELECT account_id, $3, job_number, id, $4, $5, $6, $7, now(), '\\x00', 1 FROM warehouse.jobs WHERE row_id = ${anyRow('jobs')} AND _deleted_at IS NULL FOR SHARE`,
+      `INSERT INTO warehouse.time_entries (account_id, id, job_number, job_id, employee_id,
+        started_on, number_of_hours, billable, created_at, _hash, _sweep_id)
+       SELECT account_id, $3, job_number, id, $4, $5, $6, $7, now(), '\\x00', 1 FROM warehouse.jobs
+       WHERE row_id = ${anyRow('jobs')} AND _deleted_at IS NULL FOR SHARE`,
       [
         accountId,
         below(jobs),
@@ -121,14 +134,17 @@ const edits: readonly ((editor: Editor) => Promise<unknown>)[] = [
     ),
   ({client, accountId, below}) =>
     client.query(
-      `INSERT INTO warehouse.job_employees (account_id, job_number, job_id, employee_id, _hash, _sweep_id)
-       SELECT account_id, job_number, id, $3, '\\x00', 1 FROM warehouse.jobs WHERE row_id = ${anyRow('jobs')} AND _deleted_at IS NULL FOR SHARE
+      `INSERT INTO warehouse.job_employees (account_id, job_number, job_id, employee_id, _hash,
+        _sweep_id)
+       SELECT account_id, job_number, id, $3, '\\x00', 1 FROM warehouse.jobs
+       WHERE row_id = ${anyRow('jobs')} AND _deleted_at IS NULL FOR SHARE
        ON CONFLICT DO NOTHING`,
       [accountId, below(jobs), 1 + below(5)],
     ),
   ({client, accountId, below}) =>
     client.query(
-      `UPDATE warehouse.job_charges SET total = total + 1, price_per_unit = price_per_unit + 0.5 WHERE row_id = ${anyRow('job_charges')}`,
+      `UPDATE warehouse.job_charges SET total = total + 1, price_per_unit = price_per_unit + 0.5
+        WHERE row_id = ${anyRow('job_charges')}`,
       [accountId, below(jobs)],
     ),
   ({client, accountId, below}) => {
@@ -140,7 +156,8 @@ const edits: readonly ((editor: Editor) => Promise<unknown>)[] = [
   },
   ({client, accountId, below}) =>
     client.query(
-      `UPDATE warehouse.customers SET _deleted_at = CASE WHEN _deleted_at IS NULL THEN now() END WHERE row_id = ${anyRow('customers')}`,
+      `UPDATE warehouse.customers SET _deleted_at = CASE WHEN _deleted_at IS NULL THEN now() END
+        WHERE row_id = ${anyRow('customers')}`,
       [accountId, below(customers)],
     ),
 ];
@@ -210,12 +227,14 @@ async function openAccounts(pool: pg.Pool): Promise<string[]> {
     await inSweepTransaction(pool, async (client) => {
       for (let id = 1; id <= 5; id++)
         await client.query(
-          `INSERT INTO warehouse.employees (account_id, id, employee_number, name, active, _hash, _sweep_id) VALUES ($1, $2, $2, 'Made-up', true, '\\x00', 1)`,
+          `INSERT INTO warehouse.employees (account_id, id, employee_number, name, active, _hash,
+            _sweep_id) VALUES ($1, $2, $2, 'Made-up', true, '\\x00', 1)`,
           [accountId, id],
         );
       for (let id = 1; id <= 3; id++)
         await client.query(
-          `INSERT INTO warehouse.job_types (account_id, id, name, _hash, _sweep_id) VALUES ($1, $2, 'Made-up', '\\x00', 1)`,
+          `INSERT INTO warehouse.job_types (account_id, id, name, _hash, _sweep_id)
+            VALUES ($1, $2, 'Made-up', '\\x00', 1)`,
           [accountId, id],
         );
       await client.query(
@@ -224,8 +243,10 @@ async function openAccounts(pool: pg.Pool): Promise<string[]> {
         [accountId, customers],
       );
       await client.query(
-        `INSERT INTO warehouse.jobs (account_id, id, job_number, customer_id, customer_number, created_at, updated_at, subtotal, tax, total, balance_remaining, status, _hash, _sweep_id)
-         SELECT $1, id, id, 1 + id % $3, 1 + id % $3, $4, $4, id, 0, id, id, 'scheduled', '\\x00', 1 FROM generate_series(1, $2) AS id`,
+        `INSERT INTO warehouse.jobs (account_id, id, job_number, customer_id, customer_number,
+          created_at, updated_at, subtotal, tax, total, balance_remaining, status, _hash, _sweep_id)
+         SELECT $1, id, id, 1 + id % $3, 1 + id % $3, $4, $4, id, 0, id, id, 'scheduled', '\\x00', 1
+         FROM generate_series(1, $2) AS id`,
         [accountId, jobs, customers, instants[0]],
       );
     });

@@ -28,7 +28,8 @@ test('tells the figures of the last whole week, as the star has them', async () 
   expect(code).toBe(0);
   const {figures, from, to} = JSON.parse(stdout);
   const [held] = await query(
-    `SELECT trim_scale(coalesce(sum(completed_amount), 0))::text AS revenue, count(*)::text AS completed FROM mart.fct_job WHERE completed_date BETWEEN $1 AND $2`,
+    `SELECT trim_scale(coalesce(sum(completed_amount), 0))::text AS revenue,
+      count(*)::text AS completed FROM mart.fct_job WHERE completed_date BETWEEN $1 AND $2`,
     [from, to],
   );
   expect(figures.find(({metric}: {metric: string}) => metric === 'revenue').now).toBe(held.revenue);
@@ -51,7 +52,8 @@ describe('as a page', () => {
   beforeAll(async () => {
     const file = join(folder, 'of', 'weeks', 'week.html');
     await query(
-      `INSERT INTO mart.settings (account_key, currency, working_hours) SELECT account_key, 'USD', '{8,8,8,8,8,0,0}' FROM mart.dim_account`,
+      `INSERT INTO mart.settings (account_key, currency, working_hours) SELECT account_key, 'USD',
+        '{8,8,8,8,8,0,0}' FROM mart.dim_account`,
     );
     expect(await report('--html', '--to', file)).toMatchObject({code: 0, stdout: `${file}\n`});
     page = await readFile(file, 'utf8');
@@ -94,9 +96,11 @@ test('says what of a delivered report is restated, with its jobs, until the next
   const look = async () => JSON.parse((await report('--json')).stdout).restated;
   expect(await deliver()).toMatchObject({code: 0});
   const [job] = await query(
-    `SELECT job_key, job_number, completed_date::text, date_trunc('week', completed_date)::date::text AS week, completed_amount::text AS amount
+    `SELECT job_key, job_number, completed_date::text,
+      date_trunc('week', completed_date)::date::text AS week, completed_amount::text AS amount
        FROM mart.fct_job JOIN mart.dim_account USING (account_key)
-      WHERE completed_date < date_trunc('week', today) AND completed_date > today - 100 AND completed_amount > 0 ORDER BY completed_date DESC LIMIT 1`,
+      WHERE completed_date < date_trunc('week', today) AND completed_date > today - 100
+      AND completed_amount > 0 ORDER BY completed_date DESC LIMIT 1`,
   );
   await inSweepTransaction(pool, (client) =>
     client.query('UPDATE warehouse.jobs SET subtotal = subtotal + 100 WHERE row_id = $1', [
@@ -139,7 +143,8 @@ test('what a delivered report told is what the star says as of that moment', asy
     expect(
       await query(
         `SELECT held.metric, held.week FROM mart.reported AS held
-           JOIN mart.ask_weeks_as_of($1) AS weeks ON weeks.account_key = held.account_key AND weeks.week = held.week
+           JOIN mart.ask_weeks_as_of($1) AS weeks ON weeks.account_key = held.account_key
+           AND weeks.week = held.week
           WHERE held.known_as_of = $1 AND held.value <> (to_jsonb(weeks) ->> held.metric)::numeric`,
         [moment],
       ),
@@ -148,7 +153,8 @@ test('what a delivered report told is what the star says as of that moment', asy
 
 test('refuses to be made from data that is too old, unless asked all the same', async () => {
   await query(
-    `UPDATE sync.sweeps SET started_at = started_at - interval '2 days', ended_at = ended_at - interval '2 days'`,
+    `UPDATE sync.sweeps SET started_at = started_at - interval '2 days',
+      ended_at = ended_at - interval '2 days'`,
   );
   const {code, stderr} = await report();
   expect(code).toBe(2);

@@ -22,7 +22,8 @@ const ofMoments = all.filter(({isOfVersions}) => !isOfVersions).map(({name}) => 
 /** Every row of a member, in one order, as a fingerprint. */
 async function fingerprint(source: string): Promise<unknown> {
   const [row] = await world.query(
-    `SELECT md5(string_agg(to_jsonb(held)::text, ',' ORDER BY to_jsonb(held)::text)) AS print, count(*) AS rows FROM ${source} AS held`,
+    `SELECT md5(string_agg(to_jsonb(held)::text, ',' ORDER BY to_jsonb(held)::text)) AS print,
+      count(*) AS rows FROM ${source} AS held`,
   );
   return row;
 }
@@ -55,7 +56,8 @@ describe('a business that is lived through', () => {
     from = 'mart.fct_job AS job',
   ): Promise<Record<string, unknown>> {
     const [row] = await world.query(
-      `SELECT job.* FROM ${from} WHERE job.account_key = $1 AND ${where} ORDER BY job.job_number LIMIT 1`,
+      `SELECT job.* FROM ${from} WHERE job.account_key = $1 AND ${where}
+       ORDER BY job.job_number LIMIT 1`,
       [world.first.account.accountId],
     );
     if (row === undefined) throw new Error(`expected a job where ${where}, found none`);
@@ -68,7 +70,8 @@ describe('a business that is lived through', () => {
 
   test('jobs that are completed become revenue of the day on which they were', async () => {
     const picked = await world.query(
-      `SELECT * FROM mart.fct_job WHERE account_key = $1 AND job_state = 'scheduled' AND subtotal > 0 ORDER BY job_number LIMIT 4`,
+      `SELECT * FROM mart.fct_job WHERE account_key = $1 AND job_state = 'scheduled'
+       AND subtotal > 0 ORDER BY job_number LIMIT 4`,
       [world.first.account.accountId],
     );
     expect(picked).toHaveLength(4);
@@ -130,7 +133,8 @@ describe('a business that is lived through', () => {
     const month = `date_trunc('month', completed_date) = date_trunc('month', $2::date)`;
     const revenue = async (source: string) => {
       const [row] = await world.query(
-        `SELECT sum(completed_amount)::float AS revenue FROM ${source} WHERE account_key = $1 AND ${month}`,
+        `SELECT sum(completed_amount)::float AS revenue FROM ${source}
+         WHERE account_key = $1 AND ${month}`,
         [world.first.account.accountId, past.completed_date],
       );
       return Number(row?.revenue);
@@ -227,7 +231,9 @@ describe('a business that is lived through', () => {
   test('a subtotal with five decimals is shared by three without a remainder', async () => {
     const shared = await pick(`job.job_state = 'completed'`);
     await world.atService(
-      `UPDATE service.jobs SET employee_ids = (SELECT array_agg(id ORDER BY id) FROM (SELECT id FROM service.employees ORDER BY id LIMIT 3) AS three) WHERE ${job(numberOf(shared))}`,
+      `UPDATE service.jobs SET employee_ids = (SELECT array_agg(id ORDER BY id)
+        FROM (SELECT id FROM service.employees ORDER BY id LIMIT 3) AS three)
+        WHERE ${job(numberOf(shared))}`,
     );
     await world.edit('jobs', job(numberOf(shared)), {subtotal: '1000.00001'});
     await world.sweepAll();
@@ -253,7 +259,8 @@ describe('a business that is lived through', () => {
       '2026-11-01T06:30:00Z',
     ];
     const picked = await world.query(
-      `SELECT * FROM mart.fct_job WHERE account_key = $1 AND job_state = 'completed' ORDER BY job_number DESC LIMIT 4`,
+      `SELECT * FROM mart.fct_job WHERE account_key = $1 AND job_state = 'completed'
+       ORDER BY job_number DESC LIMIT 4`,
       [world.first.account.accountId],
     );
     for (const [at, row] of picked.entries())

@@ -25,7 +25,8 @@ beforeAll(async () => {
   // later, or late on Monday.
   await pool.query(
     `UPDATE sync.accounts SET name = 'acme & sons', time_zone = (SELECT name FROM pg_timezone_names
-       WHERE name LIKE 'Etc/%' AND (now() AT TIME ZONE name) >= date_trunc('week', now() AT TIME ZONE name) + interval '6 hours' ORDER BY name LIMIT 1)`,
+       WHERE name LIKE 'Etc/%' AND (now() AT TIME ZONE name) >= date_trunc('week',
+         now() AT TIME ZONE name) + interval '6 hours' ORDER BY name LIMIT 1)`,
   );
 });
 afterEach(() => pool.query('TRUNCATE sync.weekly_reports'));
@@ -64,12 +65,14 @@ test('where its file cannot be written it is due as before', async () => {
 
 test('while the jobs are not proven complete within a day, it waits', async () => {
   await pool.query(
-    `UPDATE sync.sweeps SET started_at = started_at - interval '2 days', ended_at = ended_at - interval '2 days'`,
+    `UPDATE sync.sweeps SET started_at = started_at - interval '2 days',
+      ended_at = ended_at - interval '2 days'`,
   );
   await write();
   expect(await madeCount()).toBe(0);
   await pool.query(
-    `UPDATE sync.sweeps SET started_at = started_at + interval '2 days', ended_at = ended_at + interval '2 days'`,
+    `UPDATE sync.sweeps SET started_at = started_at + interval '2 days',
+      ended_at = ended_at + interval '2 days'`,
   );
 });
 

@@ -98,7 +98,8 @@ test.each(WRITTEN)(
     const values = taken(type, arbitrary).slice(0, 700);
     const meanings = values.map((value) => meaningOf(type, value));
     const {rows} = await client.query(
-      `SELECT count(DISTINCT value::${pgType})::int AS distinct_values FROM unnest($1::text[]) AS value`,
+      `SELECT count(DISTINCT value::${pgType})::int AS distinct_values
+       FROM unnest($1::text[]) AS value`,
       [values],
     );
     expect(rows).toEqual([{distinct_values: new Set(meanings).size}]);

@@ -38,7 +38,8 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
   const query = async (text: string, values: readonly unknown[] = []) =>
     (await pool.query(text, [...values])).rows;
   const [account] = await query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id AS id`,
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id AS id`,
   );
   const logged: string[] = [];
   const log = createLogger({
@@ -82,12 +83,14 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
     },
     pass: async (span) => {
       await query(
-        `UPDATE sync.alert_deliveries SET due_at = due_at - $1::interval, lease_until = lease_until - $1::interval,
+        `UPDATE sync.alert_deliveries SET due_at = due_at - $1::interval,
+          lease_until = lease_until - $1::interval,
                 sent_at = sent_at - $1::interval, created_at = created_at - $1::interval`,
         [span],
       );
       await query(
-        `UPDATE sync.alerts SET opened_at = opened_at - $1::interval, mended_at = mended_at - $1::interval`,
+        `UPDATE sync.alerts SET opened_at = opened_at - $1::interval,
+          mended_at = mended_at - $1::interval`,
         [span],
       );
     },
@@ -100,8 +103,10 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
 
 /** Statements that make one thing wrong, and mend it. */
 export const failedSweep = {
-  breaks: `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, error)
+  breaks: `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
+    ended_at, error)
            VALUES (1, 'jobs', 'full', 'schedule', 'failed', now(), now(), 'GET /jobs.xml: 500')`,
-  mends: `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at)
+  mends: `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
+    ended_at)
           VALUES (1, 'jobs', 'full', 'schedule', 'certified', now(), now())`,
 };

@@ -138,7 +138,8 @@ async function readLeft(
     );
     versions.push(
       ...(await lines(
-        `SELECT concat(${plain}, valid_to IS NULL) AS line FROM history.${pg.escapeIdentifier(name)} AS held ORDER BY 1`,
+        `SELECT concat(${plain}, valid_to IS NULL) AS line
+         FROM history.${pg.escapeIdentifier(name)} AS held ORDER BY 1`,
       )),
     );
   }
@@ -147,11 +148,13 @@ async function readLeft(
     rows,
     versions,
     tombstones: await lines(
-      `SELECT number || ' ' || status || ' ' || words || (written_at IS NOT NULL) AS line FROM sync.tombstones WHERE sweep_id = $1 ORDER BY 1`,
+      `SELECT number || ' ' || status || ' ' || words || (written_at IS NOT NULL) AS line
+       FROM sync.tombstones WHERE sweep_id = $1 ORDER BY 1`,
       [sweepId],
     ),
     absent: await lines(
-      `SELECT number || ' ' || words AS line FROM sync.absent_numbers WHERE account_id = $1 ORDER BY 1`,
+      `SELECT number || ' ' || words AS line FROM sync.absent_numbers WHERE account_id = $1
+       ORDER BY 1`,
       [accountId],
     ),
     sightings: (await lines(`SELECT sweep_id::text AS line FROM sync.sightings`)).length,

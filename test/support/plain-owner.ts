@@ -39,7 +39,8 @@ export async function makePlainOwner(adminUrl: string): Promise<Logins> {
       await superuser.query(`ALTER ROLE ${owner} RENAME TO first_superuser`);
     const right = mayCreateRoles ? 'CREATEROLE' : 'NOCREATEROLE';
     await superuser.query(
-      `CREATE ROLE ${owner} LOGIN NOSUPERUSER CREATEDB ${right} PASSWORD ${pg.escapeLiteral(password)}`,
+      `CREATE ROLE ${owner} LOGIN NOSUPERUSER CREATEDB ${right} PASSWORD
+        ${pg.escapeLiteral(password)}`,
     );
     const {rows} = await superuser.query<{isNew: boolean}>(
       `SELECT current_setting('server_version_num')::int >= 160000 AS "isNew"`,

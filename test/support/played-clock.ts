@@ -14,9 +14,12 @@ export async function installClock(databaseUrl: string): Promise<void> {
       ['clock_timestamp', 'VOLATILE'],
     ])
       await client.query(
-        `CREATE FUNCTION pg_catalog.right_${name}() RETURNS timestamptz LANGUAGE internal ${kind} STRICT PARALLEL SAFE AS '${name}';
-         CREATE OR REPLACE FUNCTION pg_catalog.${name}() RETURNS timestamptz LANGUAGE sql ${kind} PARALLEL SAFE
-             AS $$ SELECT pg_catalog.right_${name}() + coalesce(nullif(current_setting('played.ahead', true), ''), '0')::interval $$`,
+        `CREATE FUNCTION pg_catalog.right_${name}() RETURNS timestamptz
+          LANGUAGE internal ${kind} STRICT PARALLEL SAFE AS '${name}';
+         CREATE OR REPLACE FUNCTION pg_catalog.${name}() RETURNS timestamptz
+           LANGUAGE sql ${kind} PARALLEL SAFE
+             AS $$ SELECT pg_catalog.right_${name}() +
+               coalesce(nullif(current_setting('played.ahead', true), ''), '0')::interval $$`,
       );
   });
 }

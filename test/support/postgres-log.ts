@@ -5,7 +5,8 @@ import {withClient} from './with-client.ts';
 export async function readPostgresLog(): Promise<string> {
   return await withClient(inject('superuserUrl'), async (superuser) => {
     const {rows} = await superuser.query<{log: string}>(
-      `SELECT encode(pg_read_binary_file(current_setting('data_directory') || '/postgres.log'), 'escape') AS log`,
+      `SELECT encode(pg_read_binary_file(current_setting('data_directory') || '/postgres.log'),
+        'escape') AS log`,
     );
     return rows[0]?.log ?? '';
   });

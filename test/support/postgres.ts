@@ -17,7 +17,8 @@ export async function createDatabase(template = 'template0'): Promise<TestDataba
   if (template === inject('warehouseTemplate'))
     await runAsAdmin(
       adminUrl,
-      `GRANT TEMPORARY ON DATABASE ${name} TO fieldmirror_worker; REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`,
+      `GRANT TEMPORARY ON DATABASE ${name} TO fieldmirror_worker; REVOKE TEMPORARY
+        ON DATABASE ${name} FROM PUBLIC`,
     );
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;

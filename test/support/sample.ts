@@ -80,10 +80,13 @@ async function createTable(pool: pg.Pool, table: MirrorTable): Promise<void> {
   );
   await pool.query(`
     CREATE TABLE warehouse.${table.name} (
-      row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, account_id bigint NOT NULL, external_key text,
+      row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, account_id bigint NOT NULL,
+        external_key text,
       ${columns.join(', ')}, extra jsonb NOT NULL DEFAULT '{}', _hash bytea,
-      _first_seen_at timestamptz NOT NULL DEFAULT now(), _changed_at timestamptz NOT NULL DEFAULT now(),
-      _deleted_at timestamptz, _sweep_id bigint, _page integer, parent_row_id bigint, _change_id bigint, _pending boolean,
+      _first_seen_at timestamptz NOT NULL DEFAULT now(),
+        _changed_at timestamptz NOT NULL DEFAULT now(),
+      _deleted_at timestamptz, _sweep_id bigint, _page integer, parent_row_id bigint,
+        _change_id bigint, _pending boolean,
       CONSTRAINT ${table.name}_key UNIQUE (account_id, ${table.key.join(', ')}))`);
 }
 

@@ -52,6 +52,7 @@ export const addWorker = (seenAt: string, accountIds = '{1}') =>
    VALUES (gen_random_uuid(), 'host', 1, '0', '${accountIds}', '{}', ${seenAt})`;
 
 /** Gives up every change that is under way. */
-export const cancelChanges = `UPDATE sync.changes SET state = 'cancelled', reason = 'x', settled_at = now(), lease_until = NULL`;
+export const cancelChanges = `UPDATE sync.changes SET state = 'cancelled', reason = 'x',
+  settled_at = now(), lease_until = NULL`;
 
 export const ago = (span: string) => `now() - interval '${span}'`;

@@ -13,7 +13,8 @@ import {openService, openWorld, type TestService, type TestWorld} from './world.
 /** Updates, creates, and creates under creates. */
 const written = `
   UPDATE warehouse.customers SET fax = '555-' || customer_number;
-  WITH customer AS (INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 20) AS n RETURNING row_id)
+  WITH customer AS (INSERT INTO warehouse.customers (name) SELECT 'New ' || n
+    FROM generate_series(1, 20) AS n RETURNING row_id)
   INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'of ' || row_id FROM customer;`;
 const updateCount = 60;
 const createCount = 20 + 20;
@@ -74,7 +75,8 @@ export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
     },
     add: async (count) => {
       await world.pool.query(
-        `INSERT INTO warehouse.customers (name) SELECT 'Added ' || n FROM generate_series($1::int, $2) AS n`,
+        `INSERT INTO warehouse.customers (name) SELECT 'Added ' || n
+          FROM generate_series($1::int, $2) AS n`,
         [added + 1, added + count],
       );
       added += count;
@@ -131,9 +133,12 @@ async function expectAllDone({pool}: TestWorld, added: number): Promise<void> {
   const count = updateCount + createCount + added;
   await expect.poll(states, {timeout: 90_000}).toEqual([{state: 'done', count}]);
   const {rows} = await pool.query(
-    `SELECT (SELECT count(*)::int FROM warehouse.customers WHERE fax = '555-' || customer_number) AS faxes,
-            (SELECT count(*)::int FROM warehouse.jobs WHERE name LIKE 'of %' AND job_number IS NOT NULL) AS jobs,
-            (SELECT count(*)::int FROM warehouse.customers WHERE name LIKE 'Added %' AND customer_number IS NOT NULL) AS added`,
+    `SELECT (SELECT count(*)::int FROM warehouse.customers WHERE fax = '555-' || customer_number)
+      AS faxes,
+            (SELECT count(*)::int FROM warehouse.jobs
+              WHERE name LIKE 'of %' AND job_number IS NOT NULL) AS jobs,
+            (SELECT count(*)::int FROM warehouse.customers
+              WHERE name LIKE 'Added %' AND customer_number IS NOT NULL) AS added`,
   );
   expect(rows).toEqual([{faxes: updateCount, jobs: 20, added}]);
 }

@@ -25,7 +25,8 @@ async function openStopped(): Promise<string> {
 test('what would go is listed, asked for or not yet', async () => {
   const sweepId = await openStopped();
   const {rows} = await place.world.pool.query(
-    `SELECT count(*) FILTER (WHERE status = 400)::integer AS asked, count(*) FILTER (WHERE status IS NULL)::integer AS open
+    `SELECT count(*) FILTER (WHERE status = 400)::integer AS asked,
+      count(*) FILTER (WHERE status IS NULL)::integer AS open
        FROM sync.tombstones WHERE sweep_id = $1 AND written_at IS NULL`,
     [sweepId],
   );

@@ -82,7 +82,8 @@ test('every sweep of an unchanged service is certified, and writes no row and no
     const counts: string[] = [];
     for (const {name} of allTables) {
       const {rows} = await world.pool.query(
-        `SELECT (SELECT max(xmin::text::bigint) FROM warehouse."${name}") AS row, (SELECT count(*) FROM history."past_${name}") AS versions`,
+        `SELECT (SELECT max(xmin::text::bigint) FROM warehouse."${name}") AS row,
+          (SELECT count(*) FROM history."past_${name}") AS versions`,
       );
       counts.push(JSON.stringify(rows[0]));
     }

@@ -22,7 +22,8 @@ async function readTable(pool: pg.Pool, {name, columns, key}: MirrorTable): Prom
   const quoted = columns.map((column) => `"${column.name}"::text`).join(', ');
   const order = key.map((column) => `"${column}"`).join(', ');
   const {rows} = await pool.query(
-    `SELECT ${quoted}, extra::text, encode(_hash, 'hex') AS hash, _page, _deleted_at FROM warehouse."${name}" ORDER BY ${order}`,
+    `SELECT ${quoted}, extra::text, encode(_hash, 'hex') AS hash, _page, _deleted_at
+     FROM warehouse."${name}" ORDER BY ${order}`,
   );
   return rows;
 }

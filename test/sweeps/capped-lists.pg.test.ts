@@ -86,7 +86,8 @@ test('every column that names a record of a counted stream is a witness, unless 
   try {
     for (const stream of allStreams) {
       const {rows} = await world.pool.query<{name: string}>(
-        `SELECT table_name AS name FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+        `SELECT table_name AS name FROM information_schema.columns JOIN information_schema.tables
+         USING (table_schema, table_name)
           WHERE table_schema = 'warehouse' AND column_name = $1 AND table_type = 'BASE TABLE'`,
         [stream.key],
       );

@@ -16,19 +16,23 @@ const json = async (...args: string[]) => JSON.parse((await run(...args, '--json
 const fresh = async () =>
   (
     await client.query(
-      `SELECT name, mode, window_name, every_ms::int AS every, next_due_at <= now() AS is_due FROM sync.schedules WHERE window_name = 'whole_list'`,
+      `SELECT name, mode, window_name, every_ms::int AS every, next_due_at <= now() AS is_due
+       FROM sync.schedules WHERE window_name = 'whole_list'`,
     )
   ).rows;
 
 /** A full sweep of 20 pages, half of whose 400 seconds was its first pass. */
-const addSweep = `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, requests, pages)
-  SELECT account_id, 'customers', 'full', 'schedule', 'certified', now() - interval '400 seconds', now(), 40, 20 FROM sync.accounts`;
+const addSweep = `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state,
+  started_at, ended_at, requests, pages)
+  SELECT account_id, 'customers', 'full', 'schedule', 'certified', now() - interval '400 seconds',
+    now(), 40, 20 FROM sync.accounts`;
 
 /** The last sweep of a kind: its requests, its pages, its end. */
 const last = async (mode: string) =>
   (
     await client.query(
-      `SELECT requests::int, pages::int, state FROM sync.sweeps WHERE stream = 'customers' AND mode = $1 ORDER BY sweep_id DESC LIMIT 1`,
+      `SELECT requests::int, pages::int, state FROM sync.sweeps WHERE stream = 'customers'
+       AND mode = $1 ORDER BY sweep_id DESC LIMIT 1`,
       [mode],
     )
   ).rows[0];
@@ -101,7 +105,8 @@ test('a worker keeps the promise, status tells it, and it is taken away by its n
     /customers: looked at as a whole \d+ s ago, 1 h is promised: kept/,
   );
   await client.query(
-    `UPDATE sync.sweeps SET started_at = started_at - interval '3 hours', due_at = due_at - interval '3 hours' WHERE stream = 'customers'`,
+    `UPDATE sync.sweeps SET started_at = started_at - interval '3 hours',
+      due_at = due_at - interval '3 hours' WHERE stream = 'customers'`,
   );
   const late = await run('status');
   expect(late).toMatchObject({

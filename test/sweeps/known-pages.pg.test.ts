@@ -26,11 +26,13 @@ const read = async (text: string, values: unknown[] = []) =>
   (await world.pool.query(text, values)).rows;
 const readPages = () =>
   read(
-    `SELECT page, digest, hashes, xmin::text FROM sync.known_pages WHERE stream = 'jobs' ORDER BY page`,
+    `SELECT page, digest, hashes, xmin::text FROM sync.known_pages WHERE stream = 'jobs'
+     ORDER BY page`,
   );
 /** The jobs of another account. */
 const newList = async (name: string) => {
-  const text = `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ($1, $1, 'UTC') RETURNING account_id`;
+  const text = `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ($1, $1, 'UTC')
+    RETURNING account_id`;
   return {accountId: (await read(text, [name]))[0].account_id as string, stream: jobs};
 };
 
@@ -121,7 +123,8 @@ test('of a long list all pages are kept', async () => {
   for (let page = 1; page <= 150; page++) await cut(first, pageOf(page, [`record ${page}`]));
   await first.save();
   await read(
-    `UPDATE sync.known_pages SET hashes = int4send(page) || repeat('x', 12)::bytea WHERE account_id = $1`,
+    `UPDATE sync.known_pages SET hashes = int4send(page) || repeat('x', 12)::bytea
+      WHERE account_id = $1`,
     [list.accountId],
   );
   const again = new KnownPages(world.pool, list);

@@ -119,7 +119,8 @@ test('of a sweep: it goes on, and the rows are those of the service', async () =
   do {
     nth++;
     await atService.query(
-      `UPDATE service.tasks SET fields = fields || jsonb_build_object('name', 'struck ${nth} ' || id)`,
+      `UPDATE service.tasks SET fields = fields
+        || jsonb_build_object('name', 'struck ${nth} ' || id)`,
     );
     strike(nth);
     await expect.poll(sweep, {timeout: 20_000}).toBe(true);

@@ -40,7 +40,8 @@ async function sweep(...notes: readonly (readonly number[])[]) {
 const readNotes = async () =>
   (
     await world.pool.query<{line: string}>(
-      `SELECT concat_ws(' ', id, job_number, CASE WHEN _deleted_at IS NOT NULL THEN 'gone' END) AS line
+      `SELECT concat_ws(' ', id, job_number, CASE WHEN _deleted_at IS NOT NULL THEN 'gone' END)
+        AS line
          FROM warehouse.job_notes ORDER BY id`,
     )
   ).rows.map(({line}) => line);

@@ -26,8 +26,10 @@ afterEach(async () => {
 async function fillDisk(table: string, sqlState: string): Promise<void> {
   await world.pool.query(`
     CREATE FUNCTION public.find_no_room() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '${sqlState}'; END $$;
-    CREATE TRIGGER find_no_room BEFORE INSERT ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION public.find_no_room()`);
+    BEGIN RAISE EXCEPTION 'could not extend file: No space left on device'
+      USING ERRCODE = '${sqlState}'; END $$;
+    CREATE TRIGGER find_no_room BEFORE INSERT ON ${table} FOR EACH STATEMENT
+      EXECUTE FUNCTION public.find_no_room()`);
 }
 
 async function makeRoom(): Promise<void> {
@@ -62,7 +64,8 @@ test.each([
 test('a sweep whose delay cannot be noted either goes on once its lease has run out', async () => {
   await fillDisk('warehouse.customers', '53100');
   await world.pool.query(`
-    CREATE TRIGGER find_no_room BEFORE UPDATE ON sync.sweeps FOR EACH ROW WHEN (OLD.state = 'running')
+    CREATE TRIGGER find_no_room BEFORE UPDATE ON sync.sweeps FOR EACH ROW
+      WHEN (OLD.state = 'running')
     EXECUTE FUNCTION public.find_no_room()`);
   expect(await world.sweep('customers')).toMatchObject({
     outcome: 'postponed',

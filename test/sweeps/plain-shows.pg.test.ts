@@ -97,9 +97,11 @@ test('a record that was not held comes with all that lists embed of it, and its 
     await other.sweep('customers');
     for (const recordNumber of await numbersOf('jobs', 'job_number'))
       await other.sweep('jobs', {recordNumber});
-    const columns = `coalesce((SELECT customer_number FROM warehouse.jobs AS job WHERE job.job_number = t.job_number), 0) AS customer, encode(_hash, 'hex') AS hash`;
+    const columns = `coalesce((SELECT customer_number FROM warehouse.jobs AS job
+      WHERE job.job_number = t.job_number), 0) AS customer, encode(_hash, 'hex') AS hash`;
     for (const table of ['jobs', 'job_employees', 'job_charges', 'time_entries', 'job_notes']) {
-      const text = `SELECT ${columns} FROM warehouse.${table} AS t WHERE job_number = ANY ($1) ORDER BY 1, 2`;
+      const text = `SELECT ${columns} FROM warehouse.${table} AS t WHERE job_number = ANY ($1)
+        ORDER BY 1, 2`;
       const values = [await numbersOf('jobs', 'job_number')];
       const {rows} = await other.pool.query(text, values);
       expect(rows.length, table).toBeGreaterThan(0);

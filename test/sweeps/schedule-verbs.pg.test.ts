@@ -8,8 +8,10 @@ const run = (...args: string[]) => runCommand(['schedules', ...args], env);
 
 async function read(name: string, account = 'north'): Promise<Record<string, unknown> | undefined> {
   const {rows} = await client.query(
-    `SELECT stream, mode, window_name, every_ms::int, to_char(next_due_at AT TIME ZONE 'UTC', 'HH24:MI:SS') AS at
-       FROM sync.schedules JOIN sync.accounts AS account USING (account_id) WHERE account.name = $2 AND schedules.name = $1`,
+    `SELECT stream, mode, window_name, every_ms::int,
+      to_char(next_due_at AT TIME ZONE 'UTC', 'HH24:MI:SS') AS at
+       FROM sync.schedules JOIN sync.accounts AS account USING (account_id)
+       WHERE account.name = $2 AND schedules.name = $1`,
     [name, account],
   );
   return rows[0];

@@ -25,7 +25,8 @@ async function writeUnseen(text: string): Promise<void> {
   const client = await world.pool.connect();
   try {
     await client.query(
-      `BEGIN; SET LOCAL session_replication_role = 'replica'; SET LOCAL fieldmirror.writer = 'repair'; ${text}; COMMIT`,
+      `BEGIN; SET LOCAL session_replication_role = 'replica';
+        SET LOCAL fieldmirror.writer = 'repair'; ${text}; COMMIT`,
     );
   } finally {
     client.release(true);
@@ -101,7 +102,8 @@ test.each(allStreams.map(({name}) => name))(
     const forge = texts.map(
       ({place, column}) =>
         `UPDATE ${place} SET ${column} = 'FORGED'
-          WHERE row_id = (SELECT max(row_id) FROM ${place} WHERE _hash IS NOT NULL AND _deleted_at IS NULL AND ${column} IS NOT NULL)`,
+          WHERE row_id = (SELECT max(row_id) FROM ${place}
+            WHERE _hash IS NOT NULL AND _deleted_at IS NULL AND ${column} IS NOT NULL)`,
     );
     await writeUnseen(forge.join('; '));
     const before = await count();
@@ -119,7 +121,8 @@ describe('of children', () => {
     ['taken out', 'DELETE FROM warehouse.job_notes WHERE job_number = $job'],
     [
       'put in',
-      `INSERT INTO warehouse.job_notes (account_id, id, job_number, note, _hash, _sweep_id) VALUES ($account, 987654, $job, 'FORGED', '\\x00', 1)`,
+      `INSERT INTO warehouse.job_notes (account_id, id, job_number, note, _hash, _sweep_id)
+        VALUES ($account, 987654, $job, 'FORGED', '\\x00', 1)`,
     ],
   ])('what was %s past the triggers, is as the service has it again', async (_, text) => {
     const {rows: [note] = []} = await world.pool.query(

@@ -69,7 +69,8 @@ test('a row that somebody removed by hand comes back, though its bytes are known
   await world.sweep('jobs');
   await world.pool.query(
     `BEGIN; SET LOCAL fieldmirror.writer = 'repair';
-     DELETE FROM warehouse.jobs WHERE job_number = (SELECT min(job_number) FROM warehouse.jobs); COMMIT`,
+     DELETE FROM warehouse.jobs WHERE job_number = (SELECT min(job_number) FROM warehouse.jobs);
+       COMMIT`,
   );
   const result = await world.sweep('jobs');
   expect(result).toMatchObject({outcome: 'ended', counts: {inserted: 1, updated: 0}});
@@ -108,7 +109,8 @@ test('a change at the service changes its row, and no other', async () => {
   expect(await world.sweep('customers')).toMatchObject({counts: {inserted: 0, updated: 1}});
   expect(
     await count(
-      `SELECT count(*) FROM warehouse.customers WHERE customer_number = $1 AND phone_number = '555-0199'`,
+      `SELECT count(*) FROM warehouse.customers WHERE customer_number = $1
+       AND phone_number = '555-0199'`,
       [number],
     ),
   ).toBe(1);
@@ -186,7 +188,8 @@ test('no secret that the service hands out is anywhere in the warehouse', async 
 test('a full sweep keeps the moment at which it had read the list, and its end leaves it there', async () => {
   await world.sweep('jobs');
   const {rows} = await world.pool.query(
-    `SELECT state, (evidence->>'readAt')::timestamptz BETWEEN started_at AND ended_at AS "isBetween", evidence ? 'secondPass' AS "isWhole"
+    `SELECT state, (evidence->>'readAt')::timestamptz BETWEEN started_at
+     AND ended_at AS "isBetween", evidence ? 'secondPass' AS "isWhole"
        FROM sync.sweeps`,
   );
   expect(rows).toEqual([{state: 'certified', isBetween: true, isWhole: true}]);

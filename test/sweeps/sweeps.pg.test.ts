@@ -223,7 +223,8 @@ describe('what is due', () => {
 
   test('of many accounts is taken in turn', async () => {
     const {rows} = await world.pool.query<{id: string}>(
-      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'http://other', 'UTC') RETURNING account_id AS id`,
+      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'http://other', 'UTC')
+        RETURNING account_id AS id`,
     );
     const other = rows[0]?.id ?? '';
     for (const windowName of windows) await request({mode: 'window', windowName});

@@ -105,7 +105,8 @@ describe('a sweep', () => {
 test('each change of a push is a trace of its own, with the requests that it needed, however many run beside each other', async () => {
   await world.sweep('customers');
   await world.pool.query(
-    `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number WHERE customer_number <= 20`,
+    `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number
+      WHERE customer_number <= 20`,
   );
   const {spans, ways, named} = await trace(() =>
     pushAccount(world, world.account.accountId, new AbortController().signal),

@@ -23,42 +23,55 @@ BEGIN
     RETURN ARRAY(SELECT account_id FROM sync.accounts ORDER BY account_id);
   END IF;
   own := ARRAY(SELECT DISTINCT account_id FROM sync.author_accounts
-                WHERE pg_has_role(author, to_regrole(quote_ident(role_name)), 'MEMBER') ORDER BY account_id);
+                WHERE pg_has_role(author, to_regrole(quote_ident(role_name)), 'MEMBER')
+                ORDER BY account_id);
   IF own = '{}' THEN
     own := ARRAY(SELECT account_id FROM sync.accounts ORDER BY account_id LIMIT 2);
     IF cardinality(own) > 1 THEN
       RAISE EXCEPTION 'role %: expected it to be bound to an account, for there are several', author
-        USING ERRCODE = 'insufficient_privilege', HINT = format('Let the owner run SELECT sync.grant_account(%L, account), with its name.', author);
+        USING ERRCODE = 'insufficient_privilege',
+          HINT = format('Let the owner run SELECT sync.grant_account(%L, account), with its name.',
+          author);
     END IF;
   END IF;
   RETURN own;
 END
 $$;
-COMMENT ON FUNCTION sync.accounts_of IS 'The accounts that a role may write; where nothing was granted, the only one there is.';
+COMMENT ON FUNCTION sync.accounts_of
+  IS 'The accounts that a role may write; where nothing was granted, the only one there is.';
 
 -- The role that calls a function which runs as its owner: current_user is the owner there.
-CREATE OR REPLACE FUNCTION sync.caller() RETURNS name LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role')::name END
+CREATE OR REPLACE FUNCTION sync.caller() RETURNS name
+  LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE current_setting('role') WHEN 'none' THEN session_user
+    ELSE current_setting('role')::name END
 $$;
 COMMENT ON FUNCTION sync.caller IS 'The role that calls a function which runs as its owner.';
 
 -- The person who decides, for the record. A worker decides for somebody who is signed in to the
 -- console, and says who that is; any other role decides in its own name, whatever it sets.
-CREATE OR REPLACE FUNCTION sync.decider() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.decider() RETURNS text
+  LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE')
-              THEN coalesce(nullif(current_setting('fieldmirror.person', true), ''), session_user) ELSE session_user END
+              THEN coalesce(nullif(current_setting('fieldmirror.person', true), ''), session_user)
+                ELSE session_user END
 $$;
-COMMENT ON FUNCTION sync.decider IS 'Who decides: the role of the session, or the person of the console for whom a worker decides.';
+COMMENT ON FUNCTION sync.decider IS
+  'Who decides: the role of the session, or the person of the console for whom a worker decides.';
 
 -- What the connection calls itself, for the record. Of a worker `http: NAME` and `console: NAME`
 -- say for whom it writes: a key, a person. Any other role may call itself so as well; its words are
 -- then kept in quotes, and are nobody's name.
-CREATE OR REPLACE FUNCTION sync.application() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN name ~* '^[^a-z0-9]*(http|console)[^a-z0-9]*:' AND NOT has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE')
+CREATE OR REPLACE FUNCTION sync.application() RETURNS text
+  LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN name ~* '^[^a-z0-9]*(http|console)[^a-z0-9]*:'
+    AND NOT has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE')
               THEN quote_literal(name) ELSE nullif(name, '') END
     FROM (SELECT current_setting('application_name') AS name) AS said
 $$;
-COMMENT ON FUNCTION sync.application IS 'What the connection calls itself; where it takes a name that only a worker may give, in quotes.';
+COMMENT ON FUNCTION sync.application
+  IS 'What the connection calls itself; where it takes a name that only a worker may give, in '
+  'quotes.';
 
 CREATE OR REPLACE FUNCTION sync.grant_account(author name, account text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -68,13 +81,17 @@ BEGIN
   IF to_regrole(quote_ident(author)) IS NULL THEN
     RAISE EXCEPTION 'role %: there is none of that name', author USING ERRCODE = 'undefined_object';
   ELSIF granted IS NULL THEN
-    RAISE EXCEPTION 'account %: expected one of %, got another', account, (SELECT string_agg(accounts.name, ', ' ORDER BY 1) FROM sync.accounts)
+    RAISE EXCEPTION 'account %: expected one of %, got another', account,
+      (SELECT string_agg(accounts.name, ', ' ORDER BY 1) FROM sync.accounts)
       USING ERRCODE = 'no_data_found';
   END IF;
-  INSERT INTO sync.author_accounts (role_name, account_id) VALUES (author, granted) ON CONFLICT DO NOTHING;
+  INSERT INTO sync.author_accounts (role_name, account_id) VALUES (author, granted) ON CONFLICT
+    DO NOTHING;
 END
 $$;
-COMMENT ON FUNCTION sync.grant_account IS 'Binds a role to an account, beside those that it is bound to already: its members write that account.';
+COMMENT ON FUNCTION sync.grant_account
+  IS 'Binds a role to an account, beside those that it is bound to already: its members write that '
+  'account.';
 
 CREATE OR REPLACE FUNCTION sync.revoke_account(author name, account text) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$

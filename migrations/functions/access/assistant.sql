@@ -7,38 +7,51 @@ CREATE OR REPLACE FUNCTION sync.bind_assistant(account bigint, names boolean) RE
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM sync.accounts WHERE account_id = account) THEN
-    RAISE EXCEPTION 'account %: there is none of that number', account USING ERRCODE = 'no_data_found';
+    RAISE EXCEPTION 'account %: there is none of that number', account
+      USING ERRCODE = 'no_data_found';
   END IF;
-  INSERT INTO sync.assistant_scopes (transaction_id, account_id, names) VALUES (pg_current_xact_id()::text::bigint, account, names);
+  INSERT INTO sync.assistant_scopes (transaction_id, account_id, names)
+    VALUES (pg_current_xact_id()::text::bigint, account, names);
 END
 $$;
-COMMENT ON FUNCTION sync.bind_assistant IS 'Binds the statements of an assistant in this transaction to an account, with the names of people or without. A transaction is bound once.';
+COMMENT ON FUNCTION sync.bind_assistant
+  IS 'Binds the statements of an assistant in this transaction to an account, with the names of '
+  'people or without. A transaction is bound once.';
 
 CREATE OR REPLACE FUNCTION sync.assistant_account() RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  bound bigint := (SELECT account_id FROM sync.assistant_scopes WHERE transaction_id = pg_current_xact_id_if_assigned()::text::bigint);
+  bound bigint := (SELECT account_id FROM sync.assistant_scopes
+    WHERE transaction_id = pg_current_xact_id_if_assigned()::text::bigint);
 BEGIN
   IF bound IS NULL THEN
-    RAISE EXCEPTION 'the views of the schema masked: expected a transaction that is bound to an account'
-      USING ERRCODE = 'insufficient_privilege', HINT = 'They are for the statements of fieldmirror mcp. Everybody else reads the schema mart.';
+    RAISE EXCEPTION 'the views of the schema masked: expected a transaction that is bound to an '
+      'account'
+      USING ERRCODE = 'insufficient_privilege',
+        HINT = 'They are for the statements of fieldmirror mcp. Everybody else reads the schema '
+        'mart.';
   END IF;
   RETURN bound;
 END
 $$;
-COMMENT ON FUNCTION sync.assistant_account IS 'The account that this transaction is bound to: the views of masked show its rows.';
+COMMENT ON FUNCTION sync.assistant_account
+  IS 'The account that this transaction is bound to: the views of masked show its rows.';
 
 CREATE OR REPLACE FUNCTION sync.assistant_names() RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce((SELECT names FROM sync.assistant_scopes WHERE transaction_id = pg_current_xact_id_if_assigned()::text::bigint), false)
+  SELECT coalesce((SELECT names FROM sync.assistant_scopes
+    WHERE transaction_id = pg_current_xact_id_if_assigned()::text::bigint), false)
 $$;
-COMMENT ON FUNCTION sync.assistant_names IS 'Whether the views of masked show the names of people in this transaction.';
+COMMENT ON FUNCTION sync.assistant_names
+  IS 'Whether the views of masked show the names of people in this transaction.';
 
 -- It is owned by the role and runs as it. Inside, Postgres lets a statement change neither its role
 -- nor its session, whatever it asks for; and because the function is STABLE, it refuses every
 -- statement that writes.
-CREATE OR REPLACE FUNCTION sync.read_as_assistant(statement text, row_limit integer, byte_limit integer) RETURNS SETOF json
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = masked, mart, pg_catalog, pg_temp SET cursor_tuple_fraction = 1 AS $$
+CREATE OR REPLACE FUNCTION sync.read_as_assistant(statement text, row_limit integer,
+  byte_limit integer) RETURNS SETOF json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = masked, mart, pg_catalog, pg_temp
+  SET cursor_tuple_fraction = 1 AS $$
 DECLARE
   -- Row by row: a loop would hold fifty at once.
   asked refcursor;
@@ -48,8 +61,10 @@ DECLARE
   counted integer := 0;
 BEGIN
   IF current_user <> 'fieldmirror_assistant' THEN
-    RAISE EXCEPTION 'sync.read_as_assistant: expected it to belong to fieldmirror_assistant, and it belongs to %', current_user
-      USING ERRCODE = 'insufficient_privilege', HINT = 'Let a superuser run SELECT sync.grant_roles().';
+    RAISE EXCEPTION 'sync.read_as_assistant: expected it to belong to fieldmirror_assistant, and '
+      'it belongs to %', current_user
+      USING ERRCODE = 'insufficient_privilege',
+        HINT = 'Let a superuser run SELECT sync.grant_roles().';
   END IF;
   OPEN asked NO SCROLL FOR EXECUTE statement;
   LOOP
@@ -71,29 +86,36 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION sync.read_as_assistant IS 'The rows of a statement, read as fieldmirror_assistant; a null at the end where there are more than the limits.';
+COMMENT ON FUNCTION sync.read_as_assistant
+  IS 'The rows of a statement, read as fieldmirror_assistant; a null at the end where there are '
+  'more than the limits.';
 REVOKE ALL ON FUNCTION sync.read_as_assistant FROM PUBLIC;
 
 -- An earlier version read the names of people as another role, of every account.
 DROP FUNCTION IF EXISTS sync.read_as_reader(text, integer, integer);
 
-CREATE OR REPLACE FUNCTION sync.grant_assistant() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.grant_assistant() RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   GRANT USAGE ON SCHEMA masked, mart TO fieldmirror_assistant;
   GRANT SELECT ON ALL TABLES IN SCHEMA masked TO fieldmirror_assistant;
   -- These are the same for every account, and name nobody.
   GRANT SELECT ON mart.dim_date, mart.dim_job_state TO fieldmirror_assistant;
   -- The views call them as the role that reads.
-  GRANT EXECUTE ON FUNCTION sync.assistant_account(), sync.assistant_names() TO fieldmirror_assistant;
+  GRANT EXECUTE ON FUNCTION sync.assistant_account(),
+    sync.assistant_names() TO fieldmirror_assistant;
   PERFORM sync.hand_over_assistant();
 END
 $$;
-COMMENT ON FUNCTION sync.grant_assistant IS 'What fieldmirror_assistant may do: read the star of the account that its transaction is bound to.';
+COMMENT ON FUNCTION sync.grant_assistant
+  IS 'What fieldmirror_assistant may do: read the star of the account that its transaction is '
+  'bound to.';
 
 -- The function above is given to the role that it runs as. That takes a superuser, or a member of
 -- the role.
 DROP FUNCTION IF EXISTS sync.hand_over(text);
-CREATE OR REPLACE FUNCTION sync.hand_over_assistant() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.hand_over_assistant() RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT pg_has_role('fieldmirror_assistant', 'USAGE') THEN
     EXECUTE format('GRANT fieldmirror_assistant TO %I', current_user);
@@ -107,7 +129,9 @@ BEGIN
   END IF;
 EXCEPTION
   WHEN insufficient_privilege THEN
-    RAISE WARNING 'sync.read_as_assistant is not of role fieldmirror_assistant yet, so fieldmirror mcp refuses statements: let a superuser run SELECT sync.grant_roles()';
+    RAISE WARNING 'sync.read_as_assistant is not of role fieldmirror_assistant yet, so fieldmirror '
+      'mcp refuses statements: let a superuser run SELECT sync.grant_roles()';
 END
 $$;
-COMMENT ON FUNCTION sync.hand_over_assistant IS 'Gives the function that reads as fieldmirror_assistant to that role.';
+COMMENT ON FUNCTION sync.hand_over_assistant
+  IS 'Gives the function that reads as fieldmirror_assistant to that role.';

@@ -1,10 +1,13 @@
 -- A copy must never write to a real business, so that the claims of sweeps and changes ask this
 -- function. It knows a database that was restored, cloned or upgraded; a copied data directory is
 -- recognised by the workers, who know how they reach it.
-CREATE OR REPLACE FUNCTION sync.is_copy() RETURNS boolean LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.is_copy() RETURNS boolean
+  LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT EXISTS (
     SELECT FROM sync.installation
      WHERE system_identifier <> (SELECT system_identifier::text FROM pg_control_system())
         OR database_oid <> (SELECT oid::bigint FROM pg_database WHERE datname = current_database()))
 $$;
-COMMENT ON FUNCTION sync.is_copy IS 'Whether this database is another one than that in which workers began: a restored backup, a clone. Such a one sends nothing until it is told to.';
+COMMENT ON FUNCTION sync.is_copy IS
+  'Whether this database is another one than that in which workers began: a restored backup, a '
+  'clone. Such a one sends nothing until it is told to.';

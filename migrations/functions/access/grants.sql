@@ -1,17 +1,20 @@
 -- Gives the four roles their rights and nothing beside them: rights given before are revoked first.
 -- The migrator calls it after every migration; an operator calls it again where a role was made
 -- later.
-CREATE OR REPLACE FUNCTION sync.grant_roles() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.grant_roles() RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   role_name text;
   -- An extension's functions are left out: the extension may be somebody else's.
   functions text := (
     SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc
      WHERE (pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
-            OR pronamespace = 'mart'::regnamespace AND (proname = 'job_state' OR proname LIKE '%\_as\_of'))
+            OR pronamespace = 'mart'::regnamespace
+            AND (proname = 'job_state' OR proname LIKE '%\_as\_of'))
        -- These belong to the roles that they run as: assistant.sql.
        AND proname NOT LIKE 'read\_as\_%'
-       AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'));
+       AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass
+         AND objid = pg_proc.oid AND deptype = 'e'));
 BEGIN
   -- Two calls at once in this database would update the same rows of the catalogue.
   PERFORM FROM sync.source FOR UPDATE;
@@ -25,38 +28,51 @@ BEGIN
   -- of mart needs these. The functions look at nothing but the text they are given.
   GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
     sync.read_boolean(text), sync.read_instant(text),
-    mart.job_state(text, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz) TO PUBLIC;
-  FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker', 'fieldmirror_assistant'] LOOP
+    mart.job_state(text, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz,
+      timestamptz, timestamptz) TO PUBLIC;
+  FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker',
+    'fieldmirror_assistant'] LOOP
     CONTINUE WHEN to_regrole(role_name) IS NULL;
-    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA warehouse, history, mart, masked, sync FROM %I', role_name);
-    EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA warehouse, history, mart, masked, sync FROM %I', role_name);
-    EXECUTE format('REVOKE ALL ON SCHEMA warehouse, history, mart, masked, sync FROM %I', role_name);
+    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA warehouse, history, mart, masked, sync FROM '
+      '%I', role_name);
+    EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA warehouse, history, mart, masked, sync '
+      'FROM %I', role_name);
+    EXECUTE format('REVOKE ALL ON SCHEMA warehouse, history, mart, masked, sync FROM %I',
+      role_name);
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', functions, role_name);
     EXECUTE format('SELECT sync.%I()', replace(role_name, 'fieldmirror_', 'grant_'));
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION sync.grant_roles IS 'Gives fieldmirror_reader, fieldmirror_author, fieldmirror_worker and fieldmirror_assistant what they may do; to be called again when one was made later.';
+COMMENT ON FUNCTION sync.grant_roles
+  IS 'Gives fieldmirror_reader, fieldmirror_author, fieldmirror_worker and fieldmirror_assistant '
+  'what they may do; to be called again when one was made later.';
 
-CREATE OR REPLACE FUNCTION sync.grant_reader() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.grant_reader() RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
 BEGIN
   GRANT USAGE ON SCHEMA warehouse, history, mart, sync TO fieldmirror_reader;
-  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text), sync.feed_end() TO fieldmirror_reader;
+  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text),
+    sync.feed_end() TO fieldmirror_reader;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
-  FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of' LOOP
+  FOR name IN SELECT oid::regprocedure FROM pg_proc
+    WHERE pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)
+    AND proname LIKE '%\_as\_of' LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_reader', name);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION sync.grant_reader IS 'What fieldmirror_reader may do: read the warehouse, its history and mart, of every account.';
+COMMENT ON FUNCTION sync.grant_reader
+  IS 'What fieldmirror_reader may do: read the warehouse, its history and mart, of every account.';
 
 -- An author may name every column in a statement, as an ORM does: the triggers of
 -- migrations/functions/capture refuse a value that the author may not give, by the name of its
 -- column. row_id alone is withheld from INSERT, for no trigger could tell a number that was given
 -- from one that was counted. The tables come from sync.captured_tables, so that a new one follows.
-CREATE OR REPLACE FUNCTION sync.grant_author() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.grant_author() RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
   captured record;
@@ -64,29 +80,39 @@ BEGIN
   GRANT USAGE ON SCHEMA warehouse, sync TO fieldmirror_author;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_author;
   FOR captured IN
-    SELECT attrelid::regclass AS place, string_agg(format('%I', attname), ', ' ORDER BY attnum) AS given
+    SELECT attrelid::regclass AS place, string_agg(format('%I', attname), ', ' ORDER BY attnum)
+      AS given
       FROM sync.captured_tables AS held
-      JOIN pg_attribute ON attrelid = format('warehouse.%I', held.table_name)::regclass AND attnum > 0 AND NOT attisdropped
+      JOIN pg_attribute ON attrelid = format('warehouse.%I', held.table_name)::regclass
+      AND attnum > 0 AND NOT attisdropped
      WHERE attname <> 'row_id'
      GROUP BY attrelid
   LOOP
-    EXECUTE format('GRANT INSERT (%s), UPDATE, DELETE ON %s TO fieldmirror_author', captured.given, captured.place);
+    EXECUTE format('GRANT INSERT (%s), UPDATE, DELETE ON %s TO fieldmirror_author', captured.given,
+      captured.place);
   END LOOP;
-  GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
+  GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts,
+    sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
-     AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
-                     'set_employee_login', 'decide_free', 'decider', 'caller', 'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal', 'was_theirs', 'changed_since_made',
+     AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change',
+       'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
+                     'set_employee_login', 'decide_free', 'decider', 'caller', 'undo_changes',
+                       'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal',
+                       'was_theirs', 'changed_since_made',
                      'feed', 'feed_end')
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION sync.grant_author IS 'What fieldmirror_author may do: write what the service takes, and decide about changes, of the accounts that it is bound to.';
+COMMENT ON FUNCTION sync.grant_author
+  IS 'What fieldmirror_author may do: write what the service takes, and decide about changes, of '
+  'the accounts that it is bound to.';
 
 -- The rights that sweeps, pushes, the HTTP API and the console need. Triggers alone write history,
 -- as the owner; nothing changes or deletes it.
-CREATE OR REPLACE FUNCTION sync.grant_worker() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.grant_worker() RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
 BEGIN
@@ -94,17 +120,25 @@ BEGIN
   GRANT USAGE ON SCHEMA warehouse, history, mart, masked, sync TO fieldmirror_worker;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_worker;
   GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_worker;
-  GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine, sync.fields, sync.attempts,
+  GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine,
+    sync.fields, sync.attempts,
     sync.alterations, sync.api_keys TO fieldmirror_worker;
-  GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_pages, sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
-    sync.api_requests, sync.workers, sync.heartbeats, sync.login_keys, sync.sessions, sync.sign_in_codes, sync.alert_rules,
-    sync.alerts, sync.alert_deliveries, sync.feed_hooks, sync.feed_dead_letters TO fieldmirror_worker;
-  GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation, sync.prunings TO fieldmirror_worker;
+  GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_pages, sync.known_records, sync.sightings,
+    sync.tombstones, sync.absent_numbers, sync.conflicts,
+    sync.api_requests, sync.workers, sync.heartbeats, sync.login_keys, sync.sessions,
+      sync.sign_in_codes, sync.alert_rules,
+    sync.alerts, sync.alert_deliveries, sync.feed_hooks,
+      sync.feed_dead_letters TO fieldmirror_worker;
+  GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation,
+    sync.prunings TO fieldmirror_worker;
   -- Entries of the audit are added, never changed.
-  GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
+  GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports,
+    mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
-  GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source,
-    sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state, sync.feed_starts, sync.forgotten TO fieldmirror_worker;
+  GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules,
+    sync.change_transitions, sync.migrations, sync.source,
+    sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state,
+      sync.feed_starts, sync.forgotten TO fieldmirror_worker;
   -- A schedule may be removed.
   GRANT DELETE ON sync.schedules TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
@@ -114,22 +148,29 @@ BEGIN
   FOR name IN
     SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'sync'::regnamespace
-       AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
-                       'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
-                       'refresh_star', 'fill_star', 'gather_statistics', 'decider', 'caller', 'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
-                       'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal', 'was_theirs', 'changed_since_made',
+       AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change',
+         'release_change', 'retry_change', 'cancel_change',
+                       'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
+                         'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
+                       'refresh_star', 'fill_star', 'gather_statistics', 'decider', 'caller',
+                         'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
+                       'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left',
+                         'is_equal', 'was_theirs', 'changed_since_made',
                        'feed', 'feed_end', 'sequence_feed', 'renew_feed', 'is_forgotten')
-        OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
+        OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)
+        AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);
   END LOOP;
   PERFORM sync.grant_queue();
 END
 $$;
-COMMENT ON FUNCTION sync.grant_worker IS 'What fieldmirror_worker may do: all that sweeps, pushes, the HTTP API and the console need.';
+COMMENT ON FUNCTION sync.grant_worker
+  IS 'What fieldmirror_worker may do: all that sweeps, pushes, the HTTP API and the console need.';
 
 -- The queue's own schema, where the queue is in this database.
-CREATE OR REPLACE FUNCTION sync.grant_queue() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.grant_queue() RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF to_regnamespace('bullmq') IS NOT NULL AND to_regrole('fieldmirror_worker') IS NOT NULL THEN
     GRANT USAGE ON SCHEMA bullmq TO fieldmirror_worker;
@@ -139,4 +180,6 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION sync.grant_queue IS 'What fieldmirror_worker may do with the tables of the queue, where they are in this database.';
+COMMENT ON FUNCTION sync.grant_queue
+  IS 'What fieldmirror_worker may do with the tables of the queue, where they are in this '
+  'database.';

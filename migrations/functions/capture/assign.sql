@@ -1,6 +1,7 @@
 -- Completes an assignment before an author's row is inserted: the row names its job by row_id and
 -- by number. A tombstone of the same assignment is removed to make room.
-CREATE OR REPLACE FUNCTION sync.complete_assignment() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.complete_assignment() RETURNS trigger
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   job warehouse.jobs := sync.lock_job(NEW);
 BEGIN
@@ -10,12 +11,14 @@ BEGIN
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
   DELETE FROM warehouse.job_employees
    WHERE account_id = NEW.account_id AND employee_id = NEW.employee_id AND _deleted_at IS NOT NULL
-     AND (job_number = NEW.job_number OR job_number IS NULL AND NEW.job_number IS NULL AND parent_row_id = NEW.parent_row_id);
+     AND (job_number = NEW.job_number OR job_number IS NULL AND NEW.job_number IS NULL
+       AND parent_row_id = NEW.parent_row_id);
   PERFORM set_config('fieldmirror.writer', '', true);
   RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION sync.complete_assignment IS 'Trigger: says which job a new row of job_employees is of, and makes room.';
+COMMENT ON FUNCTION sync.complete_assignment
+  IS 'Trigger: says which job a new row of job_employees is of, and makes room.';
 
 CREATE OR REPLACE FUNCTION sync.capture_assign() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
@@ -23,18 +26,24 @@ DECLARE
   job warehouse.jobs := sync.lock_job(NEW);
 BEGIN
   PERFORM sync.check_new_row(TG_TABLE_NAME, to_jsonb(NEW), '', 'job_number');
-  IF job.row_id IS NULL OR job._deleted_at IS NOT NULL OR NEW.job_number IS DISTINCT FROM job.job_number THEN
-    PERFORM sync.refuse_column('job_employees', 'job_number', format('expected one of the live jobs of this account, got %s',
-                               coalesce(NEW.job_number::text, 'row ' || NEW.parent_row_id, 'nothing')),
-                               'Give the number of one, or its row_id in warehouse.jobs as parent_row_id.');
+  IF job.row_id IS NULL OR job._deleted_at IS NOT NULL
+    OR NEW.job_number IS DISTINCT FROM job.job_number THEN
+    PERFORM sync.refuse_column('job_employees', 'job_number',
+      format('expected one of the live jobs of this account, got %s',
+                               coalesce(NEW.job_number::text, 'row ' || NEW.parent_row_id,
+                                 'nothing')),
+                               'Give the number of one, or its row_id in warehouse.jobs as '
+                                 'parent_row_id.');
   ELSIF NEW.employee_id IS NULL THEN
-    PERFORM sync.refuse_column('job_employees', 'employee_id', 'expected the id of an employee, got null', 'employees.id has it.');
+    PERFORM sync.refuse_column('job_employees', 'employee_id',
+      'expected the id of an employee, got null', 'employees.id has it.');
   END IF;
   PERFORM sync.record_assignment(job, NEW.employee_id, NULL);
   RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION sync.capture_assign IS 'Trigger: makes a change of the job of a new row of job_employees.';
+COMMENT ON FUNCTION sync.capture_assign
+  IS 'Trigger: makes a change of the job of a new row of job_employees.';
 
 -- An assignment that was taken off stays as a tombstone until the service has been told.
 CREATE OR REPLACE FUNCTION sync.bury_assignment(link warehouse.job_employees) RETURNS void
@@ -43,12 +52,14 @@ BEGIN
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
   INSERT INTO warehouse.job_employees OVERRIDING SYSTEM VALUE
   SELECT kept.* FROM jsonb_populate_record(link, jsonb_build_object(
-           '_deleted_at', now(), '_pending', true, '_sweep_id', NULL, '_page', NULL, '_change_id', NULL,
+           '_deleted_at', now(), '_pending', true, '_sweep_id', NULL, '_page', NULL, '_change_id',
+             NULL,
            '_changed_at', greatest(now(), link._changed_at + interval '1 microsecond'))) AS kept;
   PERFORM set_config('fieldmirror.writer', '', true);
 END
 $$;
-COMMENT ON FUNCTION sync.bury_assignment IS 'Brings back an assignment that was taken off, as a tombstone.';
+COMMENT ON FUNCTION sync.bury_assignment
+  IS 'Brings back an assignment that was taken off, as a tombstone.';
 
 -- The deleted row comes back as a tombstone, as with any DELETE. An assignment that was wanted here
 -- alone goes for good, and so does an assignment of a job that is gone.
@@ -61,7 +72,8 @@ BEGIN
   IF OLD._deleted_at IS NOT NULL OR job.row_id IS NULL OR job._deleted_at IS NOT NULL THEN
     RETURN NULL;
   END IF;
-  is_known := job.job_number IS NOT NULL AND (OLD._pending IS NULL OR num_nonnulls(OLD._sweep_id, OLD._change_id) > 0 OR EXISTS (
+  is_known := job.job_number IS NOT NULL
+    AND (OLD._pending IS NULL OR num_nonnulls(OLD._sweep_id, OLD._change_id) > 0 OR EXISTS (
     SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND is_open
        AND base->'employee_ids' ? OLD.employee_id::text));
   IF is_known THEN
@@ -78,4 +90,5 @@ BEGIN
   RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION sync.capture_unassign IS 'Trigger: makes a change of the job of a deleted row of job_employees.';
+COMMENT ON FUNCTION sync.capture_unassign
+  IS 'Trigger: makes a change of the job of a deleted row of job_employees.';

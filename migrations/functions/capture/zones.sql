@@ -7,7 +7,8 @@
 -- Whether a statement may hold a time without a zone: a parameter, or a quoted day, with or without
 -- an hour, and nothing behind it. AT TIME ZONE says the zone. Parameters of a text inside quotes
 -- are none.
-CREATE OR REPLACE FUNCTION sync.may_lack_zone(statement text) RETURNS boolean LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.may_lack_zone(statement text) RETURNS boolean
+  LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT statement !~* '\mat\s+time\s+zone\M'
      AND (regexp_replace(statement, $re$'(?:[^']|'')*'$re$, '', 'g') ~ '\$\d'
           OR statement ~* $re$'\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[t\s]\s*\d{1,2}:\d{2}(?::\d{2}(?:\.\d*)?)?)?\s*(?:[ap]m)?\s*'$re$)
@@ -17,7 +18,8 @@ COMMENT ON FUNCTION sync.may_lack_zone IS 'Whether a time of a statement may lac
 -- Refuses such a time. The answer for a statement is kept for its other rows; a session that forges
 -- it deceives only itself. This function sets no TimeZone of its own: it reads that of the session.
 -- A function that does, such as undo, chose it.
-CREATE OR REPLACE FUNCTION sync.check_zone() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.check_zone() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   here text := current_setting('TimeZone');
   zone text := (SELECT time_zone FROM sync.accounts WHERE account_id = NEW.account_id);
@@ -26,21 +28,29 @@ DECLARE
 BEGIN
   SELECT rule.field INTO field FROM sync.write_rules AS rule
    CROSS JOIN LATERAL (SELECT (to_jsonb(NEW)->>rule.field)::timestamptz AS moment) AS wanted
-   WHERE rule.table_name = TG_TABLE_NAME AND rule.kind = 'instant' AND moment AT TIME ZONE here <> moment AT TIME ZONE zone
+   WHERE rule.table_name = TG_TABLE_NAME AND rule.kind = 'instant'
+   AND moment AT TIME ZONE here <> moment AT TIME ZONE zone
      AND (TG_OP = 'INSERT' OR moment IS DISTINCT FROM (to_jsonb(OLD)->>rule.field)::timestamptz)
    ORDER BY 1 LIMIT 1;
   IF field IS NULL OR current_setting('fieldmirror.zone_checked', true) = statement THEN
     RETURN NEW;
-  ELSIF sync.may_lack_zone(current_query()) AND (SELECT source FROM pg_settings WHERE name = 'TimeZone')
-          IN ('default', 'environment variable', 'command line', 'configuration file', 'override') THEN
-    RAISE EXCEPTION 'warehouse.%.%: expected a session that sets its time zone, got one in the zone of the server, %, with a time that may lack an offset',
+  ELSIF sync.may_lack_zone(current_query())
+    AND (SELECT source FROM pg_settings WHERE name = 'TimeZone')
+          IN ('default', 'environment variable', 'command line', 'configuration file', 'override')
+            THEN
+    RAISE EXCEPTION 'warehouse.%.%: expected a session that sets its time zone, got one in the '
+      'zone of the server, %, with a time that may lack an offset',
         TG_TABLE_NAME, field, here
       USING ERRCODE = 'check_violation', HINT = format(
-        'Times without a zone are in the zone of the session; the account''s is %s. SET TimeZone = %L if yours are local times, or %L if each has its offset. ALTER ROLE %I IN DATABASE %I SET TimeZone = … says it once.',
+        'Times without a zone are in the zone of the session; the account''s is %s. SET TimeZone = '
+          '%L if yours are local times, or %L if each has its offset. ALTER ROLE %I IN DATABASE %I '
+          'SET TimeZone = … says it once.',
         zone, zone, 'UTC', session_user, current_database());
   END IF;
   PERFORM set_config('fieldmirror.zone_checked', statement, true);
   RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION sync.check_zone IS 'Trigger: refuses a time that may lack its zone, in a session whose zone nobody chose and that is not the account''s.';
+COMMENT ON FUNCTION sync.check_zone
+  IS 'Trigger: refuses a time that may lack its zone, in a session whose zone nobody chose and '
+  'that is not the account''s.';

@@ -20,15 +20,19 @@ DECLARE
 BEGIN
   IF wanted_state IS NULL THEN
     RAISE EXCEPTION 'fieldmirror.mode: expected hold, or nothing, got %', quote_literal(mode)
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'RESET fieldmirror.mode sends what you change.';
+      USING ERRCODE = 'invalid_parameter_value',
+        HINT = 'RESET fieldmirror.mode sends what you change.';
   END IF;
   SELECT * INTO last FROM sync.changes
    WHERE table_name = of_table AND row_id = of_row AND is_open
    ORDER BY change_id DESC LIMIT 1 FOR UPDATE;
   is_merged := coalesce(
-    of_operation = 'update' AND last.state = wanted_state AND (last.lease_until IS NULL OR last.lease_until < clock_timestamp())
-    AND (last.operation = 'update' AND last.batch IS NOT DISTINCT FROM batch_name OR last.operation = 'create' AND NOT EXISTS (
-      SELECT FROM sync.write_rules WHERE table_name = of_table AND edited ? field AND NOT on_create)), false);
+    of_operation = 'update' AND last.state = wanted_state
+      AND (last.lease_until IS NULL OR last.lease_until < clock_timestamp())
+    AND (last.operation = 'update' AND last.batch IS NOT DISTINCT FROM batch_name
+      OR last.operation = 'create' AND NOT EXISTS (
+      SELECT FROM sync.write_rules WHERE table_name = of_table AND edited ? field
+      AND NOT on_create)), false);
   IF was ? 'employee_ids' AND NOT (is_merged AND last.base ? 'employee_ids') THEN
     -- The base is the list that an earlier change wants, for that change is on its way.
     was := was || coalesce((
@@ -42,9 +46,12 @@ BEGIN
     RETURN;
   END IF;
   IF of_operation = 'update' THEN
-    SELECT field INTO fixed FROM sync.write_rules WHERE table_name = of_table AND edited ? field AND on_create AND NOT on_update;
+    SELECT field INTO fixed FROM sync.write_rules WHERE table_name = of_table AND edited ? field
+    AND on_create AND NOT on_update;
     IF fixed IS NOT NULL THEN
-      PERFORM sync.refuse_column(of_table, fixed, 'its create is on its way, and the service cannot change it afterwards', 'Create another record.');
+      PERFORM sync.refuse_column(of_table, fixed,
+        'its create is on its way, and the service cannot change it afterwards',
+        'Create another record.');
     END IF;
   END IF;
   IF of_operation <> 'create' THEN
@@ -52,20 +59,27 @@ BEGIN
   ELSIF of_parent IS NOT NULL THEN
     SELECT CASE WHEN state <> 'done' THEN change_id END INTO blocker FROM sync.changes
      WHERE row_id = of_parent AND operation = 'create'
-       AND table_name = CASE WHEN of_table IN ('jobs', 'customer_notes') THEN 'customers' ELSE 'jobs' END
+       AND table_name = CASE WHEN of_table IN ('jobs', 'customer_notes') THEN 'customers'
+         ELSE 'jobs' END
      ORDER BY change_id DESC LIMIT 1;
   END IF;
-  INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, parent_row_id, external_key, fields, base, state,
-                            waits_for, fingerprint, application, requested_by, batch, transaction_id, undoes, reason)
-  VALUES (of_account, of_table, of_row, of_operation, of_number, of_parent, of_key, edited, was, wanted_state, blocker,
-          CASE of_operation WHEN 'create' THEN sync.fingerprint(of_account, of_table, of_parent, edited) END,
-          sync.application(), sync.decider(), batch_name, pg_current_xact_id()::text::bigint, undone,
+  INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, parent_row_id,
+    external_key, fields, base, state,
+                            waits_for, fingerprint, application, requested_by, batch,
+                              transaction_id, undoes, reason)
+  VALUES (of_account, of_table, of_row, of_operation, of_number, of_parent, of_key, edited, was,
+    wanted_state, blocker,
+          CASE of_operation WHEN 'create' THEN sync.fingerprint(of_account, of_table, of_parent,
+            edited) END,
+          sync.application(), sync.decider(), batch_name, pg_current_xact_id()::text::bigint,
+            undone,
           'takes back change ' || array_to_string(undone, ', '))
   RETURNING change_id INTO made;
   IF of_operation = 'create' THEN
     -- Changes that waited for a failed create wait for the create that mends it.
     UPDATE sync.changes AS waiting SET waits_for = made FROM sync.changes AS failed
-     WHERE failed.table_name = of_table AND failed.row_id = of_row AND failed.operation = 'create' AND failed.state = 'rejected'
+     WHERE failed.table_name = of_table AND failed.row_id = of_row AND failed.operation = 'create'
+     AND failed.state = 'rejected'
        AND waiting.waits_for = failed.change_id;
   END IF;
   PERFORM set_config('fieldmirror.last_change', made::text, false);
@@ -78,25 +92,30 @@ DROP FUNCTION IF EXISTS sync.merge_change(sync.changes, jsonb, jsonb);
 
 -- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease
 -- has run out must take the change up anew, or it would send the earlier wish.
-CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb, undone bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb,
+  undone bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   merged jsonb := held.fields || edited;
   based jsonb := was || held.base;
 BEGIN
   IF held.operation = 'create' THEN
-    merged := jsonb_strip_nulls(CASE WHEN merged->'employee_ids' = '[]' THEN merged - 'employee_ids' ELSE merged END);
+    merged := jsonb_strip_nulls(CASE WHEN merged->'employee_ids' = '[]' THEN merged - 'employee_ids'
+      ELSE merged END);
     based := '{}';
   ELSE
     IF was ? 'employee_ids' AND held.base ? 'employee_ids' THEN
       based := based || jsonb_build_object('employee_ids', (
         SELECT coalesce(jsonb_agg(DISTINCT id ORDER BY id), '[]')
-          FROM jsonb_array_elements_text((was->'employee_ids') || (held.base->'employee_ids')) AS id));
+          FROM jsonb_array_elements_text((was->'employee_ids') || (held.base->'employee_ids'))
+            AS id));
     END IF;
     -- Fields that were changed back need no sending.
-    SELECT coalesce(jsonb_object_agg(key, value), '{}') INTO merged FROM jsonb_each(merged) WHERE value IS DISTINCT FROM based->key;
+    SELECT coalesce(jsonb_object_agg(key, value), '{}') INTO merged FROM jsonb_each(merged)
+    WHERE value IS DISTINCT FROM based->key;
     IF merged = '{}' THEN
-      UPDATE sync.changes SET base = based, state = 'cancelled', settled_at = now(), lease_until = NULL,
+      UPDATE sync.changes SET base = based, state = 'cancelled', settled_at = now(),
+        lease_until = NULL,
              reason = 'changed back before it was sent'
        WHERE change_id = held.change_id;
       PERFORM sync.free_waiting(held.change_id);
@@ -104,10 +123,12 @@ BEGIN
     END IF;
   END IF;
   UPDATE sync.changes
-     SET fields = merged, base = based, fence = fence + num_nonnulls(lease_until), lease_until = NULL,
+     SET fields = merged, base = based, fence = fence + num_nonnulls(lease_until),
+       lease_until = NULL,
          transaction_id = pg_current_xact_id()::text::bigint, undoes = undoes || undone,
          reason = coalesce('takes back change ' || array_to_string(undoes || undone, ', '), reason),
-         fingerprint = CASE operation WHEN 'create' THEN sync.fingerprint(account_id, table_name, parent_row_id, merged) END
+         fingerprint = CASE operation WHEN 'create'
+           THEN sync.fingerprint(account_id, table_name, parent_row_id, merged) END
    WHERE change_id = held.change_id;
 END
 $$;

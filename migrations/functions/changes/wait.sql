@@ -1,6 +1,7 @@
 -- Waits until a change is settled, or needs a person. @returns its state; the state it is in when
 -- the time is up
-CREATE OR REPLACE FUNCTION sync.wait(wanted bigint, timeout interval DEFAULT '30 seconds') RETURNS text
+CREATE OR REPLACE FUNCTION sync.wait(wanted bigint, timeout interval DEFAULT '30 seconds')
+  RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   until timestamptz := clock_timestamp() + coalesce(timeout, '30 seconds');
@@ -10,13 +11,17 @@ DECLARE
   made_by bigint;
 BEGIN
   LOOP
-    SELECT state, xmin::text::bigint INTO found, made_by FROM sync.changes WHERE change_id = wanted AND account_id = ANY (own_accounts);
+    SELECT state, xmin::text::bigint INTO found, made_by FROM sync.changes
+    WHERE change_id = wanted AND account_id = ANY (own_accounts);
     IF found IS NULL THEN
-      RAISE EXCEPTION 'change %: there is none of that number', wanted USING ERRCODE = 'no_data_found';
+      RAISE EXCEPTION 'change %: there is none of that number', wanted
+        USING ERRCODE = 'no_data_found';
     -- A change that is seen though its transaction is in progress is our own: of this transaction,
     -- or of a savepoint in it, whose number is higher.
-    ELSIF made_by >= own % 4294967296 AND pg_xact_status((own - own % 4294967296 + made_by)::text::xid8) = 'in progress' THEN
-      RAISE EXCEPTION 'change %: it was made in this transaction, and nobody sees it before you commit', wanted
+    ELSIF made_by >= own % 4294967296 AND
+      pg_xact_status((own - own % 4294967296 + made_by)::text::xid8) = 'in progress' THEN
+      RAISE EXCEPTION 'change %: it was made in this transaction, and nobody sees it before you '
+        'commit', wanted
         USING ERRCODE = 'active_sql_transaction', HINT = 'COMMIT first, then wait.';
     ELSIF found IN ('done', 'rejected', 'cancelled', 'conflict') OR clock_timestamp() >= until THEN
       RETURN found;
@@ -25,4 +30,5 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION sync.wait IS 'Waits until a change is settled, or needs a person, and gives its state; the state it is in when the time is up.';
+COMMENT ON FUNCTION sync.wait IS 'Waits until a change is settled, or needs a person, and gives '
+  'its state; the state it is in when the time is up.';

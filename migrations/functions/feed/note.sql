@@ -20,30 +20,38 @@ DECLARE
 BEGIN
   IF is_link THEN
     of_row := coalesce((told->>'parent_row_id')::bigint, (
-      SELECT row_id FROM warehouse.jobs WHERE account_id = (told->>'account_id')::bigint AND job_number = (told->>'job_number')::bigint));
+      SELECT row_id FROM warehouse.jobs WHERE account_id = (told->>'account_id')::bigint
+      AND job_number = (told->>'job_number')::bigint));
   END IF;
   RETURN (
     SELECT change.change_id FROM sync.changes AS change
-     WHERE change.row_id = of_row AND change.table_name = CASE WHEN is_link THEN 'jobs' ELSE of_table END
-       AND (is_number OR change.transaction_id = pg_current_xact_id()::text::bigint OR change.settled_at = now()
-            OR EXISTS (SELECT FROM sync.conflicts AS seen WHERE seen.change_id = change.change_id AND seen.decided_at = now()))
+     WHERE change.row_id = of_row AND change.table_name = CASE WHEN is_link THEN 'jobs'
+       ELSE of_table END
+       AND (is_number OR change.transaction_id = pg_current_xact_id()::text::bigint
+         OR change.settled_at = now()
+            OR EXISTS (SELECT FROM sync.conflicts AS seen WHERE seen.change_id = change.change_id
+              AND seen.decided_at = now()))
        AND CASE WHEN is_number THEN change.operation = 'create'
                 WHEN is_link THEN change.fields ? 'employee_ids'
                 WHEN held IS NULL OR next IS NULL OR change.operation = 'delete' THEN true
                 ELSE EXISTS (SELECT FROM sync.write_rules AS rule
-                              WHERE rule.table_name = of_table AND held->rule.field IS DISTINCT FROM next->rule.field
-                                AND (change.operation = 'create' OR change.fields ? rule.field OR change.base ? rule.field)) END
+                              WHERE rule.table_name = of_table
+                              AND held->rule.field IS DISTINCT FROM next->rule.field
+                                AND (change.operation = 'create' OR change.fields ? rule.field
+                                  OR change.base ? rule.field)) END
      ORDER BY change.change_id DESC LIMIT 1);
 END
 $$;
-COMMENT ON FUNCTION sync.change_of IS 'The change that this transaction wrote a row for; null where it was none.';
+COMMENT ON FUNCTION sync.change_of
+  IS 'The change that this transaction wrote a row for; null where it was none.';
 
 -- Whether a change is the cause of what a record that was read back for it holds. A row that came
 -- or went is, where the change created or deleted its record or wants that assignment; and all that
 -- a record has when it is read for the first time after its create. Columns that no author writes
 -- are what the service made of the change. A column that authors write, and that the change has
 -- nothing of, was written by somebody else meanwhile: the entry has no change then.
-CREATE OR REPLACE FUNCTION sync.cause_of(of_change bigint, of_table text, held jsonb, next jsonb) RETURNS bigint
+CREATE OR REPLACE FUNCTION sync.cause_of(of_change bigint, of_table text, held jsonb, next jsonb)
+  RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   change sync.changes;
@@ -59,24 +67,32 @@ BEGIN
     RETURN CASE WHEN change.operation = CASE WHEN is_there THEN 'create' ELSE 'delete' END
                   OR of_table = 'job_employees' AND change.fields ? 'employee_ids'
                      AND change.fields->'employee_ids' ? (next->>'employee_id') = is_there
-                     AND (is_there OR change.base->'employee_ids' ? (next->>'employee_id')) THEN of_change END;
+                     AND (is_there OR change.base->'employee_ids' ? (next->>'employee_id'))
+                     THEN of_change END;
   END IF;
   is_own := change.table_name = of_table AND change.row_id = (next->>'row_id')::bigint;
-  RETURN CASE WHEN is_own AND change.operation = 'create' AND (held->>'_change_id')::bigint IS DISTINCT FROM of_change OR NOT EXISTS (
+  RETURN CASE WHEN is_own AND change.operation = 'create'
+    AND (held->>'_change_id')::bigint IS DISTINCT FROM of_change OR NOT EXISTS (
            SELECT FROM sync.write_rules AS rule
             WHERE rule.table_name = of_table AND held->rule.field IS DISTINCT FROM next->rule.field
-              AND NOT (is_own AND (change.fields ? rule.field OR change.base ? rule.field))) THEN of_change END;
+              AND NOT (is_own AND (change.fields ? rule.field OR change.base ? rule.field)))
+                THEN of_change END;
 END
 $$;
-COMMENT ON FUNCTION sync.cause_of IS 'The change for which a record was read back, where it is the cause of what the row holds now; else null.';
+COMMENT ON FUNCTION sync.cause_of IS
+  'The change for which a record was read back, where it is the cause of what the row holds now; '
+  'else null.';
 
 -- The statement that adds the entries of the versions which a statement superseded. Versions that
 -- differ only in our own columns are left out: a change on its way is no news of the record.
--- @param writer - `sweep` or `edit`; @param held, ended - the rows that were, and when their version ended, both as SQL
-CREATE OR REPLACE FUNCTION sync.entries_of(place regclass, operation text, writer text, held text, ended text) RETURNS text
+-- @param writer - `sweep` or `edit`; @param held, ended - the rows that were, and when their
+-- version ended, both as SQL
+CREATE OR REPLACE FUNCTION sync.entries_of(place regclass, operation text, writer text, held text,
+  ended text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  author text := CASE writer WHEN 'edit' THEN $sql$session_user, sync.application()$sql$ ELSE 'NULL, NULL' END;
+  author text := CASE writer WHEN 'edit' THEN $sql$session_user, sync.application()$sql$
+    ELSE 'NULL, NULL' END;
   name text := (SELECT relname FROM pg_class WHERE oid = place);
   made text := format('sync.change_of(%L, to_jsonb(held), to_jsonb(next))', name);
   was text;
@@ -84,8 +100,10 @@ DECLARE
 BEGIN
   IF operation <> 'UPDATE' THEN
     RETURN format(
-      'INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, application, change_id)
-       SELECT held.account_id, %1$L, held.row_id, ''removed'', %2$s, %3$s, sync.change_of(%1$L, to_jsonb(held), NULL)
+      'INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, '
+        'application, change_id)
+       SELECT held.account_id, %1$L, held.row_id, ''removed'', %2$s, %3$s, sync.change_of(%1$L, '
+         'to_jsonb(held), NULL)
          FROM %4$s WHERE held._deleted_at IS NULL ORDER BY held.row_id',
       name, ended, author, held);
   END IF;
@@ -93,35 +111,46 @@ BEGIN
   -- the change; one that an ended change gave its former values has no hash.
   IF writer <> 'edit' THEN
     made := format(
-      'CASE WHEN next._change_id IS NOT NULL AND (next._change_id IS DISTINCT FROM held._change_id OR next._hash IS NOT NULL)
+      'CASE WHEN next._change_id IS NOT NULL AND (next._change_id IS DISTINCT FROM held._change_id '
+        'OR next._hash IS NOT NULL)
             THEN sync.cause_of(next._change_id, %L, to_jsonb(held), to_jsonb(next))
             WHEN next._sweep_id IS NULL OR next._hash IS NULL THEN %s END', name, made);
   END IF;
-  SELECT string_agg(format('held.%I', attname), ', ' ORDER BY attnum), string_agg(format('next.%I', attname), ', ' ORDER BY attnum)
+  SELECT string_agg(format('held.%I', attname), ', ' ORDER BY attnum),
+    string_agg(format('next.%I', attname), ', ' ORDER BY attnum)
     INTO was, became
-    FROM pg_attribute WHERE attrelid = place AND attnum > 0 AND NOT attisdropped AND left(attname, 1) <> '_';
+    FROM pg_attribute WHERE attrelid = place AND attnum > 0 AND NOT attisdropped
+    AND left(attname, 1) <> '_';
   RETURN format(
-    'INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, application, change_id)
+    'INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, '
+      'application, change_id)
      SELECT held.account_id, %L, held.row_id,
-            CASE WHEN next._deleted_at IS NOT NULL THEN ''removed'' WHEN held._deleted_at IS NOT NULL THEN ''created'' ELSE ''changed'' END,
+            CASE WHEN next._deleted_at IS NOT NULL THEN ''removed'' WHEN held._deleted_at IS NOT '
+              'NULL THEN ''created'' ELSE ''changed'' END,
             %s, %s, %s
        FROM %s
-      WHERE CASE WHEN num_nonnulls(held._deleted_at, next._deleted_at) = 0 THEN ROW(%s) IS DISTINCT FROM ROW(%s)
+      WHERE CASE WHEN num_nonnulls(held._deleted_at, next._deleted_at) = 0 THEN ROW(%s) IS '
+        'DISTINCT FROM ROW(%s)
                  ELSE num_nonnulls(held._deleted_at, next._deleted_at) = 1 END
       ORDER BY held.row_id',
     name, ended, author, made, held, was, became);
 END
 $$;
-COMMENT ON FUNCTION sync.entries_of IS 'The statement, as SQL, that adds the entries of versions that a statement superseded.';
+COMMENT ON FUNCTION sync.entries_of
+  IS 'The statement, as SQL, that adds the entries of versions that a statement superseded.';
 
-CREATE OR REPLACE FUNCTION sync.note_created() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.note_created() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   is_edit boolean := NEW._sweep_id IS NULL AND NEW._change_id IS NULL;
   made bigint := CASE WHEN is_edit THEN sync.change_of(TG_TABLE_NAME, NULL, to_jsonb(NEW))
-                      WHEN NEW._change_id IS NOT NULL THEN sync.cause_of(NEW._change_id, TG_TABLE_NAME, NULL, to_jsonb(NEW)) END;
+                      WHEN NEW._change_id IS NOT NULL THEN
+                        sync.cause_of(NEW._change_id, TG_TABLE_NAME, NULL, to_jsonb(NEW)) END;
 BEGIN
-  INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, application, change_id)
-  VALUES (NEW.account_id, TG_TABLE_NAME, NEW.row_id, 'created', NEW._changed_at, CASE WHEN is_edit THEN session_user END,
+  INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by,
+    application, change_id)
+  VALUES (NEW.account_id, TG_TABLE_NAME, NEW.row_id, 'created', NEW._changed_at,
+    CASE WHEN is_edit THEN session_user END,
           CASE WHEN is_edit THEN sync.application() END, made);
   RETURN NULL;
 END
@@ -132,12 +161,14 @@ COMMENT ON FUNCTION sync.note_created IS 'Trigger: adds an entry for a new row.'
 -- left out; the condition is checked for each of its rows, and costs less than 1 µs. The setting of
 -- any role but a worker counts for nothing. The trigger sorts after record_insert by its name: by
 -- then there is the change that the entry names.
-CREATE OR REPLACE FUNCTION sync.follow(of_table text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.follow(of_table text) RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('DROP TRIGGER IF EXISTS feed_insert ON warehouse.%I', of_table);
   EXECUTE format(
     'CREATE OR REPLACE TRIGGER tell_created AFTER INSERT ON warehouse.%I FOR EACH ROW
-       WHEN (NEW._deleted_at IS NULL AND NOT (coalesce(current_setting(''fieldmirror.feed'', true), '''') = ''off''
+       WHEN (NEW._deleted_at IS NULL AND NOT (coalesce(current_setting(''fieldmirror.feed'', '
+         'true), '''') = ''off''
              AND has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE'')))
        EXECUTE FUNCTION sync.note_created()', of_table);
 END
@@ -147,26 +178,34 @@ COMMENT ON FUNCTION sync.follow IS 'Brings the new rows of a table into the feed
 -- A stream that was read as a whole for the first time begins: one entry says that its rows are to
 -- be read from the tables. It need not be certified: what its first sweep missed comes as new rows
 -- later.
-CREATE OR REPLACE FUNCTION sync.begin_stream() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.begin_stream() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO sync.feed_starts (account_id, stream) VALUES (NEW.account_id, NEW.stream) ON CONFLICT DO NOTHING;
+  INSERT INTO sync.feed_starts (account_id, stream) VALUES (NEW.account_id, NEW.stream) ON CONFLICT
+    DO NOTHING;
   IF FOUND THEN
-    INSERT INTO sync.feed_entries (account_id, table_name, operation, at) VALUES (NEW.account_id, NEW.stream, 'loaded', now());
+    INSERT INTO sync.feed_entries (account_id, table_name, operation, at)
+      VALUES (NEW.account_id, NEW.stream, 'loaded', now());
   END IF;
   RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION sync.begin_stream IS 'Trigger: begins the feed of a stream that was read as a whole for the first time.';
+COMMENT ON FUNCTION sync.begin_stream
+  IS 'Trigger: begins the feed of a stream that was read as a whole for the first time.';
 
 CREATE OR REPLACE TRIGGER begin_stream AFTER UPDATE OF state ON sync.sweeps FOR EACH ROW
-  WHEN (NEW.mode = 'full' AND NEW.state IN ('certified', 'uncertified', 'stopped') AND OLD.state IN ('due', 'running')) EXECUTE FUNCTION sync.begin_stream();
+  WHEN (NEW.mode = 'full' AND NEW.state IN ('certified', 'uncertified', 'stopped')
+    AND OLD.state IN ('due', 'running')) EXECUTE FUNCTION sync.begin_stream();
 
-CREATE OR REPLACE FUNCTION sync.tell_feed() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.tell_feed() RETURNS trigger
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM pg_notify('fieldmirror_feed', '');
   RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION sync.tell_feed IS 'Trigger: NOTIFY of new entries (fieldmirror_feed), once a transaction.';
+COMMENT ON FUNCTION sync.tell_feed
+  IS 'Trigger: NOTIFY of new entries (fieldmirror_feed), once a transaction.';
 
-CREATE OR REPLACE TRIGGER tell_feed AFTER INSERT ON sync.feed_entries FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_feed();
+CREATE OR REPLACE TRIGGER tell_feed AFTER INSERT ON sync.feed_entries FOR EACH STATEMENT
+  EXECUTE FUNCTION sync.tell_feed();

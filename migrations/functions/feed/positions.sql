@@ -23,8 +23,10 @@ BEGIN
     SELECT last_position INTO STRICT last FROM sync.feed_state;
     WITH seen AS (
       SELECT entry_id, last + row_number() OVER (ORDER BY entry_id) AS place
-        FROM (SELECT entry_id FROM sync.feed_entries WHERE position IS NULL ORDER BY entry_id LIMIT at_once) AS waiting
-    ) UPDATE sync.feed_entries AS entry SET position = seen.place FROM seen WHERE entry.entry_id = seen.entry_id;
+        FROM (SELECT entry_id FROM sync.feed_entries WHERE position IS NULL
+          ORDER BY entry_id LIMIT at_once) AS waiting
+    ) UPDATE sync.feed_entries AS entry SET position = seen.place FROM seen
+      WHERE entry.entry_id = seen.entry_id;
     GET DIAGNOSTICS given = ROW_COUNT;
     EXIT WHEN given = 0;
     UPDATE sync.feed_state SET last_position = last + given;
@@ -34,21 +36,26 @@ BEGIN
   RETURN counted;
 END
 $$;
-COMMENT ON FUNCTION sync.sequence_feed IS 'Gives the entries of the feed that are committed their positions; gives how many.';
+COMMENT ON FUNCTION sync.sequence_feed
+  IS 'Gives the entries of the feed that are committed their positions; gives how many.';
 
 -- The cursor behind the last entry that has a position.
-CREATE OR REPLACE FUNCTION sync.feed_end() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.feed_end() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('%s-%s', feed_id, last_position) FROM sync.feed_state
 $$;
-COMMENT ON FUNCTION sync.feed_end IS 'The cursor at the end of the feed, as it is now: from there on sync.feed tells what comes.';
+COMMENT ON FUNCTION sync.feed_end IS
+  'The cursor at the end of the feed, as it is now: from there on sync.feed tells what comes.';
 
 -- Gives the feed another name. A database that goes on from a copy gives positions again that
 -- another one has given to other entries: whoever reads with a cursor of before is told to begin
 -- again, instead of missing them.
-CREATE OR REPLACE FUNCTION sync.renew_feed() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.renew_feed() RETURNS void LANGUAGE sql SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $$
   UPDATE sync.feed_state SET feed_id = DEFAULT
 $$;
-COMMENT ON FUNCTION sync.renew_feed IS 'Gives the feed another name, so that each cursor of before is refused.';
+COMMENT ON FUNCTION sync.renew_feed
+  IS 'Gives the feed another name, so that each cursor of before is refused.';
 
 -- The position of a cursor. SQLSTATE FM410: what the cursor asks for is not there, and its reader
 -- has to begin again.
@@ -57,25 +64,32 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 DECLARE
   state sync.feed_state;
   parts text[] := regexp_match(cursor, '^([0-9a-f]{12})-(\d{1,18})$');
-  again text := 'Begin again: keep SELECT sync.feed_end(), read the tables, then follow the feed from that cursor.';
+  again text := 'Begin again: keep SELECT sync.feed_end(), read the tables, then follow the feed '
+    'from that cursor.';
 BEGIN
   SELECT * INTO STRICT state FROM sync.feed_state;
   IF cursor IS NULL THEN
     RETURN state.removed_to;
   ELSIF parts IS NULL THEN
-    RAISE EXCEPTION 'cursor: expected one that the feed gave, such as %-%, got %', state.feed_id, state.last_position, quote_literal(left(cursor, 40))
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Leave it out to read from the oldest entry kept.';
+    RAISE EXCEPTION 'cursor: expected one that the feed gave, such as %-%, got %', state.feed_id,
+      state.last_position, quote_literal(left(cursor, 40))
+      USING ERRCODE = 'invalid_parameter_value',
+        HINT = 'Leave it out to read from the oldest entry kept.';
   ELSIF parts[1] <> state.feed_id THEN
-    RAISE EXCEPTION 'cursor %: expected one of this warehouse, whose cursors begin with %, got one of another', cursor, state.feed_id
+    RAISE EXCEPTION 'cursor %: expected one of this warehouse, whose cursors begin with %, got one '
+      'of another', cursor, state.feed_id
       USING ERRCODE = 'FM410', HINT = again;
   ELSIF parts[2]::bigint > state.last_position THEN
-    RAISE EXCEPTION 'cursor %: expected a position up to %, got a later one: this warehouse was restored from an earlier copy', cursor, state.last_position
+    RAISE EXCEPTION 'cursor %: expected a position up to %, got a later one: this warehouse was '
+      'restored from an earlier copy', cursor, state.last_position
       USING ERRCODE = 'FM410', HINT = again;
   ELSIF parts[2]::bigint < state.removed_to THEN
-    RAISE EXCEPTION 'cursor %: expected a position from % on, got an earlier one: entries are kept for % days', cursor, state.removed_to, state.keep_days
+    RAISE EXCEPTION 'cursor %: expected a position from % on, got an earlier one: entries are kept '
+      'for % days', cursor, state.removed_to, state.keep_days
       USING ERRCODE = 'FM410', HINT = again;
   END IF;
   RETURN parts[2]::bigint;
 END
 $$;
-COMMENT ON FUNCTION sync.feed_position IS 'The position of a cursor of the feed; refuses one that is too old or of another warehouse.';
+COMMENT ON FUNCTION sync.feed_position
+  IS 'The position of a cursor of the feed; refuses one that is too old or of another warehouse.';

@@ -1,24 +1,33 @@
 -- The feed as it is read. The functions run as their owner: an author has no right on history, and
 -- reads of the feed what is of its accounts.
 
-CREATE OR REPLACE FUNCTION sync.feed_accounts() RETURNS bigint[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN has_schema_privilege(sync.caller(), 'history', 'USAGE') THEN ARRAY(SELECT account_id FROM sync.accounts)
+CREATE OR REPLACE FUNCTION sync.feed_accounts() RETURNS bigint[]
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN has_schema_privilege(sync.caller(), 'history', 'USAGE')
+    THEN ARRAY(SELECT account_id FROM sync.accounts)
               ELSE sync.accounts_of(sync.caller()) END
 $$;
-COMMENT ON FUNCTION sync.feed_accounts IS 'The accounts whose entries the caller may read: all for whoever reads history, else those it may write.';
+COMMENT ON FUNCTION sync.feed_accounts
+  IS 'The accounts whose entries the caller may read: all for whoever reads history, else those it '
+  'may write.';
 
 -- The fields of a version: all that are not null, or those that differ from another version.
 -- Numbers are text, so that no digit is lost.
-CREATE OR REPLACE FUNCTION sync.feed_values(version jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(jsonb_object_agg(key, CASE jsonb_typeof(value) WHEN 'number' THEN to_jsonb(value #>> '{}') ELSE value END), '{}')
+CREATE OR REPLACE FUNCTION sync.feed_values(version jsonb, other jsonb) RETURNS jsonb
+  LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(jsonb_object_agg(key,
+    CASE jsonb_typeof(value) WHEN 'number' THEN to_jsonb(value #>> '{}') ELSE value END), '{}')
     FROM jsonb_each(version)
    WHERE left(key, 1) <> '_' AND key NOT IN ('valid_to', 'row_id', 'account_id')
-     AND CASE WHEN other IS NULL THEN jsonb_typeof(value) <> 'null' ELSE value::text IS DISTINCT FROM (other->key)::text END
+     AND CASE WHEN other IS NULL THEN jsonb_typeof(value) <> 'null'
+       ELSE value::text IS DISTINCT FROM (other->key)::text END
 $$;
-COMMENT ON FUNCTION sync.feed_values IS 'The fields of a version, or those of them that differ from another version.';
+COMMENT ON FUNCTION sync.feed_values
+  IS 'The fields of a version, or those of them that differ from another version.';
 
 -- The versions of the entries at some positions, by one statement for all tables.
-CREATE OR REPLACE FUNCTION sync.feed_versions(positions bigint[]) RETURNS TABLE (place bigint, was jsonb, became jsonb)
+CREATE OR REPLACE FUNCTION sync.feed_versions(positions bigint[])
+  RETURNS TABLE (place bigint, was jsonb, became jsonb)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   query text;
@@ -33,48 +42,63 @@ BEGIN
                   SELECT to_jsonb(held) FROM history.%2$I AS held WHERE held.row_id = entry.row_id AND held._changed_at = entry.at) AS next ON true
             WHERE entry.position = ANY ($1) AND entry.table_name = %1$L AND entry.row_id IS NOT NULL$sql$, name, 'past_' || name), ' UNION ALL ')
     INTO query
-    FROM (SELECT DISTINCT table_name AS name FROM sync.feed_entries WHERE position = ANY (positions)) AS met;
+    FROM (SELECT DISTINCT table_name AS name FROM sync.feed_entries
+      WHERE position = ANY (positions)) AS met;
   IF query IS NOT NULL THEN
     RETURN QUERY EXECUTE query USING positions;
   END IF;
 END
 $$;
-COMMENT ON FUNCTION sync.feed_versions IS 'The versions before and after the entries at some positions.';
+COMMENT ON FUNCTION sync.feed_versions
+  IS 'The versions before and after the entries at some positions.';
 
 -- Entries after a cursor, in the order of their positions.
--- @param after_cursor - null: from the oldest entry kept; @param reader - the key of the HTTP API that reads, as `http: NAME`;
+-- @param after_cursor - null: from the oldest entry kept; @param reader - the key of the HTTP API
+-- that reads, as `http: NAME`;
 -- null: the login
-CREATE OR REPLACE FUNCTION sync.feed(after_cursor text DEFAULT NULL, most integer DEFAULT 500, of_tables text[] DEFAULT NULL,
+CREATE OR REPLACE FUNCTION sync.feed(after_cursor text DEFAULT NULL, most integer DEFAULT 500,
+  of_tables text[] DEFAULT NULL,
                                      of_account bigint DEFAULT NULL, reader text DEFAULT NULL)
-RETURNS TABLE (cursor text, entry_id bigint, account text, table_name text, row_id bigint, number bigint, external_key text, operation text,
-               before jsonb, after jsonb, at timestamptz, written_by text, application text, change_id bigint, own boolean)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+RETURNS TABLE (cursor text, entry_id bigint, account text, table_name text, row_id bigint,
+  number bigint, external_key text, operation text,
+               before jsonb, after jsonb, at timestamptz, written_by text, application text,
+                 change_id bigint, own boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+  SET timezone = 'UTC' AS $$
 #variable_conflict use_column
 DECLARE
   start bigint := sync.feed_position(after_cursor);
   accounts bigint[] := sync.feed_accounts();
   prefix text := (SELECT feed_id FROM sync.feed_state);
-  strange text := (SELECT string_agg(given, ', ') FROM unnest(of_tables) AS given WHERE given NOT IN (SELECT table_name FROM sync.captured_tables));
+  strange text := (SELECT string_agg(given, ', ') FROM unnest(of_tables) AS given
+    WHERE given NOT IN (SELECT table_name FROM sync.captured_tables));
   found bigint[];
 BEGIN
   IF strange IS NOT NULL THEN
     RAISE EXCEPTION 'tables: expected tables of warehouse, got %', strange
-      USING ERRCODE = 'invalid_parameter_value', HINT = format('There are %s.', (SELECT string_agg(table_name, ', ' ORDER BY table_name) FROM sync.captured_tables));
+      USING ERRCODE = 'invalid_parameter_value',
+        HINT = format('There are %s.', (SELECT string_agg(table_name, ', ' ORDER BY table_name)
+        FROM sync.captured_tables));
   END IF;
   found := ARRAY(
     SELECT position FROM sync.feed_entries
-     WHERE position > start AND account_id = ANY (accounts) AND (of_account IS NULL OR account_id = of_account)
+     WHERE position > start AND account_id = ANY (accounts)
+     AND (of_account IS NULL OR account_id = of_account)
        AND (of_tables IS NULL OR table_name = ANY (of_tables))
      ORDER BY position LIMIT most);
   RETURN QUERY
-    SELECT format('%s-%s', prefix, entry.position), entry.entry_id, account.name, entry.table_name, entry.row_id,
-           (known.version->>captured.key_column)::bigint, known.version->>'external_key', entry.operation,
+    SELECT format('%s-%s', prefix, entry.position), entry.entry_id, account.name, entry.table_name,
+      entry.row_id,
+           (known.version->>captured.key_column)::bigint, known.version->>'external_key',
+             entry.operation,
            CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.was, version.became)
-                                WHEN 'removed' THEN sync.feed_values(coalesce(version.was, version.became), NULL) END,
+                                WHEN 'removed' THEN sync.feed_values(coalesce(version.was,
+                                  version.became), NULL) END,
            CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.became, version.was)
                                 WHEN 'created' THEN sync.feed_values(version.became, NULL) END,
            entry.at, entry.written_by, entry.application, entry.change_id,
-           coalesce(CASE WHEN reader IS NULL THEN entry.written_by = session_user AND coalesce(entry.application, '') NOT LIKE 'http: %'
+           coalesce(CASE WHEN reader IS NULL THEN entry.written_by = session_user
+             AND coalesce(entry.application, '') NOT LIKE 'http: %'
                          ELSE entry.application = reader END, false)
       FROM sync.feed_entries AS entry
       LEFT JOIN sync.accounts AS account ON account.account_id = entry.account_id
@@ -85,4 +109,5 @@ BEGIN
      ORDER BY entry.position;
 END
 $$;
-COMMENT ON FUNCTION sync.feed IS 'What changed after a cursor, in order: each entry with its row, the changed fields before and after, who wrote it, and whether that was the reader.';
+COMMENT ON FUNCTION sync.feed IS 'What changed after a cursor, in order: each entry with its row, '
+  'the changed fields before and after, who wrote it, and whether that was the reader.';

@@ -3,7 +3,8 @@
 -- them. Numbers, amounts and times stay, and so do the figures of mart. All of it or nothing: the
 -- function runs in one transaction. Whoever calls it in one that is rolled back has counted.
 -- @returns how many rows of each table were emptied or went
-CREATE OR REPLACE FUNCTION sync.forget_customer(of_account bigint, of_customer bigint) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.forget_customer(of_account bigint, of_customer bigint) RETURNS jsonb
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   words text[];
   rows jsonb;
@@ -12,65 +13,86 @@ DECLARE
 BEGIN
   -- The receipt comes first: the triggers look for it. They wait for the writers that have begun,
   -- and hold later ones up.
-  INSERT INTO sync.forgotten (account_id, customer_number, removed) VALUES (of_account, of_customer, '{}');
+  INSERT INTO sync.forgotten (account_id, customer_number, removed)
+    VALUES (of_account, of_customer, '{}');
   PERFORM sync.guard_forgotten();
   words := sync.names_of_customer(of_account, of_customer);
   SELECT jsonb_object_agg(table_name, ids) INTO rows
-    FROM (SELECT table_name, jsonb_agg(row_id) AS ids FROM sync.rows_of_customer(of_account, of_customer) GROUP BY table_name) AS held;
+    FROM (SELECT table_name, jsonb_agg(row_id) AS ids
+      FROM sync.rows_of_customer(of_account, of_customer) GROUP BY table_name) AS held;
   PERFORM sync.refuse_open_changes(rows);
-  FOR one IN SELECT table_name AS name, personal_columns, ARRAY(SELECT jsonb_array_elements_text(rows->table_name)::bigint) AS ids
+  FOR one IN SELECT table_name AS name, personal_columns,
+    ARRAY(SELECT jsonb_array_elements_text(rows->table_name)::bigint) AS ids
                FROM sync.captured_tables WHERE rows ? table_name ORDER BY table_name LOOP
-    counts := sync.sum_counts(counts, sync.empty_rows(one.name, one.personal_columns, one.ids, of_account, of_customer));
+    counts := sync.sum_counts(counts, sync.empty_rows(one.name, one.personal_columns, one.ids,
+      of_account, of_customer));
     counts := sync.sum_counts(counts, sync.drop_changes(one.name, one.ids));
   END LOOP;
   counts := sync.sum_counts(counts, sync.empty_quarantine(of_account, of_customer));
   counts := sync.sum_counts(counts, sync.forget_words(of_account, words));
   PERFORM sync.refresh_star();
-  UPDATE sync.forgotten SET removed = counts WHERE forgotten_id = (SELECT max(forgotten_id) FROM sync.forgotten WHERE account_id = of_account AND customer_number = of_customer);
+  UPDATE sync.forgotten SET removed = counts
+    WHERE forgotten_id = (SELECT max(forgotten_id) FROM sync.forgotten WHERE account_id = of_account
+    AND customer_number = of_customer);
   RETURN counts;
 END
 $$;
-COMMENT ON FUNCTION sync.forget_customer IS 'Removes the personal data of a customer, keeps them out from then on, and writes a receipt.';
+COMMENT ON FUNCTION sync.forget_customer
+  IS 'Removes the personal data of a customer, keeps them out from then on, and writes a receipt.';
 
-CREATE OR REPLACE FUNCTION sync.refuse_open_changes(rows jsonb) RETURNS void LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.refuse_open_changes(rows jsonb) RETURNS void
+  LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  open_changes text := (SELECT string_agg(change_id::text, ', ' ORDER BY change_id) FROM sync.changes WHERE is_open AND rows->table_name @> to_jsonb(row_id));
+  open_changes text := (SELECT string_agg(change_id::text, ', ' ORDER BY change_id)
+    FROM sync.changes WHERE is_open AND rows->table_name @> to_jsonb(row_id));
 BEGIN
   IF open_changes IS NOT NULL THEN
     RAISE EXCEPTION 'changes of the customer are not over: %', open_changes
-      USING ERRCODE = 'object_in_use', HINT = 'Push them, or cancel them: fieldmirror changes cancel NUMBER.';
+      USING ERRCODE = 'object_in_use', HINT =
+        'Push them, or cancel them: fieldmirror changes cancel NUMBER.';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION sync.refuse_open_changes IS 'Refuses to forget a customer while changes of its rows are on their way.';
+COMMENT ON FUNCTION sync.refuse_open_changes
+  IS 'Refuses to forget a customer while changes of its rows are on their way.';
 
 -- The current rows come first: what they held becomes a version, and is emptied with the others.
 -- The writer is set in the body: a function that is declared with a setting of ours needs a
 -- superuser, which managed servers do not give.
-CREATE OR REPLACE FUNCTION sync.empty_rows(of_table text, columns text[], ids bigint[], of_account bigint, of_customer bigint) RETURNS jsonb
+CREATE OR REPLACE FUNCTION sync.empty_rows(of_table text, columns text[], ids bigint[],
+  of_account bigint, of_customer bigint) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   writer_before text := coalesce(current_setting('fieldmirror.writer', true), '');
-  emptied text := (SELECT string_agg(format('%I = %s', name, CASE name WHEN 'extra' THEN '''{}''' ELSE 'NULL' END), ', ') FROM unnest(columns) AS name);
-  filled text := (SELECT string_agg(format('%I %s', name, CASE name WHEN 'extra' THEN '<> ''{}''' ELSE 'IS NOT NULL' END), ' OR ') FROM unnest(columns) AS name);
-  moved text := CASE WHEN of_table <> 'customers' AND sync.has_column(of_table, 'customer_number') THEN 'OR account_id = $2 AND customer_number = $3' ELSE '' END;
+  emptied text := (SELECT string_agg(format('%I = %s', name,
+    CASE name WHEN 'extra' THEN '''{}''' ELSE 'NULL' END), ', ') FROM unnest(columns) AS name);
+  filled text := (SELECT string_agg(format('%I %s', name,
+    CASE name WHEN 'extra' THEN '<> ''{}''' ELSE 'IS NOT NULL' END), ' OR ')
+    FROM unnest(columns) AS name);
+  moved text := CASE WHEN of_table <> 'customers' AND sync.has_column(of_table, 'customer_number')
+    THEN 'OR account_id = $2 AND customer_number = $3' ELSE '' END;
   here bigint;
   past bigint;
 BEGIN
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
-  EXECUTE format('UPDATE warehouse.%I SET %s WHERE row_id = ANY ($1) AND (%s)', of_table, emptied, filled) USING ids;
+  EXECUTE format('UPDATE warehouse.%I SET %s WHERE row_id = ANY ($1) AND (%s)', of_table, emptied,
+    filled) USING ids;
   GET DIAGNOSTICS here = ROW_COUNT;
-  EXECUTE format('UPDATE history.%I SET %s WHERE (row_id = ANY ($1) %s) AND (%s)', 'past_' || of_table, emptied, moved, filled) USING ids, of_account, of_customer;
+  EXECUTE format('UPDATE history.%I SET %s WHERE (row_id = ANY ($1) %s) AND (%s)', 'past_'
+    || of_table, emptied, moved, filled) USING ids, of_account, of_customer;
   GET DIAGNOSTICS past = ROW_COUNT;
   PERFORM set_config('fieldmirror.writer', writer_before, true);
   RETURN jsonb_build_object('warehouse.' || of_table, here, 'history.' || of_table, past);
 END
 $$;
-COMMENT ON FUNCTION sync.empty_rows IS 'Empties the personal columns of rows and of all their versions.';
+COMMENT ON FUNCTION sync.empty_rows
+  IS 'Empties the personal columns of rows and of all their versions.';
 
-CREATE OR REPLACE FUNCTION sync.drop_changes(of_table text, ids bigint[]) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.drop_changes(of_table text, ids bigint[]) RETURNS jsonb
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  gone bigint[] := ARRAY(SELECT change_id FROM sync.changes WHERE table_name = of_table AND row_id = ANY (ids));
+  gone bigint[] := ARRAY(SELECT change_id FROM sync.changes WHERE table_name = of_table
+    AND row_id = ANY (ids));
   counts jsonb := jsonb_build_object(
     'sync.changes', cardinality(gone),
     'sync.attempts', (SELECT count(*) FROM sync.attempts WHERE change_id = ANY (gone)),
@@ -81,27 +103,33 @@ BEGIN
   RETURN counts;
 END
 $$;
-COMMENT ON FUNCTION sync.drop_changes IS 'Removes the changes of rows, with their requests, alterations and conflicts.';
+COMMENT ON FUNCTION sync.drop_changes
+  IS 'Removes the changes of rows, with their requests, alterations and conflicts.';
 
 -- The trigger empties the entries: each is written as it is.
-CREATE OR REPLACE FUNCTION sync.empty_quarantine(of_account bigint, of_customer bigint) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.empty_quarantine(of_account bigint, of_customer bigint)
+  RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   found bigint;
 BEGIN
   UPDATE sync.quarantine SET xml = '' WHERE account_id = of_account AND xml <> ''
      AND (stream = 'customers' AND number = of_customer
-          OR stream = 'jobs' AND number IN (SELECT job_number FROM warehouse.jobs WHERE account_id = of_account AND customer_number = of_customer));
+          OR stream = 'jobs' AND number IN (SELECT job_number FROM warehouse.jobs
+            WHERE account_id = of_account AND customer_number = of_customer));
   GET DIAGNOSTICS found = ROW_COUNT;
   RETURN jsonb_build_object('sync.quarantine', found);
 END
 $$;
-COMMENT ON FUNCTION sync.empty_quarantine IS 'Empties what the quarantine holds of a customer and its jobs.';
+COMMENT ON FUNCTION sync.empty_quarantine
+  IS 'Empties what the quarantine holds of a customer and its jobs.';
 
 -- A table counts once for what goes, and once for each message that is emptied.
-CREATE OR REPLACE FUNCTION sync.sum_counts(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.sum_counts(one jsonb, other jsonb) RETURNS jsonb
+  LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(jsonb_object_agg(key, rows ORDER BY key), '{}')
     FROM (SELECT key, sum(value::bigint) AS rows
-            FROM (SELECT * FROM jsonb_each_text(one) UNION ALL SELECT * FROM jsonb_each_text(other)) AS held GROUP BY key) AS summed
+            FROM (SELECT * FROM jsonb_each_text(one) UNION ALL SELECT * FROM jsonb_each_text(other))
+              AS held GROUP BY key) AS summed
    WHERE rows > 0
 $$;
 COMMENT ON FUNCTION sync.sum_counts IS 'Counts by table, added up.';

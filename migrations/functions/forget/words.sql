@@ -4,7 +4,8 @@
 -- their values, whatever these are: they are sent, compared and undone.
 
 -- A text without some others. @param forms - as the text may spell them: plain, in JSON, in XML
-CREATE OR REPLACE FUNCTION sync.without_words(given text, forms text[]) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.without_words(given text, forms text[]) RETURNS text
+  LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   form text;
 BEGIN
@@ -14,20 +15,27 @@ BEGIN
   RETURN given;
 END
 $$;
-COMMENT ON FUNCTION sync.without_words IS 'A text in which some others are replaced by [forgotten].';
+COMMENT ON FUNCTION sync.without_words
+  IS 'A text in which some others are replaced by [forgotten].';
 
 -- The longest come first: a name within another one would leave the rest of it.
-CREATE OR REPLACE FUNCTION sync.spellings_of(words text[]) RETURNS text[] LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.spellings_of(words text[]) RETURNS text[]
+  LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(form ORDER BY length(form) DESC, form), '{}') FROM (
     SELECT DISTINCT form FROM unnest(words) AS word, LATERAL (
-      SELECT replace(replace(replace(word, '&', '&amp;'), '<', '&lt;'), '>', '&gt;') AS xml) AS escaped,
-      LATERAL unnest(ARRAY[word, xml, replace(replace(xml, '"', '&quot;'), '''', '&apos;'), replace(replace(xml, '"', '&quot;'), '''', '&#39;')]) AS spelt,
-      LATERAL unnest(ARRAY[spelt, substr(to_json(spelt)::text, 2, length(to_json(spelt)::text) - 2)]) AS form) AS forms
+      SELECT replace(replace(replace(word, '&', '&amp;'), '<', '&lt;'), '>', '&gt;') AS xml)
+        AS escaped,
+      LATERAL unnest(ARRAY[word, xml, replace(replace(xml, '"', '&quot;'), '''', '&apos;'),
+        replace(replace(xml, '"', '&quot;'), '''', '&#39;')]) AS spelt,
+      LATERAL unnest(ARRAY[spelt, substr(to_json(spelt)::text, 2,
+        length(to_json(spelt)::text) - 2)]) AS form) AS forms
 $$;
-COMMENT ON FUNCTION sync.spellings_of IS 'Texts as others may hold them: plain, escaped for XML and HTML, and for JSON.';
+COMMENT ON FUNCTION sync.spellings_of
+  IS 'Texts as others may hold them: plain, escaped for XML and HTML, and for JSON.';
 
 -- Takes words out of the messages of an account. @returns how many rows of each table had one
-CREATE OR REPLACE FUNCTION sync.forget_words(of_account bigint, words text[]) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.forget_words(of_account bigint, words text[]) RETURNS jsonb
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   forms text[] := sync.spellings_of(words);
   one record;
@@ -38,24 +46,38 @@ BEGIN
     RETURN counts;
   END IF;
   FOR one IN
-    SELECT class.oid::regclass::text AS place, string_agg(format('%1$I = sync.without_words(%1$I::text, $1)::%2$s', attname, format_type(atttypid, atttypmod)), ', ') AS emptied,
-           string_agg(format('%1$I::text <> sync.without_words(%1$I::text, $1)', attname), ' OR ') AS named,
-           CASE WHEN bool_or(EXISTS (SELECT FROM pg_attribute WHERE attrelid = class.oid AND attname = 'account_id')) THEN '(account_id = $2 OR account_id IS NULL)' ELSE '$2 > 0' END AS own
+    SELECT class.oid::regclass::text AS place,
+      string_agg(format('%1$I = sync.without_words(%1$I::text, $1)::%2$s', attname,
+      format_type(atttypid, atttypmod)), ', ') AS emptied,
+           string_agg(format('%1$I::text <> sync.without_words(%1$I::text, $1)', attname), ' OR ')
+             AS named,
+           CASE WHEN bool_or(EXISTS (SELECT FROM pg_attribute WHERE attrelid = class.oid
+             AND attname = 'account_id')) THEN '(account_id = $2 OR account_id IS NULL)'
+             ELSE '$2 > 0' END AS own
       FROM pg_class AS class JOIN pg_attribute ON attrelid = class.oid
-     WHERE (relnamespace = 'sync'::regnamespace OR class.oid = 'history.edits'::regclass) AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+     WHERE (relnamespace = 'sync'::regnamespace OR class.oid = 'history.edits'::regclass)
+     AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
        AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
-       AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts', 'captured_tables', 'change_transitions', 'fields', 'forgotten', 'installation',
-                           'login_keys', 'migrations', 'retention', 'schedules', 'sessions', 'sign_in_codes', 'source', 'workers', 'write_rules')
-       AND relname NOT IN ('alterations', 'attempts', 'conflicts') AND (relname <> 'changes' OR attname = 'reason')
-       AND NOT EXISTS (SELECT FROM pg_constraint AS held WHERE conrelid = class.oid AND attnum = ANY (conkey)
-                          AND (contype IN ('p', 'f') OR contype = 'c' AND pg_get_constraintdef(held.oid) ~ format('\m%s (= ANY|<> ALL)', attname)))
+       AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts',
+         'captured_tables', 'change_transitions', 'fields', 'forgotten', 'installation',
+                           'login_keys', 'migrations', 'retention', 'schedules', 'sessions',
+                             'sign_in_codes', 'source', 'workers', 'write_rules')
+       AND relname NOT IN ('alterations', 'attempts', 'conflicts')
+       AND (relname <> 'changes' OR attname = 'reason')
+       AND NOT EXISTS (SELECT FROM pg_constraint AS held
+         WHERE conrelid = class.oid AND attnum = ANY (conkey)
+                          AND (contype IN ('p', 'f') OR contype = 'c'
+                            AND pg_get_constraintdef(held.oid) ~
+                            format('\m%s (= ANY|<> ALL)', attname)))
      GROUP BY class.oid
   LOOP
-    EXECUTE format('UPDATE %s SET %s WHERE %s AND (%s)', one.place, one.emptied, one.own, one.named) USING forms, of_account;
+    EXECUTE format('UPDATE %s SET %s WHERE %s AND (%s)', one.place, one.emptied, one.own, one.named)
+      USING forms, of_account;
     GET DIAGNOSTICS found = ROW_COUNT;
     counts := counts || jsonb_build_object(one.place, found);
   END LOOP;
   RETURN counts;
 END
 $$;
-COMMENT ON FUNCTION sync.forget_words IS 'Takes words out of the messages, the evidence and the audit of an account.';
+COMMENT ON FUNCTION sync.forget_words
+  IS 'Takes words out of the messages, the evidence and the audit of an account.';

@@ -17,7 +17,8 @@ BEGIN
     RETURN NULL;
   ELSIF TG_OP = 'UPDATE' THEN
     -- A row that was updated and not changed has no stamp: it superseded nothing.
-    source := 'superseded AS held JOIN successors AS next ON next.row_id = held.row_id AND next._changed_at > held._changed_at';
+    source := 'superseded AS held JOIN successors AS next ON next.row_id = held.row_id AND '
+      'next._changed_at > held._changed_at';
     ended := 'next._changed_at';
   ELSE
     source := 'superseded AS held';
@@ -38,8 +39,10 @@ BEGIN
     IF TG_NARGS > 1 THEN
       -- The next sweep reads the record of these rows again, though its bytes are the same.
       EXECUTE format(
-        'DELETE FROM sync.known_records AS known USING (SELECT DISTINCT held.account_id, %s AS number FROM %s) AS record
-          WHERE known.account_id = record.account_id AND known.stream = ANY (%L::text[]) AND known.number = %s',
+        'DELETE FROM sync.known_records AS known USING (SELECT DISTINCT held.account_id, %s AS '
+          'number FROM %s) AS record
+          WHERE known.account_id = record.account_id AND known.stream = ANY (%L::text[]) AND '
+            'known.number = %s',
         CASE TG_NARGS WHEN 2 THEN 'NULL' ELSE format('held.%I', TG_ARGV[2]) END,
         source, TG_ARGV[1], CASE TG_NARGS WHEN 2 THEN 'known.number' ELSE 'record.number' END);
     END IF;
@@ -47,7 +50,8 @@ BEGIN
   RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION history.keep_versions IS 'Trigger: keeps the versions that a statement superseded or removed.';
+COMMENT ON FUNCTION history.keep_versions
+  IS 'Trigger: keeps the versions that a statement superseded or removed.';
 
 -- Notes the role that inserted a row which no sweep brought. A row_id that was in use when the
 -- transaction began would have two versions at one time; only an INSERT that names its row_id can
@@ -60,8 +64,10 @@ BEGIN
   EXECUTE format('SELECT max(valid_to) FROM history.%I WHERE row_id = $1', 'past_' || TG_TABLE_NAME)
      INTO used_until USING NEW.row_id;
   IF used_until > NEW._changed_at THEN
-    RAISE EXCEPTION 'warehouse.%, row %: its row_id was in use until %', TG_TABLE_NAME, NEW.row_id, used_until
-      USING ERRCODE = 'integrity_constraint_violation', HINT = 'Leave row_id out of the INSERT, or insert it in a new transaction.';
+    RAISE EXCEPTION 'warehouse.%, row %: its row_id was in use until %', TG_TABLE_NAME, NEW.row_id,
+      used_until
+      USING ERRCODE = 'integrity_constraint_violation',
+        HINT = 'Leave row_id out of the INSERT, or insert it in a new transaction.';
   END IF;
   INSERT INTO history.edits (row_id, table_name, at, kind, written_by, application)
   VALUES (NEW.row_id, TG_TABLE_NAME, NEW._changed_at, 'insert', session_user,
@@ -70,4 +76,5 @@ BEGIN
   RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION history.note_insert IS 'Trigger: notes who inserted a row that no sweep brought.';
+COMMENT ON FUNCTION history.note_insert
+  IS 'Trigger: notes who inserted a row that no sweep brought.';

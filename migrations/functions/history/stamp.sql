@@ -5,7 +5,8 @@
 -- before it has ended; the state at the end of a past sweep always is. A sweep stamps its rows
 -- itself. The trigger runs for the other rows, and for a sweep whose stamp would not be later.
 -- Argument: `sweep` or `edit`.
-CREATE OR REPLACE FUNCTION history.stamp() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION history.stamp() RETURNS trigger
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   same record := NEW;
 BEGIN
@@ -39,4 +40,6 @@ BEGIN
   RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION history.stamp IS 'Trigger: says when the new version of an updated row begins, and that no sweep wrote it where none did; an update that changes nothing is no new version.';
+COMMENT ON FUNCTION history.stamp IS
+  'Trigger: says when the new version of an updated row begins, and that no sweep wrote it where '
+  'none did; an update that changes nothing is no new version.';

@@ -2,7 +2,8 @@
 -- the past table, its indexes, the view, the function of a moment, the triggers. Every table is
 -- brought in line whenever the source changed. A migration that drops a column or changes its type
 -- first drops the view and the function of the moment, and alters the past table as it sees fit.
-CREATE OR REPLACE FUNCTION history.keep(table_name text, streams text[] DEFAULT '{}', parent_column text DEFAULT NULL) RETURNS void
+CREATE OR REPLACE FUNCTION history.keep(table_name text, streams text[] DEFAULT '{}',
+  parent_column text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   source text := format('warehouse.%I', table_name);
@@ -11,14 +12,17 @@ DECLARE
   key text;
   missing text;
   arguments text := '';
-  is_sweep text := '(coalesce(current_setting(''fieldmirror.writer'', true), '''') = ''sweep'' AND has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE''))';
+  is_sweep text := '(coalesce(current_setting(''fieldmirror.writer'', true), '''') = ''sweep'' AND '
+    'has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE''))';
   kind text;
   condition text;
 BEGIN
   EXECUTE format('CREATE TABLE IF NOT EXISTS %s (valid_to timestamptz NOT NULL)', past);
   SELECT string_agg(format('held.%I', attname), ', ' ORDER BY attnum),
-         string_agg(format('ADD COLUMN %I %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY attnum)
-           FILTER (WHERE attname NOT IN (SELECT attname FROM pg_attribute WHERE attrelid = past::regclass AND NOT attisdropped))
+         string_agg(format('ADD COLUMN %I %s', attname, format_type(atttypid, atttypmod)), ', '
+           ORDER BY attnum)
+           FILTER (WHERE attname NOT IN (SELECT attname FROM pg_attribute
+             WHERE attrelid = past::regclass AND NOT attisdropped))
     INTO names, missing
     FROM pg_attribute WHERE attrelid = source::regclass AND attnum > 0 AND NOT attisdropped;
   IF missing IS NOT NULL THEN
@@ -26,18 +30,22 @@ BEGIN
   END IF;
   IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = past::regclass AND contype = 'p') THEN
     EXECUTE format(
-      'ALTER TABLE %s ADD CONSTRAINT %I PRIMARY KEY (row_id, _changed_at), ADD CONSTRAINT %I CHECK (valid_to > _changed_at)',
+      'ALTER TABLE %s ADD CONSTRAINT %I PRIMARY KEY (row_id, _changed_at), ADD CONSTRAINT %I CHECK '
+        '(valid_to > _changed_at)',
       past, 'past_' || table_name || '_pkey', 'past_' || table_name || '_valid_to_check');
   END IF;
   -- A query of a moment reads the versions that ended after it, and of these the ones that had
   -- begun. Ends only grow, so the index grows at its end.
-  EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (valid_to, _changed_at)', 'past_' || table_name || '_valid_to_idx', past);
-  SELECT string_agg(format('%I', attname), ', ' ORDER BY attname = 'account_id', place) INTO STRICT key
+  EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (valid_to, _changed_at)', 'past_'
+    || table_name || '_valid_to_idx', past);
+  SELECT string_agg(format('%I', attname), ', ' ORDER BY attname = 'account_id', place)
+  INTO STRICT key
     FROM pg_constraint
    CROSS JOIN unnest(conkey) WITH ORDINALITY AS part (attnum, place)
     JOIN pg_attribute ON attrelid = conrelid AND pg_attribute.attnum = part.attnum
    WHERE conrelid = source::regclass AND conname = table_name || '_key';
-  EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (%s)', 'past_' || table_name || '_key_idx', past, key);
+  EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (%s)', 'past_' || table_name || '_key_idx',
+    past, key);
   EXECUTE format(
     'CREATE OR REPLACE VIEW history.%1$I AS
      SELECT held._changed_at AS valid_from, NULL::timestamptz AS valid_to, edit.written_by, %2$s
@@ -50,37 +58,49 @@ BEGIN
        LEFT JOIN history.edits AS edit ON edit.row_id = held.row_id AND edit.table_name = %5$L
                                       AND edit.at = held._changed_at',
     table_name, names, source, past, table_name);
-  EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s LANGUAGE sql STABLE PARALLEL SAFE AS %L',
+  EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s '
+    'LANGUAGE sql STABLE PARALLEL SAFE AS %L',
     table_name || '_as_of', source, format(
     'SELECT %1$s FROM %2$s AS held WHERE held._changed_at <= $1 AND held._deleted_at IS NULL
       UNION ALL
-     SELECT %1$s FROM %3$s AS held WHERE held._changed_at <= $1 AND held.valid_to > $1 AND held._deleted_at IS NULL',
+     SELECT %1$s FROM %3$s AS held WHERE held._changed_at <= $1 AND held.valid_to > $1 AND '
+       'held._deleted_at IS NULL',
     names, source, past));
   IF cardinality(streams) > 0 THEN
-    arguments := concat(', ', concat_ws(', ', quote_literal(streams), quote_literal(parent_column)));
+    arguments := concat(', ', concat_ws(', ', quote_literal(streams),
+      quote_literal(parent_column)));
   END IF;
   EXECUTE format(
-    'CREATE OR REPLACE TRIGGER history_insert AFTER INSERT ON %s FOR EACH ROW WHEN (NEW._sweep_id IS NULL AND NEW._change_id IS NULL)
+    'CREATE OR REPLACE TRIGGER history_insert AFTER INSERT ON %s FOR EACH ROW WHEN (NEW._sweep_id '
+      'IS NULL AND NEW._change_id IS NULL)
        EXECUTE FUNCTION history.note_insert()', source);
   PERFORM sync.follow(table_name);
   -- Each trigger is made twice: for sweeps, and for all other writers. The condition checks the
   -- writer here, where the statement's own user is known: the functions run as their owner.
   FOR kind, condition IN VALUES ('sweep', is_sweep), ('edit', 'NOT ' || is_sweep) LOOP
     EXECUTE format(
-      'CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (%s %s) EXECUTE FUNCTION history.stamp(%L)',
-      'history_stamp_' || kind, source, CASE kind WHEN 'sweep' THEN 'NEW._changed_at <= OLD._changed_at AND' END, condition, kind);
+      'CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (%s %s) EXECUTE FUNCTION '
+        'history.stamp(%L)',
+      'history_stamp_' || kind, source, CASE kind WHEN 'sweep'
+        THEN 'NEW._changed_at <= OLD._changed_at AND' END, condition, kind);
     EXECUTE format(
       'CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s
          REFERENCING OLD TABLE AS superseded NEW TABLE AS successors FOR EACH STATEMENT
-         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_update_' || kind, source, condition, kind, arguments);
+         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_update_' || kind, source,
+           condition, kind, arguments);
     EXECUTE format(
       'CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s
          REFERENCING OLD TABLE AS superseded FOR EACH STATEMENT
-         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_delete_' || kind, source, condition, kind, arguments);
+         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_delete_' || kind, source,
+           condition, kind, arguments);
     EXECUTE format(
       'CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT
-         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_truncate_' || kind, source, condition, kind, arguments);
+         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_truncate_' || kind,
+           source, condition, kind, arguments);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION history.keep IS 'Makes what the history of a warehouse table needs, or brings it in line after a column was added. Of a table whose rows come inside other records: the streams of these, and the column that names the record.';
+COMMENT ON FUNCTION history.keep IS
+  'Makes what the history of a warehouse table needs, or brings it in line after a column was '
+  'added. Of a table whose rows come inside other records: the streams of these, and the column '
+  'that names the record.';

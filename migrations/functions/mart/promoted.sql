@@ -12,11 +12,13 @@ RETURN CASE
   WHEN types <@ '{nested}' THEN 'jsonb'
   ELSE 'text'
 END;
-COMMENT ON FUNCTION sync.promoted_type IS 'The type of a promoted column, by all the types that its fields were sent with.';
+COMMENT ON FUNCTION sync.promoted_type
+  IS 'The type of a promoted column, by all the types that its fields were sent with.';
 
 -- One promoted column as an expression: the accounts may have promoted different fields under its
 -- name.
-CREATE OR REPLACE FUNCTION sync.promoted_expression(of_table text, of_name text, of_type text) RETURNS text
+CREATE OR REPLACE FUNCTION sync.promoted_expression(of_table text, of_name text, of_type text)
+  RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   cases text := '';
@@ -33,7 +35,8 @@ BEGIN
       FROM sync.fields AS promoted
       -- A later version may give the field a column of its own: then its values are there.
       LEFT JOIN pg_attribute AS kept ON kept.attrelid = format('warehouse.%I', of_table)::regclass
-                                    AND kept.attname = promoted.field AND kept.attnum > 0 AND NOT kept.attisdropped
+                                    AND kept.attname = promoted.field AND kept.attnum > 0
+                                    AND NOT kept.attisdropped
      WHERE promoted.table_name = of_table AND promoted.promoted_as = of_name
      GROUP BY promoted.field, kept.attname ORDER BY promoted.field
   LOOP
@@ -41,11 +44,15 @@ BEGIN
       source := format('(to_jsonb(live.%I) ', held.field)
                 || CASE of_type WHEN 'jsonb' THEN '#>' ELSE '#>>' END || ' ''{}'')';
     ELSE
-      source := '(live.extra ' || CASE of_type WHEN 'jsonb' THEN '->' ELSE '->>' END || format(' %L)', held.field);
+      source := '(live.extra ' || CASE of_type WHEN 'jsonb' THEN '->' ELSE '->>' END
+        || format(' %L)', held.field);
     END IF;
     cases := cases || format(' WHEN live.account_id = ANY (%L::bigint[]) THEN %s', held.accounts,
-                             CASE WHEN reader IS NULL THEN source ELSE format('%s(%s)', reader, source) END);
+                             CASE WHEN reader IS NULL THEN source
+                               ELSE format('%s(%s)', reader, source) END);
   END LOOP;
   RETURN format('CASE%s END', cases);
 END $$;
-COMMENT ON FUNCTION sync.promoted_expression IS 'One promoted column of a table, as SQL: each account has promoted its own field under the name.';
+COMMENT ON FUNCTION sync.promoted_expression
+  IS 'One promoted column of a table, as SQL: each account has promoted its own field under the '
+  'name.';

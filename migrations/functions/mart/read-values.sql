@@ -9,7 +9,8 @@ COMMENT ON FUNCTION sync.read_integer IS 'The text as bigint; null where it is n
 
 CREATE OR REPLACE FUNCTION sync.read_decimal(value text) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN length(value) <= 1000 AND value ~ '^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?$' THEN value::numeric END;
+RETURN CASE WHEN length(value) <= 1000
+  AND value ~ '^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?$' THEN value::numeric END;
 COMMENT ON FUNCTION sync.read_decimal IS 'The text as numeric; null where it is none.';
 
 CREATE OR REPLACE FUNCTION sync.read_float(value text) RETURNS double precision
@@ -17,9 +18,11 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
   WHEN value ~ '^(NaN|[-+]?Infinity)$' THEN value::double precision
   WHEN sync.read_decimal(value) = 0 THEN 0::double precision
-  WHEN abs(sync.read_decimal(value)) BETWEEN 1e-307 AND 1.7e308 THEN sync.read_decimal(value)::double precision
+  WHEN abs(sync.read_decimal(value)) BETWEEN 1e-307 AND 1.7e308
+  THEN sync.read_decimal(value)::double precision
 END;
-COMMENT ON FUNCTION sync.read_float IS 'The text as double precision; null where it is none, or too large or too small for it.';
+COMMENT ON FUNCTION sync.read_float
+  IS 'The text as double precision; null where it is none, or too large or too small for it.';
 
 CREATE OR REPLACE FUNCTION sync.read_boolean(value text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -35,8 +38,10 @@ RETURN CASE
   WHEN value ~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[-+](0[0-9]|1[0-4]):[0-5][0-9])$'
     AND left(value, 4) <> '0000' THEN
     CASE WHEN substr(value, 9, 2)::integer
-              <= extract(day FROM (left(value, 7) || '-01')::date + interval '1 month' - interval '1 day')
+              <= extract(day FROM (left(value, 7) || '-01')::date + interval '1 month' - interval
+                '1 day')
       THEN value::timestamptz
     END
 END;
-COMMENT ON FUNCTION sync.read_instant IS 'The text as an instant; null where it is none, or names no offset.';
+COMMENT ON FUNCTION sync.read_instant
+  IS 'The text as an instant; null where it is none, or names no offset.';

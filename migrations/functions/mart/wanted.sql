@@ -5,10 +5,13 @@ CREATE OR REPLACE FUNCTION sync.build_mart_wanted() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   is_here text := (
-    SELECT string_agg(format('change.table_name = %L AND EXISTS (SELECT FROM warehouse.%I AS held WHERE held.row_id = change.row_id)', relname, relname),
+    SELECT string_agg(format('change.table_name = %L AND EXISTS (SELECT FROM warehouse.%I AS held '
+      'WHERE held.row_id = change.row_id)', relname, relname),
                       ' OR ' ORDER BY relname)
       FROM pg_class WHERE relnamespace = 'warehouse'::regnamespace AND relkind = 'r');
-  about text := 'What is wanted here and not agreed with the service: changes under way, and new rows that it refused. Such new rows are in no other view of mart; a changed row is, with _pending.';
+  about text := 'What is wanted here and not agreed with the service: changes under way, and new '
+    'rows that it refused. Such new rows are in no other view of mart; a changed row is, with '
+    '_pending.';
   told record;
 BEGIN
   EXECUTE format(
@@ -22,9 +25,11 @@ BEGIN
                                 AND later.operation = 'create' AND later.change_id > change.change_id)$view$, is_here);
   FOR told IN
     SELECT made.attname, col_description(source.attrelid, source.attnum) AS comment
-      FROM pg_attribute AS made JOIN pg_attribute AS source ON source.attrelid = 'sync.changes'::regclass AND source.attname = made.attname
+      FROM pg_attribute AS made JOIN pg_attribute AS source
+      ON source.attrelid = 'sync.changes'::regclass AND source.attname = made.attname
      WHERE made.attrelid = 'mart.wanted'::regclass AND made.attnum > 0
-       AND col_description(made.attrelid, made.attnum) IS DISTINCT FROM col_description(source.attrelid, source.attnum)
+       AND col_description(made.attrelid, made.attnum)
+         IS DISTINCT FROM col_description(source.attrelid, source.attnum)
   LOOP
     EXECUTE format('COMMENT ON COLUMN mart.wanted.%I IS %L', told.attname, told.comment);
   END LOOP;
@@ -32,4 +37,5 @@ BEGIN
     EXECUTE format('COMMENT ON VIEW mart.wanted IS %L', about);
   END IF;
 END $$;
-COMMENT ON FUNCTION sync.build_mart_wanted IS 'Makes the view of what is wanted and not agreed, over every table of the warehouse.';
+COMMENT ON FUNCTION sync.build_mart_wanted
+  IS 'Makes the view of what is wanted and not agreed, over every table of the warehouse.';

@@ -5,19 +5,26 @@
 -- is not stopped has yet to be sent stays up to twice as long: no worker may have been at work for
 -- weeks.
 -- @param most - entries to look at; null: all
-CREATE OR REPLACE FUNCTION sync.prunable_feed(cutoff timestamptz, most integer DEFAULT NULL) RETURNS bigint LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION sync.prunable_feed(cutoff timestamptz, most integer DEFAULT NULL)
+  RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT max(position) FROM (
-    SELECT position, bool_and(at < cutoff AND (position <= sent OR at < cutoff - make_interval(days => keep_days))) OVER (ORDER BY position) AS is_old
+    SELECT position, bool_and(at < cutoff
+      AND (position <= sent OR at < cutoff - make_interval(days => keep_days))) OVER
+      (ORDER BY position) AS is_old
       FROM (SELECT keep_days, removed_to,
                    coalesce((SELECT min(split_part(cursor, '-', 2)::bigint) FROM sync.feed_hooks
-                              WHERE stopped_at IS NULL AND split_part(cursor, '-', 1) = feed_id), last_position) AS sent
+                              WHERE stopped_at IS NULL AND split_part(cursor, '-', 1) = feed_id),
+                                last_position) AS sent
               FROM sync.feed_state) AS state,
-           LATERAL (SELECT position, at FROM sync.feed_entries WHERE position > removed_to ORDER BY position LIMIT most) AS oldest) AS judged
+           LATERAL (SELECT position, at FROM sync.feed_entries WHERE position > removed_to
+             ORDER BY position LIMIT most) AS oldest) AS judged
    WHERE is_old
 $$;
-COMMENT ON FUNCTION sync.prunable_feed IS 'The last position of the feed that is no longer kept; null where all are.';
+COMMENT ON FUNCTION sync.prunable_feed
+  IS 'The last position of the feed that is no longer kept; null where all are.';
 
-CREATE OR REPLACE FUNCTION sync.prune_feed(cutoff timestamptz, most integer) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION sync.prune_feed(cutoff timestamptz, most integer) RETURNS bigint
+  LANGUAGE plpgsql AS $$
 DECLARE
   last bigint := sync.prunable_feed(cutoff, most);
   gone bigint;
@@ -31,9 +38,11 @@ BEGIN
   RETURN gone;
 END
 $$;
-COMMENT ON FUNCTION sync.prune_feed IS 'Removes up to so many entries of the feed that are no longer kept.';
+COMMENT ON FUNCTION sync.prune_feed
+  IS 'Removes up to so many entries of the feed that are no longer kept.';
 
-CREATE OR REPLACE FUNCTION sync.count_prunable_feed(cutoff timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION sync.count_prunable_feed(cutoff timestamptz) RETURNS bigint
+  LANGUAGE sql STABLE AS $$
   SELECT count(*) FROM sync.feed_entries WHERE position <= sync.prunable_feed(cutoff)
 $$;
 COMMENT ON FUNCTION sync.count_prunable_feed IS 'How many entries of the feed are no longer kept.';

@@ -5,12 +5,15 @@
 -- later than by the clock and the setting, whatever moment the caller names.
 CREATE OR REPLACE FUNCTION sync.kept_since(of_kind text, at timestamptz) RETURNS timestamptz
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  SELECT least(at, now()) - CASE of_kind WHEN 'feed' THEN (SELECT make_interval(days => keep_days) FROM sync.feed_state)
+  SELECT least(at, now()) - CASE of_kind WHEN 'feed'
+    THEN (SELECT make_interval(days => keep_days) FROM sync.feed_state)
                                  ELSE (SELECT kept_for FROM sync.retention WHERE kind = of_kind) END
 $$;
-COMMENT ON FUNCTION sync.kept_since IS 'The moment before which things of a kind are not kept; null where they are kept for ever.';
+COMMENT ON FUNCTION sync.kept_since
+  IS 'The moment before which things of a kind are not kept; null where they are kept for ever.';
 
-CREATE OR REPLACE FUNCTION sync.prune(of_kind text, most integer, at timestamptz DEFAULT now()) RETURNS bigint
+CREATE OR REPLACE FUNCTION sync.prune(of_kind text, most integer, at timestamptz DEFAULT now())
+  RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   cutoff timestamptz := sync.kept_since(of_kind, at);
@@ -29,15 +32,18 @@ BEGIN
     WHEN 'feed' THEN sync.prune_feed(cutoff, most) END;
   -- The feed has no row here: its own row says up to where entries are gone.
   IF gone > 0 THEN
-    UPDATE sync.retention SET removed = removed + gone, pruned_to = greatest(pruned_to, cutoff) WHERE kind = of_kind;
+    UPDATE sync.retention SET removed = removed + gone, pruned_to = greatest(pruned_to, cutoff)
+      WHERE kind = of_kind;
   END IF;
   RETURN gone;
 END
 $$;
-COMMENT ON FUNCTION sync.prune IS 'Removes up to so many things of a kind that are no longer kept, and says how many.';
+COMMENT ON FUNCTION sync.prune IS 'Removes up to so many things of a kind that are no longer kept, '
+  'and says how many.';
 
 -- Counts what sync.prune would remove.
-CREATE OR REPLACE FUNCTION sync.count_prunable(of_kind text, at timestamptz DEFAULT now()) RETURNS bigint
+CREATE OR REPLACE FUNCTION sync.count_prunable(of_kind text, at timestamptz DEFAULT now())
+  RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   cutoff timestamptz := sync.kept_since(of_kind, at);

@@ -1,16 +1,19 @@
 -- Versions that were replaced, table by table; with each goes the note of the role that wrote it.
-CREATE OR REPLACE FUNCTION sync.prune_versions(cutoff timestamptz, most integer) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION sync.prune_versions(cutoff timestamptz, most integer) RETURNS bigint
+  LANGUAGE plpgsql AS $$
 DECLARE
   past name;
   gone bigint;
   total bigint := 0;
 BEGIN
-  FOR past IN SELECT relname FROM pg_class WHERE relnamespace = 'history'::regnamespace AND relkind = 'r' AND relname LIKE 'past\_%' ORDER BY 1 LOOP
+  FOR past IN SELECT relname FROM pg_class WHERE relnamespace = 'history'::regnamespace
+    AND relkind = 'r' AND relname LIKE 'past\_%' ORDER BY 1 LOOP
     EXIT WHEN total >= most;
     EXECUTE format(
       'WITH gone AS (
          DELETE FROM history.%1$I WHERE (row_id, _changed_at) IN (
-           SELECT row_id, _changed_at FROM history.%1$I WHERE valid_to < $1 ORDER BY valid_to LIMIT $2)
+           SELECT row_id, _changed_at FROM history.%1$I WHERE valid_to < $1 ORDER BY valid_to '
+             'LIMIT $2)
          RETURNING row_id, _changed_at, valid_to
        ), notes AS (
          DELETE FROM history.edits AS edit USING gone
@@ -24,19 +27,23 @@ BEGIN
   RETURN total;
 END
 $$;
-COMMENT ON FUNCTION sync.prune_versions IS 'Removes up to so many versions that were replaced before a moment.';
+COMMENT ON FUNCTION sync.prune_versions
+  IS 'Removes up to so many versions that were replaced before a moment.';
 
-CREATE OR REPLACE FUNCTION sync.count_prunable_versions(cutoff timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION sync.count_prunable_versions(cutoff timestamptz) RETURNS bigint
+  LANGUAGE plpgsql STABLE AS $$
 DECLARE
   past regclass;
   found bigint;
   total bigint := 0;
 BEGIN
-  FOR past IN SELECT oid FROM pg_class WHERE relnamespace = 'history'::regnamespace AND relkind = 'r' AND relname LIKE 'past\_%' LOOP
+  FOR past IN SELECT oid FROM pg_class WHERE relnamespace = 'history'::regnamespace
+    AND relkind = 'r' AND relname LIKE 'past\_%' LOOP
     EXECUTE format('SELECT count(*) FROM %s WHERE valid_to < $1', past) INTO found USING cutoff;
     total := total + found;
   END LOOP;
   RETURN total;
 END
 $$;
-COMMENT ON FUNCTION sync.count_prunable_versions IS 'How many versions were replaced before a moment.';
+COMMENT ON FUNCTION sync.count_prunable_versions
+  IS 'How many versions were replaced before a moment.';

@@ -3,28 +3,37 @@
 CREATE OR REPLACE FUNCTION sync.widen_stale(noted sync.stale_jobs[]) RETURNS bigint[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH numbers AS MATERIALIZED (
-    SELECT DISTINCT account_id, job_number FROM unnest(noted) AS one CROSS JOIN unnest(one.job_numbers) AS job_number
+    SELECT DISTINCT account_id, job_number FROM unnest(noted) AS one
+    CROSS JOIN unnest(one.job_numbers) AS job_number
   ), gone AS (
-    SELECT DISTINCT account_id, customer_id FROM unnest(noted) AS one CROSS JOIN unnest(one.customer_ids) AS customer_id
+    SELECT DISTINCT account_id, customer_id FROM unnest(noted) AS one
+    CROSS JOIN unnest(one.customer_ids) AS customer_id
   ),
   touched AS MATERIALIZED (
-    SELECT job.row_id, job.account_id, job.customer_id FROM numbers JOIN warehouse.jobs AS job USING (account_id, job_number)
+    SELECT job.row_id, job.account_id, job.customer_id FROM numbers JOIN warehouse.jobs AS job
+    USING (account_id, job_number)
      UNION
-    SELECT job.row_id, job.account_id, job.customer_id FROM gone JOIN warehouse.jobs AS job USING (account_id, customer_id)
+    SELECT job.row_id, job.account_id, job.customer_id FROM gone JOIN warehouse.jobs AS job
+    USING (account_id, customer_id)
   ), customers AS (
     SELECT held.customer_key FROM touched JOIN mart.fct_job AS held ON held.job_key = touched.row_id
      UNION
-    SELECT customer.row_id FROM touched JOIN warehouse.customers AS customer ON customer.account_id = touched.account_id AND customer.id = touched.customer_id
+    SELECT customer.row_id FROM touched JOIN warehouse.customers AS customer
+    ON customer.account_id = touched.account_id AND customer.id = touched.customer_id
   )
   SELECT coalesce(array_agg(job_key), '{}')
     FROM (SELECT row_id AS job_key FROM touched
            UNION
-          SELECT held.job_key FROM customers JOIN mart.fct_job AS held USING (customer_key) WHERE customer_key <> -1
+          SELECT held.job_key FROM customers JOIN mart.fct_job AS held USING (customer_key)
+          WHERE customer_key <> -1
            UNION
           -- A job that is no longer in the warehouse at all is in the star alone.
-          SELECT held.job_key FROM numbers JOIN mart.fct_job AS held ON held.account_key = numbers.account_id AND held.job_number = numbers.job_number) AS all_keys
+          SELECT held.job_key FROM numbers JOIN mart.fct_job AS held
+          ON held.account_key = numbers.account_id AND held.job_number = numbers.job_number)
+            AS all_keys
 $$;
-COMMENT ON FUNCTION sync.widen_stale IS 'The keys of the jobs that notes concern, with all other jobs of their customers.';
+COMMENT ON FUNCTION sync.widen_stale
+  IS 'The keys of the jobs that notes concern, with all other jobs of their customers.';
 
 -- Fills tables of the star, whole. Statistics of what has an index are gathered at once, from as
 -- small a sample as those of the warehouse (statistics.sql).
@@ -36,13 +45,16 @@ DECLARE
 BEGIN
   -- In the zone of most accounts: their dates are then found by a cast, without looking up the zone
   -- for each.
-  PERFORM set_config('timezone', time_zone, true) FROM sync.accounts GROUP BY time_zone ORDER BY count(*) DESC, time_zone LIMIT 1;
+  PERFORM set_config('timezone', time_zone, true) FROM sync.accounts GROUP BY time_zone
+    ORDER BY count(*) DESC, time_zone LIMIT 1;
   FOREACH member IN ARRAY members LOOP
     EXECUTE format('DELETE FROM mart.%I', member);
     EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I', member, 'all_' || member);
-    EXECUTE (SELECT format('ANALYZE mart.%I (%s)', member, string_agg(quote_ident(attname), ', ')) FROM pg_attribute
+    EXECUTE (SELECT format('ANALYZE mart.%I (%s)', member, string_agg(quote_ident(attname), ', '))
+      FROM pg_attribute
               WHERE attrelid = format('mart.%I', member)::regclass AND attnum > 0
-                AND EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND attnum = ANY (indkey)));
+                AND EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid
+                  AND attnum = ANY (indkey)));
   END LOOP;
 END $$;
 COMMENT ON FUNCTION sync.fill_star IS 'Fills tables of the star, whole, by their names.';
@@ -65,11 +77,13 @@ BEGIN
   -- An empty star is filled with everything: no job in it needs to be looked for, and no note to be
   -- read.
   IF EXISTS (SELECT FROM mart.fct_job) THEN
-    WITH taken AS (DELETE FROM sync.stale_jobs RETURNING stale_jobs) SELECT array_agg(stale_jobs) INTO noted FROM taken;
+    WITH taken AS (DELETE FROM sync.stale_jobs RETURNING stale_jobs) SELECT array_agg(stale_jobs)
+      INTO noted FROM taken;
     IF noted IS NULL THEN
       RETURN 0;
     END IF;
-    IF NOT EXISTS (SELECT FROM unnest(noted) AS one WHERE job_numbers IS NULL AND customer_ids IS NULL) THEN
+    IF NOT EXISTS (SELECT FROM unnest(noted) AS one
+      WHERE job_numbers IS NULL AND customer_ids IS NULL) THEN
       keys := sync.widen_stale(noted);
     END IF;
   ELSE
@@ -80,13 +94,17 @@ BEGIN
   END IF;
   -- Above a quarter of all, everything is cheaper.
   IF keys IS NULL OR cardinality(keys) * 4 > (SELECT count(*) FROM warehouse.jobs) THEN
-    PERFORM sync.fill_star(ARRAY(SELECT name FROM unnest(members) AS name WHERE name <> ALL (filled_aside)));
+    PERFORM sync.fill_star(ARRAY(SELECT name FROM unnest(members) AS name
+      WHERE name <> ALL (filled_aside)));
     RETURN (SELECT count(*) FROM mart.fct_job);
   END IF;
   FOREACH member IN ARRAY members LOOP
     EXECUTE format('DELETE FROM mart.%I WHERE job_key = ANY ($1)', member) USING keys;
-    EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I($1)', member, 'some_' || member) USING keys;
+    EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I($1)', member, 'some_' || member)
+      USING keys;
   END LOOP;
   RETURN cardinality(keys);
 END $$;
-COMMENT ON FUNCTION sync.refresh_star IS 'Writes the jobs that changed since the last refresh into the kept tables of the star, but for those that another session fills; returns how many.';
+COMMENT ON FUNCTION sync.refresh_star
+  IS 'Writes the jobs that changed since the last refresh into the kept tables of the star, but '
+  'for those that another session fills; returns how many.';

@@ -3,8 +3,10 @@
 -- row: it needs the caller's rights, and is held until it is released. Fields that somebody changed
 -- since are left, and told. @param together - all that are taken back, where this is one part of
 -- them: what was made with a record does not keep that record
-CREATE OR REPLACE FUNCTION sync.undo_changes(wanted bigint[], batch_name text DEFAULT NULL, together bigint[] DEFAULT NULL)
-RETURNS TABLE (change_id bigint, outcome text, undo_id bigint, fields text[], refusal text) LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION sync.undo_changes(wanted bigint[], batch_name text DEFAULT NULL,
+  together bigint[] DEFAULT NULL)
+RETURNS TABLE (change_id bigint, outcome text, undo_id bigint, fields text[], refusal text)
+  LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   change sync.changes;
@@ -12,26 +14,31 @@ DECLARE
   told text[];
 BEGIN
   PERFORM set_config('fieldmirror.mode', 'hold', true), set_config('fieldmirror.writer', '', true),
-          set_config('fieldmirror.batch', coalesce(batch_name, current_setting('fieldmirror.batch', true), ''), true);
+          set_config('fieldmirror.batch', coalesce(batch_name,
+            current_setting('fieldmirror.batch', true), ''), true);
   FOR change_id IN SELECT DISTINCT unnest(wanted) ORDER BY 1 DESC LOOP
     SELECT NULL, NULL, NULL, NULL, '{}' INTO outcome, undo_id, fields, refusal, told;
     BEGIN
-      SELECT held.* INTO change FROM sync.changes AS held WHERE held.change_id = undo_changes.change_id;
+      SELECT held.* INTO change FROM sync.changes AS held
+      WHERE held.change_id = undo_changes.change_id;
       refusal := sync.why_not_undone(change, undo_changes.change_id);
       IF refusal IS NULL AND change.state <> 'done' THEN
         PERFORM sync.cancel_change(change.change_id, format('taken back by %s', sync.decider()));
         outcome := 'cancelled';
       ELSIF refusal IS NULL THEN
-        PERFORM set_config('fieldmirror.undoes', change.change_id::text, true), set_config('fieldmirror.last_change', '', false);
+        PERFORM set_config('fieldmirror.undoes', change.change_id::text, true),
+          set_config('fieldmirror.last_change', '', false);
         IF change.operation = 'create' THEN
           refusal := sync.undo_create(change, coalesce(together, wanted));
         ELSE
-          SELECT done.fields, done.refusal INTO fields, refusal FROM sync.undo_update(change) AS done;
+          SELECT done.fields, done.refusal INTO fields, refusal
+          FROM sync.undo_update(change) AS done;
         END IF;
         undo_id := sync.last_change();
         outcome := CASE WHEN undo_id IS NOT NULL THEN 'held' END;
       END IF;
-    EXCEPTION WHEN no_data_found OR object_not_in_prerequisite_state OR integrity_constraint_violation OR check_violation OR foreign_key_violation
+    EXCEPTION WHEN no_data_found OR object_not_in_prerequisite_state
+      OR integrity_constraint_violation OR check_violation OR foreign_key_violation
                 OR insufficient_privilege OR lock_not_available THEN
       GET STACKED DIAGNOSTICS refusal = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
       refusal := concat_ws('; ', refusal, nullif(hint, ''));
@@ -42,31 +49,45 @@ BEGIN
   PERFORM set_config('fieldmirror.undoes', '', true);
 END
 $$;
-COMMENT ON FUNCTION sync.undo_changes IS 'Takes changes back: those not sent are given up, those done get a held change that writes what they were made from. Gives for each its outcome (cancelled or held), the change made and its fields, and what was left and why.';
+COMMENT ON FUNCTION sync.undo_changes
+  IS 'Takes changes back: those not sent are given up, those done get a held change that writes '
+  'what they were made from. Gives for each its outcome (cancelled or held), the change made and '
+  'its fields, and what was left and why.';
 
-CREATE OR REPLACE FUNCTION sync.why_not_undone(change sync.changes, asked bigint) RETURNS text LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION sync.why_not_undone(change sync.changes, asked bigint) RETURNS text
+  LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE
     WHEN change.change_id IS NULL THEN format('change %s: there is none of that number', asked)
     WHEN change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp()
       THEN format('change %s: it is on its way; undo it once it is settled', asked)
-    WHEN change.state = 'conflict' AND change.operation = 'create' THEN format('change %s: a person first says what became of it', asked)
-    WHEN change.state = 'rejected' THEN format('change %s: the service refused it, so that nothing is to be taken back', asked)
-    WHEN change.state = 'cancelled' THEN format('change %s: it was given up, so that nothing is to be taken back', asked)
-    WHEN change.state <> 'done' AND change.operation = 'create' AND EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = asked AND waiting.is_open)
+    WHEN change.state = 'conflict' AND change.operation = 'create'
+    THEN format('change %s: a person first says what became of it', asked)
+    WHEN change.state = 'rejected' THEN
+      format('change %s: the service refused it, so that nothing is to be taken back', asked)
+    WHEN change.state = 'cancelled' THEN
+      format('change %s: it was given up, so that nothing is to be taken back', asked)
+    WHEN change.state <> 'done' AND change.operation = 'create'
+    AND EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = asked
+      AND waiting.is_open)
       THEN format('change %s: another change waits for its record', asked)
-    WHEN undoing.change_id IS NOT NULL THEN format('change %s: change %s takes it back already', asked, undoing.change_id)
+    WHEN undoing.change_id IS NOT NULL
+    THEN format('change %s: change %s takes it back already', asked, undoing.change_id)
     WHEN change.state = 'done' AND change.operation = 'delete'
-      THEN format('change %s: a record that was deleted does not come back; INSERT it anew, history.%s has what it held', asked, change.table_name) END
+      THEN format('change %s: a record that was deleted does not come back; INSERT it anew, '
+        'history.%s has what it held', asked, change.table_name) END
     FROM (SELECT min(undo.change_id) AS change_id FROM sync.changes AS undo
-           WHERE undo.table_name = change.table_name AND undo.row_id = change.row_id AND asked = ANY (undo.undoes)
+           WHERE undo.table_name = change.table_name AND undo.row_id = change.row_id
+           AND asked = ANY (undo.undoes)
              AND undo.state NOT IN ('cancelled', 'rejected')) AS undoing
 $$;
-COMMENT ON FUNCTION sync.why_not_undone IS 'Why a change cannot be taken back by its state; null where it can.';
+COMMENT ON FUNCTION sync.why_not_undone
+  IS 'Why a change cannot be taken back by its state; null where it can.';
 
 -- Takes back an update, field by field; fields that move as one, such as an address, together or
 -- not at all.
-CREATE OR REPLACE FUNCTION sync.undo_update(change sync.changes, OUT fields text[], OUT refusal text) LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION sync.undo_update(change sync.changes, OUT fields text[],
+  OUT refusal text) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   held jsonb;
@@ -74,21 +95,28 @@ DECLARE
   back jsonb := '{}';
   left_over text[] := '{}';
 BEGIN
-  EXECUTE format('SELECT to_jsonb(held) FROM warehouse.%I AS held WHERE row_id = $1 AND _deleted_at IS NULL', change.table_name) INTO held USING change.row_id;
+  EXECUTE format('SELECT to_jsonb(held) FROM warehouse.%I AS held WHERE row_id = $1 AND '
+    '_deleted_at IS NULL', change.table_name) INTO held USING change.row_id;
   IF held IS NULL THEN
     refusal := format('change %s: its row is deleted', change.change_id);
     RETURN;
   END IF;
   IF change.fields ? 'employee_ids' THEN
     held := held || jsonb_build_object('employee_ids', (
-      SELECT coalesce(jsonb_agg(DISTINCT employee_id::text ORDER BY employee_id::text), '[]') FROM warehouse.job_employees AS link
-       WHERE link.account_id = change.account_id AND (link.parent_row_id = change.row_id OR link.job_number = change.number) AND link._deleted_at IS NULL));
+      SELECT coalesce(jsonb_agg(DISTINCT employee_id::text ORDER BY employee_id::text), '[]')
+      FROM warehouse.job_employees AS link
+       WHERE link.account_id = change.account_id
+       AND (link.parent_row_id = change.row_id OR link.job_number = change.number)
+       AND link._deleted_at IS NULL));
   END IF;
   FOR unit IN
-    SELECT string_agg(name, ', ' ORDER BY name) FILTER (WHERE change.fields ? name) AS names, array_agg(name ORDER BY name) FILTER (WHERE change.fields ? name) AS own,
+    SELECT string_agg(name, ', ' ORDER BY name) FILTER (WHERE change.fields ? name) AS names,
+      array_agg(name ORDER BY name) FILTER (WHERE change.fields ? name) AS own,
            bool_and(on_update) FILTER (WHERE change.fields ? name) AS is_writable,
-           bool_and(sync.is_as_left(change, name, kind, held)) AS is_same, bool_or(change.fields ? name AND sync.was_theirs(change, name)) AS is_theirs
-      FROM (SELECT name, kind, on_update, coalesce(field_group, name) AS unit FROM jsonb_object_keys(change.base || change.fields) AS name
+           bool_and(sync.is_as_left(change, name, kind, held)) AS is_same,
+             bool_or(change.fields ? name AND sync.was_theirs(change, name)) AS is_theirs
+      FROM (SELECT name, kind, on_update, coalesce(field_group, name) AS unit
+        FROM jsonb_object_keys(change.base || change.fields) AS name
               JOIN sync.write_rules ON table_name = change.table_name AND field = name) AS part
      GROUP BY part.unit HAVING bool_or(change.fields ? name) ORDER BY 1
   LOOP
@@ -99,44 +127,58 @@ BEGIN
     ELSIF NOT unit.is_same THEN
       left_over := left_over || format('%s: changed since', unit.names);
     ELSE
-      back := back || (SELECT jsonb_object_agg(name, change.base->name) FROM unnest(unit.own) AS name);
+      back := back || (SELECT jsonb_object_agg(name, change.base->name)
+        FROM unnest(unit.own) AS name);
     END IF;
   END LOOP;
-  refusal := format('change %s: ', change.change_id) || nullif(array_to_string(left_over, '; '), '');
+  refusal := format('change %s: ', change.change_id)
+    || nullif(array_to_string(left_over, '; '), '');
   fields := ARRAY(SELECT jsonb_object_keys(back) ORDER BY 1);
   IF back - 'employee_ids' <> '{}' THEN
     EXECUTE format('UPDATE warehouse.%I AS held SET %s WHERE row_id = $1', change.table_name,
-                   (SELECT string_agg(format('%1$I = (jsonb_populate_record(held, $2)).%1$I', name), ', ') FROM jsonb_object_keys(back - 'employee_ids') AS name))
+                   (SELECT string_agg(format('%1$I = (jsonb_populate_record(held, $2)).%1$I', name),
+                     ', ') FROM jsonb_object_keys(back - 'employee_ids') AS name))
       USING change.row_id, back;
   END IF;
   IF back ? 'employee_ids' THEN
     DELETE FROM warehouse.job_employees AS link
-     WHERE link.account_id = change.account_id AND (link.parent_row_id = change.row_id OR link.job_number = change.number) AND link._deleted_at IS NULL
+     WHERE link.account_id = change.account_id
+     AND (link.parent_row_id = change.row_id OR link.job_number = change.number)
+     AND link._deleted_at IS NULL
        AND NOT back->'employee_ids' ? link.employee_id::text;
     INSERT INTO warehouse.job_employees (account_id, job_number, employee_id)
-    SELECT change.account_id, change.number, id::bigint FROM jsonb_array_elements_text(back->'employee_ids') AS id WHERE NOT held->'employee_ids' ? id;
+    SELECT change.account_id, change.number, id::bigint
+    FROM jsonb_array_elements_text(back->'employee_ids') AS id WHERE NOT held->'employee_ids' ? id;
   END IF;
 END
 $$;
-COMMENT ON FUNCTION sync.undo_update IS 'Writes back what an update was made from, where nobody changed it since. Gives the fields written, and those left and why.';
+COMMENT ON FUNCTION sync.undo_update
+  IS 'Writes back what an update was made from, where nobody changed it since. Gives the fields '
+  'written, and those left and why.';
 
 -- Whether a field of a row is as a change left it: as the service gave it back, else as it was
 -- sent. Fields that only move with the change are as they were before.
-CREATE OR REPLACE FUNCTION sync.is_as_left(change sync.changes, name text, kind text, held jsonb) RETURNS boolean LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION sync.is_as_left(change sync.changes, name text, kind text, held jsonb)
+  RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
   SELECT EXISTS (
-    SELECT FROM (VALUES (change.fields->name, change.fields ? name), (change.base->name, NOT change.fields ? name),
+    SELECT FROM (VALUES (change.fields->name, change.fields ? name),
+      (change.base->name, NOT change.fields ? name),
                         (change.result->'altered'->name->'got', change.result->'altered' ? name),
-                        (change.result->'tidied'->name->'got', change.result->'tidied' ? name)) AS known (value, counts)
+                        (change.result->'tidied'->name->'got', change.result->'tidied' ? name))
+                          AS known (value, counts)
      WHERE counts AND sync.is_equal(kind, value, held->name))
 $$;
 COMMENT ON FUNCTION sync.is_as_left IS 'Whether a field of a row is still as a change left it.';
 
 -- Whether the service held the wanted value before the change was sent. After a lost answer that
 -- may be the change itself.
-CREATE OR REPLACE FUNCTION sync.was_theirs(change sync.changes, name text) RETURNS boolean LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION sync.was_theirs(change sync.changes, name text) RETURNS boolean
+  LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(change.result->'unsent' ? name, false)
-     AND NOT EXISTS (SELECT FROM sync.attempts WHERE attempts.change_id = change.change_id AND outcome IS DISTINCT FROM 'done')
+     AND NOT EXISTS (SELECT FROM sync.attempts WHERE attempts.change_id = change.change_id
+       AND outcome IS DISTINCT FROM 'done')
 $$;
-COMMENT ON FUNCTION sync.was_theirs IS 'Whether the service held a wanted value already, so that the change did not bring it.';
+COMMENT ON FUNCTION sync.was_theirs
+  IS 'Whether the service held a wanted value already, so that the change did not bring it.';

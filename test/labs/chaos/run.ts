@@ -152,7 +152,8 @@ async function setUp(pool: pg.Pool, random: Random): Promise<void> {
       random.pick(rules),
     ]);
   await pool.query(
-    `UPDATE sync.schedules SET every_ms = CASE mode WHEN 'full' THEN 45000 ELSE 20000 END, next_due_at = now()`,
+    `UPDATE sync.schedules SET every_ms = CASE mode WHEN 'full' THEN 45000 ELSE 20000 END,
+      next_due_at = now()`,
   );
 }
 

@@ -43,7 +43,8 @@ async function tellStory(
   {table, number}: {readonly table: string; readonly number: string},
 ): Promise<string[]> {
   const {rows} = await pool.query<{at: Date; said: string}>(
-    `SELECT started_at AS at, concat_ws(' ', 'change', change_id, operation, state, method, path, replace(request, chr(10), ''), 'read', read_at,
+    `SELECT started_at AS at, concat_ws(' ', 'change', change_id, operation, state, method, path,
+      replace(request, chr(10), ''), 'read', read_at,
                                         'ended', ended_at, outcome, status) AS said
        FROM sync.attempts JOIN sync.changes USING (change_id) WHERE table_name = $1 AND number = $2`,
     [table, number],

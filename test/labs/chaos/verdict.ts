@@ -106,7 +106,8 @@ async function readJournal(url: string): Promise<Entry[]> {
 
 async function readRequests(pool: pg.Pool): Promise<Noted[]> {
   const {rows} = await pool.query<Noted>(
-    `SELECT path, read_at AS "readAt", started_at AS "startedAt", CASE WHEN outcome <> 'in-doubt' THEN ended_at END AS "endedAt"
+    `SELECT path, read_at AS "readAt", started_at AS "startedAt",
+      CASE WHEN outcome <> 'in-doubt' THEN ended_at END AS "endedAt"
        FROM sync.attempts WHERE method = 'PUT'`,
   );
   return rows;

@@ -75,7 +75,8 @@ export class Hooks {
   async kill(admin: pg.Pool): Promise<void> {
     const {rowCount} = await admin.query(
       `SELECT pg_terminate_backend(pid) FROM (
-         SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database() ORDER BY random() LIMIT 1) AS one`,
+         SELECT pid FROM pg_stat_activity WHERE application_name = $1
+         AND datname = current_database() ORDER BY random() LIMIT 1) AS one`,
       [applicationName],
     );
     this.kills += rowCount ?? 0;
@@ -85,7 +86,8 @@ export class Hooks {
   /** Time passes: leases lapse, tries that wait are due. */
   async pass(admin: pg.Pool): Promise<void> {
     await admin.query(
-      `UPDATE sync.feed_hooks SET due_at = least(due_at, now()), lease_until = CASE WHEN lease_until IS NOT NULL THEN now() END
+      `UPDATE sync.feed_hooks SET due_at = least(due_at, now()),
+        lease_until = CASE WHEN lease_until IS NOT NULL THEN now() END
         WHERE due_at > now() OR lease_until IS NOT NULL`,
     );
     for (const keeper of this.#keepers) keeper.wake();
@@ -98,7 +100,8 @@ export class Hooks {
       await Promise.all(this.#keepers.map((keeper) => keeper.settled()));
       const {rows} = await admin.query<{behind: number}>(
         `SELECT count(*)::integer AS behind FROM sync.feed_hooks, sync.feed_state
-          WHERE cursor <> sync.feed_end() OR EXISTS (SELECT FROM sync.feed_entries WHERE position IS NULL)`,
+          WHERE cursor <> sync.feed_end() OR EXISTS (SELECT FROM sync.feed_entries
+            WHERE position IS NULL)`,
       );
       behind = rows[0]?.behind ?? 0;
     }

@@ -90,7 +90,8 @@ async function makeRows(admin: pg.Pool, accountId: string): Promise<string[]> {
   try {
     await client.query(`BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`);
     const made = await client.query<{row_id: string}>(
-      `INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id) SELECT $1, n, NULL, 1 FROM generate_series(1, ${rows}) AS n RETURNING row_id`,
+      `INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id) SELECT $1, n, NULL, 1
+        FROM generate_series(1, ${rows}) AS n RETURNING row_id`,
       [accountId],
     );
     await client.query('COMMIT');

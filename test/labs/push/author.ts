@@ -143,7 +143,8 @@ export class Author {
       parent === null ? Object.values(fields) : [...Object.values(fields), parent.rowId];
     const [row] = await this.#write(
       client,
-      `INSERT INTO warehouse.${table} (${columns.join(', ')}) VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
+      `INSERT INTO warehouse.${table} (${columns.join(', ')})
+        VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
       values,
     );
     const rowId = String(row?.row_id);
@@ -222,9 +223,11 @@ export class Author {
     const isAssigned = before.includes(employee);
     const sql = isAssigned
       ? `DELETE FROM warehouse.job_employees WHERE employee_id = $2 AND _deleted_at IS NULL
-            AND (parent_row_id = $1 OR job_number = (SELECT job_number FROM warehouse.jobs WHERE row_id = $1))`
+            AND (parent_row_id = $1 OR job_number = (SELECT job_number FROM warehouse.jobs
+              WHERE row_id = $1))`
       : `INSERT INTO warehouse.job_employees (job_number, parent_row_id, employee_id)
-         SELECT job_number, CASE WHEN job_number IS NULL THEN row_id END, $2 FROM warehouse.jobs WHERE row_id = $1 AND _deleted_at IS NULL`;
+         SELECT job_number, CASE WHEN job_number IS NULL THEN row_id END, $2 FROM warehouse.jobs
+         WHERE row_id = $1 AND _deleted_at IS NULL`;
     await this.#write(client, sql, [rowId, employee]);
     job.assigned = isAssigned ? before.filter((id) => id !== employee) : [...before, employee];
     const changeId = await readLastChange(client);

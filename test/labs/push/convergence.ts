@@ -182,7 +182,8 @@ async function editHere(
     : [field];
   const seen = group.map((name) => `'${name}', to_jsonb(old.${name}) #>> '{}'`).join(', ');
   const {rows} = await client.query<{row_id: string; saw: Record<string, Value>}>(
-    `UPDATE warehouse.${table} SET ${field} = $1 WHERE ${key} = $2 RETURNING row_id, jsonb_build_object(${seen}) AS saw`,
+    `UPDATE warehouse.${table} SET ${field} = $1 WHERE ${key} = $2
+      RETURNING row_id, jsonb_build_object(${seen}) AS saw`,
     [value, number],
   );
   const last = await client.query<{id: string | null}>('SELECT sync.last_change() AS id');

@@ -74,7 +74,8 @@ async function moveBack(client: pg.ClientBase, seconds: number): Promise<void> {
   for (const table of tables)
     await client.query(`UPDATE warehouse.${table} SET _first_seen_at = _first_seen_at - ${back}`);
   await client.query(
-    `UPDATE sync.changes SET due_at = due_at - ${back}, lease_until = lease_until - ${back}, sent_at = sent_at - ${back},
+    `UPDATE sync.changes SET due_at = due_at - ${back}, lease_until = lease_until - ${back},
+      sent_at = sent_at - ${back},
             requested_at = requested_at - ${back}, settled_at = settled_at - ${back}`,
   );
   await client.query(
@@ -85,7 +86,9 @@ async function moveBack(client: pg.ClientBase, seconds: number): Promise<void> {
 /** Seconds until a change is due or a lease runs out; null when there is neither. */
 export async function readNextDue(pool: pg.Pool): Promise<number | null> {
   const {rows} = await pool.query<{seconds: number | null}>(
-    `SELECT greatest(0, ceil(extract(epoch FROM min(CASE WHEN state = 'sending' THEN lease_until ELSE greatest(due_at, lease_until) END) - now())))::integer AS seconds
+    `SELECT greatest(0, ceil(extract(epoch
+      FROM min(CASE WHEN state = 'sending' THEN lease_until ELSE greatest(due_at, lease_until) END)
+      - now())))::integer AS seconds
        FROM sync.changes WHERE state IN ('pending', 'sending', 'in_doubt') AND waits_for IS NULL
      HAVING count(*) > 0`,
   );

@@ -19,8 +19,10 @@ const writes = allWrites.filter(({table}) => table.name !== 'employees');
 
 export async function readChanges(pool: pg.Pool): Promise<FinalChange[]> {
   const {rows} = await pool.query<FinalChange>(
-    `SELECT change_id AS "changeId", table_name AS "table", row_id AS "rowId", operation, state, number, reason, waits_for AS "waitsFor",
-            (SELECT count(*)::integer FROM sync.attempts WHERE change_id = held.change_id) AS attempts,
+    `SELECT change_id AS "changeId", table_name AS "table", row_id AS "rowId", operation, state,
+      number, reason, waits_for AS "waitsFor",
+            (SELECT count(*)::integer FROM sync.attempts WHERE change_id = held.change_id)
+              AS attempts,
             ARRAY(SELECT jsonb_object_keys(result->'altered')) AS altered
        FROM sync.changes AS held ORDER BY held.change_id`,
   );
@@ -29,7 +31,8 @@ export async function readChanges(pool: pg.Pool): Promise<FinalChange[]> {
 
 export async function readConflicts(pool: pg.Pool): Promise<FinalConflict[]> {
   const {rows} = await pool.query<FinalConflict>(
-    `SELECT change_id AS "changeId", field, warehouse_value AS "warehouseValue", service_value AS "serviceValue", winner
+    `SELECT change_id AS "changeId", field, warehouse_value AS "warehouseValue",
+      service_value AS "serviceValue", winner
        FROM sync.conflicts ORDER BY conflict_id`,
   );
   return rows;
@@ -48,9 +51,11 @@ export async function readFinalRows(pool: pg.Pool): Promise<FinalRow[]> {
              WHERE link.account_id = held.account_id AND link._deleted_at IS NULL AND (link.job_number = held.job_number OR link.parent_row_id = held.row_id)))`
         : '';
     const {rows} = await pool.query<FinalRow>(
-      `SELECT '${table.name}' AS "table", row_id AS "rowId", ${pg.escapeIdentifier(key)} AS number, _deleted_at IS NOT NULL AS "isDeleted",
+      `SELECT '${table.name}' AS "table", row_id AS "rowId", ${pg.escapeIdentifier(key)} AS number,
+        _deleted_at IS NOT NULL AS "isDeleted",
               _pending IS TRUE AS "isPending",
-              (SELECT coalesce(jsonb_object_agg(name, to_jsonb(held) ->> name), '{}') FROM unnest(ARRAY[${names.join(', ')}]) AS name) ${ids} AS fields
+              (SELECT coalesce(jsonb_object_agg(name, to_jsonb(held) ->> name), '{}')
+                FROM unnest(ARRAY[${names.join(', ')}]) AS name) ${ids} AS fields
          FROM warehouse.${pg.escapeIdentifier(table.name)} AS held`,
     );
     all.push(...rows);

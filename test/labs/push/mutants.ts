@@ -51,7 +51,8 @@ const blindRetry: Mutant = {
   name: 'blind retry',
   found: /: duplicated: /,
   meddle: meddle(
-    `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now() WHERE state = 'in_doubt' AND operation = 'create' AND sends < 2`,
+    `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now()
+      WHERE state = 'in_doubt' AND operation = 'create' AND sends < 2`,
   ),
 };
 
@@ -60,7 +61,8 @@ const noReadBack: Mutant = {
   name: 'no read-back',
   found: /: (lost|diverged): /,
   meddle: meddle(
-    `UPDATE sync.changes SET state = 'done', lease_until = NULL, settled_at = now(), reason = NULL WHERE state = 'in_doubt' AND operation <> 'create'`,
+    `UPDATE sync.changes SET state = 'done', lease_until = NULL, settled_at = now(), reason = NULL
+      WHERE state = 'in_doubt' AND operation <> 'create'`,
   ),
 };
 
@@ -70,7 +72,8 @@ const silentLoss: Mutant = {
   prepare: letAnyState,
   found: /: (lost|unreported): /,
   meddle: meddle(
-    `UPDATE sync.changes SET state = 'cancelled', lease_until = NULL, settled_at = now(), reason = '' WHERE state = 'in_doubt'`,
+    `UPDATE sync.changes SET state = 'cancelled', lease_until = NULL, settled_at = now(),
+      reason = '' WHERE state = 'in_doubt'`,
   ),
 };
 
@@ -79,7 +82,8 @@ const noQuarantine: Mutant = {
   name: 'no quarantine',
   found: /: duplicated: /,
   meddle: meddle(
-    `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now() WHERE state = 'in_doubt' AND looks > 0 AND operation = 'create' AND sends < 2`,
+    `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now()
+      WHERE state = 'in_doubt' AND looks > 0 AND operation = 'create' AND sends < 2`,
   ),
 };
 

@@ -20,7 +20,8 @@ interface Settled {
  */
 export async function findReverted(pool: pg.Pool): Promise<string[]> {
   const {rows: changes} = await pool.query<Settled>(
-    `SELECT change_id AS "changeId", table_name AS "table", row_id AS "rowId", operation, state, is_open AS "isOpen", fields, base
+    `SELECT change_id AS "changeId", table_name AS "table", row_id AS "rowId", operation, state,
+      is_open AS "isOpen", fields, base
        FROM sync.changes ORDER BY change_id`,
   );
   const ofRow = Map.groupBy(changes, ({table, rowId}) => `${table} ${rowId}`);

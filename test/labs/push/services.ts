@@ -107,7 +107,8 @@ export async function openReferenceService(service: {
     backend: forwardTo(url),
     readJournal: async () => {
       const {rows: journal} = await pool.query<JournalEntry>(
-        `SELECT id::integer, method, path, resource, number::text, kind, changed, '{}'::jsonb AS before, true AS "isOurs"
+        `SELECT id::integer, method, path, resource, number::text, kind, changed,
+          '{}'::jsonb AS before, true AS "isOurs"
            FROM service.journal WHERE id > $1 ORDER BY id`,
         [last],
       );

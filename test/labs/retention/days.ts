@@ -48,7 +48,8 @@ export async function removeOld({pool}: Pick<Played, 'pool'>): Promise<void> {
 async function changeBothSides({working, api}: Month, played: Played, day: number): Promise<void> {
   const {accountId} = working;
   const {rows} = await played.pool.query<{number: string}>(
-    `SELECT customer_number AS number FROM warehouse.customers WHERE account_id = $1 AND _deleted_at IS NULL ORDER BY customer_number LIMIT $2`,
+    `SELECT customer_number AS number FROM warehouse.customers
+     WHERE account_id = $1 AND _deleted_at IS NULL ORDER BY customer_number LIMIT $2`,
     [accountId, 2 * changesADay],
   );
   const numbers = rows.map(({number}) => number);

@@ -28,7 +28,8 @@ const readSizes = async (): Promise<Map<string, number>> =>
   new Map(
     (
       await query(
-        `SELECT oid::regclass::text AS place, pg_total_relation_size(oid)::float8 AS bytes FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p'`,
+        `SELECT oid::regclass::text AS place, pg_total_relation_size(oid)::float8 AS bytes
+         FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p'`,
       )
     ).map(({place, bytes}) => [place, bytes]),
   );
@@ -80,7 +81,8 @@ test('the last seven days are there sweep by sweep, and of those before one row 
     ),
   ).toBe(0);
   const folded = await query(
-    `SELECT day, count(*)::integer AS rows, sum(sweeps)::integer AS sweeps FROM sync.sweep_days GROUP BY day ORDER BY day`,
+    `SELECT day, count(*)::integer AS rows, sum(sweeps)::integer AS sweeps FROM sync.sweep_days
+     GROUP BY day ORDER BY day`,
   );
   expect(folded).toHaveLength(days - 7);
   for (const day of folded.slice(1)) expect(day.rows).toBe(10 * 11);
@@ -105,7 +107,8 @@ test('the strip of thirty nights is whole', async () => {
 test('each account has a report of each week, in a file', async () => {
   // The first one comes on the first day, and one on each Monday.
   const [{weeks}] = await query(
-    `SELECT count(DISTINCT date_trunc('week', day))::integer AS weeks FROM generate_series($1::timestamptz, $2, interval '1 day') AS day`,
+    `SELECT count(DISTINCT date_trunc('week', day))::integer AS weeks
+     FROM generate_series($1::timestamptz, $2, interval '1 day') AS day`,
     [month.begin.toISOString(), endOf(days - 1).toISOString()],
   );
   const made = await query(

@@ -183,12 +183,15 @@ export async function playSchedules(month: Month, from: Date, until: Date): Prom
 async function makeDue(client: pg.ClientBase, moment: string): Promise<number> {
   const {rows} = await client.query<{ids: string[]}>(
     `WITH taken AS (
-       UPDATE sync.schedules AS held SET last_requested_at = held.next_due_at, next_due_at = held.next_due_at + held.every_ms * interval '1 millisecond'
-         FROM sync.schedules AS due WHERE due.schedule_id = held.schedule_id AND due.next_due_at < $1::timestamptz
+       UPDATE sync.schedules AS held SET last_requested_at = held.next_due_at,
+         next_due_at = held.next_due_at + held.every_ms * interval '1 millisecond'
+         FROM sync.schedules AS due WHERE due.schedule_id = held.schedule_id
+         AND due.next_due_at < $1::timestamptz
        RETURNING held.*, due.next_due_at AS due_at
      ), made AS (
        INSERT INTO sync.sweeps (account_id, stream, mode, window_name, requested_by, due_at)
-       SELECT account_id, stream, mode, window_name, 'schedule', due_at FROM taken RETURNING sweep_id
+       SELECT account_id, stream, mode, window_name, 'schedule', due_at FROM taken
+       RETURNING sweep_id
      )
      SELECT coalesce(array_agg(sweep_id), '{}') AS ids FROM made`,
     [moment],
@@ -197,7 +200,8 @@ async function makeDue(client: pg.ClientBase, moment: string): Promise<number> {
   for (const step of steps)
     await client.query(
       `UPDATE sync.sweeps AS held SET ${step} FROM like_it
-        WHERE held.sweep_id = ANY ($1) AND like_it.account_id = held.account_id AND like_it.stream = held.stream
+        WHERE held.sweep_id = ANY ($1) AND like_it.account_id = held.account_id
+        AND like_it.stream = held.stream
           AND like_it.window_name IS NOT DISTINCT FROM held.window_name`,
       [ids],
     );

@@ -41,16 +41,21 @@ await warehouse.query(
 await warehouse.query('RESET fieldmirror.mode');
 await warehouse.query(`SET fieldmirror.batch = 'import 4711'`);
 await warehouse.query(
-  `INSERT INTO warehouse.customers (name, external_key) VALUES ('Made-up Plumbing of Nowhere', 'erp-4711')`,
+  `INSERT INTO warehouse.customers (name, external_key)
+    VALUES ('Made-up Plumbing of Nowhere', 'erp-4711')`,
 );
 await warehouse.query(
-  `UPDATE warehouse.jobs SET name = 'renamed here' WHERE job_number = (SELECT min(job_number) FROM warehouse.jobs WHERE customer_number <> ${forgotten})`,
+  `UPDATE warehouse.jobs SET name = 'renamed here'
+    WHERE job_number = (SELECT min(job_number) FROM warehouse.jobs
+    WHERE customer_number <> ${forgotten})`,
 );
 await warehouse.query(
-  `UPDATE sync.fields SET promoted_as = 'warranty_until' WHERE table_name = 'jobs' AND field = 'custom_datetime1'`,
+  `UPDATE sync.fields SET promoted_as = 'warranty_until'
+    WHERE table_name = 'jobs' AND field = 'custom_datetime1'`,
 );
 await warehouse.query(
-  `CREATE SCHEMA reports; CREATE VIEW reports.open_jobs AS SELECT job_number, name, warranty_until FROM mart.jobs WHERE completed_on IS NULL`,
+  `CREATE SCHEMA reports; CREATE VIEW reports.open_jobs AS SELECT job_number, name, warranty_until
+    FROM mart.jobs WHERE completed_on IS NULL`,
 );
 const {rows} = await warehouse.query<{name: string}>(
   `SELECT name FROM warehouse.customers WHERE customer_number = ${forgotten}`,

@@ -143,7 +143,8 @@ describe.each(releases)('%s', (release) => {
     for (const table of ['sync.accounts', 'sync.fields', 'sync.forgotten']) {
       const rows = await query(`SELECT to_jsonb(held) AS row FROM ${table} AS held`);
       await fresh.query(
-        `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT made.* FROM jsonb_populate_recordset(NULL::${table}, $1) AS made`,
+        `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT made.*
+          FROM jsonb_populate_recordset(NULL::${table}, $1) AS made`,
         [JSON.stringify(rows.map(({row}) => row))],
       );
     }
@@ -154,7 +155,9 @@ describe.each(releases)('%s', (release) => {
 /** How many rows there are of each table that a user would miss. */
 async function countRows(pool: pg.Pool): Promise<Record<string, number>> {
   const {rows: tables} = await pool.query<{name: string}>(
-    `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relnamespace IN ('warehouse'::regnamespace, 'history'::regnamespace, 'sync'::regnamespace)`,
+    `SELECT oid::regclass::text AS name FROM pg_class
+     WHERE relkind = 'r' AND relnamespace IN ('warehouse'::regnamespace, 'history'::regnamespace,
+      'sync'::regnamespace)`,
   );
   const counts: Record<string, number> = {};
   for (const {name} of tables) {
