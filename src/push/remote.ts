@@ -45,8 +45,8 @@ export async function readRemote(run: ChangeContext, number: string): Promise<Re
   if (isGone(remote)) return remote;
   if (hanging !== null && !remote.children.some(({element}) => element === hanging))
     throw new RetryableError(
-      `GET ${recordPathOf(stream, number)} at ${account.api.transport.place}: expected its ${hanging}, ` +
-        'got the record without, and no list told them',
+      `GET ${recordPathOf(stream, number)} at ${account.api.transport.place}: ` +
+        `expected its ${hanging}, got the record without, and no list told them`,
     );
   return remote;
 }

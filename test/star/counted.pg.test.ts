@@ -28,10 +28,10 @@ function ago(days: number): string {
 
 /**
  * The days of the job that is added: an earlier one of its customer was completed 45 days ago, so
- * it may be a repeat visit.
+ * it may be a repeat visit. It was completed before this week, on whatever day the test runs.
  */
-const [booked, sent, planned, done] = [20, 19, 10, 5].map(ago);
-const sold = {estimate_sent_on: sent, won_date: ago(15)};
+const [booked, sent, planned, done] = [25, 24, 15, 10].map(ago);
+const sold = {estimate_sent_on: sent, won_date: ago(20)};
 /** What makes the state of a job, beside its booking and its appointment. */
 const states: Readonly<Record<string, Row>> = {
   unscheduled: {status: 'unscheduled', scheduled_on: null},
