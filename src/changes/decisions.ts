@@ -3,6 +3,7 @@
 // and what it would do to many, and why not to the others. The functions have the last word: a test
 // compares the two for every state.
 
+import {isId} from '../core/ids.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {writeNumbers} from '../rows/number-set.ts';
 import {type Change, type ChangeFilter, isWanted, needySql, valuesOf} from './change.ts';
@@ -241,7 +242,7 @@ function judgeResolve({isFought, operation}: DecidableChange, given: string): st
       : `expected service or warehouse, got ${given}`;
   if (given === 'service') return null;
   if (operation === 'create') {
-    if (given === 'resend' || /^[1-9]\d{0,17}$/.test(given)) return null;
+    if (given === 'resend' || isId(given)) return null;
     return `expected service (give it up), the number of the record that it became, or resend, got ${given}`;
   }
   if (operation === 'update') return `expected service (give it up), got ${given}`;

@@ -5,6 +5,7 @@
 import pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {type Cause, causeNumbers, UsageError} from '../core/errors.ts';
+import {isId} from '../core/ids.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {tellPruned} from '../retention/retention.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
@@ -90,7 +91,7 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
 
 /** @throws {UsageError} there is none of that number */
 export async function findChange(db: Queryable, id: string): Promise<Change> {
-  const change = /^[1-9]\d{0,17}$/.test(id) ? await readChange(db, id) : null;
+  const change = isId(id) ? await readChange(db, id) : null;
   if (change === null)
     throw new UsageError(
       `no change "${id}"; fieldmirror changes list shows what there is${await tellPruned(db, 'settled_changes')}`,

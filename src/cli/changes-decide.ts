@@ -25,6 +25,7 @@ import {nameChange, tellChangeCount, tellDecided, tellGroup, tellMany} from '../
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ChangeFilters, type Choosing, drawPlan, isFiltered, readFilters} from './changes.ts';
 import {print, wrap} from './print.ts';
@@ -119,7 +120,7 @@ function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOp
     throw new UsageError(
       `changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, --resend, got ${first === undefined ? 'none' : given.map(({typed}) => typed).join(' and ')}; fieldmirror changes show ${ids[0] ?? 'NUMBER'} tells which fits`,
     );
-  if (adopt !== undefined && !/^[1-9]\d{0,17}$/.test(adopt))
+  if (adopt !== undefined && !isId(adopt))
     throw new UsageError(
       `changes resolve: --adopt: expected the number of a record, got "${adopt}"`,
     );
@@ -240,7 +241,7 @@ async function find(
   const {pool} = warehouse;
   if (ids.length === 0)
     return await listDecidable(pool, await readFilters(warehouse, filters), mostDecided + 1);
-  const wrong = ids.find((id) => !/^[1-9]\d{0,17}$/.test(id));
+  const wrong = ids.find((id) => !isId(id));
   if (wrong !== undefined)
     throw new UsageError(`no change "${wrong}"; fieldmirror changes list shows what there is`);
   const accounts = await listAccounts(pool);
@@ -298,7 +299,7 @@ async function choose(
   ids: readonly string[],
   options: UndoOptions,
 ): Promise<string[]> {
-  const wrong = ids.find((id) => !/^[1-9]\d{0,17}$/.test(id));
+  const wrong = ids.find((id) => !isId(id));
   if (wrong !== undefined)
     throw new UsageError(`no change "${wrong}"; fieldmirror changes list shows what there is`);
   const found =

@@ -4,6 +4,7 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listOpenWishes} from '../changes/change.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
+import {isId} from '../core/ids.ts';
 import {nearest} from '../core/names.ts';
 import {
   drawField,
@@ -107,7 +108,7 @@ function title({
 
 function checkQuestion({stream, number}: ExplainQuestion): Stream {
   const found = findStream(stream);
-  if (!/^[1-9]\d{0,17}$/.test(number))
+  if (!isId(number))
     throw new UsageError(`explain: expected the number of one of the ${stream}, got "${number}"`);
   return found;
 }

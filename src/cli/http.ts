@@ -10,11 +10,11 @@ import {openServer as listen, type ServerOptions} from '../console/server.ts';
 import type {Doings, GivenRule} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
+import {parseInterval} from '../core/intervals.ts';
 import {createLogger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
 import {tellAside} from '../core/text.ts';
 import {openPools} from '../http/pools.ts';
-import {interval, intervalMs} from '../settings/values.ts';
 import type {PlannedRule} from './alerts.ts';
 import {callOf, print} from './print.ts';
 import {toLooker} from './status.ts';
@@ -203,8 +203,8 @@ export async function planFilledRule(
 }
 
 function readSpan(what: string, text: string): number {
-  const read = interval.safeParse(text);
-  if (read.success) return intervalMs(read.data);
+  const ms = parseInterval(text);
+  if (ms !== null) return ms;
   throw new UsageError(
     `${what}: expected a span such as 30s, 5m, 4h or 2d, got ${JSON.stringify(text)}`,
   );

@@ -5,6 +5,7 @@ import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import {shorten} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {findStream} from '../streams/all.ts';
@@ -67,7 +68,7 @@ export async function quarantineShow(
 export type ShownEntry = QuarantineEntry & {readonly xml: string};
 /** @throws {UsageError} there is no such entry */
 export async function findEntry(db: Queryable, id: string): Promise<ShownEntry> {
-  const entry = /^[1-9]\d{0,17}$/.test(id) ? await readQuarantine(db, id) : null;
+  const entry = isId(id) ? await readQuarantine(db, id) : null;
   if (entry === null)
     throw new UsageError(`no entry "${id}"; fieldmirror quarantine list shows what is open`);
   return entry;

@@ -15,6 +15,7 @@ import {
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import {tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {countPrunable, pruneHistory, readPruningLeaseMs} from '../retention/prune.ts';
@@ -174,7 +175,7 @@ function checkArguments(stream: string, number: string): void {
     throw new UsageError(
       `forget: expected customers, got "${stream}"; nobody else can be forgotten`,
     );
-  if (!/^[1-9]\d{0,17}$/.test(number))
+  if (!isId(number))
     throw new UsageError(`forget customers: expected the number of a customer, got "${number}"`);
 }
 

@@ -5,6 +5,7 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import {tellPruned} from '../retention/retention.ts';
 import {findStream} from '../streams/all.ts';
 import {listSweeps, readSweepStory, type SweepStory} from '../sweeps/story.ts';
@@ -82,7 +83,7 @@ export async function sweepsApprove(
 }
 
 async function findSweep({pool}: Warehouse, id: string): Promise<Sweep> {
-  const sweep = /^[1-9]\d{0,17}$/.test(id) ? await readSweep(pool, id) : null;
+  const sweep = isId(id) ? await readSweep(pool, id) : null;
   if (sweep === null) throw await noSuchSweep(pool, id);
   return sweep;
 }

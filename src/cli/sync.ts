@@ -7,6 +7,7 @@ import {runSweepJob} from '../../jobs/sweep.ts';
 import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import {isProcessGone, nameThisProcess} from '../core/lease.ts';
 import {tellAside} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
@@ -105,8 +106,7 @@ function checkRecord(names: readonly string[], {record, ...run}: SyncOptions): v
     throw new UsageError(
       `sync: --record needs one stream, got ${names.length}: sync jobs --record 4711`,
     );
-  if (!/^[1-9]\d{0,17}$/.test(record))
-    throw new UsageError(`sync: --record: expected a number, got "${record}"`);
+  if (!isId(record)) throw new UsageError(`sync: --record: expected a number, got "${record}"`);
 }
 
 /** @throws {UsageError} the stream has no such window or filter */

@@ -5,6 +5,8 @@ import {parseEnv} from 'node:util';
 import {InvalidArgumentError} from 'commander';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
+import {isId} from '../core/ids.ts';
+import {parseInterval} from '../core/intervals.ts';
 import {readPrivateFile} from '../core/secret.ts';
 
 /** The command line hands this to every verb. */
@@ -66,12 +68,10 @@ export function readCount(text: string): number {
   throw new InvalidArgumentError('expected a whole number from 1 on');
 }
 
-const unitMs: Readonly<Record<string, number>> = {s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000};
-
 /** `90s`, `5m`, `4h`, `2d` @returns milliseconds */
 export function readSpan(text: string): number {
-  const [, number = '', unit = ''] = /^([1-9]\d{0,4})([smhd])$/.exec(text) ?? [];
-  if (number !== '') return Number(number) * (unitMs[unit] ?? 1);
+  const ms = parseInterval(text);
+  if (ms !== null) return ms;
   throw new InvalidArgumentError('expected a span such as 30s, 5m, 4h or 2d');
 }
 
@@ -83,7 +83,8 @@ type Since = {readonly within: string} | {readonly since: string};
 
 /** `2h` or `2027-03-14T09:30:00Z` */
 export function readSince(text: string): Since {
-  if (/^[1-9]\d{0,4}[smhd]$/.test(text)) return {within: `${readSpan(text) / 1_000} seconds`};
+  const ms = parseInterval(text);
+  if (ms !== null) return {within: `${ms / 1_000} seconds`};
   if (instantShape.test(text) && !Number.isNaN(Date.parse(text))) return {since: text};
   throw new InvalidArgumentError(
     'expected a span such as 30m, 2h or 3d, or an instant with its offset such as 2027-03-14T09:30:00Z',
@@ -92,7 +93,7 @@ export function readSince(text: string): Since {
 
 /** The number of a transaction. */
 export function readNumber(text: string): string {
-  if (/^[1-9]\d{0,17}$/.test(text)) return text;
+  if (isId(text)) return text;
   throw new InvalidArgumentError('expected a number');
 }
 

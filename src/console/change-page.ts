@@ -27,6 +27,7 @@ import {
 } from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import {notThere} from './access.ts';
 import {type Action, defineAction, type Order, type Outcome} from './action.ts';
 import {choices} from './changes-page.ts';
@@ -41,8 +42,6 @@ import {
   renderTable,
   type Tone,
 } from './render.ts';
-
-const numberPattern = /^[1-9]\d{0,17}$/;
 
 export const oneChange = definePage<ChangeInFull>({
   path: '/changes/:changeId',
@@ -68,7 +67,7 @@ export const oneChange = definePage<ChangeInFull>({
 });
 
 async function readOne({db, seen, params: {changeId = ''}}: AskedPage): Promise<ChangeInFull> {
-  if (!numberPattern.test(changeId)) throw notThere(`change ${JSON.stringify(changeId)}`);
+  if (!isId(changeId)) throw notThere(`change ${JSON.stringify(changeId)}`);
   const story = await readChangeInFull(db, changeId, seen);
   if (story !== null) return story;
   const accountIds = seen.map(({accountId}) => accountId);
@@ -433,7 +432,7 @@ const resolve = defineAction({
       const sides = readSides(order.given);
       return await decide(db, order, {after: {sides}, run: (id) => resolveFields(db, id, sides)});
     }
-    if (decision === 'adopt' && !/^[1-9]\d{0,17}$/.test(number))
+    if (decision === 'adopt' && !isId(number))
       throw new UsageError(`adopt: expected the number of a record, got ${JSON.stringify(number)}`);
     const given = decision === 'adopt' ? number : decision;
     return await decide(db, order, {
@@ -458,7 +457,7 @@ async function decide(
 ): Promise<Outcome> {
   const {changeId = ''} = params;
   const accountIds = seen.map(({accountId}) => accountId);
-  const isNumber = numberPattern.test(changeId);
+  const isNumber = isId(changeId);
   const [change] = isNumber ? await readDecidable(db, [changeId], accountIds) : [];
   if (change === undefined) throw notThere(`change ${JSON.stringify(changeId)}`);
   const state = await run(changeId);

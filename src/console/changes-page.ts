@@ -22,6 +22,7 @@ import {
   tellReason,
 } from '../changes/words.ts';
 import {formatNumber} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import {nearest} from '../core/names.ts';
 import {quoteWord} from '../core/text.ts';
 import {allWrites} from '../streams/all.ts';
@@ -286,7 +287,7 @@ function check<Name extends string>(filter: string, given: string, known: readon
 }
 
 function checkNumber(filter: string, given: string): string {
-  if (/^[1-9]\d{0,17}$/.test(given)) return given;
+  if (isId(given)) return given;
   throw new AccessRefused(422, {
     title: 'There is no such filter',
     text: `${filter}: expected a number, got ${JSON.stringify(given)}.`,

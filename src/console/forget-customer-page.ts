@@ -17,6 +17,7 @@ import {
   sumRemoved,
 } from '../accounts/forget-customer.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {isId} from '../core/ids.ts';
 import {AccessRefused, findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
 import {type AskedPage, definePage, hidden, type Look} from './page.ts';
@@ -129,7 +130,7 @@ export const forgetCustomerAction = defineAction({
     const {accountId, name} = findSeen(seen, given.account);
     const {number = ''} = params;
     const label = `customer ${number} of ${name}`;
-    if (!/^[1-9]\d{0,17}$/.test(number)) throw notThere(label);
+    if (!isId(number)) throw notThere(label);
     if (given.typed !== number)
       throw new UsageError(
         `expected the number ${number}, typed back to forget ${label}, got another one`,

@@ -5,6 +5,7 @@ import {z} from 'zod';
 import type {Account} from '../accounts/accounts.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
@@ -178,7 +179,7 @@ type Entry = QuarantineEntry & {readonly xml: string};
  * The entry of that number, of an account that the viewer may see. @throws {Refused} there is none
  */
 async function findEntry(db: Queryable, seen: readonly Account[], id = ''): Promise<Entry> {
-  const entry = /^[1-9]\d{0,17}$/.test(id) ? await readQuarantine(db, id) : null;
+  const entry = isId(id) ? await readQuarantine(db, id) : null;
   if (entry !== null && seen.some(({accountId}) => accountId === entry.accountId)) return entry;
   throw notThere(`entry ${JSON.stringify(id)} in quarantine`, [
     {href: '/quarantine', label: 'Records in quarantine'},

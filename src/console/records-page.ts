@@ -3,6 +3,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {RecordError} from '../core/errors.ts';
+import {isId} from '../core/ids.ts';
 import {type FoundRecord, findRecord, tellAbsence} from '../explain/explain-record.ts';
 import {momentOf} from '../explain/record-story.ts';
 import {
@@ -37,7 +38,7 @@ export const searchPage: Page = definePage({
   draw: (story, look) => html`${drawSearch(story)}${drawFound(story, look)}`,
   hide: (story) => hideSearch(story, hidden),
   elsewhere: ({query}) => ({
-    command: `fieldmirror explain customers ${/^[1-9]\d{0,17}$/.exec(query.q ?? '')?.[0] ?? '12'}`,
+    command: `fieldmirror explain customers ${isId(query.q ?? '') ? query.q : '12'}`,
     sql: [
       'SELECT customer_number, name, phone_number FROM warehouse.customers',
       `WHERE name ILIKE '%' || ${quote(query.q ?? '')} || '%' LIMIT ${mostHits};`,

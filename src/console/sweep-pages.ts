@@ -3,6 +3,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import {formatDuration, formatElapsed, formatNumber} from '../core/format.ts';
+import {isId} from '../core/ids.ts';
 import {allStreams} from '../streams/all.ts';
 import {listSweeps, readSweepStory, type SweepStory, tookMs} from '../sweeps/story.ts';
 import type {Sweep, SweepState} from '../sweeps/sweep.ts';
@@ -83,7 +84,7 @@ function filterOf({accounts, seen, query}: Pick<AskedPage, 'accounts' | 'seen' |
     stream: streams.find((known) => known === query.stream) ?? null,
     mode: modes.find((known) => known === query.mode) ?? null,
     state: sweepStates.find((known) => known === query.state) ?? null,
-    before: /^[1-9]\d{0,17}$/.test(query.before ?? '') ? (query.before ?? null) : null,
+    before: isId(query.before ?? '') ? (query.before ?? null) : null,
   };
 }
 
@@ -379,7 +380,7 @@ export const approve = defineAction({
   form: z.object({}),
   act: async (db, {seen, params}) => {
     const sweepId = params.sweepId ?? '';
-    const sweep = /^[1-9]\d{0,17}$/.test(sweepId) ? await readSweep(db, sweepId) : null;
+    const sweep = isId(sweepId) ? await readSweep(db, sweepId) : null;
     if (sweep === null || !seen.some(({accountId}) => accountId === sweep.accountId))
       throw notThere(`sweep ${JSON.stringify(sweepId)}`);
     const approved = await letThrough(db, sweep);

@@ -5,6 +5,7 @@
 import {z} from 'zod';
 import {parseTime} from '../api/times.ts';
 import {RecordError} from '../core/errors.ts';
+import {idPattern} from '../core/ids.ts';
 import {allWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import type {WriteRule} from '../streams/table.ts';
@@ -69,7 +70,7 @@ const text = z
   .refine(isText, {error: 'expected text without U+0000 and without half a character'});
 
 const digits = z
-  .union([z.string().regex(/^[1-9]\d{0,17}$/), z.int().min(1)], {
+  .union([z.string().regex(idPattern), z.int().min(1)], {
     error: 'expected a number from 1 on; one of more than 15 digits as text',
   })
   .transform(String);

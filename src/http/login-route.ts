@@ -4,6 +4,7 @@
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import {z} from 'zod';
+import {idPattern} from '../core/ids.ts';
 import {Secret} from '../core/secret.ts';
 import {isLoginText, type LoginResult, loginText, type SetLogin} from '../push/set-login.ts';
 import {apiKeyOf, type Turns} from './keys.ts';
@@ -54,9 +55,7 @@ function addRoute(instance: FastifyInstance, {turns, setLogin}: LoginRouteDeps):
       summary: 'Gives an employee a login, at once: user name and password.',
       tags: ['employees'],
       params: z.object({
-        employee_number: z
-          .string()
-          .regex(/^[1-9]\d{0,17}$/, {error: 'expected the number of an employee'}),
+        employee_number: z.string().regex(idPattern, {error: 'expected the number of an employee'}),
       }),
       body: loginSchema,
       response: {

@@ -5,6 +5,7 @@ import {z} from 'zod';
 import {type ChangeFilter, everyChange} from '../changes/change.ts';
 import {mostDecided} from '../changes/decisions.ts';
 import {changeStates, longestBatch} from '../changes/states.ts';
+import {idPattern} from '../core/ids.ts';
 import {allWrites} from '../streams/all.ts';
 import {isStorableInstant} from '../streams/values.ts';
 
@@ -12,7 +13,7 @@ const [firstTable = '', ...otherTables] = allWrites.map(({table}) => table.name)
 
 export const changeNumber = z
   .string()
-  .regex(/^[1-9]\d{0,17}$/, {error: 'expected the number of a change, as text'});
+  .regex(idPattern, {error: 'expected the number of a change, as text'});
 
 /** A text of one line, which Postgres can hold. */
 export const lineOf = (most: number) =>
@@ -42,7 +43,7 @@ export const filterShape = {
   batch: batchName.optional().describe('The name of the transaction.'),
   transaction: z
     .string()
-    .regex(/^[1-9]\d{0,17}$/, {error: 'expected the number of a transaction'})
+    .regex(idPattern, {error: 'expected the number of a transaction'})
     .optional(),
 };
 
@@ -96,7 +97,7 @@ export function listUnknown(asked: readonly string[], known: readonly string[]) 
 const tokenSchema = z.tuple([
   z.literal(1),
   z.string(),
-  z.string().regex(/^[1-9]\d{0,17}$/),
+  z.string().regex(idPattern),
   z.boolean(),
   z.string().refine(isStorableInstant).nullable(),
 ]);

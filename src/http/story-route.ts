@@ -6,6 +6,7 @@ import type pg from 'pg';
 import {z} from 'zod';
 import {isKeyInUse} from '../accounts/access.ts';
 import type {ChangeState} from '../changes/states.ts';
+import {idPattern} from '../core/ids.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {type Story, storySchema} from './answers.ts';
 import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
@@ -42,7 +43,7 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
       summary: 'What became of a change, at once or as soon as it is settled.',
       tags: ['changes'],
       params: z.object({
-        change_id: z.string().regex(/^[1-9]\d{0,17}$/, {error: 'expected the number of a change'}),
+        change_id: z.string().regex(idPattern, {error: 'expected the number of a change'}),
       }),
       querystring: z.strictObject({
         wait: z.coerce

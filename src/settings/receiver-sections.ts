@@ -10,6 +10,7 @@ import {
   writeRuleSetting,
 } from '../alerts/rules.ts';
 import {causes, receivers} from '../core/errors.ts';
+import {formatInterval} from '../core/intervals.ts';
 import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
 import {
   deleteHook,
@@ -22,7 +23,7 @@ import {
 import {mostEntries, usualMost} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
 import {type EntryChange, isSame, known, type Section, type SettingProblem} from './section.ts';
-import {accountName, formatInterval, interval, intervalMs, removable} from './values.ts';
+import {accountName, interval, intervalMs, removable} from './values.ts';
 
 const receiverName = z.string().regex(shortName, shortNameText);
 const yesOrNo = z.boolean('expected true or false');

@@ -10,6 +10,7 @@ import {
   writeDeletionLimit,
 } from '../accounts/settings.ts';
 import {UsageError} from '../core/errors.ts';
+import {formatInterval, isWholeDays} from '../core/intervals.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {
   type RetentionKind,
@@ -30,7 +31,7 @@ import {
 } from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {type EntryChange, known, named, type Section, type SettingProblem} from './section.ts';
-import {formatInterval, interval, intervalMs, isWholeDays, label, removable} from './values.ts';
+import {interval, intervalMs, label, removable} from './values.ts';
 
 const streamNames = allStreams.map(({name}) => name);
 const time = 'expected a time of day in UTC as HH:MM:SSZ, such as 03:00:00Z';

@@ -2,9 +2,9 @@
 // where, and what it got.
 
 import {z} from 'zod';
+import {idPattern} from '../core/ids.ts';
+import {formatInterval, intervalPattern, parseInterval} from '../core/intervals.ts';
 
-const units = {ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000} as const;
-const intervalPattern = /^([1-9]\d{0,15})(ms|s|m|h|d)$/;
 const expectedInterval =
   'expected an interval of whole days, hours, minutes or seconds, such as 1d, 1h, 5m or 30s';
 
@@ -12,27 +12,15 @@ const expectedInterval =
 export const interval = z
   .string(expectedInterval)
   .regex(intervalPattern, expectedInterval)
-  .refine(
-    (text) => !intervalPattern.test(text) || Number.isSafeInteger(intervalMs(text)),
-    expectedInterval,
-  )
-  .overwrite((text) => (intervalPattern.test(text) ? formatInterval(intervalMs(text)) : text));
+  .refine((text) => !intervalPattern.test(text) || parseInterval(text) !== null, expectedInterval)
+  .overwrite((text) => {
+    const ms = parseInterval(text);
+    return ms === null ? text : formatInterval(ms);
+  });
 
-/** In the largest unit that divides it: 300,000 becomes 5m. */
-export function formatInterval(ms: number): string {
-  const [unit = 'ms', size = 1] =
-    Object.entries(units).findLast(([, each]) => ms % each === 0) ?? [];
-  return `${ms / size}${unit}`;
-}
-
-/** @param text - as `formatInterval` makes it */
+/** @param text - that `interval` has let through */
 export function intervalMs(text: string): number {
-  const [, number, unit] = intervalPattern.exec(text) ?? [];
-  return Number(number) * units[unit as keyof typeof units];
-}
-
-export function isWholeDays(ms: number): boolean {
-  return ms % units.d === 0;
+  return parseInterval(text) ?? 0;
 }
 
 export const accountName = z
@@ -42,7 +30,7 @@ export const accountName = z
     'expected a name of up to 100 characters without blanks that begins with a letter or digit',
   );
 
-export const recordNumber = z.string().regex(/^[1-9]\d{0,17}$/, 'expected a number from 1 on');
+export const recordNumber = z.string().regex(idPattern, 'expected a number from 1 on');
 
 export const label = z.string('expected a text').min(1, 'expected a text that is not empty');
 

@@ -6,6 +6,7 @@
 // once.
 
 import {UsageError} from '../core/errors.ts';
+import {isId} from '../core/ids.ts';
 import {nearest} from '../core/names.ts';
 import type {Filter, Stream} from './stream.ts';
 
@@ -117,7 +118,7 @@ function readFilter(
     throw new UsageError(
       `${thing}: expected one of ${takes.join(', ')}, ${got}${nearest(value, takes)}`,
     );
-  if (takes === 'number' && !/^[1-9]\d{0,17}$/.test(value))
+  if (takes === 'number' && !isId(value))
     throw new UsageError(`${thing}: expected a number, ${got}`);
   if (value === '') throw new UsageError(`${thing}: expected a text, got none`);
   return {[name]: value};

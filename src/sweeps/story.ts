@@ -3,6 +3,7 @@
 
 import pg from 'pg';
 import {type Cause, causeNumbers} from '../core/errors.ts';
+import {isId} from '../core/ids.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
@@ -23,7 +24,7 @@ export interface SweepStory {
 
 /** @returns null when there is none of that number */
 export async function readSweepStory(db: Queryable, sweepId: string): Promise<SweepStory | null> {
-  const sweep = /^[1-9]\d{0,17}$/.test(sweepId) ? await readSweep(db, sweepId) : null;
+  const sweep = isId(sweepId) ? await readSweep(db, sweepId) : null;
   if (sweep === null) return null;
   return {
     sweep,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {formatInterval, interval, intervalMs} from '../../src/settings/values.ts';
+import {formatInterval} from '../../src/core/intervals.ts';
+import {interval, intervalMs} from '../../src/settings/values.ts';
 
 test.each([
   ['60s', '1m'],
