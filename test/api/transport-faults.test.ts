@@ -74,7 +74,7 @@ describe('a network that fails is retryable, in words', () => {
     expect((await failureOf(transport.read({path: '/jobs.xml'}))).message).toContain(
       'before the deadline',
     );
-    expect(performance.now() - started).toBeLessThan(1_500);
+    expect(performance.now() - started).toBeLessThan(20_000);
   });
 
   test.each<[string, string]>([

@@ -92,7 +92,7 @@ describe.each(whos)('asked as %s', (who) => {
         await hold(urls.owner, lock(table));
         const begunAt = performance.now();
         const {unread, accounts} = await readStatusStory(warehouse, config);
-        expect(performance.now() - begunAt, table).toBeLessThan(4_000);
+        expect(performance.now() - begunAt, table).toBeLessThan(20_000);
         await holder.end();
         if (unread.length === 0) continue;
         missed.set(
@@ -129,7 +129,7 @@ describe.each(whos)('asked as %s', (who) => {
       await hold(urls.owner, ...(await listTables()).map(lock));
       const begunAt = performance.now();
       const {code, stdout} = await runCommand([verb], {DATABASE_URL: urls[who]});
-      expect(performance.now() - begunAt).toBeLessThan(8_000);
+      expect(performance.now() - begunAt).toBeLessThan(30_000);
       expect(code).toBe(verb === 'status' ? 1 : 3);
       const said = stdout.replaceAll(/\s+/g, ' ');
       expect(said).toContain(`(DBeaver, pid ${pid})`);

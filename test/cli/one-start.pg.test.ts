@@ -73,12 +73,12 @@ describe('Ctrl-C while the first start is set up', () => {
       first.process.kill(signal);
       if (signal === 'SIGINT') {
         await first.prints(/Stopping/);
-        expect(performance.now() - stoppedAt).toBeLessThan(1_000);
+        expect(performance.now() - stoppedAt).toBeLessThan(5_000);
       }
       const ended = await first.ended;
       expect(ended.code).toBe(code);
       expect(ended.stderr).toMatch(words);
-      expect(performance.now() - stoppedAt).toBeLessThan(9_000);
+      expect(performance.now() - stoppedAt).toBeLessThan(20_000);
       expect(existsSync(join(home(), 'postgres', 'postmaster.pid'))).toBe(false);
     },
     120_000,

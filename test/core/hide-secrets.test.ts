@@ -3,6 +3,7 @@ import {describe, expect, test} from 'vitest';
 import {hideInError, hiderOf, hideSecrets} from '../../src/core/hide-secrets.ts';
 import {eventPages} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
+import {cpuMsOf} from '../support/cpu.ts';
 import {all, disguises, shows} from './disguises.ts';
 
 const hide = (text: string, ...secrets: string[]) =>
@@ -119,9 +120,10 @@ test('a log can afford it: a line takes far less than a millisecond, with the to
   );
   const hideAll = hiderOf(secrets);
   const line = `{"level":40,"time":1790000000000,"reason":"${'GET /jobs.xml at app.example.com: expected 200, got 500; '.repeat(6)}"}\n`;
-  const began = performance.now();
-  for (let n = 0; n < 2_000; n++) hideAll(line);
-  expect(performance.now() - began).toBeLessThan(2_000);
+  const hideMany = () => {
+    for (let n = 0; n < 2_000; n++) hideAll(line);
+  };
+  expect(cpuMsOf(hideMany)).toBeLessThan(2_000);
 });
 
 test('no text, however it is made, takes long', () => {
@@ -130,13 +132,14 @@ test('no text, however it is made, takes long', () => {
     (text) => Buffer.from(text).toString('base64'),
     'aaaaaaaa'.repeat(2_000),
   );
-  const began = performance.now();
-  for (const text of [
+  const texts = [
     '&amp;%26\\\\%2541\\u0026amp; '.repeat(2_000),
     'ab'.repeat(30_000),
     nested,
     '%41'.repeat(20_000),
-  ])
-    hideOne(text);
-  expect(performance.now() - began).toBeLessThan(10_000);
+  ];
+  const hideThem = () => {
+    for (const text of texts) hideOne(text);
+  };
+  expect(cpuMsOf(hideThem)).toBeLessThan(10_000);
 });

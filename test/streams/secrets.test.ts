@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {isSecret, redactXml} from '../../src/streams/secret-values.ts';
+import {cpuMsOf} from '../support/cpu.ts';
 
 const SECRET = 'hunter2';
 
@@ -155,8 +156,9 @@ describe('XML for the quarantine', () => {
       '<token>'.repeat(30_000),
       `<${'token='.repeat(30_000)}>`,
     ];
-    const started = performance.now();
-    for (const xml of hostile) redactXml(xml);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    const redact = () => {
+      for (const xml of hostile) redactXml(xml);
+    };
+    expect(cpuMsOf(redact)).toBeLessThan(5_000);
   });
 });
