@@ -20,6 +20,7 @@ import {
   type Workforce,
 } from '../alerts/installation-concerns.ts';
 import {tellAddressStep} from '../alerts/rules.ts';
+import type {RunCheck} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
@@ -63,15 +64,6 @@ import {compareSettings, drawSettings} from './settings.ts';
 import {UnlockedReader} from './status.ts';
 import {briefLockTimeoutMs} from './warehouse.ts';
 
-/** One thing looked at. The words of a flaw say how to mend it. */
-interface Finding {
-  readonly what: string;
-  readonly state: 'good' | 'warning' | 'bad';
-  readonly found: string;
-  /** Name of the account that it is about; left out: it is about the whole installation. */
-  readonly account?: string;
-}
-
 const maxClockMs = 2_000;
 const doctorPool = {
   max: 1,
@@ -79,9 +71,9 @@ const doctorPool = {
   lockTimeoutMs: briefLockTimeoutMs,
 } as const;
 
-const good = (what: string, found: string): Finding => ({what, state: 'good', found});
-const warning = (what: string, found: string): Finding => ({what, state: 'warning', found});
-const bad = (what: string, found: string): Finding => ({what, state: 'bad', found});
+const good = (what: string, found: string): RunCheck => ({what, state: 'good', found});
+const warning = (what: string, found: string): RunCheck => ({what, state: 'warning', found});
+const bad = (what: string, found: string): RunCheck => ({what, state: 'bad', found});
 
 /**
  * Checks every dependency, each by itself: one that is down does not hide the flaws of the next.
@@ -115,7 +107,7 @@ export async function doctor(
 export async function examine(
   config: Config,
   tell: (settings: readonly SettingInForce[]) => void = () => {},
-): Promise<readonly Finding[]> {
+): Promise<readonly RunCheck[]> {
   return [
     ...(await checkPostgres(config, tell)),
     ...(await checkRedis(config)),
@@ -124,7 +116,11 @@ export async function examine(
 }
 
 /** Turns the error of a check into a finding, with a hint where to look. */
-async function look(what: string, check: () => Promise<Finding[]>, mend = ''): Promise<Finding[]> {
+async function look(
+  what: string,
+  check: () => Promise<RunCheck[]>,
+  mend = '',
+): Promise<RunCheck[]> {
   try {
     return await check();
   } catch (error) {
@@ -135,7 +131,7 @@ async function look(what: string, check: () => Promise<Finding[]>, mend = ''): P
 async function checkPostgres(
   config: Config,
   tell: (settings: readonly SettingInForce[]) => void,
-): Promise<Finding[]> {
+): Promise<RunCheck[]> {
   return await look('Postgres', async () => {
     if (config.databaseUrl === null && !hasEmbedded(config.home)) return [noPostgres(config)];
     const embedded = config.databaseUrl === null ? await openEmbeddedPostgres(config.home) : null;
@@ -160,7 +156,7 @@ async function checkPostgres(
 }
 
 /** Whether a session of somebody else holds Fieldmirror up. It reads the catalogue alone. */
-async function checkLocks(pool: pg.Pool): Promise<Finding[]> {
+async function checkLocks(pool: pg.Pool): Promise<RunCheck[]> {
   const concerns = findHeldUp(await listHeldUp(pool), await readNow(pool));
   if (concerns.length > 0) return concerns.map((concern) => warnOf('locks', concern));
   return [good('locks', 'no session of somebody else has held Fieldmirror up for long')];
@@ -171,8 +167,8 @@ async function checkInside(
   config: Config,
   pool: pg.Pool,
   tell: (settings: readonly SettingInForce[]) => void,
-): Promise<Finding[]> {
-  const checks: Readonly<Record<string, () => Promise<Finding[]>>> = {
+): Promise<RunCheck[]> {
+  const checks: Readonly<Record<string, () => Promise<RunCheck[]>>> = {
     installation: async () => [await checkInstallation(config, pool)],
     roles: async () => [await checkGrants(pool)],
     'every login': () => checkEveryLogin(pool),
@@ -191,7 +187,7 @@ async function checkInside(
       return flaw === null ? [] : [warning('settings', flaw)];
     },
   };
-  const findings: Finding[] = [];
+  const findings: RunCheck[] = [];
   for (const [what, check] of Object.entries(checks))
     findings.push(...(await unlocked(what, pool, check)));
   return findings;
@@ -201,15 +197,15 @@ async function checkInside(
 async function unlocked(
   what: string,
   pool: pg.Pool,
-  check: () => Promise<Finding[]>,
-): Promise<Finding[]> {
+  check: () => Promise<RunCheck[]>,
+): Promise<RunCheck[]> {
   const reader = new UnlockedReader(pool.options.connectionString ?? '');
   const found = await reader.read(what, check);
   return found ?? reader.unread.map(({reason}) => bad(what, reason));
 }
 
 /** A doctor makes nothing. */
-function noPostgres({home}: Config): Finding {
+function noPostgres({home}: Config): RunCheck {
   return warning(
     'Postgres',
     `there is none yet in ${join(home, 'postgres')}; fieldmirror start makes it, or DATABASE_URL names another`,
@@ -217,7 +213,7 @@ function noPostgres({home}: Config): Finding {
 }
 
 /** Whether what needs sessions of our own gets them, where a pooler is in between. */
-async function checkSessions(pool: pg.Pool, directUrl: string): Promise<Finding[]> {
+async function checkSessions(pool: pg.Pool, directUrl: string): Promise<RunCheck[]> {
   const direct = openPool(directUrl, doctorPool);
   try {
     return await look('direct Postgres', async () => {
@@ -234,14 +230,14 @@ async function checkSessions(pool: pg.Pool, directUrl: string): Promise<Finding[
   }
 }
 
-async function checkVersion(pool: pg.Pool): Promise<Finding> {
+async function checkVersion(pool: pg.Pool): Promise<RunCheck> {
   const {rows} = await pool.query<{server_version: string}>('SHOW server_version');
   const version = rows[0]?.server_version ?? '';
   if (Number.parseInt(version, 10) >= 15) return good('Postgres', `version ${version}`);
   return bad('Postgres', `expected version 15 or newer, got ${version}; upgrade it`);
 }
 
-async function checkSchema(pool: pg.Pool): Promise<Finding> {
+async function checkSchema(pool: pg.Pool): Promise<RunCheck> {
   const {problem} = await checkMigrations(pool);
   if (problem === null) return good('migrations', `all applied, ${allTables.length} tables`);
   // Whoever may not migrate would be sent to a verb that sends them back.
@@ -249,14 +245,14 @@ async function checkSchema(pool: pg.Pool): Promise<Finding> {
 }
 
 /** Whether nothing speaks for a copy, in which no worker works. */
-async function checkInstallation(config: Config, pool: pg.Pool): Promise<Finding> {
+async function checkInstallation(config: Config, pool: pg.Pool): Promise<RunCheck> {
   const copy = describeCopy(await readInstallationRow(pool), await namePlace(config));
   if (copy !== null) return bad('installation', `${copy}; ${mendOfCopy}`);
   return good('installation', 'this database is the one that works for its accounts');
 }
 
 /** Whether the roles are there, and have their rights. */
-async function checkGrants(pool: pg.Pool): Promise<Finding> {
+async function checkGrants(pool: pg.Pool): Promise<RunCheck> {
   const lack = describeRoles(await checkRoles(pool));
   return lack === null
     ? good('roles', 'all four are there, with their rights')
@@ -264,7 +260,7 @@ async function checkGrants(pool: pg.Pool): Promise<Finding> {
 }
 
 /** Whether rights that Postgres gives to every login are taken back. */
-async function checkEveryLogin(pool: pg.Pool): Promise<Finding[]> {
+async function checkEveryLogin(pool: pg.Pool): Promise<RunCheck[]> {
   const rights = await checkPublic(pool);
   if (rights === null) return [];
   const lack = describeTemporary(rights);
@@ -272,18 +268,18 @@ async function checkEveryLogin(pool: pg.Pool): Promise<Finding[]> {
   return [good('every login', `makes no temporary tables; ${describeLargeObjects(rights)}`)];
 }
 
-async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {
+async function checkNumbers(pool: pg.Pool): Promise<RunCheck[]> {
   const spent = await findSpentSequences(pool);
   if (spent.length === 0) return [good('sequences', 'all ahead of their tables')];
   return spent.map((sequence) => bad('sequences', describeSpent(sequence)));
 }
 
-async function checkDatabaseClock(pool: pg.Pool): Promise<Finding> {
+async function checkDatabaseClock(pool: pg.Pool): Promise<RunCheck> {
   return compareClocks("Postgres' clock", await readClockAheadMs(pool));
 }
 
 /** @param resolutionMs - how coarsely the other clock is told */
-function compareClocks(what: string, aheadMs: number, resolutionMs = 0): Finding {
+function compareClocks(what: string, aheadMs: number, resolutionMs = 0): RunCheck {
   const limit = `${maxClockMs / 1000} s`;
   if (Math.abs(aheadMs) <= maxClockMs + resolutionMs) return good(what, `within ${limit} of ours`);
   const apart = describeAhead(aheadMs);
@@ -293,7 +289,7 @@ function compareClocks(what: string, aheadMs: number, resolutionMs = 0): Finding
   );
 }
 
-async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
+async function checkRedis({redisUrl}: Config): Promise<RunCheck[]> {
   if (redisUrl === null) return [good('queue', 'in the same Postgres (REDIS_URL is not set)')];
   return await look('Redis', async () => {
     const {reached, problems} = await inspectRedis(redisUrl);
@@ -305,7 +301,7 @@ async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
 }
 
 /** Whether a worker is alive, and every account that should be is served. */
-async function checkWorkers(config: Config, pool: pg.Pool): Promise<Finding[]> {
+async function checkWorkers(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
   const workforce = await readWorkforce(config, pool);
   const concerns = findWorkerConcerns(accounts, workforce, now);
@@ -315,7 +311,7 @@ async function checkWorkers(config: Config, pool: pg.Pool): Promise<Finding[]> {
 }
 
 /** Whether every background part of the workers does its work, and mart is not behind. */
-async function checkParts(pool: pg.Pool): Promise<Finding[]> {
+async function checkParts(pool: pg.Pool): Promise<RunCheck[]> {
   const facts = await readPartFacts(pool);
   const now = await readNow(pool);
   const concerns = [
@@ -333,7 +329,7 @@ async function checkParts(pool: pg.Pool): Promise<Finding[]> {
 }
 
 /** Whether the subscribers of the feed get it. */
-async function checkHooks(config: Config, pool: pg.Pool): Promise<Finding[]> {
+async function checkHooks(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const hooks = await listHooks(pool);
   const concerns = findFailingHooks(hooks, await readWorkforce(config, pool), await readNow(pool));
   if (concerns.length > 0) return concerns.map((concern) => warnOf('subscribers', concern));
@@ -346,7 +342,7 @@ async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> 
   return {workers: await listWorkers(pool), keyIds: keys.map(({id}) => id)};
 }
 
-function warnOf(what: string, {account, text, next}: Concern): Finding {
+function warnOf(what: string, {account, text, next}: Concern): RunCheck {
   const words = [
     account === null ? text : `account ${account}: ${text}`,
     ...(next === null ? [] : [next]),
@@ -355,7 +351,7 @@ function warnOf(what: string, {account, text, next}: Concern): Finding {
 }
 
 /** Whether somebody is told what is wrong, and whether it arrives. */
-async function checkAlerts(config: Config, pool: pg.Pool): Promise<Finding[]> {
+async function checkAlerts(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const rules = await listRuleHealth(pool);
   const failing = findFailingRules(rules, await readWorkforce(config, pool), await readClock(pool));
   // Somebody who has just applied a file wants to see it before it is a concern.
@@ -382,7 +378,7 @@ async function checkAlerts(config: Config, pool: pg.Pool): Promise<Finding[]> {
 }
 
 /** Every account whose token is sealed in the warehouse, each asked a light question. */
-async function checkSealed(config: Config, pool: pg.Pool): Promise<Finding[]> {
+async function checkSealed(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const sealed = (await listAccounts(pool)).filter(
     ({keyId, apiUrl}) =>
       keyId !== null && placeOf(config.account?.apiUrl ?? '') !== placeOf(apiUrl),
@@ -395,7 +391,7 @@ async function checkSealed(config: Config, pool: pg.Pool): Promise<Finding[]> {
   );
 }
 
-async function checkAccount(config: Config, pool: pg.Pool, account: Account): Promise<Finding> {
+async function checkAccount(config: Config, pool: pg.Pool, account: Account): Promise<RunCheck> {
   const {name, state, stateReason} = account;
   const what = `account ${name}`;
   try {
@@ -419,7 +415,7 @@ async function checkAccount(config: Config, pool: pg.Pool, account: Account): Pr
   }
 }
 
-async function checkApi(config: Config): Promise<Finding[]> {
+async function checkApi(config: Config): Promise<RunCheck[]> {
   const {account, allowsHttp, allowsLinkLocal, keys, timeZone} = config;
   if (account === null && keys.length > 0)
     return [good('API', 'no account in the environment, but a key')];
@@ -434,7 +430,7 @@ async function checkApi(config: Config): Promise<Finding[]> {
   );
 }
 
-async function askApi(address: AccountAddress, timeZone: string): Promise<Finding[]> {
+async function askApi(address: AccountAddress, timeZone: string): Promise<RunCheck[]> {
   const asked = Date.now();
   const answer = await askAccount(address);
   const here = (asked + Date.now()) / 2;
