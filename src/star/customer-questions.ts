@@ -151,7 +151,7 @@ export const customerQuestions: readonly Question[] = [
     question: 'Whom should we call? Good customers who stayed away a year',
     definition:
       'Customers with at least two completed jobs, the last of them 365 to 730 days ago, who are active, owe nothing and have nothing open.',
-    caveats: 'Somebody who moved away looks like somebody who stayed away.',
+    caveats: 'A customer who moved away cannot be distinguished from one who stayed away.',
     tieOuts: ['T11'],
     order: 'revenue DESC, customer_key',
     comment:

@@ -130,7 +130,7 @@ export const employeeDay: Member = {
   name: 'fct_employee_day',
   comment: 'One row for each employee and day with capacity, plans or hours, up to 28 days ahead.',
   columns: [
-    ['employee_key', 'day.employee_key', 'Who: dim_employee; -1 is nobody.'],
+    ['employee_key', 'day.employee_key', 'The employee: dim_employee; -1 is no employee.'],
     ['account_key', 'day.account_key', 'The account: dim_account.'],
     ['date', 'day.date', 'The day: dim_date.'],
     [

@@ -138,7 +138,7 @@ const customerColumns: readonly MemberColumn[] = [
   [
     'is_deleted',
     'customer._deleted_at IS NOT NULL',
-    'True where the customer is gone at the service.',
+    'True if the customer was deleted at the service.',
   ],
 ];
 
@@ -149,7 +149,7 @@ const parent = `LEFT JOIN {customers} AS parent ON parent.account_id = customer.
 /** As the customers are; what they were is in the versions below. */
 export const customer: Member = {
   name: 'dim_customer',
-  comment: 'One row for each customer, as it is, also of those that are gone; -1 is no customer.',
+  comment: 'One row for each customer, as it is now, deleted ones included; -1 is no customer.',
   columns: customerColumns,
   from: `FROM {customers} AS customer ${parent} ${joinAccount('customer')}
     WHERE customer.customer_number IS NOT NULL`,
@@ -194,7 +194,7 @@ const columns: readonly MemberColumn[] = [
 
 export const employee: Member = {
   name: 'dim_employee',
-  comment: 'One row for each employee, as they are; -1 is nobody.',
+  comment: 'One row for each employee, as they are now; -1 is no employee.',
   columns: [
     ...columns,
     [
@@ -243,7 +243,7 @@ export const jobType: Member = {
 
 export const jobStatus: Member = {
   name: 'dim_job_status',
-  comment: "One row for each status of the account's own making; -1 is none.",
+  comment: 'One row for each status that the account has defined; -1 is no status.',
   columns: [
     ['job_status_key', 'status.row_id', 'Key of the status; it never changes.'],
     ['account_key', 'status.account_id', 'The account: dim_account.'],
@@ -257,7 +257,7 @@ export const jobStatus: Member = {
 
 export const taxEntity: Member = {
   name: 'dim_tax_entity',
-  comment: 'One row for each tax; -1 is none.',
+  comment: 'One row for each tax; -1 is no tax.',
   columns: [
     ['tax_entity_key', 'tax.row_id', 'Key of the tax; it never changes.'],
     ['account_key', 'tax.account_id', 'The account: dim_account.'],
@@ -289,7 +289,7 @@ export const item: Member = {
       'category',
       `CASE WHEN item.item_id IS NOT NULL AND strpos(item.description, ':') > 0
             THEN btrim(split_part(item.description, ':', 1)) END`,
-      'What stands before the colon of its name; null where it has none.',
+      'The part of its name before the colon; null if it has no colon.',
     ],
   ],
   // The latest line is looked up by its key: joined, Postgres expects one item of a warehouse, and

@@ -29,7 +29,7 @@ const states: readonly MemberColumn[] = [
   [
     'job_state',
     'job.job_state',
-    'Where the job stands, from its status and its times: dim_job_state.',
+    'The state of the job, from its status and its times: dim_job_state.',
   ],
   ['is_open', 'job.is_open', 'True while the job is unscheduled, scheduled or in progress.'],
   [
@@ -122,7 +122,7 @@ const amounts: readonly MemberColumn[] = [
   [
     'receivable',
     amountWhere('job.is_invoiced', 'balance_remaining'),
-    'What is owed: the balance of a job with an invoice that is not cancelled, else 0.',
+    'The receivable: the balance of a job with an invoice that is not cancelled, else 0.',
   ],
   [
     'unbilled',
@@ -138,7 +138,7 @@ const work: readonly MemberColumn[] = [
   ['billable_hours', 'entries.billable_hours', 'Hours of these that the customer pays for.'],
   ['technicians', 'coalesce(assigned.technicians, 0)', 'How many employees are assigned.'],
   ['charges', 'coalesce(lines.charges, 0)', 'How many lines the job has.'],
-  ['charged', 'lines.charged', 'Sum of the lines; null where there is none.'],
+  ['charged', 'lines.charged', 'Sum of the lines; null if there are no lines.'],
   ['discount', 'lines.discount', 'Sum of the discounts on the lines.'],
   [
     'net_days',
@@ -329,16 +329,16 @@ export const assignment: Member = {
   keptBy: [],
   formerlyKeptBy: [['job_key']],
   comment:
-    'One row for each job and employee assigned to it, with an even share of its money; one row of nobody for a job without any. Sums over it count no job twice.',
+    'One row for each job and employee assigned to it, with an even share of its money; one row without an employee for a job that has none assigned. Sums over it count no job twice.',
   columns: [
     [
       'assignment_key',
       'coalesce(shared.assignment_row_id, -shared.job_row_id)',
-      'Key of the assignment; of nobody: minus the key of the job.',
+      'Key of the assignment; minus the key of the job if no employee is assigned.',
     ],
     ['account_key', 'shared.account_id', 'The account: dim_account.'],
     ['job_key', 'shared.job_row_id', 'The job: fct_job.'],
-    ['employee_key', keyOr('employee'), 'Who is assigned: dim_employee; -1 is nobody.'],
+    ['employee_key', keyOr('employee'), 'The assigned employee: dim_employee; -1 is no employee.'],
     [
       'technicians',
       'CASE WHEN shared.assignment_row_id IS NULL THEN 0 ELSE shared.technicians END',
@@ -377,7 +377,7 @@ export const task: Member = {
   columns: [
     ['task_key', 'task.row_id', 'Key of the task; it never changes.'],
     ['account_key', 'task.account_id', 'The account: dim_account.'],
-    ['job_key', keyOr('job'), 'The job: fct_job; -1 is none.'],
+    ['job_key', keyOr('job'), 'The job: fct_job; -1 is no job.'],
     ['customer_key', keyOr('customer'), 'The customer: dim_customer.'],
     ['employee_key', keyOr('employee'), 'Who is to do it: dim_employee.'],
     ['name', 'task.name', 'What is to be done.', 'task_key'],

@@ -14,13 +14,13 @@ export const money: readonly Question[] = [
     caveats: 'From the date of the invoice, not from its terms. The service knows no credit notes.',
     tieOuts: ['T16'],
     order: 'owed DESC, customer_key',
-    comment: 'One row for each customer who owes something, by the age of what is owed.',
+    comment: 'One row for each customer who owes something, by the age of the debt.',
     key: ['account_key', 'customer_key'],
     columns: told(
       {
         customer_key: 'The customer: dim_customer.',
         name: 'Its name.',
-        owed: 'What it owes, with tax.',
+        owed: 'Its receivables, with tax.',
         up_to_30_days: 'Invoiced within 30 days.',
         up_to_60_days: 'Invoiced 31 to 60 days ago.',
         up_to_90_days: 'Invoiced 61 to 90 days ago.',
@@ -81,15 +81,15 @@ export const money: readonly Question[] = [
   {
     name: 'ask_days_outstanding',
     question: 'How many days of sales are outstanding?',
-    definition: 'What is owed, over what was invoiced with tax in the last 91 days, times 91.',
-    caveats: 'Follows the season: after a busy quarter it looks low.',
+    definition: 'Receivables, divided by what was invoiced with tax in the last 91 days, times 91.',
+    caveats: 'Follows the season: after a busy quarter the figure is low.',
     tieOuts: ['T16', 'T17'],
     order: 'account_key',
     comment: 'One row for each account: days of sales outstanding.',
     key: ['account_key'],
     columns: told(
       {
-        owed: 'What is owed.',
+        owed: 'The receivables.',
         invoiced: 'What was invoiced in the last 91 days, with tax.',
         days: 'Days of sales outstanding.',
       },
@@ -310,7 +310,7 @@ export const revenue: readonly Question[] = [
   },
   {
     name: 'ask_revenue_to_date',
-    question: 'Where do we stand this month and year, like for like?',
+    question: 'How do this month and year compare, like for like?',
     definition: 'Revenue of this month and this year up to today, and of the same days a year ago.',
     caveats: runningCaveat,
     tieOuts: ['T1', 'T14'],
@@ -418,9 +418,9 @@ export const revenue: readonly Question[] = [
     name: 'ask_weeks',
     question: 'How do the weeks compare?',
     definition:
-      'Revenue, jobs completed, what was booked, what was owed for more than 60 days and the open jobs, of each of the last 78 whole weeks.',
+      'Revenue, jobs completed, bookings, receivables older than 60 days and the open jobs, of each of the last 78 whole weeks.',
     caveats:
-      'Restated by what is known now. What was owed on a past day is told by the dates of the invoices: a bill that was paid in parts counts whole until the day on which it was paid in full.',
+      'Restated by what is known now. The receivables of a past day are derived from the dates of the invoices: an invoice that was paid in parts counts in full until the day on which it was paid in full.',
     tieOuts: ['T1', 'T8', 'T14'],
     order: 'week DESC',
     comment:
@@ -433,7 +433,7 @@ export const revenue: readonly Question[] = [
         completed: 'Jobs completed in it.',
         booked:
           'Subtotals of the jobs booked in it, without what is cancelled, lost or an estimate.',
-        owed_over_60_days: 'What was owed at its end for more than 60 days, with tax.',
+        owed_over_60_days: 'Receivables at its end older than 60 days, with tax.',
         open_jobs: 'Jobs open at its end.',
       },
       {money: ['revenue', 'booked', 'owed_over_60_days']},

@@ -23,7 +23,7 @@ export const statusChange: Member = {
   comment:
     'One row for each change of state of a job, as it was observed. Two changes between two sweeps are seen as one.',
   columns: [
-    ['job_key', 'change.row_id', 'The job: fct_job, unless it is gone.'],
+    ['job_key', 'change.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'change.account_id', 'The account: dim_account.'],
     ['observed_at', 'change.valid_from', 'When the change was seen.'],
     [
@@ -72,7 +72,7 @@ export const reschedule: Member = {
   comment:
     'One row for each move of an appointment, as it was observed. Two moves between two sweeps are seen as one.',
   columns: [
-    ['job_key', 'move.row_id', 'The job: fct_job, unless it is gone.'],
+    ['job_key', 'move.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'move.account_id', 'The account: dim_account.'],
     ['observed_at', 'move.valid_from', 'When the move was seen.'],
     ['from_scheduled_at', 'move.from_scheduled_on', 'When the work was to begin before.'],
@@ -109,7 +109,7 @@ export const payment: Member = {
   comment:
     'One row for each step of what was collected of a job. A part payment has no date at the service: the mirror dates it by when the balance was seen to fall. A job that is deleted takes its money back.',
   columns: [
-    ['job_key', 'step.row_id', 'The job: fct_job, unless it is gone.'],
+    ['job_key', 'step.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'step.account_id', 'The account: dim_account.'],
     ['observed_at', 'step.valid_from', 'When the step was seen.'],
     ['amount', 'step.amount', 'By how much the collected amount rose; negative where it fell.'],

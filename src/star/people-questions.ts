@@ -50,7 +50,7 @@ export const people: readonly Question[] = [
     key: ['account_key', 'employee_key'],
     columns: told(
       {
-        employee_key: 'The technician: dim_employee; -1 is nobody.',
+        employee_key: 'The technician: dim_employee; -1 is no employee.',
         name: 'Their name.',
         is_active: 'False once they were made inactive.',
         jobs: 'Their share of the jobs.',
@@ -129,7 +129,7 @@ export const people: readonly Question[] = [
     definition:
       'Completed jobs that were followed by another of the same kind for the same customer, open or done, within the days of mart.settings, of those whose days have passed.',
     caveats:
-      'A stand-in for "not mended at once": whether it was the same fault is not known. Visits repeated by schedule do not count, nor does what began as an estimate.',
+      'An estimate of "not repaired the first time": whether it was the same fault is not known. Visits repeated by schedule do not count, nor does what began as an estimate.',
     tieOuts: ['T10'],
     order: 'percent DESC, job_type_key',
     comment:
@@ -165,7 +165,7 @@ export const people: readonly Question[] = [
     key: ['account_key', 'employee_key'],
     columns: told(
       {
-        employee_key: 'Who is to do them: dim_employee; -1 is nobody.',
+        employee_key: 'Who is to do them: dim_employee; -1 is no employee.',
         name: 'Their name.',
         open: 'Tasks that are not done.',
         overdue: 'How many of them are past their time.',

@@ -71,7 +71,7 @@ const dimJobState = commentTable(
     is_open: boolean().notNull(),
     label: text().notNull(),
   }),
-  'One row for each state of a job: mart.job_state tells it from the status and the times of the job.',
+  'One row for each state of a job: mart.job_state derives it from the status and the times of the job.',
   {
     job_state: 'The state.',
     place: 'Its place in the life of a job, from 1.',
@@ -149,7 +149,7 @@ const closedDaysTable = mart.table(
   (table) => [primaryKey({name: 'closed_days_pkey', columns: [table.account_key, table.date]})],
 );
 
-const closedDays = commentTable(closedDaysTable, 'Days on which nobody of an account works.', {
+const closedDays = commentTable(closedDaysTable, 'Days on which no employee of an account works.', {
   account_key: 'The account: dim_account.',
   date: 'The day.',
   name: 'Why, as in New Year.',
@@ -203,13 +203,13 @@ const reportedTable = mart.table(
 
 const reported = commentTable(
   reportedTable,
-  'One row for each figure that a weekly report told, never changed: what is restated later is told by it.',
+  'One row for each figure of a weekly report, never changed: a comparison with it shows what was restated later.',
   {
     account_key: 'The account: dim_account.',
     week: 'The Monday of the week that the figure is of.',
     metric: 'Which figure: a column of ask_weeks.',
-    value: 'The figure, as it was told.',
-    known_as_of: 'The moment of the report: ask_weeks_as_of(known_as_of) tells the figure again.',
+    value: 'The figure, as it was reported.',
+    known_as_of: 'The time of the report: ask_weeks_as_of(known_as_of) returns the figure again.',
   },
 );
 
@@ -324,7 +324,7 @@ export const staleJobsTable = commentTable(
     noted_at: instant().notNull().defaultNow(),
     note_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
   }),
-  'What the next refresh of the star is to look at, a row a statement: jobs, the jobs of customers, or with neither every job.',
+  'What the next refresh of the star must process, one row per statement: jobs, the jobs of customers, or with neither every job.',
   {
     account_id: 'The account.',
     job_numbers: 'Numbers of the jobs.',
@@ -348,7 +348,7 @@ export const weeklyReportsTable = commentTable(
   'One row for each weekly report that was made by itself.',
   {
     account_id: 'The account.',
-    week: 'The Monday of the week that it tells of.',
+    week: 'The Monday of the week that it describes.',
     file: 'The file that holds it.',
     made_at: 'When it was made.',
   },

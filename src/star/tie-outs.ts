@@ -135,7 +135,7 @@ export const tieOuts: readonly TieOut[] = [
   {
     name: 'T6',
     claim:
-      'The payments of a job add up to what was collected of it; those of a job that is gone to nothing.',
+      'The payments of a job add up to the amount collected for it; those of a deleted job add up to nothing.',
     sql: `SELECT job_key FROM mart.fct_job AS job
         FULL JOIN (SELECT job_key, sum(amount) AS amount FROM mart.fct_payment
                     GROUP BY job_key) AS paid USING (job_key)
@@ -178,7 +178,7 @@ export const tieOuts: readonly TieOut[] = [
              coalesce(day.billable, 0)) IS DISTINCT FROM (coalesce(entry.hours, 0),
              coalesce(entry.billable, 0))`,
   },
-  {name: 'T10', claim: 'No key stands twice in a member of the star.', sql: noKeyTwice},
+  {name: 'T10', claim: 'No key is twice in a member of the star.', sql: noKeyTwice},
   {
     name: 'T11',
     claim: 'No key points at a row that is not there, or at one of another account.',
@@ -217,7 +217,7 @@ export const tieOuts: readonly TieOut[] = [
   },
   {
     name: 'T16',
-    claim: 'What is owed is the sum of its four ages.',
+    claim: 'The receivables are the sum of their four ages.',
     sql: `SELECT account.account_key FROM mart.fct_job AS job
         JOIN mart.dim_account AS account USING (account_key)
        GROUP BY account.account_key, account.today
@@ -284,7 +284,8 @@ export const findings: readonly Finding[] = [
   },
   {
     name: 'D4',
-    words: 'Hours overlap others of the same person, are of nobody, or are none or more than 16.',
+    words:
+      'Hours overlap others of the same person, have no employee, or are zero or more than 16.',
     sql: `SELECT entry.account_key, 'job ' || job.job_number || ', ' || coalesce(person.name,
         'nobody') || ', ' || coalesce(entry.work_date::text, 'no date') AS about
             FROM (SELECT held.*, lag(held.last_end) OVER (PARTITION BY held.employee_key
@@ -308,7 +309,7 @@ export const findings: readonly Finding[] = [
   {
     name: 'D6',
     words:
-      'The service sent a status that nobody has told us of: the state of the job is told from its times.',
+      'The service sent a status that Fieldmirror does not know: the state of the job is derived from its times.',
     sql: `SELECT ${aJob} FROM mart.fct_job AS job
            WHERE job.status IS NULL OR job.status NOT IN ('new', 'unscheduled', 'scheduled',
              'in_progress', 'complete', 'canceled', 'cancelled', 'lost', 'won')`,

@@ -125,32 +125,32 @@ const table = mirrorTable('customers', {
       name: 'billing_address',
       type: 'text',
       writable: billingAddress,
-      comment: 'Where the invoice goes: street; may have several lines.',
+      comment: 'Billing address: street; may have several lines.',
     },
-    {name: 'billing_address_2', type: 'text', comment: 'Where the invoice goes: second line.'},
+    {name: 'billing_address_2', type: 'text', comment: 'Billing address: second line.'},
     {
       name: 'billing_city',
       type: 'text',
       writable: billingAddress,
-      comment: 'Where the invoice goes: city.',
+      comment: 'Billing address: city.',
     },
     {
       name: 'billing_zip_code',
       type: 'text',
       writable: billingAddress,
-      comment: 'Where the invoice goes: postal code, leading zeros kept.',
+      comment: 'Billing address: postal code, leading zeros kept.',
     },
     {
       name: 'billing_state',
       type: 'text',
       writable: billingAddress,
-      comment: 'Where the invoice goes: state.',
+      comment: 'Billing address: state.',
     },
     {
       name: 'billing_country',
       type: 'text',
       writable: billingAddress,
-      comment: 'Where the invoice goes: country.',
+      comment: 'Billing address: country.',
     },
     {
       name: 'which_billing_address',
@@ -179,7 +179,7 @@ const table = mirrorTable('customers', {
     {
       name: 'customer_source_id',
       type: 'integer',
-      comment: 'Where the customer heard of the business.',
+      comment: 'The source through which the customer found the business.',
     },
     {name: 'import_id', type: 'integer', comment: 'The import that brought the customer in.'},
     {

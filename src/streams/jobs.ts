@@ -176,7 +176,7 @@ export const jobChargeWrites: Writes = {
 // No column: the 40 custom fields, and those that only QuickBooks understands (transaction ids,
 // edit sequences, names of its references). They are in `extra`. See docs/service.md "Fields".
 const table = mirrorTable('jobs', {
-  comment: 'Jobs: work for a customer, planned, under way or done, with its money.',
+  comment: 'Jobs: work for a customer, planned, in progress or done, with its money.',
   key: ['job_number'],
   indexes: [['id'], ['customer_number']],
   searched: {words: ['name']},

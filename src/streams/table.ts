@@ -106,17 +106,16 @@ export interface MirrorTable {
 export const ownColumns: Readonly<Record<string, string>> = {
   row_id: 'Number of the row in this warehouse, from its first moment on; it never changes.',
   account_id:
-    'The account at the service that the row belongs to: sync.accounts; where there is only one, it is the default.',
+    'The account at the service that the row belongs to: sync.accounts; if there is only one account, it is the default.',
   external_key: 'Key of the same thing in your own system, such as an ERP; unique per account.',
   extra: 'Fields that the service sent and no column takes, under their own names.',
   _hash:
     'Hash of what the row means; equal hashes need no write. Null in a row the service has not sent.',
   _first_seen_at: 'When the row came into this warehouse.',
   _changed_at: 'When the row last changed in this warehouse.',
-  _deleted_at: 'When the row was found to be gone at the service; null while it lives.',
+  _deleted_at: 'When the record was found to be deleted at the service; null while it exists.',
   _sweep_id: 'The sweep that last wrote the row: sync.sweeps; null when somebody else wrote it.',
-  _page:
-    'The page of that sweep on which the record stood; null when it was asked for by its number.',
+  _page: 'The page of that sweep that had the record; null if it was requested by its number.',
   parent_row_id:
     'Of a row written here: row_id of its customer or job, which need not have a number yet.',
   _change_id:

@@ -7,7 +7,7 @@ import {findings, tieOuts} from '../../src/star/tie-outs.ts';
 const opening = `# Insight
 
 The schema \`mart\` has the business as a star: dimensions (\`dim_\`), facts (\`fct_\`), and the answers to the questions of an owner
-(\`ask_\`). \`fieldmirror ask\` lists the questions, and answers one by its name; \`fieldmirror check\` tells whether all figures tie out.
+(\`ask_\`). \`fieldmirror ask\` lists the questions, and answers one by its name; \`fieldmirror check\` checks whether all figures tie out.
 \`fieldmirror_reader\` may read all of it.
 
 \`\`\`sql
@@ -18,24 +18,24 @@ SELECT sum(completed_amount) FROM mart.fct_job_as_of('2026-11-01') WHERE complet
 
 ## Rules
 
-- A fact holds the live rows that the service has numbered. A dimension holds rows that are gone, too (\`is_deleted\`), so that no fact
-  loses its customer; row \`-1\` stands for what is missing, so that an inner join loses none either.
-- A key is one column, and is called alike in facts and dimensions. \`account_key\` is in every row; numbers of two accounts may be
-  equal, keys never are. Nothing sums over accounts by itself: their currencies may differ.
+- A fact has the live rows that the service has numbered. A dimension also has deleted rows (\`is_deleted\`), so that no fact
+  loses its customer. Row \`-1\` represents a missing value, so that an inner join loses no fact either.
+- A key is one column, and has the same name in facts and dimensions. \`account_key\` is in every row; numbers of two accounts may be
+  equal, keys never are. No view sums over accounts: their currencies may differ.
 - A date is a date in the zone of the account, also in summer. A week begins on Monday.
-- Revenue is before tax, on the day of completion; what is owed or collected is with tax. Nothing is rounded.
-- \`mart.<member>_as_of(moment)\` is a member by what the mirror knew at a moment. \`dim_account.known_since\` says since when it knows.
+- Revenue is before tax, on the day of completion; receivables and collected amounts are with tax. Nothing is rounded.
+- \`mart.<member>_as_of(moment)\` is a member by what the mirror knew at a time. \`dim_account.known_since\` has the time since when it knows.
 - Four facts are tables (${members
   .filter(({keptBy}) => keptBy !== undefined)
   .map(({name}) => `\`${name}\``)
   .join(
     ', ',
   )}): they are written at the end of each sweep that wrote, and a few seconds after an edit.
-  \`mart.freshness\` says what they do not hold yet. All else is a view.
-- What the service does not know is asked of people once: \`mart.settings\`, \`mart.capacity\`, \`mart.closed_days\`, \`mart.labels\`. A figure that
-  needs what is not set is left out.
-- The names \`dim_\`, \`fct_\` and \`ask_\` in \`mart\` are ours. A view of yours on top of ours is never dropped; a version that gives ours other
-  columns says which of yours is to be made anew.
+  \`mart.freshness\` shows what they do not have yet. All other members are views.
+- A person enters once what the service does not know: \`mart.settings\`, \`mart.capacity\`, \`mart.closed_days\`, \`mart.labels\`. A figure that
+  needs a missing setting is left out.
+- The prefixes \`dim_\`, \`fct_\` and \`ask_\` in \`mart\` are reserved for Fieldmirror. Your own views on top of its views are never dropped. If a version gives
+  a view of Fieldmirror other columns, it names those of your views that must be created again.
 `;
 
 export function drawPage(): string {
@@ -46,10 +46,10 @@ export function drawPage(): string {
     '## The star\n',
     ...members.map(drawMember),
     '## Tie-outs\n',
-    'Each is a query that returns no row, over all accounts. `fieldmirror check` runs all of them.\n',
+    'Each tie-out is a query that returns no row, over all accounts. `fieldmirror check` runs all of them.\n',
     ...tieOuts.map(({name, claim}) => `- **${name}** ${claim}`),
     '\n## Findings\n',
-    '`fieldmirror check` counts them as well. They are about the business, and no failure.\n',
+    '`fieldmirror check` counts them as well. They concern the business, and are not failures.\n',
     ...findings.map(({name, words}) => `- **${name}** ${words}`),
     '',
   ].join('\n');

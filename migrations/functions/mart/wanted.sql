@@ -9,7 +9,7 @@ DECLARE
       'WHERE held.row_id = change.row_id)', relname, relname),
                       ' OR ' ORDER BY relname)
       FROM pg_class WHERE relnamespace = 'warehouse'::regnamespace AND relkind = 'r');
-  about text := 'What is wanted here and not agreed with the service: changes under way, and new '
+  about text := 'What is wanted here and not agreed with the service: changes in progress, and new '
     'rows that it refused. Such new rows are in no other view of mart; a changed row is, with '
     '_pending.';
   told record;
