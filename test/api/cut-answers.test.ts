@@ -21,7 +21,7 @@ test.each([
     `${head}transfer-encoding: chunked\r\n\r\n${chunk(body.slice(0, half))}${chunk(body.slice(half))}${chunk('')}`,
   ],
   ['the end of the connection', `${head}connection: close\r\n\r\n${body}`],
-])('a list whose length is told by %s, cut at every byte', async (_, whole) => {
+])('a list whose length is given by %s, cut at every byte', async (_, whole) => {
   let cutAt = 0;
   const server = await startRawServer((socket) => socket.end(whole.slice(0, cutAt)));
   const transport = openTransport(server.url, {retry: {attempts: 1}});

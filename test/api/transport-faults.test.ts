@@ -107,7 +107,7 @@ describe('a network that fails is retryable, in words', () => {
     }
   });
 
-  test('a certificate that nobody vouches for is for a person, and the token is not sent', async () => {
+  test('an untrusted certificate is for a person, and the token is not sent', async () => {
     const server = await startTlsServer();
     const error = await failureOf(openTransport(server.url).read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(FatalError);

@@ -153,7 +153,7 @@ describe('a status is an error typed by what to do next', () => {
   });
 
   test.each([301, 302, 303, 307, 308])(
-    '%i is not followed, and the token goes nowhere else',
+    '%i is not followed, and the token is sent to no other address',
     async (status) => {
       const other = await startServer((response) => response.end(EMPTY_LIST));
       const {transport} = await always(status, '', {location: `${other.url}/jobs.xml`});

@@ -49,7 +49,7 @@ describe('a write is done', () => {
     expect(server.seen[0]?.headers['content-type']).toMatch(/^application\/xml/);
   });
 
-  test('on a connection of its own, so a server that closes idle ones does no harm', async () => {
+  test('on a separate connection, so a server that closes idle ones does no harm', async () => {
     const server = await startServer((response) => {
       response.end('<customer><id>1</id></customer>');
       response.on('finish', () => setImmediate(() => response.socket?.destroy()));

@@ -100,7 +100,7 @@ describe('in the middle of a POST', () => {
   );
 }, 180_000);
 
-test('told to stop in the middle of a page, it gives its sweeps back, and the next start ends them', async () => {
+test('stopped in the middle of a page, it gives its sweeps back, and the next start ends them', async () => {
   const {proxy, warehouse, env} = await hold(/^GET \/jobs\.xml/);
   const first = startMain(env);
   await proxy.held;
@@ -116,7 +116,7 @@ test('told to stop in the middle of a page, it gives its sweeps back, and the ne
 }, 120_000);
 
 test.skipIf(!isInstalled())(
-  'told to stop while its queue is away, it stops',
+  'a signal to stop while its queue is away stops it',
   async () => {
     const {env} = await hold(/^nothing/);
     const redis = await startServer();
@@ -130,7 +130,7 @@ test.skipIf(!isInstalled())(
   120_000,
 );
 
-test('without a file descriptor left it waits, and goes on when it has some', async () => {
+test('without a file descriptor left it waits, and continues when it has some', async () => {
   const {warehouse, env} = await hold(/^nothing/);
   const running = startMain(env);
   await running.prints(/At work/);

@@ -33,7 +33,7 @@ const words =
   /it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary/;
 const open = `SELECT count(*)::int FROM sync.changes WHERE state = 'pending' AND sends = 0`;
 
-test('each verb that writes ends with 3 and says what to do, and afterwards all goes on', {
+test('each verb that writes ends with 3 and says what to do, and afterwards all continues', {
   timeout: 180_000,
 }, async () => {
   place = await openPlace();
@@ -55,7 +55,7 @@ test('each verb that writes ends with 3 and says what to do, and afterwards all 
   expect(await ask(`SELECT DISTINCT state FROM sync.changes`)).toEqual([{state: 'done'}]);
 });
 
-test('a start that is at work when it comes goes on by itself when it is over', {
+test('a start that runs when it comes continues automatically when it is over', {
   timeout: 180_000,
 }, async () => {
   place = await openPlace();

@@ -68,7 +68,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     await expectWarehouseEqualsService(place);
   }, 120_000); // Each start may have to wait for the lease of the one before.
 
-  test('when Postgres ends every session in the middle, it goes on and ends with the same rows', async () => {
+  test('when Postgres ends every session in the middle, it continues, and has the same rows', async () => {
     const place = await openPlaceOn(backend, {pageSize: 5});
     const running = startCommand(['start', '--once', '--json'], {
       ...place.env,
@@ -85,7 +85,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     await expectWarehouseEqualsService(place);
   });
 
-  test('start stays, tells when what is due, and stops cleanly on Ctrl-C within 10 s', async () => {
+  test('start stays, prints what is due, and stops cleanly on Ctrl-C in 10 s', async () => {
     const place = await openPlaceOn(backend);
     const running = startCommand(['start'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
     await running.prints(/jobs nightly[\s\S]*At work/);

@@ -52,7 +52,7 @@ test('without systemd-notify the work goes on, and the log says what is missing'
   running.process.kill('SIGTERM');
   const {code, stderr} = await running.ended;
   expect(code).toBe(0);
-  expect(stderr).toContain('systemd-notify is to be on the PATH, and NotifyAccess=all in the unit');
+  expect(stderr).toContain('put systemd-notify on the PATH and NotifyAccess=all in the unit');
 });
 
 test('the address goes out of the environment; a watchdog of another process is not ours', () => {

@@ -167,7 +167,7 @@ describe('what is wrong', () => {
     );
   });
 
-  test('is told with since when, and a rule whose messages do not arrive with why', async () => {
+  test('is shown with since when, and a rule whose messages do not arrive with why', async () => {
     const admin = await place.person({role: 'admin'});
     const {text} = await admin.get(fresh);
     expect(text).toContain('3 things are wrong; the messages of 2 rules do not arrive.');

@@ -62,7 +62,7 @@ describe.skipIf(!isInstalled())('the queue on a cluster', () => {
   });
 
   test(
-    'a primary that is killed in the middle costs nothing, and is told once',
+    'a primary that is killed in the middle costs nothing, and is logged once',
     {timeout: 180_000},
     () => strikePrimary(cluster, 'SIGKILL'),
   );

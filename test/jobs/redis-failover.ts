@@ -13,7 +13,7 @@ import {openService, openWorld, timeZone} from '../support/world.ts';
 /** Words of the passwords, in the clear and as in an address. */
 const secrets = /canary/;
 const outOfReach = 'the queue or the warehouse is out of reach; nothing is lost, trying again';
-const backAgain = 'the queue and the warehouse are within reach again; work goes on';
+const backAgain = 'the queue and the warehouse are within reach again; work continues';
 
 /** Sweeps all, then carries a change, with all wake-ups on the given servers. */
 export async function carryAll({url}: ManyRedises): Promise<void> {

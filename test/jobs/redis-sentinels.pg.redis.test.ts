@@ -76,7 +76,7 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
   });
 
   test(
-    'a primary that is killed in the middle costs nothing, and is told once',
+    'a primary that is killed in the middle costs nothing, and is logged once',
     {timeout: 180_000},
     () => strikePrimary(redises, 'SIGKILL'),
   );

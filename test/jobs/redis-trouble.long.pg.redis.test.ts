@@ -26,7 +26,7 @@ afterEach(async () => {
 describe.skipIf(!isInstalled())(
   'Redis in trouble',
   () => {
-    test('full at the start it is told, with how to mend it, and exit code 3', async () => {
+    test('full at the start it is reported, with the fix, and exit code 3', async () => {
       const place = await openPlace();
       closers.push(place.close);
       await fill();

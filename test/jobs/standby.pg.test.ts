@@ -37,7 +37,7 @@ async function open(): Promise<void> {
   );
 }
 
-test('each change has one effect, sweeps go on, and the log asks for the promotion', {
+test('each change has one effect, sweeps continue, and the log requests the promotion', {
   timeout: 180_000,
 }, async () => {
   await open();

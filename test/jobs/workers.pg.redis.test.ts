@@ -77,7 +77,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     redisUrl = kind === 'redis' ? await emptyRedis() : null;
   });
 
-  test('a sweep that nobody rang is found by its row', async () => {
+  test('a sweep without a wake-up is found by its row', async () => {
     const sweepId = await request('customers');
     await start(await openBackend(redisUrl));
     expect(await endOf(sweepId)).toMatchObject([{state: endedWell, counts: {records: 60}}]);
@@ -100,7 +100,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(await endOf(sweepId)).toMatchObject([{state: endedWell, fence: 2}]);
   });
 
-  test('a stop gives back what is under way, and the next start goes on with it at once', async () => {
+  test('a stop gives back the running work, and the next start continues it at once', async () => {
     const backend = await openBackend(redisUrl);
     const sweepId = await request('jobs');
     const begun = Promise.withResolvers<void>();
@@ -201,7 +201,7 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
 });
 
 describe('a queue that is down when the workers start', () => {
-  test('in Postgres is told at once: no worker stays that receives nothing', async () => {
+  test('in Postgres is reported at once: no worker stays that receives nothing', async () => {
     const relay = await openRelay(world.databaseUrl);
     closers.push(relay.close);
     const {log} = world;
@@ -214,7 +214,7 @@ describe('a queue that is down when the workers start', () => {
   });
 
   test.skipIf(!isInstalled())(
-    'in Redis is told, too, and a start that comes later finds it',
+    'in Redis is reported, too, and a start that comes later finds it',
     async () => {
       const first = await startServer();
       const backend = await openBackend(first.url);

@@ -95,7 +95,7 @@ describe.skipIf(!isInstalled())(
       await other.drop();
     });
 
-    test('no setting of ours stays in a session that others get', async () => {
+    test('none of our settings stays in a session that others get', async () => {
       await open(inject('warehouseTemplate'));
       const settings = `SELECT name, setting FROM pg_settings
         WHERE name IN ('search_path', 'statement_timeout', 'lock_timeout',

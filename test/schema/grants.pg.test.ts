@@ -54,7 +54,7 @@ async function readGiven(role: string, kind: string): Promise<Rights> {
   );
 }
 
-test('nobody was given anything but these roles', async () => {
+test('only these roles were given anything', async () => {
   const roles = await world.author(`SELECT DISTINCT role FROM (${granted}) AS given`);
   expect(roles.map(({role}) => role).sort()).toEqual(Object.keys(expected).sort());
 });

@@ -92,7 +92,7 @@ describe('a field', () => {
     expect(await events()).toEqual(['jobs.size new: sent as integer; kept in extra']);
   });
 
-  test('that goes has vanished, and that comes back has returned', async () => {
+  test('that is removed has vanished, and that comes back has returned', async () => {
     await sweepJobs(colour + size, colour + size);
     await sweepJobs(colour, colour);
     await sweepJobs(colour + size, colour + size);
@@ -115,7 +115,7 @@ describe('a field', () => {
     expect(await events()).toEqual(['jobs.name2 new: sent as text; kept in extra']);
   });
 
-  test('whose type flips from row to row loses no value, and is told once', async () => {
+  test('whose type flips from row to row loses no value, and is reported once', async () => {
     await sweepJobs(size, size);
     for (let round = 0; round < 3; round++)
       await sweepJobs(`<size type="float">5.${round}</size>`, `<size>${round} feet</size>`);

@@ -152,7 +152,7 @@ describe('the breaker', () => {
     expect(await place.deleted()).toEqual(range(1, 12));
   });
 
-  test('a role that sees less, half of the list gone and denied by number, marks nothing and asks a person', async () => {
+  test('a role that sees less, half of the list missing and denied by number, marks nothing and asks a person', async () => {
     place = await openHeld(120);
     leave(range(61, 120));
     expect(await place.sweep()).toMatchObject({

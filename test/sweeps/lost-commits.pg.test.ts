@@ -102,7 +102,7 @@ test('of a push: each change has one effect, and all are settled', async () => {
   expect(nth).toBeGreaterThan(2);
 });
 
-test('of a sweep: it goes on, and the rows are those of the service', async () => {
+test('of a sweep: it continues, and the rows are those of the service', async () => {
   const {world, service, line, strike, query} = await open();
   const atService = openPool(service.databaseUrl, {
     max: 1,

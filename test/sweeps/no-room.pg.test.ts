@@ -44,7 +44,7 @@ test.each([
   ['53100', /its disk is full.*goes on by itself/],
   ['53400', /a limit .* temp_file_limit.*goes on by itself/],
 ])(
-  'a sweep that finds no room (%s) never fails by it, and goes on when there is',
+  'a sweep that finds no room (%s) never fails by it, and continues when there is',
   async (sqlState, words) => {
     await fillDisk('warehouse.customers', sqlState);
     for (let attempt = 1; attempt <= 7; attempt++) {

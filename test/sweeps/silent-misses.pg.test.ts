@@ -195,7 +195,7 @@ describe('passes that break off', () => {
   ];
 
   test.each(failures)(
-    '%s on one page of the first pass: what follows it is not taken for gone, and is read later',
+    '%s on one page of the first pass: later records are not taken for deleted, and are read later',
     async (_, answer) => {
       place = await openHeld(inPages(range(1, 70), 30));
       place.script.twist = (question, response) =>

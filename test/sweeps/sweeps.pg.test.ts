@@ -126,7 +126,7 @@ describe('a claim', () => {
     expect(await listDue()).toEqual([]);
   });
 
-  test('succeeds when the lease ran out; the old worker can write nothing any more', async () => {
+  test('succeeds when the lease ran out; the old worker can no longer write', async () => {
     const {sweepId} = await request();
     const old = await claim(sweepId);
     await expire(sweepId);
