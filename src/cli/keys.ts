@@ -86,7 +86,7 @@ export async function revoke(config: Config, name: string, {json}: Output): Prom
         `keys revoke: no key "${name}" is in use${nearest(name, names)}; fieldmirror keys list`,
       );
     }
-    print(json, {json: {name}, text: `key ${name} opens nothing any more`});
+    print(json, {json: {name}, text: `key ${name} is revoked`});
     return 0;
   });
 }

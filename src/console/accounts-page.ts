@@ -300,7 +300,7 @@ export const revokeKey = defineAction({
       subject: `key ${key}`,
       accountId: null,
       after: {state: 'revoked'},
-      said: `Key ${key} opens nothing any more, and its sessions are over.`,
+      said: `Key ${key} is revoked, and its sessions are over.`,
     };
   },
 });

@@ -248,7 +248,7 @@ async function takeCode(request: FastifyRequest, code: string, {deps, attempts}:
   if (found !== null) return found;
   attempts.noteFailure(attemptOf(request, code));
   throw new AccessRefused(401, {
-    title: 'This link opens nothing any more',
+    title: 'This sign-in link has expired or was already used',
     text: 'A link is good once, for ten minutes. fieldmirror open prints another one.',
     ways: [{href: '/sign-in', label: 'Sign in with a key'}],
   });

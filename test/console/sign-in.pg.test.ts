@@ -172,7 +172,7 @@ test('a link signs in once, within ten minutes', async () => {
   const late = (await makeSignInCode(place.pool, 'viewer')).reveal();
   await place.pool.query('UPDATE sync.sign_in_codes SET expires_at = now()');
   expect((await makePerson(place.url).get(`/sign-in?code=${late}`)).text).toContain(
-    'opens nothing any more',
+    'has expired or was already used',
   );
 });
 
@@ -239,7 +239,7 @@ describe('a form', () => {
 });
 
 test.each(['evil.example', 'evil.example:8086', '10.0.0.1'])(
-  'a name that nobody gave this server is refused: %s',
+  'a name that this server was not given is refused: %s',
   async (host) => {
     const {port} = new URL(place.url);
     for (const path of ['/sign-in', '/', '/metrics', '/readyz', '/nothing']) {
