@@ -213,7 +213,7 @@ export class ServedAccounts {
       if (state === 'stopped')
         log.error(
           {event: 'account.stopped', ...facts},
-          `account ${name} is stopped; the others go on`,
+          `account ${name} is stopped; the others continue`,
         );
       else if (state === 'paused')
         log.info({event: 'account.paused', ...facts}, `account ${name} is paused`);
@@ -260,7 +260,7 @@ export class CopyWatch {
     if (found === null && typeof this.#found === 'string')
       this.#log.info(
         {event: 'copy.claimed'},
-        'the warehouse is the one that works for its accounts; work goes on',
+        'the warehouse was claimed as the active one; work continues',
       );
     this.#found = found;
     return this.holds;

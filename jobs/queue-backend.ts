@@ -252,7 +252,7 @@ export class Outage {
     this.#failing = null;
     this.#log.warn(
       {event: 'outage.ended', durationMs},
-      'the queue and the warehouse are within reach again; work goes on',
+      'the queue and the warehouse are within reach again; work continues',
     );
   }
 }

@@ -157,7 +157,7 @@ export async function startWorkers(
     throw error;
   });
   const begunAt = performance.now();
-  deps.log.info({event: 'worker.started', queue: backend.kind}, 'the worker is at work');
+  deps.log.info({event: 'worker.started', queue: backend.kind}, 'the worker is running');
   if (options.keepsSchedules) listenForChanges(context, backend, options);
   background.begin();
   const explain = (error: unknown): never => {

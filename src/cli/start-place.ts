@@ -229,7 +229,7 @@ export async function tellSupervisor(
     } catch (error) {
       log.warn(
         {event: 'supervisor.not_told', words, reason: String(error)},
-        'the supervisor was not told: systemd-notify is to be on the PATH, and NotifyAccess=all in the unit',
+        'the supervisor could not be notified: put systemd-notify on the PATH and NotifyAccess=all in the unit',
       );
     }
   };

@@ -104,7 +104,7 @@ export class Live {
       onFailure: (error) =>
         this.#log.warn(
           {reason: String(error), docs: errorNumbers.feed},
-          'pages are not told of what moves',
+          'open pages are not notified of changes',
         ),
     });
   }

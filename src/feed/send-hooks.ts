@@ -75,7 +75,7 @@ export class FeedKeeper {
       onFailure: (error) =>
         log.warn(
           {event: 'feed.unheard', reason: String(error)},
-          'the feed is looked at every two seconds',
+          'the feed is polled every two seconds',
         ),
     });
   }

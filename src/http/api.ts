@@ -43,7 +43,7 @@ export async function addApi(
       onFailure: (error) =>
         log.warn(
           {reason: String(error), docs: errorNumbers.feed},
-          'nothing tells of changes that are settled',
+          'requests that wait are not notified of settled changes',
         ),
     }),
   };
