@@ -122,7 +122,7 @@ test('the search finds a word by its beginning, from a page in a folder, and lea
   complaints.length = 0;
   const page = await openPage('decisions/0027-alerts.html', {theme: 'light', width: 1280});
   await page.getByRole('searchbox').fill('tombst');
-  const found = page.locator('#found li', {hasText: 'a row whose record is gone'});
+  const found = page.locator('#found li', {hasText: 'a row whose record was deleted'});
   await found.waitFor();
   await found.getByRole('link').click();
   await page.waitForURL('**/tour.html#words');
