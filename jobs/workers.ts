@@ -4,7 +4,6 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {UnrecoverableError} from 'bullmq';
 import {z} from 'zod';
-import {dropExpiredLogins} from '../src/accounts/seals.ts';
 import {listAccountsWithDueChanges} from '../src/changes/claim-changes.ts';
 import {AccessError, FatalError, NoRoomError} from '../src/core/errors.ts';
 import {FeedKeeper, type HookMeans} from '../src/feed/send-hooks.ts';
@@ -306,7 +305,6 @@ async function handlePush(
 async function lookForDue(context: WorkerContext, keepsSchedules: boolean): Promise<void> {
   const {deps, sweeps, accounts} = context;
   const accountIds = await accounts.look();
-  if (keepsSchedules) await dropExpiredLogins(deps.pool);
   if (await context.copies.look()) return;
   if (keepsSchedules) await wakeForChanges(context, accountIds);
   const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];

@@ -1,15 +1,13 @@
-// Everything in the warehouse that is sealed: tokens, keys and passwords. Those sealed with
-// FIELDMIRROR_KEY are in one list, to be sealed again with another key.
+// Everything in the warehouse that is sealed with FIELDMIRROR_KEY, in one list, to be sealed again
+// with another key: tokens, addresses of receivers.
 
-import type pg from 'pg';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {type SealingKey, seal, secretBounds, unseal} from '../core/secret.ts';
-import {inTransaction, type Queryable} from '../postgres/database.ts';
-import type {SealedToken} from './accounts.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 /** Something sealed: its place, what it is bound to, and how a person calls it. */
 interface HeldSeal {
-  readonly table: 'accounts' | 'alert_rules' | 'feed_hooks' | 'login_keys';
+  readonly table: 'accounts' | 'alert_rules' | 'feed_hooks';
   readonly id: string;
   /** What it is, for a person. */
   readonly what: string;
@@ -36,10 +34,6 @@ const places = {
   feed_hooks: {
     ...{id: 'name', bytes: 'sealed_access', keyId: 'key_id', name: 'name'},
     what: 'address of subscriber',
-  },
-  login_keys: {
-    ...{id: 'login_key_id', bytes: 'sealed_private_key', keyId: 'sealed_by', name: 'login_key_id'},
-    what: 'key of passwords',
   },
 } as const;
 
@@ -114,98 +108,4 @@ export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Pro
   throw new UsageError(
     `installation reseal: expected keys that open all, got ${keys.map(({id}) => id).join(', ')}; nothing was changed. Not opened: ${flaws.join('; ')}. Give the missing key behind the new one in FIELDMIRROR_KEY, or first give the token (accounts add) or the rule (alerts remove, alerts add) anew`,
   );
-}
-
-/** A key pair as it is kept: its private half only where it could be sealed. */
-interface LoginKey {
-  readonly loginKeyId: string;
-  readonly publicKey: Buffer;
-  readonly sealedPrivateKey: SealedToken | null;
-}
-
-/** A password under seal, and the key that opens it. */
-interface SealedLogin {
-  readonly loginKeyId: string;
-  readonly sealed: Buffer;
-  readonly sealedPrivateKey: SealedToken | null;
-}
-
-interface KeyRow {
-  readonly sealedBy: string | null;
-  readonly sealedPrivateKey: Buffer | null;
-}
-
-/** The key that seals passwords from now on; null when there is none. */
-export async function readLatestLoginKey(db: Queryable): Promise<LoginKey | null> {
-  const {rows} = await db.query<KeyRow & Pick<LoginKey, 'loginKeyId' | 'publicKey'>>(
-    `SELECT login_key_id AS "loginKeyId", public_key AS "publicKey", sealed_by AS "sealedBy",
-            sealed_private_key AS "sealedPrivateKey"
-       FROM sync.login_keys ORDER BY created_at DESC, login_key_id LIMIT 1`,
-  );
-  const [key] = rows;
-  return key === undefined ? null : {...key, sealedPrivateKey: sealOf(key)};
-}
-
-/** Keeps a key: it is the latest from now on. */
-export async function keepLoginKey(db: Queryable, key: LoginKey): Promise<void> {
-  const {loginKeyId, publicKey, sealedPrivateKey} = key;
-  await db.query(
-    `INSERT INTO sync.login_keys (login_key_id, public_key, sealed_private_key, sealed_by,
-       created_at)
-     VALUES ($1, $2, $3, $4, clock_timestamp())`,
-    [loginKeyId, publicKey, sealedPrivateKey?.bytes ?? null, sealedPrivateKey?.keyId ?? null],
-  );
-}
-
-/** Forgets a key that is lost, and drops the passwords that it sealed. */
-export async function forgetLoginKey(pool: pg.Pool, loginKeyId: string): Promise<void> {
-  await inTransaction(pool, async (client) => {
-    // Locked first: nothing more is sealed with it meanwhile.
-    await client.query('SELECT FROM sync.login_keys WHERE login_key_id = $1 FOR UPDATE', [
-      loginKeyId,
-    ]);
-    await client.query('SELECT sync.drop_logins($1)', [loginKeyId]);
-    await client.query('DELETE FROM sync.login_keys WHERE login_key_id = $1', [loginKeyId]);
-  });
-}
-
-/** The password of a change, under seal; null when there is none any more. */
-export async function readSealedLogin(
-  db: Queryable,
-  changeId: string,
-): Promise<SealedLogin | null> {
-  const {rows} = await db.query<KeyRow & Pick<SealedLogin, 'loginKeyId' | 'sealed'>>(
-    `SELECT login_key_id AS "loginKeyId", sealed, sealed_by AS "sealedBy",
-            sealed_private_key AS "sealedPrivateKey"
-       FROM sync.employee_logins JOIN sync.login_keys USING (login_key_id)
-      WHERE change_id = $1 AND expires_at > clock_timestamp()`,
-    [changeId],
-  );
-  const [login] = rows;
-  return login === undefined ? null : {...login, sealedPrivateKey: sealOf(login)};
-}
-
-/** Drops the passwords whose time is up, and rejects their changes. @returns how many */
-export async function dropExpiredLogins(db: Queryable): Promise<number> {
-  const {rows} = await db.query<{dropped: string}>('SELECT sync.drop_logins() AS dropped');
-  return Number(rows[0]?.dropped ?? 0);
-}
-
-/** Whether an employee's row is that of the token in use: its password makes the token invalid. */
-export async function isTokenOwner(
-  db: Queryable,
-  {accountId, rowId}: {readonly accountId: string; readonly rowId: string},
-): Promise<boolean> {
-  const {rowCount} = await db.query(
-    `SELECT FROM warehouse.employees AS employee JOIN sync.accounts AS account USING (account_id)
-      WHERE account_id = $1 AND row_id = $2 AND account.employee_id = employee.id`,
-    [accountId, rowId],
-  );
-  return rowCount === 1;
-}
-
-function sealOf({sealedBy, sealedPrivateKey}: KeyRow): SealedToken | null {
-  return sealedBy === null || sealedPrivateKey === null
-    ? null
-    : {keyId: sealedBy, bytes: sealedPrivateKey};
 }

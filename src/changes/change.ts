@@ -48,16 +48,6 @@ export interface Change extends ReadRow<Row, (typeof columns)[number]> {
 /** The columns that a query selects or returns to read a `Change`. */
 export const changeColumns = `table_name AS "table", ${selectColumns(columns)}`;
 
-/** The change without values that must not be read. */
-export function maskChange(change: Change): Change {
-  const {fields, base} = change;
-  return {...change, fields: mask(fields), base: mask(base)};
-}
-
-function mask(values: Change['fields']): Change['fields'] {
-  return 'password' in values ? {...values, password: '(set)'} : values;
-}
-
 /** The changes that are asked for; null leaves a condition open. */
 export interface ChangeFilter {
   readonly accountIds: readonly string[];

@@ -13,7 +13,7 @@ import {type Nesting, readParentNumbers} from '../rows/held-numbers.ts';
 import {allWrites, findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import type {ChangeOperation, WriteKind} from '../streams/table.ts';
-import {type Change, maskChange} from './change.ts';
+import type {Change} from './change.ts';
 
 /** The customer or job that a path goes by. */
 export interface Parent<N extends string | null = string> {
@@ -50,7 +50,6 @@ const wireKinds: Readonly<Record<WriteKind, FieldKind>> = {
   ids: 'ids',
   // Already written in the account's own way.
   instant: 'text',
-  secret: 'text',
 };
 
 /** Stands in a path for a number that the service has not given yet. */
@@ -123,7 +122,7 @@ function partOf(number: string | null): string {
   return number === null ? unknown : toPathPart(number);
 }
 
-/** The request that would be sent for a change, byte for byte but for passwords. */
+/** The request that would be sent for a change, byte for byte. */
 export interface PlannedRequest {
   readonly changeId: string;
   readonly method: string;
@@ -170,8 +169,7 @@ function planRequest(
   change: Change,
   {parentNumber, timeZone}: {readonly parentNumber: string | null; readonly timeZone: string},
 ): PlannedRequest | Unplannable {
-  const {changeId} = change;
-  const {fields} = maskChange(change);
+  const {changeId, fields} = change;
   try {
     const writes = findWrites(change.table);
     const subject = subjectOf(change, parentInPath(writes, change.operation), parentNumber);

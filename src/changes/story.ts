@@ -15,7 +15,6 @@ import {
   type Attempt,
   type Change,
   type FieldConflict,
-  maskChange,
   readAttempts,
   readChange,
   readWaiting,
@@ -31,7 +30,7 @@ import {
 } from './next-step.ts';
 import {nestings, type PlannedRequest, planRequests, type Unplannable} from './request.ts';
 
-/** All facts about a change; passwords are masked. */
+/** All facts about a change. */
 export interface ChangeStory {
   readonly change: Change;
   /** Name of the account. */
@@ -75,10 +74,10 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
   if (around === undefined) throw new TypeError(`change ${id}: every change has its circumstances`);
   const {account, blocker, conflicts, alterations, now} = around;
   return {
-    change: maskChange(change),
+    change,
     account: account.name,
     now,
-    blocker: blocker === null ? null : maskChange(blocker),
+    blocker: blocker,
     waiting: await readWaiting(db, change.changeId),
     attempts: await readAttempts(db, change.changeId),
     conflicts,
@@ -204,7 +203,7 @@ function listFields({change, conflicts}: Pick<Known, 'change' | 'conflicts'>): s
   return [...new Set([...Object.keys(change.fields), ...conflicts.map(({field}) => field)])];
 }
 
-/** Each field once. A password is never told: not even that the row has one. */
+/** Each field once. */
 export function compareSides(known: Known): FieldSides[] {
   return listFields(known).map((field) => {
     const {change, row} = known;
@@ -213,7 +212,7 @@ export function compareSides(known: Known): FieldSides[] {
       field,
       ...pick('base', change.base, field),
       ...pick('wanted', change.fields, field),
-      ...(row === null || field === 'password' ? {} : pick('row', row, field)),
+      ...(row === null ? {} : pick('row', row, field)),
       ...tellService(field, known),
       isFought: conflict !== undefined && conflict.winner === null,
     };

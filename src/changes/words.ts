@@ -82,9 +82,8 @@ function tellAfter(state: ChangeState): string {
   return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
 }
 
-/** A value of a change as a person reads it; of a password only that there is one. */
-export function showWanted(field: string, value: ChangeValue | undefined): string {
-  if (field === 'password') return '(set)';
+/** A value of a change as a person reads it. */
+export function showWanted(value: ChangeValue | undefined): string {
   if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.join(', ');
   return showValue(value);
 }

@@ -23,7 +23,6 @@ import type {Secret} from '../core/secret.ts';
 import type {HookMeans} from '../feed/send-hooks.ts';
 import {findCopy, namePlace, refuseCopy} from '../health/installation.ts';
 import {refuseWrongClock} from '../postgres/checks.ts';
-import {Passwords} from '../push/passwords.ts';
 import {PageReader} from '../sweeps/page-reader.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {askAccount, refuseWrongZone} from './accounts-check.ts';
@@ -34,8 +33,6 @@ import {type Opening, type Warehouse, withWarehouse} from './warehouse.ts';
 /** The warehouse and the accounts that it mirrors. */
 export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageReader'> {
   readonly log: Logger;
-  readonly openPassword: (changeId: string) => Promise<Secret | null>;
-  readonly passwords: Passwords;
   /** The environment's account, or the demo; null where there are only tokens that are sealed. */
   readonly own: Account | null;
   /**
@@ -104,8 +101,6 @@ export async function withWorld<T>(
     closers.add(() => accounts.close());
     const pageReader = new PageReader();
     closers.add(() => pageReader.close());
-    const passwords = new Passwords({pool, keys, onPassword: keepOut});
-    closers.add(() => passwords.close());
     const opened = openOwn(
       opening,
       {
@@ -130,8 +125,6 @@ export async function withWorld<T>(
         onSecret: keepOut,
       },
       openAccount: (accountId) => accounts.open(accountId),
-      openPassword: (changeId) => passwords.open(changeId),
-      passwords,
       pageReader,
       own: own?.account ?? null,
       listKnown: () => listKnownAccounts(pool, accounts.known),

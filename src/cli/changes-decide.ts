@@ -3,7 +3,7 @@
 // is held.
 
 import {listAccounts} from '../accounts/accounts.ts';
-import {maskChange, readConflicts} from '../changes/change.ts';
+import {readConflicts} from '../changes/change.ts';
 import {
   type DecidableChange,
   type Deciding,
@@ -288,8 +288,7 @@ export async function undo(
       options.dryRun === true
         ? await previewUndo(pool, chosen, batch)
         : await inTransaction(pool, async (client) => await undoMany(client, chosen, batch));
-    const json = {...done, made: done.made.map(maskChange)};
-    print(options.json, {json, text: draw(done, chosen.length)});
+    print(options.json, {json: done, text: draw(done, chosen.length)});
     return done.left.length === 0 ? 0 : 1;
   });
 }

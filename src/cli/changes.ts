@@ -8,7 +8,6 @@ import {
   everyChange,
   type FieldConflict,
   listChanges,
-  maskChange,
 } from '../changes/change.ts';
 import type {PlannedRequest, Unplannable} from '../changes/request.ts';
 import {changeStates, nameState} from '../changes/states.ts';
@@ -46,7 +45,7 @@ export async function changesList(config: Config, options: ListOptions): Promise
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
     const wanted = await readFilters(warehouse, options);
-    const changes = (await listChanges(pool, wanted, options.limit)).map(maskChange);
+    const changes = await listChanges(pool, wanted, options.limit);
     print(options.json, {json: {changes}, text: drawChanges(changes, await listAccounts(pool))});
     return 0;
   });
@@ -227,8 +226,8 @@ function drawFields({operation, fields, base}: Change): string[] {
   const names = Object.keys(fields);
   const width = Math.max(0, ...names.map((name) => name.length));
   return names.map((name) => {
-    const was = name in base && name !== 'password' ? `${showWanted(name, base[name])} → ` : '';
-    return `${name.padEnd(width)}  ${was}${showWanted(name, fields[name])}`;
+    const was = name in base ? `${showWanted(base[name])} → ` : '';
+    return `${name.padEnd(width)}  ${was}${showWanted(fields[name])}`;
   });
 }
 
@@ -279,10 +278,10 @@ function drawConflict(conflict: FieldConflict, story: ChangeStory): string[] {
       ? 'nobody has decided yet'
       : `the ${winner}'s value counts, decided ${showSecond(decidedAt)} by ${decidedBy}`;
   return [
-    `${field}, changed on both sides from ${showWanted(field, baseValue)}`,
-    `  here        ${showWanted(field, warehouseValue)}`,
-    ...(isPast ? [`  service had ${showWanted(field, serviceValue)}`] : []),
-    `  at service  ${showWanted(field, now)}`,
+    `${field}, changed on both sides from ${showWanted(baseValue)}`,
+    `  here        ${showWanted(warehouseValue)}`,
+    ...(isPast ? [`  service had ${showWanted(serviceValue)}`] : []),
+    `  at service  ${showWanted(now)}`,
     `  rule ${rule}: ${decided}`,
   ];
 }
@@ -290,7 +289,7 @@ function drawConflict(conflict: FieldConflict, story: ChangeStory): string[] {
 function drawResult({result}: Change): string[] {
   const {altered = {}, tidied = {}, unsent = []} = result ?? {};
   const draw = ([field, {sent, got}]: [string, {sent: ChangeValue; got: ChangeValue}]) =>
-    `${field}: sent ${showWanted(field, sent)}, it keeps ${showWanted(field, got)}`;
+    `${field}: sent ${showWanted(sent)}, it keeps ${showWanted(got)}`;
   return [
     ...Object.entries(altered).map(draw),
     ...Object.entries(tidied).map((entry) => `${draw(entry)}, which says the same`),

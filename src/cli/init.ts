@@ -165,7 +165,7 @@ function describeKey({id, made, missing}: KeyChoice, envFile: string): string[] 
     ];
   return [
     `  FIELDMIRROR_KEY in ${envFile} is a new sealing key, key ${id ?? ''}:`,
-    '  it seals tokens of further accounts, addresses of alerts and of subscribers, and passwords on their way.',
+    '  it seals tokens of further accounts, and addresses of alerts and of subscribers.',
     '  Keep a copy apart from the dumps of the database. If it is lost, these are given anew; nothing else is lost.',
   ];
 }

@@ -85,7 +85,7 @@ function describeHeld(held: readonly string[]): string[] {
 }
 
 /**
- * Seals tokens, addresses of alerts and keys of passwords anew with the first key of
+ * Seals tokens and addresses of alerts and subscribers anew with the first key of
  * FIELDMIRROR_KEY, all of them or none: afterwards the keys behind it are needed no more.
  * @throws {UsageError} no key is given, or none of the keys opens something
  * @throws {FatalError} a worker is alive that does not have the new key

@@ -2,7 +2,7 @@
 
 import {reportChange} from '../../jobs/push.ts';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
-import {type Change, listNeedy, listUnsent, maskChange} from '../changes/change.ts';
+import {type Change, listNeedy, listUnsent} from '../changes/change.ts';
 import {countChanges, countMovingChanges} from '../changes/change-health.ts';
 import {type HeldChanges, readHeldChanges} from '../changes/claim-changes.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../changes/request.ts';
@@ -63,8 +63,6 @@ export async function push(
       const pushed = await pushAll(world, active, {signal, progress}).finally(() =>
         progress.close(),
       );
-      // A key that ends with this process would seal passwords that no other process opens.
-      if (world.passwords.isKept) await world.passwords.makeReady();
       const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
       print(json, {json: {...pushed, unopened}, text});
       if (unopened.length > 0) return 3;
@@ -89,7 +87,7 @@ async function listPushed(
  * progress is left open
  */
 export async function pushAll(
-  world: Pick<World, 'pool' | 'databaseUrl' | 'openAccount' | 'openPassword' | 'log'>,
+  world: Pick<World, 'pool' | 'databaseUrl' | 'openAccount' | 'log'>,
   accounts: readonly Account[],
   {signal, progress}: {readonly signal: AbortSignal; readonly progress?: PushProgress},
 ): Promise<Pushed> {
@@ -116,7 +114,7 @@ export async function pushAll(
   }
   const accountIds = accounts.map(({accountId}) => accountId);
   const needy = await listNeedy(pool, {accountIds, since: clock?.now ?? ''});
-  return {accounts: counted, needy: needy.map(maskChange)};
+  return {accounts: counted, needy};
 }
 
 /** How many changes are read in one go: there may be a hundred thousand. */

@@ -250,13 +250,6 @@ async function stay(
   workers: Workers,
   run: Run & {readonly server: OpenedServer | null},
 ): Promise<number> {
-  void world.passwords.makeReady().catch((error: unknown) => {
-    if (!run.signal.aborted)
-      world.log.warn(
-        {event: 'passwords.no_key', reason: String(error)},
-        'no key was made to seal passwords of employees with',
-      );
-  });
   await workers.wakeDue();
   const plans: AccountPlan[] = [];
   for (const {name, accountId} of run.active)

@@ -281,7 +281,7 @@ function drawFieldByField(
   const show = (fields: readonly string[], side: 'serviceValue' | 'warehouseValue') =>
     conflicts
       .filter(({field, winner}) => winner === null && fields.includes(field))
-      .map((conflict) => showWanted(conflict.field, conflict[side]))
+      .map((conflict) => showWanted(conflict[side]))
       .join(', ');
   const fields = html`${fought.map((group) => {
     const name = group.join(', ');
@@ -329,8 +329,7 @@ function drawSides({change, sides: fields}: ChangeInFull): SafeHtml {
 function drawValue(field: FieldSides, side: (typeof sides)[number]): SafeHtml | string {
   const value = field[side];
   if (value === undefined) return '';
-  if (field.field === 'password' && side === 'base') return '';
-  return html`<span class="value">${showWanted(field.field, value)}</span>`;
+  return html`<span class="value">${showWanted(value)}</span>`;
 }
 
 const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone, string]>> = {

@@ -3,7 +3,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import {type Change, maskChange} from '../changes/change.ts';
+import type {Change} from '../changes/change.ts';
 import {
   type ChangeGroup,
   type DecisionPreview,
@@ -245,7 +245,7 @@ async function readPreview(asked: AskedPage): Promise<UndoStory> {
     madeCount: made.length,
     made: requests.flatMap((request, at) => {
       const change = made[at];
-      return change === undefined ? [] : [{change: maskChange(change), request}];
+      return change === undefined ? [] : [{change, request}];
     }),
     numbers: writeNumbers(
       changes.flatMap(({changeId, outcome}) => (outcome === null ? [] : [changeId])),
@@ -328,8 +328,8 @@ function drawMade({made}: UndoStory, look: Look): SafeHtml {
 }
 
 function drawField(field: string, {base, fields}: Change): SafeHtml {
-  const before = html`<span class="value">${showWanted(field, base[field])}</span>`;
-  const after = html`<span class="value">${showWanted(field, fields[field])}</span>`;
+  const before = html`<span class="value">${showWanted(base[field])}</span>`;
+  const after = html`<span class="value">${showWanted(fields[field])}</span>`;
   return html`<code>${field}</code>: ${before} becomes ${after}`;
 }
 

@@ -167,10 +167,7 @@ function drawWanted({wanted}: RecordStory, look: Look): SafeHtml | string {
       )} ${drawTime(requestedAt, look)}${
         operation === 'update'
           ? html`<ul>${Object.entries(fields).map(
-              ([field, value]) =>
-                html`<li><code>${field}</code> ${
-                  field === 'password' ? '(set)' : drawValue(value, look)
-                }</li>`,
+              ([field, value]) => html`<li><code>${field}</code> ${drawValue(value, look)}</li>`,
             )}</ul>`
           : ''
       }</li>`,

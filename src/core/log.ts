@@ -31,7 +31,6 @@ export const eventPages: Readonly<Record<string, string>> = {
   'outage.began': errorNumbers.outage,
   'outage.ended': errorNumbers.outage,
   'outage.lasts': errorNumbers.outage,
-  'passwords.no_key': errorNumbers.key,
   'push.needs_person': 'A11',
   'queue.unsafe': errorNumbers['queue-settings'],
   'queue.waits': errorNumbers.locked,

@@ -167,7 +167,6 @@ export const secretBounds = {
   accounts: (accountId: string) => accountId,
   alert_rules: (name: string) => `alert rule ${name}`,
   feed_hooks: (name: string) => `subscriber ${name}`,
-  login_keys: (loginKeyId: string) => `login key ${loginKeyId}`,
 } as const;
 
 function boundTo(accountId: string): Buffer {

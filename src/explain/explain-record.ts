@@ -325,12 +325,11 @@ export function drawField(story: FieldStory): string {
   ].join('\n');
 }
 
-function drawWanted({wanted, field}: FieldStory): string[] {
+function drawWanted({wanted}: FieldStory): string[] {
   if (wanted === null) return [];
   const {changeId, operation, state, requestedAt, lastSaid} = wanted;
   const what = operation === 'delete' ? 'deletion wanted by' : 'wanted by';
-  const said =
-    lastSaid === undefined ? '' : `; the service last said ${showWanted(field, lastSaid)}`;
+  const said = lastSaid === undefined ? '' : `; the service last said ${showWanted(lastSaid)}`;
   return [
     `  on its way   ${what} change ${changeId} since ${since(requestedAt)}, ${nameState(state)}${said}`,
   ];
@@ -459,7 +458,7 @@ export function drawWish({
   const head = `${requestedAt}  ${operation} wanted by change ${changeId}, ${nameState(state)}`;
   const names = operation === 'update' ? Object.keys(fields) : [];
   const lines = names.map(
-    (name) => `    ${name}: ${showWanted(name, base[name])} → ${showWanted(name, fields[name])}`,
+    (name) => `    ${name}: ${showWanted(base[name])} → ${showWanted(fields[name])}`,
   );
   return [head, ...lines].join('\n');
 }

@@ -183,7 +183,6 @@ function buildTable(writes: Writes) {
 function buildFields({table}: Writes, rules: readonly WriteRule[]) {
   return Object.fromEntries(
     rules.flatMap(({name, kind}) => {
-      if (kind === 'secret') return [];
       const comment = table.columns.find((column) => column.name === name)?.comment;
       const schema = kinds[kind].optional();
       return [[name, comment === undefined ? schema : schema.describe(comment)]];

@@ -16,7 +16,6 @@ import {
   doubt,
   type EndedAttempt,
   finish,
-  type LeftToPerson,
   leaveGone,
   type Plan,
   type SendPlan,
@@ -84,7 +83,7 @@ function sendUpdate(facts: ChangeFacts, subject: KnownSubject, {remote, row}: Re
 }
 
 function sidesOf(
-  {change, rules, writes, claimedMs}: ChangeFacts,
+  {change, rules, claimedMs}: ChangeFacts,
   remote: Remote,
   {values}: RemoteRow,
 ): Sides {
@@ -94,7 +93,6 @@ function sidesOf(
     remote: values,
     isServiceNewer: isServiceNewer({change, claimedMs}, remote, values),
     rules: change.undoes === null ? rules : overwriteNothing(rules),
-    together: writes.together ?? [],
   };
 }
 
@@ -155,11 +153,6 @@ export interface SendOutcome {
   readonly created: string | null;
   /** The record after it was written; null where it is a delete, and where it could not be read. */
   readonly after: Remote | null;
-  /**
-   * The password of the token in use was set: nothing can be read before the account has its new
-   * token.
-   */
-  readonly isTokenSpent: boolean;
 }
 
 /** The decision on a change whose request has ended. */
@@ -188,13 +181,11 @@ export function decide(facts: ChangeFacts, outcome: SendOutcome): Decision {
  * sent again.
  */
 function decideWritten(facts: ChangeFacts, outcome: SendOutcome, {status}: Written): Decision {
-  const {plan, begun, created, after, isTokenSpent} = outcome;
+  const {plan, begun, created, after} = outcome;
   const {subject, fields: sent, unsent} = plan;
   const attempt = attemptOf(begun, {outcome: 'done', status, answer: null});
   const unread = (reason: string, number: string | null = null) =>
     doubt(facts, {reason, number, attempt});
-  if (isTokenSpent)
-    return unread('the password is set, and is read back when the account has its new token');
   const done = {since: begun.startedAt, sent, unsent, attempt};
   if (subject.operation === 'delete')
     return finish(facts, {...done, number: subject.number, remote: null});
@@ -259,14 +250,6 @@ function attemptOf({attemptId}: Begun, end: AttemptEnd): EndedAttempt {
 const maxSends = {create: 2, update: 20, delete: 20} as const;
 /** Looks that must have found nothing before a request counts as never arrived. */
 const fewestLooks = 3;
-
-/** Leaves to a person a change whose fate no reading can tell; null where one can. */
-export function decideUnseen({change}: ChangeFacts): LeftToPerson | null {
-  if (change.operation !== 'update' || !('password' in change.fields) || change.isWritten)
-    return null;
-  const step = `give it up (fieldmirror changes resolve ${change.changeId} service) and set it again`;
-  return conflict(`no reading tells whether the password was set: ${step}; ${change.reason ?? ''}`);
-}
 
 /** @param reading - of the only record that the create can have made; null where there is none */
 export function decideCreated(

@@ -128,7 +128,7 @@ export function kindOf(
   field: string,
 ): string {
   const kind = rules.get(field)?.kind ?? 'text';
-  return kind === 'text' || kind === 'secret' ? `${writes.table.name}.${field}` : kind;
+  return kind === 'text' ? `${writes.table.name}.${field}` : kind;
 }
 
 /** The kind of a value among these that is stopped until a person has looked. */

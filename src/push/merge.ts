@@ -31,8 +31,6 @@ export interface Sides {
    */
   readonly isServiceNewer: boolean | null;
   readonly rules: ReadonlyMap<string, FieldRule>;
-  /** Fields that go together: when one of them is sent, all wanted ones are sent. */
-  readonly together?: readonly string[];
 }
 
 /**
@@ -63,7 +61,7 @@ function groupFields({fields, base, rules}: Sides): string[][] {
 }
 
 function mergeUnit(names: readonly string[], sides: Sides): Merge {
-  const {fields, base, remote, rules, together = []} = sides;
+  const {fields, base, remote, rules} = sides;
   const valueIn = (values: ChangeValues, name: string) => values[name] ?? null;
   const isSame = (name: string, one: ChangeValue, other: ChangeValue) =>
     isSameValue(rules.get(name)?.kind ?? 'text', one, other);
@@ -71,12 +69,8 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
   const differing = names.filter((name) =>
     name in remote ? !isSame(name, wanted(name), valueIn(remote, name)) : name in fields,
   );
-  const isAlone = !differing.some((name) => name in fields && together.includes(name));
-  const moving = names.filter(
-    (name) => differing.includes(name) || (!isAlone && name in fields && together.includes(name)),
-  );
-  const toSend = moving.filter((name) => name in fields);
-  const unsent = names.filter((name) => name in fields && !moving.includes(name));
+  const toSend = differing.filter((name) => name in fields);
+  const unsent = names.filter((name) => name in fields && !differing.includes(name));
   const isTheirs = names.some(
     (name) =>
       name in base && name in remote && !isSame(name, valueIn(base, name), valueIn(remote, name)),
@@ -95,7 +89,7 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
     rule,
     winner,
   }));
-  if (winner === 'warehouse') return {send: pick(moving), unsent, lost: [], conflicts};
+  if (winner === 'warehouse') return {send: pick(differing), unsent, lost: [], conflicts};
   return {send: {}, unsent, lost: winner === 'service' ? toSend : [], conflicts};
 }
 

@@ -20,7 +20,6 @@ import type {Writes} from '../streams/stream.ts';
 import {
   decideCreated,
   decideDeleted,
-  decideUnseen,
   decideUpdate,
   decideUpdated,
   isLastLook,
@@ -59,8 +58,6 @@ export async function plan(run: PushRun): Promise<Plan> {
 
 /** Looks once for the effect of a doubtful request. */
 async function lookFor(run: PushRun): Promise<Plan> {
-  const unseen = decideUnseen(run);
-  if (unseen !== null) return unseen;
   if (run.change.operation === 'create') return await lookForCreated(run);
   const subject = await readSubject(run);
   if (subject === null || subject.operation === 'create') return lackNumber(run);

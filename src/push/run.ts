@@ -5,7 +5,6 @@ import type {AccountApi} from '../accounts/open-accounts.ts';
 import type {ClaimedChange} from '../changes/claim-changes.ts';
 import type {Begun, Sending} from '../changes/move-changes.ts';
 import type {Clocks, Lease} from '../core/lease.ts';
-import type {Secret} from '../core/secret.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import type {Done} from './decision.ts';
 import type {ChangeFacts, SettlePolicy, ShownRow} from './facts.ts';
@@ -13,8 +12,6 @@ import type {Batcher, SharedReadings, StoppedKinds} from './shared.ts';
 
 /** The dependencies of a push. */
 export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'openAccount' | 'log'> {
-  /** Opens the sealed password of a change; null where this process cannot, or it was dropped. */
-  readonly openPassword?: (changeId: string) => Promise<Secret | null>;
   /** Called for each change that a push has carried as far as it goes now. */
   readonly onCarried?: (carried: Carried) => void;
   /** Called at each step of a change; a test may end the process there. */

@@ -1,23 +1,18 @@
 // The second to the fourth step of a change: its request is composed and noted before its first
 // byte, then sent, once; then the record is read for what the answer leaves open. Requests that are
-// about to be sent beside each other are noted in one transaction. A change that sets an employee's
-// password bears a mask in its place: the seal is opened here, for one request.
+// about to be sent beside each other are noted in one transaction.
 
 import type pg from 'pg';
-import {stopAccount} from '../accounts/accounts.ts';
-import {isTokenOwner, readSealedLogin} from '../accounts/seals.ts';
 import {sendWrite, type WriteResult} from '../api/client.ts';
 import type {WriteRequest} from '../api/transport.ts';
 import {type Begun, beginSending, onItsWay} from '../changes/move-changes.ts';
 import {composeRequest, type Subject} from '../changes/request.ts';
 import {RetryableError} from '../core/errors.ts';
-import type {Secret} from '../core/secret.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {violatedConstraint} from '../postgres/database-errors.ts';
-import type {ChangeValues} from '../rows/change-values.ts';
 import {numberOf} from '../streams/record-rows.ts';
 import type {SendOutcome} from './decide.ts';
-import {type Decision, type Postponed, postpone, type Rejected, type SendPlan} from './decision.ts';
+import {type Decision, postpone, type SendPlan} from './decision.ts';
 import {type ChangeFacts, kindsOf, type Remote} from './facts.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from './plan.ts';
 import {readBack} from './remote.ts';
@@ -29,9 +24,7 @@ interface Sendable {
   readonly what: 'begun';
   readonly plan: SendPlan;
   readonly begun: Begun;
-  /** With its password, where it has one. */
   readonly request: Pick<WriteRequest, 'method' | 'path' | 'body'>;
-  readonly password: Secret | null;
   /** The kinds of the values that the request bears. */
   readonly kinds: readonly string[];
 }
@@ -45,18 +38,11 @@ const twinDelayMs = 5_000;
  * @throws {RecordError} a value that cannot be written
  */
 export async function begin(run: PushRun, plan: SendPlan): Promise<Sendable | Decision> {
-  const unmasked = await unmask(run, plan.fields);
-  if ('what' in unmasked) return unmasked;
-  const {password, fields} = unmasked;
+  const {fields, subject} = plan;
   const {writes, account, change} = run;
-  const compose = (given: Unmasked['fields']) =>
-    composeRequest(writes, plan.subject, {fields: given, timeZone: account.timeZone});
-  const request = compose(fields);
+  const request = composeRequest(writes, subject, {fields, timeZone: account.timeZone});
   const kinds = kindsOf(run, fields);
-  const begun = await note(run, plan, {
-    kinds,
-    shown: password === null ? request : compose(unmasked.shown),
-  });
+  const begun = await note(run, plan, {kinds, request});
   if (begun === 'lost')
     throw new RetryableError(
       `change ${change.changeId}: another worker has taken it over, its account is paused, or the service has just altered such a value`,
@@ -64,17 +50,25 @@ export async function begin(run: PushRun, plan: SendPlan): Promise<Sendable | De
   if (begun === 'twin')
     return postpone('another create with the same content is on its way', twinDelayMs);
   await atStep(run, 'sending-committed');
-  return {what: 'begun', plan, begun, request, password, kinds};
+  return {what: 'begun', plan, begun, request, kinds};
 }
 
 async function note(
   run: PushRun,
   {narrowed, conflicts, before}: SendPlan,
-  {shown, kinds}: {readonly shown: Sendable['request']; readonly kinds: readonly string[]},
+  {request: {method, path, body}, kinds}: Pick<Sendable, 'request' | 'kinds'>,
 ): Promise<Beginning> {
-  const {method, path, body: request = null} = shown;
   const readAt = before === null ? null : readingTime(run, before);
-  const sending = {claim: run.change, method, path, request, narrowed, conflicts, kinds, readAt};
+  const sending = {
+    claim: run.change,
+    method,
+    path,
+    request: body ?? null,
+    narrowed,
+    conflicts,
+    kinds,
+    readAt,
+  };
   return await run.beginnings.do({run, sending});
 }
 
@@ -104,10 +98,7 @@ export function beginBatch(pool: pg.Pool): Beginnings {
 type Written = Extract<WriteResult, {outcome: 'done'}>;
 
 /** Sends a request, once, when its turn has come. */
-export async function send(
-  run: PushRun,
-  {request, password, kinds}: Sendable,
-): Promise<WriteResult> {
+export async function send(run: PushRun, {request, kinds}: Sendable): Promise<WriteResult> {
   const {writes, account, signal, paused} = run;
   const names = {list: writes.list, item: writes.resource};
   // The request may wait long for its turn, behind others or while the process sleeps. By then
@@ -117,12 +108,7 @@ export async function send(
     mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds) && !paused.aborted,
     leave: AbortSignal.any([signal, paused]),
   };
-  const hidden = password === null ? [] : [password];
-  const result = await sendWrite(
-    account.api.transport,
-    {...request, ...guard, signal, hidden},
-    names,
-  );
+  const result = await sendWrite(account.api.transport, {...request, ...guard, signal}, names);
   await atStep(run, 'answered');
   return result;
 }
@@ -133,10 +119,9 @@ export async function judge(
   sent: Sendable,
   result: WriteResult,
 ): Promise<SendOutcome> {
-  const {plan, begun, password} = sent;
-  const outcome = {plan, begun, result, created: null, after: null, isTokenSpent: false};
+  const {plan, begun} = sent;
+  const outcome = {plan, begun, result, created: null, after: null};
   if (result.outcome !== 'done') return outcome;
-  if (password !== null && (await stopForNewToken(run))) return {...outcome, isTokenSpent: true};
   const {subject} = plan;
   const created = subject.operation === 'create' ? numberIn(run, result) : null;
   const remoteNumber = numberToRead(run, subject, created);
@@ -160,52 +145,4 @@ function numberToRead(run: PushRun, subject: Subject, created: string | null): s
 function numberIn({writes, stream}: PushRun, {record, locatedNumber}: Written): string | null {
   if (record === null) return locatedNumber;
   return numberOf(writes.isNested ? {...stream, key: writes.key} : stream, record) ?? locatedNumber;
-}
-
-/** The fields that go over the wire, and the fields as they may be kept. */
-interface Unmasked {
-  readonly fields: ChangeValues;
-  readonly shown: ChangeValues;
-  /** Null where no password is sent. */
-  readonly password: Secret | null;
-}
-
-/** The process that has the key is asked no later than this. */
-const elsewhereDelayMs = 5_000;
-
-/**
- * Puts the password in the place of its mask. A change whose password was dropped ends here; one
- * whose key another process has waits for that process.
- */
-async function unmask(
-  {deps, change}: PushRun,
-  fields: ChangeValues,
-): Promise<Unmasked | Rejected | Postponed> {
-  if (!('password' in fields)) return {fields, shown: fields, password: null};
-  const password = (await deps.openPassword?.(change.changeId)) ?? null;
-  if (password !== null)
-    return {
-      fields: {...fields, password: password.reveal()},
-      shown: {...fields, password: '(set)'},
-      password,
-    };
-  if ((await readSealedLogin(deps.pool, change.changeId)) !== null)
-    return postpone('its password is sealed for another process, which sends it', elsewhereDelayMs);
-  const words = 'the password was dropped after 15 minutes: set it again';
-  return {what: 'reject', words, remote: null, attempt: null};
-}
-
-/**
- * A new password of the employee whose token is in use makes that token invalid: the account is
- * stopped before it is asked for anything more.
- * @returns whether the account was stopped
- */
-async function stopForNewToken({deps, change}: PushRun): Promise<boolean> {
-  if (!(await isTokenOwner(deps.pool, change))) return false;
-  await stopAccount(
-    deps.pool,
-    change.accountId,
-    'the password of the employee whose token is in use was changed here, and the token with it: give the new token (fieldmirror accounts add, or FIELDMIRROR_API_TOKEN)',
-  );
-  return true;
 }

@@ -82,7 +82,7 @@ function plain(field: string, value: ChangeValue): string {
 }
 
 function meaning(kind: WriteRule['kind'], value: string): string {
-  return kind === 'ids' || kind === 'secret' ? value : meaningOf(kind, value);
+  return kind === 'ids' ? value : meaningOf(kind, value);
 }
 
 function loosen(value: ChangeValue): string {

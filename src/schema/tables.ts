@@ -47,8 +47,6 @@ import {
   capturedTablesTable,
   changesTable,
   conflictsTable,
-  employeeLoginsTable,
-  loginKeysTable,
   transitionsTable,
   writeRulesTable,
 } from '../changes/tables.ts';
@@ -241,8 +239,6 @@ export const syncTables: readonly CommentedTable[] = [
   transitionsTable,
   apiKeysTable,
   apiRequestsTable,
-  loginKeysTable,
-  employeeLoginsTable,
   authorAccountsTable,
   assistantScopesTable,
   sessionsTable,

@@ -1,8 +1,8 @@
 import type {Stream, Writes} from './stream.ts';
 import {mirrorTable} from './table.ts';
 
-// Written by sync.set_employee_login alone.
-const login = {group: 'login', onCreate: false, onUpdate: false} as const;
+// Set with a password, by `fieldmirror employees login` alone.
+const login = {onCreate: false, onUpdate: false} as const;
 
 // The service hands out password hashes and tokens with its employees: those are dropped by name
 // (secrets.ts). Custom fields and QuickBooks ids are in `extra`. See docs/service.md "Fields".
@@ -11,7 +11,6 @@ const table = mirrorTable('employees', {
   key: ['employee_number'],
   indexes: [['id']],
   searched: {words: ['name', 'email_address'], phones: ['home_phone', 'cell_phone']},
-  writeOnly: [{name: 'password', kind: 'secret', terms: login}],
   columns: [
     {
       name: 'id',
@@ -92,10 +91,7 @@ export const employees: Stream = {
   windows: {},
 };
 
-/**
- * The login goes by sync.set_employee_login alone, which seals the password. @see docs/service.md
- * "Fields that may be written"
- */
+/** A login goes by push/set-login.ts alone. @see docs/service.md "Fields that may be written" */
 export const employeeWrites: Writes = {
   table,
   resource: 'employee',
@@ -106,6 +102,5 @@ export const employeeWrites: Writes = {
   parent: null,
   list: 'employees',
   isNested: false,
-  together: ['can_login', 'username', 'password'],
   timeShape: null,
 };

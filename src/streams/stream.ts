@@ -121,11 +121,6 @@ export interface Writes {
   readonly list: string;
   /** Whether paths to one record go by the parent, too: `/jobs/7/notes/12.xml`. */
   readonly isNested: boolean;
-  /**
-   * Fields that the specification uses together: where one of them is sent, all that are wanted
-   * are.
-   */
-  readonly together?: readonly string[];
   /** How its documents write a time; null where they have none. */
   readonly timeShape: TimeShape | null;
 }

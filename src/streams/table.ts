@@ -41,11 +41,8 @@ export const changeOperations = ['create', 'update', 'delete'] as const;
 
 export type ChangeOperation = (typeof changeOperations)[number];
 
-/**
- * How a field's value is written: as the type of its column says; without a column, as ids or
- * sealed.
- */
-export type WriteKind = 'text' | 'integer' | 'decimal' | 'boolean' | 'instant' | 'ids' | 'secret';
+/** How a field's value is written: as the type of its column says; without a column, as ids. */
+export type WriteKind = 'text' | 'integer' | 'decimal' | 'boolean' | 'instant' | 'ids';
 
 /** A field of a table that can be written back, with its terms in full. */
 export interface WriteRule {
@@ -61,7 +58,7 @@ export interface WriteRule {
 /** A field that can be written back and is no column of its table. */
 interface WriteOnlyField {
   readonly name: string;
-  readonly kind: 'ids' | 'secret';
+  readonly kind: 'ids';
   readonly terms: WriteTerms;
 }
 

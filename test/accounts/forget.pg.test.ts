@@ -90,15 +90,7 @@ const settings = [
     'change_transitions',
     'fields',
   ],
-  ...[
-    'forgotten',
-    'installation',
-    'login_keys',
-    'migrations',
-    'retention',
-    'schedules',
-    'sessions',
-  ],
+  ...['forgotten', 'installation', 'migrations', 'retention', 'schedules', 'sessions'],
   ...['sign_in_codes', 'source', 'workers', 'write_rules'],
 ];
 

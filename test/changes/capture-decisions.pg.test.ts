@@ -141,6 +141,7 @@ describe('of changes that stand on one another', () => {
 
   test('the second, refused, leaves the row under the third', async () => {
     const [first, second, third] = await stack();
+    await decide(`release_change(${second})`);
     await world.author(`SELECT sync.close_change($1, 'rejected', 'no')`, [second]);
     expect(await stacked()).toMatchObject([
       {state: 'pending'},

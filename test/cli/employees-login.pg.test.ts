@@ -7,7 +7,7 @@ import {text as readAll} from 'node:stream/consumers';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {isPassword} from '../../src/service/foundation.ts';
-import {programLine, runCommand} from '../support/command.ts';
+import {programLine, runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 
@@ -108,4 +108,30 @@ describe('is refused, and the password is not shown', () => {
     expect(ended.stdout + ended.stderr).toMatch(words);
     expect(ended.stdout + ended.stderr).not.toContain('Kanari');
   });
+});
+
+test.each([
+  ['start', 200],
+  ['http', 503],
+] as const)('over HTTP it is set by the server of %s: %i', async (verb, status) => {
+  const number = numbers[2] ?? '';
+  const password = `Kanari of ${verb}`;
+  const added = await runCommand(['keys', 'add', verb, '--json'], env);
+  const {key} = JSON.parse(added.stdout);
+  const owner = {...place.env, FIELDMIRROR_LOG_LEVEL: 'debug'};
+  const running = startCommand([verb, '--port', '0'], owner);
+  try {
+    const address = await running.prints(/http:\/\/127\.0\.0\.1:(?!0)\d+ ?(?=\(|,)/);
+    const answer = await fetch(`${address.trim()}/v1/employees/${number}/login`, {
+      method: 'PUT',
+      headers: {authorization: `Bearer ${key}`, 'content-type': 'application/json'},
+      body: JSON.stringify({username: 'bob.m', password}),
+    });
+    expect(answer.status, await answer.text()).toBe(status);
+    expect(await opens(number, password)).toBe(status === 200);
+  } finally {
+    running.process.kill('SIGINT');
+    const {stdout, stderr} = await running.ended;
+    expect(stdout + stderr).not.toContain('Kanari');
+  }
 });

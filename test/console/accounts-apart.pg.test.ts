@@ -433,7 +433,6 @@ describe('a function that an author of one account may call', () => {
     undo_update: '(sync.undo_update(#) IS NULL AND false)',
     changed_since_made: 'sync.changed_since_made($)',
     why_not_undone: `(sync.why_not_undone(#, $) IS NULL AND false)`,
-    set_employee_login: `(SELECT change_id FROM sync.set_employee_login(1, 'a', 'secret', true, @))`,
     feed: `(SELECT string_agg(entry_id::text, ',') FROM sync.feed(NULL, 100, NULL, @))`,
     // Of the values or the session alone.
     ...Object.fromEntries(

@@ -167,11 +167,7 @@ test('a change that was refused does not show it: in its row, its attempts, the 
     `INSERT INTO warehouse.tasks (name) SELECT 'task ' || n FROM generate_series(1, $1) AS n`,
     [worn.length],
   );
-  await pushAccount(
-    {...world, openPassword: async () => null},
-    account.accountId,
-    new AbortController().signal,
-  );
+  await pushAccount(world, account.accountId, new AbortController().signal);
   const {rows} = await pool.query(
     `SELECT change_id, state, to_jsonb(c)
      || jsonb_build_object('attempts', (SELECT jsonb_agg(to_jsonb(a)) FROM sync.attempts AS a

@@ -108,7 +108,6 @@ beforeEach(async () => {
     {
       ...{pool: workerPool, databaseUrl: place.url, log, pageReader},
       openAccount: () => Promise.reject(new Error('expected no account to be opened, got one')),
-      openPassword: async () => null,
       hookMeans: {keys: config.keys, allowsHttp: false, allowsLinkLocal: false, onSecret: () => {}},
     },
     backend,

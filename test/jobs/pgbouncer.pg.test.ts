@@ -207,10 +207,10 @@ describe.skipIf(!isInstalled())('through two sessions', () => {
     await world.sweepAll();
     await work();
     await withClient(world.databaseUrl, async (holder) => {
-      await holder.query('BEGIN; LOCK TABLE sync.employee_logins');
+      await holder.query('BEGIN; LOCK TABLE sync.schedules');
       // The poller waits, and the listener listens.
       for (const sign of [
-        `pg_locks WHERE NOT granted AND relation = 'sync.employee_logins'::regclass`,
+        `pg_locks WHERE NOT granted AND relation = 'sync.schedules'::regclass`,
         `pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN "fieldmirror_due"' AND state = 'idle'`,
       ]) {
         const see = async () => (await world.pool.query(`SELECT FROM ${sign}`)).rowCount;

@@ -30,7 +30,7 @@ async function work(): Promise<{readonly pruned: Promise<unknown>}> {
   const openAccount = () => Promise.reject(new Error('expected no account, got one'));
   const backend = await openQueueBackend({redisUrl: null, databaseUrl: database.url, log});
   const workers = await startWorkers(
-    {pool, databaseUrl: database.url, log, openAccount, openPassword: async () => null, pageReader},
+    {pool, databaseUrl: database.url, log, openAccount, pageReader},
     backend,
     {accountIds: [], keepsSchedules: true},
   );

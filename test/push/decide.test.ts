@@ -16,7 +16,7 @@ const wasDone = attempt({outcome: 'done', status: 200, answer: null});
 
 function outcomeOf(result: WriteResult, more: Partial<SendOutcome> = {}): SendOutcome {
   const plan = sendPlan(known(), {before});
-  return {plan, begun, result, created: null, after: null, isTokenSpent: false, ...more};
+  return {plan, begun, result, created: null, after: null, ...more};
 }
 
 function refused(
@@ -117,12 +117,6 @@ describe('what was written and could not be read is in doubt, the request noted 
       {plan: sendPlan(fresh), created: '7', after: other},
       'it was created as 7, and could not be read back',
       '7',
-    ],
-    [
-      'a password of the token in use',
-      {isTokenSpent: true, after},
-      'the password is set, and is read back when the account has its new token',
-      null,
     ],
   ])('%s', (_, more, reason, number) => {
     const facts = more.plan === undefined ? update : create;

@@ -26,7 +26,7 @@ describe('an update that the service has confirmed, just now or in a look', () =
   const judge = (change: Partial<ClaimedChange>, shown: string) => {
     const facts = factsOf(change);
     const after = remoteOf(facts, shown);
-    const outcome = {begun, result: done, created: null, after, isTokenSpent: false};
+    const outcome = {begun, result: done, created: null, after};
     const plan = sendPlan(known(), {fields: facts.change.fields});
     const looked = factsOf({
       ...change,

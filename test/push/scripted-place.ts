@@ -77,7 +77,6 @@ export async function openScriptedPlace(clock?: ServiceClock): Promise<ScriptedP
         pool: world.pool,
         databaseUrl: world.url,
         openAccount,
-        openPassword: async () => null,
         log,
         clocks,
       };

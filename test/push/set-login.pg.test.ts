@@ -140,6 +140,19 @@ test('a process without accounts says where to ask', async () => {
   }
 });
 
+test('an UPDATE or INSERT of a login is refused, and names the verb', async () => {
+  const hint = expect.stringContaining('fieldmirror employees login ACCOUNT NUMBER --username');
+  for (const statement of [
+    `UPDATE warehouse.employees SET username = 'x' WHERE employee_number = ${place.numbers[2]}`,
+    `UPDATE warehouse.employees SET can_login = NOT can_login`,
+    `INSERT INTO warehouse.employees (name, can_login) VALUES ('x', true)`,
+  ])
+    await expect(place.pool.query(statement), statement).rejects.toMatchObject({
+      message: expect.stringContaining('a login is set with its password'),
+      hint,
+    });
+});
+
 test('a second password of the same user name is sent and set', async () => {
   const number = next();
   expect(await place.set(number, plant('first'))).toMatchObject({outcome: 'set'});

@@ -3,7 +3,6 @@
 // with the real service and the real workers. A new block is held to this as well.
 
 import {execFile} from 'node:child_process';
-import {randomBytes} from 'node:crypto';
 import {promisify} from 'node:util';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
@@ -27,11 +26,7 @@ const needsYours = /(?:\/\/|@)\w+\.example\.com/;
  */
 const drawings = ['Fieldmirror', 'The life of a change', 'Diagram of the warehouse'];
 /** The value for a parameter of a statement, by its name in the comment behind the statement. */
-const parameters: Readonly<Record<string, string>> = {
-  employee_number: '3',
-  username: 'orla.mardale',
-  password: randomBytes(12).toString('base64url'),
-};
+const parameters: Readonly<Record<string, string>> = {};
 
 /** Values as a terminal shows them. */
 const types = {getTypeParser: () => (value: unknown) => String(value)};

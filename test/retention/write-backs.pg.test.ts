@@ -22,8 +22,7 @@ afterAll(async () => {
 
 const signal = new AbortController().signal;
 const pruneNow = async () => await pruneHistory({pool: world.pool, signal, restMs: 0, batch: 1});
-const push = async () =>
-  await pushAccount({...world, openPassword: async () => null}, world.account.accountId, signal);
+const push = async () => await pushAccount(world, world.account.accountId, signal);
 
 async function edit(number: number, fields: string): Promise<void> {
   await world.pool.query(`UPDATE warehouse.customers SET ${fields} WHERE customer_number = $1`, [

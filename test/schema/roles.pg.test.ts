@@ -107,8 +107,6 @@ describe('the author', () => {
   test.each([
     'SELECT FROM sync.accounts',
     'SELECT sealed_token FROM sync.accounts',
-    'SELECT FROM sync.login_keys',
-    'SELECT FROM sync.employee_logins',
     'SELECT FROM sync.api_keys',
     `UPDATE sync.changes SET state = 'done'`,
     'INSERT INTO sync.changes DEFAULT VALUES',
@@ -182,7 +180,7 @@ test('the worker does all that a sweep and a push do', async () => {
                         SET LOCAL fieldmirror.writer = 'sweep'; UPDATE warehouse.customers SET name = 'theirs', fax = '1'`);
     const {rows} = await client.query('SELECT name, fax FROM warehouse.customers');
     expect(rows).toEqual([{name: 'mine', fax: '1'}]);
-    await client.query(`SELECT sync.close_change(change_id, 'rejected', 'no') FROM sync.changes`);
+    await client.query(`SELECT sync.close_change(change_id, 'cancelled', 'no') FROM sync.changes`);
     await client.query('DELETE FROM sync.known_records; SELECT FROM sync.accounts FOR UPDATE');
     await client.query('COMMIT');
   } finally {

@@ -96,7 +96,7 @@ BEGIN
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
      AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change',
        'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
-                     'set_employee_login', 'decide_free', 'decider', 'caller', 'undo_changes',
+                     'decide_free', 'decider', 'caller', 'undo_changes',
                        'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal',
                        'was_theirs', 'changed_since_made',
                      'feed', 'feed_end')
@@ -125,7 +125,7 @@ BEGIN
     sync.alterations, sync.api_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_pages, sync.known_records, sync.sightings,
     sync.tombstones, sync.absent_numbers, sync.conflicts,
-    sync.api_requests, sync.workers, sync.heartbeats, sync.login_keys, sync.sessions,
+    sync.api_requests, sync.workers, sync.heartbeats, sync.sessions,
       sync.sign_in_codes, sync.alert_rules,
     sync.alerts, sync.alert_deliveries, sync.feed_hooks,
       sync.feed_dead_letters TO fieldmirror_worker;
@@ -135,7 +135,7 @@ BEGIN
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports,
     mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
-  GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules,
+  GRANT SELECT ON sync.captured_tables, sync.write_rules,
     sync.change_transitions, sync.migrations, sync.source,
     sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state,
       sync.feed_starts, sync.forgotten TO fieldmirror_worker;
@@ -151,7 +151,7 @@ BEGIN
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change',
          'release_change', 'retry_change', 'cancel_change',
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
-                         'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
+                         'decide_free', 'close_change',
                        'refresh_star', 'fill_star', 'gather_statistics', 'decider', 'caller',
                          'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
                        'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left',

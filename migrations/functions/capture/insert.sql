@@ -40,8 +40,8 @@ BEGIN
       PERFORM sync.refuse_column(of_table, given.name, 'the column is Fieldmirror''s own');
     ELSIF NOT (given.on_create OR given.on_update) THEN
       PERFORM sync.refuse_column(of_table, given.name, 'a login is set with its password',
-                                 'SELECT * FROM sync.set_employee_login(employee_number, username, '
-                                   'password), once the employee has a number.');
+        'Once the employee has a number: fieldmirror employees login ACCOUNT NUMBER '
+        '--username NAME.');
     ELSIF NOT given.on_create THEN
       PERFORM sync.refuse_column(of_table, given.name,
         'the service does not take it with a new record', 'Set it afterwards, by an UPDATE.');

@@ -61,8 +61,7 @@ BEGIN
       PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'the column is Fieldmirror''s own');
     ELSIF NOT (cell.on_create OR cell.on_update) THEN
       PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'a login is set with its password',
-                                 'SELECT * FROM sync.set_employee_login(employee_number, username, '
-                                   'password).');
+        'fieldmirror employees login ACCOUNT NUMBER --username NAME sets it.');
     ELSIF cell.on_create THEN
       PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name,
         'the service cannot change it once the record is there', hint);

@@ -7,8 +7,7 @@ DECLARE
   change record;
 BEGIN
   FOR change IN
-    SELECT operation, fields - ARRAY['employee_ids', 'password'] AS fields, requested_at
-    FROM sync.changes
+    SELECT operation, fields - 'employee_ids' AS fields, requested_at FROM sync.changes
      WHERE table_name = of_table AND row_id = of_row AND is_open ORDER BY change_id
   LOOP
     wanted := coalesce(wanted, '{}') || CASE change.operation

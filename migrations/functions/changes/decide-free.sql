@@ -65,7 +65,7 @@ BEGIN
          AND operation = 'update' AND number IS NOT NULL
          AND state IN ('held', 'pending') AND waits_for IS NULL
          AND (lease_until IS NULL OR lease_until <= clock_timestamp())
-         AND NOT fields ?| ARRAY['employee_ids', 'password']
+         AND NOT fields ? 'employee_ids'
          AND NOT EXISTS (SELECT FROM sync.conflicts WHERE conflicts.change_id = change.change_id
            AND winner IS NULL)
          AND NOT EXISTS (SELECT FROM sync.changes AS waiting

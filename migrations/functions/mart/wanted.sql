@@ -17,7 +17,7 @@ BEGIN
   EXECUTE format(
     $view$CREATE OR REPLACE VIEW mart.wanted AS
       SELECT change.change_id, change.account_id, change.table_name, change.row_id, change.number, change.external_key, change.operation,
-             change.fields - 'password' AS fields, change.state, change.reason, change.requested_at, change.requested_by
+             change.fields, change.state, change.reason, change.requested_at, change.requested_by
         FROM sync.changes AS change
        WHERE change.is_open
           OR change.state = 'rejected' AND change.operation = 'create' AND (%s)

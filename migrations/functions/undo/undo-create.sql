@@ -76,7 +76,7 @@ BEGIN
      INTO made USING change.row_id, wanted;
   RETURN ARRAY(SELECT field FROM sync.write_rules
                 WHERE table_name = change.table_name AND held ? field
-                AND field NOT IN ('password', 'username')
+                AND field <> 'username'
                   AND CASE WHEN made IS NULL THEN change.fields ? field
                     AND NOT sync.is_as_left(change, field, kind, held)
                            ELSE held->field IS DISTINCT FROM made->field END

@@ -120,7 +120,7 @@ BEGIN
               JOIN sync.write_rules ON table_name = change.table_name AND field = name) AS part
      GROUP BY part.unit HAVING bool_or(change.fields ? name) ORDER BY 1
   LOOP
-    IF unit.own && ARRAY['password', 'username'] OR NOT unit.is_writable THEN
+    IF NOT unit.is_writable THEN
       left_over := left_over || format('%s: what it was before cannot be written', unit.names);
     ELSIF unit.is_theirs THEN
       left_over := left_over || format('%s: the service held it before this change', unit.names);

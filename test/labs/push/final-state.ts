@@ -42,9 +42,7 @@ export async function readConflicts(pool: pg.Pool): Promise<FinalConflict[]> {
 export async function readFinalRows(pool: pg.Pool): Promise<FinalRow[]> {
   const all: FinalRow[] = [];
   for (const {table, key} of writes) {
-    const names = table.writable
-      .filter(({kind}) => kind !== 'ids' && kind !== 'secret')
-      .map(({name}) => `'${name}'`);
+    const names = table.writable.filter(({kind}) => kind !== 'ids').map(({name}) => `'${name}'`);
     const ids =
       table.name === 'jobs'
         ? `|| jsonb_build_object('employee_ids', (SELECT coalesce(jsonb_agg(employee_id::text), '[]') FROM warehouse.job_employees AS link
@@ -91,7 +89,7 @@ function toRecords(tableName: string, {fields, embedded}: TrueRecord): FinalReco
       values[name] = (embedded.get('employees') ?? []).map(
         (employee) => employee.fields.get('id') ?? '',
       );
-    else if (kind !== 'secret') values[name] = fields.get(name) ?? null;
+    else values[name] = fields.get(name) ?? null;
   }
   return [{table: tableName, number: fields.get(known.key) ?? '', fields: values}];
 }

@@ -34,6 +34,9 @@ test('there is a release to begin from', () => {
   expect(releases).toContain('0.1.0.sql.gz');
 });
 
+/** Rows that the program writes for itself: definitions, keys of passwords of version 0.1. */
+const ours = ['sync.change_transitions', 'sync.write_rules', 'sync.login_keys'];
+
 describe.each(releases)('%s', (release) => {
   let database: TestDatabase;
   let business: TestDatabase;
@@ -77,7 +80,8 @@ describe.each(releases)('%s', (release) => {
       'sync.forgotten': 1,
     });
     const now = await countRows(world.pool);
-    expect(Object.entries(counted).filter(([name, count]) => (now[name] ?? 0) < count)).toEqual([]);
+    const fewer = Object.entries(counted).filter(([name, count]) => (now[name] ?? 0) < count);
+    expect(fewer.filter(([name]) => !ours.includes(name))).toEqual([]);
     expect(
       await query(`SELECT external_key FROM warehouse.customers WHERE customer_number IS NULL`),
     ).toEqual([{external_key: 'erp-4711'}]);
