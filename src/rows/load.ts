@@ -195,9 +195,6 @@ export async function markVanished(
   const {accountId, sweepId, since = null, readBacks = []} = family;
   const parents = toArrayText(family.parents);
   const changeIds = readBacks.map(({changeId}) => changeId);
-  const {lockVanished, markVanished: mark} = tableSql(table);
-  // As `probeAgain`: a child may be the result of a change that is just ending.
-  await client.query(lockVanished(family.parentColumn), [accountId, parents, kept]);
   const values = [
     accountId,
     sweepId,
@@ -207,7 +204,7 @@ export async function markVanished(
     changeIds,
     readBacks.map((read) => read.since),
   ];
-  const result = await client.query(mark(family.parentColumn), values);
+  const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
 }
 
@@ -262,7 +259,8 @@ export async function probeRows(
 /**
  * Looks again at rows whose change was open at the first look, once it cannot end any more in this
  * transaction: a change that was just ending has ended, and counts as done a short while ago. The
- * moments alone do not tell that: its transaction may have begun before the sweep did.
+ * moments alone do not tell that: its transaction may have begun before the sweep did. The row of a
+ * job is under change, too, where only its employees are.
  */
 export async function probeAgain(client: pg.ClientBase, probed: ProbedRows): Promise<ProbedRows> {
   const {table, rows, batch, insertsOnly} = probed;

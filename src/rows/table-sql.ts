@@ -39,8 +39,6 @@ export interface TableSql {
    */
   readonly copyToStage: string;
   readonly merge: string;
-  /** Locks the children under change that `markVanished` would mark. */
-  readonly lockVanished: (parentColumn: string) => string;
   readonly markVanished: (parentColumn: string) => string;
   /**
    * The parents of children that `markVanished` leaves alone, for a change of ours made them a
@@ -162,7 +160,6 @@ function buildTableSql(table: MirrorTable): TableSql {
          SET ${values.map((name) => `${name} = EXCLUDED.${name}`).join(', ')},
              _changed_at = ${nextVersionAt('held')}, _deleted_at = NULL
        WHERE NOT ${isFresher('held', sinceOfChange, 'EXCLUDED._change_id IS NOT NULL')}`,
-    lockVanished: (parentColumn) => lockVanishedSql(table, parentColumn),
     markVanished: (parentColumn) => vanishSql(table, parentColumn),
     spared: (parentColumn) => sparedSql(table, parentColumn),
   };
@@ -242,17 +239,6 @@ function vanishSql(table: MirrorTable, parentColumn: string): string {
        AND child.${quote(parentColumn)} = parent.number
          AND child.${quote(parentColumn)} = ANY ($4::${type}[])
        AND ${isUnkept(table, '$5')} AND NOT ${isMadeLately(table, 'child')}`;
-}
-
-/** Its parameters are those of `sparedSql`. */
-function lockVanishedSql(table: MirrorTable, parentColumn: string): string {
-  const column = `child.${quote(parentColumn)}`;
-  return `
-    SELECT FROM ${nameTable(table)} AS child
-     WHERE child.account_id = $1 AND child._deleted_at IS NULL AND child._pending IS NOT NULL
-       AND ${column} = ANY ($2::${findColumn(table, parentColumn).sqlType}[])
-       AND ${isUnkept(table, '$3')}
-     ORDER BY child.row_id FOR UPDATE`;
 }
 
 function sparedSql(table: MirrorTable, parentColumn: string): string {
