@@ -77,6 +77,10 @@ export async function removeWorker(db: Queryable, workerId: string): Promise<voi
   await db.query('DELETE FROM sync.workers WHERE worker_id = $1', [workerId]);
 }
 
+/** Whether workers of more than one version are alive, as in a rollout: a condition, as SQL. */
+export const hasSeveralVersions = `(SELECT count(DISTINCT version) > 1 FROM sync.workers
+  WHERE seen_at > now() - interval '1 minute')`;
+
 /** Every worker that is alive or was within the last day, the latest seen first. */
 export async function listWorkers(db: Queryable): Promise<Worker[]> {
   const {rows} = await db.query<Worker>(

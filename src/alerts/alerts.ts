@@ -2,7 +2,8 @@
 // alerts that open and mend, and what is to be sent of them.
 
 import type pg from 'pg';
-import type {Cause} from '../core/errors.ts';
+import {hasSeveralVersions} from '../accounts/workers.ts';
+import {type Cause, causes} from '../core/errors.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import {isTold} from './rules.ts';
@@ -12,7 +13,8 @@ type Row = typeof alerts.$inferSelect;
 
 /** One thing that is wrong at the moment. */
 export interface Trouble {
-  readonly cause: Cause;
+  /** Of an open alert it may be one that only another version knows. */
+  readonly cause: string;
   readonly accountId: string | null;
   readonly stream: string | null;
   /** Tells it from others of the same cause, account and stream; empty where there is but one. */
@@ -144,16 +146,21 @@ async function openAlerts(client: pg.ClientBase, troubles: string): Promise<numb
   return rowCount ?? 0;
 }
 
+/**
+ * An alert that this version cannot find is another's to mend, for as long as workers of several
+ * versions are alive.
+ */
 async function mendAlerts(client: pg.ClientBase, troubles: string): Promise<string[]> {
   const {rows} = await client.query<{alertId: string}>(
     `UPDATE sync.alerts AS alert SET mended_at = now()
       WHERE mended_at IS NULL
+        AND (alert.cause = ANY ($2) OR NOT ${hasSeveralVersions})
         AND NOT EXISTS (SELECT FROM ${found}
                          WHERE (found.cause, found."accountId", found.stream, found.subject)
                            IS NOT DISTINCT FROM (alert.cause, alert.account_id, alert.stream,
                              alert.subject))
      RETURNING alert_id AS "alertId"`,
-    [troubles],
+    [troubles, causes],
   );
   return rows.map(({alertId}) => alertId);
 }

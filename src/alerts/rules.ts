@@ -1,7 +1,6 @@
 // Who is told: the rows of sync.alert_rules. A file of settings names all of their columns but the
 // address.
 
-import type {Cause} from '../core/errors.ts';
 import type {Sealed} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
@@ -27,7 +26,8 @@ const columns = [
  */
 export interface AlertRule
   extends Omit<ReadRow<Row, (typeof columns)[number]>, 'causes' | 'quietMs' | 'everyMs'> {
-  readonly causes: readonly Cause[] | null;
+  /** Another version may have written one that this does not know. */
+  readonly causes: readonly string[] | null;
   readonly quietMs: number;
   readonly everyMs: number | null;
   /** Name of the account; null where the rule is for everything. */

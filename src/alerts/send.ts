@@ -6,7 +6,7 @@ import {connect, type LookupFunction, type Socket} from 'node:net';
 import type pg from 'pg';
 import {isRefusedAddress, refusingLookup, toRefusal} from '../api/addresses.ts';
 import {pauseAfter} from '../core/back-off.ts';
-import {causeNumbers, RetryableError, seeDocs, UsageError} from '../core/errors.ts';
+import {numberOfCause, RetryableError, seeDocs, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {type Sealed, type SealingKey, Secret} from '../core/secret.ts';
 import {
@@ -338,7 +338,7 @@ async function sendWebhook(
       count: message.news.length,
       alerts: message.news
         .slice(0, mostNews)
-        .map((each) => ({...each, docs: causeNumbers[each.cause]})),
+        .map((each) => ({...each, docs: numberOfCause(each.cause)})),
     },
   });
   return await sendSigned({url, secret}, {messageId: message.messageId, body}, way);

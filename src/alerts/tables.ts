@@ -14,8 +14,14 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
-import {causes, receivers} from '../core/errors.ts';
+import {receivers} from '../core/errors.ts';
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
+
+/**
+ * A word in lower case. Which words there are is for the program to say: a newer one beside this
+ * may have more.
+ */
+const causeWord = '[a-z](-?[a-z]){0,49}';
 
 const deliveryKinds = ['opened', 'mended', 'digest', 'ping'] as const;
 /** Only `due` and `sending` go on. */
@@ -31,7 +37,7 @@ export const alertRules = syncSchema.table(
     sealed_access: bytea(),
     key_id: text(),
     account_id: bigNumber().references(() => accounts.account_id, {onDelete: 'cascade'}),
-    causes: text().array().$type<(typeof causes)[number][]>(),
+    causes: text().array(),
     quiet_ms: bigint({mode: 'number'}).notNull(),
     every_ms: bigint({mode: 'number'}),
     created_at: instant().notNull().defaultNow(),
@@ -45,9 +51,10 @@ export const alertRules = syncSchema.table(
       'alert_rules_sealed_access_check',
       sql`(${table.sealed_access} IS NULL) = (${table.key_id} IS NULL) AND (${table.receiver} = 'email' OR ${table.sealed_access} IS NOT NULL)`,
     ),
+    // As text, a word that needs quotes has them, and NULL is written large: none of these passes.
     check(
       'alert_rules_causes_check',
-      sql`${table.causes} <> '{}' AND ${table.causes} <@ ARRAY[${listed(causes)}]`,
+      sql`${table.causes}::text ~ ${sql.raw(`'^\\{${causeWord}(,${causeWord})*\\}$'`)}`,
     ),
     check('alert_rules_quiet_ms_check', sql`${table.quiet_ms} >= 0`),
     check(
@@ -78,7 +85,7 @@ export const alerts = syncSchema.table(
   'alerts',
   {
     alert_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
-    cause: text({enum: causes}).notNull(),
+    cause: text().notNull(),
     account_id: bigNumber().references(() => accounts.account_id, {onDelete: 'cascade'}),
     stream: text(),
     subject: text().notNull().default(''),
@@ -89,7 +96,7 @@ export const alerts = syncSchema.table(
     mended_at: instant(),
   },
   (table) => [
-    check('alerts_cause_check', sql`${table.cause} IN (${listed(causes)})`),
+    check('alerts_cause_check', sql`${table.cause} ~ ${sql.raw(`'^${causeWord}$'`)}`),
     check('alerts_mended_at_check', sql`${table.mended_at} >= ${table.opened_at}`),
     // The lock against two alerts of one thing: it holds however many workers look.
     uniqueIndex('alerts_open_key')

@@ -12,12 +12,12 @@ import {
   readAlertOverview,
 } from '../alerts/deliveries.ts';
 import {deleteRule, insertRule, tellAddressStep} from '../alerts/rules.ts';
-import {causeNumbers, causes, receivers, UsageError} from '../core/errors.ts';
+import {causes, receivers, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
 import {findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
-import {drawCodeLink} from './documents.ts';
+import {drawCause} from './documents.ts';
 import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {drawForm, drawMark, drawSmall, drawTime, renderTable, type Tone} from './render.ts';
 import {drawLetters, drawSubscribers} from './subscribers.ts';
@@ -121,7 +121,7 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
         ...(hasSeveral ? [account ?? ''] : []),
         html`<span class="what">${stream === null ? '' : `${stream}: `}${text}${
           link === null ? '' : html` <a href="${link}">Look</a>`
-        }</span><small>${nextStep === null ? '' : `${nextStep}; `}see ${drawCodeLink(causeNumbers[cause])}</small>`,
+        }</span><small>${nextStep === null ? '' : `${nextStep}; `}${drawCause(cause)}</small>`,
         drawTime(since, look),
         drawTime(openedAt, look),
       ];
@@ -278,7 +278,7 @@ function drawAddingRule(look: Look): SafeHtml | string {
 
 type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];
 
-const addresses: Partial<Readonly<Record<Concern['kind'], Address>>> = {
+const addresses: Readonly<Partial<Record<Concern['kind'], Address>>> = {
   copy: ['/health'],
   'stopped-account': ['/accounts'],
   unserved: ['/accounts'],
@@ -298,12 +298,14 @@ const addresses: Partial<Readonly<Record<Concern['kind'], Address>>> = {
 
 /** The page on which a concern is looked after; null where there is none. */
 export function linkOfConcern(
-  {kind, stream, account}: Pick<Concern, 'kind' | 'stream' | 'account'>,
+  {kind, stream, account}: Pick<Concern, 'stream' | 'account'> & {readonly kind: string},
   look: Look,
 ): string | null {
   const [, state] = /^change-(.+)$/.exec(kind) ?? [];
   const [path, filters = {}] =
-    state === undefined ? (addresses[kind] ?? [null]) : (['/changes', {state: 'needy'}] as const);
+    state === undefined
+      ? (new Map(Object.entries(addresses)).get(kind) ?? [null])
+      : (['/changes', {state: 'needy'}] as const);
   if (path === null) return null;
   const of = look.seen.length > 1 ? account : undefined;
   return linkTo(look, path, {

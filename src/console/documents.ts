@@ -5,6 +5,7 @@ import {posix} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
 import {Marked, type Token} from 'marked';
+import {numberOfCause, seeDocs} from '../core/errors.ts';
 import {findCodeSection, listDocuments, readDocument} from '../core/package.ts';
 import {AccessRefused} from './access.ts';
 import {drawPlain} from './layout.ts';
@@ -12,6 +13,12 @@ import {drawPlain} from './layout.ts';
 /** A link to the section about the code of an error or of an alert. */
 export function drawCodeLink(code: string): SafeHtml {
   return html`<a href="/docs/${code}">${code}</a>`;
+}
+
+/** Where a cause of an alert is explained. */
+export function drawCause(cause: string): SafeHtml {
+  const page = numberOfCause(cause);
+  return page === null ? html`${seeDocs(cause)}` : html`see ${drawCodeLink(page)}`;
 }
 
 export function addDocuments(app: FastifyInstance): void {

@@ -2,12 +2,11 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {type Freshness, type OverviewStory, readOverview} from '../alerts/overview.ts';
-import {causeNumbers} from '../core/errors.ts';
 import {formatDuration} from '../core/format.ts';
 import type {Hour, Night} from '../health/figures.ts';
 import type {Chart} from '../star/chart.ts';
 import {linkOfConcern} from './alerts-page.ts';
-import {drawCodeLink} from './documents.ts';
+import {drawCause} from './documents.ts';
 import {definePage, type Look, linkTo} from './page.ts';
 import {drawFigure, drawMark, drawState, drawTime, renderTable, showMinute} from './render.ts';
 
@@ -48,7 +47,7 @@ function drawConcerns({concerns}: OverviewStory, look: Look): SafeHtml | string 
     const link = linkOfConcern(concern, look);
     return html`<li>${drawMark('bad', place === '' ? 'look' : place)} ${text}${
       link === null ? '' : html` <a href="${link}">Look</a>`
-    }<br><small>${next === null ? '' : `${next}; `}see ${drawCodeLink(causeNumbers[kind])}</small></li>`;
+    }<br><small>${next === null ? '' : `${next}; `}${drawCause(kind)}</small></li>`;
   })}</ul>`;
 }
 

@@ -189,41 +189,12 @@ function findKind(error: unknown): ErrorKind | undefined {
   return (hasKind ? error.kind : undefined) ?? findKind(error.cause);
 }
 
-/** Everything that an alert can be about. The concerns of `src/alerts` bear these names. */
-export const causes = [
-  'copy',
-  'stopped-account',
-  'unserved',
-  'no-worker',
-  'overdue',
-  'unproven',
-  'failed',
-  'approval',
-  'no-room',
-  'quarantine',
-  'change-conflict',
-  'change-altered',
-  'change-rejected',
-  'change-in-doubt',
-  'change-failing',
-  'change-untaken',
-  'change-held',
-  'drift',
-  'star-behind',
-  'growth',
-  'alerts-failing',
-  'hook-failing',
-  'part-late',
-  'held-up',
-] as const;
-
-export type Cause = (typeof causes)[number];
-
 /**
- * The code of a cause, which has a section in docs/alerts.md. A code stays with its cause, and is
- * never given to another.
+ * Everything that an alert can be about, and its code, which has a section in docs/alerts.md. The
+ * concerns of `src/alerts` bear these names. A code stays with its cause, and is never given to
+ * another. The database knows no list of them: a new one is an entry here.
  */
-export const causeNumbers: Readonly<Record<Cause, string>> = {
+export const causeNumbers = {
   copy: 'A01',
   'stopped-account': 'A02',
   unserved: 'A03',
@@ -248,11 +219,24 @@ export const causeNumbers: Readonly<Record<Cause, string>> = {
   'hook-failing': 'A22',
   'part-late': 'A23',
   'held-up': 'A24',
-};
+} as const;
 
-/** The words that lead to the page: `see: fieldmirror explain A01`. */
-export function seeDocs(cause: Cause): string {
-  return seeNumber(causeNumbers[cause]);
+export type Cause = keyof typeof causeNumbers;
+
+export const causes = Object.keys(causeNumbers) as readonly Cause[];
+
+/** The code of a cause; null of one that another version has written. */
+export function numberOfCause(cause: string): string | null {
+  return causes.some((each) => each === cause) ? causeNumbers[cause as Cause] : null;
+}
+
+/**
+ * The words that lead to the page: `see: fieldmirror explain A01`. Of the cause of another version,
+ * which has no page here, its name.
+ */
+export function seeDocs(cause: string): string {
+  const page = numberOfCause(cause);
+  return page === null ? `${cause}: an alert of another version` : seeNumber(page);
 }
 
 /** The ways in which a rule tells. */

@@ -107,6 +107,17 @@ describe('an admin', () => {
     expect(await countRules()).toBe(1);
   });
 
+  test('sees an alert of a newer version, whose cause this one does not know', async () => {
+    const admin = await place.person({role: 'admin'});
+    await place.pool.query(
+      `INSERT INTO sync.alerts (cause, since, text) VALUES ('constructor', now(), 'sun is up')`,
+    );
+    const {status, text} = await admin.get('/alerts?of=newer');
+    await place.pool.query('DELETE FROM sync.alerts');
+    expect(status).toBe(200);
+    expect(text).toMatch(/sun is up<\/span><small>constructor: an alert of another version</);
+  });
+
   test('a ping is due at once, and removed once: the second comes too late', async () => {
     const admin = await place.person({role: 'admin'});
     const form = {name: 'watch', receiver: 'ping', address: `${receiver.url}/p`, every: '60m'};
