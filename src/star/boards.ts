@@ -115,7 +115,7 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
 /** More bars than these cannot be told apart. */
 export const mostDrawn = 60;
 
-/** @returns null where the answer has no chart, or nothing to draw */
+/** @returns null if the answer has no chart, or nothing to draw */
 export function pictureOf(
   {name, question, definition}: Question,
   {json}: QuestionAnswer,

@@ -42,13 +42,13 @@ export const openJobDay: Member = {
       'state_then',
       `CASE WHEN span.started_date <= day.date THEN 'in_progress'
             WHEN span.scheduled_date IS NOT NULL THEN 'scheduled' ELSE 'unscheduled' END`,
-      'in_progress from the day on which it began; before that scheduled, where it has an appointment today, else unscheduled.',
+      'in_progress from the day on which it began; before that scheduled, if it has an appointment today, else unscheduled.',
     ],
     [
       'was_overdue',
       `coalesce(span.scheduled_date < day.date
          AND (span.started_date IS NULL OR span.started_date > day.date), false)`,
-      'True where its appointment of today had passed and it had not begun.',
+      'True if its appointment of today had passed and it had not begun.',
     ],
   ],
   from: `FROM ${openSpans} AS span
@@ -192,11 +192,7 @@ export const repeatVisit: Member = {
   columns: [
     ['job_key', 'visit.job_key', 'The completed job: fct_job.'],
     ['account_key', 'visit.account_key', 'The account: dim_account.'],
-    [
-      'repeat_job_key',
-      'visit.repeat_job_key',
-      'The job that followed: fct_job; null where none did.',
-    ],
+    ['repeat_job_key', 'visit.repeat_job_key', 'The job that followed: fct_job; null if none did.'],
     ['completed_date', 'visit.completed_date', 'When the job was completed.'],
     ['repeat_booked_date', 'visit.repeat_booked_date', 'When the job that followed was booked.'],
     ['days_until', 'visit.repeat_booked_date - visit.completed_date', 'Days between the two.'],

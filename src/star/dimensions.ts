@@ -121,7 +121,7 @@ const customerColumns: readonly MemberColumn[] = [
   [
     'customer_source_id',
     'customer.customer_source_id',
-    'Where the customer came from, at the service, which names none: mart.labels may.',
+    'The source of the customer: a number; mart.labels may have its name.',
   ],
   ['origin', 'customer.origin', 'How the customer came into the service.'],
   ['is_active', 'customer.is_active', 'False once the customer was made inactive.'],
@@ -169,7 +169,7 @@ export const customerVersion: Member = {
   columns: [
     ...customerColumns,
     ['valid_from', 'customer.valid_from', 'From when on the customer was so.'],
-    ['valid_to', 'customer.valid_to', 'Until when; null where it still is.'],
+    ['valid_to', 'customer.valid_to', 'Until when; null if it still is.'],
   ],
   from: `FROM history.customers AS customer
     LEFT JOIN warehouse.customers AS parent ON parent.account_id = customer.account_id
@@ -205,7 +205,7 @@ export const employee: Member = {
            UNION ALL
           SELECT entry.account_id, entry.employee_id FROM {time_entries} AS entry
            WHERE entry.employee_id IS NOT NULL), false)`,
-      'True where the employee was ever assigned to a job or has hours on one: the service itself does not say who is a technician.',
+      'True if the employee was ever assigned to a job or has hours on one: the service itself does not say who is a technician.',
     ],
   ],
   from: `FROM {employees} AS employee ${joinAccount('employee')}
@@ -219,7 +219,7 @@ export const employeeVersion: Member = {
   columns: [
     ...columns,
     ['valid_from', 'employee.valid_from', 'From when on the employee was so.'],
-    ['valid_to', 'employee.valid_to', 'Until when; null where they still are.'],
+    ['valid_to', 'employee.valid_to', 'Until when; null if they still are.'],
   ],
   from: `FROM history.employees AS employee ${joinAccount('employee')}
       WHERE employee.employee_number IS NOT NULL`,

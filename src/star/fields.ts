@@ -115,7 +115,7 @@ export async function listFieldEvents(
 const exampleRows = 500;
 
 /**
- * Up to three values of a field, of rows that came of late. @param column - null where it is kept
+ * Up to three values of a field, of rows that came of late. @param column - null if it is kept
  * in `extra`
  */
 export async function readExamples(

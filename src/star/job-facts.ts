@@ -37,12 +37,12 @@ const states: readonly MemberColumn[] = [
     'job.on_hold IS NOT NULL',
     'True while the job is on hold, a flag beside its state.',
   ],
-  ['was_estimate', 'job.was_estimate', 'True where the job is or began as an estimate.'],
+  ['was_estimate', 'job.was_estimate', 'True if the job is or began as an estimate.'],
   ['estimate_type', 'job.estimate_type', 'What the service says of the estimate, such as won.'],
   [
     'is_repeated_by_schedule',
     'job.recurring_job_id IS NOT NULL',
-    'True where the service repeated the job from another.',
+    'True if the service repeated the job from another.',
   ],
   [
     'is_first_completed_of_customer',
@@ -134,7 +134,7 @@ const amounts: readonly MemberColumn[] = [
 
 const work: readonly MemberColumn[] = [
   ['planned_minutes', 'job.duration', 'Planned length in minutes.'],
-  ['hours', 'entries.hours', 'Hours worked; null where none were entered.'],
+  ['hours', 'entries.hours', 'Hours worked; null if none were entered.'],
   ['billable_hours', 'entries.billable_hours', 'Hours of these that the customer pays for.'],
   ['technicians', 'coalesce(assigned.technicians, 0)', 'How many employees are assigned.'],
   ['charges', 'coalesce(lines.charges, 0)', 'How many lines the job has.'],
@@ -144,12 +144,12 @@ const work: readonly MemberColumn[] = [
     'net_days',
     `CASE WHEN job.invoice_terms ~* '^\\s*net\\s*[0-9]{1,3}\\s*$'
           THEN substring(job.invoice_terms FROM '[0-9]+')::integer END`,
-    'Days to pay, where the terms of the invoice are of the form Net 30.',
+    'Days to pay, if the terms of the invoice are of the form Net 30.',
   ],
   [
     'is_on_time',
     `job.started_on <= job.scheduled_on + account.on_time_grace_minutes * interval '1 minute'`,
-    'True where the work began when it was to, or within the minutes of grace; null where one of the two times is not known.',
+    'True if the work began when it was to, or within the minutes of grace; null if one of the two times is not known.',
   ],
 ];
 
@@ -286,7 +286,7 @@ export const timeEntry: Member = {
     [
       'ended_at',
       `coalesce(entry.ended_on, entry.started_on + entry.number_of_hours * interval '1 hour')`,
-      'When the work ended; reckoned from its hours where it was not entered.',
+      'When the work ended; computed from its hours if it was not entered.',
     ],
     ['hours', 'entry.number_of_hours', 'Hours worked.'],
     [

@@ -31,7 +31,7 @@ export interface Member {
   readonly key?: readonly string[];
   /**
    * The values of the row that stands for what is missing, so that an inner join loses no fact;
-   * null where not given.
+   * null if not given.
    */
   readonly missing?: Readonly<Record<string, string>>;
   /**
@@ -113,7 +113,7 @@ export interface StarMember {
   readonly columns: Readonly<Record<string, string>>;
   /** The query of the view. */
   readonly present: string;
-  /** The query as of the moment `$1`; null where there is none. */
+  /** The query as of the moment `$1`; null if there is none. */
   readonly past: string | null;
   /** The query of its view in the schema `masked`: of one account, for an assistant. */
   readonly masked: string;

@@ -290,7 +290,7 @@ export const revenue: readonly Question[] = [
         jobs: 'Jobs completed.',
         revenue: 'Their subtotals.',
         a_year_before:
-          'Revenue of the same month of the year before; null where the jobs do not reach back so far.',
+          'Revenue of the same month of the year before; null if the jobs do not reach back so far.',
       },
       {money: ['revenue', 'a_year_before']},
     ),

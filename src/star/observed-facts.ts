@@ -29,14 +29,10 @@ export const statusChange: Member = {
     [
       'from_state',
       'change.from_state',
-      'The state before: dim_job_state, or deleted; null where the job was seen for the first time.',
+      'The state before: dim_job_state, or deleted; null if the job was seen for the first time.',
     ],
     ['to_state', 'change.state', 'The state after: dim_job_state, or deleted.'],
-    [
-      'is_first_seen',
-      'change.from_state IS NULL',
-      'True where the job was seen for the first time.',
-    ],
+    ['is_first_seen', 'change.from_state IS NULL', 'True if the job was seen for the first time.'],
     [
       'stated_at',
       `least(change.valid_from, CASE change.state WHEN 'completed'
@@ -79,7 +75,7 @@ export const reschedule: Member = {
     [
       'to_scheduled_at',
       'move.scheduled_on',
-      'When it is to begin after; null where it is no longer scheduled.',
+      'When it is to begin after; null if it is no longer scheduled.',
     ],
     ['from_date', localDate('move.from_scheduled_on'), 'Date of from_scheduled_at.'],
     ['to_date', localDate('move.scheduled_on'), 'Date of to_scheduled_at.'],
@@ -112,7 +108,7 @@ export const payment: Member = {
     ['job_key', 'step.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'step.account_id', 'The account: dim_account.'],
     ['observed_at', 'step.valid_from', 'When the step was seen.'],
-    ['amount', 'step.amount', 'By how much the collected amount rose; negative where it fell.'],
+    ['amount', 'step.amount', 'By how much the collected amount rose; negative if it fell.'],
     [
       'dated_by',
       'step.dated_by',
@@ -124,7 +120,7 @@ export const payment: Member = {
       `CASE WHEN step.is_undoing THEN max(CASE WHEN NOT step.is_undoing THEN step.own_date END)
              OVER (PARTITION BY step.row_id ORDER BY step.valid_from ROWS UNBOUNDED PRECEDING)
                ELSE step.own_date END`,
-      'The date that the amount counts on; null where it is unknown.',
+      'The date that the amount counts on; null if it is unknown.',
     ],
   ],
   from: `FROM (

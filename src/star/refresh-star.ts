@@ -52,7 +52,7 @@ function hasRoom(pool: pg.Pool): boolean {
 
 /**
  * The snapshot of a transaction that finds jobs noted and the star empty, for a session beside it;
- * null where it is not so.
+ * null if it is not so.
  */
 async function snapshotOfEmpty(client: pg.PoolClient): Promise<string | null> {
   const {rows} = await client.query<{snapshot: string}>(
@@ -69,7 +69,7 @@ async function fillParts(pool: pg.Pool, snapshot: string): Promise<void> {
   });
 }
 
-/** When the oldest change was made that the star does not hold; null where it holds all. */
+/** When the oldest change was made that the star does not hold; null if it holds all. */
 export async function readWaitingSince(db: Queryable): Promise<string | null> {
   const {rows} = await db.query<{since: string | null}>('SELECT since FROM mart.freshness');
   return rows[0]?.since ?? null;

@@ -8,9 +8,9 @@ export interface SeenField {
   readonly table: string;
   /** With underscores. */
   readonly field: string;
-  /** The column that takes it; null where it is kept in `extra`, or dropped. */
+  /** The column that takes it; null if it is kept in `extra`, or dropped. */
   readonly column: string | null;
-  /** As in sync.fields.types; null where it was nil and named no type. */
+  /** As in sync.fields.types; null if it was nil and named no type. */
   readonly type: string | null;
   /** Whether its record named types at all: only then is `text` more than the lack of one. */
   readonly isTyped: boolean;

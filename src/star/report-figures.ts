@@ -66,7 +66,7 @@ const usualWeeks = 26;
 const usualDeviations = 2;
 
 /**
- * Between what a figure lay in the weeks before its last one; null where there are too few, or all
+ * Between what a figure lay in the weeks before its last one; null if there are too few, or all
  * are equal.
  */
 function usualOf({weeks}: Figure): {readonly least: number; readonly most: number} | null {

@@ -277,7 +277,7 @@ interface Restated {
 
 interface RestatedJob {
   readonly jobNumber: string;
-  /** What it counted with then and now; null where it did not count. */
+  /** What it counted with then and now; null if it did not count. */
   readonly reported: string | null;
   readonly now: string | null;
 }
@@ -367,7 +367,7 @@ function flatten(
 
 const tooOldMs = 86_400_000;
 
-/** Why a report should not be made from data of this age; null where it may. */
+/** Why a report should not be made from data of this age; null if it may. */
 export function tellAge({freshAsOf, ageMs}: Pick<Report, 'freshAsOf' | 'ageMs'>): string | null {
   if (freshAsOf === null || ageMs === null) return 'the jobs were never proven complete';
   return ageMs <= tooOldMs ? null : `the jobs were proven complete ${formatDuration(ageMs)} ago`;

@@ -111,8 +111,8 @@ const settings = commentTable(
     currency: 'Currency of its amounts, as in EUR.',
     working_hours: 'Hours that one technician works on Monday to Sunday, as in {8,8,8,8,8,0,0}.',
     repeat_visit_days:
-      'Within how many days another job of the same kind is a repeat visit; 30 where it is not set.',
-    on_time_grace_minutes: 'How late a job may begin and still be on time; 15 where it is not set.',
+      'Within how many days another job of the same kind is a repeat visit; 30 if it is not set.',
+    on_time_grace_minutes: 'How late a job may begin and still be on time; 15 if it is not set.',
   },
 );
 
@@ -132,7 +132,7 @@ const capacityTable = mart.table(
 
 const capacity = commentTable(
   capacityTable,
-  'Working hours of an employee, where they differ from those of the account.',
+  'Working hours of an employee, if they differ from those of the account.',
   {
     employee_key: 'Who: dim_employee.',
     working_hours: 'Hours on Monday to Sunday.',
@@ -268,7 +268,7 @@ export const fieldsTable = commentTable(
     stream: 'The stream in whose records it came.',
     types:
       'The types it was sent with, in order of first appearance; text where it names none, empty while it was always nil.',
-    column_name: 'The column that takes it; null where it is kept in extra.',
+    column_name: 'The column that takes it; null if it is kept in extra.',
     filled_share:
       'Share of the live rows in which it is not empty, 0 to 1; as of the last full sweep that wrote a row.',
     first_seen_at: 'When it was first seen, or promoted before it came.',

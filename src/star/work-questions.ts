@@ -274,7 +274,7 @@ export const planning: readonly Question[] = [
     question: 'How many estimates do we win?',
     definition:
       'Estimates by the quarter in which they were sent, or else booked, and how they ended.',
-    caveats: 'What is undecided is not lost. Empty where the account works without estimates.',
+    caveats: 'What is undecided is not lost. Empty if the account works without estimates.',
     tieOuts: ['T1'],
     order: 'quarter DESC',
     comment: 'One row for each quarter with estimates: won, lost, undecided.',

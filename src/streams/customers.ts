@@ -94,32 +94,32 @@ const table = mirrorTable('customers', {
       name: 'service_address',
       type: 'text',
       writable: serviceAddress,
-      comment: 'Where the work is done: street; may have several lines.',
+      comment: 'Address of the work: street; may have several lines.',
     },
-    {name: 'service_address_2', type: 'text', comment: 'Where the work is done: second line.'},
+    {name: 'service_address_2', type: 'text', comment: 'Address of the work: second line.'},
     {
       name: 'service_city',
       type: 'text',
       writable: serviceAddress,
-      comment: 'Where the work is done: city.',
+      comment: 'Address of the work: city.',
     },
     {
       name: 'service_zip_code',
       type: 'text',
       writable: serviceAddress,
-      comment: 'Where the work is done: postal code, leading zeros kept.',
+      comment: 'Address of the work: postal code, leading zeros kept.',
     },
     {
       name: 'service_state',
       type: 'text',
       writable: serviceAddress,
-      comment: 'Where the work is done: state.',
+      comment: 'Address of the work: state.',
     },
     {
       name: 'service_country',
       type: 'text',
       writable: serviceAddress,
-      comment: 'Where the work is done: country.',
+      comment: 'Address of the work: country.',
     },
     {
       name: 'billing_address',
@@ -185,7 +185,7 @@ const table = mirrorTable('customers', {
     {
       name: 'is_statement_with_parent',
       type: 'boolean',
-      comment: 'True where the parent gets the statement.',
+      comment: 'True if the parent gets the statement.',
     },
     {name: 'delivery_method', type: 'text', comment: 'How invoices are delivered.'},
     {
@@ -215,14 +215,14 @@ const table = mirrorTable('customers', {
     {
       name: 'send_notifications',
       type: 'boolean',
-      comment: 'True where the customer is notified at all.',
+      comment: 'True if the customer is notified at all.',
     },
-    {name: 'send_reminders', type: 'boolean', comment: 'True where the customer gets reminders.'},
-    {name: 'notify_via_email', type: 'boolean', comment: 'True where notifications go by e-mail.'},
+    {name: 'send_reminders', type: 'boolean', comment: 'True if the customer gets reminders.'},
+    {name: 'notify_via_email', type: 'boolean', comment: 'True if notifications go by e-mail.'},
     {
       name: 'notify_via_sms',
       type: 'boolean',
-      comment: 'True where notifications go by text message.',
+      comment: 'True if notifications go by text message.',
     },
     {
       name: 'notification_email',

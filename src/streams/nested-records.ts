@@ -14,7 +14,7 @@ interface NestedLayout {
   readonly sent: readonly number[];
   /** The same positions, by name. */
   readonly sorted: readonly number[];
-  /** The name that all of them have; null where they differ. */
+  /** The name that all of them have; null if they differ. */
   readonly onlyName: string | null;
   /** A name that comes twice beside others. */
   readonly repeated: string | null;

@@ -84,7 +84,7 @@ function readNumber(plan: RecordPlan, value: Value | undefined, reading: Reading
   throw refusal(reading, {field, expected: NUMBER, got: describe(value)});
 }
 
-/** The embedded records' values for columns of this one; null where they are not there. */
+/** The embedded records' values for columns of this one; null if they are not there. */
 function readDerived(
   {children, derivedFields}: RecordPlan,
   record: Element,
@@ -324,12 +324,12 @@ function makeLayout(part: Part, names: readonly string[], reading: Reading): Lay
   return {columns, elements: part.elements.map((name) => names.indexOf(name)), rest};
 }
 
-/** The number of a record, as paths know it; null where it bears none that can be read. */
+/** The number of a record, as paths know it; null if it bears none that can be read. */
 export function numberOf(stream: Stream, record: FieldRecord): string | null {
   return toNumber(record.values[record.names.indexOf(stream.key)]);
 }
 
-/** A value as the number of a record; null where it can be none. */
+/** A value as the number of a record; null if it can be none. */
 export function toNumber(value: Value | undefined): string | null {
   // Whole numbers know no zone.
   const number = typeof value === 'string' ? readValue('integer', value, 'UTC') : null;

@@ -10,7 +10,7 @@ const columns: readonly Column[] = [
   {
     name: 'public',
     type: 'boolean',
-    comment: 'True where the customer may see it; notes of customers never show.',
+    comment: 'True if the customer may see it; notes of customers never show.',
   },
   {name: 'noteable_id', type: 'integer', comment: 'Internal key of what the note hangs on.'},
   {name: 'noteable_type', type: 'text', comment: 'Kind of what the note hangs on.'},

@@ -25,7 +25,7 @@ export interface Stream {
   /** Whether the list can be asked for single fields, by `only`. */
   readonly takesOnly: boolean;
   /**
-   * True where the account counts its records from 1; false where all accounts share one sequence.
+   * True if the account counts its records from 1; false where all accounts share one sequence.
    */
   readonly isCountedPerAccount: boolean;
   /** False where a record may leave its list, but never goes. */
@@ -68,17 +68,17 @@ export interface Child {
    */
   readonly isLink?: boolean;
   /**
-   * True where they exist only in their parent and vanish from its list; false for look-ups that
+   * True if they exist only in their parent and vanish from its list; false for look-ups that
    * many records share.
    */
   readonly isOwned: boolean;
   /**
-   * True where they are records of the stream itself, such as the sub-customers inside a customer.
+   * True if they are records of the stream itself, such as the sub-customers inside a customer.
    * The list brings most of them as well, in full: here they only make known records that stand
    * nowhere else, and change none.
    */
   readonly isOfStream?: boolean;
-  /** True where a path below the record lists them: /jobs/7/notes.xml. */
+  /** True if a path below the record lists them: /jobs/7/notes.xml. */
   readonly hasPath?: boolean;
 }
 
@@ -121,6 +121,6 @@ export interface Writes {
   readonly list: string;
   /** Whether paths to one record go by the parent, too: `/jobs/7/notes/12.xml`. */
   readonly isNested: boolean;
-  /** How its documents write a time; null where they have none. */
+  /** How its documents write a time; null if they have none. */
   readonly timeShape: TimeShape | null;
 }

@@ -188,7 +188,7 @@ function checkDefinition(name: string, definition: Definition): void {
 export interface Origin {
   /** Streams whose records embed the rows; none when the rows are the records themselves. */
   readonly embeddedIn: readonly string[];
-  /** The column that names the embedding record; null where many records share a row. */
+  /** The column that names the embedding record; null if many records share a row. */
   readonly parentColumn: string | null;
 }
 

@@ -30,7 +30,7 @@ export const expectedOf: Readonly<Record<ColumnType, string>> = {
 };
 
 /**
- * A text as a column of its type keeps it, or null where an empty one has no meaning; undefined
+ * A text as a column of its type keeps it, or null if an empty one has no meaning; undefined
  * when the type refuses it. Texts and decimals stay as sent, whole numbers lose leading zeros,
  * times of the specification's textual shapes get the offset that held in the account's zone.
  * @param timeZone - IANA name
