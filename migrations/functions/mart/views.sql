@@ -1,6 +1,7 @@
 -- The columns of a table's view as they should be. A column that is there keeps its place and its
 -- type, so that the view can be replaced under its dependents. Only the column that is being
--- promoted takes the type that its fields have now.
+-- promoted takes the type that its fields have now. New views have the same order: columns of ours
+-- stand behind those with which the tables began, and columns that were added since behind ours.
 CREATE OR REPLACE FUNCTION sync.plan_mart_view(of_table text, promoting text)
 RETURNS TABLE (name text, type text, expression text, comment text, was_type text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -12,7 +13,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT attname::text AS name, format_type(atttypid, atttypmod) AS type,
       format('live.%I', attname) AS expression,
            col_description(attrelid, attnum) AS comment,
-           CASE WHEN left(attname, 1) = '_' THEN attnum + 2000 ELSE attnum END AS place
+           CASE WHEN attnum > max(attnum) FILTER (WHERE attname = '_pending') OVER ()
+                THEN attnum + 4000
+                WHEN left(attname, 1) = '_' THEN attnum + 2000 ELSE attnum END AS place
       FROM pg_attribute
      WHERE attrelid = format('warehouse.%I', of_table)::regclass AND attnum > 0 AND NOT attisdropped
        AND (left(attname, 1) <> '_' OR attname IN ('_first_seen_at', '_changed_at', '_pending'))
