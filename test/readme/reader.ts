@@ -13,8 +13,8 @@ import {SetUp} from '../support/set-up.ts';
 import type {Block} from './blocks.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-/** A command that stays, and the words after which the reader goes on. */
-const staying = /# stays.*when it says "(.*)"$/;
+/** A command that keeps running, and the words after which the reader continues. */
+const staying = /# keeps running.*when it prints "(.*)"$/;
 /** The first has happened, or this test would not run; the second is happening. */
 const underWay = [/^npm install && npm test\b.*$/, /^npm install && /];
 /** The usual port of the HTTP API; on this machine another process may have it. */
