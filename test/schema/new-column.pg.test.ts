@@ -12,7 +12,7 @@ import {afterAll, beforeAll, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {type Running, runCommand, startProgram} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
-import {makeRole} from '../support/roles.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {timeZone} from '../support/world.ts';
 import {compareCatalogues, readCatalogue} from './releases/catalogue.ts';
 
@@ -70,6 +70,7 @@ afterAll(async () => {
   await service?.ended;
   await pool?.end();
   for (const database of [business, warehouse, fresh]) await database?.drop();
+  await dropRoles(author);
   await rm(folder, {recursive: true, force: true});
 });
 
