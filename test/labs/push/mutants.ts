@@ -6,7 +6,7 @@ export interface Mutant {
   readonly name: string;
   /** The checker's verdict that it must get. */
   readonly found: RegExp;
-  /** Shows itself only where many changes of a record follow each other and nothing else happens. */
+  /** Shows itself where many changes follow each other, and nothing else happens. */
   readonly isForCalm?: boolean;
   /** Rewrites a statement of the product. */
   readonly rewrite?: (sql: string) => string;
