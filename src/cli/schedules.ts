@@ -214,8 +214,14 @@ async function changing(
   const entries = await schedulesSection.read(db);
   const held = entries.find(({path}) => isSame(path, [account, name]))?.entry;
   const read = schedule.safeParse({...held, ...values});
-  if (!read.success)
-    throw refuse(read.error.issues.map(({path, message}) => [path.map(String), message]));
+  if (!read.success) {
+    const needed = held === undefined ? ['stream', 'every'] : [];
+    const missing = needed.filter((key) => values[key] === undefined);
+    throw refuse([
+      ...missing.map((key) => [[], `expected ${key}, for the schedule is new`] as const),
+      ...read.error.issues.map(({path, message}) => [path.map(String), message] as const),
+    ]);
+  }
   const {at, ...rest} = read.data;
   // The time of day that it had means nothing beside hours or minutes.
   const isMoot = values.at === undefined && !isWholeDays(intervalMs(rest.every));
