@@ -13,6 +13,9 @@ export const verbs = ['hold', 'release', 'retry', 'cancel', 'accept', 'resolve']
 
 export type Verb = (typeof verbs)[number];
 
+/** A decision that needs nothing beside the number of its change. */
+export type PlainVerb = Exclude<Verb, 'resolve'>;
+
 /** A decision about a change. */
 export interface Deciding {
   readonly verb: Verb;

@@ -11,7 +11,7 @@ import {
   readConflictsOf,
 } from './change.ts';
 import {type KeptAlteration, readAlterations} from './conflicts.ts';
-import type {Verb} from './decisions.ts';
+import type {PlainVerb} from './decisions.ts';
 import {nameState} from './states.ts';
 
 /** Facts about a change beside its row. */
@@ -29,7 +29,7 @@ export interface Circumstances {
 
 /** What a command does, for a reader who has buttons and links in place of a terminal. */
 export type Move =
-  | {readonly verb: Exclude<Verb, 'resolve'>}
+  | {readonly verb: PlainVerb}
   | {readonly decision: ConflictDecision}
   /** Shows another change. */
   | {readonly shows: string}
@@ -206,7 +206,7 @@ function giveUp(changeId: string): Command {
   return decide('cancel', changeId, 'gives it up');
 }
 
-function decide(verb: Exclude<Verb, 'resolve'>, changeId: string, does: string): Command {
+function decide(verb: PlainVerb, changeId: string, does: string): Command {
   return offer(`changes ${verb} ${changeId}`, does, {verb});
 }
 

@@ -20,10 +20,11 @@ import {
   readWaiting,
 } from './change.ts';
 import type {KeptAlteration} from './conflicts.ts';
-import {judgeDecision, readDecidable, type Verb, verbs} from './decisions.ts';
+import {judgeDecision, type PlainVerb, readDecidable, verbs} from './decisions.ts';
 import {
   type ConflictDecision,
   listDecisions,
+  listFought,
   type NextStep,
   readCircumstances,
   tellNext,
@@ -60,7 +61,7 @@ export interface ChangeInFull extends ChangeStory {
    */
   readonly record: {readonly stream: string; readonly number: string} | null;
   /** The decisions that are open. */
-  readonly verbs: readonly Exclude<Verb, 'resolve'>[];
+  readonly verbs: readonly PlainVerb[];
   readonly decisions: readonly ConflictDecision[];
   /** The fields to be decided, those that move as one together. */
   readonly fought: readonly (readonly string[])[];
@@ -77,7 +78,7 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
     change,
     account: account.name,
     now,
-    blocker: blocker,
+    blocker,
     waiting: await readWaiting(db, change.changeId),
     attempts: await readAttempts(db, change.changeId),
     conflicts,
@@ -140,13 +141,9 @@ async function findRecord(db: Queryable, change: Change): Promise<ChangeInFull['
 
 function groupFought({change, conflicts}: ChangeStory): string[][] {
   const {writable} = findWrites(change.table).table;
-  const groups = new Map<string, string[]>();
-  for (const {field, winner} of conflicts) {
-    if (winner !== null) continue;
-    const unit = writable.find(({name}) => name === field)?.group ?? field;
-    groups.set(unit, [...(groups.get(unit) ?? []), field]);
-  }
-  return [...groups.values()];
+  const fought = listFought(conflicts);
+  const unitOf = (field: string) => writable.find(({name}) => name === field)?.group ?? field;
+  return [...Map.groupBy(fought, unitOf).values()];
 }
 
 /**

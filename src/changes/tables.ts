@@ -1,6 +1,6 @@
 // The tables of changes: what was written here, the requests sent for it, the fields that both
 // sides changed or that the service altered, the rules of writing, the states that may follow each
-// other, the passwords on their way.
+// other.
 
 import {sql} from 'drizzle-orm';
 import {

@@ -9,7 +9,7 @@ import {
   type DecidedChange,
   groupChanges,
   listRefusals,
-  type Verb,
+  type PlainVerb,
 } from './decisions.ts';
 import type {NextStep} from './next-step.ts';
 import {type ChangeState, nameState} from './states.ts';
@@ -89,7 +89,7 @@ export function showWanted(value: ChangeValue | undefined): string {
 }
 
 /** What a decision does, as an operator is told. */
-export const decisionsDo: Readonly<Record<Exclude<Verb, 'resolve'>, string>> = {
+export const decisionsDo: Readonly<Record<PlainVerb, string>> = {
   retry: 'retry waiting changes at once, and send refused changes again',
   hold: 'hold changes: nothing of them is sent until they are released',
   release: 'release held changes',

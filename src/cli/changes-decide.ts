@@ -13,9 +13,9 @@ import {
   listDecidable,
   listUndoable,
   mostDecided,
+  type PlainVerb,
   previewDecision,
   readDecidable,
-  type Verb,
 } from '../changes/decisions.ts';
 import {type ConflictDecision, listDecisions} from '../changes/next-step.ts';
 import type {ChangeState} from '../changes/states.ts';
@@ -63,7 +63,7 @@ const wrongDecision = '22023';
  */
 export async function changesDecide(
   config: Config,
-  {verb, ids}: {readonly verb: Exclude<Verb, 'resolve'>; readonly ids: readonly string[]},
+  {verb, ids}: {readonly verb: PlainVerb; readonly ids: readonly string[]},
   options: DecideOptions,
 ): Promise<number> {
   const deciding = {verb, given: options.reason ?? null};

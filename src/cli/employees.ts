@@ -2,7 +2,7 @@
 
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {isLoginText, type LoginResult, loginText, setLogin} from '../push/set-login.ts';
+import {isLoginText, loginText, setLogin, tellLogin} from '../push/set-login.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
 import {requireOpened, withWorld} from './app.ts';
 import {print, wrap} from './print.ts';
@@ -42,10 +42,10 @@ export async function employeesLogin(
       const asked = {accountId, number, username, password, force, by: null};
       const result = await setLogin(world, asked, signal);
       const {outcome, words, hint = null} = result;
-      if (outcome === 'not-found') throw new UsageError(tell(result));
+      if (outcome === 'not-found') throw new UsageError(tellLogin(result));
       print(json, {
         json: {employee_number: number, username, outcome, detail: words, hint},
-        text: wrap(tell(result)),
+        text: wrap(tellLogin(result)),
       });
       return exitCodes[outcome];
     },
@@ -54,7 +54,3 @@ export async function employeesLogin(
 }
 
 const exitCodes = {set: 0, refused: 1, unknown: 3, 'not-sent': 3} as const;
-
-function tell({words, hint}: LoginResult): string {
-  return hint === undefined ? words : `${words}. ${hint}`;
-}

@@ -7,6 +7,7 @@ import {z} from 'zod';
 import {type Attempt, listNearestChanges} from '../changes/change.ts';
 import {
   decideChange,
+  type PlainVerb,
   readDecidable,
   resolveFields,
   type Side,
@@ -219,11 +220,7 @@ interface Drawn {
   readonly look: Look;
 }
 
-function drawVerb(
-  verb: Exclude<Verb, 'resolve'>,
-  does: string,
-  {story: {change}, look}: Drawn,
-): SafeHtml {
+function drawVerb(verb: PlainVerb, does: string, {story: {change}, look}: Drawn): SafeHtml {
   const form = drawForm(look, {
     to: `/changes/${change.changeId}/${verb}`,
     role: 'operator',
@@ -487,6 +484,6 @@ function readSides(given: Readonly<Record<string, unknown>>): Record<string, Sid
 }
 
 /** The words on the button of a decision. */
-function labelOf(verb: Exclude<Verb, 'resolve'>): string {
+function labelOf(verb: PlainVerb): string {
   return choices.find(({name}) => name === verb)?.label ?? verb;
 }

@@ -227,7 +227,7 @@ export const causes = Object.keys(causeNumbers) as readonly Cause[];
 
 /** The code of a cause; null of one that another version has written. */
 export function numberOfCause(cause: string): string | null {
-  return causes.some((each) => each === cause) ? causeNumbers[cause as Cause] : null;
+  return Object.hasOwn(causeNumbers, cause) ? causeNumbers[cause as Cause] : null;
 }
 
 /**

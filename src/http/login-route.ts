@@ -6,7 +6,13 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import {z} from 'zod';
 import {idPattern} from '../core/ids.ts';
 import {Secret} from '../core/secret.ts';
-import {isLoginText, type LoginResult, loginText, type SetLogin} from '../push/set-login.ts';
+import {
+  isLoginText,
+  type LoginResult,
+  loginText,
+  type SetLogin,
+  tellLogin,
+} from '../push/set-login.ts';
 import {apiKeyOf, type Turns} from './keys.ts';
 import {checkWith, Problem, problemSchema} from './problem.ts';
 
@@ -81,13 +87,9 @@ function addRoute(instance: FastifyInstance, {turns, setLogin}: LoginRouteDeps):
       const result = await turns.take(apiKeyId, () => setLogin({...asked, by}));
       const {outcome} = result;
       if (outcome !== 'set') throw toLoginProblem(outcome, result);
-      return {employee_number: number, username, detail: tell(result)};
+      return {employee_number: number, username, detail: tellLogin(result)};
     },
   });
-}
-
-function tell({words, hint}: LoginResult): string {
-  return hint === undefined ? words : `${words}. ${hint}`;
 }
 
 const statuses = {

@@ -47,6 +47,11 @@ export interface LoginResult {
   readonly hint?: string;
 }
 
+/** What became of a login and what to do next, as one text. */
+export function tellLogin({words, hint}: LoginResult): string {
+  return hint === undefined ? words : `${words}. ${hint}`;
+}
+
 export type SetLogin = (request: LoginRequest) => Promise<LoginResult>;
 
 export interface LoginDeps extends SweepDeps {

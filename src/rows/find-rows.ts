@@ -128,14 +128,14 @@ export async function listLatestRows(
       (SELECT ${foundColumns(table)} FROM ${nameTable(table)} AS held
         WHERE row_id IN (
               SELECT newest.row_id FROM unnest($1::bigint[]) AS account
-               CROSS JOIN LATERAL (SELECT row_id FROM ${nameTable(table)} AS new
-                 WHERE new.account_id = account
-                                    ORDER BY new.account_id DESC, new.${keyOf(table)} DESC LIMIT $3)
-                                      AS newest
+               CROSS JOIN LATERAL (
+                     SELECT row_id FROM ${nameTable(table)} AS new WHERE new.account_id = account
+                      ORDER BY new.account_id DESC, new.${keyOf(table)} DESC LIMIT $3) AS newest
                UNION
-              SELECT row_id FROM (SELECT row_id, account_id
-                FROM history.${pg.escapeIdentifier(`past_${table.name}`)}
-                                   ORDER BY valid_to DESC LIMIT ${latestVersions}) AS ended
+              SELECT row_id FROM (
+                     SELECT row_id, account_id
+                       FROM history.${pg.escapeIdentifier(`past_${table.name}`)}
+                      ORDER BY valid_to DESC LIMIT ${latestVersions}) AS ended
                WHERE account_id = ANY ($1))
         ORDER BY _changed_at DESC LIMIT $2)`,
   );
@@ -196,10 +196,11 @@ function idsSql(
  * everywhere.
  */
 const typedQuery = `(
-  SELECT nullif(concat_ws(' | ', '(' || CASE WHEN length(string_agg(word, '')) > 1
-                                       THEN string_agg(quote_literal(word)
-                                         || CASE WHEN at = of THEN ':*' ELSE '' END, ' & '
-                                         ORDER BY at) END || ')',
+  SELECT nullif(concat_ws(' | ',
+                   '(' || CASE WHEN length(string_agg(word, '')) > 1
+                            THEN string_agg(quote_literal(word)
+                                   || CASE WHEN at = of THEN ':*' ELSE '' END, ' & ' ORDER BY at)
+                          END || ')',
                    quote_literal($5::text) || ':*'), '')::tsquery
     FROM (SELECT word, at, count(*) OVER () AS of
             FROM unnest(${splitWords('$4::text')}) WITH ORDINALITY AS typed (word, at)) AS typed)`;

@@ -6,13 +6,11 @@ import type {MirrorTable} from '../streams/table.ts';
 
 /** As SQL, the recent changes that a condition on `own` picks, in their order, as JSON. */
 export const recentWrites = (condition: string) => `
-  coalesce((SELECT jsonb_agg(jsonb_build_object('operation', own.operation, 'fields', own.fields,
-    'base', own.base,
-                                                'agoMs', extract(epoch FROM now() - own.settled_at)
-                                                  * 1000,
-                                                'made', coalesce(own.result->'altered',
-                                                  '{}') || coalesce(own.result->'tidied', '{}'))
-                             ORDER BY own.change_id)
+  coalesce((SELECT jsonb_agg(jsonb_build_object(
+                     'operation', own.operation, 'fields', own.fields, 'base', own.base,
+                     'agoMs', extract(epoch FROM now() - own.settled_at) * 1000,
+                     'made', coalesce(own.result->'altered', '{}')
+                             || coalesce(own.result->'tidied', '{}')) ORDER BY own.change_id)
               FROM sync.changes AS own
              WHERE ${condition} AND own.state = 'done'
                AND own.settled_at > now() - ${lagLimit}), '[]')`;

@@ -25,8 +25,6 @@ const needsYours = /(?:\/\/|@)\w+\.example\.com/;
  * dictionary.pg.test.ts the third one.
  */
 const drawings = ['Fieldmirror', 'The life of a change', 'Diagram of the warehouse'];
-/** The value for a parameter of a statement, by its name in the comment behind the statement. */
-const parameters: Readonly<Record<string, string>> = {};
 
 /** Values as a terminal shows them. */
 const types = {getTypeParser: () => (value: unknown) => String(value)};
@@ -107,19 +105,11 @@ async function checkStatements(block: Block): Promise<void> {
 
 /** Checks that a statement succeeds; the comment behind a SELECT is its result. */
 async function checkStatement({sql, said}: Statement): Promise<void> {
-  const names = sql.includes('$1') ? (said ?? '').replace(/:.*/, '').split(', ') : [];
-  const values = names.map((name) => parameters[name]);
-  expect(values, sql).not.toContain(undefined);
-  const {rows, rowCount, command} = await session.query({
-    text: sql,
-    values,
-    rowMode: 'array',
-    types,
-  });
+  const {rows, rowCount, command} = await session.query({text: sql, rowMode: 'array', types});
   if (['SELECT', 'INSERT', 'UPDATE', 'DELETE'].includes(command))
     expect({sql, rows: rowCount}).not.toMatchObject({rows: 0});
   reader.note(sql);
-  if (command !== 'SELECT' || said === null || names.length > 0) return;
+  if (command !== 'SELECT' || said === null) return;
   const variables = /^[A-Z]+(, [A-Z]+)*$/.test(said) ? said.split(', ') : [];
   if (variables.length > 0) await reader.keep(variables, rows[0] ?? []);
   else expect({sql, result: (rows[0] ?? []).join(', ')}).toEqual({sql, result: said});
