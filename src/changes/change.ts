@@ -45,8 +45,19 @@ export interface Change extends ReadRow<Row, (typeof columns)[number]> {
   readonly table: string;
 }
 
-/** The columns that a query selects or returns to read a `Change`. */
-export const changeColumns = `table_name AS "table", ${selectColumns(columns)}`;
+const plainColumns = columns.filter((column) => column !== 'fields' && column !== 'base');
+
+/** Stands for a password of an earlier version. */
+export const passwordMark = '(set)';
+
+/**
+ * The columns that a query selects to read a `Change`. Earlier versions took passwords as fields:
+ * one is never read, only that there was one.
+ */
+export const changeColumns = `table_name AS "table", ${selectColumns(plainColumns)},
+  CASE WHEN fields ? 'password' THEN fields || '{"password": "${passwordMark}"}' ELSE fields END
+    AS fields,
+  base - 'password' AS base`;
 
 /** The changes that are asked for; null leaves a condition open. */
 export interface ChangeFilter {

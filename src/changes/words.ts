@@ -2,7 +2,7 @@
 
 import {formatDuration, formatNumber, showValue, tellRate, type UnderWay} from '../core/format.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
-import type {Change} from './change.ts';
+import {type Change, passwordMark} from './change.ts';
 import type {MovingChanges} from './change-health.ts';
 import {
   type ChangeGroup,
@@ -84,6 +84,7 @@ function tellAfter(state: ChangeState): string {
 
 /** A value of a change as a person reads it. */
 export function showWanted(value: ChangeValue | undefined): string {
+  if (value === passwordMark) return value;
   if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.join(', ');
   return showValue(value);
 }

@@ -1,8 +1,11 @@
 // Changes as a user's commands show them.
 
 import {describe, expect, test} from 'vitest';
+import {runCommand} from '../support/command.ts';
 import {
+  asSweep,
   changes,
+  database,
   editPhone,
   pool,
   putInConflict,
@@ -147,5 +150,23 @@ describe('changes show', () => {
     expect(stdout).toMatch(/not sent, for the service held it already: fax\n/);
     expect(stdout).not.toContain('next');
     expect(stdout).not.toContain('would send');
+  });
+
+  test('never prints a password', async () => {
+    await asSweep(
+      `INSERT INTO warehouse.employees (employee_number, name, _sweep_id, _hash)
+       VALUES (3, 'Ann', 1, '\\x00')`,
+    );
+    await pool.query(
+      `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
+       VALUES (1, 'employees', 1, 'update', 3, '{"password": "canary-word"}',
+               '{"password": "canary-before"}')`,
+    );
+    const printed = [];
+    for (const args of [['show', '1'], ['list']])
+      for (const more of [[], ['--json']]) printed.push((await changes(...args, ...more)).stdout);
+    const dry = await runCommand(['push', '--dry-run'], {DATABASE_URL: database.url});
+    expect(printed.join('') + dry.stdout + dry.stderr).not.toContain('canary');
+    expect(printed[0]).toMatch(/wants +password {2}\(set\)\n/);
   });
 });
