@@ -19,7 +19,7 @@ import {
 } from '../src/core/errors.ts';
 import {createLogger, eventPages} from '../src/core/log.ts';
 import {listCodeSections, readDocument} from '../src/core/package.ts';
-import {Problem, pageOfStatus, problemSchema} from '../src/http/problem.ts';
+import {HttpProblem, pageOfStatus, problemSchema} from '../src/http/problem.ts';
 import {pageOfSweep} from '../src/sweeps/story.ts';
 import {runCommand} from './support/command.ts';
 
@@ -137,11 +137,12 @@ test('a bug and a package that is missing have their page, too', async () => {
 });
 
 test('a problem of the HTTP API bears the number of its type, a refusal of the console that of its status', () => {
-  expect(new Problem(422, 'refused').body).toMatchObject({docs: 'E24'});
-  expect(new Problem(422, 'key-reused').body).toMatchObject({docs: 'E25'});
-  expect(new Problem(503, 'locked').body).toMatchObject({docs: 'E28'});
+  expect(new HttpProblem(422, 'refused').body).toMatchObject({docs: 'E24'});
+  expect(new HttpProblem(422, 'key-reused').body).toMatchObject({docs: 'E25'});
+  expect(new HttpProblem(503, 'locked').body).toMatchObject({docs: 'E28'});
   expect(
-    problemSchema.safeParse({...new Problem(401, 'unauthorized').body, docs: undefined}).success,
+    problemSchema.safeParse({...new HttpProblem(401, 'unauthorized').body, docs: undefined})
+      .success,
   ).toBe(false);
   const statuses = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503];
   expect(statuses.map(pageOfStatus).join(' ')).toBe(

@@ -8,7 +8,7 @@ import {type ApiOptions, addApi, sendProblem} from '../http/api.ts';
 import {nameOfKey} from '../http/keys.ts';
 import {listKnownNames} from '../http/known-names.ts';
 import type {ApiPools} from '../http/pools.ts';
-import {maxBodyBytes, Problem} from '../http/problem.ts';
+import {HttpProblem, maxBodyBytes} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {addConsole} from './routes.ts';
 import type {ConsoleOptions} from './services.ts';
@@ -97,7 +97,7 @@ async function buildServer(
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     frameworkErrors: (_error, _request, reply) =>
-      sendProblem(reply, new Problem(400, 'invalid', {detail: 'the address cannot be read'})),
+      sendProblem(reply, new HttpProblem(400, 'invalid', {detail: 'the address cannot be read'})),
   });
   app.addHook('onRoute', ({method, url}) => {
     for (const each of [method].flat()) routes.push({method: each, path: url});

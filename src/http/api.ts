@@ -12,7 +12,7 @@ import {type KnownNames, namingHint} from './known-names.ts';
 import type {LoginRouteDeps} from './login-route.ts';
 import {addDocument} from './openapi-document.ts';
 import type {ApiPools} from './pools.ts';
-import {checkWith, type Explain, Problem, toProblem} from './problem.ts';
+import {checkWith, type Explain, HttpProblem, toProblem} from './problem.ts';
 import {addRoutes} from './routes.ts';
 
 const retryAfterSeconds = 5;
@@ -57,12 +57,14 @@ export async function addApi(
       api.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
       api.setErrorHandler((error, request, reply) => sendProblem(reply, explain(error, request)));
       api.setNotFoundHandler(() => {
-        throw new Problem(404, 'not-found', {hint: 'GET /v1/openapi.json lists every address.'});
+        throw new HttpProblem(404, 'not-found', {
+          hint: 'GET /v1/openapi.json lists every address.',
+        });
       });
       api.addHook('onRequest', async ({hostname}) => {
         if (known.has(hostname)) return;
         const detail = 'this server does not go by that name';
-        throw new Problem(421, 'misdirected', {detail, hint: namingHint});
+        throw new HttpProblem(421, 'misdirected', {detail, hint: namingHint});
       });
       requireKey(api, pools.reads);
       await addDocument(api);
@@ -74,7 +76,7 @@ export async function addApi(
 }
 
 /** Answers with a problem, and says when to come again. */
-export function sendProblem(reply: FastifyReply, {body}: Problem): void {
+export function sendProblem(reply: FastifyReply, {body}: HttpProblem): void {
   if (body.status === 401) reply.header('www-authenticate', 'Bearer');
   if (body.status === 503 || body.status === 429)
     reply.header('retry-after', String(retryAfterSeconds));

@@ -20,7 +20,7 @@ import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type AccountKey, auditKey, decideAs, type Turns} from './keys.ts';
-import {Problem, problemSchema} from './problem.ts';
+import {HttpProblem, problemSchema} from './problem.ts';
 import {
   type AskedQuery,
   chosenShape,
@@ -146,7 +146,7 @@ interface BatchDeps {
   readonly turns: Turns;
   /** Aborts when the server stops. */
   readonly stop: AbortSignal;
-  readonly explain: (error: unknown) => Problem;
+  readonly explain: (error: unknown) => HttpProblem;
 }
 
 /**
@@ -161,7 +161,7 @@ export async function* decideInBatches(
 ): AsyncGenerator<DecidedLine[], void, void> {
   const {ids, isCut} = await turns.take(key.apiKeyId, () => choose(pool, key, asked.body));
   const totals = {decided: 0, refused: 0, left: ids.length};
-  let problem: Problem | null = null;
+  let problem: HttpProblem | null = null;
   for (let at = 0; at < ids.length && problem === null; at += batchSize) {
     const batch = {...asked, ids: ids.slice(at, at + batchSize)};
     try {
@@ -202,8 +202,8 @@ async function choose(
   return {ids: decision === 'cancel' ? ids.reverse() : ids, isCut: found.length > mostDecided};
 }
 
-function stopped(): Problem {
-  return new Problem(503, 'stopping', {
+function stopped(): HttpProblem {
+  return new HttpProblem(503, 'stopping', {
     detail: 'the server stops',
     hint: 'Send the same again later: what was decided stays decided, and the rest is left as it was.',
   });
@@ -237,8 +237,8 @@ interface UndoProgress {
 }
 
 /**
- * Takes changes back, in one transaction. @throws {Problem} more match than can be taken back at
- * once
+ * Takes changes back, in one transaction.
+ * @throws {HttpProblem} more match than can be taken back at once
  */
 export async function undoOverHttp(
   pool: pg.Pool,
@@ -252,7 +252,7 @@ export async function undoOverHttp(
     const wanted =
       ids ?? (await listUndoable(client, toWanted(accountId, filters), mostDecided + 1));
     if (wanted.length > mostDecided)
-      throw new Problem(422, 'too-many', {
+      throw new HttpProblem(422, 'too-many', {
         detail: `expected at most ${mostDecided} changes at once, and more match`,
         hint: 'Narrow the filter, for example by table or since. Nothing was done.',
       });
@@ -302,7 +302,7 @@ type UndoneLine = z.infer<typeof undoneLineSchema>;
 interface UndoDeps {
   readonly pool: pg.Pool;
   readonly turns: Turns;
-  readonly explain: (error: unknown) => Problem;
+  readonly explain: (error: unknown) => HttpProblem;
 }
 
 /** Takes changes back in one transaction. @throws it failed before any line of its progress */

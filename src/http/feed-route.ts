@@ -16,7 +16,7 @@ import {
 import {entryOperations} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
 import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
-import {Problem, problemSchema} from './problem.ts';
+import {HttpProblem, problemSchema} from './problem.ts';
 import {lineOf} from './queries.ts';
 
 const limits = {most: 1_000, usual: 200, waitSeconds: 60} as const;
@@ -137,7 +137,7 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
           {query, showsOwn: own === 'true', masks, waitMs: wait * 1_000, signal},
         );
         // A key that was revoked while its request waited is given nothing.
-        if (!(await isKeyInUse(reads, apiKeyId))) throw new Problem(401, 'unauthorized');
+        if (!(await isKeyInUse(reads, apiKeyId))) throw new HttpProblem(401, 'unauthorized');
         // A server that stops waits for its connections.
         if (watch.signal.aborted) reply.header('connection', 'close');
         return {entries: [...entries], cursor};
@@ -166,7 +166,7 @@ interface FollowDeps {
 /**
  * The entries after a cursor: at once where there are some, else as soon as there are, and none
  * when the time is over.
- * @throws {Problem} 410: the reader has to begin again; 400: it is no cursor
+ * @throws {HttpProblem} 410: the reader has to begin again; 400: it is no cursor
  */
 async function followFeed({watch, take}: FollowDeps, following: Following): Promise<FeedPage> {
   const {query, showsOwn, masks, waitMs, signal} = following;
@@ -191,14 +191,14 @@ function refuse(error: unknown): never {
   const {message: detail, isGone} = error;
   if (!isGone) {
     const errors = [{in: 'query' as const, at: 'after', expected: 'a cursor that the feed gave'}];
-    throw new Problem(400, 'invalid', {
+    throw new HttpProblem(400, 'invalid', {
       detail,
       errors,
       hint: 'Leave it out to read from the oldest entry.',
       cause: error,
     });
   }
-  throw new Problem(410, 'cursor-gone', {
+  throw new HttpProblem(410, 'cursor-gone', {
     detail,
     hint: 'Begin again: keep the cursor of GET /v1/feed?after=end, read the tables, then follow the feed from that cursor.',
     cause: error,

@@ -13,7 +13,7 @@ import {
   useApiKey,
   writeAudit,
 } from '../accounts/access.ts';
-import {Problem} from './problem.ts';
+import {HttpProblem} from './problem.ts';
 
 const keys = new WeakMap<FastifyRequest, ApiKey>();
 
@@ -25,7 +25,7 @@ export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
   app.addHook('onRequest', async (request) => {
     const [, text] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
     const key = text === undefined ? null : await useApiKey(pool, text);
-    if (key === null) throw new Problem(401, 'unauthorized');
+    if (key === null) throw new HttpProblem(401, 'unauthorized');
     keys.set(request, key);
   });
 }
@@ -37,24 +37,24 @@ export interface AccountKey extends ApiKey {
 }
 
 /**
- * The key that a request came with. @throws {Problem} it is of no one account, or may only read,
- * and a writer is asked for
+ * The key that a request came with.
+ * @throws {HttpProblem} it is of no one account, or may only read, and a writer is asked for
  */
 export function apiKeyOf(
   request: FastifyRequest,
   options: {readonly mustWrite?: boolean} = {},
 ): AccountKey {
   const key = keys.get(request);
-  if (key === undefined) throw new Problem(401, 'unauthorized');
+  if (key === undefined) throw new HttpProblem(401, 'unauthorized');
   if (options.mustWrite === true && key.role === 'viewer') {
-    throw new Problem(403, 'read-only', {
+    throw new HttpProblem(403, 'read-only', {
       detail: 'this key may only read',
       hint: 'fieldmirror keys add NAME makes one that may write.',
     });
   }
   const {accountId, timeZone} = key;
   if (accountId === null || timeZone === null) {
-    throw new Problem(403, 'no-account', {
+    throw new HttpProblem(403, 'no-account', {
       detail: 'this key opens the console for all accounts; the API needs a key of one',
       hint: 'fieldmirror keys add NAME --account ACCOUNT makes one.',
     });
@@ -69,10 +69,10 @@ export function nameOfKey(request: FastifyRequest): string | null {
 
 /**
  * The transaction's author and decider is the key, whichever author used the connection before.
- * @throws {Problem} 401: the key was revoked since its request began, which may be minutes ago
+ * @throws {HttpProblem} 401: the key was revoked since its request began, which may be minutes ago
  */
 export async function decideAs(client: pg.ClientBase, {apiKeyId, name}: AccountKey): Promise<void> {
-  if (!(await isKeyInUse(client, apiKeyId))) throw new Problem(401, 'unauthorized');
+  if (!(await isKeyInUse(client, apiKeyId))) throw new HttpProblem(401, 'unauthorized');
   await client.query(
     `SELECT set_config('fieldmirror.writer', '', true), set_config('fieldmirror.batch', '', true),
             set_config('fieldmirror.person', $1, true), set_config('application_name', $1, true)`,
@@ -115,13 +115,13 @@ export class Turns {
   /**
    * Does the work when its turn comes.
    * @param options.isPart - of a request that is under way: it waits, however many do
-   * @throws {Problem} 429: as many requests of this key wait already as may
+   * @throws {HttpProblem} 429: as many requests of this key wait already as may
    */
   async take<T>(apiKeyId: string, work: () => Promise<T>, {isPart = false} = {}): Promise<T> {
     const {atOnce, waiting} = this.#limits;
     const queue = this.#queues.get(apiKeyId) ?? new PQueue({concurrency: atOnce});
     if (queue.size >= waiting && !isPart) {
-      throw new Problem(429, 'too-many', {
+      throw new HttpProblem(429, 'too-many', {
         detail: `this key has ${atOnce} ${this.#what} under way and ${waiting} waiting`,
         hint: 'Send fewer at once, and this one again later; nothing was done.',
       });
@@ -204,7 +204,7 @@ export class WaitingPlaces {
   /**
    * Does the work of a request in a place of its key.
    * @param work - gets a signal that aborts when the client is gone, or the key is revoked
-   * @throws {Problem} 429: every place of the key is taken; 401: the key was revoked meanwhile
+   * @throws {HttpProblem} 429: every place of the key is taken; 401: the key was revoked meanwhile
    */
   async take<T>(
     apiKeyId: string,
@@ -217,7 +217,7 @@ export class WaitingPlaces {
     if (reply.raw.closed) gone.abort();
     const count = this.#waiting.get(apiKeyId) ?? 0;
     if (count >= waitingAtOnce)
-      throw new Problem(429, 'too-many', {
+      throw new HttpProblem(429, 'too-many', {
         detail: `this key has ${waitingAtOnce} requests for ${this.#what} under way`,
         hint: this.#hint,
       });
@@ -226,7 +226,7 @@ export class WaitingPlaces {
     try {
       if (watch === undefined) return await work(gone.signal);
       const answer = await work(AbortSignal.any([gone.signal, watch.revoked]));
-      if (watch.revoked.aborted) throw new Problem(401, 'unauthorized');
+      if (watch.revoked.aborted) throw new HttpProblem(401, 'unauthorized');
       return answer;
     } finally {
       watch?.leave();

@@ -14,7 +14,7 @@ import {
   tellLogin,
 } from '../push/set-login.ts';
 import {apiKeyOf, type Turns} from './keys.ts';
-import {checkWith, Problem, problemSchema} from './problem.ts';
+import {checkWith, HttpProblem, problemSchema} from './problem.ts';
 
 // Every message is one of these: a message of zod itself may quote what came.
 const text = z
@@ -77,7 +77,7 @@ function addRoute(instance: FastifyInstance, {turns, setLogin}: LoginRouteDeps):
       const {employee_number: number} = params;
       const {apiKeyId, accountId, name, role} = apiKeyOf(request, {mustWrite: true});
       if (setLogin === null)
-        throw new Problem(503, 'unavailable', {
+        throw new HttpProblem(503, 'unavailable', {
           detail: 'this process has no tokens of accounts, and sends nothing to the service',
           hint: 'Ask the server of fieldmirror start, which has them. Nothing was done.',
         });
@@ -102,7 +102,7 @@ const statuses = {
 function toLoginProblem(
   outcome: keyof typeof statuses,
   {words: detail, hint}: LoginResult,
-): Problem {
+): HttpProblem {
   const [status, kind] = statuses[outcome];
-  return new Problem(status, kind, {detail, hint});
+  return new HttpProblem(status, kind, {detail, hint});
 }

@@ -1,6 +1,6 @@
-// A problem, as RFC 9457 has it: the flaw, its place, the value expected, the value that came, the
-// next step, and the number of the page that tells more. Whatever stops a request becomes one: its
-// status, and words that quote nothing of the request.
+// A problem, as RFC 9457 has it: what is wrong, its place, the value expected, the value that came,
+// the next step, and the number of the page that tells more. Whatever stops a request becomes one:
+// its status, and words that quote nothing of the request.
 
 import {STATUS_CODES} from 'node:http';
 import type {FastifyRequest} from 'fastify';
@@ -11,7 +11,7 @@ import type {Logger} from '../core/log.ts';
 import {shorten} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 
-const flaw = z.object({
+const wrongInput = z.object({
   in: z.enum(['body', 'query', 'path', 'header']),
   at: z.string().describe('JSON pointer into the body, or the name of the parameter or header.'),
   expected: z.string(),
@@ -19,7 +19,7 @@ const flaw = z.object({
 });
 
 /** One thing that is wrong with a request. */
-export type Flaw = z.infer<typeof flaw>;
+export type WrongInput = z.infer<typeof wrongInput>;
 
 export const problemSchema = z
   .object({
@@ -28,7 +28,7 @@ export const problemSchema = z
     status: z.int(),
     detail: z.string().optional().describe('What went wrong, this time.'),
     hint: z.string().optional().describe('What to do next.'),
-    errors: z.array(flaw).optional().describe('Where it is wrong.'),
+    errors: z.array(wrongInput).optional().describe('Where it is wrong.'),
     docs: z
       .string()
       .describe('The code of the error, with cause and fix: E24 is in docs/errors.md.'),
@@ -40,13 +40,13 @@ type ProblemBody = z.infer<typeof problemSchema>;
 interface Facts {
   readonly detail?: string;
   readonly hint?: string | undefined;
-  readonly errors?: readonly Flaw[];
+  readonly errors?: readonly WrongInput[];
   readonly cause?: unknown;
 }
 
 /** A request that is answered with a problem. */
-export class Problem extends Error {
-  override readonly name = 'Problem';
+export class HttpProblem extends Error {
+  override readonly name = 'HttpProblem';
   readonly body: ProblemBody;
 
   /** @param kind - the end of its type: `refused` */
@@ -80,7 +80,7 @@ export function explainRefusal(error: unknown, at: string): unknown {
     const errors = [
       {in: 'body' as const, at: `${at}/external_key`, expected: 'a key that no other row has'},
     ];
-    return new Problem(422, 'refused', {
+    return new HttpProblem(422, 'refused', {
       detail,
       hint: 'Update that row instead.',
       errors,
@@ -90,7 +90,7 @@ export function explainRefusal(error: unknown, at: string): unknown {
   const [, name, expected] = column.exec(error.message) ?? [];
   const place =
     name === undefined ? at : `${at}/${name.endsWith('_number') ? 'parent' : `fields/${name}`}`;
-  return new Problem(422, 'refused', {
+  return new HttpProblem(422, 'refused', {
     detail: error.message,
     hint: error.hint,
     errors: [{in: 'body', at: place, expected: expected ?? 'a change that the service can take'}],
@@ -150,7 +150,7 @@ export function pageOfStatus(status: number): string {
 export const maxBodyBytes = 1_000_000;
 
 /** Turns an error into the problem that its caller is told. */
-export type Explain = (error: unknown, request: FastifyRequest) => Problem;
+export type Explain = (error: unknown, request: FastifyRequest) => HttpProblem;
 
 interface Context {
   readonly databaseUrl: string;
@@ -169,14 +169,14 @@ const refusals: Readonly<Record<number, readonly [kind: ProblemKind, detail: str
  * Turns what went wrong with a request into a problem in the words of the HTTP API.
  * @param context.databaseUrl - of the warehouse, for the words of a failed connection
  */
-export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context): Problem {
-  if (thrown instanceof Problem) return thrown;
+export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context): HttpProblem {
+  if (thrown instanceof HttpProblem) return thrown;
   const error = explainDatabaseError(thrown, databaseUrl);
   const status =
     'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
   if (status < 500) {
     const [kind, detail] = refusals[status] ?? ['invalid', 'the request cannot be read'];
-    return new Problem(status, kind, {detail});
+    return new HttpProblem(status, kind, {detail});
   }
   // A message may quote the request: an error that is not ours is logged by its place alone.
   const isOurs = error instanceof RetryableError || error instanceof FatalError;
@@ -191,13 +191,13 @@ export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context)
     'http: a request failed',
   );
   if (isLocked(error)) {
-    return new Problem(503, 'locked', {
+    return new HttpProblem(503, 'locked', {
       detail: 'another transaction is changing a row that this change needs, and has not ended',
       hint: 'Nothing was done: send the same again later.',
     });
   }
-  if (!isOurs) return new Problem(500, 'bug', {hint: 'The log of the HTTP API has more.'});
-  return new Problem(503, 'unavailable', {
+  if (!isOurs) return new HttpProblem(500, 'bug', {hint: 'The log of the HTTP API has more.'});
+  return new HttpProblem(503, 'unavailable', {
     detail: 'the warehouse cannot be reached, or is too busy',
     hint: 'Send the same again later; with an Idempotency-Key nothing happens twice.',
   });
@@ -208,7 +208,7 @@ function isLocked({cause}: Error): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === '55P03';
 }
 
-const places: Readonly<Record<string, Flaw['in']>> = {
+const places: Readonly<Record<string, WrongInput['in']>> = {
   body: 'body',
   querystring: 'query',
   params: 'path',
@@ -225,19 +225,19 @@ export function checkWith(
   schema: z.ZodType,
   httpPart: string | undefined,
   {hidesValues = false} = {},
-): (value: unknown) => {readonly value: unknown} | {readonly error: Problem} {
+): (value: unknown) => {readonly value: unknown} | {readonly error: HttpProblem} {
   const place = places[httpPart ?? ''] ?? 'body';
   return (value) => {
     const read = schema.safeParse(value);
     if (read.success) return {value: read.data};
     const errors = hidesValues
-      ? findHiddenFlaws(read.error.issues, place)
-      : findFlaws(read.error.issues, {place, value});
-    return {error: new Problem(400, 'invalid', {errors, ...detailOf(errors, place)})};
+      ? findWrongSecrets(read.error.issues, place)
+      : findWrongInputs(read.error.issues, {place, value});
+    return {error: new HttpProblem(400, 'invalid', {errors, ...detailOf(errors, place)})};
   };
 }
 
-function detailOf([worst]: readonly Flaw[], place: string): Facts {
+function detailOf([worst]: readonly WrongInput[], place: string): Facts {
   if (worst === undefined) return {};
   const got = worst.got === undefined ? '' : `, got ${worst.got}`;
   return {detail: `${worst.at === '' ? place : worst.at}: expected ${worst.expected}${got}`};
@@ -249,14 +249,14 @@ type Part = string | number;
 const shownCharacters = 40;
 
 /**
- * The flaws that a schema found, told in the terms of the request. The value met is shown in short:
- * it goes back to its sender, and nowhere else.
+ * The wrong inputs that a schema found, in the terms of the request. The value met is shown in
+ * short: it goes back to its sender, and nowhere else.
  */
-export function findFlaws(
+export function findWrongInputs(
   issues: readonly Issue[],
-  {place, value}: {readonly place: Flaw['in']; readonly value: unknown},
-): Flaw[] {
-  return issues.flatMap(openUnion).flatMap((issue): Flaw[] => {
+  {place, value}: {readonly place: WrongInput['in']; readonly value: unknown},
+): WrongInput[] {
+  return issues.flatMap(openUnion).flatMap((issue): WrongInput[] => {
     const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
     const keys = issue.code === 'unrecognized_keys' ? issue.keys : null;
     const paths: Part[][] = keys === null ? [path] : keys.map((key) => [...path, key]);
@@ -269,8 +269,8 @@ export function findFlaws(
   });
 }
 
-/** The flaws of a part that holds a secret. The path of an issue has names of the schema alone. */
-function findHiddenFlaws(issues: readonly Issue[], place: Flaw['in']): Flaw[] {
+/** The wrong inputs of a secret part: the path of an issue has only names of a schema. */
+function findWrongSecrets(issues: readonly Issue[], place: WrongInput['in']): WrongInput[] {
   return issues.map(({path, message}) => ({
     in: place,
     at: toPointer(path.map(String)),

@@ -14,7 +14,7 @@ import {apiKeyOf, Turns} from './keys.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
 import {addManyRoutes, type Ways} from './many-routes.ts';
 import type {ApiPools} from './pools.ts';
-import {type Explain, type Flaw, Problem, problemSchema} from './problem.ts';
+import {type Explain, HttpProblem, problemSchema, type WrongInput} from './problem.ts';
 import {batchName, type Place, packPlace, unpackPlace} from './queries.ts';
 import {addStory} from './story-route.ts';
 import {writeChanges} from './write-changes.ts';
@@ -188,9 +188,9 @@ function findPlace(table: MirrorTable, query: z.infer<typeof listQuery>): Place 
   return begun;
 }
 
-function refuse(at: string, expected: string): Problem {
-  const errors: Flaw[] = [{in: 'query', at, expected}];
-  return new Problem(400, 'invalid', {detail: `${at}: expected ${expected}`, errors});
+function refuse(at: string, expected: string): HttpProblem {
+  const errors: WrongInput[] = [{in: 'query', at, expected}];
+  return new HttpProblem(400, 'invalid', {detail: `${at}: expected ${expected}`, errors});
 }
 
 interface RowsQuery {

@@ -10,7 +10,7 @@ import {idPattern} from '../core/ids.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {type Story, storySchema} from './answers.ts';
 import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
-import {Problem, problemSchema} from './problem.ts';
+import {HttpProblem, problemSchema} from './problem.ts';
 import {answerStory} from './read-change.ts';
 
 const mostSeconds = 60;
@@ -71,7 +71,7 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
       const read = async () => {
         const story = await turns.take(apiKeyId, () => answerStory(reads, accountId, changeId));
         if (story !== null) return story;
-        throw new Problem(404, 'not-found', {
+        throw new HttpProblem(404, 'not-found', {
           detail: `change ${changeId}: the account has none of that number`,
         });
       };
@@ -79,7 +79,7 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
       const waitMs = request.query.wait * 1_000;
       return await places.take(apiKeyId, reply, async (gone) => {
         const story = await followChange(watch, {changeId, read, waitMs, gone});
-        if (!(await isKeyInUse(reads, apiKeyId))) throw new Problem(401, 'unauthorized');
+        if (!(await isKeyInUse(reads, apiKeyId))) throw new HttpProblem(401, 'unauthorized');
         // A server that stops waits for its connections.
         if (watch.signal.aborted) reply.header('connection', 'close');
         return story;

@@ -17,7 +17,7 @@ import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
 import {type ChangeRequest, type Reference, readTime, type Wanted} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
-import {explainRefusal, Problem} from './problem.ts';
+import {explainRefusal, HttpProblem} from './problem.ts';
 import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
 
 /** A request as it came in. */
@@ -35,7 +35,7 @@ interface ChangesRequest {
  * Makes all changes of a request, or none, in one transaction. A request that came before under the
  * same idempotency key is answered with its changes.
  * @returns the results in the order of the request; each change as it is now
- * @throws {Problem} a change is refused, or the key was used for another request
+ * @throws {HttpProblem} a change is refused, or the key was used for another request
  */
 export async function writeChanges(
   pool: pg.Pool,
@@ -64,7 +64,7 @@ async function findBefore(
 ): Promise<readonly ApiResult[] | null> {
   const before = await claimApiRequest(client, request);
   if (before === null || before.isSameBody) return before?.results ?? null;
-  throw new Problem(422, 'key-reused', {
+  throw new HttpProblem(422, 'key-reused', {
     detail: 'Idempotency-Key: it was used for another request',
     hint: 'Give each request a key of its own; repeat a request with the key and the body that it had.',
     errors: [
@@ -136,7 +136,7 @@ interface Wishes {
 
 /**
  * Writes one change in the caller's transaction.
- * @throws {Problem} the row or its parent is not there, or a trigger refuses
+ * @throws {HttpProblem} the row or its parent is not there, or a trigger refuses
  */
 async function writeChange(
   client: pg.ClientBase,
@@ -210,7 +210,7 @@ async function change(
   return row;
 }
 
-/** @throws {Problem} a local time that the account's clock skips */
+/** @throws {HttpProblem} a local time that the account's clock skips */
 function readWishes({table, fields = {}}: ChangeRequest, {key, at}: Scope): Wishes {
   const instants = new Set(
     findWrites(table)
@@ -237,7 +237,7 @@ function readLocalTime(
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
     const [, expected = error.message] = /expected (.*)/.exec(error.message) ?? [];
-    throw new Problem(422, 'refused', {
+    throw new HttpProblem(422, 'refused', {
       detail: error.message,
       hint: 'Give another time, or one with its offset.',
       errors: [{in: 'body', at: place, expected, got: text}],
@@ -268,7 +268,7 @@ async function findParent(
       ? {parent_row_id: found.rowId}
       : {[parent.numberColumn]: found.number};
   }
-  throw new Problem(422, 'refused', {
+  throw new HttpProblem(422, 'refused', {
     detail: `parent: none of the ${parent.table} of this account is meant by it`,
     hint: `GET /v1/${parent.table} lists them.`,
     errors: [{in: 'body', at: place, expected: `one of the ${parent.table}`, got: describe(named)}],
@@ -281,7 +281,7 @@ function findMade(
 ): string {
   const made = earlier[index];
   if (made?.table === table && made.createdRowId !== null) return made.createdRowId;
-  throw new Problem(422, 'refused', {
+  throw new HttpProblem(422, 'refused', {
     detail: `parent: change ${index} of this array does not create one of the ${table}`,
     hint: 'A parent comes before what hangs on it.',
     errors: [
@@ -295,9 +295,9 @@ function findMade(
   });
 }
 
-function refuseUnknown(request: ChangeRequest, {at}: Scope, isDeleted: boolean): Problem {
+function refuseUnknown(request: ChangeRequest, {at}: Scope, isDeleted: boolean): HttpProblem {
   const {table} = request;
-  return new Problem(404, 'not-found', {
+  return new HttpProblem(404, 'not-found', {
     detail: isDeleted
       ? `${table}: ${describe(request)} is deleted`
       : `${table}: there is no ${describe(request)}`,

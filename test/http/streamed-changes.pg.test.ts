@@ -6,7 +6,7 @@ import {decideInBatches} from '../../src/http/decide-changes.ts';
 import type {AccountKey} from '../../src/http/keys.ts';
 import {Turns} from '../../src/http/keys.ts';
 import {linesType} from '../../src/http/many-routes.ts';
-import {Problem} from '../../src/http/problem.ts';
+import {HttpProblem} from '../../src/http/problem.ts';
 import {writeNumbers} from '../../src/rows/number-set.ts';
 import {
   ask,
@@ -196,7 +196,9 @@ describe('decisions in batches', () => {
       accountId: place.account.accountId,
     };
     const explain = (error: unknown) =>
-      error instanceof Problem ? error : new Problem(503, 'unavailable', {detail: String(error)});
+      error instanceof HttpProblem
+        ? error
+        : new HttpProblem(503, 'unavailable', {detail: String(error)});
     const turns = new Turns('writes', {atOnce: 1, waiting: 1});
     const deps = {pool: place.pool, turns, stop: stop.signal, explain};
     return decideInBatches(deps, key, {

@@ -104,15 +104,15 @@ export const survivors: readonly Survivor[] = [
   },
   {
     source: 'src/http/keys.ts',
-    line: "if (key === undefined) throw new Problem(401, 'unauthorized');",
+    line: "if (key === undefined) throw new HttpProblem(401, 'unauthorized');",
     before: 'key === undefined',
     after: 'false',
     reason: 'the hook has refused a request without a key before',
   },
   {
     source: 'src/http/keys.ts',
-    line: "if (key === undefined) throw new Problem(401, 'unauthorized');",
-    before: "throw new Problem(401, 'unauthorized');",
+    line: "if (key === undefined) throw new HttpProblem(401, 'unauthorized');",
+    before: "throw new HttpProblem(401, 'unauthorized');",
     after: ';',
     reason: 'the hook has refused a request without a key before',
   },
