@@ -38,9 +38,54 @@ SELECT sum(completed_amount) FROM mart.fct_job_as_of('2026-11-01') WHERE complet
   a view of Fieldmirror other columns, it names those of your views that must be created again.
 `;
 
+/** The test of the states reads this table: each condition is SQL over a row of the jobs. */
+const jobStates = `## States of a job
+
+\`fct_job.job_state\` is the first state of this table whose condition holds for the row in
+\`warehouse.jobs\`. Its status alone does not decide: a job that is done may still be \`new\`, and a
+status that Fieldmirror does not know (finding D6) decides nothing. A job is open while it is
+\`unscheduled\`, \`scheduled\` or \`in_progress\`.
+
+${drawTable([
+  ['state', 'condition', 'meaning'],
+  [
+    '`cancelled`',
+    "`status IN ('canceled', 'cancelled') OR canceled_on IS NOT NULL`",
+    'It was cancelled, whatever happened before.',
+  ],
+  [
+    '`lost`',
+    "`status = 'lost' OR lost_date IS NOT NULL AND won_date IS NULL`",
+    'The estimate was lost, and not won before or after.',
+  ],
+  [
+    '`completed`',
+    "`status = 'complete' OR completed_on IS NOT NULL`",
+    'The work is done, also if its status was never changed.',
+  ],
+  [
+    '`in_progress`',
+    "`status = 'in_progress' OR started_on IS NOT NULL`",
+    'The work has begun, also that of an estimate without an answer.',
+  ],
+  [
+    '`estimate`',
+    "`won_date IS NULL AND (status = 'new' OR " +
+      'estimate_sent_on IS NOT NULL AND scheduled_on IS NULL)`',
+    'Not won, and new by its status, or sent as an estimate while nothing is scheduled.',
+  ],
+  ['`scheduled`', '`scheduled_on IS NOT NULL`', 'It has an appointment, past or to come.'],
+  [
+    '`unscheduled`',
+    '`true`',
+    'Any other job: it waits for an appointment, also if its status is `scheduled`.',
+  ],
+])}`;
+
 export function drawPage(): string {
   return [
     opening,
+    jobStates,
     '## Questions\n',
     ...questions.map(drawQuestion),
     '## The star\n',
@@ -76,14 +121,27 @@ function drawMember({name, comment, columns}: Member): string {
   return [`### ${name}\n`, `${comment}\n`, drawColumns(columns)].join('\n');
 }
 
-/** As the formatter of documents writes a table. */
 function drawColumns(columns: Member['columns']): string {
-  const rows = [['column', ''], ...columns.map(([name, , comment]) => [`\`${name}\``, comment])];
-  const widths = [0, 1].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  return drawTable([
+    ['column', ''],
+    ...columns.map(([name, , comment]) => [`\`${name}\``, comment]),
+  ]);
+}
+
+/** As the formatter of documents writes a table: the first row has its heads. */
+function drawTable(rows: readonly (readonly string[])[]): string {
+  const places = (rows[0] ?? []).map((_, at) => at);
+  const widths = places.map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const draw = (row: readonly string[], filler: string) =>
     `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0, filler)).join(' | ')} |`;
   const [head = [], ...rest] = rows;
-  return [draw(head, ' '), draw(['', ''], '-'), ...rest.map((row) => draw(row, ' ')), ''].join(
-    '\n',
-  );
+  return [
+    draw(head, ' '),
+    draw(
+      places.map(() => ''),
+      '-',
+    ),
+    ...rest.map((row) => draw(row, ' ')),
+    '',
+  ].join('\n');
 }
