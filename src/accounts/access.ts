@@ -7,7 +7,7 @@ import type pg from 'pg';
 import {Secret} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import type {Role} from './roles.ts';
+import {defaultSystem, type Role} from './roles.ts';
 import type {apiKeys, audit, sessions} from './tables.ts';
 
 type KeyRow = typeof apiKeys.$inferSelect;
@@ -18,6 +18,7 @@ const plainKeyColumns = [
   'account_id',
   'role',
   'masks',
+  'system',
   'created_at',
   'created_by',
   'last_used_at',
@@ -48,13 +49,19 @@ const keyTables = 'sync.api_keys LEFT JOIN sync.accounts USING (account_id)';
  */
 export async function addApiKey(
   db: Queryable,
-  key: Pick<ApiKey, 'name' | 'accountId' | 'role' | 'masks'>,
+  {
+    name,
+    accountId,
+    role,
+    masks,
+    system = defaultSystem,
+  }: Pick<ApiKey, 'name' | 'accountId' | 'role' | 'masks'> & {readonly system?: string},
 ): Promise<Secret | null> {
   const text = makeToken(keyPrefix);
   const {rowCount} = await db.query(
-    `INSERT INTO sync.api_keys (name, account_id, role, masks, key_hash) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (name) DO NOTHING`,
-    [key.name, key.accountId, key.role, key.masks, hashOf(text.reveal())],
+    `INSERT INTO sync.api_keys (name, account_id, role, masks, system, key_hash)
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING`,
+    [name, accountId, role, masks, system, hashOf(text.reveal())],
   );
   return rowCount === 1 ? text : null;
 }

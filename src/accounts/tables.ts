@@ -1,6 +1,6 @@
 // Tables of accounts, of the workers that serve them, and of those who come in over HTTP.
 
-import {sql} from 'drizzle-orm';
+import {type SQLWrapper, sql} from 'drizzle-orm';
 import {
   boolean,
   check,
@@ -12,10 +12,15 @@ import {
   primaryKey,
   text,
   unique,
+  uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
+import {shortName} from '../core/names.ts';
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
-import {roles} from './roles.ts';
+import {defaultSystem, roles} from './roles.ts';
+
+/** The name of a system, as a check: that of a key or a rule. */
+const isSystemName = (column: SQLWrapper) => sql`${column} ~ ${sql.raw(`'${shortName.source}'`)}`;
 
 export const syncSchema = pgSchema('sync');
 
@@ -159,6 +164,7 @@ export const apiKeys = syncSchema.table(
     key_hash: bytea().notNull(),
     role: text({enum: roles}).notNull(),
     masks: boolean().notNull().default(false),
+    system: text().notNull().default(defaultSystem),
     created_at: instant().notNull().defaultNow(),
     created_by: text().notNull().default(sql`session_user`),
     last_used_at: instant(),
@@ -170,6 +176,7 @@ export const apiKeys = syncSchema.table(
     check('api_keys_key_hash_check', sql`length(${table.key_hash}) = 32`),
     check('api_keys_role_check', sql`${table.role} IN (${listed(roles)})`),
     check('api_keys_admin_check', sql`${table.role} <> 'admin' OR ${table.account_id} IS NULL`),
+    check('api_keys_system_check', isSystemName(table.system)),
   ],
 );
 
@@ -183,6 +190,7 @@ export const apiKeysTable = commentTable(
     key_hash: 'SHA-256 of the key, which itself is nowhere.',
     role: 'viewer (reads), operator (makes changes and decides) or admin (looks after accounts and keys as well).',
     masks: 'Whether the console hides names, phones, addresses and notes from it.',
+    system: 'The outside system whose keys of rows it gives and is given as external_key.',
     created_at: 'When it was made.',
     created_by: 'Database user who made it.',
     last_used_at: 'When it was last used, to the minute.',
@@ -228,9 +236,11 @@ const authorAccounts = syncSchema.table(
       .references(() => accounts.account_id),
     granted_at: instant().notNull().defaultNow(),
     granted_by: text().notNull().default(sql`session_user`),
+    system: text().notNull().default(defaultSystem),
   },
   (table) => [
     primaryKey({name: 'author_accounts_pkey', columns: [table.role_name, table.account_id]}),
+    check('author_accounts_system_check', isSystemName(table.system)),
   ],
 );
 
@@ -242,6 +252,54 @@ export const authorAccountsTable = commentTable(
     account_id: 'An account of it.',
     granted_at: 'When it was given.',
     granted_by: 'Database user who gave it.',
+    system: 'The outside system for which the role writes that account.',
+  },
+);
+
+const links = syncSchema.table(
+  'links',
+  {
+    link_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    system: text().notNull(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    table_name: text().notNull(),
+    key: text().notNull(),
+    row_id: bigNumber().notNull(),
+    since: instant().notNull().defaultNow(),
+    linked_by: text().notNull(),
+    until: instant(),
+  },
+  (table) => [
+    uniqueIndex('links_key')
+      .on(table.account_id, table.table_name, table.key, table.system)
+      .where(sql`until IS NULL`),
+    uniqueIndex('links_row_id')
+      .on(table.row_id, table.table_name, table.system)
+      .where(sql`until IS NULL`),
+    check(
+      'links_system_check',
+      sql`${isSystemName(table.system)} AND ${table.system} <> ${sql.raw(`'${defaultSystem}'`)}`,
+    ),
+    check('links_key_check', sql`length(${table.key}) BETWEEN 1 AND 200`),
+    check('links_until_check', sql`${table.until} >= ${table.since}`),
+  ],
+);
+
+export const linksTable = commentTable(
+  links,
+  'Keys of rows in outside systems; those of the system default are the column external_key.',
+  {
+    link_id: 'Number of the link.',
+    system: 'The outside system.',
+    account_id: 'The account of the row.',
+    table_name: 'The table of the row.',
+    key: 'What the system calls the row.',
+    row_id: 'The row.',
+    since: 'From when on it was so called.',
+    linked_by: 'Who said so: a database user, or http: and the name of a key.',
+    until: 'Until when; null while it is so called.',
   },
 );
 

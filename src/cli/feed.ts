@@ -51,6 +51,7 @@ export async function feed(
       tables: options.table.length === 0 ? null : options.table,
       accountId: account?.accountId ?? null,
       reader: null,
+      system: null,
     };
     if (options.follow) await follow(warehouse, {query, isJson: options.json}, signal);
     else {

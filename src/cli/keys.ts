@@ -1,7 +1,7 @@
 // The verb `keys`: the keys of the HTTP API and the console.
 
 import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../accounts/access.ts';
-import type {Role} from '../accounts/roles.ts';
+import {defaultSystem, type Role} from '../accounts/roles.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
@@ -22,6 +22,8 @@ interface AddOptions extends Output {
   readonly allAccounts?: boolean;
   /** Whether the console hides names, phones, addresses and notes from it. */
   readonly mask?: boolean;
+  /** The outside system whose keys it gives and is given. */
+  readonly system?: string;
 }
 
 /**
@@ -29,8 +31,9 @@ interface AddOptions extends Output {
  * @throws {UsageError} the name has a wrong form, or is taken; an admin's key of one account
  */
 export async function keysAdd(config: Config, name: string, options: AddOptions): Promise<number> {
-  const {role, account, mask: masks = false, json} = options;
+  const {role, account, mask: masks = false, system = defaultSystem, json} = options;
   checkShortName(name, 'keys add');
+  checkShortName(system, 'keys add: --system');
   const isOfAll = options.allAccounts === true || role === 'admin';
   if (isOfAll && account !== undefined)
     throw new UsageError(
@@ -38,14 +41,15 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
     );
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = isOfAll ? null : await chooseAccount({pool}, account);
-    const key = await addApiKey(pool, {name, accountId: chosen?.accountId ?? null, role, masks});
+    const accountId = chosen?.accountId ?? null;
+    const key = await addApiKey(pool, {name, accountId, role, masks, system});
     if (key === null)
       throw new UsageError(
         `keys add: there is a key ${name} already, in use or revoked; choose another name`,
       );
     const text = [key.reveal(), '', tellUse(role, chosen?.name ?? null)].join('\n');
     print(json, {
-      json: {name, account: chosen?.name ?? null, role, masks, key: key.reveal()},
+      json: {name, account: chosen?.name ?? null, role, masks, system, key: key.reveal()},
       text,
     });
     return 0;
@@ -65,7 +69,7 @@ function tellUse(role: Role, account: string | null): string {
 export async function keysList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const keys = await listApiKeys(pool);
-    const head = ['key', 'account', 'role', 'made by', 'last used', 'revoked'];
+    const head = ['key', 'account', 'role', 'system', 'made by', 'last used', 'revoked'];
     const text =
       keys.length === 0
         ? 'no key yet: fieldmirror keys add NAME'
@@ -96,6 +100,7 @@ function describe({
   account,
   role,
   masks,
+  system,
   createdBy,
   lastUsedAt,
   revokedAt,
@@ -105,6 +110,7 @@ function describe({
     name,
     account ?? 'all',
     masks ? `${role}, masked` : role,
+    system,
     createdBy,
     used,
     revokedAt ?? '',

@@ -229,6 +229,7 @@ function addKeys(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'account that the key opens, if there are several')
     .option('--all-accounts', 'open the console for all accounts')
     .option('--mask', 'hide names, phones, addresses and notes in the console')
+    .option('--system <name>', 'outside system whose keys of rows it uses (default: default)')
     .action((name, given) =>
       finishVerb(async () => (await load()).keysAdd(await config(), name, {...given, ...json()})),
     );

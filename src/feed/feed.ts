@@ -45,6 +45,8 @@ export interface FeedQuery {
   readonly accountId: string | null;
   /** The application whose entries are its own; null: the login. */
   readonly reader: string | null;
+  /** The outside system whose keys are given; null: that of the login. */
+  readonly system: string | null;
 }
 
 /** Entries, and the cursor to go on from. */
@@ -77,13 +79,13 @@ const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account, entry.ta
  * @throws {CursorError}
  */
 export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPage> {
-  const {after, limit, tables, accountId, reader} = query;
+  const {after, limit, tables, accountId, reader, system} = query;
   const isEnd = after === 'end';
-  const values = [isEnd ? null : after, isEnd ? 0 : limit, tables, accountId, reader];
+  const values = [isEnd ? null : after, isEnd ? 0 : limit, tables, accountId, reader, system];
   const {rows} = await db
     .query<FeedEntry & {end: string}>(
       `SELECT sync.feed_end() AS end, ${feedColumns} FROM (SELECT) AS one
-         LEFT JOIN sync.feed($1, $2, $3, $4, $5) AS entry ON true`,
+         LEFT JOIN sync.feed($1, $2, $3, $4, $5, $6) AS entry ON true`,
       values,
     )
     .catch((error: unknown) => {
@@ -154,7 +156,8 @@ export async function readFeedBatch(
   {accountId, tables, leavesOut, masks, most}: ClaimedHook,
   {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
 ): Promise<FeedBatch> {
-  const page = await readFeed(db, {after: cursor, limit: most, tables, accountId, reader: null});
+  const whose = {tables, accountId, reader: null, system: null};
+  const page = await readFeed(db, {...whose, after: cursor, limit: most});
   const kept =
     batchTo === null
       ? cutToSize(page.entries)

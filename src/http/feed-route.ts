@@ -61,7 +61,7 @@ export const entrySchema = z
     table: z.string(),
     row_id: number.describe('row_id of the row; null of loaded.'),
     number: number.describe('Number of the record at the service; null until it has given one.'),
-    external_key: z.string().nullable(),
+    external_key: z.string().nullable().describe('What the system of the key calls the row.'),
     operation: z
       .enum(entryOperations)
       .describe(
@@ -123,13 +123,14 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
     },
     handler: async (request, reply) => {
       const {after = null, wait, limit, tables, own} = request.query;
-      const {apiKeyId, accountId, name, masks} = apiKeyOf(request);
+      const {apiKeyId, accountId, name, masks, system} = apiKeyOf(request);
       const query = {
         after,
         limit,
         accountId,
         tables: tables?.split(',') ?? null,
         reader: `http: ${name}`,
+        system,
       };
       return await places.take(apiKeyId, reply, async (signal) => {
         const {entries, cursor} = await followFeed(

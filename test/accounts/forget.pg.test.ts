@@ -221,10 +221,16 @@ test('a planted name is in no table, no statistics, no report and no output afte
   await inTransaction(world.pool, async (client) => {
     await client.query(`SELECT set_config('application_name', $1, true)`, [`call ${name}`]);
     await client.query(
-      `UPDATE warehouse.customers SET name = $2, email_address = 'z@quillfeather.example'
-        WHERE customer_number = $1`,
+      `UPDATE warehouse.customers SET name = $2, email_address = 'z@quillfeather.example',
+        external_key = $2 WHERE customer_number = $1`,
       [customer, name],
     );
+    for (const key of ['Quillfeather-1', 'Quillfeather-2'])
+      await client.query(
+        `SELECT sync.set_link('customers', row_id, $2, 'tryton') FROM warehouse.customers
+          WHERE customer_number = $1`,
+        [customer, key],
+      );
     await client.query(
       `UPDATE warehouse.jobs SET name = 'At Quillfeather''s' WHERE job_number = $1`,
       [job],
@@ -274,6 +280,7 @@ test('a planted name is in no table, no statistics, no report and no output afte
       'history.past_customers',
       'history.edits',
       'sync.changes',
+      'sync.links',
       'warehouse.job_notes',
     ]),
   );
@@ -299,6 +306,7 @@ test('a planted name is in no table, no statistics, no report and no output afte
     'warehouse.customers': 1,
     'warehouse.customer_notes': expect.any(Number),
     'sync.changes': 4,
+    'sync.links': 2,
   });
   expect(Object.keys(row.removed)).toEqual(
     expect.arrayContaining(receipt.removed.map(({table}: {table: string}) => table)),

@@ -101,6 +101,25 @@ describe('an answer', () => {
     });
   });
 
+  test('has the key of the row in the system of the key', async () => {
+    const {accountId} = place.account;
+    const made = {name: 'tryton', accountId, role: 'viewer', masks: false} as const;
+    const key = await addApiKey(place.pool, {...made, system: 'tryton'});
+    await place.pool.query(
+      `SELECT sync.set_link('customers', row_id, 'P-2', 'tryton'),
+         sync.set_link('customers', row_id, 'C-2')
+         FROM warehouse.customers WHERE account_id = $1 AND customer_number = 2`,
+      [accountId],
+    );
+    const after = await end();
+    await rename(2, 'Bolt & Sons');
+    const keys = async (text?: string) =>
+      (await feed(`after=${after}`, text)).body.entries.map(
+        (entry: {external_key: string}) => entry.external_key,
+      );
+    expect([await keys(key?.reveal()), await keys()]).toEqual([['P-2'], ['C-2']]);
+  });
+
   test('for a key that masks has no personal value', async () => {
     const {accountId} = place.account;
     const key = await addApiKey(place.pool, {

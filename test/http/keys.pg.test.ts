@@ -148,13 +148,14 @@ describe('fieldmirror', () => {
   const run = (...args: string[]) => runCommand(args, {DATABASE_URL: place.databaseUrl});
 
   test('keys add shows a key once, keys list never, keys revoke ends it', async () => {
-    const added = await run('keys', 'add', 'shop', '--account', 'acme', '--role', 'viewer');
+    const given = ['--account', 'acme', '--role', 'viewer', '--system', 'shopware'];
+    const added = await run('keys', 'add', 'shop', ...given);
     expect(added, added.stderr).toMatchObject({code: 0});
     const key = /^fm_[\w-]{43}$/m.exec(added.stdout)?.[0] ?? '';
     expect((await place.get('/v1/customers', {key})).status).toBe(200);
     expect((await place.post(task, {key})).status).toBe(403);
     const listed = await run('keys', 'list');
-    expect(listed.stdout).toMatch(/shop +│ acme +│ viewer/);
+    expect(listed.stdout).toMatch(/shop +│ acme +│ viewer +│ shopware/);
     expect(listed.stdout).not.toContain(key);
     expect(await run('keys', 'revoke', 'shop')).toMatchObject({code: 0});
     expect((await place.get('/v1/customers', {key})).status).toBe(401);
@@ -168,6 +169,9 @@ describe('fieldmirror', () => {
     expect((await run('keys', 'add', 'a b', '--account', account.name)).stderr).toContain(
       'up to 50 letters',
     );
+    expect(
+      (await run('keys', 'add', 'new', '--account', account.name, '--system', 'a b')).stderr,
+    ).toContain('keys add: --system: expected a name');
     expect((await run('keys', 'add', 'new')).stderr).toContain('which account?');
     expect(await run('keys', 'revoke', 'erb')).toMatchObject({
       code: 2,

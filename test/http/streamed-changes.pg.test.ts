@@ -192,6 +192,7 @@ describe('decisions in batches', () => {
   const open = (ids: readonly string[], stop = new AbortController()) => {
     const key: AccountKey = {
       ...{apiKeyId: '1', name: 'erp', role: 'operator', masks: false, timeZone: 'UTC'},
+      system: 'default',
       ...{account: 'acme', createdAt: '', createdBy: 'test', lastUsedAt: null, revokedAt: null},
       accountId: place.account.accountId,
     };

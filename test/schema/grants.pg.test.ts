@@ -137,6 +137,7 @@ describe('row-level security', () => {
     'sync.attempts',
     'sync.changes',
     'sync.conflicts',
+    'sync.links',
   ];
 
   test('holds for every table that an author may read and that bears an account', async () => {
@@ -159,7 +160,7 @@ describe('row-level security', () => {
     for (const place of confined) {
       const [own, ...others] = of(place);
       expect(own).toMatchObject({policyname: 'own_accounts', roles: '{public}', cmd: 'ALL'});
-      expect(String(own?.qual)).toMatch(/accounts_of|EXISTS/);
+      expect(String(own?.qual)).toMatch(/accounts_of|systems_of|EXISTS/);
       expect(others).toEqual([
         ...(place.startsWith('sync.')
           ? []

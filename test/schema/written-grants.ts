@@ -65,7 +65,13 @@ const deciding = [
   'sync.why_not_undone(sync.changes,bigint)',
 ];
 
-const reading = ['sync.feed(text,integer,text[],bigint,text)', 'sync.feed_end()'];
+const linking = [
+  'sync.find_link(text,text,bigint,text)',
+  'sync.remove_link(text,bigint,text)',
+  'sync.set_link(text,bigint,text,text)',
+];
+
+const reading = ['sync.feed(text,integer,text[],bigint,text,text)', 'sync.feed_end()'];
 
 interface Given {
   readonly schema: Rights;
@@ -89,6 +95,7 @@ export const expected: Readonly<Record<string, Given>> = {
       'sync.read_float(text)',
       'sync.read_instant(text)',
       'sync.read_integer(text)',
+      'sync.systems_of(name)',
     ),
   },
   fieldmirror_reader: {
@@ -110,10 +117,11 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.change_transitions',
         'sync.changes',
         'sync.conflicts',
+        'sync.links',
         'sync.write_rules',
       ),
     },
-    function: all('EXECUTE', ...deciding, ...reading),
+    function: all('EXECUTE', ...deciding, ...linking, ...reading),
   },
   fieldmirror_assistant: {
     ...nothing,
@@ -181,6 +189,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.feed_starts',
         'sync.feed_state',
         'sync.forgotten',
+        'sync.links',
         'sync.migrations',
         'sync.retention',
         'sync.source',
@@ -206,6 +215,7 @@ export const expected: Readonly<Record<string, Given>> = {
       'sync.feed_hooks_hook_id_seq',
       'sync.field_events_event_id_seq',
       'sync.forgotten_forgotten_id_seq',
+      'sync.links_link_id_seq',
       'sync.migrations_id_seq',
       'sync.quarantine_quarantine_id_seq',
       'sync.schedules_schedule_id_seq',
@@ -219,6 +229,7 @@ export const expected: Readonly<Record<string, Given>> = {
       ...all(
         'EXECUTE',
         ...deciding,
+        ...linking,
         ...reading,
         'sync.close_change(bigint,text,text)',
         'sync.count_prunable(text,timestamp with time zone)',

@@ -73,7 +73,10 @@ COMMENT ON FUNCTION sync.application
   IS 'What the connection calls itself; where it takes a name that only a worker may give, in '
   'quotes.';
 
-CREATE OR REPLACE FUNCTION sync.grant_account(author name, account text) RETURNS void
+-- @param system - the outside system for which the role writes the account; null: as it was granted
+-- before, at first `default`
+CREATE OR REPLACE FUNCTION sync.grant_account(author name, account text, system text DEFAULT NULL)
+  RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   granted bigint := (SELECT account_id FROM sync.accounts WHERE accounts.name = account);
@@ -84,14 +87,20 @@ BEGIN
     RAISE EXCEPTION 'account %: expected one of %, got another', account,
       (SELECT string_agg(accounts.name, ', ' ORDER BY 1) FROM sync.accounts)
       USING ERRCODE = 'no_data_found';
+  ELSIF system !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$' THEN
+    RAISE EXCEPTION 'system: expected a name of up to 50 letters, digits, dots, underscores and '
+      'hyphens, got %', quote_literal(left(system, 60))
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  INSERT INTO sync.author_accounts (role_name, account_id) VALUES (author, granted) ON CONFLICT
-    DO NOTHING;
+  INSERT INTO sync.author_accounts AS held (role_name, account_id, system)
+    VALUES (author, granted, coalesce(system, 'default'))
+    ON CONFLICT (role_name, account_id) DO UPDATE SET system = coalesce($3, held.system)
+    WHERE held.system IS DISTINCT FROM coalesce($3, held.system);
 END
 $$;
 COMMENT ON FUNCTION sync.grant_account
   IS 'Binds a role to an account, beside those that it is bound to already: its members write that '
-  'account.';
+  'account, for an outside system.';
 
 CREATE OR REPLACE FUNCTION sync.revoke_account(author name, account text) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$

@@ -22,8 +22,9 @@ BEGIN
   PERFORM sync.bar_public();
   -- The functions run as the owner of the schemas. A trigger needs no right on its function.
   EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', functions);
-  -- Policies and defaults call these two functions, for every role.
-  GRANT EXECUTE ON FUNCTION sync.accounts_of(name), sync.only_account() TO PUBLIC;
+  -- Policies and defaults call these functions, for every role.
+  GRANT EXECUTE ON FUNCTION sync.accounts_of(name), sync.only_account(),
+    sync.systems_of(name) TO PUBLIC;
   -- A view runs its functions as the role that reads the view: every role that was granted a view
   -- of mart needs these. The functions look at nothing but the text they are given.
   GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
@@ -54,7 +55,7 @@ DECLARE
   name text;
 BEGIN
   GRANT USAGE ON SCHEMA warehouse, history, mart, sync TO fieldmirror_reader;
-  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text),
+  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text, text),
     sync.feed_end() TO fieldmirror_reader;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
   FOR name IN SELECT oid::regprocedure FROM pg_proc
@@ -92,14 +93,15 @@ BEGIN
       captured.place);
   END LOOP;
   GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts,
-    sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
+    sync.captured_tables, sync.write_rules, sync.change_transitions,
+    sync.links TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
      AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change',
        'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
                      'decide_free', 'decider', 'caller', 'undo_changes',
                        'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal',
                        'was_theirs', 'changed_since_made',
-                     'feed', 'feed_end')
+                     'feed', 'feed_end', 'set_link', 'find_link', 'remove_link')
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
   END LOOP;
@@ -138,7 +140,7 @@ BEGIN
   GRANT SELECT ON sync.captured_tables, sync.write_rules,
     sync.change_transitions, sync.migrations, sync.source,
     sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state,
-      sync.feed_starts, sync.forgotten TO fieldmirror_worker;
+      sync.feed_starts, sync.forgotten, sync.links TO fieldmirror_worker;
   -- A schedule may be removed.
   GRANT DELETE ON sync.schedules TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
@@ -156,7 +158,8 @@ BEGIN
                          'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
                        'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left',
                          'is_equal', 'was_theirs', 'changed_since_made',
-                       'feed', 'feed_end', 'sequence_feed', 'renew_feed', 'is_forgotten')
+                       'feed', 'feed_end', 'sequence_feed', 'renew_feed', 'is_forgotten',
+                       'set_link', 'find_link', 'remove_link')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)
         AND proname LIKE '%\_as\_of'
   LOOP

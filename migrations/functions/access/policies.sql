@@ -20,7 +20,7 @@ BEGIN
     SELECT oid FROM pg_class
      WHERE relkind = 'r' AND relnamespace = 'warehouse'::regnamespace
      OR oid IN ('sync.changes'::regclass, 'sync.attempts'::regclass, 'sync.conflicts'::regclass,
-       'sync.alterations'::regclass)
+       'sync.alterations'::regclass, 'sync.links'::regclass)
   LOOP
     IF NOT (SELECT relrowsecurity FROM pg_class WHERE oid = target) THEN
       EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
@@ -29,13 +29,15 @@ BEGIN
       CASE WHEN target IN ('sync.attempts'::regclass, 'sync.conflicts'::regclass)
         THEN format('EXISTS (SELECT FROM sync.changes AS change WHERE change.change_id = '
         '%s.change_id)', (SELECT relname FROM pg_class WHERE oid = target))
+        WHEN target = 'sync.links'::regclass
+        THEN '(account_id, system) IN (SELECT account_id, system FROM sync.systems_of())'
            ELSE 'account_id = ANY ((SELECT sync.accounts_of())::bigint[])' END));
     IF to_regrole('fieldmirror_worker') IS NOT NULL THEN
       PERFORM sync.make_policy(target, 'worker', 'TO fieldmirror_worker USING (true)');
     END IF;
     IF to_regrole('fieldmirror_reader') IS NOT NULL
       AND target NOT IN ('sync.changes'::regclass, 'sync.attempts'::regclass,
-      'sync.conflicts'::regclass, 'sync.alterations'::regclass) THEN
+      'sync.conflicts'::regclass, 'sync.alterations'::regclass, 'sync.links'::regclass) THEN
       PERFORM sync.make_policy(target, 'reader', 'FOR SELECT TO fieldmirror_reader USING (true)');
     END IF;
   END LOOP;

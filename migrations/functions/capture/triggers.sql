@@ -64,6 +64,12 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER tidy_insert AFTER INSERT ON %s FOR EACH ROW
       WHEN (%s) EXECUTE FUNCTION sync.tidy_insert()', target, is_author);
   END IF;
+  EXECUTE format('CREATE OR REPLACE TRIGGER check_key_insert AFTER INSERT ON %s FOR EACH ROW
+    WHEN (NEW.external_key IS NOT NULL AND %s) EXECUTE FUNCTION sync.check_external_key()', target,
+      is_author);
+  EXECUTE format('CREATE OR REPLACE TRIGGER check_key_update BEFORE UPDATE ON %s FOR EACH ROW
+    WHEN (NEW.external_key IS DISTINCT FROM OLD.external_key AND %s)
+    EXECUTE FUNCTION sync.check_external_key()', target, is_author);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_update BEFORE UPDATE ON %s FOR EACH ROW
     WHEN (%s) EXECUTE FUNCTION sync.capture_update()', target, is_author);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_delete AFTER DELETE ON %s FOR EACH ROW

@@ -52,13 +52,27 @@ $$;
 COMMENT ON FUNCTION sync.feed_versions
   IS 'The versions before and after the entries at some positions.';
 
+-- The outside system whose keys a reader is given, of each account. One of another system than
+-- `default` is not told external_key among the values.
+CREATE OR REPLACE FUNCTION sync.feed_systems(of_accounts bigint[], named text)
+  RETURNS TABLE (account_id bigint, name text, leaves_out text[])
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT own.account_id, own.name,
+    CASE WHEN own.name = 'default' THEN '{}' ELSE '{external_key}' END::text[]
+    FROM (SELECT id, coalesce(named, sync.system_of(id, sync.caller()))
+      FROM unnest(of_accounts) AS id) AS own (account_id, name)
+$$;
+COMMENT ON FUNCTION sync.feed_systems
+  IS 'The outside system whose keys a reader of the feed is given, of each account.';
+
 -- Entries after a cursor, in the order of their positions.
 -- @param after_cursor - null: from the oldest entry kept; @param reader - the key of the HTTP API
--- that reads, as `http: NAME`;
--- null: the login
+-- that reads, as `http: NAME`; null: the login; @param of_system - the outside system whose keys
+-- are given, which only a worker may name; null: the login's own in each account
 CREATE OR REPLACE FUNCTION sync.feed(after_cursor text DEFAULT NULL, most integer DEFAULT 500,
   of_tables text[] DEFAULT NULL,
-                                     of_account bigint DEFAULT NULL, reader text DEFAULT NULL)
+                                     of_account bigint DEFAULT NULL, reader text DEFAULT NULL,
+                                     of_system text DEFAULT NULL)
 RETURNS TABLE (cursor text, entry_id bigint, account text, table_name text, row_id bigint,
   number bigint, external_key text, operation text,
                before jsonb, after jsonb, at timestamptz, written_by text, application text,
@@ -72,6 +86,7 @@ DECLARE
   prefix text := (SELECT feed_id FROM sync.feed_state);
   strange text := (SELECT string_agg(given, ', ') FROM unnest(of_tables) AS given
     WHERE given NOT IN (SELECT table_name FROM sync.captured_tables));
+  is_worker boolean := has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE');
   found bigint[];
 BEGIN
   IF strange IS NOT NULL THEN
@@ -79,6 +94,10 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value',
         HINT = format('There are %s.', (SELECT string_agg(table_name, ', ' ORDER BY table_name)
         FROM sync.captured_tables));
+  END IF;
+  IF of_system IS NOT NULL AND NOT is_worker THEN
+    RAISE EXCEPTION 'of_system: expected nothing, got %: a login reads the keys of its own system',
+      quote_literal(left(of_system, 50)) USING ERRCODE = 'insufficient_privilege';
   END IF;
   found := ARRAY(
     SELECT position FROM sync.feed_entries
@@ -89,19 +108,25 @@ BEGIN
   RETURN QUERY
     SELECT format('%s-%s', prefix, entry.position), entry.entry_id, account.name, entry.table_name,
       entry.row_id,
-           (known.version->>captured.key_column)::bigint, known.version->>'external_key',
+           (known.version->>captured.key_column)::bigint,
+           CASE system.name WHEN 'default' THEN known.version->>'external_key' ELSE link.key END,
              entry.operation,
            CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.was, version.became)
                                 WHEN 'removed' THEN sync.feed_values(coalesce(version.was,
-                                  version.became), NULL) END,
+                                  version.became), NULL) END - system.leaves_out,
            CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.became, version.was)
-                                WHEN 'created' THEN sync.feed_values(version.became, NULL) END,
+                                WHEN 'created' THEN sync.feed_values(version.became, NULL)
+                                END - system.leaves_out,
            entry.at, entry.written_by, entry.application, entry.change_id,
            coalesce(CASE WHEN reader IS NULL THEN entry.written_by = session_user
              AND coalesce(entry.application, '') NOT LIKE 'http: %'
                          ELSE entry.application = reader END, false)
       FROM sync.feed_entries AS entry
       LEFT JOIN sync.accounts AS account ON account.account_id = entry.account_id
+      LEFT JOIN sync.feed_systems(accounts, of_system) AS system
+        ON system.account_id = entry.account_id
+      LEFT JOIN sync.links AS link ON link.row_id = entry.row_id
+        AND link.table_name = entry.table_name AND link.system = system.name AND link.until IS NULL
       LEFT JOIN sync.captured_tables AS captured ON captured.table_name = entry.table_name
       LEFT JOIN sync.feed_versions(found) AS version ON version.place = entry.position
      CROSS JOIN LATERAL (SELECT coalesce(version.became, version.was) AS version) AS known

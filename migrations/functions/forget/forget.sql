@@ -1,7 +1,8 @@
 -- Forgets a customer: its personal data go from the rows, from every version, from messages and
--- evidence; its changes go with their requests and conflicts, because nothing but such data is in
--- them. Numbers, amounts and times stay, and so do the figures of mart. All of it or nothing: the
--- function runs in one transaction. Whoever calls it in one that is rolled back has counted.
+-- evidence. Keys of outside systems may be such data, and go as well. Its changes go with their
+-- requests and conflicts, because nothing but such data is in them. Numbers, amounts and times
+-- stay, and so do the figures of mart. All of it or nothing: the function runs in one transaction.
+-- Whoever calls it in one that is rolled back has counted.
 -- @returns how many rows of each table were emptied or went
 CREATE OR REPLACE FUNCTION sync.forget_customer(of_account bigint, of_customer bigint) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -24,9 +25,10 @@ BEGIN
   FOR one IN SELECT table_name AS name, personal_columns,
     ARRAY(SELECT jsonb_array_elements_text(rows->table_name)::bigint) AS ids
                FROM sync.captured_tables WHERE rows ? table_name ORDER BY table_name LOOP
-    counts := sync.sum_counts(counts, sync.empty_rows(one.name, one.personal_columns, one.ids,
-      of_account, of_customer));
+    counts := sync.sum_counts(counts, sync.empty_rows(one.name,
+      one.personal_columns || 'external_key'::text, one.ids, of_account, of_customer));
     counts := sync.sum_counts(counts, sync.drop_changes(one.name, one.ids));
+    counts := sync.sum_counts(counts, sync.drop_links(one.name, one.ids));
   END LOOP;
   counts := sync.sum_counts(counts, sync.empty_quarantine(of_account, of_customer));
   counts := sync.sum_counts(counts, sync.forget_words(of_account, words));
@@ -105,6 +107,19 @@ END
 $$;
 COMMENT ON FUNCTION sync.drop_changes
   IS 'Removes the changes of rows, with their requests, alterations and conflicts.';
+
+CREATE OR REPLACE FUNCTION sync.drop_links(of_table text, ids bigint[]) RETURNS jsonb
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  gone bigint;
+BEGIN
+  DELETE FROM sync.links WHERE table_name = of_table AND row_id = ANY (ids);
+  GET DIAGNOSTICS gone = ROW_COUNT;
+  RETURN jsonb_build_object('sync.links', gone);
+END
+$$;
+COMMENT ON FUNCTION sync.drop_links
+  IS 'Removes the keys that outside systems have, or had, for rows.';
 
 -- The trigger empties the entries: each is written as it is.
 CREATE OR REPLACE FUNCTION sync.empty_quarantine(of_account bigint, of_customer bigint)

@@ -60,7 +60,7 @@ BEGIN
        AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
        AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts',
          'captured_tables', 'change_transitions', 'fields', 'forgotten', 'installation',
-                           'migrations', 'retention', 'schedules', 'sessions',
+                           'links', 'migrations', 'retention', 'schedules', 'sessions',
                              'sign_in_codes', 'source', 'workers', 'write_rules')
        AND relname NOT IN ('alterations', 'attempts', 'conflicts')
        AND (relname <> 'changes' OR attname = 'reason')

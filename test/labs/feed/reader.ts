@@ -34,6 +34,7 @@ export class Reader {
         tables: ['tasks'],
         accountId: null,
         reader: null,
+        system: null,
       });
       this.#note(page);
       return page.entries.length > 0;
