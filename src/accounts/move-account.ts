@@ -97,14 +97,14 @@ export async function compareBusiness(
   const compared: ComparedStream[] = [];
   for (const stream of streams) {
     const rows = await sampleIdentities(db, account.accountId, {stream, most: perStream});
-    const findings = await Promise.all(
+    const comparisons = await Promise.all(
       rows.map((row) => compareOne(api, stream, row, account.timeZone)),
     );
     compared.push({
       stream,
-      equal: findings.filter(({verdict}) => verdict === 'equal').length,
-      gone: findings.flatMap(({verdict, number}) => (verdict === 'gone' ? [number] : [])),
-      differing: findings.flatMap(({verdict, words}) => (verdict === 'differs' ? [words] : [])),
+      equal: comparisons.filter(({verdict}) => verdict === 'equal').length,
+      gone: comparisons.flatMap(({verdict, number}) => (verdict === 'gone' ? [number] : [])),
+      differing: comparisons.flatMap(({verdict, words}) => (verdict === 'differs' ? [words] : [])),
     });
   }
   const sum = (count: (each: ComparedStream) => number) =>
@@ -120,7 +120,7 @@ export async function compareBusiness(
   };
 }
 
-interface Finding {
+interface Comparison {
   readonly number: string;
   readonly verdict: 'equal' | 'gone' | 'differs';
   readonly words: string;
@@ -131,7 +131,7 @@ async function compareOne(
   stream: NumberedStream,
   {number, id, createdAt}: Identity,
   timeZone: string,
-): Promise<Finding> {
+): Promise<Comparison> {
   const record = await api[stream].show(number);
   if (isGone(record)) return {number, verdict: 'gone', words: ''};
   const there = {id: textOf(record, 'id'), createdAt: textOf(record, 'created_at')};

@@ -98,7 +98,7 @@ export class Accounts {
   }
 
   /** Why the token of an account cannot be had here, and the next step; null where it can. */
-  async findFlaw(accountId: string): Promise<string | null> {
+  async findProblem(accountId: string): Promise<string | null> {
     try {
       this.#chooseToken(await this.#read(accountId));
       return null;
@@ -192,8 +192,8 @@ export class Accounts {
         ? 'FIELDMIRROR_API_TOKEN has it: start anew with the right one'
         : `FIELDMIRROR_API_TOKEN has it: start anew with the right one, or ${sealed}`;
     const isReplaced = async () => {
-      const flawless = (await this.findFlaw(accountId)) === null;
-      return flawless && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal();
+      const isGood = (await this.findProblem(accountId)) === null;
+      return isGood && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal();
     };
     return {mend: isGiven ? mend : sealed, isReplaced};
   }

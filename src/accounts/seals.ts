@@ -94,18 +94,18 @@ export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Pro
       'installation reseal: expected FIELDMIRROR_KEY=NEW,OLD, got no key; openssl rand -base64 32 makes a new one',
     );
   const old = (await lockSeals(db)).filter(({keyId}) => keyId !== key.id);
-  const flaws: string[] = [];
+  const problems: string[] = [];
   for (const held of old) {
     const bound = secretBounds[held.table](held.id);
     try {
       await replaceSeal(db, {...held, ...seal(unseal(held, keys, bound), key, bound)});
     } catch (error) {
       if (!(error instanceof FatalError)) throw error;
-      flaws.push(`${held.what}: sealed with key ${held.keyId}`);
+      problems.push(`${held.what}: sealed with key ${held.keyId}`);
     }
   }
-  if (flaws.length === 0) return old;
+  if (problems.length === 0) return old;
   throw new UsageError(
-    `installation reseal: expected keys that open all, got ${keys.map(({id}) => id).join(', ')}; nothing was changed. Not opened: ${flaws.join('; ')}. Give the missing key behind the new one in FIELDMIRROR_KEY, or first give the token (accounts add) or the rule (alerts remove, alerts add) anew`,
+    `installation reseal: expected keys that open all, got ${keys.map(({id}) => id).join(', ')}; nothing was changed. Not opened: ${problems.join('; ')}. Give the missing key behind the new one in FIELDMIRROR_KEY, or first give the token (accounts add) or the rule (alerts remove, alerts add) anew`,
   );
 }

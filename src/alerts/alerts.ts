@@ -2,6 +2,7 @@
 // alerts that open and mend, and what is to be sent of them.
 
 import type pg from 'pg';
+import type {Account} from '../accounts/accounts.ts';
 import {hasSeveralVersions} from '../accounts/workers.ts';
 import {type Cause, causes} from '../core/errors.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
@@ -11,18 +12,32 @@ import type {alerts} from './tables.ts';
 
 type Row = typeof alerts.$inferSelect;
 
-/** One thing that is wrong at the moment. */
-export interface Trouble {
-  /** Of an open alert it may be one that only another version knows. */
-  readonly cause: string;
-  readonly accountId: string | null;
+/** Something that is wrong and does not end without a person, who must look, decide or act. */
+export interface Problem {
+  /** Name of the account; null where it is about the installation. */
+  readonly account: string | null;
   readonly stream: string | null;
-  /** Tells it from others of the same cause, account and stream; empty where there is but one. */
+  readonly kind: Cause;
+  /**
+   * Tells it from others of its kind, account and stream: number of a sweep or change, a table, a
+   * field. Empty where there is but one, or where several are told together.
+   */
   readonly subject: string;
-  /** ISO 8601; null where it is not known. */
+  /** Since when it is so: ISO 8601; null where that is not known. */
   readonly since: string | null;
+  /** The problem in words. */
   readonly text: string;
+  /** The next step: a command, or where to look. Null where the text says it. */
   readonly next: string | null;
+}
+
+/** The problems that a look found. */
+export interface FoundProblems {
+  readonly problems: readonly Problem[];
+  /** The accounts that were looked at: their numbers by name. */
+  readonly accounts: readonly Pick<Account, 'accountId' | 'name'>[];
+  /** The only kind that was looked for, where others could not be; null: all were. */
+  readonly only: Cause | null;
 }
 
 /** A look that has begun: its number, without which nothing is written. */
@@ -89,7 +104,7 @@ export async function takeLook(db: Queryable): Promise<AlertLook | null> {
 export async function endLook(
   pool: pg.Pool,
   {fence}: AlertLook,
-  troubles: readonly Trouble[],
+  {problems, accounts, only}: FoundProblems,
 ): Promise<Kept | null> {
   return await inTransaction(pool, async (client) => {
     const {rowCount} = await client.query(
@@ -98,9 +113,12 @@ export async function endLook(
       [fence],
     );
     if (rowCount === 0) return null;
-    const found = JSON.stringify(troubles);
+    const ids = new Map(accounts.map(({name, accountId}) => [name, accountId]));
+    const found = JSON.stringify(
+      problems.map((problem) => ({...problem, accountId: ids.get(problem.account ?? '') ?? null})),
+    );
     const opened = await openAlerts(client, found);
-    const mended = await mendAlerts(client, found);
+    const mended = await mendAlerts(client, found, only);
     await requestOpened(client);
     await requestMended(client, mended);
     await foldIntoDigests(client);
@@ -123,44 +141,38 @@ export async function listOpenAlerts(db: Queryable): Promise<Alert[]> {
   return rows;
 }
 
-/** What the open alerts tell, but for those of one cause. */
-export async function listOpenTroubles(db: Queryable, but: Cause): Promise<Trouble[]> {
-  const {rows} = await db.query<Trouble>(
-    `SELECT cause, account_id AS "accountId", stream, subject, since, text, next_step AS next
-       FROM sync.alerts WHERE mended_at IS NULL AND cause <> $1`,
-    [but],
-  );
-  return rows;
-}
-
-const found = `jsonb_to_recordset($1::jsonb) AS found (cause text, "accountId" bigint, stream text,
+const found = `jsonb_to_recordset($1::jsonb) AS found (kind text, "accountId" bigint, stream text,
   subject text, since timestamptz, text text, next text)`;
 
-async function openAlerts(client: pg.ClientBase, troubles: string): Promise<number> {
+async function openAlerts(client: pg.ClientBase, problems: string): Promise<number> {
   const {rowCount} = await client.query(
     `INSERT INTO sync.alerts (cause, account_id, stream, subject, since, text, next_step)
-     SELECT cause, "accountId", stream, subject, coalesce(since, now()), text, next FROM ${found}
+     SELECT kind, "accountId", stream, subject, coalesce(since, now()), text, next FROM ${found}
          ON CONFLICT DO NOTHING`,
-    [troubles],
+    [problems],
   );
   return rowCount ?? 0;
 }
 
 /**
- * An alert that this version cannot find is another's to mend, for as long as workers of several
- * versions are alive.
+ * An alert of a kind that was not looked for stays open. One that this version cannot find is
+ * another's to mend, for as long as workers of several versions are alive.
  */
-async function mendAlerts(client: pg.ClientBase, troubles: string): Promise<string[]> {
+async function mendAlerts(
+  client: pg.ClientBase,
+  problems: string,
+  only: Cause | null,
+): Promise<string[]> {
   const {rows} = await client.query<{alertId: string}>(
     `UPDATE sync.alerts AS alert SET mended_at = now()
       WHERE mended_at IS NULL
-        AND (alert.cause = ANY ($2) OR NOT ${hasSeveralVersions})
+        AND (alert.cause = ANY ($2) OR ($3 AND NOT ${hasSeveralVersions}))
         AND NOT EXISTS (SELECT FROM ${found}
-                         WHERE (found.cause, found."accountId", found.stream, found.subject)
+                         WHERE (found.kind, found."accountId", found.stream, found.subject)
                            IS NOT DISTINCT FROM (alert.cause, alert.account_id, alert.stream,
                              alert.subject))
      RETURNING alert_id AS "alertId"`,
-    [troubles, causes],
+    [problems, only === null ? causes : [only], only === null],
   );
   return rows.map(({alertId}) => alertId);
 }

@@ -10,8 +10,8 @@ import {readUnderWay} from '../health/under-way.ts';
 import {allStreams} from '../streams/all.ts';
 import {closestPromise, tellPromise} from '../sweeps/freshness.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
-import type {Concern} from './concerns.ts';
-import {findEveryConcern, type Looker, readInstallation} from './every-concern.ts';
+import type {Problem} from './alerts.ts';
+import {findProblems, type HealthInput, readInstallation} from './problems.ts';
 
 /** How old what we know of a stream can be at worst, against how old it may become. */
 export interface Freshness {
@@ -39,7 +39,7 @@ export interface OverviewStory {
   /** `All four streams are fresh; nothing needs you.` */
   readonly sentence: string;
   readonly streams: readonly Freshness[];
-  readonly concerns: readonly Concern[];
+  readonly problems: readonly Problem[];
   readonly underWay: readonly UnderWay[];
   /** Changes made here that are not over, by state. */
   readonly changes: readonly ChangeCount[];
@@ -59,25 +59,25 @@ const numbers = ['no', 'one', 'two', 'three', 'four'];
 export async function readOverview(
   pool: pg.Pool,
   accounts: readonly Account[],
-  looker: Looker,
+  healthInput: HealthInput,
 ): Promise<OverviewStory> {
   const ids = accounts.map(({accountId}) => accountId);
   const [{now, accounts: facts}, installation, underWay, changes, hours, nights] =
     await Promise.all([
       readAccountFacts(pool, accounts),
-      readInstallation(pool, looker),
+      readInstallation(pool, healthInput),
       readUnderWay(pool, accounts),
       countChanges(pool, ids),
       listHours(pool, ids),
       listNights(pool, ids),
     ]);
-  const concerns = findEveryConcern(facts, installation, now);
+  const problems = findProblems(facts, installation, now);
   const streams = facts.flatMap((each) => tellFreshness(each, now));
   return {
     now,
-    sentence: tellOverview(streams, concerns),
+    sentence: tellOverview(streams, problems),
     streams,
-    concerns,
+    problems,
     underWay,
     changes,
     hours,
@@ -114,14 +114,14 @@ function tellFreshness(
 /** Whether all is fine, and how much needs a person, in one sentence. */
 export function tellOverview(
   streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[],
-  concerns: readonly unknown[],
+  problems: readonly unknown[],
 ): string {
   const need =
-    concerns.length === 0
+    problems.length === 0
       ? 'nothing needs you'
-      : concerns.length === 1
+      : problems.length === 1
         ? 'one thing needs you'
-        : `${concerns.length} things need you`;
+        : `${problems.length} things need you`;
   return `${tellStreams(streams)}; ${need}.`;
 }
 

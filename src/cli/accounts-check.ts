@@ -43,8 +43,8 @@ interface Checked extends AccountFinding {
 const checksAtOnce = 8;
 
 /**
- * Asks each account, or one, a light question, and tells its flaws. A stopped account that answers
- * goes on; a token that another key sealed is sealed anew with the first key given.
+ * Asks each account, or one, a light question, and tells its problems. A stopped account that
+ * answers goes on; a token that another key sealed is sealed anew with the first key given.
  * @returns the exit code: 3 when an account is not well
  */
 export async function accountsCheck(
@@ -201,9 +201,9 @@ export interface AccountAddress {
 }
 
 /**
- * The flaw of an account, and the next step. `refused`: its token; `address`: the address itself;
- * `unreachable`: the service; `zone`: not the account's own; `other token`: not that of the worker
- * that serves it.
+ * What is wrong with an account, and the next step. `refused`: its token; `address`: the address
+ * itself; `unreachable`: the service; `zone`: not the account's own; `other token`: not that of the
+ * worker that serves it.
  */
 interface AccountFinding {
   readonly verdict:
@@ -253,7 +253,7 @@ export async function askAccount({
   }
 }
 
-/** The same, with the flaw as a value; a zone that is not the account's own is a flaw, too. */
+/** The same, with the problem as a value: a zone that is not the account's own is one, too. */
 export async function examineAccount(
   address: AccountAddress & {readonly timeZone: string; readonly name: string},
 ): Promise<AccountFinding> {

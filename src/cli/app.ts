@@ -142,7 +142,7 @@ async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened
   const unopened: Unopened[] = [];
   for (const {accountId, name: account, state} of await listAccounts(pool)) {
     if (state !== 'active' || account === demoName) continue;
-    const reason = await accounts.findFlaw(accountId);
+    const reason = await accounts.findProblem(accountId);
     if (reason !== null) unopened.push({accountId, account, reason});
   }
   return unopened;

@@ -287,7 +287,7 @@ async function give(
   }
 }
 
-/** The flaw of a question is an answer too, so that the assistant can ask better. */
+/** What is wrong with a question is an answer too, so that the assistant can ask better. */
 async function answer(find: () => unknown): Promise<CallToolResult> {
   try {
     const found = await find();

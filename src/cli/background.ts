@@ -4,13 +4,13 @@
 import type pg from 'pg';
 import type {BackgroundPart, BackgroundSurroundings} from '../../jobs/background.ts';
 import {type AlertLook, endLook, giveBackLook, type Kept, takeLook} from '../alerts/alerts.ts';
-import {findTroubles} from '../alerts/every-concern.ts';
+import {readProblems} from '../alerts/problems.ts';
 import {sendDue} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
 import type {Logger} from '../core/log.ts';
 import {type Pulse, Rounds} from '../core/rounds.ts';
 import type {Secret} from '../core/secret.ts';
-import {toLooker} from './status.ts';
+import {toHealthInput} from './status.ts';
 
 const reportsEveryMs = 60_000;
 
@@ -80,10 +80,10 @@ export interface AlertDeps {
 const everyMs = 10_000;
 
 /** Finds what is wrong, where it is time for it. */
-export async function lookForTroubles({pool, log, config}: AlertDeps): Promise<void> {
+export async function lookForProblems({pool, log, config}: AlertDeps): Promise<void> {
   const look = await takeLook(pool);
   if (look === null) return;
-  const kept = await keepTroubles({pool, config}, look).catch(async (error: unknown) => {
+  const kept = await saveProblems({pool, config}, look).catch(async (error: unknown) => {
     await giveBackLook(pool, look).catch(() => {});
     throw error;
   });
@@ -91,11 +91,11 @@ export async function lookForTroubles({pool, log, config}: AlertDeps): Promise<v
     log.info({event: 'alert.looked', ...kept}, 'something else is wrong, or no longer');
 }
 
-async function keepTroubles(
+async function saveProblems(
   {pool, config}: Pick<AlertDeps, 'pool' | 'config'>,
   look: AlertLook,
 ): Promise<Kept | null> {
-  return await endLook(pool, look, await findTroubles(pool, toLooker(config)));
+  return await endLook(pool, look, await readProblems(pool, toHealthInput(config)));
 }
 
 /** Sends what is due. @param more.onTried - is told after each few that were tried */
@@ -116,7 +116,7 @@ function makeAlertRounds(deps: AlertDeps, pulse: (part: 'alerts' | 'messages') =
       'alerts wait; it is tried again',
     );
   return [
-    new Rounds({everyMs, pulse: pulse('alerts'), work: () => lookForTroubles(deps), onFailure}),
+    new Rounds({everyMs, pulse: pulse('alerts'), work: () => lookForProblems(deps), onFailure}),
     new Rounds({
       ...{everyMs, pulse: messages, onFailure},
       work: (signal) => sendAlerts(deps, {signal, onTried: () => messages.good()}),

@@ -74,7 +74,7 @@ export async function readSettingsFile(file: string): Promise<SettingsFile> {
 export function parseSettings(source: string, name: string): SettingsFile {
   const lines = new LineCounter();
   const document = parseDocument(source, {lineCounter: lines, prettyErrors: false});
-  refuseFlaws(document, {name, lines});
+  refuseSyntax(document, {name, lines});
   const refuse = (problems: readonly SettingProblem[]) =>
     refuseProblems(problems, document, {name, lines});
   const odd = findOddKeys(document);
@@ -84,9 +84,9 @@ export function parseSettings(source: string, name: string): SettingsFile {
     );
   const given = toValue(document, name);
   const read = fileSchema.safeParse(given);
-  const flaws = read.error?.issues.flatMap((issue) => describeIssue(issue, given)) ?? [];
+  const problems = read.error?.issues.flatMap((issue) => describeIssue(issue, given)) ?? [];
   const isTold = ({path}: SettingProblem) => odd.some((each) => isSame(each.path, path));
-  refuse([...odd, ...flaws.filter((flaw) => !isTold(flaw))]);
+  refuse([...odd, ...problems.filter((problem) => !isTold(problem))]);
   return {name, settings: read.data ?? {}, refuse};
 }
 
@@ -105,8 +105,8 @@ interface Place {
   readonly lines: LineCounter;
 }
 
-function refuseFlaws({errors, warnings}: Parsed, {name, lines}: Place): void {
-  const flaws = [...errors, ...warnings].map(({pos: [at], code, message}) => {
+function refuseSyntax({errors, warnings}: Parsed, {name, lines}: Place): void {
+  const problems = [...errors, ...warnings].map(({pos: [at], code, message}) => {
     const {line, col} = lines.linePos(at);
     const told =
       code === 'DUPLICATE_KEY'
@@ -114,7 +114,7 @@ function refuseFlaws({errors, warnings}: Parsed, {name, lines}: Place): void {
         : `expected YAML, got ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
     return `${name}:${line}:${col}: ${told}`;
   });
-  if (flaws.length > 0) throw new UsageError(flaws.join('\n'));
+  if (problems.length > 0) throw new UsageError(problems.join('\n'));
 }
 
 const nothing =

@@ -6,19 +6,19 @@ import {inspectRedis} from '../../jobs/redis.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../accounts/accounts.ts';
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
-import type {Concern} from '../alerts/concerns.ts';
+import type {Problem} from '../alerts/alerts.ts';
 import {listRuleHealth} from '../alerts/deliveries.ts';
-import {readPartFacts} from '../alerts/every-concern.ts';
 import {
   drawWorkers,
   findFailingHooks,
   findFailingRules,
   findHeldUp,
   findLateParts,
-  findStarConcerns,
-  findWorkerConcerns,
+  findStarProblems,
+  findWorkerProblems,
   type Workforce,
-} from '../alerts/installation-concerns.ts';
+} from '../alerts/installation-problems.ts';
+import {readPartFacts} from '../alerts/problems.ts';
 import {tellAddressStep} from '../alerts/rules.ts';
 import type {RunCheck} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
@@ -76,7 +76,7 @@ const warning = (what: string, found: string): RunCheck => ({what, state: 'warni
 const bad = (what: string, found: string): RunCheck => ({what, state: 'bad', found});
 
 /**
- * Checks every dependency, each by itself: one that is down does not hide the flaws of the next.
+ * Checks every dependency, each by itself: one that is down does not hide the problems of the next.
  * @returns the exit code: 3 when something is bad, 1 when something is risky
  */
 export async function doctor(
@@ -157,8 +157,8 @@ async function checkPostgres(
 
 /** Whether a session of somebody else holds Fieldmirror up. It reads the catalogue alone. */
 async function checkLocks(pool: pg.Pool): Promise<RunCheck[]> {
-  const concerns = findHeldUp(await listHeldUp(pool), await readNow(pool));
-  if (concerns.length > 0) return concerns.map((concern) => warnOf('locks', concern));
+  const problems = findHeldUp(await listHeldUp(pool), await readNow(pool));
+  if (problems.length > 0) return problems.map((problem) => warnOf('locks', problem));
   return [good('locks', 'no session of somebody else has held Fieldmirror up for long')];
 }
 
@@ -182,9 +182,9 @@ async function checkInside(
     subscribers: () => checkHooks(config, pool),
     alerts: () => checkAlerts(config, pool),
     settings: async () => {
-      const {inForce, flaw} = await compareSettings(config, pool);
+      const {inForce, problem} = await compareSettings(config, pool);
       tell(inForce);
-      return flaw === null ? [] : [warning('settings', flaw)];
+      return problem === null ? [] : [warning('settings', problem)];
     },
   };
   const findings: RunCheck[] = [];
@@ -304,21 +304,21 @@ async function checkRedis({redisUrl}: Config): Promise<RunCheck[]> {
 async function checkWorkers(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
   const workforce = await readWorkforce(config, pool);
-  const concerns = findWorkerConcerns(accounts, workforce, now);
+  const problems = findWorkerProblems(accounts, workforce, now);
   const found = drawWorkers(workforce.workers, now).replaceAll(/^worker +/gm, '');
-  if (concerns.length === 0) return [good('worker', found)];
-  return concerns.map((concern) => warnOf('worker', concern));
+  if (problems.length === 0) return [good('worker', found)];
+  return problems.map((problem) => warnOf('worker', problem));
 }
 
 /** Whether every background part of the workers does its work, and mart is not behind. */
 async function checkParts(pool: pg.Pool): Promise<RunCheck[]> {
   const facts = await readPartFacts(pool);
   const now = await readNow(pool);
-  const concerns = [
+  const problems = [
     ...findLateParts(facts, now),
-    ...findStarConcerns(await readWaitingSince(pool), now),
+    ...findStarProblems(await readWaitingSince(pool), now),
   ];
-  if (concerns.length > 0) return concerns.map((concern) => warnOf('background', concern));
+  if (problems.length > 0) return problems.map((problem) => warnOf('background', problem));
   const names = [...new Set(facts.parts.map(({part}) => part))];
   return [
     good(
@@ -331,8 +331,8 @@ async function checkParts(pool: pg.Pool): Promise<RunCheck[]> {
 /** Whether the subscribers of the feed get it. */
 async function checkHooks(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const hooks = await listHooks(pool);
-  const concerns = findFailingHooks(hooks, await readWorkforce(config, pool), await readNow(pool));
-  if (concerns.length > 0) return concerns.map((concern) => warnOf('subscribers', concern));
+  const problems = findFailingHooks(hooks, await readWorkforce(config, pool), await readNow(pool));
+  if (problems.length > 0) return problems.map((problem) => warnOf('subscribers', problem));
   return hooks.length === 0
     ? []
     : [good('subscribers', `${hooks.length} of the feed, none is held up`)];
@@ -342,7 +342,7 @@ async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> 
   return {workers: await listWorkers(pool), keyIds: keys.map(({id}) => id)};
 }
 
-function warnOf(what: string, {account, text, next}: Concern): RunCheck {
+function warnOf(what: string, {account, text, next}: Problem): RunCheck {
   const words = [
     account === null ? text : `account ${account}: ${text}`,
     ...(next === null ? [] : [next]),
@@ -354,15 +354,16 @@ function warnOf(what: string, {account, text, next}: Concern): RunCheck {
 async function checkAlerts(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const rules = await listRuleHealth(pool);
   const failing = findFailingRules(rules, await readWorkforce(config, pool), await readClock(pool));
-  // Somebody who has just applied a file wants to see it before it is a concern.
+  // Somebody who has just applied a file wants to see it before it is a problem.
   const waiting = rules
     .filter(({hasAddress, failingSince}) => !hasAddress && failingSince === null)
     .map(({rule, receiver}) => ({
       text: `alert rule ${rule} waits for its address`,
       next: tellAddressStep(rule, receiver),
     }));
-  const flawed = [...failing, ...waiting];
-  if (flawed.length > 0) return flawed.map(({text, next}) => warning('alerts', `${text}; ${next}`));
+  const problems = [...failing, ...waiting];
+  if (problems.length > 0)
+    return problems.map(({text, next}) => warning('alerts', `${text}; ${next}`));
   if (rules.length === 0) {
     const text =
       'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS';

@@ -17,7 +17,7 @@ import {tellAside} from '../core/text.ts';
 import {openPools} from '../http/pools.ts';
 import type {PlannedRule} from './alerts.ts';
 import {callOf, print} from './print.ts';
-import {toLooker} from './status.ts';
+import {toHealthInput} from './status.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 /** Where the console and the HTTP API are, unless somebody asks for another port. */
@@ -82,7 +82,7 @@ function makeDoings(
   {pool, directUrl}: Pick<Warehouse, 'pool' | 'directUrl'>,
 ): Doings {
   return {
-    looker: toLooker(config),
+    healthInput: toHealthInput(config),
     examine: async () => (await import('./doctor.ts')).examine(config),
     listSettings: async () => (await import('./settings.ts')).listSettings(config, pool),
     checkAccount: async (name) =>

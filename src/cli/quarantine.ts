@@ -1,5 +1,4 @@
-// The verbs `quarantine list` and `quarantine show`: records that could not be read, and the flaw
-// of each.
+// The verbs `quarantine list` and `quarantine show`: records that could not be read, and why.
 
 import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
@@ -47,7 +46,8 @@ export async function quarantineList(config: Config, options: ListOptions): Prom
 }
 
 /**
- * One record: its flaw, and the XML that the service sent, without secrets. @returns the exit code
+ * One record: its problem, and the XML that the service sent, without secrets.
+ * @returns the exit code
  */
 export async function quarantineShow(
   config: Config,

@@ -229,8 +229,10 @@ async function changing(
 }
 
 /** Values are told by the options that give them. */
-function refuse(flaws: readonly (readonly [path: readonly string[], text: string])[]): UsageError {
-  const told = flaws.map(([[key], text]) => (key === undefined ? text : `--${key}: ${text}`));
+function refuse(
+  problems: readonly (readonly [path: readonly string[], text: string])[],
+): UsageError {
+  const told = problems.map(([[key], text]) => (key === undefined ? text : `--${key}: ${text}`));
   return new UsageError(`schedules: ${told.join('; ')}; nothing was set`);
 }
 
@@ -302,6 +304,6 @@ export async function setFreshness(
   });
 }
 
-function refuseFreshness(flaws: readonly string[]): UsageError {
-  return new UsageError(`schedules: --fresh: ${flaws.join('; ')}; nothing was set`);
+function refuseFreshness(problems: readonly string[]): UsageError {
+  return new UsageError(`schedules: --fresh: ${problems.join('; ')}; nothing was set`);
 }

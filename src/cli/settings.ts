@@ -80,10 +80,10 @@ export async function compareSettings(
   config: Pick<Config, 'account' | 'timeZone'>,
   db: Queryable,
   file = settingsFile,
-): Promise<{readonly inForce: readonly SettingInForce[]; readonly flaw: string | null}> {
+): Promise<{readonly inForce: readonly SettingInForce[]; readonly problem: string | null}> {
   const environment = settingsEnvironment(config);
   if (!existsSync(file))
-    return {inForce: await readSettingsInForce(db, environment, null), flaw: null};
+    return {inForce: await readSettingsInForce(db, environment, null), problem: null};
   const {readSettingsFile} = await import('./config-file.ts');
   const read = await readSettingsFile(file).catch((error: unknown) => {
     if (error instanceof UsageError) return error;
@@ -91,7 +91,7 @@ export async function compareSettings(
   });
   const isRead = !(read instanceof UsageError);
   const inForce = await readSettingsInForce(db, environment, isRead ? read : null);
-  return {inForce, flaw: isRead ? null : read.message};
+  return {inForce, problem: isRead ? null : read.message};
 }
 
 /** A text as it is, anything else as JSON. */

@@ -6,9 +6,10 @@ import {join} from 'node:path';
 import type pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
-import {type Concern, findConcerns} from '../alerts/concerns.ts';
-import {findEveryConcern, type Looker, readInstallation} from '../alerts/every-concern.ts';
-import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-concerns.ts';
+import {findAccountProblems} from '../alerts/account-problems.ts';
+import type {Problem} from '../alerts/alerts.ts';
+import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-problems.ts';
+import {findProblems, type HealthInput, readInstallation} from '../alerts/problems.ts';
 import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
@@ -48,15 +49,15 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
   return await withWarehouse(config, opening, async (warehouse) => {
     const {place} = warehouse;
     const story = await readStatusStory(warehouse, config, options.account);
-    const numbered = story.concerns.map((concern) => ({
-      ...concern,
-      docs: causeNumbers[concern.kind],
+    const numbered = story.problems.map((problem) => ({
+      ...problem,
+      docs: causeNumbers[problem.kind],
     }));
     print(options.json, {
-      json: {warehouse: place, ...story, concerns: numbered},
+      json: {warehouse: place, ...story, problems: numbered},
       text: drawStatus(story.accounts, {place, ...story}),
     });
-    return story.concerns.length + story.unread.length > 0 ? 1 : 0;
+    return story.problems.length + story.unread.length > 0 ? 1 : 0;
   });
 }
 
@@ -76,7 +77,7 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   const accounts = chosen === null ? null : await readUnlockedAccounts(reader, pool, chosen);
   const underWay = await reader.read('the work under way', () => readUnderWay(pool, chosen ?? []));
   const installation = await reader.read('the workers, the star, alerts and subscribers', () =>
-    readInstallation(pool, toLooker(config)),
+    readInstallation(pool, toHealthInput(config)),
   );
   const retention = await reader.read('what is kept', () => readRetention(pool));
   const now = await readNow(pool);
@@ -89,10 +90,10 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
       underWay: underWay ?? [],
       retention,
     },
-    concerns:
+    problems:
       installation === null
-        ? [...findHeldUp(await listHeldUp(pool), now), ...findConcerns(shown, now)]
-        : findEveryConcern(shown, installation, now),
+        ? [...findHeldUp(await listHeldUp(pool), now), ...findAccountProblems(shown, now)]
+        : findProblems(shown, installation, now),
     unread: reader.unread,
   };
 }
@@ -128,14 +129,14 @@ export function drawStatus(
     readonly workers: readonly Worker[] | null;
     readonly underWay?: readonly UnderWay[];
     readonly retention?: RetentionStory | null;
-    readonly concerns: readonly Concern[];
+    readonly problems: readonly Problem[];
     readonly unread?: readonly Unread[];
   },
 ): string {
-  const {place, now, workers, underWay = [], retention = null, concerns, unread = []} = facts;
+  const {place, now, workers, underWay = [], retention = null, problems, unread = []} = facts;
   if (accounts.length === 0 && unread.length === 0)
     return `${place}: no account yet; fieldmirror start begins with one`;
-  const needy = new Set(concerns.map(({account}) => account));
+  const needy = new Set(problems.map(({account}) => account));
   const isFew = accounts.length <= fewAccounts;
   const detailed = isFew ? accounts : accounts.filter(({account}) => needy.has(account.name));
   return [
@@ -146,7 +147,7 @@ export function drawStatus(
     ...drawEvents(accounts),
     ...(retention === null ? [] : [wrap(tellRetention(retention, now))]),
     ...drawUnread(unread),
-    ...(concerns.length === 0 && unread.length > 0 ? [] : [drawConcerns(concerns)]),
+    ...(problems.length === 0 && unread.length > 0 ? [] : [drawProblems(problems)]),
   ].join('\n\n');
 }
 
@@ -277,9 +278,9 @@ function drawUnread(unread: readonly Unread[]): string[] {
   return [['Could not be read, because it is locked:', ...lines].join('\n')];
 }
 
-function drawConcerns(concerns: readonly Concern[]): string {
-  if (concerns.length === 0) return 'Nothing needs a person.';
-  const lines = concerns.flatMap(({kind, account, stream, text, next}) => {
+function drawProblems(problems: readonly Problem[]): string {
+  if (problems.length === 0) return 'Nothing needs a person.';
+  const lines = problems.flatMap(({kind, account, stream, text, next}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [
       wrap(`  ${place === '' ? '' : `${place}: `}${text} (${seeDocs(kind)})`),
@@ -304,13 +305,13 @@ function sum(numbers: readonly number[]): number {
 }
 
 /** What this process brings along when it looks for what is wrong. */
-export function toLooker({
+export function toHealthInput({
   keys,
   bounds,
   databaseUrl,
   directUrl,
   home,
-}: Pick<Config, 'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home'>): Looker {
+}: Pick<Config, 'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home'>): HealthInput {
   return {
     keyIds: keys.map(({id}) => id),
     bounds: readBounds(bounds),

@@ -2,8 +2,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import type {Alert} from '../alerts/alerts.ts';
-import type {Concern} from '../alerts/concerns.ts';
+import type {Alert, Problem} from '../alerts/alerts.ts';
 import {
   type AlertOverview,
   listPastDeliveries,
@@ -115,7 +114,7 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
     caption: 'What is wrong now, the oldest first',
     columns: ['what', ...(hasSeveral ? ['account'] : []), 'in words', 'since', 'found'],
     rows: open.map(({cause, account, stream, text, nextStep, since, openedAt}) => {
-      const link = linkOfConcern({kind: cause, stream, account}, look);
+      const link = linkOfProblem({kind: cause, stream, account}, look);
       return [
         drawMark('bad', cause),
         ...(hasSeveral ? [account ?? ''] : []),
@@ -278,7 +277,7 @@ function drawAddingRule(look: Look): SafeHtml | string {
 
 type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];
 
-const addresses: Readonly<Partial<Record<Concern['kind'], Address>>> = {
+const addresses: Readonly<Partial<Record<Problem['kind'], Address>>> = {
   copy: ['/health'],
   'stopped-account': ['/accounts'],
   unserved: ['/accounts'],
@@ -296,9 +295,9 @@ const addresses: Readonly<Partial<Record<Concern['kind'], Address>>> = {
   'hook-failing': ['/alerts'],
 };
 
-/** The page on which a concern is looked after; null where there is none. */
-export function linkOfConcern(
-  {kind, stream, account}: Pick<Concern, 'stream' | 'account'> & {readonly kind: string},
+/** The page on which a problem is looked after; null where there is none. */
+export function linkOfProblem(
+  {kind, stream, account}: Pick<Problem, 'stream' | 'account'> & {readonly kind: string},
   look: Look,
 ): string | null {
   const [, state] = /^change-(.+)$/.exec(kind) ?? [];

@@ -5,7 +5,7 @@ import {type Freshness, type OverviewStory, readOverview} from '../alerts/overvi
 import {formatDuration} from '../core/format.ts';
 import type {Hour, Night} from '../health/figures.ts';
 import type {Chart} from '../star/chart.ts';
-import {linkOfConcern} from './alerts-page.ts';
+import {linkOfProblem} from './alerts-page.ts';
 import {drawCause} from './documents.ts';
 import {definePage, type Look, linkTo} from './page.ts';
 import {drawFigure, drawMark, drawState, drawTime, renderTable, showMinute} from './render.ts';
@@ -14,11 +14,11 @@ export const overview = definePage({
   path: '/',
   section: '/',
   moving: ['changes', 'sweeps', 'accounts'],
-  read: ({db, accounts, doings}) => readOverview(db, accounts, doings.looker),
+  read: ({db, accounts, doings}) => readOverview(db, accounts, doings.healthInput),
   title: () => 'Overview',
   draw: (story, look) => html`
     <p class="lead">${story.sentence}</p>
-    ${drawConcerns(story, look)}
+    ${drawProblems(story, look)}
     ${drawUnderWay(story)}
     <h2>Freshness</h2>
     ${drawFreshness(story.streams, look)}
@@ -37,14 +37,14 @@ export const overview = definePage({
   }),
 });
 
-function drawConcerns({concerns}: OverviewStory, look: Look): SafeHtml | string {
-  if (concerns.length === 0) return '';
-  return html`<h2>Needs you</h2><ul class="list">${concerns.map((concern) => {
-    const {kind, account, stream, text, next} = concern;
+function drawProblems({problems}: OverviewStory, look: Look): SafeHtml | string {
+  if (problems.length === 0) return '';
+  return html`<h2>Needs you</h2><ul class="list">${problems.map((problem) => {
+    const {kind, account, stream, text, next} = problem;
     const place = [look.seen.length > 1 ? account : null, stream]
       .filter((name) => name !== null)
       .join(', ');
-    const link = linkOfConcern(concern, look);
+    const link = linkOfProblem(problem, look);
     return html`<li>${drawMark('bad', place === '' ? 'look' : place)} ${text}${
       link === null ? '' : html` <a href="${link}">Look</a>`
     }<br><small>${next === null ? '' : `${next}; `}${drawCause(kind)}</small></li>`;

@@ -1,7 +1,7 @@
 // What the console is given: pools, names, and what it lets others do.
 
 import type {Account} from '../accounts/accounts.ts';
-import type {Looker} from '../alerts/every-concern.ts';
+import type {HealthInput} from '../alerts/problems.ts';
 import type {Receiver, RulePlan} from '../alerts/rules.ts';
 import type {Logger} from '../core/log.ts';
 import type {KnownNames} from '../http/known-names.ts';
@@ -14,7 +14,7 @@ import type {Queryable} from '../postgres/database.ts';
  */
 export interface Doings {
   /** What this process knows beside the warehouse when it looks for what needs a person. */
-  readonly looker: Looker;
+  readonly healthInput: HealthInput;
   /** Every dependency checked, live, as `fieldmirror doctor` does. */
   readonly examine: () => Promise<readonly RunCheck[]>;
   /**

@@ -191,7 +191,7 @@ function findKind(error: unknown): ErrorKind | undefined {
 
 /**
  * Everything that an alert can be about, and its code, which has a section in docs/alerts.md. The
- * concerns of `src/alerts` bear these names. A code stays with its cause, and is never given to
+ * problems of `src/alerts` bear these names. A code stays with its cause, and is never given to
  * another. The database knows no list of them: a new one is an entry here.
  */
 export const causeNumbers = {

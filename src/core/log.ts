@@ -78,7 +78,7 @@ export function createLogger(options: LogOptions): Logger {
 
 const warnLevel = 40;
 
-/** Events of trouble alone have a page; a line may bring a number of its own. */
+/** Only events of problems have a page; a line may bring a number of its own. */
 function addPage(facts: object, level: number): {readonly docs?: string} {
   if (level < warnLevel || !('event' in facts)) return {};
   const docs = eventPages[String(facts.event)];

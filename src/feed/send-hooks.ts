@@ -122,7 +122,7 @@ export class FeedKeeper {
 
   async #sendDue(): Promise<void> {
     const {pool, means, holds} = this.#deps;
-    // A subscriber whose key no worker has is a concern by itself.
+    // A subscriber whose key no worker has is a problem by itself.
     if (means.keys.length === 0 || holds()) return;
     const keyIds = means.keys.map(({id}) => id);
     for (const hook of await claimHooks(pool, keyIds, atOnce - this.#sending.size))

@@ -272,8 +272,8 @@ async function readBack(
     requestedBy: 'command',
   });
   await runSweep(deps, sweepId, signal);
-  const flaw = await findFlaw(deps.pool, sweepId, signal);
-  if (flaw !== null) return {outcome: 'set', words: `${words}; ${flaw}`};
+  const problem = await findProblem(deps.pool, sweepId, signal);
+  if (problem !== null) return {outcome: 'set', words: `${words}; ${problem}`};
   const {rows} = await deps.pool.query<ShownLogin>(
     `SELECT username, can_login FROM warehouse.employees
       WHERE account_id = $1 AND employee_number = $2`,
@@ -294,7 +294,7 @@ const otherEveryMs = 250;
  * Why a sweep has not read the employee back; null where it has. One that another process has taken
  * up is waited for.
  */
-async function findFlaw(
+async function findProblem(
   pool: pg.Pool,
   sweepId: string,
   signal: AbortSignal,

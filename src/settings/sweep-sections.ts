@@ -116,8 +116,8 @@ function findScheduleProblems({path, after}: EntryChange<Schedule>): SettingProb
     const expected = 'expected it with whole days alone, such as every: 1d';
     problems.push({path: [...path, 'at'], text: `${expected}, got every: ${after.every}`});
   }
-  const flaw = findWindowProblem(after);
-  return flaw === null ? problems : [...problems, {path: [...path, 'window'], text: flaw}];
+  const problem = findWindowProblem(after);
+  return problem === null ? problems : [...problems, {path: [...path, 'window'], text: problem}];
 }
 
 function findWindowProblem({stream, window}: Schedule): string | null {

@@ -152,7 +152,7 @@ export interface PromisedFreshness extends Schedule {
    */
   readonly askedAt: string | null;
   /** The error or the first reason of the last one that came to an end; null where it had none. */
-  readonly trouble: string | null;
+  readonly lastError: string | null;
 }
 
 /**
@@ -175,7 +175,7 @@ export async function listPromisedFreshness(
             greatest(${sweep('started_at', `mode = 'full' AND ${isLook}`, 'DESC')},
                      ${sweep('started_at', `${isOwn} AND ${isLook}`, 'DESC')}) AS "lookedAt",
             ${sweep('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')}
-              AS trouble
+              AS lastError
        FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
       WHERE ($1::bigint IS NULL OR held."accountId" = $1) AND held."windowName" = $2
       ORDER BY held."scheduleId"`,

@@ -3,7 +3,7 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {endLook, takeLook} from '../../src/alerts/alerts.ts';
 import {listRuleHealth} from '../../src/alerts/deliveries.ts';
-import {findFailingRules} from '../../src/alerts/installation-concerns.ts';
+import {findFailingRules} from '../../src/alerts/installation-problems.ts';
 import {failedSweep} from '../support/alerts-place.ts';
 import {
   addWorker,
@@ -13,6 +13,7 @@ import {
   type ToldPlace,
 } from '../support/told-place.ts';
 
+const nothing = {problems: [], accounts: [], only: null};
 let place: ToldPlace;
 
 beforeEach(async () => {
@@ -149,7 +150,7 @@ describe('a rule', () => {
     ]);
   });
 
-  test('gives a message up after thirty tries, with a line in the log and a concern', async () => {
+  test('gives a message up after thirty tries, with a line in the log and a problem', async () => {
     await place.addHook('ops');
     await place.query(failedSweep.breaks);
     place.http.manners = () => 500;
@@ -175,7 +176,7 @@ describe('a rule', () => {
     expect(place.told()).toEqual(['failed opened', 'failed opened']);
   });
 
-  test('that nobody can send by is a concern', async () => {
+  test('that nobody can send by is a problem', async () => {
     await place.addRule('mail', {email: 'ops@example.com'});
     await place.query(failedSweep.breaks);
     await place.rounds();
@@ -192,7 +193,7 @@ describe('a look', () => {
     await place.addHook('ops');
     const looks = await Promise.all([1, 2, 3, 4].map(() => takeLook(place.pool)));
     expect(looks.filter((look) => look !== null)).toHaveLength(1);
-    for (const look of looks) if (look !== null) await endLook(place.pool, look, []);
+    for (const look of looks) if (look !== null) await endLook(place.pool, look, nothing);
     expect(await takeLook(place.pool)).toBeNull();
     await place.query(`UPDATE sync.alert_looks SET looked_at = now() - interval '61 seconds'`);
     expect(await takeLook(place.pool)).not.toBeNull();
@@ -213,7 +214,7 @@ describe('a look', () => {
     await place.query('UPDATE sync.alert_looks SET lease_until = now()');
     await place.query(failedSweep.breaks);
     await place.rounds(1);
-    expect(await endLook(place.pool, slept ?? {fence: -1}, [])).toBeNull();
+    expect(await endLook(place.pool, slept ?? {fence: -1}, nothing)).toBeNull();
     expect(await place.query('SELECT FROM sync.alerts WHERE mended_at IS NULL')).toHaveLength(1);
   });
 });

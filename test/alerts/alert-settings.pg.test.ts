@@ -31,7 +31,7 @@ async function apply(rules: string) {
   return await run('config', 'apply', file);
 }
 
-const concerns = () =>
+const problems = () =>
   place.query(`SELECT text, next_step AS next FROM sync.alerts WHERE cause = 'alerts-failing'`);
 
 describe('a rule that a file has made', () => {
@@ -65,12 +65,12 @@ describe('a rule that a file has made', () => {
     expect(await listSealingKeys(place.pool)).toEqual([]);
     await place.query(failedSweep.breaks);
     await place.rounds();
-    expect(await concerns()).toEqual([]);
+    expect(await problems()).toEqual([]);
     await place.query(
       `UPDATE sync.alert_rules SET created_at = created_at - interval '11 minutes'`,
     );
     await place.rounds();
-    expect(await concerns()).toEqual([
+    expect(await problems()).toEqual([
       {
         text: 'alert rule ops tells nothing: it waits for its address, which no file of settings has',
         next: 'fieldmirror alerts add ops --webhook -',

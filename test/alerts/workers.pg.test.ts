@@ -77,8 +77,8 @@ async function readRows(): Promise<Record<string, unknown>[]> {
 
 async function check(changed: Readonly<Record<string, string>> = env) {
   const {code, stdout} = await runCommand(['status', '--json'], changed);
-  const {concerns, workers} = JSON.parse(stdout);
-  const about = concerns.filter(
+  const {problems, workers} = JSON.parse(stdout);
+  const about = problems.filter(
     ({kind}: {kind: string}) => kind === 'no-worker' || kind === 'unserved',
   );
   return {code, workers, about};

@@ -208,7 +208,7 @@ test('status tells the counts, and ends with 1 for what waits too long, and for 
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({
     accounts: [{changes: [], late: [{lateness: 'rejected', changeId: id}]}],
-    concerns: [
+    problems: [
       {
         account: 'acme',
         stream: null,

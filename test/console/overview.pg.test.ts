@@ -77,8 +77,8 @@ test('what needs a person is what status tells, with the way to it', async () =>
   const id = await place.edit(1, `phone_number = '1'`);
   await place.putInConflict(id, {phone_number: '2'});
   const person = await place.person();
-  const {concerns} = await person.json('/');
-  expect(concerns).toMatchObject(
+  const {problems} = await person.json('/');
+  expect(problems).toMatchObject(
     expect.arrayContaining([
       expect.objectContaining({
         kind: 'failed',
@@ -127,7 +127,7 @@ test.each([
   [[true], 0, 'The stream is fresh; nothing needs you.'],
   [[true, true, true, true], 1, 'All four streams are fresh; one thing needs you.'],
   [[true, false], 3, 'Not fresh: jobs; 3 things need you.'],
-])('%j with %i concerns: %s', (fresh, concerns, sentence) => {
+])('%j with %i problems: %s', (fresh, problems, sentence) => {
   const streams = fresh.map((isFresh) => ({isFresh, stream: 'jobs'}));
-  expect(tellOverview(streams, Array.from({length: concerns}))).toBe(sentence);
+  expect(tellOverview(streams, Array.from({length: problems}))).toBe(sentence);
 });

@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listSealingKeys} from '../../src/accounts/seals.ts';
-import {findFailingHooks} from '../../src/alerts/installation-concerns.ts';
+import {findFailingHooks} from '../../src/alerts/installation-problems.ts';
 import {compareSettings} from '../../src/cli/settings.ts';
 import {listHooks, skipBatch} from '../../src/feed/hooks.ts';
 import {runCommand} from '../support/command.ts';

@@ -6,7 +6,7 @@ import {once} from 'node:events';
 import {join} from 'node:path';
 import {Webhook} from 'standardwebhooks';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {findFailingHooks} from '../../src/alerts/installation-concerns.ts';
+import {findFailingHooks} from '../../src/alerts/installation-problems.ts';
 import {listDeadLetters, listHooks, retryHook, skipBatch} from '../../src/feed/hooks.ts';
 import {type HookPlace, keyText, openHookPlace, readMessage} from './hooks-place.ts';
 
@@ -20,7 +20,7 @@ let lastId = 100;
 const make = (name: string) => place.sent('tasks', {id: ++lastId, name});
 const messages = () => place.http.arrived.map(readMessage);
 const nobody = {workers: [], keyIds: []};
-const concerns = async () =>
+const problems = async () =>
   findFailingHooks(await listHooks(place.pool), nobody, new Date().toISOString());
 
 describe('a message', () => {
@@ -100,12 +100,12 @@ describe('a subscriber', () => {
       expect(place.http.arrived).toHaveLength(at + 1);
       await place.pass();
     }
-    expect(await concerns()).toMatchObject([{kind: 'hook-failing', subject: 'erp'}]);
+    expect(await problems()).toMatchObject([{kind: 'hook-failing', subject: 'erp'}]);
     await place.round();
     const [first, ...rest] = messages();
     expect(rest.slice(0, 3)).toEqual([first, first, first]);
     expect(rest.slice(3).map(({names}) => names)).toEqual([['later 0', 'later 1', 'later 2']]);
-    expect(await concerns()).toEqual([]);
+    expect(await problems()).toEqual([]);
   });
 
   test('gets a batch again by the same id where the worker is killed between sending and noting', async () => {
@@ -186,10 +186,10 @@ describe('a subscriber', () => {
     await place.addHook('erp');
     await make('old');
     await place.end();
-    expect(await concerns()).toEqual([]);
+    expect(await problems()).toEqual([]);
     await place.author(`UPDATE sync.feed_entries SET at = at - interval '1 hour'`);
     await place.pass();
-    expect(await concerns()).toMatchObject([
+    expect(await problems()).toMatchObject([
       {text: expect.stringContaining('no worker sends to it')},
     ]);
   });
@@ -209,7 +209,7 @@ describe('a batch that is not taken for a day', () => {
     await place.round();
     expect(messages().map(({names}) => names)).toEqual([['poison'], ['poison']]);
     expect((await place.hook('erp')).stoppedAt).not.toBeNull();
-    expect(await concerns()).toMatchObject([
+    expect(await problems()).toMatchObject([
       {
         text: expect.stringMatching(/is stopped.*expected an answer of 2xx, got 422/),
         next: /hooks skip erp/,
@@ -235,7 +235,7 @@ describe('a batch that is not taken for a day', () => {
           .map(({id}) => id),
       ).size,
     ).toBe(1);
-    expect(await concerns()).toEqual([]);
+    expect(await problems()).toEqual([]);
   });
 
   test('is a dead letter when a person skips it, and the subscriber goes on behind it', async () => {
@@ -255,7 +255,7 @@ test('a cursor that cannot be read from any more stops the subscriber with the w
   await place.author('SELECT sync.renew_feed()');
   await make('of another feed');
   await place.round();
-  expect(await concerns()).toMatchObject([
+  expect(await problems()).toMatchObject([
     {text: expect.stringContaining('hooks retry erp --after end')},
   ]);
   await retryHook(place.pool, 'erp', await place.end());

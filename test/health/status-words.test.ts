@@ -1,5 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {type Concern, findConcerns} from '../../src/alerts/concerns.ts';
+import {findAccountProblems} from '../../src/alerts/account-problems.ts';
+import type {Problem} from '../../src/alerts/alerts.ts';
 import {drawStatus} from '../../src/cli/status.ts';
 import type {AccountStatus, StreamHealth} from '../../src/health/account-status.ts';
 import type {OverdueSchedule, Schedule} from '../../src/sweeps/schedules.ts';
@@ -98,8 +99,8 @@ function account(
 
 const late: OverdueSchedule = {...schedule(), accountName: 'acme', waitsSince: hoursAgo(50)};
 
-function kinds(status: AccountStatus): Concern['kind'][] {
-  return findConcerns([status], now).map(({kind}) => kind);
+function kinds(status: AccountStatus): Problem['kind'][] {
+  return findAccountProblems([status], now).map(({kind}) => kind);
 }
 
 describe('what needs a person', () => {
@@ -113,7 +114,7 @@ describe('what needs a person', () => {
       {},
       {state: 'stopped', stateReason: 'its token is refused; give another'},
     );
-    expect(findConcerns([stopped], now)).toEqual([
+    expect(findAccountProblems([stopped], now)).toEqual([
       expect.objectContaining({
         account: 'acme',
         kind: 'stopped-account',
@@ -124,11 +125,11 @@ describe('what needs a person', () => {
 
   test('is a stream whose last full sweep failed, until one ends otherwise', () => {
     const failed = fullSweep({state: 'failed', error: 'GET /jobs.xml: 500'});
-    const [concern] = findConcerns(
+    const [problem] = findAccountProblems(
       [account('acme', {streams: [stream('jobs', {lastEnded: failed})]})],
       now,
     );
-    expect(concern).toMatchObject({
+    expect(problem).toMatchObject({
       kind: 'failed',
       stream: 'jobs',
       text: expect.stringContaining('500'),
@@ -146,10 +147,10 @@ describe('what needs a person', () => {
         reasons: ['too many'],
       },
     ];
-    const [concern, ...others] = findConcerns([account('acme', {waiting})], now);
+    const [problem, ...others] = findAccountProblems([account('acme', {waiting})], now);
     expect(others).toEqual([]);
-    expect(concern?.text).toMatch(/120 of 1,234 rows would be marked deleted$/);
-    expect(concern?.next).toMatch(/fieldmirror sweeps show 12, .*fieldmirror sweeps approve 12$/);
+    expect(problem?.text).toMatch(/120 of 1,234 rows would be marked deleted$/);
+    expect(problem?.next).toMatch(/fieldmirror sweeps show 12, .*fieldmirror sweeps approve 12$/);
   });
 
   test('are records in quarantine', () => {
@@ -163,20 +164,23 @@ describe('what needs a person', () => {
     ['older', 49, 24, true],
     ['older, but swept once a week', 49, 24 * 7, false],
     ['older than two of its weeks', 24 * 15, 24 * 7, true],
-  ])('is knowledge that is too old: %s', (_, age, everyHours, isConcern) => {
+  ])('is knowledge that is too old: %s', (_, age, everyHours, isProblem) => {
     const status = account('acme', {
       streams: [stream('jobs', {provenAt: hoursAgo(age)})],
       schedules: [schedule({everyMs: everyHours * hourMs})],
     });
-    expect(kinds(status)).toEqual(isConcern ? ['unproven'] : []);
+    expect(kinds(status)).toEqual(isProblem ? ['unproven'] : []);
   });
 
   test('is a stream that was never proven, once its account is old enough to have been; it says why', () => {
     const lastEnded = fullSweep({state: 'uncertified', reasons: ['2 records are in quarantine']});
     const streams = [stream('jobs', {provenAt: null, lastEnded})];
     expect(kinds(account('acme', {streams}, {createdAt: hoursAgo(47)}))).toEqual([]);
-    const [concern] = findConcerns([account('acme', {streams}, {createdAt: hoursAgo(49)})], now);
-    expect(concern).toMatchObject({
+    const [problem] = findAccountProblems(
+      [account('acme', {streams}, {createdAt: hoursAgo(49)})],
+      now,
+    );
+    expect(problem).toMatchObject({
       text: 'never proven complete, in 2 days',
       next: 'the last full sweep is uncertified, because 2 records are in quarantine',
     });
@@ -191,10 +195,13 @@ describe('what needs a person', () => {
 
   test('is one worker that is away, however many schedules wait for it', () => {
     const overdue = Array.from({length: 9}, (_, n) => ({...late, name: `schedule ${n}`}));
-    const concerns = findConcerns([account('acme', {overdue}), account('other', {overdue})], now);
-    expect(concerns).toHaveLength(1);
-    expect(concerns[0]).toMatchObject({account: null, kind: 'overdue'});
-    expect(concerns[0]?.text).toMatch(
+    const problems = findAccountProblems(
+      [account('acme', {overdue}), account('other', {overdue})],
+      now,
+    );
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatchObject({account: null, kind: 'overdue'});
+    expect(problems[0]?.text).toMatch(
       /^18 schedules .* 2 days \(acme: schedule 0; .*and 15 more\)$/,
     );
   });
@@ -202,7 +209,12 @@ describe('what needs a person', () => {
 
 describe('the drawing', () => {
   const draw = (accounts: readonly AccountStatus[]) =>
-    drawStatus(accounts, {place: 'here', now, workers: [], concerns: findConcerns(accounts, now)});
+    drawStatus(accounts, {
+      place: 'here',
+      now,
+      workers: [],
+      problems: findAccountProblems(accounts, now),
+    });
 
   test('says how far the proof of each stream goes back, and what became of its last full sweep', () => {
     const streams = [

@@ -57,7 +57,7 @@ async function status(...args: string[]) {
   expect(ended.stderr).toBe('');
   const told = JSON.parse(ended.stdout);
   const jobs = told.accounts[0]?.streams.find((each: {stream: string}) => each.stream === 'jobs');
-  return {code: ended.code, told, jobs, kinds: told.concerns.map(({kind}: {kind: string}) => kind)};
+  return {code: ended.code, told, jobs, kinds: told.problems.map(({kind}: {kind: string}) => kind)};
 }
 
 describe('status', () => {
@@ -125,7 +125,7 @@ describe('the exit code of status follows its words: it', () => {
     const {code, told} = await status();
     expect(code).toBe(1);
     expect(told.accounts[0].waiting).toMatchObject([{sweepId: id, rows: 60}]);
-    expect(told.concerns[0].next).toContain(`fieldmirror sweeps approve ${id}`);
+    expect(told.problems[0].next).toContain(`fieldmirror sweeps approve ${id}`);
     await addSweep('failed', 4);
     expect((await status()).kinds).toEqual(['failed', 'approval']);
     await addSweep('certified', 3);

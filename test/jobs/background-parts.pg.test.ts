@@ -10,7 +10,7 @@ import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
-import {listLateParts} from '../../src/alerts/installation-concerns.ts';
+import {listLateParts} from '../../src/alerts/installation-problems.ts';
 import {makesParts} from '../../src/cli/background.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
@@ -27,7 +27,7 @@ import {keyText} from '../support/alerts-place.ts';
 import {runCommand} from '../support/command.ts';
 import {addWorker, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
 
-interface Concern {
+interface Problem {
   readonly kind: string;
   readonly subject: string;
   readonly account: string | null;
@@ -172,9 +172,9 @@ async function isHeldUp(): Promise<boolean> {
 
 const env = () => ({DATABASE_URL: place.url, FIELDMIRROR_KEY: keyText});
 
-async function readStatus(): Promise<{readonly code: number | null; readonly concerns: Concern[]}> {
+async function readStatus(): Promise<{readonly code: number | null; readonly problems: Problem[]}> {
   const {code, stdout} = await runCommand(['status', '--json'], env());
-  return {code, concerns: JSON.parse(stdout).concerns};
+  return {code, problems: JSON.parse(stdout).problems};
 }
 
 async function readFindings() {
@@ -231,10 +231,10 @@ describe.each(partNames)('the part %s', (part) => {
       passedMs += how === 'hangs' ? longestMs + lateMs : 0;
 
       await expect.poll(partsLate, {timeout: 20_000}).toContain(part);
-      const {code, concerns} = await readStatus();
+      const {code, problems} = await readStatus();
       expect(code).toBe(1);
-      const concern = concerns.find(({kind, subject}) => kind === 'part-late' && subject === part);
-      expect(concern).toMatchObject({
+      const problem = problems.find(({kind, subject}) => kind === 'part-late' && subject === part);
+      expect(problem).toMatchObject({
         docs: 'A23',
         text: expect.stringMatching(
           how === 'fails' ? /on host, pid 4711, .*the disk is full/ : /DBeaver, pid \d+/,
@@ -292,10 +292,10 @@ describe('what is sealed with a key that no worker has', () => {
       await place.query(addWorker('now()', '{}'));
       await place.query(`UPDATE sync.workers SET key_ids = '{mine}'`);
       await place.query(seal);
-      const {code, concerns} = await readStatus();
+      const {code, problems} = await readStatus();
       expect(code).toBe(1);
       const lack = expect.stringContaining('sealed with key other, and the workers have mine');
-      expect(concerns).toContainEqual(expect.objectContaining({...told, text: lack}));
+      expect(problems).toContainEqual(expect.objectContaining({...told, text: lack}));
       const {findings} = await readFindings();
       expect(findings).toContainEqual(expect.objectContaining({state: 'warning', found: lack}));
       const {kind: cause, ...rest} = told as {readonly kind: string};
@@ -309,7 +309,7 @@ describe('what is sealed with a key that no worker has', () => {
         VALUES ('mail', 'email', 'ops@example.com', 0)`,
     );
     const lacks = async () =>
-      (await readStatus()).concerns.filter(
+      (await readStatus()).problems.filter(
         ({kind, subject}) => kind === 'alerts-failing' && subject === 'mail',
       );
     expect(await lacks()).toMatchObject([{text: expect.stringContaining('FIELDMIRROR_SMTP_URL')}]);

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import {inject} from 'vitest';
 import {insertRule} from '../../src/alerts/rules.ts';
 import {planRule, type RuleOptions} from '../../src/cli/alerts.ts';
-import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/cli/background.ts';
+import {type AlertDeps, lookForProblems, sendAlerts} from '../../src/cli/background.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
@@ -64,7 +64,7 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
   const round = async (as: pg.Pool, means: AlertDeps['config']) => {
     await query(`UPDATE sync.alert_looks SET looked_at = now() - interval '2 minutes'`);
     const deps = {pool: as, log, config: means, onSecret: () => {}};
-    await lookForTroubles(deps);
+    await lookForProblems(deps);
     await sendAlerts(deps);
   };
   return {

@@ -12,7 +12,7 @@ export function plainConsole(directUrl = 'postgres://127.0.0.1/warehouse'): Cons
     proxy: null,
     directUrl,
     doings: {
-      looker: {
+      healthInput: {
         keyIds: [],
         bounds: [],
         home: null,

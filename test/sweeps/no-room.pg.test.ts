@@ -2,7 +2,7 @@
 // on.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {findConcerns} from '../../src/alerts/concerns.ts';
+import {findAccountProblems} from '../../src/alerts/account-problems.ts';
 import {readAccounts} from '../../src/health/account-status.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import type {Sweep} from '../../src/sweeps/sweep.ts';
@@ -81,7 +81,7 @@ test('status shows what waits for room, and calls a person', async () => {
   await fillDisk('warehouse.customers', '53100');
   await world.sweep('customers');
   const {now, accounts} = await readAccounts(world.pool, [world.account]);
-  expect(findConcerns(accounts, now)).toMatchObject([
+  expect(findAccountProblems(accounts, now)).toMatchObject([
     {kind: 'no-room', stream: 'customers', text: expect.stringMatching(/waits.*its disk is full/)},
   ]);
 });

@@ -82,7 +82,7 @@ test('what could not be read is listed, shown without its secrets, asked for aga
   expect((await runCommand(['quarantine', 'list'], env)).stdout).toMatch(
     /jobs 2[\s\S]*subtotal[\s\S]*see: fieldmirror explain A10\n$/,
   );
-  expect((await run('status')).json.concerns).toContainEqual(
+  expect((await run('status')).json.problems).toContainEqual(
     expect.objectContaining({
       kind: 'quarantine',
       text: expect.stringContaining('2 records in quarantine'),

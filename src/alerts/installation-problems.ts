@@ -11,7 +11,7 @@ import type {AccountFacts} from '../health/account-status.ts';
 import type {Size} from '../health/figures.ts';
 import {boundsOf, type PartHealth, type PartName, parts} from '../health/heartbeats.ts';
 import {endHolders, type HeldUp, type LockHolder, nameHolder} from '../postgres/lock-waits.ts';
-import type {Concern} from './concerns.ts';
+import type {Problem} from './alerts.ts';
 import type {RuleHealth} from './deliveries.ts';
 import {tellAddressStep} from './rules.ts';
 
@@ -28,25 +28,25 @@ const shownWorkers = 5;
 const unserved = {stream: null, kind: 'unserved', subject: '', since: null} as const;
 
 /**
- * Finds the concerns that need a person:
+ * Finds the problems that need a person:
  * - no worker is alive, and one was killed within the last day, or schedules are due;
  * - an active account that no worker serves, because none of them has its token or the key that
  *   opens it.
  * @param now - ISO 8601, by the database's clock
  */
-export function findWorkerConcerns(
+export function findWorkerProblems(
   accounts: readonly AccountFacts[],
   {workers, keyIds}: Workforce,
   now: string,
-): Concern[] {
+): Problem[] {
   const alive = workers.filter(({isAlive}) => isAlive);
   const active = accounts.filter(({account}) => account.state === 'active');
   const absence = alive.length > 0 ? null : describeAbsence(active, workers[0], now);
   return [
     ...(absence === null ? [] : [absence]),
     ...active.flatMap(({account}) => {
-      const matter = describeUnserved(account, alive, keyIds);
-      return matter === null ? [] : [{...unserved, account: account.name, ...matter}];
+      const problem = describeUnserved(account, alive, keyIds);
+      return problem === null ? [] : [{...unserved, account: account.name, ...problem}];
     }),
   ];
 }
@@ -84,7 +84,7 @@ function describeAbsence(
   active: readonly AccountFacts[],
   lost: Worker | undefined,
   now: string,
-): Concern | null {
+): Problem | null {
   const dueAts = active
     .flatMap(({schedules}) => schedules.map(({nextDueAt}) => nextDueAt))
     .toSorted();
@@ -114,7 +114,7 @@ function describeUnserved(
   {accountId, name, keyId}: AccountFacts['account'],
   alive: readonly Worker[],
   keyIds: readonly string[],
-): Pick<Concern, 'text' | 'next'> | null {
+): Pick<Problem, 'text' | 'next'> | null {
   if (alive.some(({accountIds}) => accountIds.includes(accountId))) return null;
   if (name === demoName)
     return alive.length === 0
@@ -160,10 +160,10 @@ export function listLateParts(facts: readonly PartHealth[], now: string): PartHe
 }
 
 /**
- * Finds the parts that need a person: one concern for each part, of the worker where it is late for
+ * Finds the parts that need a person: one problem for each part, of the worker where it is late for
  * longest.
  */
-export function findLateParts({parts: facts, waitsFor}: PartFacts, now: string): Concern[] {
+export function findLateParts({parts: facts, waitsFor}: PartFacts, now: string): Problem[] {
   const late = new Map<PartName, PartHealth>();
   for (const health of listLateParts(facts, now).toReversed())
     if (isPart(health.part)) late.set(health.part, health);
@@ -218,7 +218,7 @@ export function findFailingRules(
   rules: readonly RuleHealth[],
   workforce: Workforce,
   now: string,
-): Concern[] {
+): Problem[] {
   return rules.flatMap((each) => {
     const {rule, receiver, failingSince, lastError, givenUp, hasAddress} = each;
     const place = {account: null, stream: null, kind: 'alerts-failing' as const, subject: rule};
@@ -287,8 +287,8 @@ export function findFailingHooks(
   hooks: readonly FeedHook[],
   workforce: Workforce,
   now: string,
-): Concern[] {
-  return hooks.flatMap((hook): Concern[] => {
+): Problem[] {
+  return hooks.flatMap((hook): Problem[] => {
     const {name, account, attempts, failingSince, lastError, stoppedAt, hasAddress, isUntaken} =
       hook;
     const place = {account, stream: null, kind: 'hook-failing' as const, subject: name};
@@ -342,7 +342,7 @@ const starLateMs = 600_000;
  *   holds all
  * @param now - ISO 8601, by the database's clock
  */
-export function findStarConcerns(waitingSince: string | null, now: string): Concern[] {
+export function findStarProblems(waitingSince: string | null, now: string): Problem[] {
   if (waitingSince === null) return [];
   const ageMs = Date.parse(now) - Date.parse(waitingSince);
   if (ageMs <= starLateMs) return [];
@@ -384,7 +384,7 @@ export function readBounds(text: string | null): readonly Bound[] {
  * Finds what has grown past its bound. A bound of a table that is not there would not count,
  * without a word.
  */
-export function findGrowth(bounds: readonly Bound[], sizes: readonly Size[]): Concern[] {
+export function findGrowth(bounds: readonly Bound[], sizes: readonly Size[]): Problem[] {
   return bounds.flatMap(({name, bytes}) => {
     const size = sizes.find((each) => each.name === name);
     const text = size === undefined ? null : describeGrowth(name, size.bytes, bytes);
@@ -427,7 +427,7 @@ function formatBytes(bytes: number): string {
  * Finds the sessions of others that hold Fieldmirror up, each by itself. @param now - ISO 8601, by
  * the database's clock
  */
-export function findHeldUp(holders: readonly HeldUp[], now: string): Concern[] {
+export function findHeldUp(holders: readonly HeldUp[], now: string): Problem[] {
   return holders.map((holder) => ({
     ...{account: null, stream: null, kind: 'held-up', subject: String(holder.pid)},
     since: holder.waitedSince ?? holder.since,

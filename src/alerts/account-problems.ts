@@ -1,34 +1,15 @@
 // What is wrong with an account, for a person to see to: its sweeps, its changes, what has drifted.
 
 import {listWaysOn} from '../accounts/accounts.ts';
-import type {LateChange, LateChanges, Lateness} from '../changes/change-health.ts';
-import type {Cause} from '../core/errors.ts';
+import type {LateChange, LateChanges} from '../changes/change-health.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {quoteWord} from '../core/text.ts';
 import type {AccountFacts, StreamFacts} from '../health/account-status.ts';
 import {brokenSince, tellFreshness} from '../sweeps/freshness.ts';
+import type {Problem} from './alerts.ts';
 
-/** Something that does not mend itself: a person must look, decide or act. */
-export interface Concern {
-  /** Name of the account; null where it is about the worker. */
-  readonly account: string | null;
-  readonly stream: string | null;
-  readonly kind: Cause;
-  /**
-   * Tells it from others of its kind, account and stream: number of a sweep or change, a table, a
-   * field. Empty where there is but one, or where several are told together.
-   */
-  readonly subject: string;
-  /** Since when it is so: ISO 8601; null where that is not known. */
-  readonly since: string | null;
-  /** The concern in words. */
-  readonly text: string;
-  /** The next step: a command, or where to look. Null where the text says it. */
-  readonly next: string | null;
-}
-
-/** A concern without its place; there is but one of the kind, unless it names its subject. */
-type Matter = Pick<Concern, 'kind' | 'text' | 'next' | 'since'> & Partial<Pick<Concern, 'subject'>>;
+/** A problem without its place; there is but one of the kind, unless it names its subject. */
+type Unplaced = Omit<Problem, 'account' | 'stream' | 'subject'> & Partial<Pick<Problem, 'subject'>>;
 
 const dayMs = 86_400_000;
 /** A nightly sweep that failed once is no alarm yet. */
@@ -36,7 +17,7 @@ const staleAfterMs = 2 * dayMs;
 const namedSchedules = 3;
 
 /**
- * Finds the concerns that need a person:
+ * Finds the problems that need a person:
  * - an account that is stopped;
  * - a stream whose last full sweep failed;
  * - a sweep that waits for approval;
@@ -51,20 +32,20 @@ const namedSchedules = 3;
  * A paused account was paused by a person: nothing of it is late.
  * @param now - ISO 8601, by the database's clock
  */
-export function findConcerns(accounts: readonly AccountFacts[], now: string): Concern[] {
+export function findAccountProblems(accounts: readonly AccountFacts[], now: string): Problem[] {
   const overdue = describeOverdue(accounts, now);
   return [
     ...accounts.flatMap((status) => [
-      ...concernsOfAccount(status),
-      ...concernsOfChanges(status, now),
-      ...status.streams.flatMap((stream) => concernsOfStream(status, stream, now)),
-      ...concernsOfPromises(status, now),
+      ...problemsOfAccount(status),
+      ...problemsOfChanges(status, now),
+      ...status.streams.flatMap((stream) => problemsOfStream(status, stream, now)),
+      ...problemsOfPromises(status, now),
     ]),
     ...(overdue === null ? [] : [overdue]),
   ];
 }
 
-function concernsOfAccount({account}: AccountFacts): Concern[] {
+function problemsOfAccount({account}: AccountFacts): Problem[] {
   if (account.state !== 'stopped') return [];
   const text = `stopped since ${formatMinute(account.stateSince)}: ${account.stateReason}`;
   const next = listWaysOn(account)
@@ -74,16 +55,29 @@ function concernsOfAccount({account}: AccountFacts): Concern[] {
   return [{...place, kind: 'stopped-account', since: account.stateSince, text, next}];
 }
 
-function concernsOfChanges({account, late}: AccountFacts, now: string): Concern[] {
-  return describeLateChanges(late, now).map((matter) => ({
+/** One problem for each reason, each batch or each change. */
+function problemsOfChanges({account, late}: AccountFacts, now: string): Problem[] {
+  return late.map((changes) => ({
     account: account.name,
     stream: null,
-    ...matter,
+    kind: `change-${changes.lateness}`,
+    subject: subjectOf(changes),
+    since: changes.since,
+    text: describeLate(
+      changes,
+      formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since))),
+    ),
+    next: nextOfLate(changes),
   }));
 }
 
-function concernsOfStream(status: AccountFacts, stream: StreamFacts, now: string): Concern[] {
-  const matters = [
+function subjectOf(changes: LateChanges | LateChange): string {
+  if ('subject' in changes) return changes.subject;
+  return changes.batch === null ? '' : `batch ${changes.batch}`;
+}
+
+function problemsOfStream(status: AccountFacts, stream: StreamFacts, now: string): Problem[] {
+  const problems = [
     describeFailure(stream),
     describeApproval(status, stream),
     describeQuarantine(stream),
@@ -91,16 +85,16 @@ function concernsOfStream(status: AccountFacts, stream: StreamFacts, now: string
     describeUnproven(status, stream, now),
   ];
   const place = {account: status.account.name, stream: stream.stream, subject: ''};
-  return matters.flatMap((matter) => (matter === null ? [] : [{...place, ...matter}]));
+  return problems.flatMap((problem) => (problem === null ? [] : [{...place, ...problem}]));
 }
 
-function describeFailure({lastEnded}: StreamFacts): Matter | null {
+function describeFailure({lastEnded}: StreamFacts): Unplaced | null {
   if (lastEnded?.state !== 'failed') return null;
   const text = `the last full sweep failed: ${lastEnded.error}`;
   return {kind: 'failed', since: lastEnded.endedAt, text, next: null};
 }
 
-function describeApproval({waiting}: AccountFacts, {stream, rows}: StreamFacts): Matter | null {
+function describeApproval({waiting}: AccountFacts, {stream, rows}: StreamFacts): Unplaced | null {
   const sweep = waiting.find((each) => each.stream === stream);
   if (sweep === undefined) return null;
   const {sweepId, endedAt} = sweep;
@@ -114,7 +108,7 @@ function describeApproval({waiting}: AccountFacts, {stream, rows}: StreamFacts):
   };
 }
 
-function describeQuarantine({quarantined}: StreamFacts): Matter | null {
+function describeQuarantine({quarantined}: StreamFacts): Unplaced | null {
   if (quarantined === 0) return null;
   const records = quarantined === 1 ? '1 record' : `${formatNumber(quarantined)} records`;
   const next = 'fieldmirror quarantine list tells what is wrong with them';
@@ -122,7 +116,7 @@ function describeQuarantine({quarantined}: StreamFacts): Matter | null {
 }
 
 /** Among sweeps that wait with an error, only a want of room is not counted as a failure. */
-function describeNoRoom({sweeps}: StreamFacts): Matter | null {
+function describeNoRoom({sweeps}: StreamFacts): Unplaced | null {
   const waiting = sweeps.find(
     ({state, error, failures}) => state === 'due' && error !== null && failures === 0,
   );
@@ -139,7 +133,7 @@ function describeUnproven(
   {account, schedules}: AccountFacts,
   {stream, provenAt, lastEnded}: StreamFacts,
   now: string,
-): Matter | null {
+): Unplaced | null {
   const schedule = schedules.find((each) => each.stream === stream && each.mode === 'full');
   if (schedule === undefined || account.state !== 'active') return null;
   const ageMs = Date.parse(now) - Date.parse(provenAt ?? account.createdAt);
@@ -153,24 +147,24 @@ function describeUnproven(
 }
 
 /** A schedule that does not run at all is told as such. */
-function concernsOfPromises({account, promises, overdue}: AccountFacts, now: string): Concern[] {
+function problemsOfPromises({account, promises, overdue}: AccountFacts, now: string): Problem[] {
   if (account.state !== 'active') return [];
   const waiting = new Set(overdue.map(({scheduleId}) => scheduleId));
   return promises.flatMap((promise) => {
-    const {scheduleId, stream, trouble} = promise;
+    const {scheduleId, stream, lastError} = promise;
     const since = brokenSince(promise, now);
     if (since === null || waiting.has(scheduleId)) return [];
     const place = {account: account.name, stream, kind: 'overdue' as const, subject: promise.name};
     const next =
-      trouble === null
+      lastError === null
         ? `fieldmirror sweeps list ${stream} shows the last ones`
-        : `the last look: ${trouble}`;
+        : `the last look: ${lastError}`;
     return [{...place, since, text: tellFreshness(promise, now), next}];
   });
 }
 
-/** One worker serves all accounts: its absence is one concern, not one for each schedule. */
-function describeOverdue(accounts: readonly AccountFacts[], now: string): Concern | null {
+/** One worker serves all accounts: its absence is one problem, not one for each schedule. */
+function describeOverdue(accounts: readonly AccountFacts[], now: string): Problem | null {
   const overdue = accounts.flatMap((status) => status.overdue);
   const [oldest] = overdue.toSorted((one, other) => (one.waitsSince < other.waitsSince ? -1 : 1));
   if (oldest === undefined) return null;
@@ -198,41 +192,6 @@ function describeOverdue(accounts: readonly AccountFacts[], now: string): Concer
 /** `2026-11-02 08:15 UTC` */
 function formatMinute(instant: string): string {
   return `${instant.slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-type LateChangeKind = `change-${Lateness}`;
-
-interface LateMatter {
-  readonly kind: LateChangeKind;
-  readonly subject: string;
-  readonly since: string;
-  readonly text: string;
-  readonly next: string;
-}
-
-/**
- * Describes changes that do not come to their end by themselves, one text for each reason, each
- * batch or each change.
- */
-function describeLateChanges(
-  late: readonly (LateChanges | LateChange)[],
-  now: string,
-): LateMatter[] {
-  return late.map((changes) => ({
-    kind: `change-${changes.lateness}`,
-    subject:
-      'subject' in changes
-        ? changes.subject
-        : changes.batch === null
-          ? ''
-          : `batch ${changes.batch}`,
-    since: changes.since,
-    text: describeLate(
-      changes,
-      formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since))),
-    ),
-    next: nextOfLate(changes),
-  }));
 }
 
 function describeLate(
@@ -282,10 +241,10 @@ const words = {
 
 /**
  * Finds fields that are new, have vanished or changed their type within the last seven days. The
- * latest event of a field counts: one that came back is no concern. `status` lists the events
+ * latest event of a field counts: one that came back is no problem. `status` lists the events
  * themselves.
  */
-export function findDrift(accounts: readonly AccountFacts[]): Concern[] {
+export function findDrift(accounts: readonly AccountFacts[]): Problem[] {
   return accounts.flatMap(({account, events}) => {
     const latest = new Map(
       events.toReversed().map((event) => [`${event.table}.${event.field}`, event]),

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {findStarConcerns} from '../../src/alerts/installation-concerns.ts';
+import {findStarProblems} from '../../src/alerts/installation-problems.ts';
 
 const now = '2026-11-02T12:00:00Z';
 
@@ -7,13 +7,13 @@ test.each([
   ['holds all', null, 0],
   ['is being written', '2026-11-02T11:51:00Z', 0],
   ['is behind for longer than a refresh takes', '2026-11-02T11:40:00Z', 1],
-])('where the star %s, at %s: %i concerns', (_kind, since, count) => {
-  expect(findStarConcerns(since, now)).toHaveLength(count);
+])('where the star %s, at %s: %i problems', (_kind, since, count) => {
+  expect(findStarProblems(since, now)).toHaveLength(count);
 });
 
-test('the concern says since when, and what to do', () => {
-  const [concern] = findStarConcerns('2026-11-02T09:40:00Z', now);
-  expect(concern).toMatchObject({
+test('the problem says since when, and what to do', () => {
+  const [problem] = findStarProblems('2026-11-02T09:40:00Z', now);
+  expect(problem).toMatchObject({
     kind: 'star-behind',
     text: 'the figures of mart lack what changed in the last 2 h 20 min',
     next: expect.stringContaining('fieldmirror sync'),

@@ -1,4 +1,4 @@
-// Everything that concerns a person, found in one place: `status` draws it, alerts tell it.
+// Every problem, found in one place: `status` shows them, alerts report them.
 
 import type pg from 'pg';
 import {listAccounts} from '../accounts/accounts.ts';
@@ -18,8 +18,8 @@ import {readNow} from '../postgres/checks.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type HeldUp, isLockTimeout, listHeldUp} from '../postgres/lock-waits.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
-import {listOpenTroubles, type Trouble} from './alerts.ts';
-import {type Concern, findConcerns, findDrift} from './concerns.ts';
+import {findAccountProblems, findDrift} from './account-problems.ts';
+import type {FoundProblems, Problem} from './alerts.ts';
 import {listRuleHealth, type RuleHealth} from './deliveries.ts';
 import {
   type Bound,
@@ -28,12 +28,12 @@ import {
   findGrowth,
   findHeldUp,
   findLateParts,
-  findStarConcerns,
-  findWorkerConcerns,
+  findStarProblems,
+  findWorkerProblems,
   listLateParts,
   type PartFacts,
   type Workforce,
-} from './installation-concerns.ts';
+} from './installation-problems.ts';
 
 /** What stands beside the accounts. */
 interface Installation extends Workforce, PartFacts {
@@ -50,7 +50,7 @@ interface Installation extends Workforce, PartFacts {
 }
 
 /** What the process that looks brings along. */
-export interface Looker extends Pick<Workforce, 'keyIds'> {
+export interface HealthInput extends Pick<Workforce, 'keyIds'> {
   readonly bounds: readonly Bound[];
   /**
    * Folder of the embedded Postgres; null where Postgres is another one, whose disk is not seen
@@ -64,7 +64,7 @@ export interface Looker extends Pick<Workforce, 'keyIds'> {
 /** Reads what stands beside the accounts. No table is counted. */
 export async function readInstallation(
   db: Queryable,
-  {keyIds, bounds, home, address}: Looker,
+  {keyIds, bounds, home, address}: HealthInput,
 ): Promise<Installation> {
   const names = bounds.map(({name}) => name).filter((name) => name !== 'disk');
   const disk = home === null ? [] : [{name: 'disk', bytes: await readFreeBytes(home)}];
@@ -90,26 +90,26 @@ export async function readPartFacts(db: Queryable): Promise<PartFacts> {
 }
 
 /** Finds everything that needs a person. @param now - ISO 8601, by the database's clock */
-export function findEveryConcern(
+export function findProblems(
   accounts: readonly AccountFacts[],
   installation: Installation,
   now: string,
-): Concern[] {
+): Problem[] {
   const {copy, heldUp, starWaitsSince, rules, hooks, bounds, sizes} = installation;
   return [
     ...(copy === null ? [] : [tellCopy(copy)]),
     ...findHeldUp(heldUp, now),
-    ...findConcerns(accounts, now),
-    ...findWorkerConcerns(accounts, installation, now),
+    ...findAccountProblems(accounts, now),
+    ...findWorkerProblems(accounts, installation, now),
     ...findLateParts(installation, now),
-    ...findStarConcerns(starWaitsSince, now),
+    ...findStarProblems(starWaitsSince, now),
     ...findGrowth(bounds, sizes),
     ...findFailingRules(rules, installation, now),
     ...findFailingHooks(hooks, installation, now),
   ];
 }
 
-function tellCopy(text: string): Concern {
+function tellCopy(text: string): Problem {
   return {
     account: null,
     stream: null,
@@ -122,39 +122,27 @@ function tellCopy(text: string): Concern {
 }
 
 /**
- * Finds everything that an alert is about, of all accounts: the concerns of `status`, each thing by
+ * Finds everything that an alert is about, of all accounts: the problems of `status`, each thing by
  * itself, and drift. Where somebody has locked what is read for that, it tells who, and leaves
  * every other alert as it is.
  */
-export async function findTroubles(pool: pg.Pool, looker: Looker): Promise<Trouble[]> {
+export async function readProblems(pool: pg.Pool, input: HealthInput): Promise<FoundProblems> {
   try {
     return await inTransaction(pool, async (client) => {
       await client.query(`SET LOCAL lock_timeout TO '2s'`);
-      return await findEveryTrouble(client, looker);
+      return await readEveryProblem(client, input);
     });
   } catch (error) {
     if (!isLockTimeout(error)) throw error;
-    const heldUp = findHeldUp(await listHeldUp(pool), await readNow(pool));
-    return [
-      ...(await listOpenTroubles(pool, 'held-up')),
-      ...heldUp.map((concern) => toTrouble(concern, null)),
-    ];
+    const problems = findHeldUp(await listHeldUp(pool), await readNow(pool));
+    return {problems, accounts: [], only: 'held-up'};
   }
 }
 
-async function findEveryTrouble(db: Queryable, looker: Looker): Promise<Trouble[]> {
+async function readEveryProblem(db: Queryable, input: HealthInput): Promise<FoundProblems> {
   const known = await listAccounts(db);
   const {now, accounts} = await readAccountFacts(db, known);
-  const installation = await readInstallation(db, looker);
-  const concerns = [...findEveryConcern(accounts, installation, now), ...findDrift(accounts)];
-  return concerns.map((concern) =>
-    toTrouble(concern, known.find(({name}) => name === concern.account)?.accountId ?? null),
-  );
-}
-
-function toTrouble(
-  {kind, stream, subject, since, text, next}: Concern,
-  accountId: string | null,
-): Trouble {
-  return {cause: kind, accountId, stream, subject, since, text, next};
+  const installation = await readInstallation(db, input);
+  const problems = [...findProblems(accounts, installation, now), ...findDrift(accounts)];
+  return {problems, accounts: known, only: null};
 }

@@ -1,11 +1,11 @@
 import {describe, expect, test} from 'vitest';
-import {findGrowth, readBounds} from '../../src/alerts/installation-concerns.ts';
+import {findGrowth, readBounds} from '../../src/alerts/installation-problems.ts';
 
 const text = (bounds: string | null, sizes: Readonly<Record<string, number>>) =>
   findGrowth(
     readBounds(bounds),
     Object.entries(sizes).map(([name, bytes]) => ({name, bytes})),
-  ).map((concern) => concern.text);
+  ).map((problem) => problem.text);
 
 describe('what grows past its bound', () => {
   test('is the database or a table that takes more', () => {
