@@ -19,6 +19,7 @@ const columns = [
   'external_key',
   'fields',
   'base',
+  'seen',
   'state',
   'reason',
   'waits_for',

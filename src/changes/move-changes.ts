@@ -84,7 +84,8 @@ export async function beginSending(
           SET state = 'sending', sent_at = clock_timestamp(), sends = sends + 1, looks = 0,
               reason = NULL,
               fields = coalesce(wanted.fields, held.fields),
-              base = held.base || coalesce(wanted.base, '{}')
+              base = held.base || coalesce(wanted.base, '{}'),
+              seen = CASE WHEN wanted.base IS NULL THEN held.seen END
          FROM wanted
         WHERE held.change_id = wanted.change_id AND held.fence = wanted.fence
           AND state IN ('pending',

@@ -37,6 +37,7 @@ export const changes = syncSchema.table(
     external_key: text(),
     fields: jsonb().$type<ChangeValues>().notNull(),
     base: jsonb().$type<ChangeValues>().notNull(),
+    seen: jsonb().$type<ChangeValues>(),
     state: text({enum: changeStates}).notNull().default('pending'),
     is_open: boolean()
       .notNull()
@@ -68,6 +69,7 @@ export const changes = syncSchema.table(
       'changes_fields_check',
       sql`CASE ${table.operation} WHEN 'update' THEN ${table.fields} <> '{}' WHEN 'delete' THEN ${table.fields} = '{}' ELSE true END`,
     ),
+    check('changes_seen_check', sql`${table.seen} <> '{}'`),
     check(
       'changes_number_check',
       sql`${table.operation} = 'create' OR ${table.number} IS NOT NULL OR ${table.waits_for} IS NOT NULL OR ${table.state} IN ('rejected', 'cancelled')`,
@@ -149,6 +151,7 @@ export const changesTable = commentTable(
     external_key: 'Key of the row in your own system, as it was then.',
     fields: 'The changed fields with the values wanted, as text.',
     base: 'What the same fields, and those that move with them, held before.',
+    seen: 'What its author had seen of fields that others changed since; null where none.',
     state:
       'held (a person releases it), pending, sending, in_doubt (settled by reading), conflict (a person decides), done, rejected (the service said no) or cancelled.',
     is_open: 'Whether it is not over: true until it is done, rejected or cancelled.',

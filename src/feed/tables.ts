@@ -28,6 +28,7 @@ const feedEntries = syncSchema.table(
       'feed_entries_row_id_check',
       sql`(${table.row_id} IS NULL) = (${table.operation} = 'loaded')`,
     ),
+    index('feed_entries_row_id_idx').on(table.row_id, table.table_name),
     index('feed_entries_waiting_idx').on(table.entry_id).where(sql`position IS NULL`),
   ],
 );

@@ -54,6 +54,13 @@ export function decideUpdate(
   return typeof found === 'string' ? leaveGone(found) : sendUpdate(facts, subject, found);
 }
 
+/** Sends a delete; a record that somebody else changed unseen by its author is left to a person. */
+export function decideDelete({change}: ChangeFacts, subject: KnownSubject): Plan {
+  if (change.seen === null) return sendUnread(subject, {});
+  const names = Object.keys(change.seen).sort().join(', ');
+  return conflict(`changed by somebody else since its author had read it: ${names}`);
+}
+
 /** The row of a record that was just read; where it is absent, the words that say so. */
 function findRow(
   facts: ChangeFacts,
@@ -89,7 +96,8 @@ function sidesOf(
 ): Sides {
   return {
     fields: change.fields,
-    base: change.base,
+    base: {...change.base, ...change.seen},
+    held: change.base,
     remote: values,
     isServiceNewer: isServiceNewer({change, claimedMs}, remote, values),
     rules: change.undoes === null ? rules : overwriteNothing(rules),
@@ -126,17 +134,22 @@ function isServiceNewer(
   return Date.parse(at) > shownMs - wishedAgoMs;
 }
 
-/** The change's fields after conflict rules: lost fields removed, members of a group added. */
+/**
+ * The change's fields after conflict rules: lost fields removed, members of a group added. Fields
+ * that were compared with what the author had seen rest on the reading from now on.
+ */
 function narrow(
   {change}: ChangeFacts,
   {send: sent, lost, conflicts}: Merge,
   {values}: RemoteRow,
 ): Narrowed | null {
-  if (conflicts.length === 0) return null;
+  const seen = Object.entries(change.seen ?? {});
+  if (conflicts.length === 0 && seen.length === 0) return null;
   const kept = Object.entries(change.fields).filter(([name]) => !lost.includes(name));
-  const base = Object.fromEntries(
-    conflicts.map(({field}) => [field, values[field] ?? null] as const),
-  );
+  const base = Object.fromEntries([
+    ...seen.map(([field, value]) => [field, field in values ? (values[field] ?? null) : value]),
+    ...conflicts.map(({field}) => [field, values[field] ?? null]),
+  ]);
   return {fields: {...Object.fromEntries(kept), ...sent}, base};
 }
 

@@ -1,5 +1,5 @@
-// The three-way merge: the base that both sides last agreed on, the values wanted here, the
-// service's present values. Pure.
+// The three-way merge: the values that the author had seen, the values wanted here, the service's
+// present values. Pure.
 
 import type {KeptConflict} from '../changes/conflicts.ts';
 import type {FieldRule, Rule} from '../changes/write-rules.ts';
@@ -18,8 +18,13 @@ export interface Merge {
 export interface Sides {
   /** The wanted values. */
   readonly fields: ChangeValues;
-  /** The values before the change; includes the fields that move with the wanted ones. */
+  /**
+   * The values that the author had seen before the change; includes the fields that move with the
+   * wanted ones.
+   */
   readonly base: ChangeValues;
+  /** The values that the row held before the change, of the same fields. */
+  readonly held: ChangeValues;
   /**
    * The service's present values; a field that is not told is unknown: it is sent, and is no
    * conflict.
@@ -61,7 +66,7 @@ function groupFields({fields, base, rules}: Sides): string[][] {
 }
 
 function mergeUnit(names: readonly string[], sides: Sides): Merge {
-  const {fields, base, remote, rules} = sides;
+  const {fields, base, held, remote, rules} = sides;
   const valueIn = (values: ChangeValues, name: string) => values[name] ?? null;
   const isSame = (name: string, one: ChangeValue, other: ChangeValue) =>
     isSameValue(rules.get(name)?.kind ?? 'text', one, other);
@@ -71,9 +76,14 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
   );
   const toSend = differing.filter((name) => name in fields);
   const unsent = names.filter((name) => name in fields && !differing.includes(name));
-  const isTheirs = names.some(
-    (name) =>
-      name in base && name in remote && !isSame(name, valueIn(base, name), valueIn(remote, name)),
+  // A reading that shows what the author had seen, and not what the row held since, may be old.
+  const isTheirs = [base, held].some((before) =>
+    names.some(
+      (name) =>
+        name in before &&
+        name in remote &&
+        !isSame(name, valueIn(before, name), valueIn(remote, name)),
+    ),
   );
   const pick = (chosen: readonly string[]) =>
     Object.fromEntries(chosen.map((name) => [name, wanted(name)]));

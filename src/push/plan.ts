@@ -19,6 +19,7 @@ import {readRows} from '../streams/record-rows.ts';
 import type {Writes} from '../streams/stream.ts';
 import {
   decideCreated,
+  decideDelete,
   decideDeleted,
   decideUpdate,
   decideUpdated,
@@ -48,7 +49,7 @@ export async function plan(run: PushRun): Promise<Plan> {
   const subject = await readSubject(run);
   if (subject === null) return lackNumber(run);
   if (subject.operation === 'create') return sendUnread(subject, change.fields);
-  if (subject.operation === 'delete') return sendUnread(subject, {});
+  if (subject.operation === 'delete') return decideDelete(run, subject);
   const reading = await readRemote(run, remoteNumberOf(subject));
   await atStep(run, 'read');
   const madeAgoMs = isGone(reading) ? await readMadeAgo(run, subject) : null;

@@ -19,6 +19,7 @@ function change(more: Partial<Change> = {}): Change {
     externalKey: null,
     fields: {name: 'a', fax: 'b'},
     base: {name: 'x', fax: 'y'},
+    seen: null,
     state: 'pending',
     reason: null,
     waitsFor: null,

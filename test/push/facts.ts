@@ -22,6 +22,7 @@ const blank: ClaimedChange = {
   externalKey: null,
   fields: {fax: '555-0199'},
   base: {fax: '555-0100'},
+  seen: null,
   state: 'pending',
   reason: null,
   waitsFor: null,

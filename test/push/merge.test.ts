@@ -8,7 +8,7 @@ function merge(
   rules: Readonly<Record<string, Rule>> = {},
 ): Merge {
   const {rules: all} = factsOf({}, {rules});
-  return mergeFields({isServiceNewer: null, rules: all, ...sides});
+  return mergeFields({isServiceNewer: null, rules: all, held: sides.base, ...sides});
 }
 
 describe('one field', () => {

@@ -158,6 +158,8 @@ const known = {
   settings: {
     // Hints: what they say is about the author's own change.
     'fieldmirror.mode': ['sync.record_change'],
+    'fieldmirror.seen': ['sync.seen_position', 'sync.undo_changes'],
+    'fieldmirror.was': ['sync.seen_row', 'sync.seen_assigned'],
     'fieldmirror.batch': ['sync.batch', 'sync.undo_changes'],
     'fieldmirror.undoes': ['sync.undoing'],
     'fieldmirror.last_change': ['sync.last_change'],

@@ -38,7 +38,7 @@ BEGIN
     PERFORM sync.refuse_column('job_employees', 'employee_id',
       'expected the id of an employee, got null', 'employees.id has it.');
   END IF;
-  PERFORM sync.record_assignment(job, NEW.employee_id, NULL);
+  PERFORM sync.record_assignment(job, NEW.row_id, NEW.employee_id, NULL);
   RETURN NULL;
 END
 $$;
@@ -79,7 +79,7 @@ BEGIN
   IF is_known THEN
     PERFORM sync.bury_assignment(OLD);
   END IF;
-  PERFORM sync.record_assignment(job, NULL, OLD.employee_id);
+  PERFORM sync.record_assignment(job, OLD.row_id, NULL, OLD.employee_id);
   -- A change on its way assigns the employee all the same. Without a tombstone the end of that
   -- change would bring a new row, which lives.
   IF NOT is_known AND EXISTS (

@@ -21,11 +21,15 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.lock_job IS 'The job of an assignment, locked.';
 
+-- An earlier form did not say which row it was.
+DROP FUNCTION IF EXISTS sync.record_assignment(warehouse.jobs, bigint, bigint);
+
 -- Records that an employee was assigned to a job, or taken off. The list that an open change wants
 -- counts before the rows: a sweep may have brought rows that are to go. The caller holds the lock
 -- of the job.
-CREATE OR REPLACE FUNCTION sync.record_assignment(job warehouse.jobs, added bigint, removed bigint)
-  RETURNS void
+-- @param of_link - the row of job_employees
+CREATE OR REPLACE FUNCTION sync.record_assignment(job warehouse.jobs, of_link bigint, added bigint,
+  removed bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   ids jsonb := (
@@ -39,6 +43,8 @@ DECLARE
              sync.assigned(job.account_id, job.row_id, job.job_number))) AS id
      WHERE id IS DISTINCT FROM removed::text);
   was jsonb := '[]';
+  is_there boolean := removed IS NOT NULL;
+  unseen jsonb;
 BEGIN
   IF job.job_number IS NULL AND sync.lacks_create('jobs', job.row_id) THEN
     PERFORM sync.record_create('jobs', to_jsonb(job), sync.parent_of('jobs', job.row_id));
@@ -54,9 +60,15 @@ BEGIN
          AND CASE WHEN _deleted_at IS NULL THEN _pending IS NULL
            OR num_nonnulls(_sweep_id, _change_id) > 0 ELSE _pending END;
     END IF;
+    -- Somebody else assigned the employee, or took it off, unseen by the author: the list that is
+    -- wanted now is what the author had seen.
+    IF sync.seen_assigned(job, of_link, coalesce(added, removed), is_there) <> is_there THEN
+      unseen := jsonb_build_object('employee_ids', ids);
+    END IF;
     PERFORM sync.record_change(job.account_id, 'jobs', job.row_id, 'update', job.job_number,
                                jsonb_build_object('employee_ids', ids),
-                                 jsonb_build_object('employee_ids', was), NULL, job.external_key);
+                                 jsonb_build_object('employee_ids', was), NULL, job.external_key,
+                                 unseen);
   END IF;
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
   UPDATE warehouse.jobs SET _pending = CASE WHEN sync.wanted_columns('jobs', job.row_id) IS NOT NULL

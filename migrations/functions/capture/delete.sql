@@ -1,6 +1,7 @@
 -- Captures a DELETE by an author. The row comes back as a tombstone, with the same row_id, until
 -- the service has deleted the record. A row that the service never knew goes for good, and its
--- create with it. A tombstone that had a wish stays without it.
+-- create with it. A tombstone that had a wish stays without it. A person decides a delete of what
+-- somebody else had changed unseen by its author.
 CREATE OR REPLACE FUNCTION sync.capture_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -10,6 +11,8 @@ DECLARE
   is_on_its_way boolean := false;
   before jsonb := '{}';
   is_gone boolean := false;
+  unseen jsonb := sync.unseen(TG_TABLE_NAME, sync.seen_row(TG_TABLE_NAME, to_jsonb(OLD)),
+    to_jsonb(OLD), ARRAY(SELECT field FROM sync.write_rules WHERE table_name = TG_TABLE_NAME));
 BEGIN
   SELECT * INTO STRICT captured FROM sync.captured_tables WHERE table_name = TG_TABLE_NAME;
   number := (to_jsonb(OLD)->>captured.key_column)::bigint;
@@ -19,8 +22,10 @@ BEGIN
     SELECT * FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open
     ORDER BY change_id DESC
   LOOP
-    -- The record of a create that a person must settle may or may not be at the service.
-    IF change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp()
+    -- The record of a create that a person must settle may or may not be at the service. What
+    -- somebody else wants, and the author had not seen, is not given up for the delete.
+    IF unseen ?| ARRAY(SELECT jsonb_object_keys(change.fields))
+      OR change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp()
       OR change.state = 'conflict' AND change.operation = 'create' THEN
       is_on_its_way := true;
     ELSE
@@ -51,7 +56,7 @@ BEGIN
   PERFORM set_config('fieldmirror.writer', '', true);
   IF OLD._deleted_at IS NULL THEN
     PERFORM sync.record_change(OLD.account_id, TG_TABLE_NAME, OLD.row_id, 'delete', number, '{}',
-      '{}', NULL, OLD.external_key);
+      '{}', NULL, OLD.external_key, unseen);
   END IF;
   RETURN NULL;
 END

@@ -12,6 +12,8 @@ DECLARE
   hint text;
   tidy jsonb;
   tidied jsonb := '{}';
+  seen jsonb := sync.seen_row(TG_TABLE_NAME, was);
+  based text[];
   -- NULL in a column of ours is no wish: an ORM that saves a whole row writes it into each column
   -- that it does not know.
   kept jsonb := (
@@ -45,6 +47,13 @@ BEGIN
           CASE tidy WHEN was->cell.name THEN was->cell.name ELSE tidy END);
         now_json := now_json || tidied;
         CONTINUE WHEN tidy = was->cell.name;
+      END IF;
+      IF seen IS NOT NULL AND sync.is_equal(cell.kind, now_json->cell.name, seen->cell.name)
+        AND NOT sync.is_equal(cell.kind, was->cell.name, seen->cell.name) THEN
+        -- The author wants no more than what it had seen: what somebody else wrote since stays.
+        tidied := tidied || jsonb_build_object(cell.name, was->cell.name);
+        now_json := now_json || tidied;
+        CONTINUE;
       END IF;
       PERFORM sync.check_value(TG_TABLE_NAME, cell.name, cell.kind, now_json->>cell.name,
         told.time_zone);
@@ -85,12 +94,12 @@ BEGIN
     PERFORM sync.record_create(TG_TABLE_NAME, now_json,
       coalesce(sync.parent_of(TG_TABLE_NAME, OLD.row_id), OLD.parent_row_id));
   ELSE
+    based := ARRAY(SELECT field FROM sync.write_rules WHERE table_name = TG_TABLE_NAME
+      AND (field = ANY (names) OR field_group = ANY (groups)));
     PERFORM sync.record_change(
       OLD.account_id, TG_TABLE_NAME, OLD.row_id, 'update', number, sync.as_texts(now_json, names),
-      sync.as_texts(was, ARRAY(SELECT field FROM sync.write_rules
-                                WHERE table_name = TG_TABLE_NAME
-                                AND (field = ANY (names) OR field_group = ANY (groups)))),
-      NULL, NEW.external_key);
+      sync.as_texts(was, based), NULL, NEW.external_key,
+      sync.unseen(TG_TABLE_NAME, seen, was, based));
   END IF;
   NEW._pending := CASE WHEN EXISTS (SELECT FROM sync.changes WHERE table_name = TG_TABLE_NAME
     AND row_id = OLD.row_id AND is_open) THEN true END;

@@ -1,11 +1,18 @@
+-- An earlier form had no `unseen`.
+DROP FUNCTION IF EXISTS sync.record_change(bigint, text, bigint, text, bigint, jsonb, jsonb, bigint,
+  text);
+
 -- Records a change, or brings it into one that is not sent yet. The base of employee_ids is the
 -- list that an earlier change on its way wants, also where this edit joins a later change of other
 -- fields. Taking an employee off again is then no edit that was taken back. An edit never joins a
 -- change of another batch, so that a batch can be held, released and undone by itself; only a
--- create takes in whatever its row gets before it is sent.
+-- create takes in whatever its row gets before it is sent. Nor does it join a change that wants
+-- something of a field which its author had not seen: it would replace that unsent wish.
+-- @param unseen - what its author had seen of fields that somebody else changed since
 CREATE OR REPLACE FUNCTION sync.record_change(
   of_account bigint, of_table text, of_row bigint, of_operation text, of_number bigint,
-  edited jsonb, was jsonb, of_parent bigint DEFAULT NULL, of_key text DEFAULT NULL) RETURNS void
+  edited jsonb, was jsonb, of_parent bigint DEFAULT NULL, of_key text DEFAULT NULL,
+  unseen jsonb DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   mode text := coalesce(current_setting('fieldmirror.mode', true), '');
@@ -23,11 +30,13 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value',
         HINT = 'RESET fieldmirror.mode sends what you change.';
   END IF;
+  PERFORM sync.seen_position();
   SELECT * INTO last FROM sync.changes
    WHERE table_name = of_table AND row_id = of_row AND is_open
    ORDER BY change_id DESC LIMIT 1 FOR UPDATE;
   is_merged := coalesce(
     of_operation = 'update' AND last.state = wanted_state
+      AND NOT coalesce(unseen ?| ARRAY(SELECT jsonb_object_keys(last.fields)), false)
       AND (last.lease_until IS NULL OR last.lease_until < clock_timestamp())
     AND (last.operation = 'update' AND last.batch IS NOT DISTINCT FROM batch_name
       OR last.operation = 'create' AND NOT EXISTS (
@@ -41,7 +50,7 @@ BEGIN
        ORDER BY change_id DESC LIMIT 1), '{}');
   END IF;
   IF is_merged THEN
-    PERFORM sync.merge_change(last, edited, was, undone);
+    PERFORM sync.merge_change(last, edited, was, undone, unseen);
     PERFORM set_config('fieldmirror.last_change', last.change_id::text, false);
     RETURN;
   END IF;
@@ -64,10 +73,11 @@ BEGIN
      ORDER BY change_id DESC LIMIT 1;
   END IF;
   INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, parent_row_id,
-    external_key, fields, base, state,
+    external_key, fields, base, seen, state,
                             waits_for, fingerprint, application, requested_by, batch,
                               transaction_id, undoes, reason)
   VALUES (of_account, of_table, of_row, of_operation, of_number, of_parent, of_key, edited, was,
+    unseen,
     wanted_state, blocker,
           CASE of_operation WHEN 'create' THEN sync.fingerprint(of_account, of_table, of_parent,
             edited) END,
@@ -87,13 +97,14 @@ END
 $$;
 COMMENT ON FUNCTION sync.record_change IS 'Brings an edit into sync.changes.';
 
--- An earlier form had no `undone`.
+-- Earlier forms had no `undone`, no `unseen`.
 DROP FUNCTION IF EXISTS sync.merge_change(sync.changes, jsonb, jsonb);
+DROP FUNCTION IF EXISTS sync.merge_change(sync.changes, jsonb, jsonb, bigint[]);
 
 -- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease
 -- has run out must take the change up anew, or it would send the earlier wish.
 CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb,
-  undone bigint[]) RETURNS void
+  undone bigint[], unseen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   merged jsonb := held.fields || edited;
@@ -123,7 +134,10 @@ BEGIN
     END IF;
   END IF;
   UPDATE sync.changes
-     SET fields = merged, base = based, fence = fence + num_nonnulls(lease_until),
+     SET fields = merged, base = based,
+         seen = CASE operation WHEN 'create' THEN NULL
+           ELSE nullif(coalesce(unseen, '{}') || coalesce(seen, '{}'), '{}') END,
+         fence = fence + num_nonnulls(lease_until),
        lease_until = NULL,
          transaction_id = pg_current_xact_id()::text::bigint, undoes = undoes || undone,
          reason = coalesce('takes back change ' || array_to_string(undoes || undone, ', '), reason),

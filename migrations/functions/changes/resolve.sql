@@ -38,7 +38,8 @@ BEGIN
   kept := (change.fields - ARRAY(SELECT jsonb_object_keys(lost))) || kept;
   UPDATE sync.conflicts SET winner = decisions->>field, decided_at = now(),
     decided_by = sync.decider() WHERE change_id = wanted AND winner IS NULL;
-  UPDATE sync.changes SET base = base || theirs WHERE change_id = wanted RETURNING * INTO change;
+  UPDATE sync.changes SET base = base || theirs, seen = nullif(seen - fought, '{}')
+    WHERE change_id = wanted RETURNING * INTO change;
   IF kept = '{}' THEN
     PERFORM sync.close_change(wanted, 'cancelled',
       format('%s kept what the service holds', sync.decider()));
@@ -80,8 +81,8 @@ BEGIN
      WHERE change_id = wanted;
     RETURN 'in_doubt';
   ELSIF NOT is_fought AND change.operation <> 'update' AND decision = 'resend' THEN
-    UPDATE sync.changes SET state = 'pending', reason = NULL, due_at = now(), sends = 0
-      WHERE change_id = wanted;
+    UPDATE sync.changes SET state = 'pending', reason = NULL, due_at = now(), sends = 0,
+      seen = NULL WHERE change_id = wanted;
     RETURN 'pending';
   END IF;
   RAISE EXCEPTION 'change %: expected %, got %', wanted,

@@ -57,9 +57,14 @@ $$;
 COMMENT ON FUNCTION sync.renew_feed
   IS 'Gives the feed another name, so that each cursor of before is refused.';
 
+-- An earlier form named no place.
+DROP FUNCTION IF EXISTS sync.feed_position(text);
+
 -- The position of a cursor. SQLSTATE FM410: what the cursor asks for is not there, and its reader
 -- has to begin again.
-CREATE OR REPLACE FUNCTION sync.feed_position(cursor text) RETURNS bigint
+-- @param place - where the cursor was given, for the refusal
+CREATE OR REPLACE FUNCTION sync.feed_position(cursor text, place text DEFAULT 'cursor')
+  RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   state sync.feed_state;
@@ -71,21 +76,22 @@ BEGIN
   IF cursor IS NULL THEN
     RETURN state.removed_to;
   ELSIF parts IS NULL THEN
-    RAISE EXCEPTION 'cursor: expected one that the feed gave, such as %-%, got %', state.feed_id,
-      state.last_position, quote_literal(left(cursor, 40))
+    RAISE EXCEPTION '%: expected a cursor that the feed gave, such as %-%, got %', place,
+      state.feed_id, state.last_position, quote_literal(left(cursor, 40))
       USING ERRCODE = 'invalid_parameter_value',
-        HINT = 'Leave it out to read from the oldest entry kept.';
+        HINT = CASE place WHEN 'cursor' THEN 'Leave it out to read from the oldest entry kept.'
+          ELSE format('RESET %s writes without saying what you had seen.', place) END;
   ELSIF parts[1] <> state.feed_id THEN
-    RAISE EXCEPTION 'cursor %: expected one of this warehouse, whose cursors begin with %, got one '
-      'of another', cursor, state.feed_id
+    RAISE EXCEPTION '% %: expected one of this warehouse, whose cursors begin with %, got one '
+      'of another', place, cursor, state.feed_id
       USING ERRCODE = 'FM410', HINT = again;
   ELSIF parts[2]::bigint > state.last_position THEN
-    RAISE EXCEPTION 'cursor %: expected a position up to %, got a later one: this warehouse was '
-      'restored from an earlier copy', cursor, state.last_position
+    RAISE EXCEPTION '% %: expected a position up to %, got a later one: this warehouse was '
+      'restored from an earlier copy', place, cursor, state.last_position
       USING ERRCODE = 'FM410', HINT = again;
   ELSIF parts[2]::bigint < state.removed_to THEN
-    RAISE EXCEPTION 'cursor %: expected a position from % on, got an earlier one: entries are kept '
-      'for % days', cursor, state.removed_to, state.keep_days
+    RAISE EXCEPTION '% %: expected a position from % on, got an earlier one: entries are kept '
+      'for % days', place, cursor, state.removed_to, state.keep_days
       USING ERRCODE = 'FM410', HINT = again;
   END IF;
   RETURN parts[2]::bigint;

@@ -25,32 +25,44 @@ $$;
 COMMENT ON FUNCTION sync.feed_values
   IS 'The fields of a version, or those of them that differ from another version.';
 
--- The versions of the entries at some positions, by one statement for all tables.
-CREATE OR REPLACE FUNCTION sync.feed_versions(positions bigint[])
-  RETURNS TABLE (place bigint, was jsonb, became jsonb)
+-- An earlier form took positions, which an entry has only after its commit.
+DROP FUNCTION IF EXISTS sync.feed_versions(bigint[]);
+
+-- The versions before and after some entries, by one statement for all tables.
+CREATE OR REPLACE FUNCTION sync.feed_versions(of_entries bigint[])
+  RETURNS TABLE (entry_id bigint, was jsonb, became jsonb)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
 DECLARE
   query text;
 BEGIN
   SELECT string_agg(format(
-      $sql$SELECT entry.position, last.version, next.version FROM sync.feed_entries AS entry
+      $sql$SELECT entry.entry_id, last.version, next.version FROM sync.feed_entries AS entry
              LEFT JOIN LATERAL (
                   SELECT to_jsonb(held) AS version FROM history.%2$I AS held WHERE held.row_id = entry.row_id AND held.valid_to = entry.at) AS last ON true
              LEFT JOIN LATERAL (
                   SELECT to_jsonb(held) AS version FROM warehouse.%1$I AS held WHERE held.row_id = entry.row_id AND held._changed_at = entry.at
                    UNION ALL
                   SELECT to_jsonb(held) FROM history.%2$I AS held WHERE held.row_id = entry.row_id AND held._changed_at = entry.at) AS next ON true
-            WHERE entry.position = ANY ($1) AND entry.table_name = %1$L AND entry.row_id IS NOT NULL$sql$, name, 'past_' || name), ' UNION ALL ')
+            WHERE entry.entry_id = ANY ($1) AND entry.table_name = %1$L AND entry.row_id IS NOT NULL$sql$, name, 'past_' || name), ' UNION ALL ')
     INTO query
     FROM (SELECT DISTINCT table_name AS name FROM sync.feed_entries
-      WHERE position = ANY (positions)) AS met;
+      WHERE entry_id = ANY (of_entries)) AS met;
   IF query IS NOT NULL THEN
-    RETURN QUERY EXECUTE query USING positions;
+    RETURN QUERY EXECUTE query USING of_entries;
   END IF;
 END
 $$;
-COMMENT ON FUNCTION sync.feed_versions
-  IS 'The versions before and after the entries at some positions.';
+COMMENT ON FUNCTION sync.feed_versions IS 'The versions before and after some entries.';
+
+-- Who wrote an entry, as readers name themselves: a login, or `http: ` and the name of a key; null
+-- where it came from the service.
+CREATE OR REPLACE FUNCTION sync.writer_of(written_by text, application text) RETURNS text
+  LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN application LIKE 'http: %' THEN application ELSE written_by END
+$$;
+COMMENT ON FUNCTION sync.writer_of
+  IS 'Who wrote an entry of the feed: a login, or http: and the name of a key.';
 
 -- The outside system whose keys a reader is given, of each account. One of another system than
 -- `default` is not told external_key among the values.
@@ -100,7 +112,7 @@ BEGIN
       quote_literal(left(of_system, 50)) USING ERRCODE = 'insufficient_privilege';
   END IF;
   found := ARRAY(
-    SELECT position FROM sync.feed_entries
+    SELECT entry.entry_id FROM sync.feed_entries AS entry
      WHERE position > start AND account_id = ANY (accounts)
      AND (of_account IS NULL OR account_id = of_account)
        AND (of_tables IS NULL OR table_name = ANY (of_tables))
@@ -128,9 +140,9 @@ BEGIN
       LEFT JOIN sync.links AS link ON link.row_id = entry.row_id
         AND link.table_name = entry.table_name AND link.system = system.name AND link.until IS NULL
       LEFT JOIN sync.captured_tables AS captured ON captured.table_name = entry.table_name
-      LEFT JOIN sync.feed_versions(found) AS version ON version.place = entry.position
+      LEFT JOIN sync.feed_versions(found) AS version ON version.entry_id = entry.entry_id
      CROSS JOIN LATERAL (SELECT coalesce(version.became, version.was) AS version) AS known
-     WHERE entry.position = ANY (found)
+     WHERE entry.entry_id = ANY (found)
      ORDER BY entry.position;
 END
 $$;

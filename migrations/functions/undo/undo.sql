@@ -12,7 +12,10 @@ DECLARE
   change sync.changes;
   hint text;
   told text[];
+  cursor text := coalesce(current_setting('fieldmirror.seen', true), '');
 BEGIN
+  -- What was changed since is left by a rule of its own, whatever the session has seen.
+  PERFORM set_config('fieldmirror.seen', '', true);
   PERFORM set_config('fieldmirror.mode', 'hold', true), set_config('fieldmirror.writer', '', true),
           set_config('fieldmirror.batch', coalesce(batch_name,
             current_setting('fieldmirror.batch', true), ''), true);
@@ -46,7 +49,8 @@ BEGIN
     END;
     RETURN NEXT;
   END LOOP;
-  PERFORM set_config('fieldmirror.undoes', '', true);
+  PERFORM set_config('fieldmirror.undoes', '', true),
+    set_config('fieldmirror.seen', cursor, true);
 END
 $$;
 COMMENT ON FUNCTION sync.undo_changes
