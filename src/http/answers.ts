@@ -20,7 +20,7 @@ const changeShape = {
     .nullable()
     .describe('Number of the record at the service; null until it has given one.'),
   parent_row_id: number.nullable(),
-  external_key: z.string().nullable(),
+  external_key: z.string().nullable().describe('Key of the row in the system of the API key.'),
   fields: values.describe('The values wanted, as text; instants in UTC.'),
   base: values.describe('What the same fields held before.'),
   state: z
@@ -57,7 +57,7 @@ export const unchangedSchema = z
     number: number.nullable(),
     external_key: z.string().nullable(),
   })
-  .describe('Nothing had to change: the row says so already.');
+  .describe('Nothing is sent: the row says so already, or its key alone was set.');
 
 export const resultSchema = z.union([changeSchema, unchangedSchema]);
 export const resultsSchema = z

@@ -45,8 +45,10 @@ export interface Reference {
   readonly external_key?: string | undefined;
 }
 
-export interface ChangeRequest extends Reference {
+export interface ChangeRequest extends Omit<Reference, 'external_key'> {
   readonly table: string;
+  /** Of an update beside number or row_id, or of a create: the key to set; null removes it. */
+  readonly external_key?: string | null | undefined;
   readonly operation: 'create' | 'update' | 'delete';
   readonly fields?: Readonly<Record<string, Wanted | undefined>> | undefined;
   readonly parent?: (Reference & {readonly index?: number | undefined}) | undefined;
@@ -108,7 +110,7 @@ const kinds = {
 const externalKey = text
   .min(1)
   .max(200)
-  .describe('Key of the row in your own system; unique among the rows of a table.');
+  .describe('Key of the row in the system of the API key; unique among the rows of a table.');
 const rowId = digits.describe('row_id of the row.');
 const hold = z
   .boolean()
@@ -164,11 +166,20 @@ function buildTable(writes: Writes) {
     ...named,
     operation: z.literal('update'),
     ...target,
-    fields: fields(rules),
+    external_key: externalKey
+      .nullable()
+      .optional()
+      .describe('Alone the key of the row; beside number or row_id the key to set, null for none.'),
+    fields: fields(rules).optional(),
   })
     .describe('Named by one of number, row_id, external_key.')
-    .refine(...namesOne)
-    .refine(({fields: given}) => Object.keys(given).length > 0, {
+    .refine(
+      ({number, row_id, external_key}) =>
+        isOne({number, row_id}) ||
+        (number === undefined && row_id === undefined && typeof external_key === 'string'),
+      namesOne[1],
+    )
+    .refine(({fields: given = {}, ...named}) => Object.keys(given).length > 0 || setsKey(named), {
       path: ['fields'],
       error: 'expected at least one field',
       // Fields of other names are reported already.
@@ -178,6 +189,15 @@ function buildTable(writes: Writes) {
   return z.discriminatedUnion('operation', [create, update, remove], {
     error: 'expected one of create, update, delete',
   });
+}
+
+/** Whether an update sets the key of its row: its row is named otherwise then. */
+export function setsKey({
+  number,
+  row_id,
+  external_key,
+}: Pick<ChangeRequest, 'number' | 'row_id' | 'external_key'>): boolean {
+  return external_key !== undefined && (number !== undefined || row_id !== undefined);
 }
 
 function buildFields({table}: Writes, rules: readonly WriteRule[]) {

@@ -58,10 +58,10 @@ function addListing(instance: FastifyInstance, {reads}: Ways): void {
     },
     handler: async (request) => {
       const {external_key: externalKey = null, after = '0', limit, ...filters} = request.query;
-      const {apiKeyId, accountId} = apiKeyOf(request);
+      const {apiKeyId, accountId, system} = apiKeyOf(request);
       const wanted = toWanted(accountId, filters);
       const changes = await reads.turns.take(apiKeyId, () =>
-        listApiChanges(reads.pool, wanted, {externalKey, after, limit: limit + 1}),
+        listApiChanges(reads.pool, wanted, {externalKey, system, after, limit: limit + 1}),
       );
       const page = changes.slice(0, limit);
       return {

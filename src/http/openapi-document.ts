@@ -9,7 +9,7 @@ import {changeSchema, storySchema, unchangedSchema} from './answers.ts';
 import {changeRequestSchema} from './change-request.ts';
 import {entrySchema} from './feed-route.ts';
 import {problemSchema} from './problem.ts';
-import {rowSchemas} from './routes.ts';
+import {rowSchemas} from './row-routes.ts';
 
 const componentsSchema = z.looseObject({schemas: z.record(z.string(), z.unknown())});
 

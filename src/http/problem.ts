@@ -75,7 +75,7 @@ const column = /^warehouse\.\w+\.(\w+): (?:expected )?(.*)$/s;
 export function explainRefusal(error: unknown, at: string): unknown {
   if (!(error instanceof pg.DatabaseError) || !/^(?:22|23|55000|P0)/.test(error.code ?? ''))
     return error;
-  if (error.code === '23505' && error.constraint?.endsWith('_external_key')) {
+  if (error.code === '23505' && isOfKeys(error)) {
     const detail = 'external_key: another row of the table has it';
     const errors = [
       {in: 'body' as const, at: `${at}/external_key`, expected: 'a key that no other row has'},
@@ -98,6 +98,11 @@ export function explainRefusal(error: unknown, at: string): unknown {
   });
 }
 
+/** Whether another row has the key: sync.set_link says so, or an index, of two at once. */
+function isOfKeys({column: ofColumn, constraint = ''}: pg.DatabaseError): boolean {
+  return ofColumn === 'external_key' || /_external_key$|^links_key$/.test(constraint);
+}
+
 /**
  * The ends of the types of problems, and the page of each. A type stays the same: programs tell
  * problems apart by it.
@@ -109,6 +114,7 @@ const problemKinds = {
   unauthorized: 'sign-in',
   'read-only': 'role',
   'no-account': 'role',
+  'other-system': 'role',
   misdirected: 'host-name',
   'not-found': 'not-found',
   refused: 'refused',
@@ -232,9 +238,13 @@ export function checkWith(
     if (read.success) return {value: read.data};
     const errors = hidesValues
       ? findWrongSecrets(read.error.issues, place)
-      : findWrongInputs(read.error.issues, {place, value});
+      : findWrongInputs(read.error.issues, {place, value, names: namesOf(schema)});
     return {error: new HttpProblem(400, 'invalid', {errors, ...detailOf(errors, place)})};
   };
+}
+
+function namesOf(schema: z.ZodType): readonly string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
 function detailOf([worst]: readonly WrongInput[], place: string): Facts {
@@ -251,10 +261,19 @@ const shownCharacters = 40;
 /**
  * The wrong inputs that a schema found, in the terms of the request. The value met is shown in
  * short: it goes back to its sender, and nowhere else.
+ * @param part.names - those that the schema knows, for the words about another one
  */
 export function findWrongInputs(
   issues: readonly Issue[],
-  {place, value}: {readonly place: WrongInput['in']; readonly value: unknown},
+  {
+    place,
+    value,
+    names = [],
+  }: {
+    readonly place: WrongInput['in'];
+    readonly value: unknown;
+    readonly names?: readonly string[];
+  },
 ): WrongInput[] {
   return issues.flatMap(openUnion).flatMap((issue): WrongInput[] => {
     const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
@@ -263,7 +282,10 @@ export function findWrongInputs(
     return paths.map((at) => ({
       in: place,
       at: place === 'body' ? toPointer(at) : at.join('.'),
-      expected: wordsOf(issue.message),
+      expected:
+        keys === null || names.length === 0 || path.length > 0
+          ? wordsOf(issue.message)
+          : `one of ${names.join(', ')}`,
       got: describe(valueAt(value, at)),
     }));
   });

@@ -6,22 +6,26 @@ import {type ChangeFilter, isWanted, needySql, valuesOf} from '../changes/change
 import {pageOfChange} from '../changes/story.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ChangeAnswer, changeSchema, type Story, storySchema} from './answers.ts';
+import type {AccountKey} from './keys.ts';
+import {keysOf} from './own-keys.ts';
 import {changeNumber, filterShape, lineOf} from './queries.ts';
 
 // The answers say which columns they are made of.
 const {attempts: attempt, conflicts: conflict} = storySchema.shape;
-const changeColumns = listColumns(changeSchema);
 const attemptColumns = listColumns(attempt.element);
 const conflictColumns = listColumns(conflict.element);
+
+/** Whose keys, of which account, are in the answers. */
+type KeyScope = Pick<AccountKey, 'accountId' | 'system'>;
 
 /** Changes of an account by their numbers. */
 export async function answerChanges(
   db: Queryable,
-  accountId: string,
+  {accountId, system}: KeyScope,
   changeIds: readonly string[],
 ): Promise<ReadonlyMap<string, ChangeAnswer>> {
   const {rows} = await db.query<ChangeAnswer>(
-    `SELECT ${changeColumns} FROM sync.changes
+    `SELECT ${changeColumnsFor(system)} FROM sync.changes AS held
      WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
     [accountId, changeIds],
   );
@@ -31,10 +35,10 @@ export async function answerChanges(
 /** One change with its attempts and conflicts; null when the account has none of that number. */
 export async function answerStory(
   db: Queryable,
-  accountId: string,
+  key: KeyScope,
   changeId: string,
 ): Promise<Story | null> {
-  const change = (await answerChanges(db, accountId, [changeId])).get(changeId);
+  const change = (await answerChanges(db, key, [changeId])).get(changeId);
   if (change === undefined) return null;
   const attempts = await db.query<Story['attempts'][number]>(
     `SELECT ${attemptColumns} FROM sync.attempts
@@ -75,6 +79,12 @@ export async function readLatestChange(
   return rows[0]?.change_id ?? null;
 }
 
+/** `held` is the change. Of the system default it has the key that its row had then. */
+function changeColumnsFor(system: string): string {
+  const {key} = keysOf(system, 'held.table_name');
+  return listColumns(changeSchema).replace('external_key', `${key} AS external_key`);
+}
+
 function listColumns(schema: z.ZodObject): string {
   return Object.keys(schema.shape)
     .map((name) => (name === 'table' ? 'table_name AS "table"' : name))
@@ -83,7 +93,9 @@ function listColumns(schema: z.ZodObject): string {
 
 export const listChangesQuery = z.strictObject({
   ...filterShape,
-  external_key: lineOf(1_000).optional().describe('Changes of the rows that had this key then.'),
+  external_key: lineOf(1_000)
+    .optional()
+    .describe('Changes of the row that has this key; of the system default, that had it then.'),
   after: changeNumber.optional().describe('next_after of the page before.'),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
@@ -102,12 +114,24 @@ export const listChangesSchema = z
 export async function listApiChanges(
   db: Queryable,
   wanted: ChangeFilter,
-  {externalKey, after, limit}: {readonly externalKey: string | null; after: string; limit: number},
+  {
+    externalKey,
+    system,
+    after,
+    limit,
+  }: {
+    readonly externalKey: string | null;
+    readonly system: string;
+    readonly after: string;
+    readonly limit: number;
+  },
 ): Promise<ChangeAnswer[]> {
+  const {key} = keysOf(system, 'held.table_name');
   const {rows} = await db.query<ChangeAnswer>(
     `WITH ${needySql}
-     SELECT ${changeColumns} FROM sync.changes
-      WHERE ${isWanted} AND change_id > $10 AND ($11::text IS NULL OR external_key = $11) ORDER BY change_id LIMIT $12`,
+     SELECT ${changeColumnsFor(system)} FROM sync.changes AS held
+      WHERE ${isWanted} AND change_id > $10 AND ($11::text IS NULL OR ${key} = $11)
+      ORDER BY change_id LIMIT $12`,
     [...valuesOf(wanted), after, externalKey, limit],
   );
   return rows;

@@ -1,29 +1,20 @@
 import type {FastifyInstance, FastifyPluginCallback} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
-import pg from 'pg';
 import {z} from 'zod';
 import type {FeedWatch} from '../feed/feed.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
-import {allTables} from '../streams/all.ts';
-import type {MirrorTable} from '../streams/table.ts';
-import {isStorableInstant} from '../streams/values.ts';
-import {columnsOf, resultsSchema, rowSchema, rowsSchema} from './answers.ts';
+import {resultsSchema} from './answers.ts';
 import {changesRequestSchema} from './change-request.ts';
 import {addFeedRoute} from './feed-route.ts';
 import {apiKeyOf, Turns} from './keys.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
 import {addManyRoutes, type Ways} from './many-routes.ts';
 import type {ApiPools} from './pools.ts';
-import {type Explain, HttpProblem, problemSchema, type WrongInput} from './problem.ts';
-import {batchName, type Place, packPlace, unpackPlace} from './queries.ts';
+import {type Explain, problemSchema} from './problem.ts';
+import {batchName} from './queries.ts';
+import {addRows} from './row-routes.ts';
 import {addStory} from './story-route.ts';
 import {writeChanges} from './write-changes.ts';
-
-/** The dependencies of a read. */
-interface Reading {
-  readonly reads: pg.Pool;
-  readonly turns: Turns;
-}
 
 /** What wakes the requests that wait. */
 interface Watches {
@@ -37,12 +28,6 @@ type App = ReturnType<typeof withTypes>;
 /** The limits of each key: half of the connections, and the requests that a burst may hold. */
 const readLimits = {atOnce: 4, waiting: 100} as const;
 const writeLimits = {atOnce: 4, waiting: 50} as const;
-const rowsAtOnce = {most: 500, usual: 100} as const;
-
-/** The schema of each table's row, made once: the document names it by the table. */
-export const rowSchemas: ReadonlyMap<MirrorTable, z.ZodType> = new Map(
-  allTables.map((table) => [table, rowSchema(table)]),
-);
 
 const problems = {
   default: {
@@ -50,28 +35,6 @@ const problems = {
     content: {'application/problem+json': {schema: problemSchema}},
   },
 } as const;
-
-const listQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(rowsAtOnce.most).default(rowsAtOnce.usual),
-  page: z.string().optional().describe('next_page of the page before.'),
-  changed_since: z
-    .string()
-    .refine(isStorableInstant, {
-      error:
-        'expected ISO 8601 with an offset, from the year 1 on, such as 2027-03-14T09:30:00Z; ' +
-        'in an address a + is written %2B',
-    })
-    .optional()
-    .describe(
-      'Only rows that changed in the warehouse since: by _changed_at, the beginning of the ' +
-        'transaction that wrote the row. Ask with some minutes to spare; a row read twice does ' +
-        'no harm.',
-    ),
-  deleted: z
-    .enum(['true', 'false'])
-    .optional()
-    .describe('Whether rows that are gone are listed, too.'),
-});
 
 const idempotencyKey = z
   .string()
@@ -101,7 +64,7 @@ export function addRoutes(
     addStory(instance, {reads, turns, watch: watches.changes});
     addLogin(instance, {turns: writing.turns, setLogin});
     addFeedRoute(app, {reads, turns, watch: watches.feed});
-    for (const table of allTables) addList(app, {reads, turns}, table);
+    addRows(instance, {reads, turns});
     done();
   };
 }
@@ -143,80 +106,4 @@ function addChanges(app: App, {pool, turns}: Ways['writes']): void {
       return await reply.code(isNew ? 202 : 200).send(first);
     },
   });
-}
-
-function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
-  const row = rowSchemas.get(table) ?? rowSchema(table);
-  app.route({
-    method: 'GET',
-    url: `/${table.name}`,
-    schema: {
-      operationId: `list_${table.name}`,
-      summary: table.comment,
-      tags: ['rows'],
-      querystring: listQuery,
-      response: {200: rowsSchema(row), ...problems},
-    },
-    handler: async (request) => {
-      const {limit} = request.query;
-      const place = findPlace(table, request.query);
-      const {apiKeyId, accountId} = apiKeyOf(request);
-      const wanted = {...place, accountId, limit: limit + 1};
-      const rows = await turns.take(apiKeyId, () => readRows(reads, table, wanted));
-      const last = rows.length > limit ? rows[limit - 1] : undefined;
-      return {
-        rows: rows.slice(0, limit),
-        next_page: last === undefined ? null : packPlace({...place, afterRowId: last.row_id}),
-      };
-    },
-  });
-}
-
-function findPlace(table: MirrorTable, query: z.infer<typeof listQuery>): Place {
-  const {page, deleted, changed_since: changedSince} = query;
-  const begun = page === undefined ? null : unpackPlace(page);
-  if (page === undefined) {
-    const filters = {showsDeleted: deleted === 'true', changedSince: changedSince ?? null};
-    return {table: table.name, afterRowId: '0', ...filters};
-  }
-  if (begun?.table !== table.name)
-    throw refuse('page', `next_page of an earlier answer for ${table.name}`);
-  if (deleted !== undefined && (deleted === 'true') !== begun.showsDeleted)
-    throw refuse('deleted', 'the same as for the first page, or nothing: page has it');
-  if (changedSince !== undefined && changedSince !== begun.changedSince)
-    throw refuse('changed_since', 'the same as for the first page, or nothing: page has it');
-  return begun;
-}
-
-function refuse(at: string, expected: string): HttpProblem {
-  const errors: WrongInput[] = [{in: 'query', at, expected}];
-  return new HttpProblem(400, 'invalid', {detail: `${at}: expected ${expected}`, errors});
-}
-
-interface RowsQuery {
-  readonly accountId: string;
-  readonly afterRowId: string;
-  readonly limit: number;
-  readonly showsDeleted: boolean;
-  /** ISO with an offset. */
-  readonly changedSince: string | null;
-}
-
-type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
-
-/**
- * The next rows of a table, in order of row_id, which never changes: a row that stands throughout
- * is read once, though others come and go meanwhile.
- */
-async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Promise<Row[]> {
-  const {accountId, afterRowId, limit, showsDeleted, changedSince} = query;
-  const {rows} = await pool.query<Row>(
-    `SELECT ${columnsOf(table).map(pg.escapeIdentifier).join(', ')}
-     FROM warehouse.${pg.escapeIdentifier(table.name)}
-      WHERE account_id = $1 AND row_id > $2 AND ($4 OR _deleted_at IS NULL)
-        AND ($5::timestamptz IS NULL OR _changed_at >= $5)
-      ORDER BY row_id LIMIT $3`,
-    [accountId, afterRowId, limit, showsDeleted, changedSince],
-  );
-  return rows;
 }

@@ -67,9 +67,10 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
     },
     handler: async (request, reply) => {
       const {change_id: changeId} = request.params;
-      const {apiKeyId, accountId} = apiKeyOf(request);
+      const key = apiKeyOf(request);
+      const {apiKeyId} = key;
       const read = async () => {
-        const story = await turns.take(apiKeyId, () => answerStory(reads, accountId, changeId));
+        const story = await turns.take(apiKeyId, () => answerStory(reads, key, changeId));
         if (story !== null) return story;
         throw new HttpProblem(404, 'not-found', {
           detail: `change ${changeId}: the account has none of that number`,

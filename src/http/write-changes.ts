@@ -10,13 +10,21 @@ import {
   claimApiRequest,
   keepApiResults,
 } from '../accounts/access.ts';
+import {defaultSystem} from '../accounts/roles.ts';
 import {RecordError} from '../core/errors.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
-import {type ChangeRequest, type Reference, readTime, type Wanted} from './change-request.ts';
+import {
+  type ChangeRequest,
+  type Reference,
+  readTime,
+  setsKey,
+  type Wanted,
+} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
+import {keysOf, setOwnKey} from './own-keys.ts';
 import {explainRefusal, HttpProblem} from './problem.ts';
 import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
 
@@ -54,7 +62,7 @@ export async function writeChanges(
     const before = request === null ? null : await findBefore(client, request);
     const results = before ?? (await writeAll(client, {key, body}));
     if (request !== null && before === null) await keepApiResults(client, request, results);
-    return {results: await readResults(client, accountId, results), isReplay: before !== null};
+    return {results: await readResults(client, key, results), isReplay: before !== null};
   });
 }
 
@@ -88,11 +96,11 @@ async function writeAll(
 
 async function readResults(
   client: pg.ClientBase,
-  accountId: string,
+  key: AccountKey,
   results: readonly ApiResult[],
 ): Promise<readonly Result[]> {
   const ids = results.flatMap((result) => ('change_id' in result ? [result.change_id] : []));
-  const changes = await answerChanges(client, accountId, ids);
+  const changes = await answerChanges(client, key, ids);
   return results.map((result) => {
     if (!('change_id' in result)) return unchangedSchema.parse(result.unchanged);
     const change = changes.get(result.change_id);
@@ -177,16 +185,19 @@ async function create(
   scope: Scope,
 ): Promise<FoundRow> {
   const writes = findWrites(request.table);
-  const {accountId} = scope.key;
+  const {accountId, system} = scope.key;
+  const {table, external_key: key = null} = request;
   const {values, employeeIds} = readWishes(request, scope);
   const row = {
     account_id: accountId,
-    ...(request.external_key === undefined ? {} : {external_key: request.external_key}),
+    ...(system === defaultSystem ? {external_key: key} : {}),
     ...(await findParent(client, writes, {request, scope})),
     ...values,
   };
   const rowId = await insertRow(client, writes, row);
-  const made = {rowId, number: null, externalKey: request.external_key ?? null, isDeleted: false};
+  if (key !== null && system !== defaultSystem)
+    await setOwnKey(client, scope.key, {table, rowId, key});
+  const made = {rowId, number: null, externalKey: key, isDeleted: false};
   if (employeeIds !== null) await assignEmployees(client, made, {accountId, employeeIds});
   return made;
 }
@@ -198,16 +209,22 @@ async function change(
 ): Promise<FoundRow> {
   const writes = findWrites(request.table);
   const {accountId} = scope.key;
-  const row = await findRow(client, writes, {accountId, reference: request, lock: 'UPDATE'});
-  if (row === null || row.isDeleted) throw refuseUnknown(request, scope, row !== null);
+  const {external_key: key = null, number, row_id} = request;
+  const sets = setsKey(request);
+  const reference = {number, row_id, external_key: sets ? undefined : (key ?? undefined)};
+  const row = await findRow(client, writes, {key: scope.key, reference, lock: 'UPDATE'});
+  if (row === null || row.isDeleted)
+    throw refuseUnknown({...request, ...reference}, scope, row !== null);
+  const {rowId} = row;
   if (request.operation === 'delete') {
-    await deleteRow(client, writes, row.rowId);
+    await deleteRow(client, writes, rowId);
     return row;
   }
+  if (sets) await setOwnKey(client, scope.key, {table: request.table, rowId, key});
   const {values, employeeIds} = readWishes(request, scope);
-  await updateRow(client, writes, {rowId: row.rowId, values});
+  await updateRow(client, writes, {rowId, values});
   if (employeeIds !== null) await assignEmployees(client, row, {accountId, employeeIds});
-  return row;
+  return sets ? {...row, externalKey: key} : row;
 }
 
 /** @throws {HttpProblem} a local time that the account's clock skips */
@@ -259,7 +276,7 @@ async function findParent(
       ? named
       : {row_id: findMade(scope.earlier, {index, table: parent.table, place})};
   const found = await findRow(client, findWrites(parent.table), {
-    accountId: scope.key.accountId,
+    key: scope.key,
     reference,
     lock: 'SHARE',
   });
@@ -295,14 +312,17 @@ function findMade(
   });
 }
 
-function refuseUnknown(request: ChangeRequest, {at}: Scope, isDeleted: boolean): HttpProblem {
-  const {table} = request;
+function refuseUnknown(
+  {table, ...named}: Reference & Pick<ChangeRequest, 'table'>,
+  {at}: Scope,
+  isDeleted: boolean,
+): HttpProblem {
   return new HttpProblem(404, 'not-found', {
     detail: isDeleted
-      ? `${table}: ${describe(request)} is deleted`
-      : `${table}: there is no ${describe(request)}`,
+      ? `${table}: ${describe(named)} is deleted`
+      : `${table}: there is no ${describe(named)}`,
     hint: `GET /v1/${table}${isDeleted ? '?deleted=true' : ''} lists them.`,
-    errors: [{in: 'body', at, expected: 'a live row of this account', got: describe(request)}],
+    errors: [{in: 'body', at, expected: 'a live row of this account', got: describe(named)}],
   });
 }
 
@@ -325,19 +345,21 @@ interface FoundRow {
  */
 async function findRow(
   client: pg.ClientBase,
-  {table, key}: Pick<Writes, 'table' | 'key'>,
+  {table, key: numberColumn}: Pick<Writes, 'table' | 'key'>,
   {
-    accountId,
+    key: {accountId, system},
     reference,
     lock,
-  }: {readonly accountId: string; readonly reference: Reference; readonly lock: 'UPDATE' | 'SHARE'},
+  }: {readonly key: AccountKey; readonly reference: Reference; readonly lock: 'UPDATE' | 'SHARE'},
 ): Promise<FoundRow | null> {
-  const number = pg.escapeIdentifier(key);
+  const number = pg.escapeIdentifier(numberColumn);
+  const own = keysOf(system, pg.escapeLiteral(table.name));
   const {rows} = await client.query<FoundRow>(
-    `SELECT row_id AS "rowId", ${number} AS number, external_key AS "externalKey",
+    `SELECT row_id AS "rowId", ${number} AS number, ${own.key} AS "externalKey",
       _deleted_at IS NOT NULL AS "isDeleted"
-       FROM warehouse.${pg.escapeIdentifier(table.name)}
-      WHERE account_id = $1 AND (row_id = $2 OR ${number} = $3 OR external_key = $4) FOR ${lock}`,
+       FROM warehouse.${pg.escapeIdentifier(table.name)} AS held
+      WHERE account_id = $1 AND (row_id = $2 OR ${number} = $3 OR ${own.isKnownBy('$1', '$4')})
+        FOR ${lock} OF held`,
     [accountId, reference.row_id ?? null, reference.number ?? null, reference.external_key ?? null],
   );
   return rows[0] ?? null;

@@ -1,0 +1,169 @@
+// The addresses of rows: the list of each table, in the account and with the keys of the outside
+// system that the API key is of.
+
+import type {FastifyInstance} from 'fastify';
+import type {ZodTypeProvider} from 'fastify-type-provider-zod';
+import pg from 'pg';
+import {z} from 'zod';
+import {allTables} from '../streams/all.ts';
+import type {MirrorTable} from '../streams/table.ts';
+import {isStorableInstant} from '../streams/values.ts';
+import {columnsOf, rowSchema, rowsSchema} from './answers.ts';
+import {apiKeyOf, type Turns} from './keys.ts';
+import {checkSystem, keysOf} from './own-keys.ts';
+import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
+import {lineOf, type Place, packPlace, unpackPlace} from './queries.ts';
+
+/** The dependencies of a read. */
+interface Reading {
+  readonly reads: pg.Pool;
+  readonly turns: Turns;
+}
+
+type App = ReturnType<typeof withTypes>;
+
+const rowsAtOnce = {most: 500, usual: 100} as const;
+
+/** The schema of each table's row, made once: the document names it by the table. */
+export const rowSchemas: ReadonlyMap<MirrorTable, z.ZodType> = new Map(
+  allTables.map((table) => [table, rowSchema(table)]),
+);
+
+const problems = {
+  default: {
+    description: 'What went wrong.',
+    content: {'application/problem+json': {schema: problemSchema}},
+  },
+} as const;
+
+const listQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(rowsAtOnce.most).default(rowsAtOnce.usual),
+  page: z.string().optional().describe('next_page of the page before.'),
+  changed_since: z
+    .string()
+    .refine(isStorableInstant, {
+      error:
+        'expected ISO 8601 with an offset, from the year 1 on, such as 2027-03-14T09:30:00Z; ' +
+        'in an address a + is written %2B',
+    })
+    .optional()
+    .describe(
+      'Only rows that changed in the warehouse since: by _changed_at, the beginning of the ' +
+        'transaction that wrote the row. Ask with some minutes to spare; a row read twice does ' +
+        'no harm.',
+    ),
+  deleted: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('Whether rows that are gone are listed, too.'),
+  key: lineOf(200)
+    .min(1)
+    .optional()
+    .describe('Only the row that the system of the API key knows by this external_key.'),
+  system: lineOf(50)
+    .optional()
+    .describe('The outside system that key is of: that of the API key, and no other.'),
+});
+
+/** Adds the addresses of the rows of every table. */
+export function addRows(instance: FastifyInstance, reading: Reading): void {
+  const app = withTypes(instance);
+  for (const table of allTables) addList(app, reading, table);
+}
+
+function withTypes(app: FastifyInstance) {
+  return app.withTypeProvider<ZodTypeProvider>();
+}
+
+function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
+  const row = rowSchemas.get(table) ?? rowSchema(table);
+  app.route({
+    method: 'GET',
+    url: `/${table.name}`,
+    schema: {
+      operationId: `list_${table.name}`,
+      summary: table.comment,
+      tags: ['rows'],
+      querystring: listQuery,
+      response: {200: rowsSchema(row), ...problems},
+    },
+    handler: async (request) => {
+      const {limit, key = null, system: named} = request.query;
+      const place = findPlace(table, request.query);
+      const apiKey = apiKeyOf(request);
+      checkSystem(apiKey, named);
+      const {apiKeyId, accountId, system} = apiKey;
+      const wanted = {...place, accountId, system, key, limit: limit + 1};
+      const rows = await turns.take(apiKeyId, () => readRows(reads, table, wanted));
+      const last = rows.length > limit ? rows[limit - 1] : undefined;
+      return {
+        rows: rows.slice(0, limit),
+        next_page: last === undefined ? null : packPlace({...place, afterRowId: last.row_id}),
+      };
+    },
+  });
+}
+
+function findPlace(table: MirrorTable, query: z.infer<typeof listQuery>): Place {
+  const {page, deleted, changed_since: changedSince} = query;
+  const begun = page === undefined ? null : unpackPlace(page);
+  if (page === undefined) {
+    const filters = {showsDeleted: deleted === 'true', changedSince: changedSince ?? null};
+    return {table: table.name, afterRowId: '0', ...filters};
+  }
+  if (begun?.table !== table.name)
+    throw refuse('page', `next_page of an earlier answer for ${table.name}`);
+  if (deleted !== undefined && (deleted === 'true') !== begun.showsDeleted)
+    throw refuse('deleted', 'the same as for the first page, or nothing: page has it');
+  if (changedSince !== undefined && changedSince !== begun.changedSince)
+    throw refuse('changed_since', 'the same as for the first page, or nothing: page has it');
+  return begun;
+}
+
+function refuse(at: string, expected: string): HttpProblem {
+  const errors: WrongInput[] = [{in: 'query', at, expected}];
+  return new HttpProblem(400, 'invalid', {detail: `${at}: expected ${expected}`, errors});
+}
+
+interface RowsQuery {
+  readonly accountId: string;
+  /** The outside system whose keys are given. */
+  readonly system: string;
+  /** Of one row; null: of all. */
+  readonly key: string | null;
+  readonly afterRowId: string;
+  readonly limit: number;
+  readonly showsDeleted: boolean;
+  /** ISO with an offset. */
+  readonly changedSince: string | null;
+}
+
+type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
+
+/**
+ * The next rows of a table, in order of row_id, which never changes: a row that stands throughout
+ * is read once, though others come and go meanwhile.
+ */
+async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Promise<Row[]> {
+  const {accountId, system, key, afterRowId, limit, showsDeleted, changedSince} = query;
+  const own = keysOf(system, pg.escapeLiteral(table.name));
+  const isWanted = key === null ? '$6::text IS NULL' : own.isKnownBy('$1', '$6');
+  const {rows} = await pool.query<Row>(
+    `SELECT ${listColumns(table, own.key)}
+     FROM warehouse.${pg.escapeIdentifier(table.name)} AS held
+      WHERE account_id = $1 AND row_id > $2 AND ($4 OR _deleted_at IS NULL)
+        AND ($5::timestamptz IS NULL OR _changed_at >= $5) AND ${isWanted}
+      ORDER BY row_id LIMIT $3`,
+    [accountId, afterRowId, limit, showsDeleted, changedSince, key],
+  );
+  return rows;
+}
+
+/** @param key - SQL of what is given as external_key */
+function listColumns(table: MirrorTable, key: string): string {
+  return columnsOf(table)
+    .map((name) =>
+      name === 'external_key' ? `${key} AS external_key` : `held.${pg.escapeIdentifier(name)}`,
+    )
+    .join(', ');
+}

@@ -1,0 +1,172 @@
+// Over HTTP each key gives and is given the external keys of its own outside system.
+
+import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {addApiKey} from '../../src/accounts/access.ts';
+import {openPlace, type Place} from './place.ts';
+
+let place: Place;
+/** Keys of account acme for tryton and shopware, and of the other account for tryton. */
+let tryton: string;
+let shop: string;
+let strange: string;
+beforeAll(async () => {
+  place = await openPlace();
+  const make = async (name: string, accountId: string, system: string) => {
+    const key = {name, accountId, system, role: 'operator', masks: false} as const;
+    return (await addApiKey(place.pool, key))?.reveal() ?? '';
+  };
+  tryton = await make('tryton', place.account.accountId, 'tryton');
+  shop = await make('shop', place.account.accountId, 'shopware');
+  strange = await make('strange-tryton', place.stranger.accountId, 'tryton');
+});
+afterAll(() => place?.close());
+beforeEach(async () => {
+  await link(tryton, {number: 1, external_key: 'P-17'});
+});
+afterEach(async () => {
+  for (const key of [tryton, shop, strange, place.keys.writer])
+    await link(key, {number: 1, external_key: null});
+});
+
+const link = async (key: string, named: object) =>
+  await place.post({table: 'customers', operation: 'update', ...named}, {key});
+const keyOf = async (key: string, query = '', table = 'customers') =>
+  (await place.get(`/v1/${table}?limit=1${query}`, {key})).body.rows.map(
+    (row: {external_key: string | null}) => row.external_key,
+  );
+
+describe('a row', () => {
+  test('is found by the key of the system, and has it, for keys of that system alone', async () => {
+    const found = await place.get('/v1/customers?system=tryton&key=P-17', {key: tryton});
+    expect(found.body.rows).toMatchObject([{customer_number: '1', external_key: 'P-17'}]);
+    expect(found.body.next_page).toBeNull();
+    expect(await keyOf(tryton, '&key=P-17')).toEqual(['P-17']);
+    for (const key of [shop, strange, place.keys.writer]) {
+      expect(await keyOf(key, '&key=P-17')).toEqual([]);
+      expect(await keyOf(key)).toEqual([null]);
+    }
+    expect(await keyOf(tryton, '&key=P-17', 'jobs')).toEqual([]);
+  });
+
+  test('of the system default is found by its external_key', async () => {
+    await link(place.keys.writer, {number: 1, external_key: 'C-88'});
+    expect(await keyOf(place.keys.reader, '&key=C-88&system=default')).toEqual(['C-88']);
+    expect(await keyOf(tryton, '&key=C-88')).toEqual([]);
+  });
+
+  test('is not told to a key by the name of another system', async () => {
+    const {status, body} = await place.get('/v1/customers?system=tryton&key=P-17', {key: shop});
+    expect(status).toBe(403);
+    expect(body).toMatchObject({
+      type: 'urn:fieldmirror:problem:other-system',
+      detail: 'system: expected shopware, the system of this key, got "tryton"',
+      errors: [{in: 'query', at: 'system'}],
+    });
+  });
+
+  test('a filter that there is not is refused by the names of those that there are', async () => {
+    const {status, body} = await place.get('/v1/customers?sistem=tryton', {key: tryton});
+    expect(status).toBe(400);
+    expect(body.detail).toBe(
+      'sistem: expected one of limit, page, changed_since, deleted, key, system, got "tryton"',
+    );
+  });
+});
+
+describe('a change', () => {
+  test('names its row and its parent by the key of the system', async () => {
+    const made = await place.post(
+      [
+        {table: 'customers', operation: 'update', external_key: 'P-17', fields: {fax: '1'}},
+        {
+          table: 'jobs',
+          operation: 'create',
+          external_key: 'A-1',
+          parent: {external_key: 'P-17'},
+          fields: {name: 'Roof'},
+        },
+      ],
+      {key: tryton},
+    );
+    expect(made.status, JSON.stringify(made.body)).toBe(202);
+    expect(made.body.changes).toMatchObject([
+      {table: 'customers', number: '1', external_key: 'P-17'},
+      {table: 'jobs', operation: 'create', external_key: 'A-1'},
+    ]);
+    expect(await keyOf(tryton, '&key=A-1', 'jobs')).toEqual(['A-1']);
+    expect(await keyOf(place.keys.writer, '&key=A-1', 'jobs')).toEqual([]);
+    const [, {change_id: id}] = made.body.changes;
+    const own = await place.get('/v1/changes?external_key=A-1', {key: tryton});
+    expect(own.body.changes).toMatchObject([{change_id: id, external_key: 'A-1'}]);
+    const others = await place.get('/v1/changes?external_key=A-1', {key: shop});
+    expect(others.body.changes).toEqual([]);
+    const story = await place.get(`/v1/changes/${id}`, {key: shop});
+    expect(story.body.external_key).toBeNull();
+    const unknown = await link(shop, {external_key: 'P-17', fields: {fax: '2'}});
+    expect(unknown).toMatchObject({
+      status: 404,
+      body: {detail: 'customers: there is no external_key "P-17"'},
+    });
+  });
+
+  test('sets and removes the key of an existing row, alone or beside fields', async () => {
+    const set = await link(tryton, {number: 1, external_key: 'P-18'});
+    expect(set).toMatchObject({status: 200, body: {state: 'unchanged', external_key: 'P-18'}});
+    expect(await keyOf(tryton)).toEqual(['P-18']);
+    const both = await link(tryton, {number: 1, external_key: 'P-19', fields: {fax: '555-0177'}});
+    expect(both).toMatchObject({
+      status: 202,
+      body: {operation: 'update', fields: {fax: '555-0177'}, external_key: 'P-19'},
+    });
+    const [{row_id: rowId}] = (await place.get('/v1/customers', {key: tryton})).body.rows;
+    expect(await link(tryton, {row_id: rowId, external_key: null})).toMatchObject({
+      status: 200,
+      body: {external_key: null},
+    });
+    expect(await keyOf(tryton)).toEqual([null]);
+  });
+
+  test.each([
+    ['tryton', () => tryton],
+    ['default', () => place.keys.writer],
+  ])('with a key of %s that another row has does nothing at all', async (_, key) => {
+    await link(key(), {number: 2, external_key: 'K-2'});
+    const answer = await place.post(
+      [
+        {table: 'customers', operation: 'update', number: 3, fields: {name: 'Never'}},
+        {table: 'customers', operation: 'update', number: 3, external_key: 'K-2'},
+      ],
+      {key: key()},
+    );
+    expect(answer).toMatchObject({
+      status: 422,
+      body: {
+        detail: 'external_key: another row of the table has it',
+        errors: [{in: 'body', at: '/1/external_key'}],
+      },
+    });
+    const rows = (await place.get('/v1/customers', {key: key()})).body.rows;
+    expect(rows[2]).toMatchObject({name: 'Cove', external_key: null});
+    await link(key(), {number: 2, external_key: null});
+  });
+
+  test.each([
+    ['nothing to set', {number: 1}, '/fields: expected at least one field'],
+    ['no row', {external_key: null}, 'expected one of number, row_id, external_key'],
+    ['two ways', {number: 1, row_id: 1, external_key: 'x'}, 'expected one of number, row_id'],
+    ['an empty key', {number: 1, external_key: ''}, '/external_key: expected string to have'],
+  ])('with %s is refused', async (_, named, told) => {
+    const {status, body} = await link(tryton, named);
+    expect(status).toBe(400);
+    expect(body.detail).toContain(told);
+  });
+
+  test('under an Idempotency-Key sets its key once', async () => {
+    const headers = {'idempotency-key': 'link-1'};
+    const ask = {table: 'customers', operation: 'update', number: 1, external_key: 'P-20'};
+    await place.post(ask, {key: tryton, headers});
+    await link(tryton, {number: 1, external_key: 'P-21'});
+    await place.post(ask, {key: tryton, headers});
+    expect(await keyOf(tryton)).toEqual(['P-21']);
+  });
+});
