@@ -6,7 +6,8 @@ import {UnrecoverableError} from 'bullmq';
 import {z} from 'zod';
 import {listAccountsWithDueChanges} from '../src/changes/claim-changes.ts';
 import {AccessError, FatalError, NoRoomError} from '../src/core/errors.ts';
-import {FeedKeeper, type HookMeans} from '../src/feed/send-hooks.ts';
+import type {SendMeans} from '../src/feed/deliver.ts';
+import {FeedKeeper} from '../src/feed/send-hooks.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
 import type {PushDeps} from '../src/push/run.ts';
@@ -50,7 +51,7 @@ export interface Workers {
 type WorkerDeps = SweepDeps &
   PushDeps & {
     /** Sends the feed to its subscribers; left out of processes that end by themselves. */
-    readonly hookMeans?: HookMeans;
+    readonly hookMeans?: SendMeans;
   };
 
 /** The work that this process does. */

@@ -2,7 +2,7 @@
 
 import {listWaysOn} from '../accounts/accounts.ts';
 import type {LateChange, LateChanges} from '../changes/change-health.ts';
-import {formatDuration, formatNumber} from '../core/format.ts';
+import {formatDuration, formatMinute, formatNumber} from '../core/format.ts';
 import {quoteWord} from '../core/text.ts';
 import type {AccountFacts, StreamFacts} from '../health/account-status.ts';
 import {brokenSince, tellFreshness} from '../sweeps/freshness.ts';
@@ -187,11 +187,6 @@ function describeOverdue(accounts: readonly AccountFacts[], now: string): Proble
     text: `${what} not run for two intervals, the longest for ${waits} (${names.join('; ')}${more})`,
     next: 'is a worker running? fieldmirror start',
   };
-}
-
-/** `2026-11-02 08:15 UTC` */
-function formatMinute(instant: string): string {
-  return `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 function describeLate(

@@ -5,14 +5,18 @@
 import {connect, type LookupFunction, type Socket} from 'node:net';
 import type pg from 'pg';
 import {isRefusedAddress, refusingLookup, toRefusal} from '../api/addresses.ts';
-import {pauseAfter} from '../core/back-off.ts';
 import {numberOfCause, RetryableError, seeDocs, UsageError} from '../core/errors.ts';
+import {formatMinute} from '../core/format.ts';
 import type {Logger} from '../core/log.ts';
-import {type Sealed, type SealingKey, Secret} from '../core/secret.ts';
+import {Secret} from '../core/secret.ts';
 import {
+  type Access,
+  deliver,
+  type FailedTry,
   openAccess,
   parseSmtp,
   parseTarget,
+  type SendMeans,
   type SmtpServer,
   sendRequest,
   sendSigned,
@@ -21,13 +25,12 @@ import {
 import {
   claimDeliveries,
   type Delivery,
-  giveBack,
+  deliveryQueue,
   listNews,
   type News,
   noteFailed,
   noteSent,
 } from './deliveries.ts';
-import type {Receiver} from './rules.ts';
 
 interface SendDueDeps extends SendDeps {
   readonly pool: pg.Pool;
@@ -39,77 +42,58 @@ interface SendDueDeps extends SendDeps {
 /** Receivers that are slow hold up no others but these. */
 const atOnce = 8;
 const backOff = {firstMs: 30_000, longestMs: 3_600_000};
+/** About a day of tries. */
+const mostTries = 30;
 
-/**
- * Sends everything that is due, at least once: it is noted after the receiver took it, never
- * before.
- */
+/** Sends everything that is due. */
 export async function sendDue(deps: SendDueDeps): Promise<void> {
   const means = {keyIds: deps.keys.map(({id}) => id), hasSmtp: deps.smtpUrl !== null};
+  const sending = {
+    ...{queue: deliveryQueue, backOff, mostTries},
+    send: (delivery: Delivery) => sendDelivery(deps, delivery),
+    refuse: (delivery: Delivery, failed: FailedTry) => postpone(deps, delivery, failed),
+  };
   for (;;) {
     if (deps.signal?.aborted === true) return;
     const claimed = await claimDeliveries(deps.pool, means, atOnce);
     if (claimed.length === 0) return;
-    await Promise.all(claimed.map((delivery) => deliver(deps, delivery)));
+    await Promise.all(claimed.map((delivery) => deliver(deps, sending, delivery)));
     deps.onTried?.();
   }
 }
 
-async function deliver(deps: SendDueDeps, delivery: Delivery): Promise<void> {
-  const {pool, log, signal} = deps;
-  try {
-    await sendMessage(deps, delivery, await readMessage(pool, delivery));
-  } catch (error) {
-    if (signal?.aborted === true) return await giveBack(pool, delivery);
-    return await postpone(deps, delivery, error);
-  }
+async function sendDelivery(deps: SendDueDeps, delivery: Delivery): Promise<void> {
+  const {pool, log} = deps;
+  const {kind, messageId, rule, id} = delivery;
+  const message = kind === 'ping' ? null : {kind, messageId, rule, news: await listNews(pool, id)};
+  await sendMessage(deps, delivery, message);
   await noteSent(pool, delivery);
-  log.info({event: 'alert.sent', rule: delivery.rule, kind: delivery.kind}, 'an alert was taken');
+  log.info({event: 'alert.sent', rule, kind}, 'an alert was taken');
 }
 
-async function readMessage(pool: pg.Pool, delivery: Delivery): Promise<AlertMessage | null> {
-  const {kind, messageId, rule, deliveryId} = delivery;
-  return kind === 'ping' ? null : {kind, messageId, rule, news: await listNews(pool, deliveryId)};
-}
-
+/** A ping is never given up. */
 async function postpone(
   {pool, log}: SendDueDeps,
   delivery: Delivery,
-  cause: unknown,
+  {isLast, ...failed}: FailedTry,
 ): Promise<void> {
-  const error = cause instanceof Error ? cause.message : String(cause);
-  const afterMs = pauseAfter(cause, delivery.attempts - 1, backOff);
-  const state = await noteFailed(pool, delivery, {error, afterMs});
-  const facts = {
-    rule: delivery.rule,
-    kind: delivery.kind,
-    attempt: delivery.attempts,
-    reason: error,
-  };
-  if (state === 'failed') log.error({event: 'alert.given_up', ...facts}, 'an alert was given up');
-  else if (state === 'due')
-    log.warn({event: 'alert.postponed', ...facts}, 'an alert was not taken; it is tried again');
+  const {rule, kind, failures} = delivery;
+  const isGivenUp = isLast && kind !== 'ping';
+  if (!(await noteFailed(pool, delivery, {...failed, isLast: isGivenUp}))) return;
+  const facts = {rule, kind, attempt: failures + 1, reason: failed.error};
+  if (isGivenUp) log.error({event: 'alert.given_up', ...facts}, 'an alert was given up');
+  else log.warn({event: 'alert.postponed', ...facts}, 'an alert was not taken; it is tried again');
 }
 
 /** The means of this process to send. */
-interface SendDeps {
-  readonly keys: readonly SealingKey[];
+interface SendDeps extends SendMeans {
   /** The server of e-mail of rules that bring none. */
   readonly smtpUrl: Secret | null;
-  readonly allowsHttp: boolean;
-  readonly allowsLinkLocal?: boolean;
-  /** Told of every secret that is opened, so that a log can be kept clean of it. */
-  readonly onSecret: (secret: Secret) => void;
   readonly signal?: AbortSignal;
 }
 
 /** A rule, as far as it takes to send by it. */
-interface Route {
-  readonly rule: string;
-  readonly receiver: Receiver;
-  readonly target: string;
-  readonly sealed: Sealed | null;
-}
+type Route = Pick<Delivery, 'rule' | 'receiver' | 'target' | 'sealed'>;
 
 /**
  * Sends a message, or a ping where there is none, once.
@@ -126,30 +110,30 @@ export async function sendMessage(
   const {allowsHttp, allowsLinkLocal, signal} = deps;
   const way = {allowsLinkLocal, signal};
   const {address, secret = ''} = findAccess(deps, route);
-  if (route.receiver !== 'email') {
-    const url = parseTarget(address, allowsHttp);
-    if (message === null || route.receiver === 'ping') return await sendRequest({url, ...way});
-    return route.receiver === 'slack'
-      ? await sendSlack(url, message, way)
-      : await sendWebhook({url, secret: new Secret(secret)}, message, way);
+  if (route.receiver === 'email') {
+    if (message === null) throw new TypeError('a ping by e-mail');
+    const server = parseSmtp(address, allowsHttp);
+    if (server.auth !== null) deps.onSecret(new Secret(server.auth.pass));
+    return await sendEmail({to: route.target, server}, message, way);
   }
-  if (message === null) throw new TypeError('a ping by e-mail');
-  const server = parseSmtp(address, allowsHttp);
-  if (server.auth !== null) deps.onSecret(new Secret(server.auth.pass));
-  return await sendEmail({to: route.target, server}, message, way);
+  const url = parseTarget(address, allowsHttp);
+  if (message === null || route.receiver === 'ping') return await sendRequest({url, ...way});
+  if (route.receiver === 'slack')
+    return await sendRequest({url, body: bodyForSlack(message), ...way});
+  const {messageId} = message;
+  return await sendSigned(
+    {url, secret: new Secret(secret)},
+    {messageId, body: bodyOf(message)},
+    way,
+  );
 }
 
-function findAccess({keys, smtpUrl, onSecret}: SendDeps, {rule, sealed}: Route) {
-  if (sealed === null) {
-    if (smtpUrl !== null) return {address: smtpUrl.reveal()};
-    throw new UsageError(
-      `alert rule ${rule}: expected a server of e-mail in FIELDMIRROR_SMTP_URL, such as smtps://user:password@mail.example.com?from=alerts@example.com, got nothing`,
-    );
-  }
-  const access = openAccess(sealed, keys, {kind: 'alert_rules', name: rule});
-  for (const text of [access.address, access.secret])
-    if (text !== undefined) onSecret(new Secret(text));
-  return access;
+function findAccess(deps: SendDeps, {rule, sealed}: Route): Access {
+  if (sealed !== null) return openAccess(sealed, deps, {kind: 'alert_rules', name: rule});
+  if (deps.smtpUrl !== null) return {address: deps.smtpUrl.reveal()};
+  throw new UsageError(
+    `alert rule ${rule}: expected a server of e-mail in FIELDMIRROR_SMTP_URL, such as smtps://user:password@mail.example.com?from=alerts@example.com, got nothing`,
+  );
 }
 
 /** A message as every receiver gets it. */
@@ -197,9 +181,10 @@ function describeNews({news, account, stream, text}: News): string {
 }
 
 function detailsOf({news, cause, since, nextStep, mendedAt}: News): string[] {
-  if (news === 'mended') return [`  from ${showMinute(since)} to ${showMinute(mendedAt ?? since)}`];
+  if (news === 'mended')
+    return [`  from ${formatMinute(since)} to ${formatMinute(mendedAt ?? since)}`];
   return [
-    `  since ${showMinute(since)}`,
+    `  since ${formatMinute(since)}`,
     ...(nextStep === null ? [] : [`  ${cut(toLine(nextStep), longestLine)}`]),
     `  ${seeDocs(cause)}`,
   ];
@@ -212,11 +197,6 @@ function toLine(text: string): string {
 
 function cut(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text;
-}
-
-/** `2026-11-02 08:15 UTC` */
-function showMinute(instant: string): string {
-  return `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 const timeoutMs = 10_000;
@@ -298,18 +278,11 @@ function describeError(error: unknown): string {
   return typeof code === 'string' ? `${answer} [${code}]` : answer;
 }
 
-/**
- * Sends a message to an incoming webhook of Slack. Its last line is the message's id: Slack itself
- * drops no repeat.
- */
-async function sendSlack(url: URL, message: AlertMessage, way: Way = {}): Promise<string> {
-  const lines = [
-    `Fieldmirror: ${titleOf(message)}`,
-    ...linesOf(message),
-    `message ${message.messageId}`,
-  ];
-  const body = JSON.stringify({text: escapeText(lines.join('\n')), mrkdwn: false});
-  return await sendRequest({url, body, ...way});
+/** The last line is the message's id: Slack itself drops no repeat. */
+function bodyForSlack(message: AlertMessage): string {
+  const lines = [`Fieldmirror: ${titleOf(message)}`, ...linesOf(message)];
+  const text = escapeText([...lines, `message ${message.messageId}`].join('\n'));
+  return JSON.stringify({text, mrkdwn: false});
 }
 
 /**
@@ -320,31 +293,17 @@ function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/**
- * Sends a message as JSON, signed by the convention of Standard Webhooks.
- * @see docs/watching.md "Alerts"
- */
-async function sendWebhook(
-  {url, secret}: {readonly url: URL; readonly secret: Secret},
-  message: AlertMessage,
-  way: Way = {},
-): Promise<string> {
-  const body = JSON.stringify({
-    type: `alert.${message.kind}`,
-    timestamp: happenedAt(message) ?? new Date().toISOString(),
+/** @see docs/watching.md "Alerts" */
+function bodyOf(message: AlertMessage): string {
+  const {kind, rule, news} = message;
+  const last = news.at(-1);
+  const shown = news.slice(0, mostNews);
+  return JSON.stringify({
+    type: `alert.${kind}`,
+    timestamp: last?.mendedAt ?? last?.openedAt ?? new Date().toISOString(),
     data: {
-      rule: message.rule,
-      title: titleOf(message),
-      count: message.news.length,
-      alerts: message.news
-        .slice(0, mostNews)
-        .map((each) => ({...each, docs: numberOfCause(each.cause)})),
+      ...{rule, title: titleOf(message), count: news.length},
+      alerts: shown.map((each) => ({...each, docs: numberOfCause(each.cause)})),
     },
   });
-  return await sendSigned({url, secret}, {messageId: message.messageId, body}, way);
-}
-
-function happenedAt({news}: AlertMessage): string | null {
-  const last = news.at(-1);
-  return last?.mendedAt ?? last?.openedAt ?? null;
 }

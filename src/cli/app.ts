@@ -20,7 +20,7 @@ import {AccessError, UsageError} from '../core/errors.ts';
 import {createLogger, type Logger} from '../core/log.ts';
 import {demoName} from '../core/names.ts';
 import type {Secret} from '../core/secret.ts';
-import type {HookMeans} from '../feed/send-hooks.ts';
+import type {SendMeans} from '../feed/deliver.ts';
 import {findCopy, namePlace, refuseCopy} from '../health/installation.ts';
 import {refuseWrongClock} from '../postgres/checks.ts';
 import {PageReader} from '../sweeps/page-reader.ts';
@@ -51,7 +51,7 @@ export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageR
   /** Tells somebody of every request to the service, in order to count them. */
   readonly observeRequests: Accounts['observe'];
   /** Sends the feed to its subscribers. */
-  readonly hookMeans: HookMeans;
+  readonly hookMeans: SendMeans;
   /** Keeps a secret that was opened out of the log. */
   readonly keepOut: (secret: Secret) => void;
   /** The source of the data of `own`, for a person. */

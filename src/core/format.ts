@@ -32,6 +32,11 @@ export function formatRoughly(ms: number): string {
   return `${number} ${unit}`;
 }
 
+/** `2026-11-02 08:15 UTC` */
+export function formatMinute(instant: string): string {
+  return `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
 /** `2026-11-02 08:15:30 UTC` */
 export function showSecond(instant: string): string {
   return `${instant.slice(0, 19).replace('T', ' ')} UTC`;

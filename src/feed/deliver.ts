@@ -1,17 +1,152 @@
-// One request to a receiver: never redirected, a deadline for the whole, and the body of the answer
-// is not looked at. A body is signed by the convention of Standard Webhooks. The address of a
-// receiver and its secret are sealed as the tokens of accounts are.
+// How messages are sent at least once, to subscribers of the feed and to receivers of alerts. The
+// sender holds a lease of the row by the database's clock, and notes what came of it after the
+// receiver has answered. A worker that is killed in between leaves its lease behind: another one
+// sends the same message again, by the same id. A receiver that does not take a message gets it
+// again, ever later, until it is given up.
+//
+// A request is never redirected, has a deadline, and its answer's body is not looked at. A body is
+// signed by the convention of Standard Webhooks. Addresses and secrets are sealed as tokens are.
 
 import {randomBytes} from 'node:crypto';
 import type {LookupFunction} from 'node:net';
+import type pg from 'pg';
 import {Webhook} from 'standardwebhooks';
 import {isLoopback, onlyThisMachine} from '../api/addresses.ts';
 import {createAgents} from '../api/agents.ts';
 import {ExchangeError, exchange} from '../api/exchange.ts';
 import {describeFailure} from '../api/verdict.ts';
-import {parseRetryAfter} from '../core/back-off.ts';
+import {type BackOff, parseRetryAfter, pauseAfter} from '../core/back-off.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {type Sealed, type SealingKey, Secret, seal, secretBounds, unseal} from '../core/secret.ts';
+import type {Queryable} from '../postgres/database.ts';
+
+/** A table whose rows say what is to be sent; each has `due_at`, `fence` and `lease_until`. */
+export interface SendQueue {
+  readonly table: string;
+  /** The column of its number. */
+  readonly id: string;
+  /** What else changes when a row is claimed, and when it is given back. */
+  readonly onClaim?: string;
+  readonly onRelease?: string;
+}
+
+/** A row that this worker has claimed. */
+export interface SendClaim {
+  readonly id: string;
+  readonly fence: number;
+  /** Tries before this one that failed. */
+  readonly failures: number;
+}
+
+/** Longer than any try takes. */
+export const sendLease = "now() + interval '1 minute'";
+
+/**
+ * Claims rows that are due, the longest waiting first, and those whose worker was lost.
+ * @param select - parts of a query in which the row is `due`; its parameters begin with `$2`, and
+ *   `"keyId"` and `bytes` are among its columns
+ */
+export async function claimDue<C extends SendClaim>(
+  db: Queryable,
+  {table, id, onClaim = ''}: SendQueue,
+  select: {readonly columns: string; readonly joins?: string; readonly where: string},
+  values: readonly [limit: number, ...others: unknown[]],
+): Promise<C[]> {
+  const {rows} = await db.query<pg.QueryResultRow>(
+    `WITH due AS (
+       SELECT due.${id} AS id, ${select.columns} FROM ${table} AS due ${select.joins ?? ''}
+        WHERE due.due_at <= now() AND coalesce(due.lease_until <= now(), true) AND ${select.where}
+        ORDER BY due.due_at, due.${id} LIMIT $1 FOR UPDATE OF due SKIP LOCKED)
+     UPDATE ${table} AS claimed SET fence = fence + 1, lease_until = ${sendLease} ${onClaim}
+       FROM due WHERE claimed.${id} = due.id RETURNING claimed.fence, due.*`,
+    [...values],
+  );
+  return rows.map(({keyId, bytes, ...row}) => ({
+    ...row,
+    sealed: keyId === null ? null : {keyId, bytes},
+  })) as unknown as C[];
+}
+
+/** Notes what came of a claim. @returns whether the row was still this worker's */
+export async function noteClaim(
+  db: Queryable,
+  {table, id}: SendQueue,
+  claim: SendClaim,
+  changes: string,
+  values: readonly unknown[] = [],
+): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `UPDATE ${table} AS claimed SET ${changes}
+      WHERE ${id} = $1 AND fence = $2 AND lease_until IS NOT NULL`,
+    [claim.id, claim.fence, ...values],
+  );
+  return rowCount === 1;
+}
+
+/** Why a receiver did not take a message, how long it waits, and whether it is given up. */
+export interface FailedTry {
+  readonly error: string;
+  readonly afterMs: number;
+  readonly isLast: boolean;
+}
+
+/** What can never be sent as it is: it is given up at once. */
+export class UndeliverableError extends FatalError {}
+
+/**
+ * Sends what was claimed. What the receiver does not take is due again later, or given up; what was
+ * not brought to its end is given back.
+ * @param way.send - sends, and notes what was taken; null: there is nothing more to send
+ * @param way.refuse - notes what was not taken
+ * @returns what `send` returns; null where it failed
+ * @throws what the database throws: that is no failure of the receiver
+ */
+export async function deliver<C extends SendClaim, T>(
+  {pool, signal}: {readonly pool: pg.Pool; readonly signal?: AbortSignal | undefined},
+  {queue, backOff, mostTries, send, refuse}: DeliveryWay<C, T>,
+  claim: C,
+): Promise<T | null> {
+  const release = () =>
+    noteClaim(pool, queue, claim, `lease_until = NULL ${queue.onRelease ?? ''}`);
+  try {
+    const sent = await send(claim);
+    if (sent === null) await release();
+    return sent;
+  } catch (cause) {
+    if (signal?.aborted === true || !isOfReceiver(cause)) {
+      await release();
+      if (signal?.aborted === true) return null;
+      throw cause;
+    }
+    const {failures} = claim;
+    const isLast = cause instanceof UndeliverableError || failures + 1 >= mostTries;
+    const afterMs = pauseAfter(cause, failures, backOff);
+    await refuse(claim, {error: cause.message, afterMs, isLast});
+    return null;
+  }
+}
+
+function isOfReceiver(error: unknown): error is Error {
+  return [RetryableError, UsageError, FatalError].some((kind) => error instanceof kind);
+}
+
+/** How the rows of a queue are sent. */
+interface DeliveryWay<C extends SendClaim, T> {
+  readonly queue: SendQueue;
+  readonly backOff: BackOff;
+  readonly mostTries: number;
+  readonly send: (claim: C) => Promise<T>;
+  readonly refuse: (claim: C, failed: FailedTry) => Promise<void>;
+}
+
+/** The means of a process to send. */
+export interface SendMeans {
+  readonly keys: readonly SealingKey[];
+  readonly allowsHttp: boolean;
+  readonly allowsLinkLocal?: boolean;
+  /** Told of every secret that is opened, so that a log can be kept clean of it. */
+  readonly onSecret: (secret: Secret) => void;
+}
 
 const secretBytes = 32;
 
@@ -186,7 +321,7 @@ export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner)
  */
 export function openAccess(
   sealed: Sealed,
-  keys: readonly SealingKey[],
+  {keys, onSecret}: Pick<SendMeans, 'keys' | 'onSecret'>,
   {kind, name}: Owner,
 ): Access {
   const owner = secretBounds[kind](name);
@@ -196,7 +331,9 @@ export function openAccess(
     );
   try {
     // Sealed by us, and bound to its owner: what opens is what was sealed.
-    return JSON.parse(unseal(sealed, keys, owner).reveal()) as Access;
+    const access = JSON.parse(unseal(sealed, keys, owner).reveal()) as Access;
+    for (const text of Object.values(access)) onSecret(new Secret(text));
+    return access;
   } catch (cause) {
     const mend = `fieldmirror ${verbs[kind]} remove ${name}, then fieldmirror ${verbs[kind]} add ${name}`;
     throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {

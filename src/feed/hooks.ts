@@ -1,11 +1,12 @@
-// The subscribers that the feed is sent to: the rows of sync.feed_hooks, the leases of workers, and
-// the batches that a person decides on. A batch is noted before it is sent: a worker that is killed
-// between sending and noting leaves its lease behind, and another one sends the same batch again,
-// under the same id.
+// The subscribers that the feed is sent to: the rows of sync.feed_hooks, and the batches that a
+// person decides on. A batch is noted before it is sent: each try has the same entries and id.
 
+import {randomUUID} from 'node:crypto';
 import {UsageError} from '../core/errors.ts';
+import type {Sealed} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
+import {claimDue, type FailedTry, noteClaim, type SendClaim, sendLease} from './deliver.ts';
 import type {feedHooks} from './tables.ts';
 import {mostEntries} from './terms.ts';
 
@@ -55,7 +56,7 @@ export interface HookPlan
     FeedHook,
     'name' | 'target' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'
   > {
-  readonly sealed: {readonly keyId: string; readonly bytes: Buffer};
+  readonly sealed: Sealed;
   /** The cursor to begin at; null: the end of the feed as it is now. */
   readonly after: string | null;
 }
@@ -206,116 +207,75 @@ export async function listAuthors(db: Queryable): Promise<string[]> {
 
 /** A subscriber that was claimed, and all that it takes to send to it. */
 export interface ClaimedHook
-  extends Pick<
-    FeedHook,
-    'hookId' | 'name' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'
-  > {
-  readonly fence: number;
+  extends SendClaim,
+    Pick<FeedHook, 'name' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'> {
   readonly cursor: string;
   /** The batch that was under way; null: none. */
   readonly batchId: string | null;
   readonly batchTo: string | null;
-  readonly attempts: number;
-  readonly sealed: {readonly keyId: string; readonly bytes: Buffer};
+  readonly sealed: Sealed;
 }
 
-type Claimed = Pick<ClaimedHook, 'hookId' | 'fence'>;
+export const hookQueue = {table: 'sync.feed_hooks', id: 'hook_id'} as const;
 
-/** Longer than any try takes. */
-const lease = "interval '1 minute'";
-const isOurs = 'hook_id = $1 AND fence = $2 AND lease_until IS NOT NULL';
+/** What `ClaimedHook` has of a subscriber, for a query in which it is `due`. */
+const claimedColumns = `due.name, due.account_id AS "accountId", due.tables,
+  due.leaves_out AS "leavesOut", due.masks, due.key_id AS "keyId", due.sealed_access AS bytes`;
 
 /**
- * Claims subscribers that have not seen the end of the feed and are due, and those whose worker was
- * lost. A subscriber whose key this worker has not is left to another; in a database that may be a
- * copy there is none.
+ * Claims subscribers that have not seen the end of the feed. A subscriber whose key this worker has
+ * not is left to another; in a database that may be a copy there is none.
  */
 export async function claimHooks(
   db: Queryable,
   keyIds: readonly string[],
   limit: number,
 ): Promise<ClaimedHook[]> {
-  const {rows} = await db.query<Omit<ClaimedHook, 'sealed'> & {keyId: string; bytes: Buffer}>(
-    `UPDATE sync.feed_hooks AS hook SET fence = fence + 1, lease_until = now() + ${lease}
-      WHERE hook_id IN (
-        SELECT hook_id FROM sync.feed_hooks
-         WHERE stopped_at IS NULL AND due_at <= now()
-           AND (lease_until IS NULL OR lease_until <= now()) AND key_id = ANY ($1)
-           AND cursor <> sync.feed_end() AND NOT sync.is_copy()
-         ORDER BY due_at, hook_id LIMIT $2 FOR UPDATE SKIP LOCKED)
-     RETURNING hook_id AS "hookId", name, account_id AS "accountId", tables,
-               leaves_out AS "leavesOut", masks, most, fence, cursor,
-               batch_id AS "batchId", batch_to AS "batchTo", attempts, key_id AS "keyId",
-               sealed_access AS bytes`,
-    [keyIds, limit],
-  );
-  return rows.map(({keyId, bytes, ...hook}) => ({...hook, sealed: {keyId, bytes}}));
+  const columns = `${claimedColumns}, due.most, due.cursor, due.batch_id AS "batchId",
+    due.batch_to AS "batchTo", due.attempts AS failures`;
+  const where = `due.stopped_at IS NULL AND due.key_id = ANY ($2)
+    AND due.cursor <> sync.feed_end() AND NOT sync.is_copy()`;
+  return await claimDue<ClaimedHook>(db, hookQueue, {columns, where}, [limit, keyIds]);
 }
 
 /** Notes a batch before it is sent. @returns its id; null where the subscriber is no longer ours */
-export async function beginDelivery(
+export async function noteBatch(
   db: Queryable,
-  {hookId, fence}: Claimed,
+  hook: ClaimedHook,
   to: string,
 ): Promise<string | null> {
-  const {rows} = await db.query<{id: string}>(
-    `UPDATE sync.feed_hooks SET batch_id = coalesce(batch_id, gen_random_uuid()), batch_to = $3,
-       lease_until = now() + ${lease}
-      WHERE ${isOurs} RETURNING batch_id AS id`,
-    [hookId, fence, to],
-  );
-  return rows[0]?.id ?? null;
+  const batchId = hook.batchId ?? randomUUID();
+  const changes = `batch_id = $3, batch_to = $4, lease_until = ${sendLease}`;
+  return (await noteClaim(db, hookQueue, hook, changes, [batchId, to])) ? batchId : null;
 }
 
 /** Goes on behind entries that are not sent. @returns whether the subscriber is still ours */
-export async function moveOn(
-  db: Queryable,
-  {hookId, fence}: Claimed,
-  cursor: string,
-): Promise<boolean> {
-  const {rowCount} = await db.query(
-    `UPDATE sync.feed_hooks SET cursor = $3, lease_until = now() + ${lease} WHERE ${isOurs}`,
-    [hookId, fence, cursor],
-  );
-  return rowCount === 1;
+export async function moveOn(db: Queryable, hook: ClaimedHook, cursor: string): Promise<boolean> {
+  return await noteClaim(db, hookQueue, hook, `cursor = $3, lease_until = ${sendLease}`, [cursor]);
 }
 
 /** The subscriber took its batch. @returns whether it is still ours */
-export async function noteTaken(db: Queryable, {hookId, fence}: Claimed): Promise<boolean> {
-  const {rowCount} = await db.query(
-    `UPDATE sync.feed_hooks
-        SET cursor = batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL,
-            last_error = NULL,
-            sent_at = now(), lease_until = now() + ${lease}
-      WHERE ${isOurs} AND batch_id IS NOT NULL`,
-    [hookId, fence],
+export async function noteTaken(db: Queryable, hook: ClaimedHook): Promise<boolean> {
+  return await noteClaim(
+    ...[db, hookQueue, hook],
+    `cursor = batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL,
+     last_error = NULL, sent_at = now(), lease_until = ${sendLease}`,
   );
-  return rowCount === 1;
 }
 
 /** The subscriber did not take its batch: it is due again later, or stopped. */
 export async function noteRefused(
   db: Queryable,
-  {hookId, fence}: Claimed,
-  {
-    error,
-    afterMs,
-    stops,
-  }: {readonly error: string; readonly afterMs: number; readonly stops: boolean},
+  hook: ClaimedHook,
+  {error, afterMs, isLast}: FailedTry,
 ): Promise<void> {
-  await db.query(
-    `UPDATE sync.feed_hooks
-        SET attempts = attempts + 1, last_error = $3,
-            failing_since = coalesce(failing_since, now()), lease_until = NULL,
-            due_at = now() + $4 * interval '1 millisecond', stopped_at = CASE WHEN $5 THEN now() END
-      WHERE ${isOurs}`,
-    [hookId, fence, error, afterMs, stops],
+  await noteClaim(
+    ...[db, hookQueue, hook],
+    `attempts = attempts + 1, last_error = $3, failing_since = coalesce(failing_since, now()),
+     lease_until = NULL, due_at = now() + $4 * interval '1 millisecond',
+     stopped_at = CASE WHEN $5 THEN now() END`,
+    [error, afterMs, isLast],
   );
-}
-
-/** Gives the subscriber back: there is nothing more to send, or this worker ends. */
-export async function release(db: Queryable, {hookId, fence}: Claimed): Promise<void> {
-  await db.query(`UPDATE sync.feed_hooks SET lease_until = NULL WHERE ${isOurs}`, [hookId, fence]);
 }
 
 /** A batch that was skipped. Instants are ISO 8601 in UTC. */
@@ -413,13 +373,11 @@ export async function readDeadLetter(
   {name, letterId}: {readonly name: string; readonly letterId: string},
 ): Promise<ClaimedHook | null> {
   const {rows} = await db.query<Omit<ClaimedHook, 'sealed'> & {keyId: string; bytes: Buffer}>(
-    `SELECT hook.hook_id AS "hookId", hook.name, hook.account_id AS "accountId", hook.tables,
-            hook.leaves_out AS "leavesOut", hook.masks, ${mostEntries} AS most,
-            hook.fence, letter.after_cursor AS cursor, letter.batch_id AS "batchId",
-            letter.to_cursor AS "batchTo", letter.attempts,
-            hook.key_id AS "keyId", hook.sealed_access AS bytes
-       FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS hook USING (hook_id)
-         WHERE hook.name = $1 AND letter.letter_id = $2`,
+    `SELECT due.hook_id AS id, due.fence, ${claimedColumns}, ${mostEntries} AS most,
+            letter.after_cursor AS cursor, letter.batch_id AS "batchId",
+            letter.to_cursor AS "batchTo", letter.attempts AS failures
+       FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS due USING (hook_id)
+         WHERE due.name = $1 AND letter.letter_id = $2`,
     [name, letterId],
   );
   return rows.map(({keyId, bytes, ...hook}) => ({...hook, sealed: {keyId, bytes}}))[0] ?? null;

@@ -4,13 +4,19 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {pauseAfter} from '../core/back-off.ts';
-import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {Pulse} from '../core/rounds.ts';
-import {type SealingKey, Secret} from '../core/secret.ts';
+import {Secret} from '../core/secret.ts';
 import {listen} from '../postgres/listen.ts';
-import {openAccess, parseTarget, sendSigned} from './deliver.ts';
+import {
+  deliver,
+  type FailedTry,
+  openAccess,
+  parseTarget,
+  type SendMeans,
+  sendSigned,
+  UndeliverableError,
+} from './deliver.ts';
 import {
   CursorError,
   type FeedBatch,
@@ -20,13 +26,13 @@ import {
   sequenceFeed,
 } from './feed.ts';
 import {
-  beginDelivery,
   type ClaimedHook,
   claimHooks,
+  hookQueue,
   moveOn,
+  noteBatch,
   noteRefused,
   noteTaken,
-  release,
 } from './hooks.ts';
 
 interface KeeperDeps {
@@ -34,7 +40,7 @@ interface KeeperDeps {
   readonly log: Logger;
   /** Of a session of our own, to listen at: no pooler in between. */
   readonly directUrl: string;
-  readonly means: HookMeans;
+  readonly means: SendMeans;
   /** Whether nothing may be sent, because the warehouse may be a copy. */
   readonly holds: () => boolean;
   /** How the feed and the sending of it fare; left out where nobody asks. */
@@ -129,7 +135,7 @@ export class FeedKeeper {
       this.#send(hook);
   }
 
-  #send(hook: Parameters<typeof sendHook>[1]): void {
+  #send(hook: ClaimedHook): void {
     const {pool, log, means} = this.#deps;
     const {signal} = this.#stopping;
     const onMoved = () => this.#pulses.hooks.good();
@@ -150,19 +156,7 @@ export class FeedKeeper {
   }
 }
 
-/** The means of a process to send to subscribers. */
-export interface HookMeans {
-  readonly keys: readonly SealingKey[];
-  readonly allowsHttp: boolean;
-  readonly allowsLinkLocal?: boolean;
-  /** Told of every secret that is opened, so that a log can be kept clean of it. */
-  readonly onSecret: (secret: Secret) => void;
-}
-
-interface HookDeps {
-  readonly pool: pg.Pool;
-  readonly log: Logger;
-  readonly means: HookMeans;
+interface HookDeps extends Pick<KeeperDeps, 'pool' | 'log' | 'means'> {
   readonly signal: AbortSignal;
   /** Is told each time that the subscriber was sent a batch, or moved on. */
   readonly onMoved?: () => void;
@@ -170,7 +164,7 @@ interface HookDeps {
 
 const backOff = {firstMs: 2_000, longestMs: 3_600_000};
 /** About a day of tries. */
-const mostAttempts = 34;
+const mostTries = 34;
 
 /**
  * Sends a subscriber what it has not taken yet, one batch after the other, until there is no more,
@@ -179,34 +173,42 @@ const mostAttempts = 34;
  * @throws what the database throws: that is no failure of the subscriber
  */
 async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
-  const {pool, signal, log, onMoved} = deps;
-  let {cursor, batchTo, attempts} = hook;
-  try {
-    while (!signal.aborted) {
-      const batch = await readFeedBatch(pool, hook, {cursor, batchTo});
-      if (batch.entries.length === 0) {
-        if (batch.to === cursor || !(await moveOn(pool, hook, batch.to))) break;
-      } else {
-        const batchId = await beginDelivery(pool, hook, batch.to);
-        if (batchId === null) return;
-        await sendBatch(deps, hook, {...batch, batchId});
-        if (!(await noteTaken(pool, hook))) return;
-        log.debug(
-          {event: 'hook.taken', hook: hook.name, entries: batch.entries.length},
-          'a batch was taken',
-        );
-      }
-      onMoved?.();
-      cursor = batch.to;
-      batchTo = null;
-      attempts = 0;
-    }
-    await release(pool, hook);
-  } catch (error) {
-    if (!signal.aborted && isOfHook(error)) return await postpone(deps, {...hook, attempts}, error);
-    await release(pool, hook);
-    if (!signal.aborted) throw error;
+  const sending = {
+    ...{queue: hookQueue, backOff, mostTries},
+    send: (claim: ClaimedHook) => sendNext(deps, claim),
+    refuse: (claim: ClaimedHook, failed: FailedTry) => postpone(deps, claim, failed),
+  };
+  let next: ClaimedHook | null = hook;
+  while (next !== null) {
+    next = await deliver(deps, sending, next);
+    if (next !== null) deps.onMoved?.();
   }
+}
+
+/** @returns the subscriber behind its next batch; null where there is none, or it is not ours */
+async function sendNext(deps: HookDeps, hook: ClaimedHook): Promise<ClaimedHook | null> {
+  const {pool, log, signal} = deps;
+  const retry = `fieldmirror hooks retry ${hook.name}`;
+  signal.throwIfAborted();
+  const batch = await readFeedBatch(pool, hook, hook).catch((error: unknown) => {
+    if (!(error instanceof CursorError)) throw error;
+    throw new UndeliverableError(
+      `${error.message}; read the tables anew, then ${retry} --after end`,
+      {cause: error},
+    );
+  });
+  if (batch.to === hook.cursor) return null;
+  if (batch.entries.length === 0) {
+    if (!(await moveOn(pool, hook, batch.to))) return null;
+  } else {
+    const batchId = await noteBatch(pool, hook, batch.to);
+    if (batchId === null) return null;
+    await sendBatch(deps, hook, {...batch, batchId});
+    if (!(await noteTaken(pool, hook))) return null;
+    const facts = {event: 'hook.taken', hook: hook.name, entries: batch.entries.length};
+    log.debug(facts, 'a batch was taken');
+  }
+  return {...hook, cursor: batch.to, batchId: null, batchTo: null, failures: 0};
 }
 
 /**
@@ -220,8 +222,7 @@ export async function sendBatch(
   {name, sealed}: Pick<ClaimedHook, 'name' | 'sealed'>,
   {batchId, entries, to}: FeedBatch & {readonly batchId: string},
 ): Promise<string> {
-  const {address, secret = ''} = openAccess(sealed, means.keys, {kind: 'feed_hooks', name});
-  for (const text of [address, secret]) means.onSecret(new Secret(text));
+  const {address, secret = ''} = openAccess(sealed, means, {kind: 'feed_hooks', name});
   const url = parseTarget(address, means.allowsHttp);
   const body = JSON.stringify({
     type: messageType,
@@ -235,22 +236,15 @@ export async function sendBatch(
   );
 }
 
-function isOfHook(error: unknown): boolean {
-  return [RetryableError, UsageError, FatalError, CursorError].some(
-    (kind) => error instanceof kind,
-  );
-}
-
-async function postpone({pool, log}: HookDeps, hook: ClaimedHook, cause: unknown): Promise<void> {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  const isGone = cause instanceof CursorError;
-  const error = isGone
-    ? `${reason}; read the tables anew, then fieldmirror hooks retry ${hook.name} --after end`
-    : reason;
-  const stops = isGone || hook.attempts + 1 >= mostAttempts;
-  await noteRefused(pool, hook, {error, afterMs: pauseAfter(cause, hook.attempts, backOff), stops});
-  const facts = {hook: hook.name, attempt: hook.attempts + 1, reason: error};
-  if (stops) log.error({event: 'hook.stopped', ...facts}, 'a subscriber of the feed is stopped');
+async function postpone(
+  {pool, log}: HookDeps,
+  hook: ClaimedHook,
+  failed: FailedTry,
+): Promise<void> {
+  await noteRefused(pool, hook, failed);
+  const facts = {hook: hook.name, attempt: hook.failures + 1, reason: failed.error};
+  if (failed.isLast)
+    log.error({event: 'hook.stopped', ...facts}, 'a subscriber of the feed is stopped');
   else
     log.warn(
       {event: 'hook.postponed', ...facts},
