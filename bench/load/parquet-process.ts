@@ -2,8 +2,8 @@
 // memory.
 
 import {createWriteStream} from 'node:fs';
-import {writeParquet} from '../../src/cli/parquet.ts';
 import {openPool} from '../../src/postgres/database.ts';
+import {writeParquet} from '../../src/star/parquet.ts';
 
 const [databaseUrl = '', rows = ''] = process.argv.slice(2);
 const pool = openPool(databaseUrl, {max: 1, applicationName: 'bench', statementTimeoutMs: 0});
@@ -12,7 +12,7 @@ const out = createWriteStream('/dev/null');
 let bytes = 0;
 await client.query('BEGIN READ ONLY');
 // The jobs again and again, until there are enough.
-const written = await writeParquet(
+const {rows: written} = await writeParquet(
   client,
   `SELECT job.* FROM generate_series(1, ${Number(rows)}) AS again CROSS JOIN mart.fct_job AS job
    LIMIT ${Number(rows)}`,

@@ -20,7 +20,7 @@ import {
   wordOf,
 } from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
-import {refreshStar} from '../star/refresh-star.ts';
+import {beginUpToDate, readTies, type Tie} from '../star/check.ts';
 import {questions} from '../star/star.ts';
 import {findings, tieOuts} from '../star/tie-outs.ts';
 import {chooseAccount} from './accounts.ts';
@@ -174,9 +174,6 @@ export function drawAnswer({
 /** Of each finding so many are named. */
 const named = 3;
 
-/** A star that is behind is refreshed so often before it is checked as it is. */
-const mostRefreshes = 3;
-
 /**
  * Checks that the star ties out with the warehouse, and counts what a person may want to look at.
  * @returns the exit code: 1 where a tie-out does not hold, 3 where changes wait to be written into
@@ -211,50 +208,6 @@ export async function askCheck(config: Config, options: {readonly json: boolean}
   });
 }
 
-/**
- * Begins to read at a moment at which the star has all that the warehouse has, where there is one.
- * @returns how many changes it lacks
- */
-async function beginUpToDate(pool: pg.Pool, client: pg.ClientBase): Promise<number> {
-  let mayRefresh = true;
-  for (let refreshes = 0; ; refreshes++) {
-    // One moment for all: a sweep that ends between two claims breaks none.
-    await client.query(
-      'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 0',
-    );
-    const {rows} = await client.query<{waiting: number}>(
-      'SELECT waiting::integer FROM mart.freshness',
-    );
-    const waiting = rows[0]?.waiting ?? 0;
-    if (waiting === 0 || refreshes === mostRefreshes || !mayRefresh) return waiting;
-    await client.query('ROLLBACK');
-    mayRefresh = await refreshIfAllowed(pool);
-  }
-}
-
-/** @returns false where the login may only read */
-async function refreshIfAllowed(pool: pg.Pool): Promise<boolean> {
-  try {
-    await refreshStar(pool);
-    return true;
-  } catch (error) {
-    const isDenied = error instanceof Error && 'code' in error && error.code === '42501';
-    if (!isDenied) throw error;
-    return false;
-  }
-}
-
-async function readTies(client: pg.ClientBase): Promise<Tie[]> {
-  const ties: Tie[] = [];
-  for (const {name, claim, sql} of tieOuts) {
-    const {rows} = await client.query<{count: number}>(
-      `SELECT count(*)::integer AS count FROM (${sql}) AS broken`,
-    );
-    ties.push({name, claim, broken: rows[0]?.count ?? 0});
-  }
-  return ties;
-}
-
 async function readFindings(client: pg.ClientBase): Promise<Found[]> {
   const found: Found[] = [];
   for (const {name, words, sql} of findings) {
@@ -269,13 +222,6 @@ async function readFindings(client: pg.ClientBase): Promise<Found[]> {
 }
 
 // Claims are sentences: they are lines that break, for a table of them is wider than a terminal.
-
-/** A claim, and how many rows break it. */
-interface Tie {
-  readonly name: string;
-  readonly claim: string;
-  readonly broken: number;
-}
 
 /** A thing that a person may want to look at. */
 interface Found {

@@ -12,7 +12,7 @@ import {nearest} from '../core/names.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {beginReading} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
-import {drawDbtSources, members, questions} from '../star/star.ts';
+import {drawDbtSources, exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
 import {drawTable, print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
@@ -37,9 +37,7 @@ interface ExportOptions {
   readonly json: boolean;
 }
 
-/** Tables of the star that have no account. */
-const shared = ['dim_date', 'dim_job_state'];
-const exported = [...shared, ...members.map(({name}) => name)];
+const exported = exportedTables.map(({name}) => name);
 
 /**
  * Writes tables of the star as files, all from one state of the warehouse.
@@ -96,7 +94,7 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
  * would lose facts.
  */
 function whereOf(table: string, accountId: string): string {
-  if (shared.includes(table)) return '';
+  if (sharedTables.some(({name}) => name === table)) return '';
   const missing = members.find(({name}) => name === table)?.missing;
   return ` WHERE account_key = ${accountId}${missing === undefined ? '' : ' OR account_key IS NULL'}`;
 }
@@ -216,13 +214,10 @@ export function checkPath(place: string, path: string): void {
 }
 
 async function writeGroups(client: pg.ClientBase, sql: string, out: Writable): Promise<number> {
-  const {writeParquet} = await import('./parquet.ts');
-  return await writeParquet(
-    client,
-    sql,
-    (bytes) =>
-      new Promise((resolve, reject) => {
-        out.write(bytes, (error) => (error == null ? resolve() : reject(error)));
-      }),
-  );
+  const {writeParquet} = await import('../star/parquet.ts');
+  const sink = (bytes: Uint8Array) =>
+    new Promise<void>((resolve, reject) => {
+      out.write(bytes, (error) => (error == null ? resolve() : reject(error)));
+    });
+  return (await writeParquet(client, sql, sink)).rows;
 }

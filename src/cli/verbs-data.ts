@@ -23,6 +23,7 @@ export function addInsight(program: Command, surroundings: Surroundings): void {
   addCheck(program, surroundings);
   addReport(program, surroundings);
   addExport(program, surroundings);
+  addDeliver(program, surroundings);
   addMcp(program, surroundings);
 }
 
@@ -105,6 +106,18 @@ function addExport(program: Command, {json}: Surroundings): void {
     .command('dbt')
     .description('print sources.yml for dbt: names, descriptions, keys, relations, freshness')
     .action(() => finishVerb(async () => (await insight.export()).exportDbt(json())));
+}
+
+function addDeliver(program: Command, {json, signal}: Surroundings): void {
+  program
+    .command('deliver')
+    .description('deliver a snapshot of the star schema to the targets of the settings, now')
+    .argument('[target]', 'name of the target (default: every target)')
+    .action((target) =>
+      finishVerb(async () =>
+        (await import('./deliver.ts')).deliver(await config(), {target, ...json()}, signal),
+      ),
+    );
 }
 
 function addMcp(program: Command, {signal}: Surroundings): void {

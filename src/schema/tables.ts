@@ -51,6 +51,7 @@ import {
   transitionsTable,
   writeRulesTable,
 } from '../changes/tables.ts';
+import {deliveryTargetsTable, snapshotsTable} from '../delivery/tables.ts';
 import {
   deadLettersTable,
   feedEntriesTable,
@@ -257,6 +258,8 @@ export const syncTables: readonly CommentedTable[] = [
   alertDeliveriesTable,
   alertLooksTable,
   deletionLimitsTable,
+  deliveryTargetsTable,
+  snapshotsTable,
   installationTable,
   retentionTable,
   pruningsTable,

@@ -13,6 +13,7 @@ import {
   insightSection,
   labelsSection,
 } from './account-sections.ts';
+import {deliverySection} from './delivery-section.ts';
 import {promotedFieldsSection, writeRulesSection} from './field-sections.ts';
 import {alertsSection, hooksSection} from './receiver-sections.ts';
 import {
@@ -63,6 +64,7 @@ export const allSections: readonly Section[] = [
   retentionSection,
   hooksSection,
   alertsSection,
+  deliverySection,
 ];
 
 /** The shape of a whole file, where every section may be left out. */

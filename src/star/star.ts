@@ -29,6 +29,25 @@ export const members: readonly Member[] = [
   ...[openJobDay, backlogDay, employeeDay, repeatVisit],
 ];
 
+/** A table that an export may hold. */
+export interface ExportedTable {
+  readonly name: string;
+  /** The columns that tell one row from another. */
+  readonly key: readonly string[];
+}
+
+/** Tables of the star that have no account. */
+export const sharedTables: readonly ExportedTable[] = [
+  {name: 'dim_date', key: ['date']},
+  {name: 'dim_job_state', key: ['job_state']},
+];
+
+/** Every dimension and fact. */
+export const exportedTables: readonly ExportedTable[] = [
+  ...sharedTables,
+  ...members.map(({name, columns, key}) => ({name, key: key ?? [columns[0]?.[0] ?? '']})),
+];
+
 /** Every question that has an answer, in the order in which they are listed. */
 export const questions: readonly Question[] = [
   ...revenue,

@@ -31,6 +31,9 @@ beforeAll(async () => {
   await makeRole(login, `LOGIN PASSWORD 'made-up'`);
   expect(await runCommand(['migrate'], place.env)).toMatchObject({code: 0});
   await owner.query(`GRANT fieldmirror_worker TO ${login}`);
+  await owner.query('INSERT INTO sync.delivery_targets (name, place) VALUES ($1, $2)', [
+    ...['lake', join(folder, 'lake')],
+  ]);
   const url = Object.assign(new URL(place.databaseUrl), {username: login, password: 'made-up'});
   env = {...place.env, DATABASE_URL: url.href, FIELDMIRROR_KEY: randomBytes(32).toString('base64')};
 });
@@ -60,6 +63,7 @@ const asWorker = [
   'export csv FOLDER/csv',
   'export parquet FOLDER/parquet',
   'export dbt',
+  'deliver',
   'explain customers 1',
   'changes list',
   'changes show CHANGE',

@@ -48,6 +48,9 @@ describe.each(blocks)('$place', (block) => {
   else if (block.language === 'mermaid')
     test('is a drawing that a test compares with what it draws', () =>
       expect(drawings).toContain(block.heading));
+  else if (block.language === 'duckdb')
+    test('is for another engine, in which test/delivery runs it', () =>
+      expect(block.place).toContain('docs/delivery.md'));
   else if (block.language === '') test('is output of no command above it', () => checkLoose(block));
   else
     test('is of a kind that this test can run', () =>

@@ -179,6 +179,8 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.weekly_reports',
       ),
       'sync.stale_jobs': 'DELETE, SELECT',
+      'sync.delivery_targets': 'SELECT, UPDATE',
+      'sync.snapshots': 'DELETE, INSERT, SELECT',
       'sync.changes': 'SELECT, UPDATE',
       ...all(
         read,

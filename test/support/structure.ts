@@ -16,7 +16,7 @@ export const levels: readonly (readonly string[])[] = [
   ['star'],
   ['sweeps'],
   ['changes'],
-  ['push', 'explain', 'health'],
+  ['push', 'explain', 'health', 'delivery'],
   ['alerts', 'jobs'],
   ['settings'],
   ['schema'],

@@ -131,6 +131,8 @@ BEGIN
       sync.sign_in_codes, sync.alert_rules,
     sync.alerts, sync.alert_deliveries, sync.feed_hooks,
       sync.feed_dead_letters TO fieldmirror_worker;
+  GRANT SELECT, UPDATE ON sync.delivery_targets TO fieldmirror_worker;
+  GRANT SELECT, INSERT, DELETE ON sync.snapshots TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation,
     sync.prunings TO fieldmirror_worker;
   -- Entries of the audit are added, never changed.

@@ -38,21 +38,35 @@ interface Column {
   readonly values: HeldValues;
 }
 
+/** What a file holds. */
+interface Written {
+  readonly rows: number;
+  readonly columns: readonly WrittenColumn[];
+}
+
+/** A column of a file. */
+export interface WrittenColumn {
+  readonly name: string;
+  /** As SQL calls it: `BIGINT`, `DECIMAL(18, 4)`, `TIMESTAMP` (in UTC). */
+  readonly type: string;
+  /** The sum of its values, of an exact number; null of any other column, and where it has none. */
+  readonly sum: string | null;
+}
+
 /**
  * Writes the rows of a statement. The caller has begun a transaction.
- * @returns how many rows
  * @throws {UsageError} a number has more digits than the file can hold exactly
  */
 export async function writeParquet(
   client: pg.ClientBase,
   sql: string,
   sink: Sink,
-): Promise<number> {
+): Promise<Written> {
   const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
-  const decimals = await measureDecimals(client, sql, fields);
+  const measured = await measureNumbers(client, sql, fields);
   const groupRows = Math.max(fetchedRows, Math.floor(groupValues / fields.length));
   const columns = fields.map(({name, dataTypeID}) =>
-    columnOf(name, dataTypeID, {rows: groupRows, decimal: decimals.get(name) ?? least}),
+    columnOf(name, dataTypeID, {rows: groupRows, decimal: measured.get(name)?.decimal ?? least}),
   );
   const file = new ParquetWriter({
     writer: new SinkWriter(sink),
@@ -74,7 +88,22 @@ export async function writeParquet(
   }
   await client.query('CLOSE exported');
   await file.finish();
-  return written;
+  return {
+    rows: written,
+    columns: columns.map(({name, element}) => ({
+      ...{name, type: spellType(element)},
+      sum: measured.get(name)?.sum ?? null,
+    })),
+  };
+}
+
+/** The type of a column as SQL calls it. */
+function spellType({type, converted_type: converted, precision, scale}: SchemaElement): string {
+  const plain = {INT32: 'INTEGER', INT64: 'BIGINT', DOUBLE: 'DOUBLE', BOOLEAN: 'BOOLEAN'} as const;
+  if (converted === 'DECIMAL') return `DECIMAL(${precision}, ${scale})`;
+  if (converted === 'DATE') return 'DATE';
+  if (converted === 'TIMESTAMP_MICROS') return 'TIMESTAMP';
+  return plain[type as keyof typeof plain] ?? 'VARCHAR';
 }
 
 /** The writer reads one column after the other: there are never the values of two. */
@@ -117,37 +146,45 @@ interface Decimal {
   readonly digits: number;
 }
 
+/** A column of exact numbers. */
+interface Measured {
+  readonly decimal: Decimal;
+  readonly sum: string | null;
+}
+
 /**
  * A share of a third or a length of 20 minutes has more decimals than an amount: each column of
  * numbers has as many as its values need.
  */
-async function measureDecimals(
+async function measureNumbers(
   client: pg.ClientBase,
   sql: string,
   fields: readonly pg.FieldDef[],
-): Promise<ReadonlyMap<string, Decimal>> {
+): Promise<ReadonlyMap<string, Measured>> {
   const names = fields
     .filter(({dataTypeID}) => dataTypeID === pg.types.builtins.NUMERIC)
     .map(({name}) => name);
   if (names.length === 0) return new Map();
-  const measures = names
-    .map((name) => pg.escapeIdentifier(name))
-    .map(
-      (column) =>
-        `ARRAY[coalesce(max(scale(trim_scale(${column}))), 0), coalesce(max(length(trunc(abs(${column}))::text)), 0)]`,
-    );
-  const {rows} = await client.query<(readonly [places: number, whole: number])[]>({
+  const measures = names.map((name) => measureOf(pg.escapeIdentifier(name)));
+  const {rows} = await client.query<(readonly [places: string, whole: string, sum: string])[]>({
     text: `SELECT ${measures.join(', ')} FROM (${sql}) AS measured`,
     rowMode: 'array',
   });
   return new Map(
     names.map((name, at) => {
-      const [places = 0, whole = 0] = rows[0]?.[at] ?? [];
-      const wanted = {places: Math.max(places, least.places), whole};
-      const digits = wanted.places + wanted.whole <= least.digits ? least.digits : mostDigits;
-      return [name, {places: wanted.places, digits}];
+      const [held, digitsBefore, sum = null] = rows[0]?.[at] ?? [];
+      const places = Math.max(Number(held ?? 0), least.places);
+      const fits = places + Number(digitsBefore ?? 0) <= least.digits;
+      return [name, {decimal: {places, digits: fits ? least.digits : mostDigits}, sum}];
     }),
   );
+}
+
+/** The most decimals, the most digits before them, and the sum, as texts. */
+function measureOf(column: string): string {
+  const places = `max(scale(trim_scale(${column})))`;
+  const whole = `max(length(trunc(abs(${column}))::text))`;
+  return `ARRAY[${places}::text, ${whole}::text, trim_scale(sum(${column}))::text]`;
 }
 
 function columnOf(
@@ -219,7 +256,8 @@ function readDecimal(text: string, column: string, {places, digits}: Decimal): b
   const [, sign, whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d+?))?0*$/.exec(text) ?? [];
   if (sign === undefined || fraction.length > places || whole.length > digits - places)
     throw new UsageError(
-      `${column}: expected a number of at most ${mostDigits} digits, which Parquet can hold, got ${text}; take it as CSV`,
+      `${column}: expected a number of at most ${mostDigits} digits, which Parquet can hold, ` +
+        `got ${text}; take it as CSV`,
     );
   return BigInt(`${sign}${whole}${fraction.padEnd(places, '0')}`);
 }

@@ -1,0 +1,206 @@
+// The delivery of the star to a target: claimed by a lease, written aside, published whole, noted.
+// The worker of `start` does it at the end of each certified night, and `deliver` by hand.
+
+import type pg from 'pg';
+import {pauseAfter} from '../core/back-off.ts';
+import {RetryableError} from '../core/errors.ts';
+import {Leases, machineClocks} from '../core/lease.ts';
+import type {Logger} from '../core/log.ts';
+import {type Pulse, Rounds} from '../core/rounds.ts';
+import {explainFolder, FolderStore} from './folder-store.ts';
+import {type Snapshot, takeSnapshot} from './snapshot.ts';
+import type {Store} from './store.ts';
+import {
+  type ClaimedTarget,
+  claimTarget,
+  giveTargetBack,
+  listDueTargets,
+  noteDelivered,
+  noteUndelivered,
+  renewTarget,
+  type TargetSetting,
+} from './targets.ts';
+
+export interface DeliveryDeps {
+  readonly pool: pg.Pool;
+  readonly signal: AbortSignal;
+  /** Is told what is done next. */
+  readonly onStep?: (target: string, step: string) => void;
+}
+
+/** What became of a delivery. */
+export interface Delivered {
+  readonly target: string;
+  readonly place: string;
+  readonly snapshot: Snapshot;
+  /** How many old snapshots were removed. */
+  readonly removed: number;
+  /** Why some could not be removed; null if all were. */
+  readonly trouble: string | null;
+}
+
+const leaseMs = 60_000;
+const backOff = {firstMs: 60_000, longestMs: 3_600_000};
+
+/**
+ * Delivers one snapshot to a target. A failure is noted in its row, with the time of the next try.
+ * @returns null where another process delivers to it, or the warehouse may be a copy
+ * @throws {RetryableError} the target cannot be reached, or does not take it; nothing of it is to
+ *   be seen
+ */
+export async function deliverTo(deps: DeliveryDeps, name: string): Promise<Delivered | null> {
+  const {pool} = deps;
+  const since = machineClocks();
+  const claimed = await claimTarget(pool, name, leaseMs);
+  if (claimed === null) return null;
+  let step: string | null = null;
+  const onStep = (next: string) => {
+    step = next;
+    deps.onStep?.(name, next);
+  };
+  const leases = new Leases<ClaimedTarget>({
+    ...{leaseMs, clocks: machineClocks},
+    renew: (held) => Promise.all(held.map((each) => renewTarget(pool, each, {leaseMs, step}))),
+    toLoss: () => new RetryableError(`${name}: another process delivers to it by now`),
+  });
+  const {lost} = leases.hold(claimed, since);
+  try {
+    const signal = AbortSignal.any([deps.signal, lost]);
+    return await carry(pool, claimed, {signal, onStep});
+  } catch (error) {
+    await noteFailure(deps, claimed, error).catch(() => {});
+    throw error;
+  } finally {
+    leases.close();
+  }
+}
+
+async function noteFailure(
+  {pool, signal}: DeliveryDeps,
+  claimed: ClaimedTarget,
+  error: unknown,
+): Promise<void> {
+  if (signal.aborted) return await giveTargetBack(pool, claimed);
+  await noteUndelivered(pool, claimed, {
+    error: error instanceof Error ? error.message : String(error),
+    afterMs: pauseAfter(error, claimed.attempts, backOff),
+  });
+}
+
+interface Course {
+  readonly signal: AbortSignal;
+  readonly onStep: (step: string) => void;
+}
+
+async function carry(
+  pool: pg.Pool,
+  claimed: ClaimedTarget,
+  {signal, onStep}: Course,
+): Promise<Delivered> {
+  const store = openStore(claimed);
+  try {
+    const folder = await store.begin();
+    const snapshot = await takeSnapshot(pool, folder, {signal, onStep}).catch((error: unknown) => {
+      throw explainFolder(folder, error);
+    });
+    await expectOurs(pool, claimed, 'publishing');
+    onStep('publishing');
+    await store.publish(folder, snapshot, signal);
+    await expectOurs(pool, claimed, 'pointing to it');
+    await pointAhead(store, snapshot);
+    const {left, removed, trouble} = await removeOld(store, claimed.keep);
+    await noteDelivered(pool, claimed, {snapshot, left, trouble});
+    return {target: claimed.name, place: claimed.place, snapshot, removed, trouble};
+  } finally {
+    await store.end();
+  }
+}
+
+function openStore({place}: TargetSetting): Store {
+  return new FolderStore(place);
+}
+
+/** Asked right before something becomes visible: a process that was suspended may be too late. */
+async function expectOurs(pool: pg.Pool, claimed: ClaimedTarget, step: string): Promise<void> {
+  if (await renewTarget(pool, claimed, {leaseMs, step})) return;
+  throw new RetryableError(`${claimed.name}: another process delivers to it by now`);
+}
+
+/** Never back: a process that was too late all the same does not hide a newer snapshot. */
+async function pointAhead(store: Store, snapshot: Snapshot): Promise<void> {
+  const latest = await store.readLatest();
+  if (latest === null || latest < snapshot.name) await store.pointTo(snapshot);
+}
+
+interface Removal {
+  readonly left: readonly string[];
+  readonly removed: number;
+  readonly trouble: string | null;
+}
+
+/** Keeps the newest snapshots, and the one that `latest.json` names. */
+async function removeOld(store: Store, keep: number): Promise<Removal> {
+  const held = await store.list();
+  const latest = await store.readLatest();
+  const old = held.slice(0, Math.max(0, held.length - keep)).filter((name) => name !== latest);
+  const gone = new Set<string>();
+  const left = () => held.filter((name) => !gone.has(name));
+  try {
+    for (const name of old) {
+      await store.remove(name);
+      gone.add(name);
+    }
+    return {left: left(), removed: gone.size, trouble: null};
+  } catch (error) {
+    const trouble = error instanceof Error ? error.message : String(error);
+    return {left: left(), removed: gone.size, trouble};
+  }
+}
+
+const lookEveryMs = 30_000;
+
+/** The part of a worker that delivers each night that is complete. */
+export function makeDeliveryRounds(
+  {pool, log}: {readonly pool: pg.Pool; readonly log: Logger},
+  pulse: Pulse,
+): Rounds {
+  const work = async (signal: AbortSignal) => {
+    for (const name of await listDueTargets(pool)) {
+      if (signal.aborted) return;
+      await deliverNight({pool, signal, onStep: () => pulse.good()}, name, log);
+      pulse.good();
+    }
+  };
+  const onFailure = (error: unknown) =>
+    log.warn(
+      {event: 'delivery.not_looked', reason: String(error)},
+      'could not check which deliveries are due; trying again',
+    );
+  return new Rounds({everyMs: lookEveryMs, pulse, work, onFailure});
+}
+
+/** A target that fails is noted, and holds up no other one. */
+async function deliverNight(deps: DeliveryDeps, name: string, log: Logger): Promise<void> {
+  const begunAt = performance.now();
+  try {
+    const delivered = await deliverTo(deps, name);
+    if (delivered === null) return;
+    const {snapshot, removed, trouble} = delivered;
+    const {name: held, rows, bytes, brokenTies} = snapshot;
+    const durationMs = Math.round(performance.now() - begunAt);
+    const facts = {target: name, snapshot: held, rows, bytes, removed, brokenTies, durationMs};
+    log.info({event: 'delivery.delivered', ...facts}, `snapshot ${held} delivered to ${name}`);
+    if (trouble !== null)
+      log.warn(
+        {event: 'delivery.not_removed', target: name, reason: trouble},
+        'old snapshots could not be removed; the next delivery tries again',
+      );
+  } catch (error) {
+    if (deps.signal.aborted) return;
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn(
+      {event: 'delivery.failed', target: name, reason},
+      `the star was not delivered to ${name}; trying again later`,
+    );
+  }
+}
