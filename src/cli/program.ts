@@ -13,7 +13,7 @@ import {
   reportError,
   StoppedError,
 } from './process.ts';
-import {addChanges, addFeed, addHooks, addInsight} from './verbs-data.ts';
+import {addChanges, addFeed, addHooks, addInsight, addLinks} from './verbs-data.ts';
 import {
   addConfig,
   addHttp,
@@ -35,6 +35,7 @@ const groups = [
   addChanges,
   addFeed,
   addHooks,
+  addLinks,
   addSweeps,
   addAccounts,
   addEmployees,

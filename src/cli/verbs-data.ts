@@ -323,3 +323,50 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
       finishVerb(async () => (await loadHooks()).skip(await config(), name, {...given, ...json()})),
     );
 }
+
+export function addLinks(program: Command, {json}: Surroundings): void {
+  const links = program
+    .command('links')
+    .description('manage the keys by which outside systems, such as an ERP, know records');
+  const load = () => import('./links.ts');
+  const system = ['--system <name>', 'outside system (default: default)'] as const;
+  const account = ['--account <name>', 'account to use, if there are several'] as const;
+  links
+    .command('list')
+    .description('list the keys that a system has for the records of a table')
+    .argument('<table>', 'customers, jobs, …')
+    .option('--key <key>', 'only this key')
+    .option('--limit <number>', 'maximum number of keys', readCount, 100)
+    .option(...system)
+    .option(...account)
+    .action((table, given) =>
+      finishVerb(async () =>
+        (await load()).linksList(await config(), table, {...given, ...json()}),
+      ),
+    );
+  links
+    .command('set')
+    .description('set the key of a record, in place of the one that it had')
+    .argument('<table>', 'customers, jobs, …')
+    .argument('<number>', 'number of the record', readNumber)
+    .argument('<key>', 'what the system calls it')
+    .option(...system)
+    .option(...account)
+    .action((table, number, key, given) =>
+      finishVerb(async () =>
+        (await load()).linksSet(await config(), {table, number}, {...given, key, ...json()}),
+      ),
+    );
+  links
+    .command('remove')
+    .description('remove the key of a record')
+    .argument('<table>', 'customers, jobs, …')
+    .argument('<number>', 'number of the record', readNumber)
+    .option(...system)
+    .option(...account)
+    .action((table, number, given) =>
+      finishVerb(async () =>
+        (await load()).linksSet(await config(), {table, number}, {...given, key: null, ...json()}),
+      ),
+    );
+}

@@ -44,18 +44,3 @@ export function checkSystem({system: own}: AccountKey, named: string | undefined
     errors: [{in: 'query', at: 'system', expected, got}],
   });
 }
-
-/** Sets the key of a row in the system of a key; null removes it. */
-export async function setOwnKey(
-  client: pg.ClientBase,
-  {system}: Pick<AccountKey, 'system'>,
-  {
-    table,
-    rowId,
-    key,
-  }: {readonly table: string; readonly rowId: string; readonly key: string | null},
-): Promise<void> {
-  if (key === null)
-    await client.query('SELECT sync.remove_link($1, $2, $3)', [table, rowId, system]);
-  else await client.query('SELECT sync.set_link($1, $2, $3, $4)', [table, rowId, key, system]);
-}

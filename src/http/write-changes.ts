@@ -13,6 +13,7 @@ import {
 import {defaultSystem} from '../accounts/roles.ts';
 import {RecordError} from '../core/errors.ts';
 import {inTransaction} from '../postgres/database.ts';
+import {setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
@@ -24,7 +25,7 @@ import {
   type Wanted,
 } from './change-request.ts';
 import type {AccountKey} from './keys.ts';
-import {keysOf, setOwnKey} from './own-keys.ts';
+import {keysOf} from './own-keys.ts';
 import {explainRefusal, HttpProblem} from './problem.ts';
 import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
 
@@ -195,8 +196,7 @@ async function create(
     ...values,
   };
   const rowId = await insertRow(client, writes, row);
-  if (key !== null && system !== defaultSystem)
-    await setOwnKey(client, scope.key, {table, rowId, key});
+  if (key !== null && system !== defaultSystem) await setLink(client, {table, rowId, system}, key);
   const made = {rowId, number: null, externalKey: key, isDeleted: false};
   if (employeeIds !== null) await assignEmployees(client, made, {accountId, employeeIds});
   return made;
@@ -208,7 +208,7 @@ async function change(
   scope: Scope,
 ): Promise<FoundRow> {
   const writes = findWrites(request.table);
-  const {accountId} = scope.key;
+  const {accountId, system} = scope.key;
   const {external_key: key = null, number, row_id} = request;
   const sets = setsKey(request);
   const reference = {number, row_id, external_key: sets ? undefined : (key ?? undefined)};
@@ -220,7 +220,7 @@ async function change(
     await deleteRow(client, writes, rowId);
     return row;
   }
-  if (sets) await setOwnKey(client, scope.key, {table: request.table, rowId, key});
+  if (sets) await setLink(client, {table: request.table, rowId, system}, key);
   const {values, employeeIds} = readWishes(request, scope);
   await updateRow(client, writes, {rowId, values});
   if (employeeIds !== null) await assignEmployees(client, row, {accountId, employeeIds});

@@ -132,6 +132,12 @@ async function makeTheirs(): Promise<typeof theirs> {
      VALUES ($1, $2, 'fax', 'customers.fax', '"1"', '"${word}"', true)`,
     [done, accountId],
   );
+  await pool.query(
+    `SELECT sync.set_link('customers', row_id, '${word} key', system)
+       FROM warehouse.customers, (VALUES ('default'), ('tryton')) AS known (system)
+      WHERE account_id = $1 AND customer_number = 1`,
+    [accountId],
+  );
   const sweep = await pool.query<{id: string}>(
     `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
       reasons)
@@ -365,6 +371,9 @@ describe('a verb with --account', () => {
     'changes cancel': 'changes cancel --all',
     'changes resolve': 'changes resolve --all --take service',
     'changes undo': 'changes undo --all',
+    'links list': 'links list customers',
+    'links set': 'links set customers 1 P-1',
+    'links remove': 'links remove customers 1',
     mcp: '',
   };
   /** Nobody knows a token here, and nobody types the name back. */
@@ -414,7 +423,8 @@ describe('a verb with --account', () => {
 
 describe('a function that an author of one account may call', () => {
   /**
-   * `$` is a change of the other account, `@` that account, `#` a forged copy of the change's row.
+   * `$` is a change of the other account, `@` that account, `#` a forged copy of the change's row,
+   * `~` a row of it.
    */
   const calls: Readonly<Record<string, string>> = {
     wait: `sync.wait($, '0')`,
@@ -434,6 +444,9 @@ describe('a function that an author of one account may call', () => {
     changed_since_made: 'sync.changed_since_made($)',
     why_not_undone: `(sync.why_not_undone(#, $) IS NULL AND false)`,
     feed: `(SELECT string_agg(entry_id::text, ',') FROM sync.feed(NULL, 100, NULL, @))`,
+    set_link: `sync.set_link('customers', ~, 'mine')`,
+    find_link: `sync.find_link('customers', '${word}', @)`,
+    remove_link: `sync.remove_link('customers', ~)`,
     // Of the values or the session alone.
     ...Object.fromEntries(
       ['last_change', 'caller', 'decider', 'feed_end', 'is_equal', 'is_as_left', 'was_theirs'].map(
@@ -443,6 +456,7 @@ describe('a function that an author of one account may call', () => {
     // For every login: accounts by the role that asks.
     accounts_of: 'nullif(sync.accounts_of(), ARRAY[!]::bigint[])',
     only_account: 'nullif(sync.only_account(), !)',
+    systems_of: '(SELECT min(system) FROM sync.systems_of() WHERE account_id <> !)',
     ...Object.fromEntries(
       ['boolean', 'decimal', 'float', 'instant', 'integer'].map((name) => [`read_${name}`, '']),
     ),
@@ -478,13 +492,16 @@ describe('a function that an author of one account may call', () => {
         .replaceAll('$', id)
         .replaceAll('@', place.stranger.accountId)
         .replaceAll('!', place.account.accountId)
+        .replaceAll('~', theirs.row)
         .replaceAll('#', () => forged);
       await withClient(authorUrl(), async (client) => {
         const got = await client.query(`SELECT (${filled})::text AS got`).then(
           ({rows}) => rows[0]?.got ?? '',
           (error: Error) => {
             // Refused on purpose, not for an error of the test.
-            expect(error.message, filled).toMatch(/there is none of that number/);
+            expect(error.message, filled).toMatch(
+              /there is none of that number|of your accounts, got|expected one of yours/,
+            );
             return '';
           },
         );
