@@ -25,7 +25,7 @@ interface DeliverOptions {
  * @throws {FatalError} another process delivers to it, or the warehouse is a copy or of another
  *   version
  */
-export async function deliver(
+export async function deliverStar(
   config: Config,
   {target, json}: DeliverOptions,
   signal: AbortSignal,

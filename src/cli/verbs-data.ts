@@ -115,7 +115,7 @@ function addDeliver(program: Command, {json, signal}: Surroundings): void {
     .argument('[target]', 'name of the target (default: every target)')
     .action((target) =>
       finishVerb(async () =>
-        (await import('./deliver.ts')).deliver(await config(), {target, ...json()}, signal),
+        (await import('./deliver.ts')).deliverStar(await config(), {target, ...json()}, signal),
       ),
     );
 }
