@@ -53,6 +53,10 @@ export interface ChangeRequest extends Omit<Reference, 'external_key'> {
   readonly fields?: Readonly<Record<string, Wanted | undefined>> | undefined;
   readonly parent?: (Reference & {readonly index?: number | undefined}) | undefined;
   readonly hold?: boolean | undefined;
+  /** A cursor of the feed: the changes are compared with what the author had read by then. */
+  readonly seen?: string | undefined;
+  /** The values that the author had read, of some fields. */
+  readonly was?: Readonly<Record<string, Wanted | undefined>> | undefined;
 }
 
 const changesAtOnce = 500;
@@ -120,6 +124,17 @@ const hold = z
 const isOne = (reference: object) =>
   Object.values(reference).filter((value) => value !== undefined).length === 1;
 
+const seen = z
+  .string()
+  .min(1)
+  .max(60)
+  .refine(isText, {error: 'expected a cursor that the feed gave'})
+  .optional()
+  .describe(
+    'A cursor of the feed, up to which you have read: a field that somebody else changed since ' +
+      'then becomes a conflict, and is not overwritten.',
+  );
+
 const target = {
   number: digits.optional().describe('Number of the record at the service.'),
   row_id: rowId.optional(),
@@ -130,6 +145,10 @@ const namesOne = [
   ({number, row_id, external_key}: Reference) => isOne({number, row_id, external_key}),
   {error: 'expected one of number, row_id, external_key'},
 ] as const;
+
+const isSaidOnce = ({seen: cursor, was}: Pick<ChangeRequest, 'seen' | 'was'>) =>
+  cursor === undefined || was === undefined;
+const saidOnce = {path: ['seen'], error: 'expected seen or was, not both'};
 
 const tableNames = allWrites.map(({table}) => table.name).join(', ');
 
@@ -150,7 +169,7 @@ export const changesRequestSchema = z.union([
 function buildTable(writes: Writes) {
   const {table} = writes;
   const rules = table.writable.filter(({onCreate, onUpdate}) => onCreate || onUpdate);
-  const named = {table: z.literal(table.name), hold};
+  const named = {table: z.literal(table.name), hold, seen};
   const fields = (chosen: readonly WriteRule[]) => closed(buildFields(writes, chosen));
   const alone = {
     ...named,
@@ -161,6 +180,9 @@ function buildTable(writes: Writes) {
   const {parent} = writes;
   const create =
     parent === null ? closed(alone) : closed({...alone, parent: buildParent(parent.table)});
+  const was = fields(rules)
+    .optional()
+    .describe('The values of some fields as you had read them, in place of seen.');
   // A row that the service does not have yet takes the fields of a create: the triggers know.
   const update = closed({
     ...named,
@@ -171,6 +193,7 @@ function buildTable(writes: Writes) {
       .optional()
       .describe('Alone the key of the row; beside number or row_id the key to set, null for none.'),
     fields: fields(rules).optional(),
+    was,
   })
     .describe('Named by one of number, row_id, external_key.')
     .refine(
@@ -179,13 +202,16 @@ function buildTable(writes: Writes) {
         (number === undefined && row_id === undefined && typeof external_key === 'string'),
       namesOne[1],
     )
+    .refine(isSaidOnce, saidOnce)
     .refine(({fields: given = {}, ...named}) => Object.keys(given).length > 0 || setsKey(named), {
       path: ['fields'],
       error: 'expected at least one field',
       // Fields of other names are reported already.
       when: ({issues}) => issues.length === 0,
     });
-  const remove = closed({...named, operation: z.literal('delete'), ...target}).refine(...namesOne);
+  const remove = closed({...named, operation: z.literal('delete'), ...target, was})
+    .refine(...namesOne)
+    .refine(isSaidOnce, saidOnce);
   return z.discriminatedUnion('operation', [create, update, remove], {
     error: 'expected one of create, update, delete',
   });

@@ -1,3 +1,4 @@
+import type {IncomingHttpHeaders} from 'node:http';
 import type {FastifyInstance, FastifyPluginCallback} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import {z} from 'zod';
@@ -10,7 +11,7 @@ import {apiKeyOf, Turns} from './keys.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
 import {addManyRoutes, type Ways} from './many-routes.ts';
 import type {ApiPools} from './pools.ts';
-import {type Explain, problemSchema} from './problem.ts';
+import {type Explain, HttpProblem, problemSchema} from './problem.ts';
 import {batchName} from './queries.ts';
 import {addRows} from './row-routes.ts';
 import {addStory} from './story-route.ts';
@@ -57,6 +58,9 @@ export function addRoutes(
 ): FastifyPluginCallback {
   return (instance, _options, done) => {
     const app = withTypes(instance);
+    instance.addHook('preHandler', async ({method, headers}) => {
+      if (method !== 'GET') refuseConditions(headers);
+    });
     const turns = new Turns('reads', readLimits);
     const writing = {pool: writes, turns: new Turns('writes', writeLimits)};
     addChanges(app, writing);
@@ -67,6 +71,18 @@ export function addRoutes(
     addRows(instance, {reads, turns});
     done();
   };
+}
+
+/** Rows have no version here: a condition that is not checked must not look as if it were. */
+function refuseConditions(headers: IncomingHttpHeaders): void {
+  const name = ['if-match', 'if-none-match', 'if-unmodified-since'].find((each) => each in headers);
+  if (name === undefined) return;
+  const expected = 'nothing: rows have no ETag';
+  throw new HttpProblem(400, 'invalid', {
+    detail: `${name}: expected ${expected}`,
+    hint: 'Say it in the body of a change: seen, a cursor of the feed, or was, the values read.',
+    errors: [{in: 'header', at: name, expected}],
+  });
 }
 
 function withTypes(app: FastifyInstance) {

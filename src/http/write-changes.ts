@@ -26,7 +26,7 @@ import {
 } from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {keysOf} from './own-keys.ts';
-import {explainRefusal, HttpProblem} from './problem.ts';
+import {explainCursor, explainRefusal, HttpProblem} from './problem.ts';
 import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
 
 /** A request as it came in. */
@@ -158,6 +158,7 @@ async function writeChange(
       set_config('fieldmirror.last_change', '', true)`,
     [hold ? 'hold' : ''],
   );
+  await sayWhatWasSeen(client, request, scope);
   try {
     const row =
       operation === 'create'
@@ -177,6 +178,32 @@ async function writeChange(
     };
   } catch (error) {
     throw explainRefusal(error, scope.at);
+  }
+}
+
+/**
+ * Says what the author of the change had read, by the settings of any author.
+ * @throws {HttpProblem} `seen` is no cursor, or one that is no longer kept
+ */
+async function sayWhatWasSeen(
+  client: pg.ClientBase,
+  {table, seen = '', was}: ChangeRequest,
+  scope: Scope,
+): Promise<void> {
+  let said = '';
+  if (was !== undefined) {
+    const {values, employeeIds} = readWishes({table, fields: was}, {...scope, member: 'was'});
+    const assigned = employeeIds === null ? {} : {employee_ids: employeeIds};
+    said = JSON.stringify({...values, ...assigned});
+  }
+  try {
+    await client.query(
+      `SELECT set_config('fieldmirror.seen', $1, true), set_config('fieldmirror.was', $2, true)`,
+      [seen, said],
+    );
+    if (seen !== '') await client.query('SELECT sync.seen_position()');
+  } catch (error) {
+    throw explainCursor(error, `${scope.at}/seen`);
   }
 }
 
@@ -228,7 +255,10 @@ async function change(
 }
 
 /** @throws {HttpProblem} a local time that the account's clock skips */
-function readWishes({table, fields = {}}: ChangeRequest, {key, at}: Scope): Wishes {
+function readWishes(
+  {table, fields = {}}: Pick<ChangeRequest, 'table' | 'fields'>,
+  {key, at, member = 'fields'}: Pick<Scope, 'key' | 'at'> & {readonly member?: 'fields' | 'was'},
+): Wishes {
   const instants = new Set(
     findWrites(table)
       .table.writable.filter(({kind}) => kind === 'instant')
@@ -239,7 +269,10 @@ function readWishes({table, fields = {}}: ChangeRequest, {key, at}: Scope): Wish
   for (const [name, wanted] of Object.entries(fields)) {
     if (typeof wanted === 'object' && wanted !== null) employeeIds = wanted;
     else if (typeof wanted === 'string' && instants.has(name))
-      values[name] = readLocalTime(wanted, {timeZone: key.timeZone, place: `${at}/fields/${name}`});
+      values[name] = readLocalTime(wanted, {
+        timeZone: key.timeZone,
+        place: `${at}/${member}/${name}`,
+      });
     else if (wanted !== undefined) values[name] = wanted;
   }
   return {values, employeeIds};

@@ -245,6 +245,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.bind_assistant(bigint,boolean)',
         'sync.read_as_assistant(text,integer,integer)',
         'sync.refresh_star(text[])',
+        'sync.seen_position()',
         'sync.sequence_feed(integer)',
         'sync.wanted(text,jsonb)',
         'sync.write_as_worker()',

@@ -160,7 +160,8 @@ BEGIN
                          'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
                        'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left',
                          'is_equal', 'was_theirs', 'changed_since_made',
-                       'feed', 'feed_end', 'sequence_feed', 'renew_feed', 'is_forgotten',
+                       'feed', 'feed_end', 'seen_position', 'sequence_feed', 'renew_feed',
+                         'is_forgotten',
                        'set_link', 'find_link', 'remove_link')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)
         AND proname LIKE '%\_as\_of'
