@@ -11,7 +11,7 @@ import type {Logger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
 import {
   type Access,
-  deliver,
+  deliverClaim,
   type FailedTry,
   openAccess,
   parseSmtp,
@@ -57,7 +57,7 @@ export async function sendDue(deps: SendDueDeps): Promise<void> {
     if (deps.signal?.aborted === true) return;
     const claimed = await claimDeliveries(deps.pool, means, atOnce);
     if (claimed.length === 0) return;
-    await Promise.all(claimed.map((delivery) => deliver(deps, sending, delivery)));
+    await Promise.all(claimed.map((delivery) => deliverClaim(deps, sending, delivery)));
     deps.onTried?.();
   }
 }

@@ -22,17 +22,23 @@ export function parseBaseUrl(
   text: string,
   {allowHttp = false}: {readonly allowHttp?: boolean} = {},
 ): URL {
-  if (!URL.canParse(text)) throw refuse('a URL', 'something else');
-  const url = new URL(text);
-  if (url.username !== '' || url.password !== '') {
-    throw refuse('no user name or password in it', 'one; the token is given apart');
-  }
-  if (text.includes('#')) throw refuse('no fragment', 'one after "#"');
-  if (text.includes('?')) throw refuse('no query', 'one after "?"');
-  if (url.protocol === 'http:' && (allowHttp || isLoopback(url.hostname))) return url;
-  if (url.protocol !== 'https:')
-    throw refuse('https', `${url.protocol.slice(0, 20)}// to ${url.hostname}`);
-  return url;
+  const problem = findBaseUrlProblem(text, allowHttp);
+  if (problem !== null) throw new UsageError(`the account's base address: ${problem}`);
+  return new URL(text);
+}
+
+/** What `parseBaseUrl` refuses of an address: `expected https, got …`; null where it is good. */
+export function findBaseUrlProblem(text: string, allowHttp: boolean): string | null {
+  const refuse = (expected: string, got: string) => `expected ${expected}, got ${got}; ${HINT}`;
+  if (!URL.canParse(text)) return refuse('a URL', 'something else');
+  const {username, password, protocol, hostname} = new URL(text);
+  if (username !== '' || password !== '')
+    return refuse('no user name or password in it', 'one; the token is given apart');
+  if (text.includes('#')) return refuse('no fragment', 'one after "#"');
+  if (text.includes('?')) return refuse('no query', 'one after "?"');
+  if (protocol === 'https:' || (protocol === 'http:' && (allowHttp || isLoopback(hostname))))
+    return null;
+  return refuse('https', `${protocol.slice(0, 20)}// to ${hostname}`);
 }
 
 /** True for a host that is this machine whatever a name server says. */
@@ -58,10 +64,6 @@ export function toPathPart(number: string): string {
   if (!/^[1-9]\d{0,18}$/.test(number))
     throw new RecordError('record number: expected a positive whole number, got something else');
   return number;
-}
-
-function refuse(expected: string, got: string): UsageError {
-  return new UsageError(`the account's base address: expected ${expected}, got ${got}; ${HINT}`);
 }
 
 /** The code by which a name that must be this machine's is refused: `[ELOOPBACK]`. */

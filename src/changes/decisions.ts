@@ -332,11 +332,10 @@ export function groupChanges(
  */
 const fewUndoings = 3;
 
-const undoneBefore = /^change \d+ takes it back already$/;
-
 interface Refusal {
   readonly changeId: string;
   readonly what: string;
+  readonly isQuote: boolean;
 }
 
 /**
@@ -344,17 +343,19 @@ interface Refusal {
  * group.
  */
 export function listRefusals(
-  decided: readonly Pick<DecidedChange, 'changeId' | 'refusal'>[],
+  decided: readonly (Pick<DecidedChange, 'changeId' | 'refusal'> & {
+    readonly earlierUndo?: string | null;
+    readonly isQuote?: boolean;
+  })[],
 ): Refusal[] {
-  const refusals = decided.flatMap(({changeId, refusal}) =>
-    refusal === null ? [] : [{changeId, what: refusal.replace(`change ${changeId}: `, '')}],
-  );
-  const undoings = new Set(refusals.flatMap(({what}) => (undoneBefore.test(what) ? [what] : [])));
-  return undoings.size <= fewUndoings ? refusals : refusals.map(withoutUndoing);
-}
-
-function withoutUndoing({changeId, what}: Refusal): Refusal {
-  return {changeId, what: what.replace(undoneBefore, 'another change takes it back already')};
+  const undoings = new Set(decided.flatMap(({earlierUndo}) => earlierUndo ?? []));
+  const isFew = undoings.size <= fewUndoings;
+  return decided.flatMap(({changeId, refusal, earlierUndo = null, isQuote = false}) => {
+    if (refusal === null) return [];
+    const own = refusal.replace(`change ${changeId}: `, '');
+    const what = isFew || earlierUndo === null ? own : 'another change takes it back already';
+    return [{changeId, what, isQuote}];
+  });
 }
 
 /** A part of an entry of the audit. */

@@ -32,6 +32,10 @@ export interface UndoneChange {
   readonly fields: readonly string[];
   /** What was left, and why. */
   readonly refusal: string | null;
+  /** The change that took it back earlier, where that is why. */
+  readonly earlierUndo: string | null;
+  /** Whether the reason quotes a statement that was refused: it may name values. */
+  readonly isQuote: boolean;
 }
 
 /** Each change costs a few milliseconds: so many end long before the deadline of a statement. */
@@ -56,7 +60,8 @@ export async function undoChanges(
   for (let at = 0; at < latestFirst.length; at += atOnce) {
     const {rows} = await client.query<UndoneChange>(
       `SELECT change_id AS "changeId", outcome, undo_id AS "undoId",
-              coalesce(fields, '{}') AS fields, refusal
+              coalesce(fields, '{}') AS fields, refusal, earlier_undo AS "earlierUndo",
+              is_quote AS "isQuote"
          FROM sync.undo_changes($1, $2, $3)`,
       [latestFirst.slice(at, at + atOnce), batch, changeIds],
     );

@@ -34,7 +34,7 @@ import {
   writeFilters,
   writeOptions,
 } from './changes-page.ts';
-import {hideChange, hideGroup, hideRequest, hideUndoGroup} from './hide-change.ts';
+import {hideChange, hideGroup, hideRequest} from './hide-change.ts';
 import {type AskedPage, definePage, type Look, linkTo} from './page.ts';
 import {drawForm, renderTable} from './render.ts';
 
@@ -218,7 +218,7 @@ export const undoPreview = definePage<UndoStory>({
   draw: drawUndoPreview,
   hide: (preview) => ({
     ...preview,
-    left: preview.left.map(hideUndoGroup),
+    left: preview.left.map(hideGroup),
     made: preview.made.map(({change, request}) => ({
       change: hideChange(change),
       request: hideRequest(request),

@@ -89,13 +89,3 @@ function hideText(text: string | null): string | null {
 export function hideGroup(group: ChangeGroup): ChangeGroup {
   return group.isQuote ? {...group, what: hidden} : group;
 }
-
-/**
- * Why a change is not taken back is our own words, but where the warehouse refused it by a value.
- */
-const undoWords =
-  /^(\w+(, \w+)*: (changed since|the service held it before this change|what it was before cannot be written)(; |$))+$|^(\w+(, \w+)* changed since$|it (is|was) |its r|another change |change \d+ takes it back already$|a (person|record) |the service refused|there is none)/;
-
-export function hideUndoGroup(group: ChangeGroup): ChangeGroup {
-  return undoWords.test(group.what) ? group : {...group, what: hidden};
-}

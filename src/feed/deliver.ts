@@ -101,7 +101,7 @@ export class UndeliverableError extends FatalError {}
  * @returns what `send` returns; null where it failed
  * @throws what the database throws: that is no failure of the receiver
  */
-export async function deliver<C extends SendClaim, T>(
+export async function deliverClaim<C extends SendClaim, T>(
   {pool, signal}: {readonly pool: pg.Pool; readonly signal?: AbortSignal | undefined},
   {queue, backOff, mostTries, send, refuse}: DeliveryWay<C, T>,
   claim: C,

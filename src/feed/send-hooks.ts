@@ -9,7 +9,7 @@ import {Pulse} from '../core/rounds.ts';
 import {Secret} from '../core/secret.ts';
 import {listen} from '../postgres/listen.ts';
 import {
-  deliver,
+  deliverClaim,
   type FailedTry,
   openAccess,
   parseTarget,
@@ -180,7 +180,7 @@ async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
   };
   let next: ClaimedHook | null = hook;
   while (next !== null) {
-    next = await deliver(deps, sending, next);
+    next = await deliverClaim(deps, sending, next);
     if (next !== null) deps.onMoved?.();
   }
 }

@@ -24,8 +24,7 @@ import {
   writeInsightSettings,
   writeLabel,
 } from '../accounts/settings.ts';
-import {parseBaseUrl} from '../api/addresses.ts';
-import {UsageError} from '../core/errors.ts';
+import {findBaseUrlProblem} from '../api/addresses.ts';
 import {expectTimeZone, isTimeZone, nearest} from '../core/names.ts';
 import {
   type EntryChange,
@@ -43,7 +42,7 @@ const account = z.strictObject({
   url: z
     .string('expected the base address of the account, such as https://app.example.com/acme')
     .superRefine((text, context) => {
-      const problem = findAddressProblem(text);
+      const problem = findBaseUrlProblem(text, true);
       if (problem !== null)
         context.addIssue({code: 'custom', message: problem, params: {isPrivate: true}});
     })
@@ -103,16 +102,6 @@ export const accountsSection: Section<Account> = {
     else if (before?.paused === true) await resumeAccount(db, accountId);
   },
 };
-
-function findAddressProblem(text: string): string | null {
-  try {
-    parseBaseUrl(text, {allowHttp: true});
-    return null;
-  } catch (error) {
-    if (error instanceof UsageError) return error.message.replace(/^.*?: /, '');
-    throw error;
-  }
-}
 
 function findAccountProblems({path, before, after}: EntryChange<Account>): SettingProblem[] {
   if (after === null) return [];

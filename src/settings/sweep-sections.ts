@@ -34,7 +34,8 @@ import {type EntryChange, known, named, type Section, type SettingProblem} from 
 import {interval, intervalMs, label, removable} from './values.ts';
 
 const streamNames = allStreams.map(({name}) => name);
-const time = 'expected a time of day in UTC as HH:MM:SSZ, such as 03:00:00Z';
+const timeShape = 'a time of day in UTC as HH:MM:SSZ, such as 03:00:00Z';
+const time = `expected ${timeShape}`;
 
 /** Freshness sets a schedule of its own for each stream. */
 export const scheduleName = label.superRefine((name, context) => {
@@ -111,7 +112,7 @@ function findScheduleProblems({path, after}: EntryChange<Schedule>): SettingProb
   const isDaily = isWholeDays(intervalMs(after.every));
   const problems: SettingProblem[] = [];
   if (isDaily && after.at === undefined)
-    problems.push({path, text: `${time.replace('expected', 'expected at,')}, got nothing`});
+    problems.push({path, text: `expected at, ${timeShape}, got nothing`});
   if (!isDaily && after.at !== undefined) {
     const expected = 'expected it with whole days alone, such as every: 1d';
     problems.push({path: [...path, 'at'], text: `${expected}, got every: ${after.every}`});

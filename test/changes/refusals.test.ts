@@ -3,18 +3,19 @@
 
 import {expect, test} from 'vitest';
 import {listRefusals} from '../../src/changes/decisions.ts';
-import {hideUndoGroup} from '../../src/console/hide-change.ts';
+import {hideGroup} from '../../src/console/hide-change.ts';
 
 const undoneBefore = (count: number) =>
   Array.from({length: count}, (_, at) => ({
     changeId: `${at + 1}`,
     refusal: `change ${at + 1}: change ${at + 101} takes it back already`,
+    earlierUndo: `${at + 101}`,
   }));
 
 test('a few changes that were taken back before name the change that does it', () => {
   expect(listRefusals(undoneBefore(2))).toEqual([
-    {changeId: '1', what: 'change 101 takes it back already'},
-    {changeId: '2', what: 'change 102 takes it back already'},
+    {changeId: '1', what: 'change 101 takes it back already', isQuote: false},
+    {changeId: '2', what: 'change 102 takes it back already', isQuote: false},
   ]);
 });
 
@@ -30,11 +31,14 @@ test('many of them say the same, and what was left of others stays as it is', ()
   ]);
 });
 
-test('the number of the change is shown where values are hidden', () => {
+test('the words of a refused statement are hidden where values are, ours are not', () => {
   const group = {
     ...{what: 'change 101 takes it back already', isQuote: false},
     ...{count: 1, first: ['1']},
   };
-  expect(hideUndoGroup(group)).toEqual(group);
-  expect(hideUndoGroup({...group, what: 'fax: "555" changed since'}).what).not.toContain('555');
+  expect(hideGroup(group)).toEqual(group);
+  const quoted = listRefusals([
+    {changeId: '7', refusal: 'change 7: fax: expected a number, got "555"', isQuote: true},
+  ]).map((refusal) => hideGroup({...group, ...refusal}));
+  expect(JSON.stringify(quoted)).not.toContain('555');
 });

@@ -33,10 +33,7 @@ async function finish(result: object | null = null): Promise<void> {
     );
 }
 const undo = (changes: readonly string[], batch = 'undo') =>
-  world.author(
-    'SELECT change_id, outcome, undo_id, fields, refusal FROM sync.undo_changes($1, $2) ORDER BY change_id',
-    [changes, batch],
-  );
+  world.author('SELECT * FROM sync.undo_changes($1, $2) ORDER BY change_id', [changes, batch]);
 const made = () =>
   world.author(
     `SELECT operation, fields, base, state, batch, undoes, requested_by = session_user AS own
@@ -168,10 +165,22 @@ describe('an update', () => {
     const [id] = await ids();
     const [{undo_id: first} = {undo_id: null}] = await undo([id ?? '']);
     expect(await undo([id ?? ''])).toMatchObject([
-      {outcome: null, refusal: `change ${id}: change ${first} takes it back already`},
+      {
+        ...{outcome: null, earlier_undo: first, is_quote: false},
+        refusal: `change ${id}: change ${first} takes it back already`,
+      },
     ]);
     expect(await undo(['999999'])).toMatchObject([
-      {refusal: 'change 999999: there is none of that number'},
+      {refusal: 'change 999999: there is none of that number', earlier_undo: null},
+    ]);
+  });
+
+  test('is left, in the words of the warehouse, where its old value is refused', async () => {
+    await set(`name = 'b'`);
+    await finish();
+    await world.sweep(`UPDATE sync.changes SET base = '{"name": "\\u0001"}'`);
+    expect(await undo(await ids())).toMatchObject([
+      {outcome: null, refusal: expect.stringContaining('U+0001'), is_quote: true},
     ]);
   });
 });

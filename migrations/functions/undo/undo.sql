@@ -3,15 +3,16 @@
 -- row: it needs the caller's rights, and is held until it is released. Fields that somebody changed
 -- since are left, and told. @param together - all that are taken back, where this is one part of
 -- them: what was made with a record does not keep that record
+DROP FUNCTION IF EXISTS sync.undo_changes(bigint[], text, bigint[]);
 CREATE OR REPLACE FUNCTION sync.undo_changes(wanted bigint[], batch_name text DEFAULT NULL,
   together bigint[] DEFAULT NULL)
-RETURNS TABLE (change_id bigint, outcome text, undo_id bigint, fields text[], refusal text)
+RETURNS TABLE (change_id bigint, outcome text, undo_id bigint, fields text[], refusal text,
+  earlier_undo bigint, is_quote boolean)
   LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   change sync.changes;
   hint text;
-  told text[];
   cursor text := coalesce(current_setting('fieldmirror.seen', true), '');
 BEGIN
   -- What was changed since is left by a rule of its own, whatever the session has seen.
@@ -20,11 +21,13 @@ BEGIN
           set_config('fieldmirror.batch', coalesce(batch_name,
             current_setting('fieldmirror.batch', true), ''), true);
   FOR change_id IN SELECT DISTINCT unnest(wanted) ORDER BY 1 DESC LOOP
-    SELECT NULL, NULL, NULL, NULL, '{}' INTO outcome, undo_id, fields, refusal, told;
+    SELECT NULL, NULL, NULL, NULL, NULL, false
+      INTO outcome, undo_id, fields, refusal, earlier_undo, is_quote;
     BEGIN
       SELECT held.* INTO change FROM sync.changes AS held
       WHERE held.change_id = undo_changes.change_id;
-      refusal := sync.why_not_undone(change, undo_changes.change_id);
+      SELECT why.refusal, why.earlier_undo INTO refusal, earlier_undo
+      FROM sync.why_not_undone(change, undo_changes.change_id) AS why;
       IF refusal IS NULL AND change.state <> 'done' THEN
         PERFORM sync.cancel_change(change.change_id, format('taken back by %s', sync.decider()));
         outcome := 'cancelled';
@@ -45,7 +48,7 @@ BEGIN
                 OR insufficient_privilege OR lock_not_available THEN
       GET STACKED DIAGNOSTICS refusal = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
       refusal := concat_ws('; ', refusal, nullif(hint, ''));
-      SELECT NULL, NULL, NULL INTO outcome, undo_id, fields;
+      SELECT NULL, NULL, NULL, true INTO outcome, undo_id, fields, is_quote;
     END;
     RETURN NEXT;
   END LOOP;
@@ -56,13 +59,17 @@ $$;
 COMMENT ON FUNCTION sync.undo_changes
   IS 'Takes changes back: those not sent are given up, those done get a held change that writes '
   'what they were made from. Gives for each its outcome (cancelled or held), the change made and '
-  'its fields, and what was left and why.';
+  'its fields, what was left and why, the change that took it back earlier, and whether the reason '
+  'quotes a statement that was refused, which may name values.';
 
-CREATE OR REPLACE FUNCTION sync.why_not_undone(change sync.changes, asked bigint) RETURNS text
-  LANGUAGE sql STABLE
+DROP FUNCTION IF EXISTS sync.why_not_undone(sync.changes, bigint);
+CREATE OR REPLACE FUNCTION sync.why_not_undone(change sync.changes, asked bigint,
+  OUT refusal text, OUT earlier_undo bigint) LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE
     WHEN change.change_id IS NULL THEN format('change %s: there is none of that number', asked)
+    WHEN undoing.change_id IS NOT NULL
+    THEN format('change %s: change %s takes it back already', asked, undoing.change_id)
     WHEN change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp()
       THEN format('change %s: it is on its way; undo it once it is settled', asked)
     WHEN change.state = 'conflict' AND change.operation = 'create'
@@ -75,18 +82,17 @@ SET search_path = pg_catalog, pg_temp AS $$
     AND EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = asked
       AND waiting.is_open)
       THEN format('change %s: another change waits for its record', asked)
-    WHEN undoing.change_id IS NOT NULL
-    THEN format('change %s: change %s takes it back already', asked, undoing.change_id)
     WHEN change.state = 'done' AND change.operation = 'delete'
       THEN format('change %s: a record that was deleted does not come back; INSERT it anew, '
-        'history.%s has what it held', asked, change.table_name) END
+        'history.%s has what it held', asked, change.table_name) END, undoing.change_id
     FROM (SELECT min(undo.change_id) AS change_id FROM sync.changes AS undo
            WHERE undo.table_name = change.table_name AND undo.row_id = change.row_id
            AND asked = ANY (undo.undoes)
              AND undo.state NOT IN ('cancelled', 'rejected')) AS undoing
 $$;
 COMMENT ON FUNCTION sync.why_not_undone
-  IS 'Why a change cannot be taken back by its state; null where it can.';
+  IS 'Why a change cannot be taken back by its state, null where it can; and the change that took '
+  'it back earlier.';
 
 -- Takes back an update, field by field; fields that move as one, such as an address, together or
 -- not at all.
