@@ -6,6 +6,7 @@ import {
   type LateChanges,
   listLateChanges,
 } from '../changes/change-health.ts';
+import {listTargets, type TargetHealth} from '../delivery/targets.ts';
 import {
   countFieldEvents,
   countOpenQuarantine,
@@ -64,6 +65,8 @@ export interface HealthFigures {
   readonly workersAlive: number;
   /** When the oldest change was made that the star does not hold; null where it holds all. */
   readonly starWaitsSince: string | null;
+  /** Where the star is delivered. */
+  readonly targets: readonly TargetHealth[];
 }
 
 /** Reads the figures in a fixed number of statements, however many accounts there are. */
@@ -92,5 +95,6 @@ export async function readHealthFigures(db: Queryable): Promise<HealthFigures> {
     retention: await readRetention(db),
     workersAlive: workers.filter(({isAlive}) => isAlive).length,
     starWaitsSince: await readWaitingSince(db),
+    targets: await listTargets(db),
   };
 }

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import {listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
+import {listTargets, type TargetHealth} from '../delivery/targets.ts';
 import {type FeedHook, listHooks} from '../feed/hooks.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
 import {listSizes, readFreeBytes, type Size} from '../health/figures.ts';
@@ -21,6 +22,7 @@ import {readWaitingSince} from '../star/refresh-star.ts';
 import {findAccountProblems, findDrift} from './account-problems.ts';
 import type {FoundProblems, Problem} from './alerts.ts';
 import {listRuleHealth, type RuleHealth} from './deliveries.ts';
+import {findDeliveryProblems} from './delivery-problems.ts';
 import {
   type Bound,
   findFailingHooks,
@@ -45,6 +47,7 @@ interface Installation extends Workforce, PartFacts {
   readonly starWaitsSince: string | null;
   readonly rules: readonly RuleHealth[];
   readonly hooks: readonly FeedHook[];
+  readonly targets: readonly TargetHealth[];
   readonly bounds: readonly Bound[];
   readonly sizes: readonly Size[];
 }
@@ -77,6 +80,7 @@ export async function readInstallation(
     starWaitsSince: await readWaitingSince(db),
     rules: await listRuleHealth(db),
     hooks: await listHooks(db),
+    targets: await listTargets(db),
     ...(await readPartFacts(db)),
     sizes: [...disk, ...(names.length === 0 ? [] : await listSizes(db, names))],
   };
@@ -95,7 +99,7 @@ export function findProblems(
   installation: Installation,
   now: string,
 ): Problem[] {
-  const {copy, heldUp, starWaitsSince, rules, hooks, bounds, sizes} = installation;
+  const {copy, heldUp, starWaitsSince, rules, hooks, targets, bounds, sizes} = installation;
   return [
     ...(copy === null ? [] : [tellCopy(copy)]),
     ...findHeldUp(heldUp, now),
@@ -106,6 +110,7 @@ export function findProblems(
     ...findGrowth(bounds, sizes),
     ...findFailingRules(rules, installation, now),
     ...findFailingHooks(hooks, installation, now),
+    ...findDeliveryProblems(targets, now),
   ];
 }
 

@@ -1,5 +1,5 @@
-// What the worker of `start` does beside the work of every worker: alerts, and weekly reports where
-// there is a folder for them.
+// What the worker of `start` does beside the work of every worker: alerts, the delivery of the
+// star, and weekly reports where there is a folder for them.
 
 import type pg from 'pg';
 import type {BackgroundPart, BackgroundSurroundings} from '../../jobs/background.ts';
@@ -10,6 +10,7 @@ import type {Config} from '../core/config.ts';
 import type {Logger} from '../core/log.ts';
 import {type Pulse, Rounds} from '../core/rounds.ts';
 import type {Secret} from '../core/secret.ts';
+import {makeDeliveryRounds} from '../delivery/deliver-star.ts';
 import {toHealthInput} from './status.ts';
 
 const reportsEveryMs = 60_000;
@@ -17,8 +18,8 @@ const reportsEveryMs = 60_000;
 type PartsDeps = AlertDeps & {readonly config: Pick<Config, 'reports'>};
 
 /**
- * Parts of the worker of `start` beside those of every worker: alerts, and weekly reports where
- * there is a folder for them.
+ * Parts of the worker of `start` beside those of every worker: alerts, the delivery of the star,
+ * and weekly reports where there is a folder for them.
  */
 export function makesParts(
   deps: PartsDeps,
@@ -26,6 +27,7 @@ export function makesParts(
   const {reports} = deps.config;
   return (surroundings) => [
     ...makeAlertRounds(deps, surroundings.pulse),
+    makeDeliveryRounds(deps, surroundings.pulse('delivery')),
     ...(reports === null ? [] : [makeReportRounds(deps, reports, surroundings)]),
   ];
 }

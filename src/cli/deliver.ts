@@ -40,7 +40,7 @@ export async function deliverStar(
     };
     const delivered: Delivered[] = [];
     for (const name of choose(names, target))
-      delivered.push(await deliverNow({pool, signal, onStep}, name));
+      delivered.push(await deliverOne({pool, signal, onStep}, name));
     print(json, {
       json: delivered.map(({snapshot, ...each}) => ({...each, ...snapshot})),
       text: draw(delivered),
@@ -62,13 +62,15 @@ function choose(names: readonly string[], wanted: string | undefined): readonly 
   );
 }
 
-async function deliverNow(deps: DeliveryDeps, name: string): Promise<Delivered> {
+async function deliverOne(deps: DeliveryDeps, name: string): Promise<Delivered> {
   const {deliverTo} = await import('../delivery/deliver-star.ts');
-  const delivered = await deliverTo(deps, name);
-  if (delivered !== null) return delivered;
-  throw new FatalError(
-    `deliver: another process delivers to ${name} at the moment; fieldmirror status shows it`,
-  );
+  const outcome = await deliverTo(deps, name);
+  if (outcome === null)
+    throw new FatalError(
+      `deliver: another process delivers to ${name} at the moment; fieldmirror status shows it`,
+    );
+  if ('error' in outcome) throw outcome.error;
+  return outcome;
 }
 
 function draw(delivered: readonly Delivered[]): string {

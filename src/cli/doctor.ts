@@ -8,6 +8,7 @@ import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Problem} from '../alerts/alerts.ts';
 import {listRuleHealth} from '../alerts/deliveries.ts';
+import {drawTargets, findDeliveryProblems} from '../alerts/delivery-problems.ts';
 import {
   drawWorkers,
   findFailingHooks,
@@ -24,6 +25,7 @@ import type {RunCheck} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
+import {listTargets} from '../delivery/targets.ts';
 import {listHooks} from '../feed/hooks.ts';
 import {readAccounts} from '../health/account-status.ts';
 import {describeCopy, mendOfCopy, namePlace, readInstallationRow} from '../health/installation.ts';
@@ -180,6 +182,7 @@ async function checkInside(
     accounts: () => checkSealed(config, pool),
     background: () => checkParts(pool),
     subscribers: () => checkHooks(config, pool),
+    delivery: () => checkTargets(pool),
     alerts: () => checkAlerts(config, pool),
     settings: async () => {
       const {inForce, problem} = await compareSettings(config, pool);
@@ -336,6 +339,18 @@ async function checkHooks(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   return hooks.length === 0
     ? []
     : [good('subscribers', `${hooks.length} of the feed, none is held up`)];
+}
+
+/** Whether each target of the star has got the last night. */
+async function checkTargets(pool: pg.Pool): Promise<RunCheck[]> {
+  const targets = await listTargets(pool);
+  const now = await readNow(pool);
+  const problems = findDeliveryProblems(targets, now);
+  if (problems.length > 0) return problems.map((problem) => warnOf('delivery', problem));
+  const lines = drawTargets(targets, now).split('\n');
+  return targets.length === 0
+    ? []
+    : lines.map((line) => good('delivery', line.replace(/^delivery +/, '')));
 }
 
 async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> {

@@ -8,12 +8,14 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
 import {findAccountProblems} from '../alerts/account-problems.ts';
 import type {Problem} from '../alerts/alerts.ts';
+import {drawTargets} from '../alerts/delivery-problems.ts';
 import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-problems.ts';
 import {findProblems, type HealthInput, readInstallation} from '../alerts/problems.ts';
 import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
 import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
+import type {TargetHealth} from '../delivery/targets.ts';
 import {
   type AccountFacts,
   type AccountStatus,
@@ -76,8 +78,9 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   );
   const accounts = chosen === null ? null : await readUnlockedAccounts(reader, pool, chosen);
   const underWay = await reader.read('the work under way', () => readUnderWay(pool, chosen ?? []));
-  const installation = await reader.read('the workers, the star, alerts and subscribers', () =>
-    readInstallation(pool, toHealthInput(config)),
+  const installation = await reader.read(
+    'the workers, the star, alerts, subscribers and targets',
+    () => readInstallation(pool, toHealthInput(config)),
   );
   const retention = await reader.read('what is kept', () => readRetention(pool));
   const now = await readNow(pool);
@@ -87,6 +90,7 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
       now,
       accounts: shown,
       workers: installation?.workers ?? null,
+      targets: installation?.targets ?? [],
       underWay: underWay ?? [],
       retention,
     },
@@ -127,13 +131,16 @@ export function drawStatus(
     readonly now: string;
     /** Null, like the retention, where it could not be read. */
     readonly workers: readonly Worker[] | null;
+    /** Where the star is delivered. */
+    readonly targets?: readonly TargetHealth[];
     readonly underWay?: readonly UnderWay[];
     readonly retention?: RetentionStory | null;
     readonly problems: readonly Problem[];
     readonly unread?: readonly Unread[];
   },
 ): string {
-  const {place, now, workers, underWay = [], retention = null, problems, unread = []} = facts;
+  const {place, now, workers, targets = [], underWay = [], retention = null} = facts;
+  const {problems, unread = []} = facts;
   if (accounts.length === 0 && unread.length === 0)
     return `${place}: no account yet; fieldmirror start begins with one`;
   const needy = new Set(problems.map(({account}) => account));
@@ -143,6 +150,7 @@ export function drawStatus(
     `warehouse ${place}${workers === null ? '' : `\n${drawWorkers(workers, now)}`}`,
     ...(isFew ? [] : [drawOverview(accounts, now)]),
     ...detailed.map((account) => drawAccount(account, now)),
+    ...(targets.length === 0 ? [] : [drawTargets(targets, now)]),
     ...drawUnderWay(underWay),
     ...drawEvents(accounts),
     ...(retention === null ? [] : [wrap(tellRetention(retention, now))]),

@@ -219,6 +219,7 @@ export const causeNumbers = {
   'hook-failing': 'A22',
   'part-late': 'A23',
   'held-up': 'A24',
+  'not-delivered': 'A25',
 } as const;
 
 export type Cause = keyof typeof causeNumbers;

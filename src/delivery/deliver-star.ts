@@ -42,17 +42,32 @@ export interface Delivered {
 const leaseMs = 60_000;
 const backOff = {firstMs: 60_000, longestMs: 3_600_000};
 
+/** The row of the target has noted why, and when the next try is; no reader sees anything of it. */
+export interface Undelivered {
+  readonly error: unknown;
+}
+
 /**
- * Delivers one snapshot to a target. A failure is noted in its row, with the time of the next try.
+ * Delivers one snapshot to a target.
  * @returns null where another process delivers to it, or the warehouse may be a copy
- * @throws {RetryableError} the target cannot be reached, or does not take it; nothing of it is to
- *   be seen
+ * @throws the error of the database where not even that could be noted; the reason of the signal
  */
-export async function deliverTo(deps: DeliveryDeps, name: string): Promise<Delivered | null> {
-  const {pool} = deps;
+export async function deliverTo(
+  deps: DeliveryDeps,
+  name: string,
+): Promise<Delivered | Undelivered | null> {
   const since = machineClocks();
-  const claimed = await claimTarget(pool, name, leaseMs);
-  if (claimed === null) return null;
+  const claimed = await claimTarget(deps.pool, name, leaseMs);
+  return claimed === null ? null : await deliverClaimed(deps, claimed, since);
+}
+
+async function deliverClaimed(
+  deps: DeliveryDeps,
+  claimed: ClaimedTarget,
+  since: readonly number[],
+): Promise<Delivered | Undelivered> {
+  const {pool} = deps;
+  const {name} = claimed;
   let step: string | null = null;
   const onStep = (next: string) => {
     step = next;
@@ -68,8 +83,9 @@ export async function deliverTo(deps: DeliveryDeps, name: string): Promise<Deliv
     const signal = AbortSignal.any([deps.signal, lost]);
     return await carry(pool, claimed, {signal, onStep});
   } catch (error) {
-    await noteFailure(deps, claimed, error).catch(() => {});
-    throw error;
+    await noteFailure(deps, claimed, error);
+    deps.signal.throwIfAborted();
+    return {error};
   } finally {
     leases.close();
   }
@@ -82,7 +98,7 @@ async function noteFailure(
 ): Promise<void> {
   if (signal.aborted) return await giveTargetBack(pool, claimed);
   await noteUndelivered(pool, claimed, {
-    error: error instanceof Error ? error.message : String(error),
+    error: reasonOf(error),
     afterMs: pauseAfter(error, claimed.attempts, backOff),
   });
 }
@@ -152,8 +168,7 @@ async function removeOld(store: Store, keep: number): Promise<Removal> {
     }
     return {left: left(), removed: gone.size, trouble: null};
   } catch (error) {
-    const trouble = error instanceof Error ? error.message : String(error);
-    return {left: left(), removed: gone.size, trouble};
+    return {left: left(), removed: gone.size, trouble: reasonOf(error)};
   }
 }
 
@@ -182,25 +197,27 @@ export function makeDeliveryRounds(
 /** A target that fails is noted, and holds up no other one. */
 async function deliverNight(deps: DeliveryDeps, name: string, log: Logger): Promise<void> {
   const begunAt = performance.now();
-  try {
-    const delivered = await deliverTo(deps, name);
-    if (delivered === null) return;
-    const {snapshot, removed, trouble} = delivered;
-    const {name: held, rows, bytes, brokenTies} = snapshot;
-    const durationMs = Math.round(performance.now() - begunAt);
-    const facts = {target: name, snapshot: held, rows, bytes, removed, brokenTies, durationMs};
-    log.info({event: 'delivery.delivered', ...facts}, `snapshot ${held} delivered to ${name}`);
-    if (trouble !== null)
-      log.warn(
-        {event: 'delivery.not_removed', target: name, reason: trouble},
-        'old snapshots could not be removed; the next delivery tries again',
-      );
-  } catch (error) {
-    if (deps.signal.aborted) return;
-    const reason = error instanceof Error ? error.message : String(error);
+  const outcome = await deliverTo(deps, name);
+  if (outcome === null) return;
+  if ('error' in outcome) {
     log.warn(
-      {event: 'delivery.failed', target: name, reason},
+      {event: 'delivery.failed', target: name, reason: reasonOf(outcome.error)},
       `the star was not delivered to ${name}; trying again later`,
     );
+    return;
   }
+  const {snapshot, removed, trouble} = outcome;
+  const {name: held, rows, bytes, brokenTies} = snapshot;
+  const durationMs = Math.round(performance.now() - begunAt);
+  const facts = {target: name, snapshot: held, rows, bytes, removed, brokenTies, durationMs};
+  log.info({event: 'delivery.delivered', ...facts}, `snapshot ${held} delivered to ${name}`);
+  if (trouble !== null)
+    log.warn(
+      {event: 'delivery.not_removed', target: name, reason: trouble},
+      'old snapshots could not be removed; the next delivery tries again',
+    );
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -26,6 +26,11 @@ export const parts = {
   hooks: {what: 'the sending of the feed to its subscribers', lateMs: minuteMs},
   alerts: {what: 'the look for what is wrong', lateMs: minuteMs},
   messages: {what: 'the sending of alerts', lateMs: minuteMs},
+  // After each table and each file it notes that it goes on.
+  delivery: {
+    ...{what: 'the delivery of the star', lateMs: 3 * minuteMs},
+    longestMs: 10 * minuteMs,
+  },
   // These two look once a minute.
   retention: {what: 'the removal of what is no longer kept', lateMs: 3 * minuteMs},
   reports: {what: 'the writing of weekly reports', lateMs: 3 * minuteMs},

@@ -1,5 +1,6 @@
 // Every metric of ours, by the question that it answers. Labels are names that a person gave an
-// account, and words of our own: never a number of a record, and nothing that the service sent.
+// account or a target, and words of our own: never a number of a record, and nothing that the
+// service sent.
 
 export const metricQueries = {
   fresh: 'Is the data fresh?',
@@ -85,6 +86,27 @@ export const warehouseCatalogue = {
     type: 'gauge',
     labels: [],
     help: 'How long the oldest change has waited to be written into the star of mart; 0 if none waits.',
+  },
+  deliveryAge: {
+    question: 'fresh',
+    name: 'fieldmirror_delivery_age_seconds',
+    type: 'gauge',
+    labels: ['target'],
+    help: 'Since the last snapshot was delivered. Before the first: since the target was added.',
+  },
+  deliveryFailures: {
+    question: 'fresh',
+    name: 'fieldmirror_delivery_failures',
+    type: 'gauge',
+    labels: ['target'],
+    help: 'How many deliveries in a row have failed; 0 after one that succeeded.',
+  },
+  deliveryBytes: {
+    question: 'fresh',
+    name: 'fieldmirror_delivery_bytes',
+    type: 'gauge',
+    labels: ['target'],
+    help: 'Bytes of the last snapshot that was delivered. Absent before the first.',
   },
   overdue: {
     question: 'schedule',

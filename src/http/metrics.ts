@@ -76,6 +76,7 @@ export function toSamples(figures: HealthFigures): Sample[] {
     ...figures.accounts.flatMap((account) => samplesOfAccount(account, figures)),
     ...samplesOfTables(figures),
     ...samplesOfRetention(figures),
+    ...samplesOfTargets(figures),
     sample('workersAlive', {}, figures.workersAlive),
     sample(
       'starWait',
@@ -215,6 +216,17 @@ function samplesOfRetention(figures: HealthFigures): Sample[] {
     ...(prunedAt === null ? [] : [sample('prunedAge', {}, ageOf(prunedAt, figures))]),
     ...kinds.map(({kind, removed}) => sample('pruned', {kind}, removed)),
   ];
+}
+
+function samplesOfTargets(figures: HealthFigures): Sample[] {
+  return figures.targets.flatMap(({name, latest, addedAt, attempts}) => {
+    const labels = {target: name};
+    return [
+      sample('deliveryAge', labels, ageOf(latest?.deliveredAt ?? addedAt, figures)),
+      sample('deliveryFailures', labels, attempts),
+      ...(latest === null ? [] : [sample('deliveryBytes', labels, latest.bytes)]),
+    ];
+  });
 }
 
 function sample(metric: Sample['metric'], labels: Labels, value: number): Sample {

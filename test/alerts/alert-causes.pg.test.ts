@@ -106,6 +106,17 @@ const cases: Readonly<
       VALUES (gen_random_uuid(), 'feed', ${ago('2 minutes')})`,
     'UPDATE sync.heartbeats SET good_at = now()',
   ],
+  'not-delivered': [
+    [
+      addSchedule(`now() + interval '1 hour'`),
+      certified,
+      `INSERT INTO sync.delivery_targets (name, place, added_at)
+        VALUES ('lake', '/srv/lake', ${ago('31 hours')})`,
+    ],
+    `INSERT INTO sync.snapshots (target, name, known_as_of, sweep_ids, files, rows, bytes,
+       manifest_sha256, broken_ties)
+     VALUES ('lake', '2026-10-31T031245.123Z', now(), '{1}', 23, 1, 1, '', '{}')`,
+  ],
   'star-behind': [
     `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at)
       VALUES (1, '{1}', ${ago('1 hour')})`,

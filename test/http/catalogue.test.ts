@@ -17,7 +17,7 @@ test('names have base units, counters alone end in _total, and what is measured 
   expect(new Set(catalogue.map(({name}) => name)).size).toBe(catalogue.length);
 });
 
-test('labels are the account, its stream, and words of our own', () => {
+test('labels are the account, its stream, a target, and words of our own', () => {
   const words = [
     'state',
     'mode',
@@ -31,9 +31,9 @@ test('labels are the account, its stream, and words of our own', () => {
     'version',
   ];
   const labels = new Set(catalogue.flatMap((metric) => metric.labels));
-  expect([...labels].filter((label) => !['account', 'stream', ...words].includes(label))).toEqual(
-    [],
-  );
+  expect(
+    [...labels].filter((label) => !['account', 'stream', 'target', ...words].includes(label)),
+  ).toEqual([]);
 });
 
 test('docs/watching.md lists every metric under its question, and no other', () => {

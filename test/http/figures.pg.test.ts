@@ -3,7 +3,7 @@ import {pauseAccount} from '../../src/accounts/accounts.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {type Exposition, figureOf} from './exposition.ts';
 import {openTelemetry, type TelemetryPlace} from './telemetry-place.ts';
-import {addChange, addPromise, addSweep, addWorker} from './telemetry-rows.ts';
+import {addChange, addPromise, addSweep, addTarget, addWorker} from './telemetry-rows.ts';
 
 let place: TelemetryPlace;
 beforeEach(async () => {
@@ -104,6 +104,16 @@ describe('is the data fresh?', () => {
     );
     expect(hours(await place.scrape(), 'fieldmirror_star_wait_seconds')).toBe(5);
   });
+});
+
+test('a target has the age of its last snapshot, and counts its failures', async () => {
+  await addTarget(place, 3);
+  await place.pool.query('UPDATE sync.delivery_targets SET attempts = 2');
+  const told = await place.scrape();
+  const lake = {target: 'lake'};
+  expect(hours(told, 'fieldmirror_delivery_age_seconds', lake)).toBe(3);
+  expect(figureOf(told, 'fieldmirror_delivery_failures', lake)).toBe(2);
+  expect(figureOf(told, 'fieldmirror_delivery_bytes', lake)).toBe(5000);
 });
 
 describe('did the schedule fire?', () => {

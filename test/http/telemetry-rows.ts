@@ -52,6 +52,18 @@ export async function addWorker({pool, acme}: TelemetryPlace, seenMinutesAgo = 0
   );
 }
 
+/** A target that got its only snapshot some hours ago. */
+export async function addTarget({pool}: TelemetryPlace, hoursAgo: number): Promise<void> {
+  await pool.query(`INSERT INTO sync.delivery_targets (name, place) VALUES ('lake', '/srv/lake')`);
+  await pool.query(
+    `INSERT INTO sync.snapshots (target, name, known_as_of, delivered_at, sweep_ids, files, rows,
+       bytes, manifest_sha256, broken_ties)
+     VALUES ('lake', '2026-10-31T031245.123Z', now(), now() - $1 * interval '1 hour', '{}', 23, 100,
+       5000, '', '{}')`,
+    [hoursAgo],
+  );
+}
+
 /**
  * A freshness of an hour that was promised of a stream of `acme`, first asked for ten hours ago,
  * and the looks at its whole list since then, by how many hours ago they began. The latest one has
@@ -103,6 +115,7 @@ export async function fillWarehouse(place: TelemetryPlace): Promise<void> {
      VALUES ($1, 'every night, for Rosalind', 'jobs', 'full', 86400000, now() + interval '5 hours')`,
     [accountId],
   );
+  await addTarget(place, 2);
   await pool.query('ANALYZE warehouse.customers');
   const answered = {method: 'GET', ms: 80, bodyBytes: 20_000, concurrency: 4};
   place.requests.ended(acme.name, {...answered, result: 200});

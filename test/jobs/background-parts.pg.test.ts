@@ -62,6 +62,15 @@ const writes: Readonly<Record<PartName, Write>> = {
   hooks: {table: 'sync.feed_hooks'},
   alerts: {table: 'sync.alert_looks'},
   messages: {table: 'sync.alert_deliveries', event: 'UPDATE OF fence'},
+  delivery: {
+    table: 'sync.delivery_targets',
+    event: 'UPDATE OF fence',
+    work: `INSERT INTO sync.delivery_targets (name, place) VALUES ('lake', '/nowhere/lake');
+      INSERT INTO sync.schedules (account_id, name, stream, mode, every_ms, next_due_at)
+      VALUES (1, 'nightly', 'jobs', 'full', 86400000, now() + interval '20 hours');
+      INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at)
+      VALUES (1, 'jobs', 'full', 'schedule', 'certified', now(), now())`,
+  },
   retention: {table: 'sync.prunings'},
   reports: {
     table: 'sync.weekly_reports',
