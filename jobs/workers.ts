@@ -6,7 +6,7 @@ import {UnrecoverableError} from 'bullmq';
 import {z} from 'zod';
 import {listAccountsWithDueChanges} from '../src/changes/claim-changes.ts';
 import {AccessError, FatalError, NoRoomError} from '../src/core/errors.ts';
-import type {SendMeans} from '../src/feed/deliver.ts';
+import type {SendMeans} from '../src/feed/receivers.ts';
 import {FeedKeeper} from '../src/feed/send-hooks.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';

@@ -9,10 +9,9 @@ import {numberOfCause, RetryableError, seeDocs, UsageError} from '../core/errors
 import {formatMinute} from '../core/format.ts';
 import type {Logger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
+import {deliverClaim, type FailedTry} from '../feed/deliver.ts';
 import {
   type Access,
-  deliverClaim,
-  type FailedTry,
   openAccess,
   parseSmtp,
   parseTarget,
@@ -21,7 +20,7 @@ import {
   sendRequest,
   sendSigned,
   type Way,
-} from '../feed/deliver.ts';
+} from '../feed/receivers.ts';
 import {
   claimDeliveries,
   type Delivery,

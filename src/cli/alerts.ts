@@ -28,7 +28,7 @@ import {
   parseSmtp,
   parseTarget,
   sealAccess,
-} from '../feed/deliver.ts';
+} from '../feed/receivers.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {chooseAccount} from './accounts.ts';
 import {drawTable, print, wrap} from './print.ts';

@@ -20,7 +20,7 @@ import {AccessError, UsageError} from '../core/errors.ts';
 import {createLogger, type Logger} from '../core/log.ts';
 import {demoName} from '../core/names.ts';
 import type {Secret} from '../core/secret.ts';
-import type {SendMeans} from '../feed/deliver.ts';
+import type {SendMeans} from '../feed/receivers.ts';
 import {findCopy, namePlace, refuseCopy} from '../health/installation.ts';
 import {refuseWrongClock} from '../postgres/checks.ts';
 import {PageReader} from '../sweeps/page-reader.ts';

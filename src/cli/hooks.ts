@@ -5,7 +5,6 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
-import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/deliver.ts';
 import {readFeedBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,
@@ -24,6 +23,7 @@ import {
   skipBatch,
   spellWriter,
 } from '../feed/hooks.ts';
+import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/receivers.ts';
 import {sendBatch} from '../feed/send-hooks.ts';
 import {mostEntries, usualMost} from '../feed/terms.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';

@@ -8,15 +8,7 @@ import type {Logger} from '../core/log.ts';
 import {Pulse} from '../core/rounds.ts';
 import {Secret} from '../core/secret.ts';
 import {listen} from '../postgres/listen.ts';
-import {
-  deliverClaim,
-  type FailedTry,
-  openAccess,
-  parseTarget,
-  type SendMeans,
-  sendSigned,
-  UndeliverableError,
-} from './deliver.ts';
+import {deliverClaim, type FailedTry, UndeliverableError} from './deliver.ts';
 import {
   CursorError,
   type FeedBatch,
@@ -34,6 +26,7 @@ import {
   noteRefused,
   noteTaken,
 } from './hooks.ts';
+import {openAccess, parseTarget, type SendMeans, sendSigned} from './receivers.ts';
 
 interface KeeperDeps {
   readonly pool: pg.Pool;

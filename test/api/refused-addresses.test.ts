@@ -10,7 +10,13 @@ import {sendEmail} from '../../src/alerts/send.ts';
 import {isRefusedAddress} from '../../src/api/addresses.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {parseSmtp, parseTarget, sendRequest, sendSigned, type Way} from '../../src/feed/deliver.ts';
+import {
+  parseSmtp,
+  parseTarget,
+  sendRequest,
+  sendSigned,
+  type Way,
+} from '../../src/feed/receivers.ts';
 import {openTransport} from './open-transport.ts';
 import {failureOf} from './read-outcome.ts';
 import {TEST_CERTIFICATE, TEST_KEY} from './test-certificate.ts';

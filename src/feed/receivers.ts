@@ -1,0 +1,218 @@
+// One request to a receiver: never redirected, a deadline for the whole, and the body of the answer
+// is not looked at. A body is signed by the convention of Standard Webhooks. The address of a
+// receiver and its secret are sealed as the tokens of accounts are.
+
+import {randomBytes} from 'node:crypto';
+import type {LookupFunction} from 'node:net';
+import {Webhook} from 'standardwebhooks';
+import {isLoopback, onlyThisMachine} from '../api/addresses.ts';
+import {createAgents} from '../api/agents.ts';
+import {ExchangeError, exchange} from '../api/exchange.ts';
+import {describeFailure} from '../api/verdict.ts';
+import {parseRetryAfter} from '../core/back-off.ts';
+import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {type Sealed, type SealingKey, Secret, seal, secretBounds, unseal} from '../core/secret.ts';
+
+/** The means of a process to send. */
+export interface SendMeans {
+  readonly keys: readonly SealingKey[];
+  readonly allowsHttp: boolean;
+  readonly allowsLinkLocal?: boolean;
+  /** Told of every secret that is opened, so that a log can be kept clean of it. */
+  readonly onSecret: (secret: Secret) => void;
+}
+
+const secretBytes = 32;
+
+/** A secret that signs: `whsec_…`, as receivers' libraries take it. */
+export function makeWebhookSecret(): string {
+  return `whsec_${randomBytes(secretBytes).toString('base64')}`;
+}
+
+/**
+ * Sends a body once, signed by the convention of Standard Webhooks. @returns the answer, for a
+ * person: `200`
+ */
+export async function sendSigned(
+  {url, secret}: {readonly url: URL; readonly secret: Secret},
+  {messageId, body}: {readonly messageId: string; readonly body: string},
+  way: Way = {},
+): Promise<string> {
+  const id = `msg_${messageId}`;
+  const at = new Date();
+  const headers = {
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret.reveal()).sign(id, at, body),
+  };
+  return await sendRequest({url, body, headers, ...way});
+}
+
+const limits = {timeoutMs: 10_000, maxBodyBytes: 1_000_000, maxHeaders: 200};
+
+/** How it is sent, whatever it is. */
+export interface Way {
+  readonly signal?: AbortSignal | undefined;
+  readonly allowsLinkLocal?: boolean | undefined;
+  /** Looks names up, in place of the system. */
+  readonly lookup?: LookupFunction | undefined;
+}
+
+/** A request of JSON; or without a body a GET. */
+interface Sending extends Way {
+  readonly url: URL;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Sends it once.
+ * @returns the answer, for a person: `200`
+ * @throws {RetryableError} anything but 2xx: it names host and status, never the path, which may be
+ *   a secret
+ */
+export async function sendRequest({url, body, headers = {}, ...way}: Sending): Promise<string> {
+  const {signal, lookup: named, allowsLinkLocal: allowLinkLocal} = way;
+  const isLocal = url.protocol === 'http:' && isLoopback(url.hostname);
+  const lookup = isLocal ? onlyThisMachine(named) : named;
+  const {reads, writes} = createAgents({allowLinkLocal, ...(lookup === undefined ? {} : {lookup})});
+  try {
+    const request = {
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method: body === undefined ? ('GET' as const) : ('POST' as const),
+      headers: {
+        'user-agent': 'fieldmirror',
+        ...(body === undefined ? {} : {'content-type': 'application/json'}),
+        ...headers,
+      },
+      body: body ?? null,
+    };
+    const {status, headers: got} = await exchange(writes, request, {...limits, signal});
+    if (status >= 200 && status < 300) return String(status);
+    const retryAfter = got['retry-after'];
+    const retryAfterMs = parseRetryAfter(
+      typeof retryAfter === 'string' ? retryAfter : undefined,
+      Date.now(),
+    );
+    throw new RetryableError(`${url.host}: expected an answer of 2xx, got ${status}`, {
+      retryAfterMs,
+    });
+  } catch (error) {
+    if (!(error instanceof ExchangeError)) throw error;
+    throw new RetryableError(`${url.host}: expected an answer, got ${describeFailure(error)}`);
+  } finally {
+    await Promise.all([reads.destroy(), writes.destroy()]);
+  }
+}
+
+/**
+ * Checks the address of a receiver. Whoever has it may write there: it is a secret as a whole, and
+ * is never repeated.
+ * @param allowsHttp - plain http to another machine shows it to everyone between
+ * @throws {UsageError} no address, another scheme, a password in it
+ */
+export function parseTarget(text: string, allowsHttp: boolean): URL {
+  if (!URL.canParse(text)) throw refuse('a URL', 'something else');
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '')
+    throw refuse('no user name or password in it', 'one');
+  if (url.protocol === 'https:') return url;
+  if (url.protocol === 'http:' && (allowsHttp || isLoopback(url.hostname))) return url;
+  throw refuse('https', `${url.protocol.slice(0, 20)}// to ${url.hostname}`);
+}
+
+/** A server of e-mail. */
+export interface SmtpServer {
+  readonly host: string;
+  readonly port: number;
+  /** TLS from the first byte; else it is asked for before anything is said, but on this machine. */
+  readonly isSecure: boolean;
+  readonly needsTls: boolean;
+  readonly auth: {readonly user: string; readonly pass: string} | null;
+  /** The sender's address. */
+  readonly from: string | null;
+}
+
+/**
+ * Reads `smtps://user:password@mail.example.com?from=alerts@example.com`, or `smtp://` for a server
+ * that turns to TLS by STARTTLS.
+ * @throws {UsageError} it is none; nothing of it is repeated
+ */
+export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
+  const expected = 'smtps://user:password@host?from=ADDRESS or smtp://…';
+  if (!/^smtps?:\/\//.test(text) || !URL.canParse(text))
+    throw new UsageError(`the server of e-mail: expected ${expected}, got something else`);
+  const url = new URL(text);
+  const isSecure = url.protocol === 'smtps:';
+  const strange = [...url.searchParams.keys()].find((name) => name !== 'from');
+  if (strange !== undefined || url.hostname === '')
+    throw new UsageError(
+      `the server of e-mail: expected ${expected}, got a part that is not of it`,
+    );
+  const user = decodeURIComponent(url.username);
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port) || (isSecure ? 465 : 587),
+    isSecure,
+    needsTls: !isSecure && !allowsHttp && !isLoopback(url.hostname),
+    auth: user === '' ? null : {user, pass: decodeURIComponent(url.password)},
+    from: url.searchParams.get('from') ?? (user.includes('@') ? user : null),
+  };
+}
+
+function refuse(expected: string, got: string): UsageError {
+  return new UsageError(
+    `the receiver's address: expected ${expected}, got ${got}; give it as https://HOST/PATH, or with FIELDMIRROR_ALLOW_HTTP=1 as http`,
+  );
+}
+
+/** What is sealed of a receiver. */
+export interface Access {
+  /** The whole address: of a webhook, of Slack, of a ping, of a server of e-mail. */
+  readonly address: string;
+  /** What signs the messages to a webhook. */
+  readonly secret?: string;
+}
+
+/** Whose access it is: a rule of alerts, or a subscriber of the feed. */
+interface Owner {
+  readonly kind: 'alert_rules' | 'feed_hooks';
+  readonly name: string;
+}
+
+const verbs = {alert_rules: 'alerts', feed_hooks: 'hooks'} as const;
+
+/** Seals an access for its owner, with the first of the keys. */
+export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner): Sealed {
+  return seal(new Secret(JSON.stringify(access)), key, secretBounds[kind](name));
+}
+
+/**
+ * Opens the access of its owner.
+ * @throws {UsageError} no key opens it
+ * @throws {FatalError} it is damaged
+ */
+export function openAccess(
+  sealed: Sealed,
+  {keys, onSecret}: Pick<SendMeans, 'keys' | 'onSecret'>,
+  {kind, name}: Owner,
+): Access {
+  const owner = secretBounds[kind](name);
+  if (!keys.some(({id}) => id === sealed.keyId))
+    throw new UsageError(
+      `${owner}: it is sealed with key ${sealed.keyId}, expected that key in FIELDMIRROR_KEY, got ${keys.length === 0 ? 'none' : 'another'}`,
+    );
+  try {
+    // Sealed by us, and bound to its owner: what opens is what was sealed.
+    const access = JSON.parse(unseal(sealed, keys, owner).reveal()) as Access;
+    for (const text of Object.values(access)) onSecret(new Secret(text));
+    return access;
+  } catch (cause) {
+    const mend = `fieldmirror ${verbs[kind]} remove ${name}, then fieldmirror ${verbs[kind]} add ${name}`;
+    throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {
+      cause,
+      kind: 'key',
+    });
+  }
+}
