@@ -20,7 +20,8 @@ import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/table
 import {defaultSystem, roles} from './roles.ts';
 
 /** The name of a system, as a check: that of a key or a rule. */
-const isSystemName = (column: SQLWrapper) => sql`${column} ~ ${sql.raw(`'${shortName.source}'`)}`;
+export const isSystemName = (column: SQLWrapper) =>
+  sql`${column} ~ ${sql.raw(`'${shortName.source}'`)}`;
 
 export const syncSchema = pgSchema('sync');
 

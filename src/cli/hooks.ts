@@ -1,6 +1,7 @@
 // The verb `hooks`: subscribers that are sent the feed over HTTP.
 
 import pg from 'pg';
+import {defaultSystem} from '../accounts/roles.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
@@ -92,13 +93,21 @@ export async function hooksAdd(
  */
 function refuseSettings(
   name: string,
-  {table, leaveOut, limit, mask, account}: HookOptions & {readonly account: string | undefined},
+  {
+    table,
+    leaveOut,
+    limit,
+    mask,
+    system,
+    account,
+  }: HookOptions & {readonly account: string | undefined},
 ): void {
   const given = [
     ...(table.length > 0 ? ['--table'] : []),
     ...(leaveOut.length > 0 ? ['--leave-out'] : []),
     ...(limit === usualMost ? [] : ['--limit']),
     ...(mask ? ['--mask'] : []),
+    ...(system === undefined ? [] : ['--system']),
     ...(account === undefined ? [] : ['--account']),
   ];
   if (given.length === 0) return;
@@ -365,6 +374,8 @@ export interface HookOptions {
   readonly after?: string;
   readonly limit: number;
   readonly mask: boolean;
+  /** The outside system whose keys it is sent. */
+  readonly system?: string;
 }
 
 /** A subscriber that can be kept, and the secret that is shown this once. */
@@ -383,10 +394,11 @@ const tables = allTables.map(({name}) => name);
 export function planHook(
   {keys, allowsHttp}: Pick<Config, 'keys' | 'allowsHttp'>,
   name: string,
-  {url, table, leaveOut, after, limit, mask}: HookOptions,
+  {url, table, leaveOut, after, limit, mask, system = defaultSystem}: HookOptions,
 ): PlannedHook {
   const [key] = keys;
   checkShortName(name, 'hooks add');
+  checkShortName(system, 'hooks add: --system');
   for (const typed of table)
     if (!tables.includes(typed))
       throw new UsageError(
@@ -401,7 +413,7 @@ export function planHook(
   const {host} = parseTarget(url, allowsHttp);
   const secret = makeWebhookSecret();
   const plan = {
-    ...{name, target: host, masks: mask, most: limit},
+    ...{name, target: host, masks: mask, most: limit, system},
     sealed: sealAccess({address: url, secret}, key, {kind: 'feed_hooks', name}),
     tables: table.length === 0 ? null : [...table],
     leavesOut: leaveOut.length === 0 ? null : leaveOut.map(spellWriter),

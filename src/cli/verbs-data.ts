@@ -283,6 +283,7 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     .option('--after <cursor>', 'start after this cursor (default: end, the newest entry)')
     .option('--limit <number>', 'maximum number of entries per request', readCount, 100)
     .option('--mask', 'hide personal values')
+    .option('--system <name>', 'outside system whose keys it is sent (default: default)')
     .action((name, given) =>
       finishVerb(async () =>
         (await loadHooks()).hooksAdd(await config(), name, {

@@ -153,10 +153,10 @@ const mostCharacters = 500_000;
  */
 export async function readFeedBatch(
   db: Queryable,
-  {accountId, tables, leavesOut, masks, most}: ClaimedHook,
+  {accountId, tables, leavesOut, masks, most, system}: ClaimedHook,
   {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
 ): Promise<FeedBatch> {
-  const whose = {tables, accountId, reader: null, system: null};
+  const whose = {tables, accountId, reader: null, system};
   const page = await readFeed(db, {...whose, after: cursor, limit: most});
   const kept =
     batchTo === null

@@ -22,6 +22,7 @@ const columns = [
   'leaves_out',
   'masks',
   'most',
+  'system',
   'cursor',
   'attempts',
   'due_at',
@@ -54,7 +55,7 @@ export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
 export interface HookPlan
   extends Pick<
     FeedHook,
-    'name' | 'target' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'
+    'name' | 'target' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most' | 'system'
   > {
   readonly sealed: Sealed;
   /** The cursor to begin at; null: the end of the feed as it is now. */
@@ -67,14 +68,17 @@ export interface HookPlan
  * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
  */
 export async function insertHook(db: Queryable, plan: HookPlan): Promise<string | null> {
-  const {name, target, sealed, accountId, tables, leavesOut, masks, most, after} = plan;
+  const {name, target, sealed, accountId, tables, leavesOut, masks, most, system, after} = plan;
   if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
   const {rows} = await db.query<{cursor: string}>(
     `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, account_id, tables,
-       leaves_out, masks, most, cursor)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10, sync.feed_end()))
+       leaves_out, masks, most, system, cursor)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, sync.feed_end()))
        ON CONFLICT (name) DO NOTHING RETURNING cursor`,
-    [name, target, sealed.bytes, sealed.keyId, accountId, tables, leavesOut, masks, most, after],
+    [
+      ...[name, target, sealed.bytes, sealed.keyId, accountId, tables, leavesOut, masks, most],
+      ...[system, after],
+    ],
   );
   return rows[0]?.cursor ?? null;
 }
@@ -153,13 +157,14 @@ export interface HookSetting {
   readonly leavesOut: readonly string[] | null;
   readonly masks: boolean;
   readonly most: number;
+  readonly system: string;
 }
 
 /** The settings of every subscriber, by name. */
 export async function listHookSettings(db: Queryable): Promise<HookSetting[]> {
   const {rows} = await db.query<HookSetting>(
     `SELECT hook.name, target, account.name AS account, tables, leaves_out AS "leavesOut", masks,
-            most
+            most, system
        FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id)
          ORDER BY hook.name`,
   );
@@ -174,19 +179,20 @@ export async function listHookSettings(db: Queryable): Promise<HookSetting[]> {
  */
 export async function writeHookSetting(
   db: Queryable,
-  {name, target, account, tables, leavesOut, masks, most}: HookSetting,
+  {name, target, account, tables, leavesOut, masks, most, system}: HookSetting,
 ): Promise<void> {
   await db.query(
     `INSERT INTO sync.feed_hooks AS hook (name, target, sealed_access, key_id, account_id, tables,
-       leaves_out, masks, most, cursor)
+       leaves_out, masks, most, system, cursor)
      VALUES ($1, $2, '', '', (SELECT account_id FROM sync.accounts WHERE name = $3), $4, $5, $6, $7,
-       sync.feed_end())
+       $8, sync.feed_end())
          ON CONFLICT (name) DO UPDATE
         SET account_id = EXCLUDED.account_id, tables = EXCLUDED.tables,
             leaves_out = EXCLUDED.leaves_out, masks = EXCLUDED.masks,
-            most = EXCLUDED.most, batch_id = NULL, batch_to = NULL, lease_until = NULL,
+            most = EXCLUDED.most, system = EXCLUDED.system,
+            batch_id = NULL, batch_to = NULL, lease_until = NULL,
             fence = hook.fence + 1`,
-    [name, target, account, tables, leavesOut, masks, most],
+    [name, target, account, tables, leavesOut, masks, most, system],
   );
 }
 
@@ -208,7 +214,7 @@ export async function listAuthors(db: Queryable): Promise<string[]> {
 /** A subscriber that was claimed, and all that it takes to send to it. */
 export interface ClaimedHook
   extends SendClaim,
-    Pick<FeedHook, 'name' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most'> {
+    Pick<FeedHook, 'name' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most' | 'system'> {
   readonly cursor: string;
   /** The batch that was under way; null: none. */
   readonly batchId: string | null;
@@ -220,7 +226,8 @@ export const hookQueue = {table: 'sync.feed_hooks', id: 'hook_id'} as const;
 
 /** What `ClaimedHook` has of a subscriber, for a query in which it is `due`. */
 const claimedColumns = `due.name, due.account_id AS "accountId", due.tables,
-  due.leaves_out AS "leavesOut", due.masks, due.key_id AS "keyId", due.sealed_access AS bytes`;
+  due.leaves_out AS "leavesOut", due.masks, due.system, due.key_id AS "keyId",
+  due.sealed_access AS bytes`;
 
 /**
  * Claims subscribers that have not seen the end of the feed. A subscriber whose key this worker has

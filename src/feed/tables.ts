@@ -2,7 +2,8 @@
 
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, primaryKey, text, unique, uuid} from 'drizzle-orm/pg-core';
-import {accounts, syncSchema} from '../accounts/tables.ts';
+import {defaultSystem} from '../accounts/roles.ts';
+import {accounts, isSystemName, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
 import {entryOperations, mostEntries, usualMost} from './terms.ts';
 
@@ -129,8 +130,10 @@ export const feedHooks = syncSchema.table(
     sent_at: instant(),
     created_at: instant().notNull().defaultNow(),
     created_by: text().notNull().default(sql`session_user`),
+    system: text().notNull().default(defaultSystem),
   },
   (table) => [
+    check('feed_hooks_system_check', isSystemName(table.system)),
     unique('feed_hooks_name_key').on(table.name),
     check('feed_hooks_tables_check', sql`${table.tables} <> '{}'`),
     check('feed_hooks_leaves_out_check', sql`${table.leaves_out} <> '{}'`),
@@ -180,6 +183,7 @@ export const feedHooksTable = commentTable(
     sent_at: 'When it last took a batch.',
     created_at: 'When it was made.',
     created_by: 'Database user who made it.',
+    system: 'The outside system whose keys of rows it is sent.',
   },
 );
 

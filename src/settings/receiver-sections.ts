@@ -2,6 +2,7 @@
 // Addresses and secrets are never in the file.
 
 import {z} from 'zod';
+import {defaultSystem} from '../accounts/roles.ts';
 import {
   deleteRule,
   listRuleSettings,
@@ -168,6 +169,8 @@ const tableText = `expected one of ${allTables.map(({name}) => name).join(', ')}
 const writerText = 'expected a login, or a key of the HTTP API as http:NAME';
 const limitText = `expected a whole number, 1 to ${mostEntries}`;
 
+const systemText = 'expected the name of an outside system, such as tryton';
+
 const hook = z.strictObject({
   host: hostOf('erp.example.com', hookSecret).describe(
     'The host of its address, for a reader of this file; hooks add gives the address itself.',
@@ -203,6 +206,11 @@ const hook = z.strictObject({
     .exactOptional()
     .describe(`The most entries in one message. Default: ${usualMost}.`),
   mask: yesOrNo.exactOptional().describe('Whether personal values are hidden. Default: false.'),
+  system: z
+    .string(systemText)
+    .regex(shortName, systemText)
+    .exactOptional()
+    .describe('The outside system whose keys of rows it is sent. Default: default.'),
 });
 
 type Hook = z.infer<typeof hook>;
@@ -222,10 +230,10 @@ export const hooksSection: Section<Hook> = {
       path: [name],
       entry: known({
         ...{host, account, tables, leave_out: held.leavesOut},
-        ...{limit: held.most, mask: held.masks},
+        ...{limit: held.most, mask: held.masks, system: held.system},
       }),
     })),
-  defaultsOf: () => ({limit: usualMost, mask: false}),
+  defaultsOf: () => ({limit: usualMost, mask: false, system: defaultSystem}),
   check: async (db, changes) => {
     if (changes.length === 0) return [];
     const [writers, authors] = [await listWriters(db), await listAuthors(db)];
@@ -235,6 +243,7 @@ export const hooksSection: Section<Hook> = {
     writeHookSetting(db, {
       ...{name, target, account, tables, leavesOut: after.leave_out ?? null},
       ...{masks: after.mask ?? false, most: after.limit ?? usualMost},
+      system: after.system ?? defaultSystem,
     }),
   remove: (db, [name = '']) => deleteHook(db, name),
 };

@@ -209,6 +209,7 @@ test('a subscriber that a file of settings has made says that it waits for its a
       account: null,
       tables: ['jobs'],
       leavesOut: null,
+      system: 'default',
     },
     ...{masks: false, most: 100},
   });

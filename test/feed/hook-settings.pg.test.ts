@@ -42,7 +42,7 @@ describe('a subscriber that a file has made', () => {
   test('waits for its address, misses nothing meanwhile, and is told about', async () => {
     await place.sent('tasks', {id: 1, name: 'Before'});
     const made = await apply(
-      'erp: {host: erp.example.com, tables: [tasks], leave_out: ["http:erp"]}',
+      'erp: {host: erp.example.com, tables: [tasks], leave_out: ["http:erp"], system: tryton}',
     );
     expect(made, made.stderr).toMatchObject({
       code: 0,
@@ -55,7 +55,7 @@ describe('a subscriber that a file has made', () => {
         tables: ['tasks'],
         leavesOut: ['http: erp'],
       },
-      ...{most: 100, masks: false},
+      ...{most: 100, masks: false, system: 'tryton'},
     });
     await place.sent('tasks', {id: 2, name: 'Meanwhile'});
     await place.round();

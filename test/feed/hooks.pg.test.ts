@@ -24,6 +24,23 @@ const problems = async () =>
   findFailingHooks(await listHooks(place.pool), nobody, new Date().toISOString());
 
 describe('a message', () => {
+  test('has the keys of the system of its subscriber', async () => {
+    await place.addHook('erp');
+    await place.addHook('tryton', {system: 'tryton'});
+    const rowId = await make('Keyed');
+    await place.author(
+      `SELECT sync.set_link('tasks', $1, 'T-1', 'tryton'), sync.set_link('tasks', $1, 'D-1')`,
+      [rowId],
+    );
+    await place.round();
+    const keys = place.http.arrived.map(({body}) => {
+      const {hook, entries} = JSON.parse(body).data;
+      return [hook, entries.map((entry: {external_key: string | null}) => entry.external_key)];
+    });
+    expect(keys).toHaveLength(2);
+    expect(Object.fromEntries(keys)).toEqual({erp: [null, 'D-1'], tryton: ['T-1', 'T-1']});
+  });
+
   test('has the entries in order, without what the subscriber wrote itself, and is signed as its own library checks it', async () => {
     const secret = await place.addHook('erp', {leaveOut: ['http: erp']});
     await make('Roof');

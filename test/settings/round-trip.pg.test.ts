@@ -89,6 +89,7 @@ const hook = (accounts: readonly string[]) =>
       leave_out: fc.uniqueArray(fc.constantFrom('http:erp', 'http: office'), {minLength: 1}),
       limit: fc.integer({min: 1, max: 1_000}),
       mask: fc.boolean(),
+      system: fc.constantFrom('default', 'tryton'),
     },
     {requiredKeys: ['host']},
   );
@@ -250,7 +251,7 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
     'SELECT kind, kept_for::text FROM sync.retention ORDER BY kind',
     'SELECT keep_days FROM sync.feed_state',
     `SELECT hook.name, target, account.name AS account, tables, leaves_out, masks, most,
-      hook.key_id, sealed_access
+      hook.system, hook.key_id, sealed_access
        FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id)
        ORDER BY hook.name`,
     `SELECT rule.name, receiver, target, account.name AS account, causes, quiet_ms, every_ms,

@@ -1,0 +1,2 @@
+ALTER TABLE "sync"."feed_hooks" ADD COLUMN "system" text DEFAULT 'default' NOT NULL;--> statement-breakpoint
+ALTER TABLE "sync"."feed_hooks" ADD CONSTRAINT "feed_hooks_system_check" CHECK ("sync"."feed_hooks"."system" ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$');
