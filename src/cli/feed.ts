@@ -50,7 +50,7 @@ export async function feed(
       limit: options.limit,
       tables: options.table.length === 0 ? null : options.table,
       accountId: account?.accountId ?? null,
-      reader: null,
+      readers: null,
       system: null,
     };
     if (options.follow) await follow(warehouse, {query, isJson: options.json}, signal);

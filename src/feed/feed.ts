@@ -31,6 +31,8 @@ export interface FeedEntry {
   readonly change_id: string | null;
   /** Whether the reader itself wrote it. */
   readonly own: boolean;
+  /** Whether the reader has itself set one of its fields since. */
+  readonly overwritten: boolean;
 }
 
 type FieldValues = Readonly<Record<string, unknown>>;
@@ -43,8 +45,8 @@ export interface FeedQuery {
   readonly tables: readonly string[] | null;
   /** Null: all accounts. */
   readonly accountId: string | null;
-  /** The application whose entries are its own; null: the login. */
-  readonly reader: string | null;
+  /** Who reads: logins, or keys of the HTTP API as `http: NAME`; null: the login. */
+  readonly readers: readonly string[] | null;
   /** The outside system whose keys are given; null: that of the login. */
   readonly system: string | null;
 }
@@ -71,7 +73,7 @@ export class CursorError extends Error {
 }
 
 const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account, entry.table_name AS "table", entry.row_id, entry.number, entry.external_key,
-  entry.operation, entry.before, entry.after, entry.at, entry.written_by, entry.application, entry.change_id, entry.own`;
+  entry.operation, entry.before, entry.after, entry.at, entry.written_by, entry.application, entry.change_id, entry.own, entry.overwritten`;
 
 /**
  * Reads what follows a cursor, of the entries that have a position. The end of the feed is read in
@@ -79,9 +81,9 @@ const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account, entry.ta
  * @throws {CursorError}
  */
 export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPage> {
-  const {after, limit, tables, accountId, reader, system} = query;
+  const {after, limit, tables, accountId, readers, system} = query;
   const isEnd = after === 'end';
-  const values = [isEnd ? null : after, isEnd ? 0 : limit, tables, accountId, reader, system];
+  const values = [isEnd ? null : after, isEnd ? 0 : limit, tables, accountId, readers, system];
   const {rows} = await db
     .query<FeedEntry & {end: string}>(
       `SELECT sync.feed_end() AS end, ${feedColumns} FROM (SELECT) AS one
@@ -156,7 +158,7 @@ export async function readFeedBatch(
   {accountId, tables, leavesOut, masks, most, system}: ClaimedHook,
   {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
 ): Promise<FeedBatch> {
-  const whose = {tables, accountId, reader: null, system};
+  const whose = {tables, accountId, readers: leavesOut ?? [], system};
   const page = await readFeed(db, {...whose, after: cursor, limit: most});
   const kept =
     batchTo === null
@@ -164,13 +166,8 @@ export async function readFeedBatch(
       : page.entries.filter((entry) => positionOf(entry.cursor) <= positionOf(batchTo));
   const isCut = kept.length < page.entries.length;
   const to = batchTo ?? (isCut ? (kept.at(-1)?.cursor ?? page.cursor) : page.cursor);
-  const sent = kept.filter((entry) => !(leavesOut ?? []).includes(writerOf(entry) ?? ''));
+  const sent = kept.filter(({own}) => !own);
   return {to, entries: sent.map(({own: _, ...entry}) => (masks ? hideEntry(entry) : entry))};
-}
-
-/** A login, or `http: ` and the name of a key; null where it came from the service. */
-function writerOf({written_by, application}: FeedEntry): string | null {
-  return application?.startsWith('http: ') === true ? application : written_by;
 }
 
 function cutToSize(entries: readonly FeedEntry[]): readonly FeedEntry[] {

@@ -78,6 +78,7 @@ export const entrySchema = z
     application: z.string().nullable().describe('Of a key http: and its name.'),
     change_id: number.describe('The change that caused the entry; null where none did.'),
     own: z.boolean().describe('Whether this key wrote it.'),
+    overwritten: z.boolean().describe('Whether this key has set one of its fields since.'),
   })
   .describe('A change of a row in the warehouse.');
 
@@ -129,7 +130,7 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
         limit,
         accountId,
         tables: tables?.split(',') ?? null,
-        reader: `http: ${name}`,
+        readers: [`http: ${name}`],
         system,
       };
       return await places.take(apiKeyId, reply, async (signal) => {

@@ -74,7 +74,7 @@ test('an edit is the own entry of the login that made it, and of no other', asyn
     own: true,
   });
   expect(entry?.application).toBe('erp');
-  const {rows} = await place.pool.query(`SELECT own FROM sync.feed($1, reader => 'http: erp')`, [
+  const {rows} = await place.pool.query(`SELECT own FROM sync.feed($1, readers => '{http: erp}')`, [
     start,
   ]);
   expect(rows).toEqual([{own: false}]);

@@ -20,6 +20,7 @@ export interface Entry {
   readonly application: string | null;
   readonly change_id: string | null;
   readonly own: boolean;
+  readonly overwritten: boolean;
 }
 
 export interface FeedPlace extends CaptureWorld {

@@ -234,7 +234,7 @@ describe('an author who calls itself a key of the HTTP API', () => {
         client.release(true);
       }
       await world.author('SELECT sync.sequence_feed()');
-      const read = `SELECT own, application FROM sync.feed($1, reader => 'http: erp')`;
+      const read = `SELECT own, application FROM sync.feed($1, readers => '{http: erp}')`;
       const {rows: entries} = await world.pool.query(read, [start?.cursor]);
       const [change] = await world.changes('application');
       const [edit] = await world.author('SELECT application FROM history.edits');

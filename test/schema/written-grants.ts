@@ -71,7 +71,7 @@ const linking = [
   'sync.set_link(text,bigint,text,text)',
 ];
 
-const reading = ['sync.feed(text,integer,text[],bigint,text,text)', 'sync.feed_end()'];
+const reading = ['sync.feed(text,integer,text[],bigint,text[],text)', 'sync.feed_end()'];
 
 interface Given {
   readonly schema: Rights;

@@ -77,18 +77,40 @@ $$;
 COMMENT ON FUNCTION sync.feed_systems
   IS 'The outside system whose keys a reader of the feed is given, of each account.';
 
+-- An earlier form had one reader, and did not say what was overwritten.
+DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text);
+DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text, text);
+
+-- Whether one of the readers has itself set a field of an entry since, by a change that has not
+-- come to nothing. If that change comes to nothing later, an entry says what the field holds then.
+CREATE OR REPLACE FUNCTION sync.is_overwritten(told sync.feed_entries, readers text[],
+  names text[]) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT EXISTS (
+    SELECT FROM sync.feed_entries AS later
+      JOIN sync.changes AS change ON change.change_id = later.change_id
+     WHERE later.row_id = told.row_id AND later.table_name = told.table_name
+       AND later.entry_id > told.entry_id
+       AND sync.writer_of(later.written_by, later.application) = ANY (readers)
+       AND change.state NOT IN ('cancelled', 'rejected')
+       AND (change.operation = 'delete' OR told.table_name = 'job_employees'
+         OR change.fields ?| names))
+$$;
+COMMENT ON FUNCTION sync.is_overwritten
+  IS 'Whether a reader of the feed has itself set a field of an entry since.';
+
 -- Entries after a cursor, in the order of their positions.
--- @param after_cursor - null: from the oldest entry kept; @param reader - the key of the HTTP API
--- that reads, as `http: NAME`; null: the login; @param of_system - the outside system whose keys
--- are given, which only a worker may name; null: the login's own in each account
+-- @param after_cursor - null: from the oldest entry kept; @param readers - who reads, logins or
+-- keys of the HTTP API as `http: NAME`; null: the login; @param of_system - the outside system
+-- whose keys are given, which only a worker may name; null: the login's own in each account
 CREATE OR REPLACE FUNCTION sync.feed(after_cursor text DEFAULT NULL, most integer DEFAULT 500,
   of_tables text[] DEFAULT NULL,
-                                     of_account bigint DEFAULT NULL, reader text DEFAULT NULL,
+                                     of_account bigint DEFAULT NULL, readers text[] DEFAULT NULL,
                                      of_system text DEFAULT NULL)
 RETURNS TABLE (cursor text, entry_id bigint, account text, table_name text, row_id bigint,
   number bigint, external_key text, operation text,
                before jsonb, after jsonb, at timestamptz, written_by text, application text,
-                 change_id bigint, own boolean)
+                 change_id bigint, own boolean, overwritten boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   SET timezone = 'UTC' AS $$
 #variable_conflict use_column
@@ -99,6 +121,7 @@ DECLARE
   strange text := (SELECT string_agg(given, ', ') FROM unnest(of_tables) AS given
     WHERE given NOT IN (SELECT table_name FROM sync.captured_tables));
   is_worker boolean := has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE');
+  own_names text[] := coalesce(readers, ARRAY[session_user::text]);
   found bigint[];
 BEGIN
   IF strange IS NOT NULL THEN
@@ -123,16 +146,10 @@ BEGIN
            (known.version->>captured.key_column)::bigint,
            CASE system.name WHEN 'default' THEN known.version->>'external_key' ELSE link.key END,
              entry.operation,
-           CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.was, version.became)
-                                WHEN 'removed' THEN sync.feed_values(coalesce(version.was,
-                                  version.became), NULL) END - system.leaves_out,
-           CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.became, version.was)
-                                WHEN 'created' THEN sync.feed_values(version.became, NULL)
-                                END - system.leaves_out,
-           entry.at, entry.written_by, entry.application, entry.change_id,
-           coalesce(CASE WHEN reader IS NULL THEN entry.written_by = session_user
-             AND coalesce(entry.application, '') NOT LIKE 'http: %'
-                         ELSE entry.application = reader END, false)
+           told.before, told.after, entry.at, entry.written_by, entry.application, entry.change_id,
+           coalesce(sync.writer_of(entry.written_by, entry.application) = ANY (own_names), false),
+           sync.is_overwritten(entry, own_names,
+             ARRAY(SELECT jsonb_object_keys(coalesce(told.after, told.before, '{}'))))
       FROM sync.feed_entries AS entry
       LEFT JOIN sync.accounts AS account ON account.account_id = entry.account_id
       LEFT JOIN sync.feed_systems(accounts, of_system) AS system
@@ -142,9 +159,18 @@ BEGIN
       LEFT JOIN sync.captured_tables AS captured ON captured.table_name = entry.table_name
       LEFT JOIN sync.feed_versions(found) AS version ON version.entry_id = entry.entry_id
      CROSS JOIN LATERAL (SELECT coalesce(version.became, version.was) AS version) AS known
+     CROSS JOIN LATERAL (SELECT
+           CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.was, version.became)
+                                WHEN 'removed' THEN sync.feed_values(coalesce(version.was,
+                                  version.became), NULL)
+                                END - system.leaves_out AS before,
+           CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.became, version.was)
+                                WHEN 'created' THEN sync.feed_values(version.became, NULL)
+                                END - system.leaves_out AS after) AS told
      WHERE entry.entry_id = ANY (found)
      ORDER BY entry.position;
 END
 $$;
 COMMENT ON FUNCTION sync.feed IS 'What changed after a cursor, in order: each entry with its row, '
-  'the changed fields before and after, who wrote it, and whether that was the reader.';
+  'the changed fields before and after, who wrote it, whether that was '
+  'the reader, and whether the reader has overwritten it since.';

@@ -33,7 +33,7 @@ export class Reader {
         limit,
         tables: ['tasks'],
         accountId: null,
-        reader: null,
+        readers: null,
         system: null,
       });
       this.#note(page);
