@@ -17,6 +17,7 @@ import {
   type QuestionAnswer,
   sqlOf,
   tellAnswered,
+  tellScope,
   wordOf,
 } from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
@@ -32,6 +33,11 @@ interface AskOptions {
   readonly account?: string;
   /** A day or an instant, as it was typed. */
   readonly asOf?: string;
+  /** Days, as they were typed. */
+  readonly from?: string;
+  readonly to?: string;
+  /** The word of another grouping. */
+  readonly by?: string;
   readonly limit: number;
   readonly csv?: boolean;
   /** CSV for a spreadsheet. */
@@ -49,14 +55,21 @@ export function listQuestions(options: {readonly json: boolean}): number {
     question: question.question,
     definition: question.definition,
     view: `mart.${question.name}`,
+    hasPeriod: question.period !== undefined,
+    by: Object.keys(question.by ?? {}),
   }));
   const text = drawTable(
-    ['name', 'question'],
-    listed.map(({name, question}) => [name, question]),
+    ['name', 'question', '--from --to', '--by'],
+    listed.map(({name, question, hasPeriod, by}) => [
+      name,
+      question,
+      hasPeriod ? 'yes' : '',
+      by.join(', '),
+    ]),
   );
   print(options.json, {
     json: listed,
-    text: `${text}\nfieldmirror ask NAME [--as-of 2026-10-31] [--csv | --json | --parquet FILE | --sql]`,
+    text: `${text}\nfieldmirror ask NAME [--from 2026-10-01] [--to 2026-10-31] [--by town] [--as-of 2026-10-31]\n                     [--csv | --json | --parquet FILE | --sql]`,
   });
   return 0;
 }
@@ -69,7 +82,7 @@ export function listQuestions(options: {readonly json: boolean}): number {
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function ask(config: Config, name: string, options: AskOptions): Promise<number> {
-  const question = findQuestion(name);
+  const question = findQuestion(name, options.by);
   if (options.parquet !== undefined) checkPath('ask: --parquet', options.parquet);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
@@ -80,7 +93,7 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
       await beginReading(client);
       const asked = await prepareQuestion(client, question, {
         accountKey: account.accountId,
-        asOf: options.asOf,
+        ...{asOf: options.asOf, from: options.from, to: options.to},
       });
       if (options.sql === true) print(false, {json: null, text: `${sqlOf(asked)};`});
       else if (options.parquet !== undefined) {
@@ -123,7 +136,13 @@ function toTerminal(): Writable {
   });
 }
 
-function draw({asked: {question, moment}, answer, broken, fresh}: Answered): string {
+function draw(answered: Answered): string {
+  const {
+    asked: {question, moment},
+    answer,
+    broken,
+    fresh,
+  } = answered;
   const age =
     moment !== null
       ? `as of ${showSecond(moment)}, by what was known then`
@@ -146,6 +165,7 @@ function draw({asked: {question, moment}, answer, broken, fresh}: Answered): str
     drawAnswer(answer),
     question.definition,
     question.caveats,
+    ...tellScope(answered),
     age,
     behind,
     ties,
@@ -157,7 +177,7 @@ function draw({asked: {question, moment}, answer, broken, fresh}: Answered): str
 /** The rows of an answer for a person at a terminal. */
 export function drawAnswer({
   json: {rows, isCutOff},
-  drawn: {head, cells, numbers},
+  drawn: {head, cells, numbers, foot},
 }: QuestionAnswer): string {
   const more = isCutOff ? `\nthe first ${rows.length}: --limit shows more` : '';
   return `${
@@ -165,7 +185,7 @@ export function drawAnswer({
       ? 'nothing'
       : drawTable(
           [...head],
-          cells.map((row) => [...row]),
+          [...cells, ...foot].map((row) => [...row]),
           [...numbers],
         )
   }${more}`;

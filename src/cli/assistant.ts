@@ -130,6 +130,8 @@ function addQuestions(server: McpServer, served: Served): void {
           question: question.question,
           definition: question.definition,
           caveats: question.caveats,
+          hasPeriod: question.period !== undefined,
+          by: Object.keys(question.by ?? {}),
         })),
       ),
   );
@@ -148,19 +150,21 @@ function addAsk(server: McpServer, served: Served): void {
           .string()
           .optional()
           .describe('a day such as 2026-10-31, or an instant: by what was known then'),
+        from: z.string().optional().describe('first day of the period, if the question has one'),
+        to: z.string().optional().describe('last day of the period'),
+        by: z.string().optional().describe('another grouping that the tool questions lists'),
         limit: z.number().int().min(1).max(limits.rows).default(50).describe('how many rows'),
       },
       annotations: reads,
     },
-    ({name, as_of: asOf, limit}) =>
+    ({name, as_of: asOf, by, limit, ...days}) =>
       give(served, async () => {
-        const question = findQuestion(name);
+        const question = findQuestion(name, by);
         return await reading(pool, async (client) => {
           const {accountId: accountKey} = account;
           const asked = await prepareQuestion(client, question, {
-            accountKey,
-            asOf,
-            isMasked: !isPersonal,
+            ...{accountKey, asOf, isMasked: !isPersonal},
+            ...days,
           });
           return tellAnswered(await answerQuestion(client, asked, limit), account.name);
         });

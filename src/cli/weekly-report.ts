@@ -10,6 +10,7 @@ import type {Logger} from '../core/log.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {
+  inCurrency,
   keepReported,
   type Report,
   type ReportList,
@@ -100,11 +101,11 @@ async function draw(
 }
 
 function drawText(made: Report, warning: string | null): string {
-  const {account, from, to, figures, moves, lists, unseen} = made;
+  const {account, currency, from, to, figures, moves, lists, unseen} = made;
   const numbers = drawTable(
     ['', 'this week', 'the week before', 'a year ago'],
-    figures.map(({label, now, before, yearAgo}) => [
-      label,
+    figures.map(({label, unit, now, before, yearAgo}) => [
+      unit === 'money' ? inCurrency(label, currency) : label,
       showNumber(now),
       showNumber(before),
       showNumber(yearAgo),

@@ -8,10 +8,12 @@ import {nearestOf} from '../core/names.ts';
 import {
   type Answered,
   beginReading,
+  groupQuestion,
   prepareQuestion,
   readAnswers,
   sqlOf,
   type Told,
+  tellScope,
   wordOf,
 } from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
@@ -128,9 +130,12 @@ export const questionPage = definePage<{readonly account: string; readonly told:
   moving: [],
   keptMs: 60_000,
   read: async ({db, accounts, params, query, masks}) => {
-    const question = findQuestion(params.question);
+    const question = findQuestion(params.question, query.by);
     const {accountId: accountKey, name: account} = chooseOne(accounts);
-    const wanted = {accountKey, asOf: query['as-of'], isMasked: masks, limit: questionRows};
+    const wanted = {
+      ...{accountKey, asOf: query['as-of'], isMasked: masks, limit: questionRows},
+      ...daysOf(query),
+    };
     const [told] = await readAnswers(db, [question], wanted);
     if (told === undefined) throw notThere('answer');
     return {account, told};
@@ -138,22 +143,34 @@ export const questionPage = definePage<{readonly account: string; readonly told:
   title: ({told}) => told.question.question,
   draw: ({told, account}, look) => html`
     ${look.seen.length > 1 ? html`<p>Account ${account}.</p>` : ''}
-    ${drawMoment(look)}
+    ${drawMoment(look, told.question)}
     ${drawTold(told, look)}`,
   elsewhere: ({query}, {told}) => {
-    const asOf = query['as-of'] === undefined ? '' : ` --as-of ${query['as-of']}`;
+    const options = asked.flatMap((name) =>
+      query[name] === undefined ? [] : [` --${name} ${query[name]}`],
+    );
     const {name} = told.question;
     return {
-      command: `fieldmirror ask ${wordOf(told.question)}${asOf}`,
+      command: `fieldmirror ask ${wordOf(told.question)}${options.join('')}`,
       sql: 'answered' in told ? `${sqlOf(told.answered.asked)};` : `SELECT * FROM mart.${name};`,
     };
   },
 });
 
-/** @throws {AccessRefused} there is no question of that name */
-function findQuestion(word: string | undefined) {
+/** What is asked of a question in an address, by the same words as on the command line. */
+const asked = ['from', 'to', 'by', 'as-of'] as const;
+
+function daysOf({from, to}: FormFields) {
+  return {from, to};
+}
+
+/**
+ * @throws {AccessRefused} there is no question of that name
+ * @throws {UsageError} it has no such grouping
+ */
+function findQuestion(word: string | undefined, by: string | undefined) {
   const found = questions.find((question) => wordOf(question) === word);
-  if (found !== undefined) return found;
+  if (found !== undefined) return groupQuestion(found, by);
   const near = nearestOf(word ?? '', questions.map(wordOf));
   throw notThere(
     `question ${JSON.stringify(word)}`,
@@ -161,13 +178,14 @@ function findQuestion(word: string | undefined) {
   );
 }
 
-/** Where a question is answered in full, as of the moment of the page. */
+/** Where a question is answered in full, for the days and as of the moment of the page. */
 function linkToQuestion(
   look: Look,
   question: Pick<Question, 'name'>,
   as: 'ask' | 'csv' = 'ask',
 ): string {
-  return linkTo(look, `/business/${as}/${wordOf(question)}`, {'as-of': look.query['as-of']});
+  const filters = Object.fromEntries(asked.map((name) => [name, look.query[name]]));
+  return linkTo(look, `/business/${as}/${wordOf(question)}`, filters);
 }
 
 /**
@@ -193,10 +211,11 @@ function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
             columns: drawn.head.map((head, at) =>
               drawn.numbers.includes(at) ? {head, kind: 'number'} : head,
             ),
-            rows: cells,
+            rows: cells.length === 0 ? [] : [...cells, ...drawn.foot],
             none: 'Nothing.',
           })
     }
+    ${tellScope(answered).map((line) => html`<p class="quiet">${line}</p>`)}
     ${hasMore ? html`<p><a href="${linkToQuestion(look, question)}">All rows</a></p>` : ''}
     <details><summary>What is counted</summary><p>${question.definition}</p><p class="quiet">${
       question.caveats
@@ -224,15 +243,35 @@ function drawTrust({asked: {moment}, broken, fresh}: Answered, look: Look): Safe
   return html`${age}${behind} ${verdict}`;
 }
 
-/** The day or moment that answers are about: any that the mirror knows. */
-function drawMoment(look: Look): SafeHtml {
-  const {'as-of': asOf = ''} = look.query;
-  const day = /^\d{4}-\d{2}-\d{2}$/.test(asOf) ? asOf : '';
+/** The days, the grouping and the moment of an answer, as far as they can be chosen. */
+function drawMoment(look: Look, question?: Question): SafeHtml {
   const now = linkTo(look, look.path.split('?')[0] ?? '');
+  const isChosen = asked.some((name) => look.query[name] !== undefined);
   return html`<form class="filters">
     ${drawChosenAccount(look)}
-    <label>As of the end of <input type="date" name="as-of" value="${day}"></label>
-    <button>Show</button>${asOf === '' ? '' : html` <a href="${now}">Now</a>`}</form>`;
+    ${
+      question?.period === undefined
+        ? ''
+        : html`<label>From <input type="date" name="from" value="${dayOf(look.query.from)}"></label>
+          <label>To <input type="date" name="to" value="${dayOf(look.query.to)}"></label>`
+    }
+    ${drawGroupings(question)}
+    <label>As of the end of
+      <input type="date" name="as-of" value="${dayOf(look.query['as-of'])}"></label>
+    <button>Show</button>${isChosen ? html` <a href="${now}">Now</a>` : ''}</form>`;
+}
+
+/** What a field for a day takes: nothing else than a day. */
+function dayOf(typed = ''): string {
+  return /^\d{4}-\d{2}-\d{2}$/.test(typed) ? typed : '';
+}
+
+function drawGroupings(question: Question | undefined): SafeHtml | string {
+  const words = Object.keys(question?.by ?? {});
+  if (words.length === 0) return '';
+  return html`<label>By <select name="by"><option value="">as usual</option>${words.map(
+    (word) => html`<option${word === question?.grouped ? html` selected` : ''}>${word}</option>`,
+  )}</select></label>`;
 }
 
 /**
@@ -252,7 +291,8 @@ export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/business/csv/:question', async (request, reply) => {
     const viewer = viewerOf(request);
     const query = request.query as FormFields;
-    const question = findQuestion((request.params as {readonly question: string}).question);
+    const {question: word} = request.params as {readonly question: string};
+    const question = findQuestion(word, query.by);
     const {accountId} = chooseOne(
       chooseAccounts(await readSeenVersion(viewer, deps), query.account),
     );
@@ -262,6 +302,7 @@ export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
       await beginReading(client);
       const asked = await prepareQuestion(client, question, {
         ...{accountKey: accountId, asOf: query['as-of'], isMasked: viewer.masks},
+        ...daysOf(query),
       });
       void writeCsv(client, sqlOf(asked), {out, isForSpreadsheet: true})
         .then(

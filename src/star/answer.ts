@@ -5,7 +5,23 @@ import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 import {showSecond} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
-import {knowsHours, maskedColumn, type Question} from './member.ts';
+import {
+  type DrawnAnswer,
+  drawRows,
+  kindOfColumn,
+  type Sums,
+  type Texts,
+  toAnswerValue,
+} from './draw-answer.ts';
+import {knowsHours, maskedColumn, type Question, renderQuestion} from './member.ts';
+import {
+  type AnswerPeriod,
+  type Days,
+  daysBefore,
+  findPeriod,
+  type TypedDays,
+  tellPeriod,
+} from './period.ts';
 import {questions} from './star.ts';
 import {tieOuts} from './tie-outs.ts';
 
@@ -15,6 +31,8 @@ interface Asked {
   readonly accountKey: string;
   /** Null is the present. */
   readonly moment: string | null;
+  /** The days that it is about; null for a question that is about the moment alone. */
+  readonly period: AnswerPeriod | null;
   /** Whether the keys of people stand in place of their names. */
   readonly isMasked: boolean;
 }
@@ -24,25 +42,37 @@ export interface QuestionAnswer {
     readonly columns: readonly string[];
     readonly rows: readonly Readonly<Record<string, unknown>>[];
     readonly isCutOff: boolean;
+    /** Sums over all rows, also those that are cut off; null where nothing adds up. */
+    readonly total: Sums | null;
+    /** The same sums over the days before the period; null where there are none to compare. */
+    readonly before: (Days & {readonly total: Sums}) | null;
   };
-  /** The same for a person: names of columns, and what stands in the cells. */
-  readonly drawn: {
-    readonly head: readonly string[];
-    readonly cells: readonly (readonly string[])[];
-    /** Places of the columns that hold numbers. */
-    readonly numbers: readonly number[];
-  };
+  readonly drawn: DrawnAnswer;
 }
 
 /** The statement that anybody may run who may read `mart`. */
-export function sqlOf({question, accountKey, moment, isMasked}: Asked): string {
-  const columns = columnsOf(question, isMasked).join(', ');
-  const source =
-    moment === null
-      ? `mart.${question.name}`
-      : `mart.${question.name}_as_of(${pg.escapeLiteral(moment)})`;
-  return `SELECT ${columns} FROM ${source} WHERE account_key = ${accountKey}
-      ORDER BY ${question.order}`;
+export function sqlOf(asked: Asked): string {
+  return statementOf(asked, columnsOf(asked.question, asked.isMasked));
+}
+
+function statementOf(asked: Asked, columns: readonly string[]): string {
+  return `SELECT ${columns.join(', ')} FROM ${sourceOf(asked)}
+     WHERE account_key = ${asked.accountKey} ORDER BY ${asked.question.order}`;
+}
+
+/** The view of a question, or its query where other days or another grouping are asked for. */
+function sourceOf({question, moment, period}: Asked): string {
+  const at = moment === null ? null : pg.escapeLiteral(moment);
+  if (question.grouped === undefined && period?.isGiven !== true)
+    return at === null ? `mart.${question.name}` : `mart.${question.name}_as_of(${at})`;
+  const query = renderQuestion(question, {
+    moment: at === null ? null : `${at}::timestamptz`,
+    period:
+      period?.isGiven === true
+        ? {first: period.from ?? '-infinity', last: period.to ?? 'infinity'}
+        : null,
+  });
+  return `(${query}) AS answer`;
 }
 
 /** The columns of an answer that are shown: neither the account, which was asked for, nor keys. */
@@ -58,75 +88,93 @@ async function readAnswer(
   asked: Asked,
   limit: number,
 ): Promise<QuestionAnswer> {
-  const {fields, rows} = await client.query<(string | null)[]>({
-    text: `${sqlOf(asked)} LIMIT ${limit + 1}`,
-    rowMode: 'array',
+  const {totals} = asked.question;
+  const sums = totals.map((name) => `sum(${name}) OVER ()`);
+  const shownColumns = columnsOf(asked.question, asked.isMasked);
+  const {fields, rows: all} = await readTexts(
+    client,
+    `${statementOf(asked, [...shownColumns, ...sums])} LIMIT ${limit + 1}`,
+  );
+  const rows = all.slice(0, limit).map((row) => row.slice(0, shownColumns.length));
+  const isCutOff = all.length > limit;
+  const columns = fields.slice(0, shownColumns.length).map(({name, dataTypeID}) => ({
+    name,
+    kind: kindOfColumn(name, dataTypeID),
+  }));
+  const total = all.length < 2 ? null : sumsOf(totals, all[0]?.slice(shownColumns.length));
+  const days = asked.period === null ? null : daysBefore(asked.period);
+  const before =
+    days === null || all.length === 0 ? null : await readTotal(client, asked, {totals, days});
+  const toValues = (texts: Texts) =>
+    Object.fromEntries(
+      columns.flatMap(({name, kind}) =>
+        texts.has(name) ? [[name, toAnswerValue(texts.get(name) ?? null, kind)]] : [],
+      ),
+    );
+  return {
+    json: {
+      columns: columns.map(({name}) => name),
+      rows: rows.map((row) => toValues(new Map(columns.map(({name}, at) => [name, row[at]])))),
+      isCutOff,
+      total: total === null ? null : toValues(total),
+      before: before === null || days === null ? null : {...days, total: toValues(before)},
+    },
+    drawn: drawRows(columns, {rows, total, before}),
+  };
+}
+
+async function readTexts(client: pg.ClientBase, text: string) {
+  return await client.query<(string | null)[]>({
+    ...{text, rowMode: 'array'},
     types: {getTypeParser: () => (value: string) => value},
   } as pg.QueryArrayConfig);
-  const shown = rows.slice(0, limit);
-  const isCutOff = rows.length > limit;
-  const columns = fields.map(({name}) => name);
-  const kinds = fields.map(({name, dataTypeID}) => kindOf(name, dataTypeID));
-  const json = shown.map((row) =>
-    Object.fromEntries(row.map((value, at) => [columns[at], toJson(value, kinds[at])])),
+}
+
+/** @returns null if nothing adds up */
+function sumsOf(totals: readonly string[], values: readonly (string | null)[] = []): Texts | null {
+  return totals.length === 0 ? null : new Map(totals.map((name, at) => [name, values[at]]));
+}
+
+/** The sums of the same answer over other days; null if it has no row there. */
+async function readTotal(
+  client: pg.ClientBase,
+  asked: Asked,
+  {totals, days}: {readonly totals: readonly string[]; readonly days: Days},
+): Promise<Texts | null> {
+  if (totals.length === 0) return null;
+  const source = sourceOf({...asked, period: {...days, isGiven: true, isAhead: false}});
+  const {rows} = await readTexts(
+    client,
+    `SELECT ${totals.map((name) => `sum(${name})`).join(', ')} FROM ${source}
+      WHERE account_key = ${asked.accountKey} HAVING count(*) > 0`,
   );
-  const places = kinds.map((kind, at) =>
-    kind === 'amount' ? Math.max(0, ...shown.map((row) => placesOf(row[at]))) : 0,
-  );
-  const cells = shown.map((row) => row.map((value, at) => show(value, kinds[at], places[at])));
-  const head = columns.map((name) => name.replaceAll('_', ' '));
-  const numbers = kinds.flatMap((kind, at) =>
-    kind === 'whole' || kind === 'number' || kind === 'amount' ? [at] : [],
-  );
-  return {json: {columns, rows: json, isCutOff}, drawn: {head, cells, numbers}};
-}
-
-type Kind = 'whole' | 'number' | 'amount' | 'truth' | 'moment' | 'words';
-
-/** The number of a job is its name: it is not grouped. */
-function kindOf(name: string, typeId: number): Kind {
-  const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, TIMESTAMPTZ} = pg.types.builtins;
-  if ([INT2, INT4, INT8].includes(typeId)) return name.endsWith('_number') ? 'number' : 'whole';
-  if ([NUMERIC, FLOAT8].includes(typeId)) return 'amount';
-  if (typeId === TIMESTAMPTZ) return 'moment';
-  return typeId === BOOL ? 'truth' : 'words';
-}
-
-/** Amounts stay texts, for a number of JSON would not hold them exactly. */
-function toJson(value: string | null, kind: Kind | undefined): unknown {
-  if (value === null) return null;
-  if (kind === 'whole' || kind === 'number') return Number(value);
-  return kind === 'truth' ? value === 't' : value;
-}
-
-/** @param places - decimals of the column: an amount gets zeros up to them */
-function show(value: string | null, kind: Kind | undefined, places = 0): string {
-  if (value === null) return '';
-  if (kind === 'truth') return value === 't' ? 'yes' : 'no';
-  if (kind === 'moment') return showSecond(value);
-  return kind === 'whole' || kind === 'amount' ? group(value, places) : value;
-}
-
-const placesOf = (value: string | null | undefined) => value?.split('.')[1]?.length ?? 0;
-
-/** 1234567.5 with two places becomes 1,234,567.50: no digit is lost. */
-function group(number: string, places: number): string {
-  const [whole = '', fraction = ''] = number.split('.');
-  const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
-  return places === 0 ? grouped : `${grouped}.${fraction.padEnd(places, '0')}`;
+  return rows[0] === undefined ? null : sumsOf(totals, rows[0]);
 }
 
 /** The question's name on the command line: `debtors` for `mart.ask_debtors`. */
 export const wordOf = ({name}: Pick<Question, 'name'>) =>
   name.replace('ask_', '').replaceAll('_', '-');
 
-/** @throws {UsageError} there is no question of that name */
-export function findQuestion(name: string): Question {
+/**
+ * @param by - the word of another grouping of its answer
+ * @throws {UsageError} there is no question of that name, or no such grouping of it
+ */
+export function findQuestion(name: string, by?: string): Question {
   const found = questions.find((question) => wordOf(question) === name);
-  if (found !== undefined) return found;
+  if (found !== undefined) return groupQuestion(found, by);
   throw new UsageError(
     `no question "${name}"${nearest(name, questions.map(wordOf))}; fieldmirror ask lists them`,
   );
+}
+
+/** @throws {UsageError} the question has no such grouping */
+export function groupQuestion(question: Question, by: string | undefined): Question {
+  if (by === undefined) return question;
+  const words = Object.keys(question.by ?? {});
+  const grouping = question.by?.[by];
+  if (grouping !== undefined) return {...question, ...grouping, grouped: by};
+  const known = words.length === 0 ? 'no --by: it has no other grouping' : words.join(' or ');
+  throw new UsageError(`${wordOf(question)}: --by ${by}: expected ${known}`);
 }
 
 /** A reader of answers sees one state of the warehouse, and can change nothing. */
@@ -137,8 +185,9 @@ export async function beginReading(client: pg.ClientBase): Promise<void> {
 /**
  * Finds out what exactly is asked. The caller has begun to read.
  * @param asOf - a day or an instant, as it was typed
- * @throws {UsageError} a moment that the mirror does not know, or a setting that the answer needs
- *   is missing
+ * @param asked - also the first and the last day of the period, as they were typed
+ * @throws {UsageError} a moment that the mirror does not know, days that the question does not
+ *   take, or a setting that the answer needs is missing
  */
 export async function prepareQuestion(
   client: pg.ClientBase,
@@ -147,18 +196,22 @@ export async function prepareQuestion(
     accountKey,
     asOf,
     isMasked = false,
-  }: {
+    ...days
+  }: TypedDays & {
     readonly accountKey: string;
     readonly asOf: string | undefined;
     readonly isMasked?: boolean;
   },
 ): Promise<Asked> {
   const moment = await findMoment(client, accountKey, asOf);
+  const account =
+    moment === null ? 'mart.dim_account' : `mart.dim_account_as_of(${pg.escapeLiteral(moment)})`;
+  const period = await findPeriod(client, question, {account, accountKey, ...days});
   // Postgres takes the versions of a moment for few, and loops over them: 24 s in place of 0.1 for
   // a business of 480 jobs.
   if (moment !== null) await client.query('SET LOCAL enable_nestloop = off');
   await checkSettings(client, question, accountKey);
-  return {question, accountKey, moment, isMasked};
+  return {question, accountKey, moment, period, isMasked};
 }
 
 /** An answer, how fresh it is, and the claims that it rests on and that do not hold. */
@@ -186,19 +239,41 @@ export async function answerQuestion(
 
 /** An answer for a program. */
 export function tellAnswered({asked, answer, broken, fresh}: Answered, account: string) {
-  const {question, moment} = asked;
+  const {question, moment, period} = asked;
   return {
     name: wordOf(question),
+    by: question.grouped ?? null,
     question: question.question,
     definition: question.definition,
     caveats: question.caveats,
     account,
     asOf: moment,
+    period: period === null ? null : {from: period.from, to: period.to},
     ...fresh,
     tieOuts: question.tieOuts,
     broken,
     ...answer.json,
   };
+}
+
+/**
+ * The days and the currency of an answer for a person, such as `2026-10-01 to 2026-10-31, before:
+ * 2026-09-01 to 2026-09-30` and `amounts in USD`.
+ */
+export function tellScope({asked: {question, period}, answer, fresh}: Answered): string[] {
+  const {before} = answer.json;
+  const instead = period?.isGiven === true ? ', in place of the usual dates' : '';
+  const compared = before === null ? '' : `; before: ${tellPeriod(before)}`;
+  return [
+    ...(period === null ? [] : [`${tellPeriod(period)}${instead}${compared}`]),
+    ...(question.money.length === 0
+      ? []
+      : [
+          fresh.currency === null
+            ? 'amounts without a currency: mart.settings has none'
+            : `amounts in ${fresh.currency}`,
+        ]),
+  ];
 }
 
 async function checkSettings(
@@ -314,7 +389,7 @@ export type Told = {readonly question: Question} & (
   | {readonly missing: string}
 );
 
-interface Wanted {
+interface Wanted extends TypedDays {
   readonly accountKey: string;
   /** A day or an instant, as it was typed. */
   readonly asOf: string | undefined;
@@ -331,19 +406,17 @@ interface Wanted {
 export async function readAnswers(
   pool: pg.Pool,
   asked: readonly Question[],
-  {accountKey, asOf, isMasked, limit}: Wanted,
+  {limit, ...wanted}: Wanted,
 ): Promise<readonly Told[]> {
   const client = await pool.connect();
   try {
     await beginReading(client);
     const told: Told[] = [];
     for (const question of asked) {
-      const prepared = await prepareQuestion(client, question, {accountKey, asOf, isMasked}).catch(
-        (error: unknown) => {
-          if (error instanceof UsageError && question.needs !== undefined) return error.message;
-          throw error;
-        },
-      );
+      const prepared = await prepareQuestion(client, question, wanted).catch((error: unknown) => {
+        if (error instanceof UsageError && question.needs !== undefined) return error.message;
+        throw error;
+      });
       if (typeof prepared === 'string') told.push({question, missing: prepared});
       else told.push({question, answered: await answerQuestion(client, prepared, limit)});
     }

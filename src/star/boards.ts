@@ -22,6 +22,8 @@ export const boards: readonly Board[] = [
     sentence: 'Monday morning: what came in, what is owed, what is stuck.',
     questions: [
       'ask_revenue_by_week',
+      'ask_week_ahead',
+      'ask_open_estimates',
       'ask_backlog_age',
       'ask_debtors',
       'ask_utilisation',
@@ -48,6 +50,7 @@ export const boards: readonly Board[] = [
     title: 'Bookkeeper',
     sentence: 'The month: what was invoiced, what was paid, what is due.',
     questions: [
+      'ask_invoiced',
       'ask_collected',
       'ask_debtors',
       'ask_days_to_money',
@@ -91,6 +94,8 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
   ask_backlog: {along: 'date', series: {open_jobs: 'line'}},
   ask_backlog_age: {along: 'date', series: ages, isStacked: true},
   ask_bookings: {along: 'week', series: {booked: 'bar'}},
+  ask_week_ahead: {along: 'date', series: {amount: 'bar'}},
+  ask_invoiced: {along: 'month', series: {invoiced_before_tax: 'bar', unpaid: 'line'}},
   ask_collected: {along: 'week', series: {collected: 'bar'}},
   ask_days_to_money: {
     along: 'month',
@@ -117,11 +122,11 @@ export const mostDrawn = 60;
 
 /** @returns null if the answer has no chart, or nothing to draw */
 export function pictureOf(
-  {name, question, definition}: Question,
+  {name, question, definition, grouped}: Question,
   {json}: QuestionAnswer,
 ): Chart | null {
   const drawing = drawings[name];
-  if (drawing === undefined || json.rows.length === 0) return null;
+  if (grouped !== undefined || drawing === undefined || json.rows.length === 0) return null;
   const {along, series, isStacked = false} = drawing;
   // Answers begin with the newest; a chart goes from left to right.
   const rows = json.rows

@@ -1,18 +1,21 @@
-import {ofAccount, type Question, told} from './member.ts';
+import {always, lastDays, ofAccount, type Question, told} from './member.ts';
 
 export const customerQuestions: readonly Question[] = [
   {
     name: 'ask_largest_customers',
     question: 'Who are our largest customers, and how much hangs on them?',
     definition:
-      'Revenue of the last 365 days by customer, branches counted with the customer they belong to.',
+      'Revenue of the last 365 days by customer, branches counted with the customer they ' +
+      'belong to.',
     caveats: 'Customers that were merged at the service may still be two here.',
     tieOuts: ['T1', 'T11'],
+    period: lastDays(365),
     order: 'place',
     comment:
-      'One row for each customer served in the last 365 days, branches counted with the customer they belong to.',
+      'One row for each customer served in the last 365 days, branches counted with the ' +
+      'customer they belong to.',
     key: ['account_key', 'group_key'],
-    columns: told(
+    ...told(
       {
         group_key: 'The customer: dim_customer.',
         place: 'Its place by revenue.',
@@ -23,7 +26,7 @@ export const customerQuestions: readonly Question[] = [
         percent: 'Share of all revenue, in percent.',
         cumulated: 'Share of all revenue of this customer and those above, in percent.',
       },
-      {money: ['revenue'], maskedBy: {name: 'group_key'}},
+      {money: ['revenue'], totals: ['revenue', 'jobs'], maskedBy: {name: 'group_key'}},
     ),
     from: `FROM (
       SELECT served.*, row_number() OVER places AS place,
@@ -37,7 +40,7 @@ export const customerQuestions: readonly Question[] = [
                  max(job.completed_date) AS last_completed
             FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
               ON customer.customer_key = job.customer_key ${ofAccount('job')}
-           WHERE job.completed_date > account.today - 365 AND job.completed_date <= account.today
+           WHERE job.completed_date BETWEEN {first} AND {last}
            GROUP BY job.account_key, customer.group_key
         ) AS served
       WINDOW places AS (PARTITION BY account_key ORDER BY revenue DESC, group_key)
@@ -47,21 +50,27 @@ export const customerQuestions: readonly Question[] = [
     name: 'ask_new_customers',
     question: 'New or returning?',
     definition:
-      'Revenue by month of completion, split by whether the job is the first completed one of its customer.',
+      'Revenue by month of completion, split by whether the job is the first completed one of ' +
+      'its customer.',
     caveats: 'Before the first job that is known here everybody is new.',
     tieOuts: ['T12'],
+    period: always,
     order: 'month DESC',
     comment:
-      'One row for each month: customers served for the first time, and revenue of new and of returning ones.',
+      'One row for each month: customers served for the first time, and revenue of new and of ' +
+      'returning ones.',
     key: ['account_key', 'month'],
-    columns: told(
+    ...told(
       {
         month: 'The first day of the month.',
         new_customers: 'Customers whose first completed job this was.',
         revenue_new: 'Subtotals of these first jobs.',
         revenue_repeat: 'Subtotals of all others.',
       },
-      {money: ['revenue_new', 'revenue_repeat']},
+      {
+        money: ['revenue_new', 'revenue_repeat'],
+        totals: ['new_customers', 'revenue_new', 'revenue_repeat'],
+      },
     ),
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month,
@@ -70,20 +79,22 @@ export const customerQuestions: readonly Question[] = [
                0) AS revenue_new,
              coalesce(sum(job.completed_amount)
                FILTER (WHERE NOT job.is_first_completed_of_customer), 0) AS revenue_repeat
-        FROM {mart.fct_job} AS job WHERE job.completed_date IS NOT NULL GROUP BY 1, 2
+        FROM {mart.fct_job} AS job WHERE job.completed_date BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
   },
   {
     name: 'ask_retention',
     question: 'Who was here last year, and came back?',
     definition:
-      'Customers served in the 365 days before the last 365, and how many of them were served again in the last 365 days.',
+      'Customers served in the 365 days before the last 365, and how many of them were served ' +
+      'again in the last 365 days.',
     caveats: 'One year late by nature.',
     tieOuts: ['T11'],
+    period: lastDays(365),
     order: 'account_key',
     comment: 'One row for each account: customers of last year, and those of them that came back.',
     key: ['account_key'],
-    columns: told({
+    ...told({
       served_last_year: 'Customers served in the 365 days before the last 365.',
       came_back: 'How many of them were served again in the last 365 days.',
       percent: 'Their share, in percent.',
@@ -95,11 +106,11 @@ export const customerQuestions: readonly Question[] = [
                AND this_year) / nullif(count(*) FILTER (WHERE last_year), 0), 1) AS percent
         FROM (
           SELECT job.account_key, job.customer_key,
-                 bool_or(job.completed_date > account.today - 365) AS this_year,
-                 bool_or(job.completed_date BETWEEN account.today - 729 AND account.today -
-                   365) AS last_year
+                 bool_or(job.completed_date >= {first}) AS this_year,
+                 bool_or(job.completed_date BETWEEN {first} - ({last} - {first} + 1)
+                   AND {first} - 1) AS last_year
             FROM {mart.fct_job} AS job ${ofAccount('job')}
-           WHERE job.completed_date <= account.today AND job.customer_key <> -1 GROUP BY 1, 2
+           WHERE job.completed_date <= {last} AND job.customer_key <> -1 GROUP BY 1, 2
         ) AS served
        GROUP BY account_key
     ) AS answer`,
@@ -108,14 +119,17 @@ export const customerQuestions: readonly Question[] = [
     name: 'ask_cohorts',
     question: 'What is a customer worth over time?',
     definition:
-      'Revenue by the quarter of the first completed job of a customer, and by quarters after it; and all of it up to then, for each of these customers.',
+      'Revenue by the quarter of the first completed job of a customer, and by quarters after ' +
+      'it; and all of it up to then, for each of these customers.',
     caveats:
-      'Customers that were merged at the service may still be two here. In the first quarter that is known everybody is new. The running quarter is not over.',
+      'Customers that were merged at the service may still be two here. In the first quarter ' +
+      'that is known everybody is new. The running quarter is not over.',
     tieOuts: ['T1'],
+    period: always,
     order: 'cohort DESC, quarters_after',
     comment: 'One row for each quarter of first jobs and each number of quarters after it.',
     key: ['account_key', 'cohort', 'quarters_after'],
-    columns: told(
+    ...told(
       {
         cohort: 'The first day of the quarter in which the customers were first served.',
         quarters_after: 'Quarters after that one.',
@@ -124,7 +138,7 @@ export const customerQuestions: readonly Question[] = [
         worth:
           'Revenue of the quarters up to that one, for each customer first served in the quarter.',
       },
-      {money: ['revenue']},
+      {money: ['revenue', 'worth'], totals: ['revenue']},
     ),
     from: `FROM (
       SELECT served.*,
@@ -140,7 +154,7 @@ export const customerQuestions: readonly Question[] = [
                WHERE completed_date IS NOT NULL AND customer_key <> -1
                GROUP BY customer_key) AS first
           ON first.customer_key = job.customer_key
-       WHERE job.completed_date IS NOT NULL
+       WHERE job.completed_date IS NOT NULL AND first.date BETWEEN {first} AND {last}
        GROUP BY 1, 2, 3
       ) AS served WINDOW quarters AS (PARTITION BY served.account_key, served.cohort
         ORDER BY served.quarters_after)
@@ -150,14 +164,15 @@ export const customerQuestions: readonly Question[] = [
     name: 'ask_lapsed_customers',
     question: 'Whom should we call? Good customers who stayed away a year',
     definition:
-      'Customers with at least two completed jobs, the last of them 365 to 730 days ago, who are active, owe nothing and have nothing open.',
+      'Customers with at least two completed jobs, the last of them 365 to 730 days ago, who ' +
+      'are active, owe nothing and have nothing open.',
     caveats: 'A customer who moved away cannot be distinguished from one who stayed away.',
     tieOuts: ['T11'],
     order: 'revenue DESC, customer_key',
     comment:
       'One row for each customer with two jobs or more who stayed away for one to two years.',
     key: ['account_key', 'customer_key'],
-    columns: told(
+    ...told(
       {
         customer_key: 'The customer: dim_customer.',
         name: 'Its name.',
@@ -165,7 +180,7 @@ export const customerQuestions: readonly Question[] = [
         jobs: 'How many jobs were completed.',
         revenue: 'Their subtotals.',
       },
-      {money: ['revenue'], maskedBy: {name: 'customer_key'}},
+      {money: ['revenue'], totals: ['jobs', 'revenue'], maskedBy: {name: 'customer_key'}},
     ),
     from: `FROM (
       SELECT job.account_key, customer.customer_key, customer.name,

@@ -136,20 +136,45 @@ interface Time {
   readonly member: (name: string) => string;
 }
 
+/** The first and the last date of a period, each as SQL or as a day such as `2026-10-31`. */
+export interface Period {
+  readonly first: string;
+  readonly last: string;
+}
+
+/** Every date that there is. */
+export const always: Period = {first: `'-infinity'::date`, last: `'infinity'::date`};
+
+/** The last days of an account, with today: `account` is its row of `dim_account`. */
+export function lastDays(days: number): Period {
+  return {first: `account.today - ${days - 1}`, last: 'account.today'};
+}
+
+/** The last whole weeks of an account. */
+export function wholeWeeks(weeks: number): Period {
+  const monday = mondayOf('account.today');
+  return {first: `${monday} - ${7 * weeks}`, last: `${monday} - 1`};
+}
+
 const present: Time = {
   now: 'now()',
   table: (name) => `warehouse.${name}`,
   member: (name) => `mart.${name}`,
 };
 
+/** @param moment - as SQL */
+function pastOf(moment: string): Time {
+  return {
+    now: moment,
+    table: (name) =>
+      `(SELECT * FROM history.${name} AS version WHERE version.valid_from <= ${moment}
+         AND (version.valid_to IS NULL OR version.valid_to > ${moment}))`,
+    member: (name) => `mart.${name}_as_of(${moment})`,
+  };
+}
+
 /** The moment is the one parameter of the function. */
-const past: Time = {
-  now: '$1',
-  table: (name) =>
-    `(SELECT * FROM history.${name} AS version
-       WHERE version.valid_from <= $1 AND (version.valid_to IS NULL OR version.valid_to > $1))`,
-  member: (name) => `mart.${name}_as_of($1)`,
-};
+const past = pastOf('$1');
 
 /** Parts of a job, by the number of the job. */
 const partsOfJobs = new Set(['job_charges', 'time_entries', 'job_employees']);
@@ -167,11 +192,14 @@ const someJobs: Time = {
   },
 };
 
+/** A member, or a question, which may have a period. */
+type Rendered = Member & {readonly period?: Period};
+
 /**
  * A member in SQL, as the present and as of any moment: one definition, so that both always say the
  * same.
  */
-export function renderMember(member: Member): StarMember {
+export function renderMember(member: Rendered): StarMember {
   const {name, comment, columns, isOfVersions} = member;
   return {
     name,
@@ -213,12 +241,17 @@ function renderKept(member: Member): StarMember['kept'] {
   };
 }
 
-function renderAt({columns, from, missing}: Member, time: Time): string {
+function renderAt(
+  {columns, from, missing, period = always}: Rendered,
+  time: Time,
+  {first, last} = period,
+): string {
   const list = columns.map(([name, value]) => `${value} AS ${name}`).join(',\n       ');
   const rows = `SELECT ${list}\n  ${from}`.replace(
     /\{(mart\.)?(\w+)\}/g,
     (_, mart: string | undefined, word: string) => {
       if (word === 'now') return time.now;
+      if (word === 'first' || word === 'last') return `(${word === 'first' ? first : last})`;
       return mart === undefined ? time.table(word) : time.member(word);
     },
   );
@@ -228,9 +261,10 @@ function renderAt({columns, from, missing}: Member, time: Time): string {
 
 /**
  * A question of an owner, a dispatcher or a bookkeeper, and its answer: a view of the schema `mart`
- * like those of the star, with a form as of any moment.
+ * like those of the star, with a form as of any moment. In its SQL `{first}` and `{last}` are the
+ * first and the last date of its period.
  */
-export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersions'> {
+export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersions'>, Told {
   readonly name: `ask_${string}`;
   /** In the words of the person who asks. */
   readonly question: string;
@@ -244,6 +278,45 @@ export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersion
   readonly order: string;
   /** What people have to be asked before there is an answer: a column of `mart.settings`. */
   readonly needs?: 'working_hours';
+  /**
+   * The dates that the answer is about unless others are asked for; absent if it is about a moment
+   * alone.
+   */
+  readonly period?: Period;
+  /** The same answer by something else, by the word of it: `town` for `--by town`. */
+  readonly by?: Readonly<Record<string, Grouping>>;
+  /** The word by which the answer is grouped, in place of the rows of its view. */
+  readonly grouped?: string;
+}
+
+/** What differs in an answer that is grouped by something else. It has no view. */
+type Grouping = Told &
+  Pick<Question, 'order' | 'key' | 'from'> &
+  Partial<Pick<Question, 'question' | 'definition' | 'caveats' | 'tieOuts' | 'period' | 'needs'>>;
+
+/** The columns of an answer: all, those of money, and those that add up over its rows. */
+interface Told {
+  readonly columns: readonly MemberColumn[];
+  readonly money: readonly string[];
+  readonly totals: readonly string[];
+}
+
+/**
+ * The query of an answer for other dates, or by something else, that anybody may run who may read
+ * `mart`.
+ * @param moment - as SQL; null is the present
+ * @param period - null is the period of the question
+ */
+export function renderQuestion(
+  question: Question,
+  {moment, period}: {readonly moment: string | null; readonly period: Period | null},
+): string {
+  const time = moment === null ? present : pastOf(moment);
+  const days =
+    period === null
+      ? question.period
+      : {first: `DATE '${period.first}'`, last: `DATE '${period.last}'`};
+  return renderAt(question, time, days);
 }
 
 /** Whether the working hours of an account are set: of all its technicians, or of one of them. */
@@ -273,29 +346,28 @@ export function daysOfAccounts(from: string, to: string): string {
 
 /**
  * Columns of an answer that stand in its subquery under their own names.
- * @param special - which are money: told with two decimals at least, and all that they have; and of
- *   a column that may name a
- *   person the key that stands for it
+ * @param special - which are money: told with two decimals at least, and all that they have; which
+ *   add up over the rows; and of a column that may name a person the key that stands for it
  */
 export function told(
   columns: Readonly<Record<string, string>>,
   {
     money = [],
+    totals = [],
     maskedBy = {},
   }: {
     readonly money?: readonly string[];
+    readonly totals?: readonly string[];
     readonly maskedBy?: Readonly<Record<string, string>>;
   } = {},
-): MemberColumn[] {
-  return [
-    accountColumn,
-    ...Object.entries(columns).map(
-      ([name, comment]): MemberColumn => [
-        name,
-        money.includes(name) ? `answer.${name} + 0.00` : `answer.${name}`,
-        comment,
-        maskedBy[name],
-      ],
-    ),
-  ];
+): Told {
+  const own = Object.entries(columns).map(
+    ([name, comment]): MemberColumn => [
+      name,
+      money.includes(name) ? `answer.${name} + 0.00` : `answer.${name}`,
+      comment,
+      maskedBy[name],
+    ],
+  );
+  return {columns: [accountColumn, ...own], money, totals};
 }

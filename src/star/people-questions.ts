@@ -1,20 +1,31 @@
-import {daysOfAccounts, mondayOf, ofAccount, type Question, told} from './member.ts';
+import {
+  daysOfAccounts,
+  lastDays,
+  mondayOf,
+  ofAccount,
+  type Question,
+  told,
+  wholeWeeks,
+} from './member.ts';
 
 export const people: readonly Question[] = [
   {
     name: 'ask_utilisation',
     question: 'How busy is each technician?',
     definition:
-      'Hours on jobs over hours of capacity, by technician, for each of the last eight whole weeks.',
+      'Hours on jobs over hours of capacity, by technician, for each of the last eight whole ' +
+      'weeks.',
     caveats:
-      'Hours on jobs only: travel and the office are not known here. More than 100 % is overtime, or hours that overlap.',
+      'Hours on jobs only: travel and the office are not known here. More than 100 % is ' +
+      'overtime, or hours that overlap.',
     tieOuts: ['T9'],
+    period: wholeWeeks(8),
     order: 'week DESC, name',
     needs: 'working_hours',
     comment:
       'One row for each technician and each of the last eight whole weeks: hours and capacity.',
     key: ['account_key', 'employee_key', 'week'],
-    columns: told(
+    ...told(
       {
         employee_key: 'The technician: dim_employee.',
         name: 'Their name.',
@@ -24,14 +35,14 @@ export const people: readonly Question[] = [
         capacity_hours: 'Hours that they were to work.',
         percent: 'Hours over capacity, in percent.',
       },
-      {maskedBy: {name: 'employee_key'}},
+      {totals: ['hours', 'billable_hours', 'capacity_hours'], maskedBy: {name: 'employee_key'}},
     ),
     from: `FROM (
       SELECT day.account_key, day.employee_key, person.name, ${mondayOf('day.date')} AS week,
              sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
              sum(day.capacity_hours) AS capacity_hours,
              round(100 * sum(day.hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
-        FROM ${daysOfAccounts(`${mondayOf('account.today')} - 56`, `${mondayOf('account.today')} - 1`)} AS day
+        FROM ${daysOfAccounts('{first}', '{last}')} AS day
         JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
        WHERE day.employee_key <> -1
        GROUP BY 1, 2, 3, 4
@@ -41,14 +52,17 @@ export const people: readonly Question[] = [
     name: 'ask_technicians',
     question: 'What does each bring, in all and an hour?',
     definition:
-      'Even shares of the subtotals of the jobs completed in the last 91 days, and hours on these jobs.',
+      'Even shares of the subtotals of the jobs completed in the last 91 days, and hours on ' +
+      'these jobs.',
     caveats:
-      'An even split: the service does not say who did how much. The repeat visits of the last weeks are yet to come.',
+      'An even split: the service does not say who did how much. The repeat visits of the last ' +
+      'weeks are yet to come.',
     tieOuts: ['T3', 'T5'],
+    period: lastDays(91),
     order: 'revenue DESC NULLS LAST, employee_key',
     comment: 'One row for each technician with jobs in the last 91 days: revenue and hours.',
     key: ['account_key', 'employee_key'],
-    columns: told(
+    ...told(
       {
         employee_key: 'The technician: dim_employee; -1 is no employee.',
         name: 'Their name.',
@@ -58,56 +72,102 @@ export const people: readonly Question[] = [
         hours: 'Their hours on these jobs.',
         revenue_an_hour: 'Revenue for each hour.',
         repeat_visits:
-          'How many of these jobs were followed by another of the same kind, each counted for all who were assigned.',
+          'How many of these jobs were followed by another of the same kind, each counted for ' +
+          'all who were assigned.',
+        days: 'Days on which they completed a job.',
+        revenue_a_day: 'Revenue for each of these days.',
+        mean_ticket: 'Revenue for each job.',
       },
-      {money: ['revenue'], maskedBy: {name: 'employee_key'}},
+      {
+        money: ['revenue', 'revenue_an_hour', 'revenue_a_day', 'mean_ticket'],
+        totals: ['revenue', 'hours'],
+        maskedBy: {name: 'employee_key'},
+      },
     ),
     from: `FROM (
       SELECT coalesce(done.account_key, worked.account_key) AS account_key, person.employee_key,
-             person.name, person.is_active, round(done.jobs, 1) AS jobs,
+             person.name, person.is_active, round(done.job_share, 1) AS jobs,
              done.revenue, worked.hours,
              round(done.revenue / nullif(worked.hours, 0), 2) AS revenue_an_hour,
-             coalesce(done.repeat_visits, 0) AS repeat_visits
+             coalesce(done.repeat_visits, 0) AS repeat_visits, done.days,
+             round(done.revenue / nullif(done.days, 0), 2) AS revenue_a_day,
+             round(done.revenue / nullif(done.job_share, 0), 2) AS mean_ticket
         FROM (
           SELECT job.account_key, share.employee_key, sum(share.amount_share) AS revenue,
-                 sum(share.job_share) AS jobs, count(visit.repeat_job_key) AS repeat_visits
+                 sum(share.job_share) AS job_share, count(visit.repeat_job_key) AS repeat_visits,
+                 count(DISTINCT job.completed_date) AS days
             FROM {mart.fct_assignment} AS share
             JOIN {mart.fct_job} AS job ON job.job_key = share.job_key
             LEFT JOIN {mart.fct_repeat_visit} AS visit
               ON visit.job_key = job.job_key ${ofAccount('job')}
-           WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today
+           WHERE job.completed_date BETWEEN {first} AND {last}
            GROUP BY 1, 2
         ) AS done
         FULL JOIN (
           SELECT job.account_key, entry.employee_key, sum(entry.hours) AS hours
             FROM {mart.fct_time_entry} AS entry
             JOIN {mart.fct_job} AS job ON job.job_key = entry.job_key ${ofAccount('job')}
-           WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today
+           WHERE job.completed_date BETWEEN {first} AND {last}
            GROUP BY 1, 2
         ) AS worked ON worked.account_key = done.account_key
           AND worked.employee_key = done.employee_key
         JOIN {mart.dim_employee} AS person ON person.employee_key = coalesce(done.employee_key,
           worked.employee_key)
     ) AS answer`,
+    by: {
+      day: {
+        question: 'What did each bring on each day?',
+        definition:
+          'Even shares of the subtotals of the jobs completed in the last 91 days, by ' +
+          'technician and day of completion.',
+        caveats: 'An even split: the service does not say who did how much.',
+        tieOuts: ['T5'],
+        order: 'date DESC, revenue DESC NULLS LAST, employee_key',
+        key: ['account_key', 'date', 'employee_key'],
+        ...told(
+          {
+            date: 'The day of completion.',
+            employee_key: 'The technician: dim_employee; -1 is no employee.',
+            name: 'Their name.',
+            jobs: 'Jobs completed that day that they were assigned to.',
+            revenue: 'Their share of the subtotals.',
+          },
+          {money: ['revenue'], totals: ['revenue'], maskedBy: {name: 'employee_key'}},
+        ),
+        from: `FROM (
+      SELECT job.account_key, job.completed_date AS date, person.employee_key, person.name,
+             count(*) AS jobs, sum(share.amount_share) AS revenue
+        FROM {mart.fct_assignment} AS share JOIN {mart.fct_job} AS job ON job.job_key = share.job_key
+        JOIN {mart.dim_employee} AS person
+          ON person.employee_key = share.employee_key ${ofAccount('job')}
+       WHERE job.completed_date BETWEEN {first} AND {last} GROUP BY 1, 2, 3, 4
+    ) AS answer`,
+      },
+    },
   },
   {
     name: 'ask_planned_lengths',
     question: 'Do we plan the right length?',
     definition:
-      'Hours worked against hours planned, by kind of job, for jobs of the last 365 days that have both.',
+      'Hours worked against hours planned, by kind of job, for jobs of the last 365 days that ' +
+      'have both.',
     caveats: 'Jobs without hours, or without a planned length, are left out.',
     tieOuts: ['T3'],
+    period: lastDays(365),
     order: 'percent_over DESC NULLS LAST, job_type_key',
     comment: 'One row for each kind of job of the last 365 days: planned and worked hours.',
     key: ['account_key', 'job_type_key'],
-    columns: told({
-      job_type_key: 'The kind of job: dim_job_type.',
-      name: 'Its name.',
-      jobs: 'Jobs with both.',
-      planned_hours: 'Planned length, once for each who is assigned.',
-      hours: 'Hours worked.',
-      percent_over: 'By how much the hours exceed the plan, in percent.',
-    }),
+    ...told(
+      {
+        job_type_key: 'The kind of job: dim_job_type.',
+        name: 'Its name.',
+        jobs: 'Jobs with both.',
+        planned_hours: 'Planned length, once for each who is assigned.',
+        hours: 'Hours worked.',
+        percent_over: 'By how much the hours exceed the plan, in percent.',
+      },
+      {totals: ['jobs', 'hours']},
+    ),
     from: `FROM (
       SELECT sums.*, round(sums.planned_minutes / 60, 1) AS planned_hours,
              round(100 * sums.hours * 60 / nullif(sums.planned_minutes, 0) - 100, 1) AS percent_over
@@ -117,7 +177,7 @@ export const people: readonly Question[] = [
                  sum(job.hours) AS hours
             FROM {mart.fct_job} AS job JOIN {mart.dim_job_type} AS kind
               ON kind.job_type_key = job.job_type_key ${ofAccount('job')}
-           WHERE job.completed_date > account.today - 365 AND job.hours IS NOT NULL
+           WHERE job.completed_date BETWEEN {first} AND {last} AND job.hours IS NOT NULL
              AND job.planned_minutes IS NOT NULL
            GROUP BY 1, 2, 3
         ) AS sums
@@ -127,21 +187,28 @@ export const people: readonly Question[] = [
     name: 'ask_repeat_visits',
     question: 'How often do we have to come again?',
     definition:
-      'Completed jobs that were followed by another of the same kind for the same customer, open or done, within the days of mart.settings, of those whose days have passed.',
+      'Completed jobs that were followed by another of the same kind for the same customer, ' +
+      'open or done, within the days of mart.settings, of those whose days have passed.',
     caveats:
-      'An estimate of "not repaired the first time": whether it was the same fault is not known. Visits repeated by schedule do not count, nor does what began as an estimate.',
+      'An estimate of "not repaired the first time": whether it was the same fault is not ' +
+      'known. Visits repeated by schedule do not count, nor does what began as an estimate.',
     tieOuts: ['T10'],
+    period: lastDays(395),
     order: 'percent DESC, job_type_key',
     comment:
-      'One row for each kind of job completed in the last 395 days: how many were followed by another.',
+      'One row for each kind of job completed in the last 395 days: how many were followed by ' +
+      'another.',
     key: ['account_key', 'job_type_key'],
-    columns: told({
-      job_type_key: 'The kind of job: dim_job_type.',
-      name: 'Its name.',
-      jobs: 'Jobs completed.',
-      repeat_visits: 'How many were followed by another.',
-      percent: 'Their share, in percent.',
-    }),
+    ...told(
+      {
+        job_type_key: 'The kind of job: dim_job_type.',
+        name: 'Its name.',
+        jobs: 'Jobs completed.',
+        repeat_visits: 'How many were followed by another.',
+        percent: 'Their share, in percent.',
+      },
+      {totals: ['jobs', 'repeat_visits']},
+    ),
     from: `FROM (
       SELECT visit.account_key, kind.job_type_key, kind.name, count(*) AS jobs,
              count(visit.repeat_job_key) AS repeat_visits,
@@ -150,7 +217,7 @@ export const people: readonly Question[] = [
         JOIN {mart.fct_job} AS job ON job.job_key = visit.job_key
         JOIN {mart.dim_job_type} AS kind
           ON kind.job_type_key = job.job_type_key ${ofAccount('visit')}
-       WHERE visit.is_mature AND visit.completed_date > account.today - 395 GROUP BY 1, 2, 3
+       WHERE visit.is_mature AND visit.completed_date BETWEEN {first} AND {last} GROUP BY 1, 2, 3
     ) AS answer`,
   },
   {
@@ -163,7 +230,7 @@ export const people: readonly Question[] = [
     order: 'overdue DESC, employee_key',
     comment: 'One row for each employee with tasks: how many are open and late.',
     key: ['account_key', 'employee_key'],
-    columns: told(
+    ...told(
       {
         employee_key: 'Who is to do them: dim_employee; -1 is no employee.',
         name: 'Their name.',
@@ -171,7 +238,7 @@ export const people: readonly Question[] = [
         overdue: 'How many of them are past their time.',
         done_in_7_days: 'Tasks done in the last seven days.',
       },
-      {maskedBy: {name: 'employee_key'}},
+      {totals: ['open', 'overdue', 'done_in_7_days'], maskedBy: {name: 'employee_key'}},
     ),
     from: `FROM (
       SELECT task.account_key, person.employee_key, person.name,

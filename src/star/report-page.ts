@@ -3,6 +3,7 @@
 import {escapeXml} from '../core/text.ts';
 import {type Chart, drawChart} from './chart.ts';
 import {
+  inCurrency,
   type Report,
   type ReportList,
   tellFindings,
@@ -50,7 +51,7 @@ ${drawSentences(tellFindings(report), 'Nothing.')}
 
 function drawFigures({figures, currency}: Report): string {
   const rows = figures.map(({label, unit, now, before, yearAgo}) => [
-    unit === 'money' && currency !== null ? `${label} (${currency})` : label,
+    unit === 'money' ? inCurrency(label, currency) : label,
     ...[now, before, yearAgo].map(showNumber),
   ]);
   return drawTable(['', 'this week', 'the week before', 'a year ago'], rows);

@@ -67,13 +67,19 @@ const unseen: readonly string[] = [
 const unseenWithoutHours =
   'How busy each technician was: the service does not know their working hours, and mart.settings has none.';
 
-const listQueries: readonly (Omit<ReportList, 'rows'> & {readonly text: string})[] = [
+const listQueries: readonly (Omit<ReportList, 'rows'> & {
+  readonly text: string;
+  /** Gives the last row: what the rows are together with those that are not shown. */
+  readonly total?: string;
+})[] = [
   {
     title: 'The ten largest debtors',
     columns: ['customer', 'owed', 'of it for more than 90 days'],
     amounts: [1, 2],
     text: `SELECT name, owed::text, older::text FROM mart.ask_debtors AS debtor
         WHERE account_key = $1 ORDER BY debtor.owed DESC, customer_key LIMIT 10`,
+    total: `SELECT 'all ' || count(*), sum(owed)::text, sum(older)::text FROM mart.ask_debtors
+        WHERE account_key = $1 HAVING count(*) > 1`,
   },
   {
     title: 'Done and not invoiced',
@@ -99,8 +105,8 @@ export async function readReport(client: pg.ClientBase, accountKey: string): Pro
     ...head,
     figures: figures.map((figure) => ({...figure, ...compare(figure)})),
     moves: tellMoves(figures),
-    pictures: await readPictures(client, accountKey, figures),
-    lists: await readLists(client, accountKey),
+    pictures: await readPictures(client, {accountKey, currency: head.currency}, figures),
+    lists: await readLists(client, accountKey, head.currency),
     restated: await readRestated(client, accountKey, figures),
     unseen: hasHours ? unseen : [...unseen, unseenWithoutHours],
     findings: await countFindings(client, accountKey),
@@ -124,17 +130,31 @@ async function readHead(client: pg.ClientBase, accountKey: string): Promise<Head
   return head;
 }
 
-async function readLists(client: pg.ClientBase, accountKey: string): Promise<ReportList[]> {
+async function readLists(
+  client: pg.ClientBase,
+  accountKey: string,
+  currency: string | null,
+): Promise<ReportList[]> {
   const lists: ReportList[] = [];
-  for (const {text, ...list} of listQueries) {
+  const read = async (text: string) => {
     const {rows} = await client.query<(string | null)[]>({
-      text,
-      values: [accountKey],
-      rowMode: 'array',
-    });
-    lists.push({...list, rows});
+      ...{text, values: [accountKey], rowMode: 'array'},
+    } as pg.QueryArrayConfig);
+    return rows;
+  };
+  for (const {text, total, ...list} of listQueries) {
+    const columns = list.columns.map((name, at) =>
+      list.amounts.includes(at) ? inCurrency(name, currency) : name,
+    );
+    const rows = [...(await read(text)), ...(total === undefined ? [] : await read(total))];
+    lists.push({...list, columns, rows});
   }
   return lists;
+}
+
+/** The name of an amount with its currency, such as `Revenue (USD)`. */
+export function inCurrency(name: string, currency: string | null): string {
+  return currency === null ? name : `${name} (${currency})`;
 }
 
 async function countFindings(
@@ -162,26 +182,26 @@ const owedAges = ['up to 30 days', '31 to 60', '61 to 90', 'more than 90'];
 /** @returns the charts for which there is anything to draw */
 async function readPictures(
   client: pg.ClientBase,
-  accountKey: string,
+  {accountKey, currency}: {readonly accountKey: string; readonly currency: string | null},
   figures: readonly Figure[],
 ): Promise<readonly Chart[]> {
   const revenue = figures.find(({metric}) => metric === 'revenue');
   const pictures = [
-    ...(revenue === undefined ? [] : [drawRevenue(revenue)]),
+    ...(revenue === undefined ? [] : [drawRevenue(revenue, currency)]),
     await readBacklog(client, accountKey),
-    await readOwed(client, accountKey),
+    await readOwed(client, accountKey, currency),
     await readUtilisation(client, accountKey),
   ];
   return pictures.filter(({names, series}) => names.length > 0 && series.length > 0);
 }
 
-function drawRevenue({weeks}: Figure): Chart {
+function drawRevenue({weeks}: Figure, currency: string | null): Chart {
   const shown = weeks.slice(-shownWeeks);
   const first = weeks.length - shown.length;
   const numbers = weeks.map(({value}) => Number(value));
   return {
     form: 'columns',
-    title: 'Revenue by week',
+    title: inCurrency('Revenue by week', currency),
     sentence: `What was completed in each of the last ${shown.length} whole weeks, before tax; as lines the mean of ${meanOf} weeks, and the same weeks a year ago.`,
     names: shown.map(({week}) => week),
     series: [
@@ -227,7 +247,11 @@ async function readBacklog(client: pg.ClientBase, accountKey: string): Promise<C
   };
 }
 
-async function readOwed(client: pg.ClientBase, accountKey: string): Promise<Chart> {
+async function readOwed(
+  client: pg.ClientBase,
+  accountKey: string,
+  currency: string | null,
+): Promise<Chart> {
   const {rows} = await client.query<{ages: number[] | null}>(
     `SELECT ARRAY[sum(up_to_30_days), sum(up_to_60_days), sum(up_to_90_days),
             sum(older)]::float[] AS ages FROM mart.ask_debtors WHERE account_key = $1
@@ -236,7 +260,7 @@ async function readOwed(client: pg.ClientBase, accountKey: string): Promise<Char
   );
   return {
     form: 'columns',
-    title: 'What is owed, by age',
+    title: inCurrency('What is owed, by age', currency),
     sentence: 'What is unpaid of the invoices, with tax, by the days since their date.',
     names: owedAges,
     series: rows.map(({ages}) => ({name: 'owed', kind: 'bar', values: ages ?? []})),

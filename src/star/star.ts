@@ -15,10 +15,12 @@ import {
 } from './dimensions.ts';
 import {assignment, job, jobCharge, task, timeEntry} from './job-facts.ts';
 import type {Member, Question} from './member.ts';
-import {money, revenue} from './money-questions.ts';
+import {money} from './money-questions.ts';
 import {payment, reschedule, statusChange} from './observed-facts.ts';
 import {people} from './people-questions.ts';
-import {backlog, planning} from './work-questions.ts';
+import {planning} from './planning-questions.ts';
+import {revenue} from './revenue-questions.ts';
+import {backlog} from './work-questions.ts';
 
 /** Every member, each after those that it stands on. */
 export const members: readonly Member[] = [

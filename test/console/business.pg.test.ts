@@ -11,7 +11,12 @@ beforeAll(async () => {
   await inSweepTransaction(place.pool, async (client) => {
     await client.query(
       `UPDATE warehouse.jobs SET status = 'scheduled', scheduled_on = now() - interval '10 days',
-        customer_id = 101 WHERE account_id = $1 AND job_number = 12`,
+        customer_id = 101, invoice_date = now() - interval '40 days', total = 50,
+        balance_remaining = 50 WHERE account_id = $1 AND job_number = 12`,
+      [place.account.accountId],
+    );
+    await client.query(
+      `UPDATE warehouse.customers SET phone_number = '555-0177' WHERE account_id = $1 AND id = 101`,
       [place.account.accountId],
     );
   });
@@ -64,8 +69,38 @@ test('somebody who is not to see names gets keys in their place, in the page, as
     '/business/ask/overdue?as=json',
     '/business/csv/overdue',
     '/business/dispatcher',
+    '/business/ask/debtors',
+    '/business/csv/debtors',
   ]) {
     expect((await seeing.get(path)).text, path).toContain('Acme');
-    expect((await masked.get(path)).text, path).not.toContain('Acme');
+    expect((await masked.get(path)).text, path).not.toMatch(/Acme|555-0177/);
+  }
+});
+
+test('somebody who may see names sees the phone of who owes', async () => {
+  const {text} = await (await place.person()).get('/business/ask/debtors');
+  expect(text).toContain('555-0177');
+  expect(text).toContain('days overdue');
+});
+
+test('a question is answered for other days and by something else', async () => {
+  const person = await place.person();
+  const {status, text} = await person.get('/business/ask/work-mix?from=2020-01-01&by=town');
+  expect(status).toBe(200);
+  expect(text).toContain('Which towns bring the money?');
+  expect(text).toContain('in place of the usual dates');
+  expect(text).toContain('amounts ');
+  expect(text).toMatch(/<option selected>town<\/option>/);
+  expect(text).toContain('ask work-mix --from 2020-01-01 --by town');
+  const link = /href="(\/business\/csv\/[^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+  expect((await person.get(String(link))).text).toMatch(/^\uFEFF?town,jobs,revenue/);
+  for (const [path, words] of [
+    ['/business/ask/debtors?from=2026-10-01', 'debtors has no period'],
+    ['/business/ask/items?to=2026-02-30', 'expected a day'],
+    ['/business/csv/items?by=colour', 'expected no --by'],
+  ] as const) {
+    const refused = await person.get(path);
+    expect(refused.status, path).toBe(422);
+    expect(refused.text).toContain(words);
   }
 });

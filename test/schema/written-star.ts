@@ -37,6 +37,7 @@ const answers = [
   ...[
     'estimates',
     'freshness',
+    'invoiced',
     'items',
     'lapsed_customers',
     'largest_customers',
@@ -45,6 +46,7 @@ const answers = [
     'new_customers',
   ],
   ...[
+    'open_estimates',
     'open_jobs',
     'overdue',
     'planned_lengths',
@@ -63,6 +65,7 @@ const answers = [
     'unbilled',
     'unscheduled',
     'utilisation',
+    'week_ahead',
     'weeks',
     'work_mix',
   ],

@@ -14,6 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
+beforeAll(async () => {
+  await atWarehouse(
+    `INSERT INTO mart.settings (account_key, currency) SELECT account_key, 'USD'
+      FROM mart.dim_account; SELECT sync.refresh_star()`,
+  );
+});
+
 const ask = (...args: string[]) => runCommand(['ask', ...args], place.env);
 
 async function atWarehouse(text: string): Promise<Record<string, unknown>[]> {
@@ -38,7 +45,7 @@ describe('of an answer', () => {
     expect(stdout).toMatch(/^Who owes us, since when\?\n\n┌/);
     expect(stdout).toContain('the first 3: --limit shows more');
     expect(stdout).toMatch(
-      /What is unpaid of invoices .*\nFrom the date of the invoice.*\nproven complete \d+ s ago\nties out: T16\n$/,
+      /What is unpaid of invoices .*\nThe ages count from the date.*\namounts in USD\nproven complete \d+ s ago\nties out: T16\n$/,
     );
   });
 
@@ -54,6 +61,39 @@ describe('of an answer', () => {
     const csv = await ask('debtors', '--csv');
     expect(csv.stdout.split('\n')[0]).toBe(columns.join(','));
     expect(csv.stdout.trimEnd().split('\n')).toHaveLength(held.length + 1);
+  });
+
+  test('come its days, its total and the days before; --from and --to name others', async () => {
+    const days = ['--from', '2026-10-01', '--to', '2026-10-31'];
+    const {code, stdout} = await ask('revenue-by-month', ...days);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/│ 2026-10-01 │[^\n]*\n│ before {5}│/);
+    expect(stdout).toContain(
+      '2026-10-01 to 2026-10-31, in place of the usual dates; before: 2026-09-01 to 2026-09-30\n',
+    );
+    const [october, all] = await Promise.all(
+      [days, []].map(async (args) =>
+        JSON.parse((await ask('revenue-by-month', ...args, '--json')).stdout),
+      ),
+    );
+    expect(october).toMatchObject({
+      period: {from: '2026-10-01', to: '2026-10-31'},
+      rows: [{...october.rows[0], month: '2026-10-01'}],
+      before: {from: '2026-09-01', to: '2026-09-30'},
+    });
+    const own = await atWarehouse((await ask('revenue-by-month', ...days, '--sql')).stdout);
+    expect(own.map(({revenue}) => revenue)).toEqual([october.rows[0].revenue]);
+    expect(all).toMatchObject({period: {from: null, to: null}, before: null});
+    const sum = all.rows.reduce((total: number, row: {revenue: string}) => total + +row.revenue, 0);
+    expect(+all.total.revenue).toBeCloseTo(sum, 4);
+  });
+
+  test('come other rows by another grouping, also as CSV', async () => {
+    const csv = await ask('work-mix', '--by', 'town', '--csv');
+    expect(csv.stdout).toMatch(/^town,jobs,revenue,/);
+    const told = JSON.parse((await ask('work-mix', '--by', 'town', '--json')).stdout);
+    expect(told).toMatchObject({by: 'town', columns: expect.arrayContaining(['town'])});
+    expect(csv.stdout.trimEnd().split('\n')).toHaveLength(told.rows.length + 1);
   });
 
   test('the statement can be run by anybody who may read', async () => {
@@ -102,6 +142,24 @@ test.each([
     2,
     /INSERT INTO mart\.settings \(account_key, working_hours\)/,
   ],
+  [
+    'a period of a question that has none',
+    ['debtors', '--from', '2026-10-01'],
+    2,
+    /debtors has no period: its answer is about one moment; leave out --from and --to/,
+  ],
+  [
+    'a day that is none',
+    ['items', '--to', '2026-02-30'],
+    2,
+    /--to: expected a day of 2000 to 2049/,
+  ],
+  [
+    'a grouping that there is not',
+    ['work-mix', '--by', 'colour'],
+    2,
+    /work-mix: --by colour: expected lead-source or town/,
+  ],
   ['an account that there is not', ['debtors', '--account', 'tset'], 2, /no account "tset"/],
 ] as const)('%s is refused, with what to do', async (_, args, code, words) => {
   const ended = await ask(...args);
@@ -110,10 +168,7 @@ test.each([
 });
 
 test('with working hours set, utilisation has an answer', async () => {
-  await atWarehouse(
-    `INSERT INTO mart.settings (account_key, working_hours) SELECT account_key, '{8,8,8,8,8,0,0}'
-      FROM mart.dim_account`,
-  );
+  await atWarehouse(`UPDATE mart.settings SET working_hours = '{8,8,8,8,8,0,0}'`);
   const {code, stdout} = await ask('utilisation', '--json');
   expect(code).toBe(0);
   // Somebody who left had no capacity after their last day.

@@ -1,5 +1,6 @@
 // docs/insight.md, from the definitions: the page is what the code says.
 
+import {groupQuestion} from '../../src/star/answer.ts';
 import type {Member, Question} from '../../src/star/member.ts';
 import {members, questions} from '../../src/star/star.ts';
 import {findings, tieOuts} from '../../src/star/tie-outs.ts';
@@ -34,6 +35,12 @@ SELECT sum(completed_amount) FROM mart.fct_job_as_of('2026-11-01') WHERE complet
   \`mart.freshness\` shows what they do not have yet. All other members are views.
 - A person enters once what the service does not know: \`mart.settings\`, \`mart.capacity\`, \`mart.closed_days\`, \`mart.labels\`. A figure that
   needs a missing setting is left out.
+- A question with a period takes \`--from\` and \`--to\`, also in the console and for an assistant.
+  A week or month that these days cut has the days within them alone. The answer is compared with
+  as many days before, or with as many months if the days are whole months; what is planned is not.
+  A total is of all rows, also of those that \`--limit\` leaves out.
+- \`--by\` groups an answer by something else, such as \`town\`. Such an answer has no view:
+  \`--sql\` prints its statement.
 - The prefixes \`dim_\`, \`fct_\` and \`ask_\` in \`mart\` are reserved for Fieldmirror. Your own views on top of its views are never dropped. If a version gives
   a view of Fieldmirror other columns, it names those of your views that must be created again.
 `;
@@ -100,19 +107,32 @@ export function drawPage(): string {
   ].join('\n');
 }
 
-function drawQuestion({
+/** The question as usual, and by each of its other groupings. */
+function drawQuestion(question: Question): string {
+  const words = Object.keys(question.by ?? {});
+  return [drawOne(question), ...words.map((by) => drawOne(groupQuestion(question, by)))].join('\n');
+}
+
+function drawOne({
   name,
   question,
   definition,
   caveats,
   tieOuts: ties,
   needs,
+  period,
+  grouped,
   columns,
 }: Question): string {
   const word = name.replace('ask_', '').replaceAll('_', '-');
+  const call =
+    grouped === undefined
+      ? `\`fieldmirror ask ${word}\`, \`mart.${name}\``
+      : `\`fieldmirror ask ${word} --by ${grouped}\``;
+  const days = period === undefined ? '' : ' Takes `--from` and `--to`.';
   return [
     `### ${question}\n`,
-    `\`fieldmirror ask ${word}\`, \`mart.${name}\`. ${definition} ${caveats}${needs === undefined ? '' : ` Needs \`mart.settings.${needs}\`.`}${ties.length === 0 ? '' : ` Ties out by ${ties.join(', ')}.`}\n`,
+    `${call}. ${definition} ${caveats}${days}${needs === undefined ? '' : ` Needs \`mart.settings.${needs}\`.`}${ties.length === 0 ? '' : ` Ties out by ${ties.join(', ')}.`}\n`,
     drawColumns(columns.filter(([column]) => column !== 'account_key')),
   ].join('\n');
 }

@@ -10,7 +10,14 @@ import {livePast} from '../../src/cli/demo-past.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {seedBusiness} from '../../src/service/business.ts';
-import {answerQuestion, beginReading, prepareQuestion, wordOf} from '../../src/star/answer.ts';
+import {
+  answerQuestion,
+  beginReading,
+  groupQuestion,
+  prepareQuestion,
+  tellScope,
+  wordOf,
+} from '../../src/star/answer.ts';
 import {questions} from '../../src/star/star.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {createDatabase} from '../support/postgres.ts';
@@ -62,10 +69,10 @@ beforeAll(async () => {
     {pool, databaseUrl: warehouse.url, pageReader, log},
     {account, databaseUrl: business.url, begin, nights},
   );
-  await pool.query('INSERT INTO mart.settings (account_key, working_hours) VALUES ($1, $2)', [
-    account.accountId,
-    [8, 8, 8, 8, 8, 0, 0],
-  ]);
+  await pool.query(
+    'INSERT INTO mart.settings (account_key, currency, working_hours) VALUES ($1, $2, $3)',
+    [account.accountId, 'USD', [8, 8, 8, 8, 8, 0, 0]],
+  );
   ask = async (question) => {
     const client = await pool.connect();
     try {
@@ -74,8 +81,12 @@ beforeAll(async () => {
       // Else some answers take 24 s.
       const {rows} = await client.query('SHOW enable_nestloop');
       expect(rows).toEqual([{enable_nestloop: 'off'}]);
-      const {answer} = await answerQuestion(client, asked, limit);
-      return `${question.question}\n\n${drawAnswer(answer)}\n`;
+      const answered = await answerQuestion(client, asked, limit);
+      return `${[
+        `${question.question}\n`,
+        drawAnswer(answered.answer),
+        ...tellScope(answered),
+      ].join('\n')}\n`;
     } finally {
       await client.query('ROLLBACK');
       client.release();
@@ -86,8 +97,13 @@ afterAll(() => setUp.end());
 
 /** How old the data is depends on how fast this machine is. */
 const told = questions.filter(({name}) => name !== 'ask_freshness');
+const grouped = told.flatMap((question) =>
+  Object.keys(question.by ?? {}).map((by) => groupQuestion(question, by)),
+);
+const words = (question: (typeof told)[number]) =>
+  question.grouped === undefined ? wordOf(question) : `${wordOf(question)}-by-${question.grouped}`;
 
-test.each(told.map((question) => [wordOf(question), question] as const))(
+test.each([...told, ...grouped].map((question) => [words(question), question] as const))(
   '%s',
   async (word, question) => {
     await expect(await ask(question)).toMatchFileSnapshot(

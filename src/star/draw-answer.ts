@@ -1,0 +1,101 @@
+// The values of an answer, for a program and for a person.
+
+import pg from 'pg';
+import {showSecond} from '../core/format.ts';
+
+/** An answer for a person: names of columns, and what stands in the cells. */
+export interface DrawnAnswer {
+  readonly head: readonly string[];
+  readonly cells: readonly (readonly string[])[];
+  /** Places of the columns that hold numbers. */
+  readonly numbers: readonly number[];
+  /** Rows below the others: the total, and that of the days before. */
+  readonly foot: readonly (readonly string[])[];
+}
+
+/** By column: a number of whole things, or an amount as a text, exact. */
+export type Sums = Readonly<Record<string, unknown>>;
+
+/** Values by column, as Postgres writes them. */
+export type Texts = ReadonlyMap<string, string | null | undefined>;
+
+type Kind = 'whole' | 'number' | 'amount' | 'truth' | 'moment' | 'words';
+
+/** The number of a job is its name: it is not grouped. */
+export function kindOfColumn(name: string, typeId: number): Kind {
+  const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, TIMESTAMPTZ} = pg.types.builtins;
+  if ([INT2, INT4, INT8].includes(typeId)) return name.endsWith('_number') ? 'number' : 'whole';
+  if ([NUMERIC, FLOAT8].includes(typeId)) return 'amount';
+  if (typeId === TIMESTAMPTZ) return 'moment';
+  return typeId === BOOL ? 'truth' : 'words';
+}
+
+/** Amounts stay texts, for a number of JSON would not hold them exactly. */
+export function toAnswerValue(value: string | null, kind: Kind | undefined): unknown {
+  if (value === null) return null;
+  if (kind === 'whole' || kind === 'number') return Number(value);
+  return kind === 'truth' ? value === 't' : value;
+}
+
+/** @param places - decimals of the column: an amount gets zeros up to them */
+function show(value: string | null, kind: Kind | undefined, places = 0): string {
+  if (value === null) return '';
+  if (kind === 'truth') return value === 't' ? 'yes' : 'no';
+  if (kind === 'moment') return showSecond(value);
+  return kind === 'whole' || kind === 'amount' ? group(value, places) : value;
+}
+
+const placesOf = (value: string | null | undefined) => value?.split('.')[1]?.length ?? 0;
+
+/** 1234567.5 with two places becomes 1,234,567.50: no digit is lost. */
+function group(number: string, places: number): string {
+  const [whole = '', fraction = ''] = number.split('.');
+  const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return places === 0 ? grouped : `${grouped}.${fraction.padEnd(places, '0')}`;
+}
+
+interface Column {
+  readonly name: string;
+  readonly kind: Kind;
+}
+
+/** An answer for a person: each column has as many decimals as its longest number. */
+export function drawRows(
+  columns: readonly Column[],
+  {
+    rows,
+    total,
+    before,
+  }: {
+    readonly rows: readonly (readonly (string | null)[])[];
+    readonly total: Texts | null;
+    readonly before: Texts | null;
+  },
+): DrawnAnswer {
+  const feet = [...Object.entries({total, before})].flatMap(([label, texts]) =>
+    texts === null ? [] : [{label, texts}],
+  );
+  const places = columns.map(({name, kind}, at) =>
+    kind === 'amount'
+      ? Math.max(
+          0,
+          ...rows.map((row) => placesOf(row[at])),
+          ...feet.map(({texts}) => placesOf(texts.get(name))),
+        )
+      : 0,
+  );
+  // A column that adds up has its sum there.
+  const labelled = columns.findIndex(({name}) => feet.every(({texts}) => !texts.has(name)));
+  return {
+    head: columns.map(({name}) => name.replaceAll('_', ' ')),
+    cells: rows.map((row) => row.map((value, at) => show(value, columns[at]?.kind, places[at]))),
+    numbers: columns.flatMap(({kind}, at) =>
+      kind === 'whole' || kind === 'number' || kind === 'amount' ? [at] : [],
+    ),
+    foot: feet.map(({label, texts}) =>
+      columns.map(({name, kind}, at) =>
+        at === labelled ? label : show(texts.get(name) ?? null, kind, places[at]),
+      ),
+    ),
+  };
+}

@@ -1,0 +1,114 @@
+// The days that an answer is about: those of its question, or those that somebody asked for, and
+// the days before them that it is compared with.
+
+import type pg from 'pg';
+import {UsageError} from '../core/errors.ts';
+import type {Question} from './member.ts';
+
+/** Days such as `2026-10-31`. */
+export interface Days {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface AnswerPeriod {
+  /** Null: from the first date that is known. */
+  readonly from: string | null;
+  /** Null: to the last date that is known. */
+  readonly to: string | null;
+  /** Whether somebody asked for these days; else they are those of the question. */
+  readonly isGiven: boolean;
+  /** Whether it begins today or later: what is planned is not compared with what is over. */
+  readonly isAhead: boolean;
+}
+
+/** Days as they were typed. */
+export interface TypedDays {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/**
+ * The days that a question is asked about. The caller has begun to read.
+ * @param account - the source of the account, at the moment that is asked for, as SQL
+ * @returns null if the answer is about a moment alone
+ * @throws {UsageError} it is, and days were typed; they are no days, or the wrong way round
+ */
+export async function findPeriod(
+  client: pg.ClientBase,
+  {period, name}: Pick<Question, 'period' | 'name'>,
+  {account, accountKey, from, to}: TypedDays & {account: string; accountKey: string},
+): Promise<AnswerPeriod | null> {
+  const isGiven = from !== undefined || to !== undefined;
+  if (period === undefined) {
+    if (!isGiven) return null;
+    throw new UsageError(
+      `${name.replace('ask_', '').replaceAll('_', '-')} has no period: its answer is about ` +
+        'one moment; leave out --from and --to, or ask with --as-of and a past day',
+    );
+  }
+  checkDay('--from', from);
+  checkDay('--to', to);
+  const {rows} = await client.query<{first: string | null; last: string | null; today: string}>(
+    `SELECT nullif(${period.first}, '-infinity')::text AS first,
+            nullif(${period.last}, 'infinity')::text AS last, account.today::text AS today
+       FROM ${account} AS account WHERE account_key = $1`,
+    [accountKey],
+  );
+  const days = {from: from ?? rows[0]?.first ?? null, to: to ?? rows[0]?.last ?? null};
+  if (days.from !== null && days.to !== null && days.from > days.to) {
+    const usual = to === undefined ? ', the last day unless --to names another' : '';
+    throw new UsageError(`expected --from not after --to, got ${days.from} to ${days.to}${usual}`);
+  }
+  const isAhead = days.from !== null && days.from >= (rows[0]?.today ?? '');
+  return {...days, isGiven, isAhead};
+}
+
+/** The calendar of the star has the years 2000 to 2049. */
+const dayForm = /^20[0-4]\d-\d{2}-\d{2}$/;
+
+function checkDay(option: string, typed: string | undefined): void {
+  if (typed === undefined) return;
+  const parsed = new Date(`${typed}T00:00:00Z`);
+  if (
+    dayForm.test(typed) &&
+    !Number.isNaN(parsed.getTime()) &&
+    parsed.toISOString().startsWith(typed)
+  )
+    return;
+  throw new UsageError(
+    `${option}: expected a day of 2000 to 2049 such as 2026-10-31, got "${typed}"`,
+  );
+}
+
+/**
+ * The days before a period: as many months where it is whole months, else as many days.
+ * @returns null if the period has no first or no last day, or is ahead
+ */
+export function daysBefore({from, to, isAhead}: AnswerPeriod): Days | null {
+  if (from === null || to === null || isAhead) return null;
+  const [first, next] = [toDate(from), addDays(toDate(to), 1)];
+  const last = addDays(first, -1);
+  if (first.getUTCDate() !== 1 || next.getUTCDate() !== 1) {
+    const days = (next.getTime() - first.getTime()) / dayMs;
+    return {from: toDay(addDays(first, -days)), to: toDay(last)};
+  }
+  const months =
+    (next.getUTCFullYear() - first.getUTCFullYear()) * 12 +
+    next.getUTCMonth() -
+    first.getUTCMonth();
+  const before = new Date(first);
+  before.setUTCMonth(before.getUTCMonth() - months);
+  return {from: toDay(before), to: toDay(last)};
+}
+
+const dayMs = 86_400_000;
+const toDate = (day: string) => new Date(`${day}T00:00:00Z`);
+const toDay = (date: Date) => date.toISOString().slice(0, 10);
+const addDays = (date: Date, days: number) => new Date(date.getTime() + days * dayMs);
+
+/** A period for a person, such as `2026-10-01 to 2026-10-31`. */
+export function tellPeriod({from, to}: Pick<AnswerPeriod, 'from' | 'to'>): string {
+  if (from === null) return to === null ? 'all dates' : `up to ${to}`;
+  return to === null ? `from ${from}` : `${from} to ${to}`;
+}

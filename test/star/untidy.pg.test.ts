@@ -1,0 +1,453 @@
+// Answers about two untidy businesses in two zones, each against SQL of its own over the mirrored
+// rows: no table and no view of the star is used to tell what is right.
+
+import type pg from 'pg';
+import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
+import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
+import {
+  answerQuestion,
+  beginReading,
+  findQuestion,
+  groupQuestion,
+  prepareQuestion,
+  wordOf,
+} from '../../src/star/answer.ts';
+import {questions} from '../../src/star/star.ts';
+import {createDatabase} from '../support/postgres.ts';
+import {SetUp} from '../support/set-up.ts';
+import {fillUntidyBusiness} from './untidy-business.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+
+const setUp = new SetUp();
+let pool: pg.Pool;
+const accounts = [
+  {name: 'here', timeZone: 'America/New_York', accountId: ''},
+  {name: 'far', timeZone: 'Australia/Lord_Howe', accountId: ''},
+];
+type Account = (typeof accounts)[number];
+
+beforeAll(async () => {
+  const warehouse = await setUp.step(
+    'making a warehouse',
+    () => createDatabase(inject('warehouseTemplate')),
+    (database) => database.drop(),
+  );
+  pool = await setUp.step(
+    'opening the warehouse',
+    async () => openPool(warehouse.url, {max: 4, applicationName: 'test'}),
+    (opened) => opened.end(),
+  );
+  for (const [seed, account] of accounts.entries()) {
+    const {name, timeZone} = account;
+    ({accountId: account.accountId} = await upsertAccount(pool, {
+      ...{name, timeZone, apiUrl: `http://127.0.0.1:${seed + 1}`},
+    }));
+    const {accountId} = account;
+    await inSweepTransaction(pool, (client) => fillUntidyBusiness(client, {accountId, seed}));
+    await pool.query(
+      `INSERT INTO mart.settings (account_key, currency, working_hours) VALUES ($1, $2, $3)`,
+      [accountId, ['USD', 'AUD'][seed], [8, 8, 8, 8, 8, 0, 0]],
+    );
+  }
+  await pool.query(
+    `INSERT INTO mart.labels (account_key, kind, id, label)
+     VALUES ($1, 'customer_source', 1, 'Web page'), ($1, 'customer_type', 2, 'none of these')`,
+    [accounts[0]?.accountId],
+  );
+  await pool.query('SELECT sync.refresh_star()');
+});
+afterAll(() => setUp.end());
+
+interface Days {
+  readonly from?: string;
+  readonly to?: string;
+}
+
+async function ask(
+  {accountId: accountKey}: Account,
+  question: (typeof questions)[number],
+  {isMasked = false, ...days}: Days & {readonly isMasked?: boolean} = {},
+) {
+  const client = await pool.connect();
+  try {
+    await beginReading(client);
+    // An analyst's login may ask as well, whatever the days.
+    await client.query('SET LOCAL ROLE fieldmirror_reader');
+    const asked = await prepareQuestion(client, question, {
+      ...{accountKey, asOf: undefined, isMasked},
+      ...days,
+    });
+    const {answer, fresh} = await answerQuestion(client, asked, 10_000);
+    return {...answer.json, currency: fresh.currency};
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+}
+
+/** What is right, by the mirrored rows: `job` has the live jobs with their dates and states. */
+async function reckon(
+  {accountId, timeZone}: Account,
+  select: string,
+  days: Days = {},
+): Promise<readonly Values[]> {
+  const date = (instant: string) => `(${instant} AT TIME ZONE '${timeZone}')::date`;
+  const dated = select
+    .replaceAll('{first}', `DATE '${days.from}'`)
+    .replaceAll('{last}', `DATE '${days.to}'`);
+  const {rows} = await pool.query(
+    `WITH today AS (SELECT ${date('now()')} AS today),
+     known AS (
+       SELECT sent.*,
+              coalesce(status LIKE 'cancel%', false) OR canceled_on IS NOT NULL AS cancelled,
+              coalesce(status = 'lost', false)
+                OR lost_date IS NOT NULL AND won_date IS NULL AS lost,
+              coalesce(status = 'complete', false) OR completed_on IS NOT NULL AS done,
+              ${date('completed_on')} AS done_on, ${date('scheduled_on')} AS planned_on,
+              ${date('invoice_date')} AS billed_on, ${date('estimate_sent_on')} AS sent_on,
+              ${date('created_at')} AS booked_on
+         FROM warehouse.jobs AS sent WHERE account_id = ${accountId} AND _deleted_at IS NULL),
+     stated AS (
+       SELECT known.*, NOT cancelled AND NOT lost AND done AS completed,
+              NOT cancelled AND NOT lost AND NOT done AND started_on IS NULL
+                AND status IS DISTINCT FROM 'in_progress' AND won_date IS NULL
+                AND (coalesce(status = 'new', false)
+                  OR estimate_sent_on IS NOT NULL AND scheduled_on IS NULL) AS estimate
+         FROM known),
+     job AS (SELECT stated.*, NOT cancelled AND NOT lost AND NOT done AND NOT estimate AS open
+               FROM stated),
+     client AS (SELECT * FROM warehouse.customers WHERE account_id = ${accountId}),
+     person AS (SELECT * FROM warehouse.employees WHERE account_id = ${accountId}),
+     crew AS (SELECT * FROM warehouse.job_employees WHERE account_id = ${accountId})
+     ${dated}`,
+  );
+  return rows;
+}
+
+/** Dates are days, amounts have no zeros at their end. */
+function plain(rows: readonly Values[], columns: readonly string[]): readonly unknown[][] {
+  const value = (held: unknown) => {
+    if (held instanceof Date) return held.toISOString().slice(0, 10);
+    if (typeof held === 'string' && /^-?\d+(\.\d+)?$/.test(held)) return Number(held);
+    return held ?? null;
+  };
+  return rows.map((row) => columns.map((column) => value(row[column])));
+}
+
+/** Days between two numbers of days ago, in the account. */
+async function daysAgo({timeZone}: Account, from: number, to: number): Promise<Required<Days>> {
+  const {rows} = await pool.query(
+    `SELECT (today - $1::integer)::text AS from, (today - $2::integer)::text AS to
+       FROM (SELECT (now() AT TIME ZONE $3)::date AS today) AS account`,
+    [from, to, timeZone],
+  );
+  return rows[0];
+}
+
+interface Claim {
+  readonly word: string;
+  readonly by?: string;
+  /** From and to how many days ago. */
+  readonly days?: readonly [from: number, to: number];
+  readonly columns: readonly string[];
+  /** The same rows in the same order, by the mirrored rows. */
+  readonly sql: string;
+}
+
+const sumOver = (group: string) =>
+  `SELECT ${group}, count(*) AS jobs, sum(coalesce(subtotal, 0)) AS revenue,
+          count(*) FILTER (WHERE job.id = first.id) AS new_customers
+     FROM job LEFT JOIN client ON client.id = job.customer_id
+     LEFT JOIN (SELECT DISTINCT ON (customer_id) customer_id, job.id
+                  FROM job JOIN client ON client.id = customer_id WHERE completed
+                 ORDER BY customer_id, completed_on, job_number) AS first
+       ON first.customer_id = job.customer_id
+    WHERE completed AND done_on BETWEEN {first} AND {last} GROUP BY 1 ORDER BY revenue DESC, 1`;
+
+const ended = `count(*) AS estimates,
+       count(*) FILTER (WHERE NOT lost_it AND is_won) AS won,
+       count(*) FILTER (WHERE lost_it) AS lost,
+       coalesce(sum(subtotal) FILTER (WHERE NOT lost_it AND is_won), 0) AS amount_won,
+       coalesce(sum(subtotal) FILTER (WHERE lost_it), 0) AS amount_lost,
+       round(100.0 * coalesce(sum(subtotal) FILTER (WHERE NOT lost_it AND is_won), 0)
+         / nullif(sum(subtotal) FILTER (WHERE lost_it OR is_won), 0), 1) AS percent_won_by_money
+  FROM (SELECT job.*, lost AND NOT cancelled AS lost_it,
+               won_date IS NOT NULL OR coalesce(estimate_type = 'won', false) AS is_won FROM job
+         WHERE (estimate OR estimate_type IS NOT NULL OR sent_on IS NOT NULL
+           OR lost_date IS NOT NULL OR won_date IS NOT NULL)
+           AND coalesce(sent_on, booked_on) BETWEEN {first} AND {last})
+    AS sent`;
+const endings = ['estimates', 'won', 'lost', 'amount_won', 'amount_lost', 'percent_won_by_money'];
+
+const claims: readonly Claim[] = [
+  {
+    word: 'open-estimates',
+    columns: ['job_number', 'customer', 'seller', 'sent_date', 'days', 'subtotal'],
+    sql: `SELECT job_number, coalesce(client.name, 'Unknown') AS customer,
+                 coalesce(person.name, 'Nobody') AS seller, sent_on::text AS sent_date,
+                 today - coalesce(sent_on, booked_on) AS days, subtotal
+            FROM job CROSS JOIN today LEFT JOIN client ON client.id = customer_id
+            LEFT JOIN person ON person.id = job.created_by WHERE estimate
+           ORDER BY days DESC, job_number`,
+  },
+  {
+    word: 'estimates',
+    by: 'seller',
+    days: [400, 30],
+    columns: ['name', ...endings],
+    sql: `SELECT coalesce(person.name, 'Nobody') AS name, ${ended}
+            LEFT JOIN person ON person.id = created_by GROUP BY 1 ORDER BY amount_won DESC, 1`,
+  },
+  {
+    word: 'estimates',
+    by: 'type',
+    days: [400, 30],
+    columns: ['name', ...endings],
+    sql: `SELECT coalesce(kind.name, 'No type') AS name, ${ended}
+            LEFT JOIN (SELECT * FROM warehouse.job_types) AS kind
+              ON kind.id = job_type_id AND kind.account_id = sent.account_id
+           GROUP BY 1, job_type_id ORDER BY amount_won DESC`,
+  },
+  {
+    word: 'unbilled',
+    by: 'job',
+    columns: ['job_number', 'customer', 'completed_date', 'days', 'amount'],
+    sql: `SELECT job_number, coalesce(client.name, 'Unknown') AS customer,
+                 done_on::text AS completed_date, today - done_on AS days,
+                 coalesce(total, 0) AS amount
+            FROM job CROSS JOIN today LEFT JOIN client ON client.id = customer_id
+           WHERE completed AND billed_on IS NULL ORDER BY days DESC, job_number`,
+  },
+  {
+    word: 'debtors',
+    columns: ['name', 'owed', 'older', 'overdue', 'days_overdue', 'phone'],
+    sql: `SELECT name, sum(owed) AS owed, coalesce(sum(owed) FILTER (WHERE today - billed_on > 90),
+                 0) AS older, coalesce(sum(owed) FILTER (WHERE today > due), 0) AS overdue,
+                 max(today - due) FILTER (WHERE today > due) AS days_overdue, phone
+            FROM (SELECT coalesce(client.name, 'Unknown') AS name, balance_remaining AS owed,
+                         billed_on, billed_on + CASE btrim(lower(invoice_terms))
+                           WHEN 'net 30' THEN 30 WHEN 'net 14' THEN 14 ELSE 0 END AS due,
+                         CASE WHEN btrim(client.phone_number) <> '' THEN client.phone_number
+                              ELSE client.mobile END AS phone
+                    FROM job LEFT JOIN client ON client.id = customer_id
+                   WHERE NOT cancelled AND billed_on IS NOT NULL
+                     AND balance_remaining <> 0) AS owing
+           CROSS JOIN today GROUP BY name, phone ORDER BY owed DESC`,
+  },
+  {
+    word: 'work-mix',
+    by: 'lead-source',
+    days: [250, 10],
+    columns: ['lead_source', 'jobs', 'revenue', 'new_customers'],
+    sql: sumOver(`CASE WHEN customer_source_id IS NULL THEN 'No source'
+                       WHEN customer_source_id = 1 AND '{name}' = 'here' THEN 'Web page'
+                       ELSE 'source ' || customer_source_id END AS lead_source`),
+  },
+  {
+    word: 'work-mix',
+    by: 'town',
+    days: [250, 10],
+    columns: ['town', 'jobs', 'revenue', 'new_customers'],
+    sql: sumOver(`CASE WHEN btrim(service_city) <> '' THEN btrim(service_city)
+                       ELSE 'No town' END AS town`),
+  },
+  {
+    word: 'week-ahead',
+    columns: ['date', 'jobs', 'amount', 'without_price'],
+    sql: `SELECT planned_on::text AS date, count(*) AS jobs, coalesce(sum(subtotal), 0) AS amount,
+                 count(*) FILTER (WHERE subtotal IS NULL OR subtotal = 0) AS without_price
+            FROM job CROSS JOIN today WHERE open AND planned_on BETWEEN today AND today + 6
+           GROUP BY 1 ORDER BY 1`,
+  },
+  {
+    word: 'invoiced',
+    days: [200, 40],
+    columns: ['month', 'invoices', 'invoiced_before_tax', 'tax_invoiced', 'unpaid'],
+    sql: `SELECT date_trunc('month', billed_on)::date::text AS month, count(*) AS invoices,
+                 coalesce(sum(subtotal), 0) AS invoiced_before_tax,
+                 coalesce(sum(tax), 0) AS tax_invoiced,
+                 coalesce(sum(balance_remaining), 0) AS unpaid
+            FROM job WHERE NOT cancelled AND billed_on BETWEEN {first} AND {last}
+           GROUP BY 1 ORDER BY 1 DESC`,
+  },
+  {
+    word: 'revenue-by-month',
+    days: [100, 10],
+    columns: ['month', 'jobs', 'revenue', 'mean_ticket', 'a_year_before'],
+    sql: `SELECT month::text, jobs, revenue, round(revenue / jobs, 2) AS mean_ticket, a_year_before
+            FROM (SELECT date_trunc('month', done_on)::date AS month, count(*) AS jobs,
+                         sum(coalesce(subtotal, 0)) AS revenue
+                    FROM job WHERE completed AND done_on BETWEEN {first} AND {last}
+                   GROUP BY 1) AS now
+            LEFT JOIN (SELECT date_trunc('month', done_on + interval '1 year')::date AS month,
+                              sum(coalesce(subtotal, 0)) AS a_year_before
+                         FROM job WHERE completed
+                          AND (done_on + interval '1 year')::date BETWEEN {first} AND {last}
+                        GROUP BY 1) AS old USING (month) ORDER BY 1 DESC`,
+  },
+  {
+    word: 'load-ahead',
+    by: 'technician',
+    days: [-3, -3],
+    columns: ['name', 'capacity_hours', 'planned_hours', 'jobs', 'room_hours'],
+    sql: `SELECT name, hours AS capacity_hours, coalesce(jobs, 0) AS jobs,
+                 round(coalesce(minutes, 0) / 60.0, 2) AS planned_hours,
+                 round(hours - coalesce(minutes, 0) / 60.0, 2) AS room_hours
+            FROM (SELECT id, name, CASE WHEN active THEN
+                         CASE WHEN extract(isodow FROM {first}) < 6 THEN 8 ELSE 0 END END AS hours
+                    FROM person UNION ALL SELECT NULL, 'Nobody', NULL) AS able
+            LEFT JOIN (SELECT employee_id, sum(coalesce(duration, 0)) AS minutes, count(*) AS jobs
+                         FROM job LEFT JOIN crew USING (job_number)
+                        WHERE NOT cancelled AND NOT lost AND NOT estimate AND planned_on = {first}
+                        GROUP BY 1) AS planned ON employee_id IS NOT DISTINCT FROM able.id
+           WHERE hours IS NOT NULL OR jobs > 0 ORDER BY room_hours DESC NULLS LAST, able.id`,
+  },
+];
+
+describe.each(accounts)('of the account $name in $timeZone', (account) => {
+  test.each(claims.map((claim) => [claim.word, claim.by ?? 'as usual', claim] as const))(
+    '%s, by %s, is what the mirrored rows say',
+    async (word, _, {by, days, columns, sql}) => {
+      const asked = days === undefined ? {} : await daysAgo(account, ...days);
+      const answer = await ask(account, findQuestion(word, by), asked);
+      const right = await reckon(account, sql.replaceAll('{name}', account.name), asked);
+      expect(right.length).toBeGreaterThan(1);
+      expect(sorted(plain(answer.rows, columns))).toEqual(sorted(plain(right, columns)));
+    },
+  );
+
+  test('each has its even share of the money of a day, to the cent, and of every day', async () => {
+    const days = await daysAgo(account, 60, 20);
+    const {rows, total} = await ask(account, findQuestion('technicians', 'day'), days);
+    const right = await reckon(
+      account,
+      `SELECT done_on::text AS date, coalesce(person.name, 'Nobody') AS name, count(*) AS jobs,
+              sum(coalesce(subtotal, 0) / heads) AS revenue
+         FROM (SELECT job.*, greatest(1, (SELECT count(*) FROM crew
+                        WHERE crew.job_number = job.job_number)) AS heads FROM job) AS job
+         LEFT JOIN crew USING (job_number) LEFT JOIN person ON person.id = crew.employee_id
+        WHERE completed AND done_on BETWEEN {first} AND {last} GROUP BY 1, 2`,
+      days,
+    );
+    const shares = new Map(right.map((row) => [`${row.date} ${row.name}`, row]));
+    expect(rows.length).toBe(right.length);
+    for (const row of rows) {
+      const own = shares.get(`${row.date} ${row.name}`);
+      expect(Number(row.jobs)).toBe(Number(own?.jobs));
+      expect(Math.abs(Number(row.revenue) - Number(own?.revenue))).toBeLessThan(
+        0.011 * Number(own?.jobs),
+      );
+    }
+    const revenue = right.reduce((sum, row) => sum + Number(row.revenue), 0);
+    expect(Number(total?.revenue)).toBeCloseTo(revenue, 4);
+    const [each] = (await ask(account, findQuestion('technicians'), days)).rows;
+    const own = rows.filter(({name}) => name === each?.name);
+    expect(Number(each?.days)).toBe(own.length);
+    expect(Number(each?.revenue_a_day)).toBeCloseTo(Number(each?.revenue) / own.length, 1);
+  });
+});
+
+/** In an order that does not depend on how ties are broken. */
+function sorted(rows: readonly unknown[][]): readonly unknown[][] {
+  return rows.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
+}
+
+const everything = questions.flatMap((question) =>
+  [undefined, ...Object.keys(question.by ?? {})].map((by) => ({
+    label: by === undefined ? wordOf(question) : `${wordOf(question)} --by ${by}`,
+    question: groupQuestion(question, by),
+  })),
+);
+const here = accounts[0] as Account;
+
+describe('the days of an answer', () => {
+  const withPeriod = everything.filter(({question}) => question.period !== undefined);
+  const adding = withPeriod.filter(
+    ({label, question}) => question.totals.length > 0 && label !== 'weeks',
+  );
+
+  test.each(adding.map(({label, question}) => [label, question] as const))(
+    'of %s add up: two parts of them are the whole',
+    async (_, question) => {
+      const [part, rest, whole] = await Promise.all(
+        [
+          [200, 71],
+          [70, 20],
+          [200, 20],
+        ].map(async ([from = 0, to = 0]) => {
+          const days = await daysAgo(here, from, to);
+          const {rows} = await ask(here, question, days);
+          return question.totals.map((name) =>
+            rows.reduce((sum, row) => sum + Number(row[name] ?? 0), 0),
+          );
+        }),
+      );
+      for (const [at, name] of question.totals.entries())
+        expect((part?.[at] ?? 0) + (rest?.[at] ?? 0), name).toBeCloseTo(whole?.[at] ?? -1, 1);
+    },
+  );
+
+  test.each(withPeriod.map(({label, question}) => [label, question] as const))(
+    'of %s, asked for by their dates, give what it gives by itself',
+    async (_, question) => {
+      const {rows: usual} = await pool.query(
+        `SELECT (${question.period?.first})::text AS first, (${question.period?.last})::text AS last
+           FROM mart.dim_account AS account WHERE account_key = $1`,
+        [here.accountId],
+      );
+      const from = usual[0].first === '-infinity' ? '2000-01-01' : usual[0].first;
+      const to = usual[0].last === 'infinity' ? '2049-12-31' : usual[0].last;
+      const [one, other] = [await ask(here, question), await ask(here, question, {from, to})];
+      expect(other.rows).toEqual(one.rows);
+      expect(other.total).toEqual(one.total);
+    },
+  );
+
+  test('are compared with as many days before, or with as many months', async () => {
+    const revenue = findQuestion('revenue-by-month');
+    const {before} = await ask(here, revenue, {from: '2026-03-01', to: '2026-03-31'});
+    expect(before).toMatchObject({from: '2026-02-01', to: '2026-02-28'});
+    const days = await daysAgo(here, 29, 10);
+    const earlier = await daysAgo(here, 49, 30);
+    const answer = await ask(here, revenue, days);
+    const compared = await ask(here, revenue, earlier);
+    expect(answer.before).toMatchObject(earlier);
+    const sum = compared.rows.reduce((all, row) => all + Number(row.revenue), 0);
+    expect(Number(answer.before?.total.revenue)).toBeCloseTo(sum, 4);
+    const ahead = await ask(here, findQuestion('week-ahead'));
+    expect(ahead.before).toBeNull();
+  });
+
+  test.each([
+    ['debtors', {from: '2026-10-01'}, 'debtors has no period: its answer is about one moment'],
+    ['items', {from: '2026-02-30'}, '--from: expected a day of 2000 to 2049'],
+    ['items', {to: '9999-01-01'}, '--to: expected a day of 2000 to 2049'],
+    ['items', {from: '2026-02-02', to: '2026-02-01'}, 'expected --from not after --to'],
+  ] as const)('of %s: %j is refused', async (word, days, words) => {
+    await expect(ask(here, findQuestion(word), days)).rejects.toThrow(words);
+  });
+});
+
+test('a grouping that there is not is refused, with those that there are', () => {
+  expect(() => findQuestion('work-mix', 'colour')).toThrow('expected lead-source or town');
+  expect(() => findQuestion('weeks', 'town')).toThrow('expected no --by');
+});
+
+test('a total is of all rows, and amounts have their currency', async () => {
+  const answer = await ask(here, findQuestion('debtors'));
+  const sum = answer.rows.reduce((all, row) => all + Number(row.owed), 0);
+  expect(Number(answer.total?.owed)).toBeCloseTo(sum, 4);
+  expect(answer.currency).toBe('USD');
+});
+
+test.each(everything.map(({label, question}) => [label, question] as const))(
+  '%s, masked, has no name of a customer, a job or a person and no phone',
+  async (label, question) => {
+    const {rows} = await ask(here, question, {isMasked: true});
+    expect(JSON.stringify(rows)).not.toMatch(/Customer \d|Person \d|Job \d|555-0/);
+    if (['debtors', 'open-estimates', 'unbilled --by job'].includes(label))
+      expect(JSON.stringify(rows)).toMatch(/(customer|job) \d/);
+  },
+);
