@@ -49,7 +49,7 @@ export interface ChangeRequest extends Omit<Reference, 'external_key'> {
   readonly table: string;
   /** Of an update beside number or row_id, or of a create: the key to set; null removes it. */
   readonly external_key?: string | null | undefined;
-  readonly operation: 'create' | 'update' | 'delete';
+  readonly operation: 'create' | 'update' | 'delete' | 'upsert';
   readonly fields?: Readonly<Record<string, Wanted | undefined>> | undefined;
   readonly parent?: (Reference & {readonly index?: number | undefined}) | undefined;
   readonly hold?: boolean | undefined;
@@ -209,11 +209,23 @@ function buildTable(writes: Writes) {
       // Fields of other names are reported already.
       when: ({issues}) => issues.length === 0,
     });
+  // An update where a row has the key, else a create: the triggers know what each takes.
+  const keyed = {
+    ...named,
+    operation: z.literal('upsert'),
+    external_key: externalKey,
+    fields: fields(rules),
+  };
+  const upsert = (
+    parent === null
+      ? closed(keyed)
+      : closed({...keyed, parent: buildParent(parent.table).optional()})
+  ).describe('Updates the row that has the key, or creates one with it.');
   const remove = closed({...named, operation: z.literal('delete'), ...target, was})
     .refine(...namesOne)
     .refine(isSaidOnce, saidOnce);
-  return z.discriminatedUnion('operation', [create, update, remove], {
-    error: 'expected one of create, update, delete',
+  return z.discriminatedUnion('operation', [create, update, upsert, remove], {
+    error: 'expected one of create, update, upsert, delete',
   });
 }
 

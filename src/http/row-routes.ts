@@ -5,6 +5,7 @@ import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import pg from 'pg';
 import {z} from 'zod';
+import {idPattern} from '../core/ids.ts';
 import {allTables} from '../streams/all.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
@@ -68,7 +69,10 @@ const listQuery = z.strictObject({
 /** Adds the addresses of the rows of every table. */
 export function addRows(instance: FastifyInstance, reading: Reading): void {
   const app = withTypes(instance);
-  for (const table of allTables) addList(app, reading, table);
+  for (const table of allTables) {
+    addList(app, reading, table);
+    addOne(app, reading, table);
+  }
 }
 
 function withTypes(app: FastifyInstance) {
@@ -102,6 +106,70 @@ function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
       };
     },
   });
+}
+
+/** The row of one record by its number, where the records of a table have one each. */
+function addOne(app: App, {reads, turns}: Reading, table: MirrorTable): void {
+  const [numberColumn, ...others] = table.key;
+  if (numberColumn === undefined || others.length > 0) return;
+  app.route({
+    method: 'GET',
+    url: `/${table.name}/:number`,
+    schema: {
+      operationId: `get_${table.name}`,
+      summary: `One record by its ${numberColumn}.`,
+      tags: ['rows'],
+      params: z.strictObject({
+        number: z.string().regex(idPattern, {error: 'expected a number from 1 on'}),
+      }),
+      querystring: z.strictObject({
+        deleted: listQuery.shape.deleted.describe('Whether a record that is gone is given, too.'),
+      }),
+      response: {200: rowSchemas.get(table) ?? rowSchema(table), ...problems},
+    },
+    handler: async (request) => {
+      const {number} = request.params;
+      const showsDeleted = request.query.deleted === 'true';
+      const {apiKeyId, accountId, system} = apiKeyOf(request);
+      const asked = {accountId, system, numberColumn, number};
+      const row = await turns.take(apiKeyId, () => readRow(reads, table, asked));
+      if (row !== null && (showsDeleted || row._deleted_at === null)) return row;
+      const isGone = row !== null;
+      const what = isGone ? `number ${number} is deleted` : `there is no number ${number}`;
+      throw new HttpProblem(404, 'not-found', {
+        detail: `${table.name}: ${what}`,
+        hint: isGone
+          ? `GET /v1/${table.name}/${number}?deleted=true gives it all the same.`
+          : `GET /v1/${table.name} lists them.`,
+        errors: [
+          {in: 'path', at: 'number', expected: 'a live record of this account', got: number},
+        ],
+      });
+    },
+  });
+}
+
+interface RowQuery {
+  readonly accountId: string;
+  /** The outside system whose keys are given. */
+  readonly system: string;
+  readonly numberColumn: string;
+  readonly number: string;
+}
+
+/** The row of a record, whether it is live or gone; null where there is none of the number. */
+async function readRow(
+  pool: pg.Pool,
+  table: MirrorTable,
+  {accountId, system, numberColumn, number}: RowQuery,
+): Promise<(Row & {readonly _deleted_at: string | null}) | null> {
+  const {key} = keysOf(system, pg.escapeLiteral(table.name));
+  const {rows} = await pool.query<Row & {readonly _deleted_at: string | null}>(
+    `SELECT ${listColumns(table, key)} FROM warehouse.${pg.escapeIdentifier(table.name)} AS held
+      WHERE account_id = $1 AND ${pg.escapeIdentifier(numberColumn)} = $2`,
+    [accountId, number],
+  );
+  return rows[0] ?? null;
 }
 
 function findPlace(table: MirrorTable, query: z.infer<typeof listQuery>): Place {

@@ -149,9 +149,10 @@ interface Wishes {
  */
 async function writeChange(
   client: pg.ClientBase,
-  request: ChangeRequest,
+  asked: ChangeRequest,
   scope: Scope,
 ): Promise<Made> {
+  const request = await readUpsert(client, asked, scope);
   const {table, operation, hold = false} = request;
   await client.query(
     `SELECT set_config('fieldmirror.mode', $1, true),
@@ -205,6 +206,19 @@ async function sayWhatWasSeen(
   } catch (error) {
     throw explainCursor(error, `${scope.at}/seen`);
   }
+}
+
+/** An upsert is an update of the row that has its key; without one, a create. */
+async function readUpsert(
+  client: pg.ClientBase,
+  request: ChangeRequest,
+  {key}: Scope,
+): Promise<ChangeRequest> {
+  const {operation, table, external_key} = request;
+  if (operation !== 'upsert') return request;
+  const reference = {external_key: external_key ?? undefined};
+  const row = await findRow(client, findWrites(table), {key, reference, lock: 'UPDATE'});
+  return {...request, operation: row === null ? 'create' : 'update'};
 }
 
 async function create(

@@ -231,6 +231,14 @@ describe('the HTTP API, by a key of one account', () => {
         () => [{path: `/v1/${name}?deleted=true&limit=500`, status: 200}],
       ]),
     ),
+    ...Object.fromEntries(
+      allTables
+        .filter(({key: columns}) => columns.length === 1)
+        .map(({name}) => [
+          `GET /v1/${name}/:number`,
+          () => [1, 2, 11, 61].map((number) => ({path: `/v1/${name}/${number}`, status: 0})),
+        ]),
+    ),
     // Says what there is to ask, and nothing of an account.
     'GET /v1/openapi.json': () => [{path: '/v1/openapi.json', status: 200}],
   };

@@ -170,3 +170,78 @@ describe('a change', () => {
     expect(await keyOf(tryton)).toEqual(['P-21']);
   });
 });
+
+describe('a record by its number', () => {
+  const get = (path: string, key = place.keys.reader) => place.get(`/v1/${path}`, {key});
+
+  test('is one row, with the key of the system', async () => {
+    expect(await get('customers/1', tryton)).toMatchObject({
+      status: 200,
+      body: {customer_number: '1', name: 'Acme', external_key: 'P-17'},
+    });
+    expect((await get('customers/1')).body).toMatchObject({external_key: null});
+    const rows = (await get('jobs?limit=1')).body.rows;
+    expect((await get('jobs/11')).body).toEqual(rows[0]);
+    expect((await get('tasks/61')).body).toMatchObject({id: '61', name: 'Call'});
+  });
+
+  test('that is not there, gone, or no number is refused', async () => {
+    expect(await get('customers/99')).toMatchObject({
+      status: 404,
+      body: {detail: 'customers: there is no number 99'},
+    });
+    expect(await get('customers/ada')).toMatchObject({
+      status: 400,
+      body: {detail: 'number: expected a number from 1 on, got "ada"'},
+    });
+    expect((await get('job_employees/11')).status).toBe(404);
+    const remove = {table: 'customers', operation: 'delete', number: 3};
+    expect((await place.post(remove)).status).toBe(202);
+    const gone = await get('customers/3');
+    expect(gone).toMatchObject({
+      status: 404,
+      body: {detail: 'customers: number 3 is deleted'},
+    });
+    expect(gone.body.hint).toContain('?deleted=true');
+    expect(await get('customers/3?deleted=true')).toMatchObject({
+      status: 200,
+      body: {_deleted_at: expect.any(String)},
+    });
+  });
+});
+
+describe('an upsert', () => {
+  const upsert = (key: string, external_key: string, name: string) =>
+    place.post({table: 'customers', operation: 'upsert', external_key, fields: {name}}, {key});
+
+  test.each([
+    ['tryton', () => tryton],
+    ['default', () => place.keys.writer],
+  ])('by a key of %s creates a row, and then updates it', async (system, key) => {
+    const made = await upsert(key(), `U-${system}`, 'New');
+    expect(made).toMatchObject({status: 202, body: {operation: 'create'}});
+    const same = await upsert(key(), `U-${system}`, 'New');
+    expect(same).toMatchObject({status: 200, body: {state: 'unchanged', operation: 'update'}});
+    const again = await upsert(key(), `U-${system}`, 'Newer');
+    expect(again.body).toMatchObject({
+      change_id: made.body.change_id,
+      row_id: made.body.row_id,
+      fields: {name: 'Newer'},
+      external_key: `U-${system}`,
+    });
+  });
+
+  test('of the key of another system creates a row of its own', async () => {
+    const made = await upsert(shop, 'P-17', 'Shop');
+    expect(made.body).toMatchObject({operation: 'create', external_key: 'P-17'});
+    const row = (await place.get('/v1/customers/1', {key: tryton})).body;
+    expect(row).toMatchObject({name: 'Acme', external_key: 'P-17'});
+  });
+
+  test('without a key, or of a field that is none, is refused', async () => {
+    const ask = {table: 'customers', operation: 'upsert', fields: {name: 'x'}};
+    expect((await place.post(ask)).body.detail).toContain('/external_key: expected');
+    const wrong = {...ask, external_key: 'x', fields: {nome: 'x'}};
+    expect((await place.post(wrong)).body.detail).toContain('/fields/nome: expected one of');
+  });
+});
