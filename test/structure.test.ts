@@ -114,5 +114,5 @@ test('helpers of tests add hooks in functions, because files share their modules
 
 test('what a number of a record or a change looks like is said once', () => {
   const homes = listSources().filter((path) => readText(path).includes('/^[1-9]\\d{0,17}$/'));
-  expect(homes).toEqual(['src/core/ids.ts']);
+  expect(homes).toEqual(['src/core/text.ts']);
 });

@@ -3,7 +3,7 @@
 // and what it would do to many, and why not to the others. The functions have the last word: a test
 // compares the two for every state.
 
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {writeNumbers} from '../rows/number-set.ts';
 import {type Change, type ChangeFilter, isWanted, needySql, valuesOf} from './change.ts';

@@ -5,7 +5,7 @@
 import pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {type Cause, causeNumbers, UsageError} from '../core/errors.ts';
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {tellPruned} from '../retention/retention.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';

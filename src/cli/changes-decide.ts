@@ -25,7 +25,7 @@ import {nameChange, tellChangeCount, tellDecided, tellGroup, tellMany} from '../
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ChangeFilters, type Choosing, drawPlan, isFiltered, readFilters} from './changes.ts';
 import {print, wrap} from './print.ts';

@@ -4,8 +4,8 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listOpenWishes} from '../changes/change.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {isId} from '../core/ids.ts';
 import {nearest} from '../core/names.ts';
+import {isId} from '../core/text.ts';
 import {
   drawField,
   drawRow,

@@ -10,7 +10,7 @@ import {openServer as listen, type ServerOptions} from '../console/server.ts';
 import type {Doings, GivenRule} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {parseInterval} from '../core/intervals.ts';
+import {parseInterval} from '../core/format.ts';
 import {createLogger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
 import {tellAside} from '../core/text.ts';

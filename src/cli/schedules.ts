@@ -6,8 +6,13 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
-import {formatInterval, isWholeDays} from '../core/intervals.ts';
+import {
+  formatAgo,
+  formatDuration,
+  formatInterval,
+  formatNumber,
+  isWholeDays,
+} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {isSame, type SettingsTree} from '../settings/section.ts';

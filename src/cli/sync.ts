@@ -7,9 +7,8 @@ import {runSweepJob} from '../../jobs/sweep.ts';
 import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {isId} from '../core/ids.ts';
 import {isProcessGone, nameThisProcess} from '../core/lease.ts';
-import {tellAside} from '../core/text.ts';
+import {isId, tellAside} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
@@ -29,7 +28,7 @@ import {chooseAccount, requireActive} from './accounts.ts';
 import {requireOpened, withWorld} from './app.ts';
 import {drawTable, print, wrap} from './print.ts';
 import {type Progress, watchProgress} from './progress.ts';
-import {findEntry, type ShownEntry} from './quarantine.ts';
+import {findEntry, type ShownEntry} from './sweeps.ts';
 import type {Warehouse} from './warehouse.ts';
 
 interface SyncOptions {

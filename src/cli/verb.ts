@@ -5,9 +5,9 @@ import {parseEnv} from 'node:util';
 import {InvalidArgumentError} from 'commander';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {isId} from '../core/ids.ts';
-import {parseInterval} from '../core/intervals.ts';
+import {parseInterval} from '../core/format.ts';
 import {readPrivateFile} from '../core/secret.ts';
+import {isId} from '../core/text.ts';
 
 /** The command line hands this to every verb. */
 export interface Surroundings {

@@ -216,7 +216,7 @@ function addQuarantine(program: Command, {json, signal}: Surroundings): void {
   const quarantine = program
     .command('quarantine')
     .description('list, inspect and retry records that could not be read');
-  const load = () => import('./quarantine.ts');
+  const load = () => import('./sweeps.ts');
   quarantine
     .command('list')
     .description('list records in quarantine, and what is wrong with each')
@@ -433,7 +433,7 @@ export function addEmployees(program: Command, {json, signal}: Surroundings): vo
     .option('--force', 'also if it makes the token in use invalid: the account is then stopped')
     .action((account, number, given) =>
       finishVerb(async () =>
-        (await import('./employees.ts')).employeesLogin(
+        (await import('./push.ts')).employeesLogin(
           await config(),
           {account, number},
           {...given, ...json(), signal},

@@ -28,7 +28,7 @@ import {
 } from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import {notThere} from './access.ts';
 import {type Action, defineAction, type Order, type Outcome} from './action.ts';
 import {choices} from './changes-page.ts';

@@ -22,9 +22,8 @@ import {
   tellReason,
 } from '../changes/words.ts';
 import {formatNumber} from '../core/format.ts';
-import {isId} from '../core/ids.ts';
 import {nearest} from '../core/names.ts';
-import {quoteWord} from '../core/text.ts';
+import {isId, quoteWord} from '../core/text.ts';
 import {allWrites} from '../streams/all.ts';
 import {AccessRefused} from './access.ts';
 import {hideLine} from './hide-change.ts';

@@ -17,7 +17,7 @@ import {
   sumRemoved,
 } from '../accounts/forget-customer.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import {AccessRefused, findSeen, notThere} from './access.ts';
 import {defineAction} from './action.ts';
 import {type AskedPage, definePage, hidden, type Look} from './page.ts';

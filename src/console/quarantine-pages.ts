@@ -5,7 +5,7 @@ import {z} from 'zod';
 import type {Account} from '../accounts/accounts.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';

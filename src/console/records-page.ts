@@ -3,7 +3,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {RecordError} from '../core/errors.ts';
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import {type FoundRecord, findRecord, tellAbsence} from '../explain/explain-record.ts';
 import {momentOf} from '../explain/record-story.ts';
 import {

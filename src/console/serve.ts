@@ -19,9 +19,9 @@ import {
 } from './access.ts';
 import type {Action, Order, Outcome} from './action.ts';
 import {drawDocument, drawPlain} from './layout.ts';
+import type {SharedReads} from './live.ts';
 import type {AskedPage, Look, Page} from './page.ts';
 import type {ConsoleDeps} from './services.ts';
-import type {SharedReads} from './shared-reads.ts';
 import {viewerOf} from './sign-in.ts';
 
 interface PageDeps extends ConsoleDeps {

@@ -1,17 +1,61 @@
 // One port for all that is asked over HTTP: the console for people, /v1 for systems, and what tells
 // whether all is well.
 
-import fastify, {type FastifyInstance} from 'fastify';
-import {FatalError} from '../core/errors.ts';
+import cookie from '@fastify/cookie';
+import form from '@fastify/formbody';
+import {html} from '@remix-run/html-template';
+import fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import {readSessions} from '../accounts/access.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {type ApiOptions, addApi, sendProblem} from '../http/api.ts';
 import {nameOfKey} from '../http/keys.ts';
 import {listKnownNames} from '../http/known-names.ts';
 import type {ApiPools} from '../http/pools.ts';
-import {HttpProblem, maxBodyBytes} from '../http/problem.ts';
+import {HttpProblem, maxBodyBytes, pageOfStatus} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
-import {addConsole} from './routes.ts';
-import type {ConsoleOptions} from './services.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {AccessRefused, checkHost, checkTexts, readFormFields} from './access.ts';
+import {
+  accountsPage,
+  addAccount,
+  addKey,
+  checkAccountAction,
+  pauseAccountAction,
+  resumeAccountAction,
+  revokeKey,
+} from './accounts-page.ts';
+import type {Action} from './action.ts';
+import {addRule, alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
+import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
+import {decideOne, oneChange} from './change-page.ts';
+import {changeList} from './changes-page.ts';
+import {
+  changePreview,
+  decideManyAction,
+  undoChangesAction,
+  undoPreview,
+} from './changes-preview-pages.ts';
+import {addDocuments, drawCodeLink} from './documents.ts';
+import {fieldsPage, giveFieldName} from './fields-page.ts';
+import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
+import {addAssets, drawPlain} from './layout.ts';
+import {Live, SharedReads} from './live.ts';
+import {health, overview} from './overview-page.ts';
+import type {Page} from './page.ts';
+import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
+import {fetchRecord, recordPage} from './record-page.ts';
+import {searchPage} from './records-page.ts';
+import {addAction, addClock, addPage} from './serve.ts';
+import type {ConsoleDeps, ConsoleOptions} from './services.ts';
+import {addSignIn, requireViewer, tokenOf, viewerOf} from './sign-in.ts';
+import {dropLetter, passOver, sendAgain, sendLetter} from './subscribers.ts';
+import {approve, sweepList, sweepNow, sweepPage} from './sweep-pages.ts';
 
 export interface ServerOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
@@ -119,4 +163,174 @@ async function buildServer(
   await addTelemetry(app, {pool: pools.reads, log, known, ...telemetry});
   await addConsole(app, {pools, log, known, ...console});
   return app;
+}
+
+// The console: pages for the people who live with an installation. Each page draws a story that the
+// terminal tells as well; each action is a form. Nothing here needs a script, and nothing comes
+// from elsewhere.
+
+/** Every page of the console. */
+export const pages: readonly Page[] = [
+  overview,
+  businessPage,
+  boardPage,
+  questionPage,
+  sweepList,
+  sweepPage,
+  quarantineListPage,
+  quarantinePage,
+  searchPage,
+  recordPage,
+  forgetPage,
+  fieldsPage,
+  changeList,
+  changePreview,
+  undoPreview,
+  oneChange,
+  accountsPage,
+  alertsPage,
+  health,
+];
+
+/** Every action of the console. */
+export const actions: readonly Action[] = [
+  sweepNow,
+  approve,
+  fetchRecord,
+  forgetCustomerAction,
+  retryQuarantine,
+  giveFieldName,
+  ...decideOne,
+  decideManyAction,
+  undoChangesAction,
+  pauseAccountAction,
+  resumeAccountAction,
+  checkAccountAction,
+  addAccount,
+  addKey,
+  revokeKey,
+  addRule,
+  testRuleAction,
+  removeRule,
+  sendAgain,
+  passOver,
+  sendLetter,
+  dropLetter,
+];
+
+/** A policy without exceptions: what is not from here is not loaded, framed, or sent to. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ');
+
+/** Adds every address of the console; what no other part answers is answered by it, too. */
+export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<void> {
+  await server.register(async (app) => {
+    const readings = new SharedReads();
+    const live = new Live(deps.directUrl, {
+      log: deps.log,
+      onMoved: () => readings.forgetRecent(),
+      findSignedIn: async (tokens) =>
+        new Set((await readSessions(deps.pools.reads, tokens)).keys()),
+    });
+    await app.register(cookie);
+    await app.register(form, {bodyLimit: 1_000_000});
+    app.addHook('onRequest', async (request, reply) => {
+      reply.headers({
+        'content-security-policy': policy,
+        // Without a referrer of its own origin a browser sends our forms with the origin null.
+        'referrer-policy': 'same-origin',
+        'x-frame-options': 'DENY',
+        'cross-origin-opener-policy': 'same-origin',
+      });
+      checkHost(request, deps.known);
+    });
+    app.addHook('preHandler', async (request) => {
+      checkTexts(request);
+      request.query = readFormFields(request.query);
+      // A form without a field comes without a body.
+      if (request.method === 'POST') request.body ??= {};
+    });
+    app.setErrorHandler((error: FastifyError, request, reply) =>
+      sendError(reply, {error, request, deps}),
+    );
+    app.setNotFoundHandler(() => {
+      throw new AccessRefused(404, {
+        title: 'Not found',
+        text: 'There is no page at this address.',
+        ways: [{href: '/', label: 'Overview'}],
+      });
+    });
+    addAssets(app);
+    addDocuments(app);
+    requireViewer(app, deps);
+    addSignIn(app, deps);
+    addClock(app, deps);
+    for (const page of pages) addPage(app, page, {...deps, readings});
+    addCsv(app, deps);
+    for (const action of actions) addAction(app, action, {...deps, readings});
+    app.get('/live', async (request, reply) => {
+      viewerOf(request);
+      const {of = '', since = ''} = request.query as Readonly<Record<string, string>>;
+      const moving = new Set(of.split(','));
+      await live.follow(reply, {moving, drawnAt: Number(since) || 0, token: tokenOf(request)});
+    });
+    app.addHook('preClose', async () => live.close());
+  });
+}
+
+interface Failure {
+  readonly error: FastifyError;
+  readonly request: FastifyRequest;
+  readonly deps: ConsoleDeps;
+}
+
+/** A page that says what went wrong, never a stack. */
+function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
+  const {status, title, text, ways} = refusalOf({error, request, deps});
+  if (status === 503) reply.header('retry-after', '5').header('refresh', '5');
+  const list = ways.map(({href, label}) => html`<li><a href="${href}">${label}</a></li>`);
+  void reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .send(
+      drawPlain(
+        title,
+        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">see ${drawCodeLink(
+          pageOfStatus(status),
+        )}</p>`,
+      ),
+    );
+}
+
+function refusalOf({error, request, deps: {log, pools}}: Failure): AccessRefused {
+  if (error instanceof AccessRefused) return error;
+  if (error instanceof UsageError)
+    return new AccessRefused(422, {title: 'This cannot be shown', text: error.message});
+  if (error.statusCode !== undefined && error.statusCode < 500)
+    return new AccessRefused(error.statusCode, {
+      title: 'This cannot be read',
+      text: 'Nothing was done.',
+    });
+  const explained = explainDatabaseError(error, pools.reads.options.connectionString ?? '');
+  const {method, routeOptions} = request;
+  const reason = explained === error ? `${error.name} ${error.stack ?? ''}` : explained.message;
+  const docs = pageOfStatus(explained === error ? 500 : 503);
+  log.error({method, route: routeOptions.url, reason, docs}, 'console: a request failed');
+  if (explained !== error)
+    return new AccessRefused(503, {
+      title: 'The warehouse cannot be reached',
+      text: `${explained.message}. This page comes back by itself.`,
+    });
+  return new AccessRefused(500, {
+    title: 'This is a bug in Fieldmirror',
+    text: 'The log has more. Nothing was written.',
+  });
 }

@@ -3,7 +3,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import {formatDuration, formatElapsed, formatNumber} from '../core/format.ts';
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import {allStreams} from '../streams/all.ts';
 import {listSweeps, readSweepStory, type SweepStory, tookMs} from '../sweeps/story.ts';
 import type {Sweep, SweepState} from '../sweeps/sweep.ts';

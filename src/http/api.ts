@@ -1,19 +1,32 @@
 // The HTTP API: HTTP and JSON for systems that do not speak SQL. It adds nothing to what SQL can
 // do.
 
-import type {FastifyInstance, FastifyReply} from 'fastify';
-import type {z} from 'zod';
+import type {IncomingHttpHeaders} from 'node:http';
+import swagger from '@fastify/swagger';
+import type {FastifyInstance, FastifyPluginCallback, FastifyReply} from 'fastify';
+import {
+  createJsonSchemaTransform,
+  createJsonSchemaTransformObject,
+  type ZodTypeProvider,
+} from 'fastify-type-provider-zod';
+import {z} from 'zod';
 import {errorNumbers} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {FeedWatch} from '../feed/feed.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
-import {requireKey} from './keys.ts';
+import {changeSchema, resultsSchema, storySchema, unchangedSchema} from './answers.ts';
+import {changeRequestSchema, changesRequestSchema} from './change-request.ts';
+import {addFeedRoute, entrySchema} from './feed-route.ts';
+import {apiKeyOf, requireKey, Turns} from './keys.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
-import type {LoginRouteDeps} from './login-route.ts';
-import {addDocument} from './openapi-document.ts';
+import {addLogin, type LoginRouteDeps} from './login-route.ts';
+import {addManyRoutes, type Ways} from './many-routes.ts';
 import type {ApiPools} from './pools.ts';
-import {checkWith, type Explain, HttpProblem, toProblem} from './problem.ts';
-import {addRoutes} from './routes.ts';
+import {checkWith, type Explain, HttpProblem, problemSchema, toProblem} from './problem.ts';
+import {batchName} from './queries.ts';
+import {addRows, rowSchemas} from './row-routes.ts';
+import {addStory} from './story-route.ts';
+import {writeChanges} from './write-changes.ts';
 
 const retryAfterSeconds = 5;
 
@@ -85,4 +98,189 @@ export function sendProblem(reply: FastifyReply, {body}: HttpProblem): void {
     .type('application/problem+json')
     .serializer((problem: unknown) => JSON.stringify(problem))
     .send(body);
+}
+
+const componentsSchema = z.looseObject({schemas: z.record(z.string(), z.unknown())});
+
+// Zod keeps comments in its one global registry, so the names of referenced schemas must be there,
+// too.
+const named = {
+  Problem: problemSchema,
+  Change: changeSchema,
+  ChangeStory: storySchema,
+  Unchanged: unchangedSchema,
+  ChangeRequest: changeRequestSchema,
+  FeedEntry: entrySchema,
+  ...Object.fromEntries([...rowSchemas].map(([table, schema]) => [`row_${table.name}`, schema])),
+};
+for (const [id, schema] of Object.entries(named))
+  z.globalRegistry.add(schema, {...z.globalRegistry.get(schema), id});
+
+/** Answers may have more fields tomorrow: readers must not be told that there are none. */
+const options = {
+  zodToJsonConfig: {
+    override: ({
+      zodSchema,
+      jsonSchema,
+    }: {
+      zodSchema: z.core.$ZodTypes;
+      jsonSchema: z.core.JSONSchema.BaseSchema;
+    }) => {
+      const {def} = zodSchema._zod;
+      if (def.type === 'object' && def.catchall === undefined)
+        delete jsonSchema.additionalProperties;
+    },
+  },
+};
+
+/** Describes every address that is added later, from the very schemas that check it. */
+export async function addDocument(app: FastifyInstance): Promise<void> {
+  const fill = createJsonSchemaTransformObject(options);
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Fieldmirror',
+        version: '1',
+        description:
+          'The warehouse for systems that do not speak SQL. Identifiers and amounts are text, ' +
+          'instants are UTC.',
+      },
+      components: {securitySchemes: {key: {type: 'http', scheme: 'bearer'}}},
+      security: [{key: []}],
+    },
+    transform: createJsonSchemaTransform(options),
+    transformObject: (given) => dropUnused(fill(given)),
+  });
+}
+
+/**
+ * Each schema is made in two forms, as it is sent and as it is read; only one of the two is ever
+ * meant.
+ */
+function dropUnused<Document extends object>(document: Document): Document {
+  if (!('paths' in document) || !('components' in document)) return document;
+  const components = componentsSchema.parse(document.components);
+  const used = new Set<string>();
+  const mark = (value: unknown): void => {
+    for (const [, id = ''] of JSON.stringify(value ?? null).matchAll(
+      /"#\/components\/schemas\/([^"]+)"/g,
+    )) {
+      if (used.has(id)) continue;
+      used.add(id);
+      mark(components.schemas[id]);
+    }
+  };
+  mark(document.paths);
+  const schemas = Object.fromEntries(
+    Object.entries(components.schemas).filter(([id]) => used.has(id)),
+  );
+  return {...document, components: {...components, schemas}};
+}
+
+/** What wakes the requests that wait. */
+interface Watches {
+  readonly feed: FeedWatch;
+  /** Of `fieldmirror_changes`: changes that are settled, or need a person. */
+  readonly changes: NoticeWatch;
+}
+
+type App = ReturnType<typeof withTypes>;
+
+/** The limits of each key: half of the connections, and the requests that a burst may hold. */
+const readLimits = {atOnce: 4, waiting: 100} as const;
+const writeLimits = {atOnce: 4, waiting: 50} as const;
+
+const problems = {
+  default: {
+    description: 'What went wrong.',
+    content: {'application/problem+json': {schema: problemSchema}},
+  },
+} as const;
+
+const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/, {error: 'expected 1 to 200 characters of ASCII, no blanks'})
+  .optional()
+  .describe(
+    'Your own name for the request, kept for 30 days: sent again with the same body it has no ' +
+      'second effect, and is answered with what became of the first. What was refused leaves no ' +
+      'trace, and may be mended under the same key.',
+  );
+
+/** The addresses under /v1, all for the account of the key alone. */
+export function addRoutes(
+  {reads, writes}: Pick<ApiPools, 'reads' | 'writes'>,
+  {
+    watches,
+    explain,
+    setLogin,
+  }: Pick<LoginRouteDeps, 'setLogin'> & {readonly watches: Watches; readonly explain: Explain},
+): FastifyPluginCallback {
+  return (instance, _options, done) => {
+    const app = withTypes(instance);
+    instance.addHook('preHandler', async ({method, headers}) => {
+      if (method !== 'GET') refuseConditions(headers);
+    });
+    const turns = new Turns('reads', readLimits);
+    const writing = {pool: writes, turns: new Turns('writes', writeLimits)};
+    addChanges(app, writing);
+    addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing}, explain);
+    addStory(instance, {reads, turns, watch: watches.changes});
+    addLogin(instance, {turns: writing.turns, setLogin});
+    addFeedRoute(app, {reads, turns, watch: watches.feed});
+    addRows(instance, {reads, turns});
+    done();
+  };
+}
+
+/** Rows have no version here: a condition that is not checked must not look as if it were. */
+function refuseConditions(headers: IncomingHttpHeaders): void {
+  const name = ['if-match', 'if-none-match', 'if-unmodified-since'].find((each) => each in headers);
+  if (name === undefined) return;
+  const expected = 'nothing: rows have no ETag';
+  throw new HttpProblem(400, 'invalid', {
+    detail: `${name}: expected ${expected}`,
+    hint: 'Say it in the body of a change: seen, a cursor of the feed, or was, the values read.',
+    errors: [{in: 'header', at: name, expected}],
+  });
+}
+
+function withTypes(app: FastifyInstance) {
+  return app.withTypeProvider<ZodTypeProvider>();
+}
+
+function addChanges(app: App, {pool, turns}: Ways['writes']): void {
+  app.route({
+    method: 'POST',
+    url: '/changes',
+    schema: {
+      operationId: 'makeChanges',
+      summary: 'Changes a row; or, given an array, several rows together or not at all.',
+      tags: ['changes'],
+      headers: z.object({'idempotency-key': idempotencyKey}),
+      querystring: z.strictObject({
+        batch: batchName
+          .optional()
+          .describe('A name for the transaction, by which its changes are found.'),
+      }),
+      body: changesRequestSchema,
+      response: {200: resultsSchema, 202: resultsSchema, ...problems},
+    },
+    handler: async (request, reply) => {
+      const {body, headers, query} = request;
+      const {batch = null} = query;
+      const key = apiKeyOf(request, {mustWrite: true});
+      const idempotencyKey = headers['idempotency-key'] ?? null;
+      const {results, isReplay} = await turns.take(key.apiKeyId, () =>
+        writeChanges(pool, {key, body, batch, idempotencyKey}),
+      );
+      const isNew = !isReplay && results.some(({state}) => state !== 'unchanged');
+      const [first] = results;
+      if (Array.isArray(body) || first === undefined)
+        return await reply.code(isNew ? 202 : 200).send({changes: [...results]});
+      if (first.state !== 'unchanged') reply.header('location', `/v1/changes/${first.change_id}`);
+      return await reply.code(isNew ? 202 : 200).send(first);
+    },
+  });
 }

@@ -5,7 +5,7 @@
 import {z} from 'zod';
 import {parseTime} from '../api/times.ts';
 import {RecordError} from '../core/errors.ts';
-import {idPattern} from '../core/ids.ts';
+import {idPattern} from '../core/text.ts';
 import {allWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import type {WriteRule} from '../streams/table.ts';

@@ -4,8 +4,8 @@
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import {z} from 'zod';
-import {idPattern} from '../core/ids.ts';
 import {Secret} from '../core/secret.ts';
+import {idPattern} from '../core/text.ts';
 import {
   isLoginText,
   type LoginResult,

@@ -5,7 +5,7 @@ import {z} from 'zod';
 import {type ChangeFilter, everyChange} from '../changes/change.ts';
 import {mostDecided} from '../changes/decisions.ts';
 import {changeStates, longestBatch} from '../changes/states.ts';
-import {idPattern} from '../core/ids.ts';
+import {idPattern} from '../core/text.ts';
 import {allWrites} from '../streams/all.ts';
 import {isStorableInstant} from '../streams/values.ts';
 

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {z} from 'zod';
 import {isKeyInUse} from '../accounts/access.ts';
 import type {ChangeState} from '../changes/states.ts';
-import {idPattern} from '../core/ids.ts';
+import {idPattern} from '../core/text.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {type Story, storySchema} from './answers.ts';
 import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';

@@ -11,7 +11,7 @@ import {
   writeRuleSetting,
 } from '../alerts/rules.ts';
 import {causes, receivers} from '../core/errors.ts';
-import {formatInterval} from '../core/intervals.ts';
+import {formatInterval} from '../core/format.ts';
 import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
 import {
   deleteHook,

@@ -10,7 +10,7 @@ import {
   writeDeletionLimit,
 } from '../accounts/settings.ts';
 import {UsageError} from '../core/errors.ts';
-import {formatInterval, isWholeDays} from '../core/intervals.ts';
+import {formatInterval, isWholeDays} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {
   type RetentionKind,

@@ -2,8 +2,8 @@
 // where, and what it got.
 
 import {z} from 'zod';
-import {idPattern} from '../core/ids.ts';
-import {formatInterval, intervalPattern, parseInterval} from '../core/intervals.ts';
+import {formatInterval, intervalPattern, parseInterval} from '../core/format.ts';
+import {idPattern} from '../core/text.ts';
 
 const expectedInterval =
   'expected an interval of whole days, hours, minutes or seconds, such as 1d, 1h, 5m or 30s';

@@ -13,8 +13,8 @@ export type MemberColumn = readonly [
 ];
 
 /**
- * A dimension or a fact of the star: one definition, rendered twice (`renderMember`), as the present and
- * as of any past moment. In its SQL `{jobs}` is the table `warehouse.jobs` with the rows that are
+ * A dimension or a fact of the star: one definition, rendered three times (`renderMember`): as the
+ * present, as of any past moment, and masked for an assistant. In its SQL `{jobs}` is the table `warehouse.jobs` with the rows that are
  * gone, or the versions of that moment; `{mart.dim_customer}` is another member, at the same
  * moment; `{now}` is the present, or that moment.
  */

@@ -6,8 +6,8 @@
 // once.
 
 import {UsageError} from '../core/errors.ts';
-import {isId} from '../core/ids.ts';
 import {nearest} from '../core/names.ts';
+import {isId} from '../core/text.ts';
 import type {Filter, Stream} from './stream.ts';
 
 /**

@@ -3,7 +3,7 @@
 
 import pg from 'pg';
 import {type Cause, causeNumbers} from '../core/errors.ts';
-import {isId} from '../core/ids.ts';
+import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';

@@ -15,7 +15,7 @@ import type {Command} from 'commander';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {addApiKey} from '../../src/accounts/access.ts';
 import {buildProgram} from '../../src/cli/program.ts';
-import {actions, pages} from '../../src/console/routes.ts';
+import {actions, pages} from '../../src/console/server.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
 import {main, runCommand} from '../support/command.ts';

@@ -2,7 +2,7 @@
 // of events. Pages and other addresses come from the server's own tables.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {pages} from '../../src/console/routes.ts';
+import {pages} from '../../src/console/server.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {wordOf} from '../../src/star/answer.ts';
 import {questions} from '../../src/star/star.ts';

@@ -6,7 +6,7 @@ import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import type {Browser, BrowserContext, Page} from 'playwright-core';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {actions, pages} from '../../src/console/routes.ts';
+import {actions, pages} from '../../src/console/server.ts';
 import {openBrowser} from '../support/browser.ts';
 import {openBrowserPlace} from './browser-place.ts';
 import type {ChangesPlace} from './changes-place.ts';

@@ -1,7 +1,7 @@
 // The Overview page: is all well, and what must somebody do.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {tellOverview} from '../../src/alerts/overview.ts';
+import {tellOverview} from '../../src/console/overview-page.ts';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
 
 let place: ChangesPlace;

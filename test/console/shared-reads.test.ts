@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {SharedReads} from '../../src/console/shared-reads.ts';
+import {SharedReads} from '../../src/console/live.ts';
 
 /** Readings by a clock that the test moves, each of which says how often there was one. */
 function open() {

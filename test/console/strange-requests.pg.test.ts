@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {z} from 'zod';
 import {addApiKey} from '../../src/accounts/access.ts';
-import {actions} from '../../src/console/routes.ts';
+import {actions} from '../../src/console/server.ts';
 import {UsageError} from '../../src/core/errors.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {makePerson, openPlace, type Person, type Place} from './place.ts';

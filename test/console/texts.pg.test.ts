@@ -1,7 +1,7 @@
 // Postgres holds every text but one with a NUL in it.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {pages} from '../../src/console/routes.ts';
+import {pages} from '../../src/console/server.ts';
 import {openPlace, type Person, type Place} from './place.ts';
 
 let place: Place;

@@ -11,7 +11,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {listLateParts} from '../../src/alerts/installation-problems.ts';
-import {makesParts} from '../../src/cli/background.ts';
+import {makesParts} from '../../src/cli/start.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {
@@ -334,7 +334,7 @@ describe('work that goes on by itself', () => {
     'jobs/workers.ts': 'part rounds, which makes up for a notice that was lost or woke nobody, too',
     'jobs/sweep.ts': 'part star',
     'src/core/rounds.ts': 'the rounds of parts',
-    'src/cli/background.ts': 'parts alerts, messages and reports',
+    'src/cli/start.ts': 'parts alerts, messages and reports',
     'src/cli/process.ts': 'ends the process with its parent',
     'src/cli/start-place.ts': 'tells systemd, which misses it',
     'src/cli/progress.ts': 'bars in a terminal',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {formatInterval} from '../../src/core/intervals.ts';
+import {formatInterval} from '../../src/core/format.ts';
 import {interval, intervalMs} from '../../src/settings/values.ts';
 
 test.each([

@@ -1,7 +1,7 @@
 // One round of a worker's alerts, or with STAYS one after the other, as a process of its own that a
 // test can kill.
 
-import {lookForProblems, sendAlerts} from '../../src/cli/background.ts';
+import {lookForProblems, sendAlerts} from '../../src/cli/start.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';

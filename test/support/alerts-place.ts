@@ -5,7 +5,7 @@ import type pg from 'pg';
 import {inject} from 'vitest';
 import {insertRule} from '../../src/alerts/rules.ts';
 import {planRule, type RuleOptions} from '../../src/cli/alerts.ts';
-import {type AlertDeps, lookForProblems, sendAlerts} from '../../src/cli/background.ts';
+import {type AlertDeps, lookForProblems, sendAlerts} from '../../src/cli/start.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
