@@ -117,7 +117,7 @@ test.each(flawed)('%s is refused where it stands', async (_what, body, at) => {
 test('what was expected is said, and what came', async () => {
   const {body} = await place.post([
     update({name: 7, nam: 'x'}),
-    {...update({}), operation: 'upsert'},
+    {...update({}), operation: 'replace'},
   ]);
   expect(body.detail).toBe('/0/fields/name: expected string, got 7');
   expect(body.errors).toMatchObject([
@@ -127,7 +127,7 @@ test('what was expected is said, and what came', async () => {
       expected: expect.stringMatching(/^one of name, phone_number, /),
       got: '"x"',
     },
-    {at: '/1/operation', expected: 'one of create, update, delete', got: '"upsert"'},
+    {at: '/1/operation', expected: 'one of create, update, upsert, delete', got: '"replace"'},
   ]);
 });
 
@@ -155,7 +155,7 @@ describe('what is no JSON', () => {
   });
 });
 
-test.each(['/v1/%zz', '/v1/..%2f..%2fetc', '/v1/customers/1', '/v1/api_keys', '/v1/accounts'])(
+test.each(['/v1/%zz', '/v1/..%2f..%2fetc', '/v1/customers/1/2', '/v1/api_keys', '/v1/accounts'])(
   'there is nothing at %s',
   async (path) => {
     const {status, headers} = await place.get(path);
