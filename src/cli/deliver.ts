@@ -4,6 +4,7 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {tellStep} from '../core/text.ts';
+import type {StorageAccess} from '../delivery/bucket-store.ts';
 import type {Delivered, DeliveryDeps} from '../delivery/deliver-star.ts';
 import {listTargetSettings} from '../delivery/targets.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
@@ -40,13 +41,22 @@ export async function deliverStar(
     };
     const delivered: Delivered[] = [];
     for (const name of choose(names, target))
-      delivered.push(await deliverOne({pool, signal, onStep}, name));
+      delivered.push(await deliverOne({pool, storage: toStorage(config), signal, onStep}, name));
     print(json, {
       json: delivered.map(({snapshot, ...each}) => ({...each, ...snapshot})),
       text: draw(delivered),
     });
     return 0;
   });
+}
+
+/** What this process has to reach storage. */
+export function toStorage({
+  storageKeys: keys,
+  allowsHttp,
+  allowsLinkLocal,
+}: Pick<Config, 'storageKeys' | 'allowsHttp' | 'allowsLinkLocal'>): StorageAccess {
+  return {keys, allowsHttp, allowsLinkLocal};
 }
 
 function choose(names: readonly string[], wanted: string | undefined): readonly string[] {

@@ -35,6 +35,7 @@ import {
   type World,
   withWorld,
 } from './app.ts';
+import {toStorage} from './deliver.ts';
 import type {OpenedServer} from './http.ts';
 import {drawNextSteps, drawTable, print} from './print.ts';
 import {StoppedError} from './process.ts';
@@ -369,7 +370,7 @@ function ahead(instant: string | undefined): string {
 
 const reportsEveryMs = 60_000;
 
-type PartsDeps = AlertDeps & {readonly config: Pick<Config, 'reports'>};
+type PartsDeps = AlertDeps & {readonly config: Pick<Config, 'reports' | 'storageKeys'>};
 
 /**
  * Parts of the worker of `start` beside those of every worker: alerts, the delivery of the star,
@@ -381,7 +382,7 @@ export function makesParts(
   const {reports} = deps.config;
   return (surroundings) => [
     ...makeAlertRounds(deps, surroundings.pulse),
-    makeDeliveryRounds(deps, surroundings.pulse('delivery')),
+    makeDeliveryRounds({...deps, storage: toStorage(deps.config)}, surroundings.pulse('delivery')),
     ...(reports === null ? [] : [makeReportRounds(deps, reports, surroundings)]),
   ];
 }

@@ -103,7 +103,10 @@ export function readNumber(text: string): string {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Settings of ours that begin with another word. */
-const others = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL'];
+const others = [
+  ...['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL'],
+  ...['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'],
+];
 /**
  * Settings that belong together: where the environment gives another value to the first of a group,
  * the file's others are meant for something else. A token, above all, is sent to no other address.

@@ -20,6 +20,14 @@ export interface AccountConfig {
   readonly token: Secret;
 }
 
+/** The keys of S3-compatible storage. */
+export interface StorageKeys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: Secret;
+  /** Of keys that are lent for some hours; null of others. */
+  readonly sessionToken: Secret | null;
+}
+
 export interface Config {
   /**
    * Null means: the accounts whose tokens `keys` open; without keys the reference service with
@@ -50,6 +58,8 @@ export interface Config {
   readonly reports: string | null;
   /** The server of e-mail for alerts, with its password; null means: a rule brings its own. */
   readonly smtpUrl: Secret | null;
+  /** The keys of S3-compatible storage that the star is delivered to; null where none are given. */
+  readonly storageKeys: StorageKeys | null;
   /**
    * How large the database and its tables may grow before a person is told; null means: only a full
    * disk is told.
@@ -103,6 +113,9 @@ const checks = {
   FIELDMIRROR_ENV_FILE: anything,
   FIELDMIRROR_REPORTS: anything,
   FIELDMIRROR_SMTP_URL: (value) => checkAddress(value, ['smtp:', 'smtps:']),
+  AWS_ACCESS_KEY_ID: anything,
+  AWS_SECRET_ACCESS_KEY: anything,
+  AWS_SESSION_TOKEN: anything,
   FIELDMIRROR_BOUNDS: (value) =>
     /^([\w.]+=\d+[MGT]B(,|$))+$/.test(value)
       ? null
@@ -185,6 +198,7 @@ export function loadConfig(
     reports: values.FIELDMIRROR_REPORTS ?? null,
     smtpUrl:
       values.FIELDMIRROR_SMTP_URL === undefined ? null : new Secret(values.FIELDMIRROR_SMTP_URL),
+    storageKeys: storageKeysOf(values),
     bounds: values.FIELDMIRROR_BOUNDS ?? null,
     demoNights: Number(values.FIELDMIRROR_DEMO_NIGHTS),
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
@@ -224,6 +238,17 @@ function checkRedis(value: string): string | null {
 function accountOf(values: Values): AccountConfig | null {
   const {FIELDMIRROR_API_URL: apiUrl, FIELDMIRROR_API_TOKEN: token} = values;
   return apiUrl === undefined || token === undefined ? null : {apiUrl, token: new Secret(token)};
+}
+
+/** One without the other counts as none: both may be meant for another program. */
+function storageKeysOf({
+  AWS_ACCESS_KEY_ID: accessKeyId,
+  AWS_SECRET_ACCESS_KEY: secret,
+  AWS_SESSION_TOKEN: token,
+}: Values): StorageKeys | null {
+  if (accessKeyId === undefined || secret === undefined) return null;
+  const sessionToken = token === undefined ? null : new Secret(token);
+  return {accessKeyId, secretAccessKey: new Secret(secret), sessionToken};
 }
 
 function proxyOf({
@@ -345,8 +370,13 @@ function settingsOf(
   });
 }
 
+/** Settings that are never shown. */
+const masked: readonly string[] = [
+  ...['FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_KEY', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'],
+];
+
 function mask(name: string, value: string): string {
-  if (name === 'FIELDMIRROR_API_TOKEN' || name === 'FIELDMIRROR_KEY') return '[secret]';
+  if (masked.includes(name)) return '[secret]';
   const shown = value.replaceAll(/([?&]\w*password=)[^&]*/g, '$1[secret]');
   // Up to the last @: a password may hold an @ or a / that was not encoded.
   return shown.replace(/^((?:[^:@]*:\/\/)?[^:@/]*:(?!\/\/)).*@/, '$1[secret]@');

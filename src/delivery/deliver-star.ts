@@ -7,6 +7,7 @@ import {RetryableError} from '../core/errors.ts';
 import {Leases, machineClocks} from '../core/lease.ts';
 import type {Logger} from '../core/log.ts';
 import {type Pulse, Rounds} from '../core/rounds.ts';
+import {BucketStore, type StorageAccess} from './bucket-store.ts';
 import {explainFolder, FolderStore} from './folder-store.ts';
 import {type Snapshot, takeSnapshot} from './snapshot.ts';
 import type {Store} from './store.ts';
@@ -20,9 +21,11 @@ import {
   renewTarget,
   type TargetSetting,
 } from './targets.ts';
+import {parseBucket} from './terms.ts';
 
 export interface DeliveryDeps {
   readonly pool: pg.Pool;
+  readonly storage: StorageAccess;
   readonly signal: AbortSignal;
   /** Is told what is done next. */
   readonly onStep?: (target: string, step: string) => void;
@@ -81,7 +84,7 @@ async function deliverClaimed(
   const {lost} = leases.hold(claimed, since);
   try {
     const signal = AbortSignal.any([deps.signal, lost]);
-    return await carry(pool, claimed, {signal, onStep});
+    return await carry(deps, claimed, {signal, onStep});
   } catch (error) {
     await noteFailure(deps, claimed, error);
     deps.signal.throwIfAborted();
@@ -109,11 +112,11 @@ interface Course {
 }
 
 async function carry(
-  pool: pg.Pool,
+  {pool, storage}: Pick<DeliveryDeps, 'pool' | 'storage'>,
   claimed: ClaimedTarget,
   {signal, onStep}: Course,
 ): Promise<Delivered> {
-  const store = openStore(claimed);
+  const store = openStore(claimed, storage);
   try {
     const folder = await store.begin();
     const snapshot = await takeSnapshot(pool, folder, {signal, onStep}).catch((error: unknown) => {
@@ -121,7 +124,7 @@ async function carry(
     });
     await expectOurs(pool, claimed, 'publishing');
     onStep('publishing');
-    await store.publish(folder, snapshot, signal);
+    await store.publish(folder, snapshot, {signal, onStep});
     await expectOurs(pool, claimed, 'pointing to it');
     await pointAhead(store, snapshot);
     const {left, removed, trouble} = await removeOld(store, claimed.keep);
@@ -132,8 +135,9 @@ async function carry(
   }
 }
 
-function openStore({place}: TargetSetting): Store {
-  return new FolderStore(place);
+function openStore(target: TargetSetting, storage: StorageAccess): Store {
+  if (parseBucket(target.place) !== null) return new BucketStore(target, storage);
+  return new FolderStore(target.place);
 }
 
 /** Asked right before something becomes visible: a process that was suspended may be too late. */
@@ -176,13 +180,13 @@ const lookEveryMs = 30_000;
 
 /** The part of a worker that delivers each night that is complete. */
 export function makeDeliveryRounds(
-  {pool, log}: {readonly pool: pg.Pool; readonly log: Logger},
+  {pool, storage, log}: Pick<DeliveryDeps, 'pool' | 'storage'> & {readonly log: Logger},
   pulse: Pulse,
 ): Rounds {
   const work = async (signal: AbortSignal) => {
     for (const name of await listDueTargets(pool)) {
       if (signal.aborted) return;
-      await deliverNight({pool, signal, onStep: () => pulse.good()}, name, log);
+      await deliverNight({pool, storage, signal, onStep: () => pulse.good()}, name, log);
       pulse.good();
     }
   };

@@ -10,8 +10,11 @@ export interface Store {
    * @returns an empty folder of this machine, for the files of a snapshot
    */
   begin(): Promise<string>;
-  /** Brings a snapshot there, whole or not at all. @param folder - has its files */
-  publish(folder: string, snapshot: Snapshot, signal: AbortSignal): Promise<void>;
+  /**
+   * Brings a snapshot there, whole or not at all.
+   * @param folder - has its files
+   */
+  publish(folder: string, snapshot: Snapshot, course: PublishCourse): Promise<void>;
   /** Lets `latest.json` name a snapshot that is there. */
   pointTo(snapshot: Snapshot): Promise<void>;
   /** The name that `latest.json` has; null where there is none. */
@@ -22,6 +25,13 @@ export interface Store {
   remove(name: string): Promise<void>;
   /** Removes what `begin` has made, and closes connections. */
   end(): Promise<void>;
+}
+
+/** How a snapshot is brought there. */
+export interface PublishCourse {
+  readonly signal: AbortSignal;
+  /** Is told what is done next. */
+  readonly onStep: (step: string) => void;
 }
 
 export const latestFile = 'latest.json';

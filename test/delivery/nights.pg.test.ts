@@ -15,6 +15,7 @@ let place: DeliveryPlace;
 let logged: Record<string, unknown>[];
 let account: string;
 const hour = 3_600_000;
+const storage = {keys: null, allowsHttp: false, allowsLinkLocal: false};
 /** Milliseconds by the clock of rounds. */
 const now = 0;
 
@@ -80,7 +81,7 @@ async function round(): Promise<string[]> {
     ...{level: 'info', secrets: []},
     destination: {write: (line: string) => void logged.push(JSON.parse(line))},
   });
-  const rounds = makeDeliveryRounds({pool: place.pool, log}, new Pulse(() => now));
+  const rounds = makeDeliveryRounds({pool: place.pool, storage, log}, new Pulse(() => now));
   const before = logged.length;
   rounds.begin();
   await rounds.settled();

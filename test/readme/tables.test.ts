@@ -15,6 +15,9 @@ function readSection(document: string, heading: string): string {
   return section;
 }
 
+/** What the names of variables begin with. */
+const families = 'FIELDMIRROR|DATABASE|REDIS|AWS';
+
 const introduction = `# Commands
 
 A test generates this page from the program: \`npx vitest run test/readme/tables.test.ts -u\`. Every
@@ -55,9 +58,9 @@ test('docs/cli.md lists every command with its arguments and options', async () 
 
 test('every variable is in the table of variables, and no other', () => {
   const table = readSection(installing, 'Settings').match(/^\| `.*$/gm) ?? [];
-  const named = new Set(table.join('\n').match(/\b(?:FIELDMIRROR|DATABASE|REDIS)_[A-Z_]+/g));
+  const named = new Set(table.join('\n').match(new RegExp(`\\b(?:${families})_[A-Z_]+`, 'g')));
   const read = new Set(
-    config.match(/^ {2}(?:FIELDMIRROR|DATABASE|REDIS)_[A-Z_]+(?=:)/gm)?.map((name) => name.trim()),
+    config.match(new RegExp(`^ {2}(?:${families})_[A-Z_]+(?=:)`, 'gm'))?.map((name) => name.trim()),
   );
   expect([...named].toSorted()).toEqual([...read].toSorted());
 });

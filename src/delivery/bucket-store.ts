@@ -1,0 +1,301 @@
+// A bucket of S3-compatible storage as a target. Objects appear one by one there, so a snapshot is
+// one that has its manifest: that is written last, and removed first.
+
+import {createHash} from 'node:crypto';
+import {createReadStream} from 'node:fs';
+import {mkdir, rm} from 'node:fs/promises';
+import type {LookupFunction} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import type {Readable} from 'node:stream';
+import {isLoopback, onlyThisMachine} from '../api/addresses.ts';
+import {createAgents} from '../api/agents.ts';
+import {ExchangeError, exchange} from '../api/exchange.ts';
+import {describeFailure} from '../api/verdict.ts';
+import {DEFAULT_RETRY, parseRetryAfter, retry} from '../core/back-off.ts';
+import type {StorageKeys} from '../core/config.ts';
+import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {emptySha256, signRequest} from './sign-request.ts';
+import {isSnapshotName, manifestFile, type Snapshot, type SnapshotFile} from './snapshot.ts';
+import {describeLatest, latestFile, nameOfLatest, type PublishCourse, type Store} from './store.ts';
+import type {TargetSetting} from './targets.ts';
+import {parseBucket, usualRegion} from './terms.ts';
+
+/** What it takes to reach storage. */
+export interface StorageAccess {
+  /** Null where none were given. */
+  readonly keys: StorageKeys | null;
+  readonly allowsHttp: boolean;
+  readonly allowsLinkLocal: boolean;
+  /** Looks names up, in place of the system. */
+  readonly lookup?: LookupFunction;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** A body, and where it comes from: each try reads it again. */
+interface Body {
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly open: () => Readable | string;
+}
+
+/** A file of a large business takes minutes on a slow line. */
+const limits = {timeoutMs: 900_000, maxBodyBytes: 10_000_000, maxHeaders: 200};
+
+export class BucketStore implements Store {
+  readonly #place: string;
+  readonly #bucket: string;
+  readonly #prefix: string;
+  readonly #endpoint: URL;
+  readonly #region: string;
+  readonly #keys: StorageKeys;
+  readonly #agents: ReturnType<typeof createAgents>;
+  readonly #folder: string;
+
+  /** @throws {UsageError} there are no keys, or plain http to another machine is not allowed */
+  constructor({place, endpoint, region}: TargetSetting, access: StorageAccess) {
+    const {bucket, prefix} = parseBucket(place) ?? {bucket: '', prefix: ''};
+    this.#place = place;
+    this.#bucket = bucket;
+    this.#prefix = prefix;
+    this.#region = region ?? usualRegion;
+    this.#endpoint = new URL(endpoint ?? `https://s3.${this.#region}.amazonaws.com`);
+    this.#keys = findKeys(place, access);
+    this.#agents = openAgents(this.#endpoint, place, access);
+    const mark = createHash('sha256').update(`${this.#endpoint} ${place}`).digest('hex');
+    this.#folder = join(tmpdir(), `fieldmirror-delivery-${mark.slice(0, 16)}`);
+  }
+
+  async begin(): Promise<string> {
+    const held = await this.#listObjects();
+    for (const [name, files] of held)
+      if (!files.includes(manifestFile)) await this.#removeFiles(name, files);
+    await this.#discard();
+    await mkdir(this.#folder, {mode: 0o700});
+    return this.#folder;
+  }
+
+  async publish(
+    folder: string,
+    {name, files, manifest}: Snapshot,
+    {signal, onStep}: PublishCourse,
+  ): Promise<void> {
+    for (const file of [...files, manifest]) {
+      onStep(`sending ${file.file}`);
+      await this.#put(`${name}/${file.file}`, bodyOfFile(folder, file), signal);
+    }
+  }
+
+  async pointTo(snapshot: Snapshot): Promise<void> {
+    await this.#put(latestFile, bodyOfText(describeLatest(snapshot)));
+  }
+
+  async readLatest(): Promise<string | null> {
+    const {status, text} = await this.#send('GET', latestFile, {mayMiss: true});
+    return status === 404 ? null : nameOfLatest(text);
+  }
+
+  async list(): Promise<readonly string[]> {
+    const held = await this.#listObjects();
+    return [...held]
+      .flatMap(([name, files]) => (files.includes(manifestFile) ? [name] : []))
+      .toSorted();
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#removeFiles(name, (await this.#listObjects()).get(name) ?? []);
+  }
+
+  async end(): Promise<void> {
+    await this.#discard();
+    await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
+  }
+
+  async #discard(): Promise<void> {
+    await rm(this.#folder, {recursive: true, force: true});
+  }
+
+  async #removeFiles(name: string, files: readonly string[]): Promise<void> {
+    const manifestFirst = files.toSorted((one, other) =>
+      one === manifestFile ? -1 : other === manifestFile ? 1 : 0,
+    );
+    for (const file of manifestFirst) await this.#send('DELETE', `${name}/${file}`);
+  }
+
+  /** The files of each snapshot, by its name: also of those that are not whole. */
+  async #listObjects(): Promise<Map<string, string[]>> {
+    const {XMLParser} = await import('fast-xml-parser');
+    const isArray = (tag: string) => tag === 'Contents';
+    const parser = new XMLParser({parseTagValue: false, isArray});
+    const held = new Map<string, string[]>();
+    for (let token: string | undefined = ''; token !== undefined; ) {
+      const {text} = await this.#send('GET', '', {
+        query: {
+          ...{'list-type': '2', prefix: this.#prefix},
+          ...(token === '' ? {} : {'continuation-token': token}),
+        },
+      });
+      const {ListBucketResult: page = {}} = parser.parse(text) as ListAnswer;
+      for (const {Key: key} of page.Contents ?? []) this.#note(held, key);
+      token = page.IsTruncated === 'true' ? page.NextContinuationToken : undefined;
+    }
+    return held;
+  }
+
+  #note(held: Map<string, string[]>, key: string): void {
+    const [name = '', file, ...deeper] = key.slice(this.#prefix.length).split('/');
+    if (!key.startsWith(this.#prefix) || !isSnapshotName(name)) return;
+    if (file === undefined || deeper.length > 0) return;
+    held.set(name, [...(held.get(name) ?? []), file]);
+  }
+
+  async #put(key: string, body: Body, signal?: AbortSignal): Promise<void> {
+    await this.#send('PUT', key, {body, signal});
+  }
+
+  /**
+   * Sends a request, and again while the storage is busy.
+   * @param key - below the prefix; '' for the bucket
+   */
+  async #send(
+    method: 'GET' | 'PUT' | 'DELETE',
+    key: string,
+    given: {
+      readonly query?: Readonly<Record<string, string>>;
+      readonly body?: Body;
+      readonly mayMiss?: boolean;
+      readonly signal?: AbortSignal | undefined;
+    } = {},
+  ): Promise<Answer> {
+    const {query, mayMiss = false, signal} = given;
+    const path = key === '' ? '' : `/${this.#prefix}${key}`;
+    const url = new URL(this.#endpoint);
+    url.pathname = `${url.pathname.replace(/\/$/, '')}/${this.#bucket}${path}`;
+    url.search = new URLSearchParams(query).toString().replaceAll('+', '%20');
+    return await retry(
+      async () => {
+        const answer = await this.#try(method, url, given);
+        if (answer.status >= 200 && answer.status < 300) return answer;
+        if (mayMiss && answer.status === 404 && codeOf(answer) === 'NoSuchKey') return answer;
+        throw this.#refusal(`${method} ${key === '' ? 'of its list' : key}`, answer);
+      },
+      DEFAULT_RETRY,
+      signal,
+    );
+  }
+
+  async #try(
+    method: 'GET' | 'PUT' | 'DELETE',
+    url: URL,
+    {body, signal}: {readonly body?: Body; readonly signal?: AbortSignal | undefined},
+  ): Promise<Answer & {readonly retryAfter: string | undefined}> {
+    const bodySha256 = body?.sha256 ?? emptySha256;
+    const headers = {
+      ...signRequest({method, url, bodySha256, region: this.#region, at: new Date()}, this.#keys),
+      'user-agent': 'fieldmirror',
+      ...(body === undefined ? {} : {'content-length': String(body.bytes)}),
+    };
+    const request = {
+      ...{origin: url.origin, path: `${url.pathname}${url.search}`, method, headers},
+      body: body?.open() ?? null,
+    };
+    try {
+      const answer = await exchange(this.#agents.reads, request, {...limits, signal});
+      const retryAfter = answer.headers['retry-after'];
+      return {
+        status: answer.status,
+        text: answer.body.toString(),
+        retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+      };
+    } catch (error) {
+      if (signal?.aborted === true) throw signal.reason;
+      if (!(error instanceof ExchangeError)) throw error;
+      throw new RetryableError(
+        `${this.#name}: expected an answer to ${method}, got ${describeFailure(error)}`,
+      );
+    }
+  }
+
+  get #name(): string {
+    return `${this.#place} at ${this.#endpoint.host}`;
+  }
+
+  /** Names the status and the code, never the words of the storage, which repeat the request. */
+  #refusal(what: string, answer: Answer & {readonly retryAfter: string | undefined}): Error {
+    const code = codeOf(answer);
+    const got = code === null ? String(answer.status) : `${answer.status} ${code}`;
+    const next = nextSteps[code ?? ''] ?? nextSteps[answer.status] ?? 'see its documents';
+    const text = `${this.#name}: expected an answer of 2xx to ${what}, got ${got}; ${next}`;
+    const isTransient = answer.status >= 500 || answer.status === 429 || answer.status === 408;
+    const retryAfterMs = parseRetryAfter(answer.retryAfter, Date.now());
+    return isTransient && answer.status !== 507
+      ? new RetryableError(text, {retryAfterMs})
+      : new FatalError(text);
+  }
+}
+
+interface ListAnswer {
+  readonly ListBucketResult?: {
+    readonly Contents?: readonly {readonly Key: string}[];
+    readonly IsTruncated?: string;
+    readonly NextContinuationToken?: string;
+  };
+}
+
+const checkKeys = 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of this process';
+const nextSteps: Readonly<Record<string, string>> = {
+  NoSuchBucket: 'make the bucket, or name another one in the settings',
+  InvalidAccessKeyId: checkKeys,
+  SignatureDoesNotMatch: checkKeys,
+  ExpiredToken: `the keys have expired: ${checkKeys}`,
+  InvalidToken: checkKeys,
+  AuthorizationHeaderMalformed: 'name the region of the bucket in the settings',
+  PermanentRedirect: 'name the region of the bucket in the settings',
+  RequestTimeTooSkewed: 'set the clock of this machine by NTP',
+  403: 'let these keys list, read, write and remove there',
+  429: 'it is tried again later',
+  500: 'it is tried again later',
+  503: 'it is tried again later',
+  507: 'make room there, or keep fewer snapshots',
+};
+
+/** `NoSuchBucket`; null where the answer has no code. */
+function codeOf({text}: Answer): string | null {
+  return /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
+}
+
+function findKeys(place: string, {keys}: StorageAccess): StorageKeys {
+  if (keys !== null) return keys;
+  throw new UsageError(
+    `${place}: expected AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of this ` +
+      'process, got none; an HMAC key of Google Cloud Storage goes there, too',
+  );
+}
+
+function openAgents(
+  endpoint: URL,
+  place: string,
+  {allowsHttp, allowsLinkLocal: allowLinkLocal, lookup}: StorageAccess,
+) {
+  const isLocal = endpoint.protocol === 'http:' && isLoopback(endpoint.hostname);
+  if (endpoint.protocol !== 'https:' && !isLocal && !allowsHttp)
+    throw new UsageError(
+      `${place}: expected an endpoint of https, got http to ${endpoint.hostname}; ` +
+        'FIELDMIRROR_ALLOW_HTTP=1 allows it',
+    );
+  const named = isLocal ? onlyThisMachine(lookup) : lookup;
+  return createAgents({allowLinkLocal, ...(named === undefined ? {} : {lookup: named})});
+}
+
+function bodyOfFile(folder: string, {file, bytes, sha256}: SnapshotFile): Body {
+  return {bytes, sha256, open: () => createReadStream(join(folder, file))};
+}
+
+function bodyOfText(text: string): Body {
+  const sha256 = createHash('sha256').update(text).digest('hex');
+  return {bytes: Buffer.byteLength(text), sha256, open: () => text};
+}

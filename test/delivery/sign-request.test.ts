@@ -1,0 +1,42 @@
+// The signature that the documents of S3 print for their example.
+
+import {expect, test} from 'vitest';
+import {Secret} from '../../src/core/secret.ts';
+import {emptySha256, signRequest} from '../../src/delivery/sign-request.ts';
+
+const keys = {
+  accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
+  secretAccessKey: new Secret('wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'),
+  sessionToken: null,
+};
+const example = {
+  ...{method: 'GET' as const, bodySha256: emptySha256, region: 'us-east-1'},
+  at: new Date('2013-05-24T00:00:00.000Z'),
+};
+
+test.each([
+  [
+    'of an object, with a header',
+    'https://examplebucket.s3.amazonaws.com/test.txt',
+    {range: 'bytes=0-9'},
+    'f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41',
+  ],
+  [
+    'of a list, with a query',
+    'https://examplebucket.s3.amazonaws.com/?max-keys=2&prefix=J',
+    {},
+    '34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7',
+  ],
+])('a request %s has the signature of the documents', (_what, url, headers, signature) => {
+  const signed = signRequest({...example, url: new URL(url), headers}, keys);
+  expect(signed.authorization).toMatch(new RegExp(`Signature=${signature}$`));
+});
+
+test('a token of keys that are lent is a header, and signed', () => {
+  const url = new URL('https://examplebucket.s3.amazonaws.com/test.txt');
+  const signed = signRequest({...example, url}, {...keys, sessionToken: new Secret('lent')});
+  expect(signed['x-amz-security-token']).toBe('lent');
+  expect(signed.authorization).toContain(
+    'SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token,',
+  );
+});
