@@ -191,8 +191,7 @@ async function findEntry(db: Queryable, seen: readonly Account[], id = ''): Prom
  * expected does not.
  */
 function hideEntry<Told extends QuarantineEntry>(entry: Told): Told {
-  const [, expected] = /^(.*?: field [^:]*: expected .*?), got /s.exec(entry.reason) ?? [];
-  const reason = expected === undefined ? hidden : `${expected}, got ${hidden}`;
+  const reason = entry.expected === null ? hidden : `${entry.expected}, got ${hidden}`;
   return {...entry, reason, ...('xml' in entry ? {xml: hidden} : {})};
 }
 

@@ -103,10 +103,13 @@ export class OlderReadingError extends RetryableError {
  */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
+  /** Where what was expected, without the value that came; null where the message is all. */
+  readonly expected: string | null;
   readonly #kind: ErrorKind | undefined;
 
-  constructor(message: string, facts: Facts = {}) {
+  constructor(message: string, facts: Facts & {readonly expected?: string} = {}) {
     super(message, {cause: facts.cause});
+    this.expected = facts.expected ?? null;
     this.#kind = facts.kind;
   }
 

@@ -14,9 +14,10 @@ export type MemberColumn = readonly [
 
 /**
  * A dimension or a fact of the star: one definition, rendered three times (`renderMember`): as the
- * present, as of any past moment, and masked for an assistant. In its SQL `{jobs}` is the table `warehouse.jobs` with the rows that are
- * gone, or the versions of that moment; `{mart.dim_customer}` is another member, at the same
- * moment; `{now}` is the present, or that moment.
+ * present, as of any past moment, and for some jobs alone, which refreshes what is kept. In its
+ * SQL `{jobs}` is the table `warehouse.jobs` with the rows that are gone, or the versions of that
+ * moment; `{mart.dim_customer}` is another member, at the same moment; `{now}` is the present, or
+ * that moment.
  */
 export interface Member {
   /** Its view in the schema `mart`. */

@@ -139,10 +139,8 @@ export function refusal(
   reading: Reading,
   facts: {field: string; expected: string; got: string},
 ): RecordError {
-  const {field, expected, got} = facts;
-  return new RecordError(
-    `${describePlace(reading)}: field ${field}: expected ${expected}, got ${got}`,
-  );
+  const expected = `${describePlace(reading)}: field ${facts.field}: expected ${facts.expected}`;
+  return new RecordError(`${expected}, got ${facts.got}`, {expected});
 }
 
 /** A value as an error may show it: 40 characters of a text, and the kind of anything else. */

@@ -17,8 +17,8 @@ import {listUnembedded} from '../streams/unsaid-parts.ts';
 import {leaveOlder, noteOlder, readOlder, writeBatch} from './batches.ts';
 import {listPageFields, type PageFields} from './fields.ts';
 import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
+import type {QuarantinedRecord} from './quarantine.ts';
 import {resolveGone} from './quarantine.ts';
-import type {PackedBadRecord} from './read-page.ts';
 import {embedCustomer, embedMissing, includeOf, recordPathOf} from './requests.ts';
 import {pass, type SweepRun, scopeOf, transportCallOf} from './sweep-run.ts';
 import {saveCheckpoint} from './sweeps.ts';
@@ -120,7 +120,7 @@ async function askLot(
 interface Answer {
   readonly rowSet?: EncodedRowSet;
   readonly gone?: GoneNumber;
-  readonly bad?: PackedBadRecord;
+  readonly bad?: QuarantinedRecord;
   readonly unclear?: string;
   readonly untold?: string;
   readonly fields?: readonly PageFields[];
@@ -173,7 +173,8 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
     const xml = redactXml(answer.body.toString('utf8'));
-    return {bad: {page: null, number, reason: error.message, xml}};
+    const {message: reason, expected} = error;
+    return {bad: {page: null, number, reason, expected, xml}};
   }
 }
 

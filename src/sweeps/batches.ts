@@ -30,8 +30,8 @@ import type {PageFields} from './fields.ts';
 import type {EncodedRowSet} from './packed-rows.ts';
 import type {PageReader} from './page-reader.ts';
 import {type CutPage, hashAt, unpack} from './pages.ts';
+import type {QuarantinedRecord} from './quarantine.ts';
 import {quarantineRecords, resolveQuarantine} from './quarantine.ts';
-import type {PackedBadRecord} from './read-page.ts';
 import {type SweepRun, scopeOf} from './sweep-run.ts';
 import type {Evidence} from './tables.ts';
 import {forgetAbsent, undoTombstones} from './tombstones.ts';
@@ -46,7 +46,7 @@ export interface ReadBatch {
   readonly rowSets: readonly EncodedRowSet[];
   /** The bytes by which each of `rowSets` is known from now on. */
   readonly bytes: ReadonlyMap<string, Buffer>;
-  readonly bad: readonly PackedBadRecord[];
+  readonly bad: readonly QuarantinedRecord[];
   /** The fields that the parsed pages sent. */
   readonly fields: readonly PageFields[];
 }
@@ -105,7 +105,7 @@ interface Part {
   readonly known: number;
   readonly numbers: readonly string[];
   readonly records: readonly {readonly rowSet: EncodedRowSet; readonly hash: Buffer | null}[];
-  readonly bad: readonly PackedBadRecord[];
+  readonly bad: readonly QuarantinedRecord[];
   readonly fields: readonly PageFields[];
 }
 
@@ -209,7 +209,10 @@ export async function writeBatch(
   await resolveQuarantine(client, came);
   const {transport} = account.api;
   const hide = (text: string) => transport.hide(text);
-  const records = batch.bad.map((bad) => ({...bad, reason: hide(bad.reason), xml: hide(bad.xml)}));
+  const records = batch.bad.map(({reason, expected, xml, ...bad}) => ({
+    ...{...bad, reason: hide(reason), xml: hide(xml)},
+    expected: expected === null ? null : hide(expected),
+  }));
   const quarantined = await quarantineRecords(client, {...scope, records});
   await noteOlder(client, sweepId, older);
   return {...counts, quarantined, older};

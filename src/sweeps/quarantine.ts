@@ -6,10 +6,13 @@ import type {quarantine} from './tables.ts';
 
 /** A record that could not be read or taken. */
 export interface QuarantinedRecord {
+  /** Null where it was asked for by its number. */
   readonly page: number | null;
   /** Null where it could not be read. */
   readonly number: string | null;
   readonly reason: string;
+  /** The same without the value that came; null where the reason may quote it anywhere. */
+  readonly expected: string | null;
   /** As sent, but for secrets: the caller has removed them. */
   readonly xml: string;
 }
@@ -28,6 +31,7 @@ const columns = [
   'number',
   'page',
   'reason',
+  'expected',
   'sweep_id',
   'first_seen_at',
   'last_seen_at',
@@ -77,14 +81,14 @@ async function keepEntries(
   if (records.length === 0) return 0;
   const {rows} = await client.query<{fresh: string}>(
     `WITH bad AS (
-       SELECT * FROM unnest($4::integer[], $5::bigint[], $6::text[], $7::text[], $8::bytea[])
-                  AS bad (page, number, reason, xml, xml_hash)), kept AS (
-       INSERT INTO sync.quarantine AS held (account_id, stream, sweep_id, page, number, reason, xml,
-         xml_hash)
+       SELECT * FROM unnest($4::integer[], $5::bigint[], $6::text[], $7::text[], $8::text[],
+                $9::bytea[]) AS bad (page, number, reason, expected, xml, xml_hash)), kept AS (
+       INSERT INTO sync.quarantine AS held (account_id, stream, sweep_id, page, number, reason,
+         expected, xml, xml_hash)
        SELECT $1, $2, $3, bad.* FROM bad
            ON CONFLICT ${identity} DO UPDATE
           SET sweep_id = EXCLUDED.sweep_id, page = coalesce(EXCLUDED.page, held.page),
-            reason = EXCLUDED.reason,
+            reason = EXCLUDED.reason, expected = EXCLUDED.expected,
               xml = EXCLUDED.xml, xml_hash = EXCLUDED.xml_hash, last_seen_at = now(),
                 resolved_at = NULL)
      SELECT count(*) AS fresh FROM bad
@@ -101,6 +105,7 @@ async function keepEntries(
       records.map((record) => record.page),
       records.map((record) => asNumber(record.number)),
       records.map((record) => storable(record.reason)),
+      records.map(({expected}) => (expected === null ? null : storable(expected))),
       records.map((record) => storable(record.xml)),
       records.map((record) => hashXml(record.xml)),
     ],

@@ -8,6 +8,7 @@ import {redactXml} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
 import {listPageFields, type PageFields} from './fields.ts';
 import {type PackedRows, RowPacker} from './packed-rows.ts';
+import type {QuarantinedRecord} from './quarantine.ts';
 
 /** A page to be read; plain data, because it crosses threads. */
 export interface PageTask {
@@ -22,15 +23,6 @@ export interface PageTask {
   readonly known: readonly boolean[] | null;
 }
 
-/** A record that could not be taken, its secrets already removed. */
-export interface PackedBadRecord {
-  /** Null where it was asked for by its number. */
-  readonly page: number | null;
-  readonly number: string | null;
-  readonly reason: string;
-  readonly xml: string;
-}
-
 /** A page as it was read, its rows packed. */
 export interface PackedPage {
   /**
@@ -40,7 +32,7 @@ export interface PackedPage {
   readonly isCutTrue: boolean;
   /** Of the records whose bytes were not known. */
   readonly rows: PackedRows;
-  readonly bad: readonly PackedBadRecord[];
+  readonly bad: readonly QuarantinedRecord[];
   /** The fields that the page sent, with their types; fields of known and of bad records too. */
   readonly fields: readonly PageFields[];
 }
@@ -60,7 +52,7 @@ function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): P
   const body = Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength);
   const seen = new SeenElements();
   let rows = new RowPacker(stream, page);
-  let refused: PackedBadRecord[] = [];
+  let refused: QuarantinedRecord[] = [];
   let count = 0;
   const take = (record: FieldRecord) => {
     const at = count++;
@@ -69,7 +61,12 @@ function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): P
       rows.add(at, readRows(stream, record, {timeZone}));
     } catch (error) {
       if (!(error instanceof RecordError)) throw error;
-      refused.push({page, ...describeRefused(stream, record), reason: error.message});
+      refused.push({
+        page,
+        ...describeRefused(stream, record),
+        reason: error.message,
+        expected: error.expected,
+      });
     }
   };
   const restart = () => {
@@ -82,7 +79,7 @@ function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): P
   const unread = bad.map(({reason, xml}) => ({
     page,
     number: numberIn(xml, stream),
-    reason,
+    ...{reason, expected: null},
     xml: redactXml(xml),
   }));
   return {

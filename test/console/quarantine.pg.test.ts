@@ -7,7 +7,8 @@ import {openPlace, type Place} from './place.ts';
 
 let place: Place;
 let ids: {readonly numbered: string; readonly unnumbered: string; readonly strange: string};
-const reason = 'jobs 11: field subtotal: expected a number, got "about Orla\'s garden"';
+const expected = 'jobs 11: field subtotal: expected a number';
+const reason = `${expected}, got "about Orla's garden"`;
 
 beforeAll(async () => {
   place = await openPlace();
@@ -22,12 +23,14 @@ beforeAll(async () => {
         page: 2,
         number: '11',
         reason,
+        expected,
         xml: '<job><number>11</number><name><img src=x></name></job>',
       },
       {
         page: 1,
         number: null,
         reason: 'jobs: field number: expected a number, got nothing',
+        expected: null,
         xml: '<job/>',
       },
     ];
@@ -72,6 +75,7 @@ test('somebody who is not to see personal data sees what was expected, and nothi
   const masked = await place.person({masks: true});
   const {text} = await masked.get(`/quarantine/${ids.numbered}`);
   expect(text).toContain('field subtotal: expected a number, got •••');
+  expect((await masked.get(`/quarantine/${ids.unnumbered}`)).text).not.toContain('got nothing');
   const told = [text, JSON.stringify(await masked.json(`/quarantine/${ids.numbered}`))];
   told.push(
     (await masked.get('/quarantine')).text,

@@ -48,6 +48,21 @@ test('a record that cannot be read goes to quarantine without its secrets, and t
   expect(rows[0].xml).not.toContain('canary');
 });
 
+test('what was expected of a record is kept without the value that came', async () => {
+  const {world} = await open(({page}, response) => {
+    if (page === 1) response.end(list('jobs', [job(2, '<subtotal>a lot</subtotal>')]));
+    return page === 1;
+  });
+  await world.sweep('jobs');
+  const {rows} = await world.pool.query('SELECT reason, expected FROM sync.quarantine');
+  expect(rows).toEqual([
+    {
+      reason: expect.stringMatching(/^jobs 2: field subtotal: expected .*, got "a lot"$/),
+      expected: expect.stringMatching(/^jobs 2: field subtotal: expected (?!.*a lot)/),
+    },
+  ]);
+});
+
 test('a window in which a record cannot be read is not refreshed, and says why', async () => {
   const {world} = await open(({page}, response) => {
     if (page === 1)

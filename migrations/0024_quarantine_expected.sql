@@ -1,0 +1,1 @@
+ALTER TABLE "sync"."quarantine" ADD COLUMN "expected" text;
