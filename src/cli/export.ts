@@ -4,13 +4,13 @@ import {mkdir, mkdtemp, open, rename, rm, rmdir, writeFile as writeWhole} from '
 import {dirname, join} from 'node:path';
 import type {Writable} from 'node:stream';
 import {finished} from 'node:stream/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import {beginReading} from '../star/answer.ts';
+import {beginReading, findMoment} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
 import {drawDbtSources, exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
@@ -32,6 +32,8 @@ interface ExportOptions {
   readonly tables: readonly string[];
   /** One account; else all. */
   readonly account?: string;
+  /** A day or an instant, as it was typed; left out: the present. */
+  readonly asOf?: string;
   /** Of CSV: for a spreadsheet. */
   readonly excel?: boolean;
   readonly json: boolean;
@@ -47,25 +49,29 @@ const exported = exportedTables.map(({name}) => name);
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function exportTables(config: Config, options: ExportOptions): Promise<number> {
-  const tables =
-    options.tables.length === 0 ? exported : [...new Set(options.tables.map(findTable))];
+  const tables = chooseTables(options);
   checkPath('export', options.folder);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
-    const account =
-      options.account === undefined ? null : await chooseAccount({pool}, options.account);
+    // A day ends at another moment in each zone.
+    const isOfOne = options.account !== undefined || options.asOf !== undefined;
+    const account = isOfOne ? await chooseAccount({pool}, options.account) : null;
     const client = await pool.connect();
     try {
       await beginReading(client);
       await client.query('SET LOCAL statement_timeout = 0');
+      const accountId = account?.accountId ?? null;
+      const moment = accountId === null ? null : await findMoment(client, accountId, options.asOf);
+      // As for an answer about the past: see prepareQuestion.
+      if (moment !== null) await client.query('SET LOCAL enable_nestloop = off');
       const files = tables.map((table) => ({table, name: `${table}.${options.format}`, rows: 0}));
       await writeAll(
         options.folder,
         files.map(({name}) => name),
         async (aside) => {
           for (const file of files) {
-            const sql = `SELECT * FROM mart.${file.table}${account === null ? '' : whereOf(file.table, account.accountId)}`;
+            const sql = sqlOfTable(file.table, {accountId, moment});
             file.rows = await writeFile(client, sql, {...options, file: join(aside, file.name)});
           }
         },
@@ -87,6 +93,36 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
       client.release();
     }
   });
+}
+
+/** @throws {UsageError} no such table, or one that has no form as of a moment */
+function chooseTables({tables, asOf}: Pick<ExportOptions, 'tables' | 'asOf'>): readonly string[] {
+  const ofVersions: readonly string[] = members
+    .filter(({isOfVersions}) => isOfVersions)
+    .map(({name}) => name);
+  const chosen = [...new Set(tables.map(findTable))];
+  if (asOf === undefined) return chosen.length === 0 ? exported : chosen;
+  const without = chosen.find((name) => ofVersions.includes(name));
+  if (without !== undefined)
+    throw new UsageError(
+      `export: --as-of: ${without} holds the past itself, as one row for each event; ` +
+        'export it without --as-of',
+    );
+  return chosen.length === 0 ? exported.filter((name) => !ofVersions.includes(name)) : chosen;
+}
+
+interface Source {
+  /** Null: every account. */
+  readonly accountId: string | null;
+  /** Null: the present. */
+  readonly moment: string | null;
+}
+
+function sqlOfTable(table: string, {accountId, moment}: Source): string {
+  const isShared = sharedTables.some(({name}) => name === table);
+  const past = moment === null || isShared ? '' : `_as_of(${pg.escapeLiteral(moment)})`;
+  const where = accountId === null ? '' : whereOf(table, accountId);
+  return `SELECT * FROM mart.${table}${past}${where}`;
 }
 
 /**

@@ -92,7 +92,8 @@ function addExport(program: Command, {json}: Surroundings): void {
       )
       .argument('<folder>', 'folder for the files')
       .argument('[tables...]', 'tables such as fct_job (default: every dimension and fact)')
-      .option('--account <name>', 'only one account');
+      .option('--account <name>', 'only one account')
+      .option('--as-of <moment>', 'as of the end of a day, or an instant; without event tables');
     if (format === 'csv')
       command.option('--excel', 'write files for a spreadsheet, without formulas');
     command.action((folder, tables, given) =>

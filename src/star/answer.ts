@@ -331,7 +331,7 @@ export async function readFreshness(client: pg.ClientBase, accountKey: string): 
  * @throws {UsageError} no day and no instant, one before the mirror knew the account, or one to
  *   come
  */
-async function findMoment(
+export async function findMoment(
   client: pg.ClientBase,
   accountKey: string,
   typed: string | undefined,

@@ -277,6 +277,59 @@ test.each(
   },
 );
 
+describe('as of a moment', () => {
+  const target = () => join(folder, 'past');
+
+  test('each table is what it was then, and those that hold the past are left out', async () => {
+    const [{moment, subtotal}] = await query(
+      'SELECT now() AS moment, sum(subtotal)::text AS subtotal FROM mart.fct_job',
+    );
+    await inSweepTransaction(pool, (client) =>
+      client.query('UPDATE warehouse.jobs SET subtotal = subtotal + 1'),
+    );
+    await refreshStar(pool);
+    expect(await run('csv', target(), '--as-of', moment)).toMatchObject({code: 0});
+    expect(
+      await queryDuck(
+        `SELECT sum(subtotal::decimal(18, 4))::double AS subtotal
+           FROM read_csv('${join(target(), 'fct_job.csv')}', all_varchar = true)`,
+      ),
+    ).toEqual([{subtotal: Number(subtotal)}]);
+    const kept = members.filter(({isOfVersions}) => !isOfVersions).map(({name}) => name);
+    expect((await readdir(target())).sort()).toEqual(
+      [...kept, 'dim_date', 'dim_job_state'].map((name) => `${name}.csv`).sort(),
+    );
+    for (const name of kept) {
+      const [held] = await query(
+        `SELECT count(*)::text AS rows FROM mart.${name}_as_of('${moment}')`,
+      );
+      const rows = await queryDuck(
+        `SELECT count(*)::varchar AS rows
+           FROM read_csv('${join(target(), `${name}.csv`)}', all_varchar = true)`,
+      );
+      expect(rows, name).toEqual([held]);
+    }
+    await inSweepTransaction(pool, (client) =>
+      client.query('UPDATE warehouse.jobs SET subtotal = subtotal - 1'),
+    );
+    await refreshStar(pool);
+  });
+
+  test.each([
+    ['yesterday', 'expected a day such as 2026-10-31'],
+    ['1999-12-31', 'the mirror knows the account since'],
+  ])('%s is refused', async (moment, says) => {
+    const {code, stderr} = await run('csv', target(), '--as-of', moment);
+    expect({code, stderr}).toEqual({code: 2, stderr: expect.stringContaining(says)});
+  });
+
+  test('a table that holds the past is refused by its name', async () => {
+    const {code, stderr} = await run('csv', target(), 'fct_payment', '--as-of', '2026-10-31');
+    expect(code).toBe(2);
+    expect(stderr).toContain('fct_payment holds the past itself');
+  });
+});
+
 describe.each([
   ['export parquet', ['export', 'parquet', 's3://bucket/star']],
   ['export csv', ['export', 'csv', 'gs://bucket']],
