@@ -10,7 +10,7 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import {beginReading, findMoment} from '../star/answer.ts';
+import {beginReading, findAsOf} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
 import {drawDbtSources, exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
@@ -62,7 +62,7 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
       await beginReading(client);
       await client.query('SET LOCAL statement_timeout = 0');
       const accountId = account?.accountId ?? null;
-      const moment = accountId === null ? null : await findMoment(client, accountId, options.asOf);
+      const moment = accountId === null ? null : await findAsOf(client, accountId, options.asOf);
       // As for an answer about the past: see prepareQuestion.
       if (moment !== null) await client.query('SET LOCAL enable_nestloop = off');
       const files = tables.map((table) => ({table, name: `${table}.${options.format}`, rows: 0}));
@@ -105,7 +105,7 @@ function chooseTables({tables, asOf}: Pick<ExportOptions, 'tables' | 'asOf'>): r
   const without = chosen.find((name) => ofVersions.includes(name));
   if (without !== undefined)
     throw new UsageError(
-      `export: --as-of: ${without} holds the past itself, as one row for each event; ` +
+      `export: --as-of: ${without} holds history itself, as one row for each event; ` +
         'export it without --as-of',
     );
   return chosen.length === 0 ? exported.filter((name) => !ofVersions.includes(name)) : chosen;

@@ -203,7 +203,7 @@ export async function prepareQuestion(
     readonly isMasked?: boolean;
   },
 ): Promise<Asked> {
-  const moment = await findMoment(client, accountKey, asOf);
+  const moment = await findAsOf(client, accountKey, asOf);
   const account =
     moment === null ? 'mart.dim_account' : `mart.dim_account_as_of(${pg.escapeLiteral(moment)})`;
   const period = await findPeriod(client, question, {account, accountKey, ...days});
@@ -331,7 +331,7 @@ export async function readFreshness(client: pg.ClientBase, accountKey: string): 
  * @throws {UsageError} no day and no instant, one before the mirror knew the account, or one to
  *   come
  */
-export async function findMoment(
+export async function findAsOf(
   client: pg.ClientBase,
   accountKey: string,
   typed: string | undefined,

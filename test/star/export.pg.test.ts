@@ -280,7 +280,7 @@ test.each(
 describe('as of a moment', () => {
   const target = () => join(folder, 'past');
 
-  test('each table is what it was then, and those that hold the past are left out', async () => {
+  test('each table is what it was then, and tables of events are left out', async () => {
     const [{moment, subtotal}] = await query(
       'SELECT now() AS moment, sum(subtotal)::text AS subtotal FROM mart.fct_job',
     );
@@ -323,10 +323,10 @@ describe('as of a moment', () => {
     expect({code, stderr}).toEqual({code: 2, stderr: expect.stringContaining(says)});
   });
 
-  test('a table that holds the past is refused by its name', async () => {
+  test('a table of events is refused by its name', async () => {
     const {code, stderr} = await run('csv', target(), 'fct_payment', '--as-of', '2026-10-31');
     expect(code).toBe(2);
-    expect(stderr).toContain('fct_payment holds the past itself');
+    expect(stderr).toContain('fct_payment holds history itself');
   });
 });
 
