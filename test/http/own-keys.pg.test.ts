@@ -231,6 +231,21 @@ describe('an upsert', () => {
     });
   });
 
+  test.each([
+    ['tryton', () => tryton],
+    ['default', () => place.keys.writer],
+  ])('of one new key of %s, twice at once, makes one row', async (system, key) => {
+    const made = await Promise.all(['A', 'B'].map((name) => upsert(key(), `R-${system}`, name)));
+    expect(made.map(({status}) => status)).toContain(202);
+    for (const {status, body} of made.filter((each) => each.status !== 202))
+      expect([status, body.detail]).toEqual([422, 'external_key: another row of the table has it']);
+    const {rows} = await place.pool.query(
+      `SELECT FROM warehouse.customers WHERE name IN ('A', 'B')`,
+    );
+    expect(rows).toHaveLength(1);
+    await place.pool.query(`DELETE FROM warehouse.customers WHERE name IN ('A', 'B')`);
+  });
+
   test('of the key of another system creates a row of its own', async () => {
     const made = await upsert(shop, 'P-17', 'Shop');
     expect(made.body).toMatchObject({operation: 'create', external_key: 'P-17'});
