@@ -116,7 +116,7 @@ test('a delivery that is killed in the middle is not seen, and the next complete
   expect(snapshotsOf(await storage.list())).toEqual([before?.snapshot, after?.snapshot]);
 });
 
-test('storage that is busy for a moment is asked again', async () => {
+test('busy storage is asked again', async () => {
   const busy = new Set<string>();
   answer = ({method, path}) => {
     if (method !== 'PUT' || busy.has(path) || busy.size === 3) return null;

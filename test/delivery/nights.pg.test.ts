@@ -159,7 +159,7 @@ describe('a night', () => {
 describe('a night that was not delivered', () => {
   const away = () => place.apply({delivery: {lake: {to: join(place.folder, 'not', 'mounted')}}});
 
-  test('is tried again later, and the failures are told', async () => {
+  test('is tried again later, and each failure is reported', async () => {
     await away();
     for (let tries = 1; tries <= 3; tries++) {
       expect(await round()).toEqual([]);
