@@ -82,7 +82,8 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
 
 /**
  * A table, the query that fills it, and the same for some jobs. A table of other columns is made
- * anew; one of another key or other indexes keeps its rows.
+ * anew; one that only lacks columns at its end, or has another key or other indexes, keeps its
+ * rows.
  */
 async function makeKept(
   client: pg.ClientBase,
@@ -91,20 +92,18 @@ async function makeKept(
 ): Promise<void> {
   const all = `sync.all_${name}`;
   await client.query(`CREATE OR REPLACE VIEW ${all} AS ${kept.present}`);
-  const {rows} = await client.query<{isThere: boolean; isSame: boolean}>(
-    `WITH columns AS (
-       SELECT attrelid, array_agg(format('%I %s', attname, format_type(atttypid, atttypmod))
-                ORDER BY attnum) AS names
-         FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped
-          AND attrelid IN (to_regclass($1), to_regclass($2)) GROUP BY attrelid)
-     SELECT to_regclass($2) IS NOT NULL AS "isThere", count(DISTINCT names) = 1 AS "isSame"
-       FROM columns`,
+  const columnsOf = (place: string) =>
+    `(SELECT array_agg(format('%I %s', attname, format_type(atttypid, atttypmod)) ORDER BY attnum)
+        FROM pg_attribute
+       WHERE attnum > 0 AND NOT attisdropped AND attrelid = to_regclass(${place}))`;
+  const {rows} = await client.query<{wanted: string[]; held: string[] | null}>(
+    `SELECT ${columnsOf('$1')} AS wanted, ${columnsOf('$2')} AS held`,
     [all, `mart.${name}`],
   );
-  const {isThere = false, isSame = false} = rows[0] ?? {};
-  if (isThere && !isSame) throw new OtherShapeError(name);
-  if (!isThere)
+  const {wanted = [], held} = rows[0] ?? {};
+  if (held == null)
     await client.query(`CREATE TABLE mart.${name} AS SELECT * FROM ${all} WITH NO DATA`);
+  else await addColumns(client, name, {wanted, held});
   await setKey(client, name, kept.key);
   for (const columns of kept.indexes)
     await client.query(
@@ -117,6 +116,20 @@ async function makeKept(
     `CREATE OR REPLACE FUNCTION sync.some_${name}(keys bigint[]) RETURNS SETOF mart.${name} LANGUAGE
        sql STABLE SET search_path = pg_catalog, pg_temp AS ${pg.escapeLiteral(kept.someJobs)}`,
   );
+}
+
+/**
+ * Columns that are new at the end are added; the next refresh fills them, as it does all.
+ * @throws {OtherShapeError} the columns differ in another way
+ */
+async function addColumns(
+  client: pg.ClientBase,
+  name: string,
+  {wanted, held}: {readonly wanted: readonly string[]; readonly held: readonly string[]},
+): Promise<void> {
+  if (held.some((column, at) => column !== wanted[at])) throw new OtherShapeError(name);
+  const added = wanted.slice(held.length).map((column) => `ADD ${column}`);
+  if (added.length > 0) await client.query(`ALTER TABLE mart.${name} ${added.join(', ')}`);
 }
 
 async function setKey(

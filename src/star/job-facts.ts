@@ -158,6 +158,13 @@ function amountWhere(condition: string, column: string): string {
   return `CASE WHEN ${condition} THEN coalesce(job.${column}, 0) ELSE 0 END`;
 }
 
+/** The state of a row of the jobs. */
+function stateOf(job: string): string {
+  return `mart.job_state(${job}.status, ${job}.estimate_sent_on, ${job}.scheduled_on,
+                   ${job}.started_on, ${job}.completed_on, ${job}.canceled_on,
+                   ${job}.won_date, ${job}.lost_date)`;
+}
+
 /** The live jobs, each with its state and what follows from it alone. */
 const statedJobs = `(
       SELECT stated.*,
@@ -180,9 +187,7 @@ const statedJobs = `(
                  stated.job_number) = 1 AS is_first_completed
         FROM (
           SELECT held.*,
-                 mart.job_state(held.status, held.estimate_sent_on, held.scheduled_on,
-                   held.started_on, held.completed_on, held.canceled_on,
-                                        held.won_date, held.lost_date) AS job_state
+                 ${stateOf('held')} AS job_state
             FROM {jobs} AS held
            WHERE ${liveRow('held', 'job_number')}
         ) AS stated
@@ -227,6 +232,31 @@ export const job: Member = {
     ) AS assigned ON assigned.account_id = job.account_id AND assigned.job_number = job.job_number`,
 };
 
+/**
+ * What a part has of its job, so that a sum of parts by customer, kind or day needs no join that
+ * could double it. The last columns: a table that is there gets them at its end.
+ * @param job - the alias of the row of the job
+ */
+function ofJob(job: string): readonly MemberColumn[] {
+  return [
+    ['customer_key', keyOr('customer'), 'The customer of the job: dim_customer.'],
+    ['job_type_key', keyOr('kind'), 'The kind of the job: dim_job_type.'],
+    [
+      'completed_date',
+      `CASE ${stateOf(job)} WHEN 'completed'
+            THEN ${keptDate(`coalesce(${job}.completed_on, ${job}.updated_at)`)} END`,
+      'When the job was completed; null for any other job.',
+    ],
+  ];
+}
+
+function joinOfJob(job: string): string {
+  return `LEFT JOIN {customers} AS customer ON customer.account_id = ${job}.account_id
+     AND customer.id = ${job}.customer_id AND customer.customer_number IS NOT NULL
+    LEFT JOIN {job_types} AS kind ON kind.account_id = ${job}.account_id
+     AND kind.id = ${job}.job_type_id`;
+}
+
 /** The job that a part belongs to: a part of a job that is gone is gone itself. */
 function joinJob(alias: string): string {
   return `JOIN {jobs} AS job ON job.account_id = ${alias}.account_id
@@ -265,8 +295,10 @@ export const jobCharge: Member = {
     ],
     ['created_date', keptDate('charge.created_on'), 'When the line was entered.'],
     ['sort_order', 'charge.sort_order', 'Place of the line on the invoice.'],
+    ...ofJob('job'),
   ],
   from: `FROM {job_charges} AS charge ${joinJob('charge')} ${joinAccount('charge')}
+    ${joinOfJob('job')}
       WHERE ${liveRow('charge', 'id')}`,
 };
 
@@ -305,8 +337,10 @@ export const timeEntry: Member = {
       `${keptDate('entry.created_at')} - ${keptDate('entry.started_on')}`,
       'How many days after the work it was entered.',
     ],
+    ...ofJob('job'),
   ],
   from: `FROM {time_entries} AS entry ${joinJob('entry')} ${joinAccount('entry')}
+    ${joinOfJob('job')}
     LEFT JOIN {employees} AS employee ON employee.account_id = entry.account_id
      AND employee.id = entry.employee_id AND employee.employee_number IS NOT NULL
     WHERE ${liveRow('entry', 'id')}`,
@@ -354,9 +388,12 @@ export const assignment: Member = {
       shareOf('1::numeric', 6),
       'Even share of the job; the shares of a job add up to 1.',
     ],
+    ...ofJob('shared'),
   ],
   from: `FROM (
-      SELECT job.account_id, job.row_id AS job_row_id, job.subtotal,
+      SELECT job.account_id, job.row_id AS job_row_id, job.subtotal, job.customer_id,
+             job.job_type_id, job.status, job.estimate_sent_on, job.scheduled_on, job.started_on,
+             job.completed_on, job.canceled_on, job.won_date, job.lost_date, job.updated_at,
              held.row_id AS assignment_row_id, held.employee_id,
              row_number() OVER (PARTITION BY job.row_id
                ORDER BY held.employee_id, held.row_id) AS place,
@@ -366,6 +403,7 @@ export const assignment: Member = {
          AND held.job_number = job.job_number AND ${isAssignment('held')}
        WHERE ${liveRow('job', 'job_number')}
     ) AS shared
+    ${joinAccount('shared')} ${joinOfJob('shared')}
     LEFT JOIN {employees} AS employee ON employee.account_id = shared.account_id
      AND employee.id = shared.employee_id AND employee.employee_number IS NOT NULL`,
 };

@@ -262,9 +262,8 @@ export const money: readonly Question[] = [
           SELECT line.account_key, line.item_key, sum(line.quantity) AS quantity,
                  sum(line.amount) AS revenue, count(DISTINCT line.job_key) AS jobs,
                  min(line.price_per_unit) AS lowest, max(line.price_per_unit) AS highest
-            FROM {mart.fct_job_charge} AS line
-            JOIN {mart.fct_job} AS job ON job.job_key = line.job_key ${ofAccount('job')}
-           WHERE job.completed_date BETWEEN {first} AND {last}
+            FROM {mart.fct_job_charge} AS line ${ofAccount('line')}
+           WHERE line.completed_date BETWEEN {first} AND {last}
            GROUP BY line.account_key, line.item_key
         ) AS sums
         JOIN {mart.dim_item} AS item ON item.item_key = sums.item_key

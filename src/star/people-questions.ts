@@ -93,21 +93,19 @@ export const people: readonly Question[] = [
              round(done.revenue / nullif(done.days, 0), 2) AS revenue_a_day,
              round(done.revenue / nullif(done.job_share, 0), 2) AS mean_ticket
         FROM (
-          SELECT job.account_key, share.employee_key, sum(share.amount_share) AS revenue,
+          SELECT share.account_key, share.employee_key, sum(share.amount_share) AS revenue,
                  sum(share.job_share) AS job_share, count(visit.repeat_job_key) AS repeat_visits,
-                 count(DISTINCT job.completed_date) AS days
+                 count(DISTINCT share.completed_date) AS days
             FROM {mart.fct_assignment} AS share
-            JOIN {mart.fct_job} AS job ON job.job_key = share.job_key
             LEFT JOIN {mart.fct_repeat_visit} AS visit
-              ON visit.job_key = job.job_key ${ofAccount('job')}
-           WHERE job.completed_date BETWEEN {first} AND {last}
+              ON visit.job_key = share.job_key ${ofAccount('share')}
+           WHERE share.completed_date BETWEEN {first} AND {last}
            GROUP BY 1, 2
         ) AS done
         FULL JOIN (
-          SELECT job.account_key, entry.employee_key, sum(entry.hours) AS hours
-            FROM {mart.fct_time_entry} AS entry
-            JOIN {mart.fct_job} AS job ON job.job_key = entry.job_key ${ofAccount('job')}
-           WHERE job.completed_date BETWEEN {first} AND {last}
+          SELECT entry.account_key, entry.employee_key, sum(entry.hours) AS hours
+            FROM {mart.fct_time_entry} AS entry ${ofAccount('entry')}
+           WHERE entry.completed_date BETWEEN {first} AND {last}
            GROUP BY 1, 2
         ) AS worked ON worked.account_key = done.account_key
           AND worked.employee_key = done.employee_key
@@ -135,12 +133,12 @@ export const people: readonly Question[] = [
           {money: ['revenue'], totals: ['revenue'], maskedBy: {name: 'employee_key'}},
         ),
         from: `FROM (
-      SELECT job.account_key, job.completed_date AS date, person.employee_key, person.name,
+      SELECT share.account_key, share.completed_date AS date, person.employee_key, person.name,
              count(*) AS jobs, sum(share.amount_share) AS revenue
-        FROM {mart.fct_assignment} AS share JOIN {mart.fct_job} AS job ON job.job_key = share.job_key
+        FROM {mart.fct_assignment} AS share
         JOIN {mart.dim_employee} AS person
-          ON person.employee_key = share.employee_key ${ofAccount('job')}
-       WHERE job.completed_date BETWEEN {first} AND {last} GROUP BY 1, 2, 3, 4
+          ON person.employee_key = share.employee_key ${ofAccount('share')}
+       WHERE share.completed_date BETWEEN {first} AND {last} GROUP BY 1, 2, 3, 4
     ) AS answer`,
       },
     },

@@ -4,7 +4,7 @@ import {members} from './star.ts';
 
 /** A claim about the star that a query can break: each row it returns is a break. */
 interface TieOut {
-  /** T1 to T17. */
+  /** T1 to T18. */
   readonly name: string;
   readonly claim: string;
   readonly sql: string;
@@ -81,6 +81,9 @@ const noKeyWithoutRow = members
 
 const live = (table: string, number: string) =>
   `(SELECT * FROM warehouse.${table} WHERE _deleted_at IS NULL AND ${number} IS NOT NULL) AS live`;
+
+/** The facts that have the keys of their job in each row. */
+const partsOfJob = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
 
 /** Each returns no row, over all accounts, at every age of a business. */
 export const tieOuts: readonly TieOut[] = [
@@ -244,6 +247,18 @@ export const tieOuts: readonly TieOut[] = [
       '(SELECT * FROM mart.fct_job WHERE invoiced_date IS NOT NULL) AS invoiced',
       'sum(invoiced_tax) AS tax',
     ),
+  },
+  {
+    name: 'T18',
+    claim: 'A line, an entry or an assignment has the customer, the kind and the date of its job.',
+    sql: partsOfJob
+      .map(
+        (part) => `SELECT part.job_key FROM mart.${part} AS part JOIN mart.fct_job AS job
+            USING (job_key)
+           WHERE (part.customer_key, part.job_type_key, part.completed_date)
+             IS DISTINCT FROM (job.customer_key, job.job_type_key, job.completed_date)`,
+      )
+      .join(' UNION ALL '),
   },
 ];
 

@@ -106,6 +106,24 @@ test('lists the questions, answers one, and tells its definition', async () => {
   });
 });
 
+test('answers for other days and by another grouping, or says why not', async () => {
+  const days = {from: '2026-10-01', to: '2026-10-31'};
+  const answer = JSON.parse(
+    (await call(masked, 'ask', {name: 'technicians', by: 'day', ...days})).text,
+  );
+  expect(answer).toMatchObject({by: 'day', period: days, before: expect.anything()});
+  for (const {date, name} of answer.rows) {
+    expect(date >= days.from && date <= days.to).toBe(true);
+    expect(name).toMatch(/^employee -?\d+$/);
+  }
+  const [listed] = JSON.parse((await call(masked, 'questions')).text).filter(
+    ({name}: {name: string}) => name === 'technicians',
+  );
+  expect(listed).toMatchObject({hasPeriod: true, by: ['day']});
+  const refused = await call(masked, 'ask', {name: 'debtors', ...days});
+  expect(refused).toMatchObject({isError: true, text: expect.stringContaining('has no period')});
+});
+
 test('tells the columns of a table, and how fresh it all is', async () => {
   const {columns} = JSON.parse((await call(masked, 'definitions', {table: 'fct_job'})).text);
   expect(columns).toContainEqual({column: 'job_key', comment: expect.any(String)});

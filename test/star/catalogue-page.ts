@@ -42,7 +42,8 @@ SELECT sum(completed_amount) FROM mart.fct_job_as_of('2026-11-01') WHERE complet
 - \`--by\` groups an answer by something else, such as \`town\`. Such an answer has no view:
   \`--sql\` prints its statement.
 - The prefixes \`dim_\`, \`fct_\` and \`ask_\` in \`mart\` are reserved for Fieldmirror. Your own views on top of its views are never dropped. If a version gives
-  a view of Fieldmirror other columns, it names those of your views that must be created again.
+  a view of Fieldmirror other columns than new ones at its end, it names those of your views
+  that must be created again.
 `;
 
 /** The test of the states reads this table: each condition is SQL over a row of the jobs. */

@@ -1,4 +1,4 @@
-// The star is broken on purpose, in six ways, and each is found.
+// The star is broken on purpose, in seven ways, and each is found.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
@@ -99,6 +99,11 @@ test.each([
     'a join that doubles',
     replaceIn('fct_job_charge', 'job.account_id = charge.account_id AND ', ''),
     'T10',
+  ],
+  [
+    'hours of another customer',
+    replaceColumn('fct_time_entry', 'customer_key', '-1::bigint'),
+    'T18',
   ],
 ] as const)('%s is found', async (_, mutate, by) => {
   await define(mutate);

@@ -73,6 +73,17 @@ describe('as a page', () => {
     expect(page).toContain('Revenue (USD)');
   });
 
+  test('has the currency with each amount, and a total below the debtors', async () => {
+    for (const head of ['Revenue (USD)', 'owed (USD)', 'amount (USD)', 'Revenue by week (USD)'])
+      expect(page).toContain(`>${head}<`);
+    const [all] = await query(
+      `SELECT count(*)::text AS debtors, to_char(sum(owed), 'FM999,999,990.0099') AS owed
+         FROM mart.ask_debtors`,
+    );
+    expect(Number(all.debtors)).toBeGreaterThan(10);
+    expect(page).toContain(`>all ${all.debtors}</td><td class="number">${all.owed}</td>`);
+  });
+
   test('loads nothing from elsewhere and runs nothing', () => {
     // Names of XML, and what a chart refers to in itself.
     const without = page.replaceAll('http://www.w3.org/', '').replaceAll('url(#', '');

@@ -73,6 +73,16 @@ export async function fillUntidyBusiness(
     }),
   );
   await insert(
+    'job_charges',
+    live.flatMap(({job_number, id}) =>
+      upTo(below(4)).map((line) => ({
+        ...{job_number, job_id: id, id: Number(id) * 10 + line, item_id: pick(1, 2, 3, null)},
+        ...{description: 'work', quantity: pick(1, 0.3333), price_per_unit: pick(19.99, 7.12345)},
+        total: below(90_000) / 100,
+      })),
+    ),
+  );
+  await insert(
     'time_entries',
     live
       .filter(({completed_on}) => completed_on !== null && random() < 0.6)

@@ -349,6 +349,40 @@ describe.each(accounts)('of the account $name in $timeZone', (account) => {
   });
 });
 
+describe.each(accounts)('without a join, in the account $name', (account) => {
+  test.each([
+    ['fct_job_charge', 'sum(amount)', 'sum(part.total)', 'warehouse.job_charges'],
+    ['fct_time_entry', 'sum(hours)', 'sum(part.number_of_hours)', 'warehouse.time_entries'],
+    [
+      'fct_assignment',
+      'count(nullif(employee_key, -1))',
+      'count(part.employee_id)',
+      'warehouse.job_employees',
+    ],
+  ])('%s has the customer, the kind and the day of its job', async (fact, sum, own, table) => {
+    const columns = ['customer_key', 'job_type_key', 'completed_date', 'sum'];
+    const {rows} = await pool.query(
+      `SELECT customer_key, job_type_key, completed_date::text, ${sum} AS sum
+         FROM mart.${fact} WHERE account_key = $1 GROUP BY 1, 2, 3`,
+      [account.accountId],
+    );
+    const right = await reckon(
+      account,
+      `SELECT coalesce(client.row_id, -1) AS customer_key,
+              coalesce(kind.row_id, -1) AS job_type_key,
+              CASE WHEN completed THEN done_on::text END AS completed_date, ${own} AS sum
+         FROM job LEFT JOIN client ON client.id = customer_id
+         LEFT JOIN warehouse.job_types AS kind
+           ON kind.account_id = job.account_id AND kind.id = job_type_id
+         ${fact === 'fct_assignment' ? 'LEFT ' : ''}JOIN ${table} AS part
+           ON part.account_id = job.account_id AND part.job_number = job.job_number
+        GROUP BY 1, 2, 3`,
+    );
+    expect(right.length).toBeGreaterThan(50);
+    expect(sorted(plain(rows, columns))).toEqual(sorted(plain(right, columns)));
+  });
+});
+
 /** In an order that does not depend on how ties are broken. */
 function sorted(rows: readonly unknown[][]): readonly unknown[][] {
   return rows.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
