@@ -235,7 +235,7 @@ export async function deleteLabel(
 }
 
 /** A row of mart.settings. */
-export interface InsightSettings {
+interface InsightSettings {
   readonly currency: string | null;
   /** Hours on Monday to Sunday. */
   readonly workingHours: readonly number[] | null;

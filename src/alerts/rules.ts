@@ -140,7 +140,7 @@ export const usualEveryMs = 300_000;
 export const usualQuietMs = 14_400_000;
 
 /** The settings of a rule. */
-export interface RuleSetting
+interface RuleSetting
   extends Pick<
     AlertRule,
     'name' | 'receiver' | 'target' | 'account' | 'causes' | 'quietMs' | 'everyMs'

@@ -9,7 +9,7 @@ export type Urgency = 'write-back' | 'fresh' | 'full';
 
 const PRIORITIES: Readonly<Record<Urgency, number>> = {'write-back': 2, fresh: 1, full: 0};
 
-export interface LimiterOptions {
+interface LimiterOptions {
   readonly concurrency: number;
   /** Milliseconds on a clock that never goes back. */
   readonly now: () => number;

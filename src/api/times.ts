@@ -7,7 +7,7 @@ import {RecordError} from '../core/errors.ts';
 import type {TimeShape} from './time-shapes.ts';
 import {daysInMonth, isIsoInstant} from './time-shapes.ts';
 
-export interface ParsedTime {
+interface ParsedTime {
   /** ISO with offset, `2031-07-04T09:00:00-04:00`. */
   readonly instant: string;
   /**
@@ -17,7 +17,7 @@ export interface ParsedTime {
   readonly isAmbiguous: boolean;
 }
 
-export interface FormattedTime {
+interface FormattedTime {
   readonly text: string;
   /** The clock of the zone shows this text twice, and a reader will take it for the first time. */
   readonly isAmbiguous: boolean;

@@ -22,7 +22,7 @@ export type WritableFields = ReadonlyMap<string, FieldKind>;
  * A field to write: its text, null to clear it, or ids for an array. Numbers and booleans come as
  * text.
  */
-export type FieldValue = string | null | readonly string[];
+type FieldValue = string | null | readonly string[];
 
 export type FieldsToSend = Readonly<Record<string, FieldValue>>;
 

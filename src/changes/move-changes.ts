@@ -15,7 +15,7 @@ import type {ChangeState} from './states.ts';
 import type {attempts} from './tables.ts';
 
 /** A writing request, as it is kept: secrets masked. */
-export type SentRequest = ReadRow<typeof attempts.$inferSelect, 'method' | 'path' | 'request'>;
+type SentRequest = ReadRow<typeof attempts.$inferSelect, 'method' | 'path' | 'request'>;
 
 /** How a writing request ended. */
 export interface AttemptEnd extends ReadRow<typeof attempts.$inferSelect, 'status' | 'answer'> {

@@ -28,7 +28,7 @@ export interface Circumstances {
 }
 
 /** What a command does, for a reader who has buttons and links in place of a terminal. */
-export type Move =
+type Move =
   | {readonly verb: PlainVerb}
   | {readonly decision: ConflictDecision}
   /** Shows another change. */

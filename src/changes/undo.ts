@@ -19,7 +19,7 @@ import {type PlannedRequest, planRequests, type Unplannable} from './request.ts'
 import {longestBatch} from './states.ts';
 
 /** What became of one change that was to be taken back. */
-export interface UndoneChange {
+interface UndoneChange {
   readonly changeId: string;
   /**
    * `cancelled`: it was not sent, and is given up; `held`: another change takes it back, and is

@@ -168,10 +168,7 @@ interface Told extends ReturnType<typeof tellPlan> {
 }
 
 /** @param done - told above the differences */
-export function drawSettingsPlan(
-  {differences, overridden, unnamed, costs}: Told,
-  done: string,
-): string {
+function drawSettingsPlan({differences, overridden, unnamed, costs}: Told, done: string): string {
   const rows = differences.map(({section, key, from, to}) => [section, key, show(from), show(to)]);
   const changes = rows.length === 0 ? [] : [drawTable(['section', 'key', 'from', 'to'], rows)];
   const stronger = overridden.map(

@@ -42,7 +42,7 @@ interface Listed extends Schedule {
 }
 
 /** The values of a schedule to set; those left out stay. */
-export interface WantedSchedule {
+interface WantedSchedule {
   readonly stream?: string;
   readonly window?: string;
   readonly everyMs?: number;

@@ -256,7 +256,7 @@ export interface Freshness {
   readonly isUnderWay: boolean;
 }
 
-export interface OverviewStory {
+interface OverviewStory {
   /** By the database's clock. */
   readonly now: string;
   /** `All four streams are fresh; nothing needs you.` */
@@ -279,7 +279,7 @@ const numbers = ['no', 'one', 'two', 'three', 'four'];
  * Reads the overview of some accounts, without a count of their rows.
  * @param pool - its readings wait for each other nowhere, and are made side by side
  */
-export async function readOverview(
+async function readOverview(
   pool: pg.Pool,
   accounts: readonly Account[],
   healthInput: HealthInput,

@@ -78,7 +78,7 @@ export interface Route {
   readonly path: string;
 }
 
-export interface RunningServer {
+interface RunningServer {
   /** Without a slash at its end. */
   readonly url: string;
   /** Every address that it answers, as the parts of the server declare them. */
@@ -231,7 +231,7 @@ const policy = [
 ].join('; ');
 
 /** Adds every address of the console; what no other part answers is answered by it, too. */
-export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<void> {
+async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<void> {
   await server.register(async (app) => {
     const readings = new SharedReads();
     const live = new Live(deps.directUrl, {

@@ -52,7 +52,7 @@ export const eventPages: Readonly<Record<string, string>> = {
   'warehouse.waits': errorNumbers.locked,
 };
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: string;
   /** May grow: a token that is opened later is searched for from then on. */
   readonly secrets: readonly Secret[];

@@ -48,7 +48,7 @@ export function readDocument(path: string): string {
 }
 
 /** The section of a document about the code of an error or of an alert, as `E07` or `A16`. */
-export interface CodeSection {
+interface CodeSection {
   readonly code: string;
   /** One of `listDocuments`. */
   readonly document: string;

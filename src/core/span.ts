@@ -6,7 +6,7 @@
 import {type Attributes, SpanKind, SpanStatusCode, trace} from '@opentelemetry/api';
 
 /** The five spans: a sweep has pages and batches, a page and a change have requests. */
-export type SpanName = 'sweep' | 'page' | 'batch' | 'change' | 'request';
+type SpanName = 'sweep' | 'page' | 'batch' | 'change' | 'request';
 
 /** Adds facts to a span that are known only later. */
 export type Note = (more: Attributes) => void;

@@ -10,7 +10,7 @@ import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /** A table whose rows say what is to be sent; each has `due_at`, `fence` and `lease_until`. */
-export interface SendQueue {
+interface SendQueue {
   readonly table: string;
   /** The column of its number. */
   readonly id: string;

@@ -147,7 +147,7 @@ export function spellWriter(writer: string): string {
 }
 
 /** The settings of a subscriber. */
-export interface HookSetting {
+interface HookSetting {
   readonly name: string;
   /** The host of its address. */
   readonly target: string;

@@ -59,7 +59,7 @@ export const unchangedSchema = z
   })
   .describe('Nothing is sent: the row says so already, or its key alone was set.');
 
-export const resultSchema = z.union([changeSchema, unchangedSchema]);
+const resultSchema = z.union([changeSchema, unchangedSchema]);
 export const resultsSchema = z
   .union([
     resultSchema,

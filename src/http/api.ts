@@ -134,7 +134,7 @@ const options = {
 };
 
 /** Describes every address that is added later, from the very schemas that check it. */
-export async function addDocument(app: FastifyInstance): Promise<void> {
+async function addDocument(app: FastifyInstance): Promise<void> {
   const fill = createJsonSchemaTransformObject(options);
   await app.register(swagger, {
     openapi: {
@@ -209,7 +209,7 @@ const idempotencyKey = z
   );
 
 /** The addresses under /v1, all for the account of the key alone. */
-export function addRoutes(
+function addRoutes(
   {reads, writes}: Pick<ApiPools, 'reads' | 'writes'>,
   {
     watches,

@@ -282,7 +282,7 @@ const shownCharacters = 40;
  * short: it goes back to its sender, and nowhere else.
  * @param part.names - those that the schema knows, for the words about another one
  */
-export function findWrongInputs(
+function findWrongInputs(
   issues: readonly Issue[],
   {
     place,

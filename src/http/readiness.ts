@@ -22,7 +22,7 @@ export interface ReadinessDeps {
 }
 
 /** One thing that must be right before work can be done. */
-export interface ReadinessCheck {
+interface ReadinessCheck {
   readonly check: 'warehouse' | 'migrations' | 'workers' | 'queue';
   /** `unknown` where it could not be looked at, because another check failed. */
   readonly verdict: 'ok' | 'failed' | 'unknown';
@@ -31,7 +31,7 @@ export interface ReadinessCheck {
   readonly next?: string;
 }
 
-export interface Readiness {
+interface Readiness {
   readonly isReady: boolean;
   readonly checks: readonly ReadinessCheck[];
 }

@@ -19,7 +19,7 @@ export interface Candidates {
 }
 
 /** Other claims to the records, as the warehouse knows them. */
-export interface Claimants {
+interface Claimants {
   /** Fields of other creates under the same parent whose fate is open. */
   readonly rivals: readonly ChangeValues[];
   /** Records that were known before the create was sent, or that another create has made. */

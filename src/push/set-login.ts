@@ -54,7 +54,7 @@ export function tellLogin({words, hint}: LoginResult): string {
 
 export type SetLogin = (request: LoginRequest) => Promise<LoginResult>;
 
-export interface LoginDeps extends SweepDeps {
+interface LoginDeps extends SweepDeps {
   /** How long after a lost answer the employee is read, and from each reading to the next. */
   readonly lookDelaysMs?: readonly number[];
 }

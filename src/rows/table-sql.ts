@@ -7,7 +7,7 @@ import type {ColumnType, MirrorTable} from '../streams/table.ts';
 import {hasOpenChange, isMadeLately, isWrittenLately, recentWritesOf} from './recent-writes.ts';
 
 /** One table's part in the probe of several. */
-export interface ProbePart {
+interface ProbePart {
   /** Its place among them, from 0. */
   readonly part: number;
   /**
@@ -22,7 +22,7 @@ export interface ProbePart {
 }
 
 /** The statements that load one table. */
-export interface TableSql {
+interface TableSql {
   /**
    * Parts are put together by UNION ALL; $1 to $3 are the same in each: account, moment, whether
    * changes write.
@@ -76,7 +76,7 @@ export function nameTable(table: MirrorTable): string {
  * version that it ends. A sweep stamps it in its statement, so that no trigger has to: a row in
  * plpgsql costs more than a row in a statement.
  */
-export function nextVersionAt(row: string): string {
+function nextVersionAt(row: string): string {
   return `greatest(now(), ${row}._changed_at + interval '1 microsecond')`;
 }
 

@@ -117,7 +117,7 @@ const schemas: Readonly<Record<string, string>> = {
 };
 
 /** A mirror table's comments: its own columns' and ours. */
-export function commentsOf(table: MirrorTable): CommentedTable {
+function commentsOf(table: MirrorTable): CommentedTable {
   const columns = Object.fromEntries(table.columns.map((column) => [column.name, column.comment]));
   return {drizzle: toDrizzle(table), comment: table.comment, columns: {...ownColumns, ...columns}};
 }
@@ -128,7 +128,7 @@ export function commentsOf(table: MirrorTable): CommentedTable {
  * @param more - comments on things that are no tables of drizzle
  * @returns how many were written
  */
-export async function writeComments(
+async function writeComments(
   client: pg.ClientBase,
   tables: readonly CommentedTable[],
   more: readonly Comment[] = [],
@@ -210,7 +210,7 @@ const editColumns: Columns = {
 };
 
 /** The comments of the schema `history`: of all that keeps the versions of these tables. */
-export function historyComments(tables: readonly MirrorTable[]): Comment[] {
+function historyComments(tables: readonly MirrorTable[]): Comment[] {
   return [
     ...describe('TABLE', 'edits', {
       text: 'Who wrote the versions of rows that no sweep wrote, and who removed rows.',

@@ -5,7 +5,7 @@ import {Temporal} from 'temporal-polyfill';
 import {UsageError} from '../core/errors.ts';
 
 /** The specification's three textual shapes of a time; all go on with ` hh:mmam`. */
-export type TextualShape = 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY';
+type TextualShape = 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY';
 
 /** Half-open span of instants in UTC. */
 export interface Span {

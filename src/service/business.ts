@@ -18,7 +18,7 @@ import {layFoundation} from './foundation.ts';
 import {Roster} from './order.ts';
 import {makeJob} from './work-orders.ts';
 
-export interface BusinessOptions {
+interface BusinessOptions {
   readonly seed: number | string;
   /** 500 unless told otherwise. */
   readonly customers?: number;

@@ -48,7 +48,7 @@ export interface ServiceRequest {
 }
 
 /** A body to be sent with 200. `location` stands on creates and is relative to the base URL. */
-export interface ServiceAnswer {
+interface ServiceAnswer {
   readonly body: Buffer;
   readonly location?: string;
 }
@@ -145,7 +145,7 @@ export async function answerEffects(
  * The payload of a create or update.
  * @throws {ServiceRefusal} 415, or 400 when it is no such document
  */
-export function readPayload(request: ServiceRequest, resource: ServiceResource): RequestFields {
+function readPayload(request: ServiceRequest, resource: ServiceResource): RequestFields {
   const [type = '', ...parameters] = request.contentType.toLowerCase().split(';');
   const charset = parameters.join(';').match(/charset\s*=\s*"?([^";\s]+)/)?.[1] ?? null;
   if (type.trim() !== 'application/xml')

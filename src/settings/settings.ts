@@ -281,7 +281,7 @@ export interface SettingInForce {
 }
 
 /** A file that what is in force is compared with. */
-export interface ComparedFile {
+interface ComparedFile {
   readonly name: string;
   readonly settings: SettingsTree;
 }

@@ -3,7 +3,7 @@
 import type {NumberSet} from '../rows/number-set.ts';
 
 /** The known numbers of a stream. */
-export interface NumberKnowledge {
+interface NumberKnowledge {
   /** Seen by the first pass. */
   readonly seen: NumberSet;
   /** Seen by the second. */
@@ -72,7 +72,7 @@ export function endsOf(known: NumberSet): {readonly lowest: number; readonly hig
 }
 
 /** Questions about numbers inside the known range that were never seen. */
-export interface GapQuestions {
+interface GapQuestions {
   readonly numbers: readonly string[];
   /** How many more are to be asked for, by later sweeps. */
   readonly left: number;

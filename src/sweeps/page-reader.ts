@@ -21,7 +21,7 @@ export interface PageAnswer {
 }
 
 /** A page as it was read. */
-export interface PageContent extends Omit<PackedPage, 'rows'> {
+interface PageContent extends Omit<PackedPage, 'rows'> {
   /** The records whose bytes were not known, with their place in the page. */
   readonly records: readonly PlacedRowSet[];
 }

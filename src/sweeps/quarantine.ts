@@ -176,7 +176,7 @@ export async function listUnmetNumbers(
 }
 
 /** Which open entries to list; null leaves a condition open. */
-export interface QuarantineFilter {
+interface QuarantineFilter {
   readonly accountIds: readonly string[] | null;
   readonly stream: string | null;
   readonly limit: number;

@@ -217,8 +217,7 @@ async function noteScheduleTaken(
 }
 
 /** A schedule as a file of settings has it. */
-export interface ScheduleSetting
-  extends Pick<Schedule, 'name' | 'stream' | 'windowName' | 'everyMs'> {
+interface ScheduleSetting extends Pick<Schedule, 'name' | 'stream' | 'windowName' | 'everyMs'> {
   readonly account: string;
   /**
    * The time of day at which it is due, in UTC to the second; null where it does not come round in

@@ -287,7 +287,7 @@ function meaning(type: ColumnType, value: string): string {
  * Finds the parents whose children here differ from their lists: a child was put in or taken out
  * past the triggers, or the list has changed since it was read. Children under change are left out.
  */
-export async function findAlteredFamilies(
+async function findAlteredFamilies(
   db: Queryable,
   table: MirrorTable,
   family: {
