@@ -74,7 +74,7 @@ async function follow(
   signal: AbortSignal,
 ): Promise<void> {
   const {pool, directUrl} = warehouse;
-  const watch = new FeedWatch({directUrl, pool, onTrouble: (text) => tellAside(`feed: ${text}\n`)});
+  const watch = new FeedWatch({directUrl, pool, onProblem: (text) => tellAside(`feed: ${text}\n`)});
   try {
     for (let {after} = query; !signal.aborted; ) {
       const waitOn = watch.watch();

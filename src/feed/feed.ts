@@ -188,7 +188,7 @@ interface WatchDeps {
   readonly directUrl: string;
   readonly pool: pg.Pool;
   /** Told of what makes the feed late, in words: nothing is lost by it. */
-  readonly onTrouble: (text: string) => void;
+  readonly onProblem: (text: string) => void;
 }
 
 export class FeedWatch {
@@ -197,12 +197,12 @@ export class FeedWatch {
   #sequencing: Promise<void> | null = null;
 
   constructor(deps: WatchDeps) {
-    const {directUrl, onTrouble} = deps;
+    const {directUrl, onProblem} = deps;
     this.#deps = deps;
     this.#notices = new NoticeWatch({
       directUrl,
       channel: feedChannel,
-      onFailure: (error) => onTrouble(`nothing tells of new entries: ${error}`),
+      onFailure: (error) => onProblem(`nothing tells of new entries: ${error}`),
     });
   }
 
@@ -219,7 +219,7 @@ export class FeedWatch {
     // One that began earlier may have missed the latest commit.
     await this.#sequencing;
     this.#sequencing ??= sequenceFeed(this.#deps.pool)
-      .catch((error: unknown) => this.#deps.onTrouble(`new entries get no positions: ${error}`))
+      .catch((error: unknown) => this.#deps.onProblem(`new entries get no positions: ${error}`))
       .finally(() => {
         this.#sequencing = null;
       });

@@ -43,7 +43,7 @@ interface KeeperDeps {
 /** Between two looks: under a load of commits, so many of them get their positions together. */
 const pauseMs = 40;
 /** Until a subscriber is looked at again that the database failed. */
-const afterTroubleMs = 200;
+const afterFailureMs = 200;
 /** Subscribers that are slow hold up no others but these. */
 const atOnce = 8;
 
@@ -138,7 +138,7 @@ export class FeedKeeper {
           {event: 'hook.unnoted', hook: hook.name, reason: String(error)},
           'the feed of a subscriber waits for the database',
         );
-        await wait(afterTroubleMs, undefined, {signal}).catch(() => {});
+        await wait(afterFailureMs, undefined, {signal}).catch(() => {});
       })
       .finally(() => {
         this.#sending.delete(sending);

@@ -46,10 +46,10 @@ export async function addApi(
   app: FastifyInstance,
   {pools, log, known, directUrl, setLogin}: ApiOptions,
 ): Promise<void> {
-  const onTrouble = (reason: string) =>
+  const onProblem = (reason: string) =>
     log.warn({reason, docs: errorNumbers.feed}, 'the feed is late');
   const watches = {
-    feed: new FeedWatch({directUrl, pool: pools.writes, onTrouble}),
+    feed: new FeedWatch({directUrl, pool: pools.writes, onProblem}),
     changes: new NoticeWatch({
       directUrl,
       channel: 'fieldmirror_changes',
