@@ -10,17 +10,26 @@ export async function lockSettings(db: Queryable): Promise<void> {
   await db.query('LOCK TABLE sync.write_rules IN SHARE ROW EXCLUSIVE MODE');
 }
 
-/**
- * How many rows one sweep may mark as deleted without a person: so many rows, or so many percent of
- * the live ones.
- */
-export type DeletionLimit = {readonly rows: number} | {readonly percent: number};
+/** So many rows, or so many percent of the live ones. */
+export type RowLimit = {readonly rows: number} | {readonly percent: number};
 
-/** A limit of one stream of an account, by the account's name. */
-interface DeletionLimitSetting {
+/**
+ * What may be done without a person: `deletions` marked by one sweep of a stream; `edits` of one
+ * transaction, updates and deletes, in a table.
+ */
+export type LimitKind = 'deletions' | 'edits';
+
+const limitTables = {
+  deletions: {table: 'sync.deletion_limits', key: 'stream'},
+  edits: {table: 'sync.edit_limits', key: 'table_name'},
+} as const;
+
+/** A limit of one stream or table of an account, by the account's name. */
+interface RowLimitSetting {
   readonly account: string;
-  readonly stream: string;
-  readonly limit: DeletionLimit;
+  /** The stream or the table. */
+  readonly of: string;
+  readonly limit: RowLimit;
 }
 
 interface HeldLimit {
@@ -32,7 +41,7 @@ interface HeldLimit {
 export async function readDeletionLimit(
   db: Queryable,
   {accountId, stream}: {readonly accountId: string; readonly stream: string},
-): Promise<DeletionLimit | null> {
+): Promise<RowLimit | null> {
   const {rows} = await db.query<HeldLimit>(
     `SELECT most_rows, most_percent FROM sync.deletion_limits WHERE account_id = $1
        AND stream = $2`,
@@ -42,47 +51,47 @@ export async function readDeletionLimit(
 }
 
 /** The limits of every account. */
-export async function listDeletionLimits(db: Queryable): Promise<DeletionLimitSetting[]> {
-  const {rows} = await db.query<HeldLimit & {account: string; stream: string}>(
-    `SELECT account.name AS account, stream, most_rows, most_percent
-       FROM sync.deletion_limits JOIN sync.accounts AS account USING (account_id)
-      ORDER BY account.name, stream`,
+export async function listRowLimits(db: Queryable, kind: LimitKind): Promise<RowLimitSetting[]> {
+  const {table, key} = limitTables[kind];
+  const {rows} = await db.query<HeldLimit & {account: string; of: string}>(
+    `SELECT account.name AS account, ${key} AS of, most_rows, most_percent
+       FROM ${table} JOIN sync.accounts AS account USING (account_id)
+      ORDER BY account.name, ${key}`,
   );
-  return rows.map(({account, stream, ...held}) => ({account, stream, limit: toLimit(held)}));
+  return rows.map(({account, of, ...held}) => ({account, of, limit: toLimit(held)}));
 }
 
-/** Writes a limit, in place of the one that the stream had. */
-export async function writeDeletionLimit(
+/** Writes a limit, in place of the one that the stream or table had. */
+export async function writeRowLimit(
   db: Queryable,
-  {account, stream, limit}: DeletionLimitSetting,
+  kind: LimitKind,
+  {account, of, limit}: RowLimitSetting,
 ): Promise<void> {
+  const {table, key} = limitTables[kind];
   await db.query(
-    `INSERT INTO sync.deletion_limits (account_id, stream, most_rows, most_percent)
+    `INSERT INTO ${table} (account_id, ${key}, most_rows, most_percent)
      SELECT account_id, $2::text, $3::integer, $4::numeric FROM sync.accounts WHERE name = $1
-         ON CONFLICT (account_id, stream) DO UPDATE
+         ON CONFLICT (account_id, ${key}) DO UPDATE
         SET most_rows = EXCLUDED.most_rows, most_percent = EXCLUDED.most_percent`,
-    [
-      account,
-      stream,
-      'rows' in limit ? limit.rows : null,
-      'percent' in limit ? limit.percent : null,
-    ],
+    [account, of, 'rows' in limit ? limit.rows : null, 'percent' in limit ? limit.percent : null],
   );
 }
 
 /** Removes a limit: the default applies again. */
-export async function deleteDeletionLimit(
+export async function deleteRowLimit(
   db: Queryable,
-  {account, stream}: Pick<DeletionLimitSetting, 'account' | 'stream'>,
+  kind: LimitKind,
+  {account, of}: Pick<RowLimitSetting, 'account' | 'of'>,
 ): Promise<void> {
+  const {table, key} = limitTables[kind];
   await db.query(
-    `DELETE FROM sync.deletion_limits AS held USING sync.accounts AS account
-      WHERE account.account_id = held.account_id AND account.name = $1 AND stream = $2`,
-    [account, stream],
+    `DELETE FROM ${table} AS held USING sync.accounts AS account
+      WHERE account.account_id = held.account_id AND account.name = $1 AND ${key} = $2`,
+    [account, of],
   );
 }
 
-function toLimit({most_rows, most_percent}: HeldLimit): DeletionLimit {
+function toLimit({most_rows, most_percent}: HeldLimit): RowLimit {
   return most_rows === null ? {percent: Number(most_percent)} : {rows: most_rows};
 }
 

@@ -156,6 +156,37 @@ export const deletionLimitsTable = commentTable(
   },
 );
 
+export const editLimitsTable = commentTable(
+  syncSchema.table(
+    'edit_limits',
+    {
+      account_id: bigNumber()
+        .notNull()
+        .references(() => accounts.account_id),
+      table_name: text().notNull(),
+      most_rows: integer(),
+      most_percent: numeric(),
+    },
+    (table) => [
+      primaryKey({name: 'edit_limits_pkey', columns: [table.account_id, table.table_name]}),
+      check(
+        'edit_limits_one_check',
+        sql`(${table.most_rows} IS NULL) <> (${table.most_percent} IS NULL)`,
+      ),
+      check('edit_limits_range_check', sql`least(${table.most_rows}, ${table.most_percent}) >= 0`),
+      check('edit_limits_percent_check', sql`${table.most_percent} <= 100`),
+    ],
+  ),
+  'How many rows of a table one transaction may edit before a person releases its changes.',
+  {
+    account_id: 'The account.',
+    table_name: 'The warehouse table.',
+    most_rows: 'At most so many rows; null where the limit is a share.',
+    most_percent:
+      'At most so many percent of the live rows; null where the limit is a number of rows.',
+  },
+);
+
 export const apiKeys = syncSchema.table(
   'api_keys',
   {

@@ -212,7 +212,7 @@ function describeLate(
     case 'untaken':
       return `${what} ${isOne ? 'is' : 'are'} due and nobody takes ${isOne ? 'it' : 'them'} up${oldest}, for ${age}`;
     case 'held':
-      return `${what} ${isOne ? 'is' : 'are'} held${oldest}, for ${age}`;
+      return `${what} ${isOne ? 'is' : 'are'} held${oldest}, for ${age}${why}`;
   }
 }
 

@@ -102,7 +102,7 @@ export const selectLate = `
          FROM sync.changes AS change
         WHERE account_id = ANY ($1) AND is_open AND CASE state
               WHEN 'conflict' THEN true
-              WHEN 'held' THEN requested_at < now() - ${heldAfter}
+              WHEN 'held' THEN is_large IS NOT NULL OR requested_at < now() - ${heldAfter}
               WHEN 'in_doubt' THEN sent_at < now() - ${inDoubtAfter} AND ${isActive}
               WHEN 'sending' THEN lease_until < now() - ${untakenAfter} AND ${isActive}
               WHEN 'pending'

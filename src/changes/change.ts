@@ -24,6 +24,7 @@ const columns = [
   'reason',
   'waits_for',
   'held_for',
+  'is_large',
   'requested_at',
   'requested_by',
   'application',

@@ -52,16 +52,11 @@ export interface NextStep {
 
 /** @returns null of a change that takes no further step */
 export function tellNext(change: Change, around: Circumstances): NextStep | null {
-  const {changeId, state} = change;
-  switch (state) {
+  switch (change.state) {
     case 'done':
       return tellDone(change, around);
     case 'held':
-      if (change.heldFor !== null) return tellStopped(change);
-      return step('nothing is sent until somebody releases it', [
-        decide('release', changeId, 'sends it'),
-        giveUp(changeId),
-      ]);
+      return tellHeld(change);
     case 'pending':
       return tellPending(change, around);
     case 'sending':
@@ -180,6 +175,22 @@ function tellDone({changeId, table}: Change, {alterations}: Circumstances): Next
     `somebody looks whether the service understood it${held}. To put it right: UPDATE warehouse.${table} again`,
     [decide('accept', changeId, 'says that somebody has looked')],
   );
+}
+
+function tellHeld(change: Change): NextStep {
+  const {changeId, heldFor, isLarge, transactionId} = change;
+  if (heldFor !== null) return tellStopped(change);
+  const whole = `--state held --transaction ${transactionId}`;
+  return step('nothing is sent until somebody releases it', [
+    decide('release', changeId, 'sends it'),
+    giveUp(changeId),
+    ...(isLarge !== true
+      ? []
+      : [
+          offer(`changes release ${whole}`, 'sends all that its transaction changed'),
+          offer(`changes cancel ${whole}`, 'gives up all that its transaction changed'),
+        ]),
+  ]);
 }
 
 function tellStopped({changeId, heldFor}: Change): NextStep {

@@ -41,7 +41,11 @@ export const transitions: readonly Transition[] = [
   {from: 'new', to: 'held', why: 'a row was written with fieldmirror.mode = hold'},
   {from: 'held', to: 'pending', why: 'it is released, or what it was held for is accepted'},
   {from: 'held', to: 'cancelled', why: 'it is given up, or changed back'},
-  {from: 'pending', to: 'held', why: 'a person holds it, or its kind of value is stopped'},
+  {
+    from: 'pending',
+    to: 'held',
+    why: 'a person holds it, its kind of value is stopped, or its transaction is large',
+  },
   {from: 'pending', to: 'sending', why: 'its request is about to go out'},
   {from: 'pending', to: 'conflict', why: 'both sides changed a field, or its record is gone'},
   {from: 'pending', to: 'done', why: 'the service holds it already'},

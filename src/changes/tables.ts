@@ -45,6 +45,7 @@ export const changes = syncSchema.table(
     reason: text(),
     waits_for: bigNumber(),
     held_for: text(),
+    is_large: boolean(),
     fingerprint: bytea(),
     requested_at: instant().notNull().defaultNow(),
     requested_by: text().notNull().default(sql`session_user`),
@@ -130,7 +131,7 @@ export const changes = syncSchema.table(
     index('changes_waits_for_idx').on(table.waits_for).where(sql`waits_for IS NOT NULL`),
     index('changes_row_id_idx').on(table.row_id, table.table_name, table.change_id),
     index('changes_batch_idx').on(table.batch).where(sql`batch IS NOT NULL`),
-    index('changes_transaction_id_idx').on(table.transaction_id),
+    index('changes_transaction_id_idx').on(table.transaction_id, table.change_id),
     index('changes_sent_again_idx')
       .on(table.row_id, table.table_name)
       .where(sql`sends > 1 AND operation <> 'create'`),
@@ -160,6 +161,7 @@ export const changesTable = commentTable(
       'The change that must be settled first: an earlier one of the record, or the create of its parent.',
     held_for:
       'The kind of values whose further changes are held because the service altered one, until sync.accept_change; null otherwise.',
+    is_large: 'True while it is held as part of a large edit (sync.edit_limits); null otherwise.',
     fingerprint: 'Of a create: hash of its content and its parent.',
     requested_at: 'When it was made.',
     requested_by: 'Database user who made it.',

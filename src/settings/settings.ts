@@ -40,6 +40,7 @@ import {
 } from './section.ts';
 import {
   deletionsSection,
+  editsSection,
   freshnessSection,
   retentionSection,
   schedulesSection,
@@ -55,6 +56,7 @@ export const allSections: readonly Section[] = [
   schedulesSection,
   freshnessSection,
   deletionsSection,
+  editsSection,
   writeRulesSection,
   promotedFieldsSection,
   insightSection,

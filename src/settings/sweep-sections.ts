@@ -1,13 +1,14 @@
-// Sections of the file of settings about sweeps: schedules, freshness, limits of deletions,
-// retention.
+// Sections of the file of settings about sweeps: schedules, freshness, limits of deletions and
+// edits, retention.
 
 import {z} from 'zod';
 import {listAccounts} from '../accounts/accounts.ts';
 import {
-  type DeletionLimit,
-  deleteDeletionLimit,
-  listDeletionLimits,
-  writeDeletionLimit,
+  deleteRowLimit,
+  type LimitKind,
+  listRowLimits,
+  type RowLimit,
+  writeRowLimit,
 } from '../accounts/settings.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatInterval, isWholeDays} from '../core/format.ts';
@@ -18,7 +19,7 @@ import {
   retentionKinds,
   setRetention,
 } from '../retention/retention.ts';
-import {allStreams, findStream} from '../streams/all.ts';
+import {allStreams, allTables, findStream} from '../streams/all.ts';
 import {readWindow, wholeList} from '../streams/windows.ts';
 import {estimatePass} from '../sweeps/freshness.ts';
 import {
@@ -163,7 +164,7 @@ export const freshnessSection: Section<string> = {
     deleteSchedule(db, {account, name: nameFreshness(stream)}),
 };
 
-/** The shape of a section that has one entry a stream. */
+/** The shape of a section that has one entry a stream or table. */
 function byStream(names: readonly string[], entry: z.ZodType<string>) {
   const streams = names.map((name) => [name, removable(entry).exactOptional()] as const);
   return z.strictObject(Object.fromEntries(streams));
@@ -199,8 +200,7 @@ const mostRows = 2_147_483_647;
 const limit = z
   .union([z.number(), z.string()], expectedLimit)
   .transform(String)
-  .refine((text) => parseLimit(text) !== null, expectedLimit)
-  .describe('How many rows one sweep may mark as deleted, such as 20 or 5%.');
+  .refine((text) => parseLimit(text) !== null, expectedLimit);
 
 export const deletionsSection: Section<string> = {
   name: 'deletions',
@@ -211,23 +211,51 @@ export const deletionsSection: Section<string> = {
   ],
   schema: byStream(
     allStreams.filter(({isDeletable}) => isDeletable).map(({name}) => name),
-    limit,
+    limit.describe('How many rows one sweep may mark as deleted, such as 20 or 5%.'),
   ),
-  depth: 2,
-  isByAccount: true,
-  read: async (db) =>
-    (await listDeletionLimits(db)).map((held) =>
-      named([held.account, held.stream], formatLimit(held.limit)),
-    ),
-  write: async (db, [account = '', stream = ''], text) => {
-    const parsed = parseLimit(text);
-    if (parsed !== null) await writeDeletionLimit(db, {account, stream, limit: parsed});
-  },
-  remove: (db, [account = '', stream = '']) => deleteDeletionLimit(db, {account, stream}),
+  ...limits('deletions'),
 };
 
+/** An assignment of employees is a change of its job. */
+const editedTables = allTables.filter(
+  ({name, writable}) => writable.length > 0 && name !== 'job_employees',
+);
+
+export const editsSection: Section<string> = {
+  name: 'edits',
+  about: [
+    'How many rows of a table one transaction may update or delete before a person releases its',
+    'changes, by account and table: rows, or a share.',
+    'Where nothing is set: a quarter of the rows, in a table that has more than 20.',
+  ],
+  schema: byStream(
+    editedTables.map(({name}) => name),
+    limit.describe('How many rows one transaction may update or delete, such as 500 or 50%.'),
+  ),
+  ...limits('edits'),
+};
+
+/** The entries of a section of limits. */
+function limits(
+  kind: LimitKind,
+): Pick<Section<string>, 'depth' | 'isByAccount' | 'read' | 'write' | 'remove'> {
+  return {
+    depth: 2,
+    isByAccount: true,
+    read: async (db) =>
+      (await listRowLimits(db, kind)).map((held) =>
+        named([held.account, held.of], formatLimit(held.limit)),
+      ),
+    write: async (db, [account = '', of = ''], text) => {
+      const parsed = parseLimit(text);
+      if (parsed !== null) await writeRowLimit(db, kind, {account, of, limit: parsed});
+    },
+    remove: (db, [account = '', of = '']) => deleteRowLimit(db, kind, {account, of}),
+  };
+}
+
 /** `20` is rows, `5%` or `2.5%` a share; null for anything else. */
-function parseLimit(text: string): DeletionLimit | null {
+function parseLimit(text: string): RowLimit | null {
   const [, amount, percent] = /^(\d{1,10}|\d{1,3}\.\d{1,3}(?=\s*%))\s*(%?)$/.exec(text) ?? [];
   if (amount === undefined) return null;
   const number = Number(amount);
@@ -235,7 +263,7 @@ function parseLimit(text: string): DeletionLimit | null {
   return number <= mostRows ? {rows: number} : null;
 }
 
-function formatLimit(held: DeletionLimit): string {
+function formatLimit(held: RowLimit): string {
   return 'rows' in held ? String(held.rows) : `${held.percent}%`;
 }
 

@@ -2,7 +2,7 @@
 // record that lived throughout is missing here, or older than that start, and no row is marked
 // deleted whose record lives.
 
-import {type DeletionLimit, readDeletionLimit} from '../accounts/settings.ts';
+import {type RowLimit, readDeletionLimit} from '../accounts/settings.ts';
 import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
 import type {NumberSet} from '../rows/number-set.ts';
 import {settleFields} from '../star/remember-fields.ts';
@@ -70,7 +70,7 @@ async function recallList(run: SweepRun): Promise<FirstPass> {
 function describeFirst(
   {lastPage, endedBy, seen, sample}: FirstPass,
   {live}: HeldNumbers,
-  set: DeletionLimit | null,
+  set: RowLimit | null,
 ) {
   const firstPass = {lastPage, endedBy, numbers: seen.size};
   return {firstPass, sample, liveRows: live.size, tombstoneLimit: tombstoneLimit(live.size, set)};
@@ -136,7 +136,7 @@ const ofShortList = {rows: 3, percent: 10};
  * How many rows one sweep may mark as deleted without a person.
  * @param set - what the account has set for the stream; null for the default
  */
-export function tombstoneLimit(liveRows: number, set: DeletionLimit | null): number {
+export function tombstoneLimit(liveRows: number, set: RowLimit | null): number {
   const share = (percent: number) => Math.floor((liveRows * percent) / 100);
   if (set !== null) return 'rows' in set ? set.rows : share(set.percent);
   const larger = ({rows, percent}: typeof usual) => Math.max(rows, share(percent));

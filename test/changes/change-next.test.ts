@@ -24,6 +24,7 @@ function change(more: Partial<Change> = {}): Change {
     reason: null,
     waitsFor: null,
     heldFor: null,
+    isLarge: null,
     requestedAt: before,
     requestedBy: 'erp',
     application: null,

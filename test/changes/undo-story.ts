@@ -55,6 +55,10 @@ export async function playUndo({service, world, jobs, pause}: Story): Promise<vo
     UPDATE warehouse.jobs SET name = 'spoilt', scheduled_on = '2027-01-04 15:00+00'
       WHERE _deleted_at IS NULL; COMMIT`);
 
+  // It is held, for it edits every job; somebody releases it all the same.
+  expect(await countStates()).toEqual({held: before.size});
+  expect(await changes('release', '--batch', 'import 4711')).toMatchObject({code: 0});
+
   // Half of them are sent, then a person pauses the account.
   const half = before.size / 2;
   let carried = 0;

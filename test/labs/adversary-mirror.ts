@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {writeDeletionLimit} from '../../src/accounts/settings.ts';
+import {writeRowLimit} from '../../src/accounts/settings.ts';
 import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
@@ -56,8 +56,8 @@ export async function openMirror(place: {
   });
   const {accountId} = await upsertAccount(pool, {name: 'adversary', apiUrl: service.url, timeZone});
   // A business that lives fast, on few records: a person would let so many deletions pass.
-  const often = {account: 'adversary', stream: place.stream, limit: {rows: 50}};
-  await writeDeletionLimit(pool, often);
+  const often = {account: 'adversary', of: place.stream, limit: {rows: 50}};
+  await writeRowLimit(pool, 'deletions', often);
   const log = createLogger({level: 'silent', secrets: []});
   const account = {api: createClient(transport), timeZone};
   const batch = place.batchRecords === undefined ? {} : {batchRecords: place.batchRecords};

@@ -27,6 +27,7 @@ const blank: ClaimedChange = {
   reason: null,
   waitsFor: null,
   heldFor: null,
+  isLarge: null,
   requestedAt: '2027-03-01T11:00:00Z',
   requestedBy: 'erp',
   application: null,

@@ -187,6 +187,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.captured_tables',
         'sync.change_transitions',
         'sync.deletion_limits',
+        'sync.edit_limits',
         'sync.feed_entries',
         'sync.feed_starts',
         'sync.feed_state',

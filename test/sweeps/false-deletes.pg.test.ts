@@ -1,7 +1,7 @@
 // Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it.
 
 import {afterEach, describe, expect, test} from 'vitest';
-import {deleteDeletionLimit, writeDeletionLimit} from '../../src/accounts/settings.ts';
+import {deleteRowLimit, writeRowLimit} from '../../src/accounts/settings.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
@@ -183,14 +183,14 @@ describe('the breaker', () => {
 
   test('a limit that is set for the stream of the account counts in place of the default', async () => {
     place = await openHeld(40);
-    const setting = {account: place.world.account.name, stream: 'jobs', limit: {percent: 60}};
-    await writeDeletionLimit(place.world.pool, setting);
+    const setting = {account: place.world.account.name, of: 'jobs', limit: {percent: 60}};
+    await writeRowLimit(place.world.pool, 'deletions', setting);
     leave(range(25, 40));
     expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 24}});
-    await writeDeletionLimit(place.world.pool, {...setting, limit: {rows: 0}});
+    await writeRowLimit(place.world.pool, 'deletions', {...setting, limit: {rows: 0}});
     leave(range(26, 40));
     expect(await place.sweep()).toMatchObject({state: 'stopped', counts: {tombstoned: 0}});
-    await deleteDeletionLimit(place.world.pool, setting);
+    await deleteRowLimit(place.world.pool, 'deletions', setting);
     expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 1}});
   });
 

@@ -141,8 +141,8 @@ BEGIN
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.captured_tables, sync.write_rules,
     sync.change_transitions, sync.migrations, sync.source,
-    sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state,
-      sync.feed_starts, sync.forgotten, sync.links TO fieldmirror_worker;
+    sync.deletion_limits, sync.edit_limits, sync.retention, sync.sweep_days, sync.feed_entries,
+      sync.feed_state, sync.feed_starts, sync.forgotten, sync.links TO fieldmirror_worker;
   -- A schedule may be removed.
   GRANT DELETE ON sync.schedules TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.

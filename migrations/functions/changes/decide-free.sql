@@ -26,6 +26,7 @@ BEGIN
            ELSE held.state END,
              reason = CASE verb WHEN 'hold' THEN format('held by %s', sync.decider()) WHEN 'retry'
                THEN reason END,
+             is_large = NULL,
              due_at = CASE verb WHEN 'hold' THEN due_at ELSE now() END, lease_until = NULL
         FROM free WHERE held.change_id = free.change_id
       RETURNING held.change_id, held.state;

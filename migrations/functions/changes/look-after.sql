@@ -51,7 +51,8 @@ BEGIN
       USING ERRCODE = 'object_not_in_prerequisite_state',
         HINT = 'fieldmirror changes list --state altered';
   END IF;
-  UPDATE sync.changes SET state = 'pending', reason = NULL, due_at = now() WHERE change_id = wanted;
+  UPDATE sync.changes SET state = 'pending', reason = NULL, is_large = NULL, due_at = now()
+   WHERE change_id = wanted;
   RETURN 'pending';
 END
 $$;

@@ -1,0 +1,63 @@
+-- Holds what one transaction wants to update or delete, if that is more of a table than may go
+-- unseen: an UPDATE that lost its WHERE sends nothing before a person agrees. The trigger is
+-- deferred, so a program that writes row by row is judged by its transaction as well. It judges
+-- once, for the first change of the transaction. Each other one finds the first by the index, which
+-- the planner would not take: it cannot know how many the transaction has made.
+-- A session that makes the trigger immediate, or commits each row, goes past it: it protects
+-- authors from their own mistakes, and nobody from an author. What takes other changes back is
+-- released by a person anyhow.
+CREATE OR REPLACE FUNCTION sync.hold_large() RETURNS trigger
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+  judged bigint := (
+    SELECT change_id FROM sync.changes
+     WHERE transaction_id = NEW.transaction_id AND account_id = NEW.account_id
+       AND table_name = NEW.table_name AND operation <> 'create' AND undoes IS NULL
+     ORDER BY transaction_id, change_id LIMIT 1);
+  of_rows bigint[];
+  most sync.edit_limits;
+  share numeric;
+  live bigint;
+BEGIN
+  IF judged <> NEW.change_id THEN
+    RETURN NULL;
+  END IF;
+  SELECT array_agg(DISTINCT row_id) INTO of_rows FROM sync.changes
+   WHERE transaction_id = NEW.transaction_id AND account_id = NEW.account_id
+     AND table_name = NEW.table_name AND operation <> 'create' AND undoes IS NULL AND is_open;
+  SELECT * INTO most FROM sync.edit_limits
+   WHERE account_id = NEW.account_id AND table_name = NEW.table_name;
+  IF cardinality(of_rows) <= coalesce(most.most_rows, 0) THEN
+    RETURN NULL;
+  END IF;
+  share := CASE WHEN most.most_rows IS NULL THEN coalesce(most.most_percent, 25) END;
+  -- A row that this transaction deletes counts. Never more rows are read than decide the matter.
+  EXECUTE format('SELECT count(*) FROM (SELECT FROM warehouse.%I
+                    WHERE account_id = $1 AND (_deleted_at IS NULL OR _pending)
+                    LIMIT $2) AS live', NEW.table_name)
+     INTO live
+    USING NEW.account_id,
+          CASE WHEN share > 0 THEN ceil(cardinality(of_rows) * 100 / share) + 20 END;
+  IF cardinality(of_rows) * 100 <= live * share OR most IS NULL AND live <= 20 THEN
+    RETURN NULL;
+  END IF;
+  UPDATE sync.changes SET state = 'held', is_large = true, lease_until = NULL,
+         reason = format('one transaction changes %s of %s %s: more than the %s that go unseen',
+           cardinality(of_rows), live, table_name, coalesce(most.most_rows::text, share || ' %'))
+   WHERE transaction_id = NEW.transaction_id AND account_id = NEW.account_id
+     AND table_name = NEW.table_name AND operation <> 'create' AND undoes IS NULL
+     AND state = 'pending';
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sync.hold_large
+  IS 'Trigger: holds the changes of a transaction that writes more of a table than '
+  'sync.edit_limits, or a quarter of more than 20 rows.';
+
+-- A constraint trigger cannot be replaced.
+DROP TRIGGER IF EXISTS hold_large ON sync.changes;
+CREATE CONSTRAINT TRIGGER hold_large AFTER INSERT OR UPDATE OF transaction_id ON sync.changes
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+  WHEN (NEW.operation <> 'create' AND NEW.undoes IS NULL AND NEW.transaction_id IS NOT NULL)
+  EXECUTE FUNCTION sync.hold_large();
