@@ -4,10 +4,17 @@ import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import type {MirrorTable} from '../streams/table.ts';
 
-/** As SQL, the recent changes that a condition on `own` picks, in their order, as JSON. */
+/**
+ * As SQL, the recent changes that a condition on `own` picks, in their order, as JSON. A wish that
+ * lost a conflict was not written, and has replaced nothing.
+ */
 export const recentWrites = (condition: string) => `
   coalesce((SELECT jsonb_agg(jsonb_build_object(
-                     'operation', own.operation, 'fields', own.fields, 'base', own.base,
+                     'operation', own.operation, 'base', own.base,
+                     'fields', own.fields - ARRAY(
+                       SELECT lost.field FROM sync.conflicts AS lost
+                        WHERE lost.change_id = own.change_id AND lost.winner = 'service'
+                          AND lost.warehouse_value = own.fields->lost.field),
                      'agoMs', extract(epoch FROM now() - own.settled_at) * 1000,
                      'made', coalesce(own.result->'altered', '{}')
                              || coalesce(own.result->'tidied', '{}')) ORDER BY own.change_id)

@@ -1,6 +1,7 @@
-// npm run torture -- converge [--runs 10000] [--seed 1] [--lanes 2]: records that both sides edit;
-// in the end both hold the same, and every lost value is kept. A seed is one warehouse with many
-// records; `--seed N --runs 500` goes through it again.
+// npm run torture -- converge [--runs 10000] [--seed 1] [--lag 50] [--lanes 2]: records that both
+// sides edit, and an ERP that is up to so many entries of the feed behind; in the end all hold the
+// same, and every lost value is kept. A seed is one warehouse with many records; `--seed N --runs
+// 500` goes through it again.
 
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
@@ -12,10 +13,12 @@ const {values} = parseArgs({
   options: {
     runs: {type: 'string', default: '10000'},
     seed: {type: 'string', default: '1'},
+    lag: {type: 'string', default: '50'},
     lanes: {type: 'string', default: '2'},
   },
 });
 const runs = Number(values.runs);
+const lag = Number(values.lag);
 const worlds = Math.ceil(runs / historiesPerWorld);
 let nextWorld = 0;
 const sum = {histories: 0, changes: 0, conflicts: 0, byPerson: 0, requests: 0, violations: 0};
@@ -34,14 +37,20 @@ async function runLane(): Promise<void> {
     const seed = Number(values.seed) + world;
     const histories = Math.min(historiesPerWorld, runs - world * historiesPerWorld);
     const warehouse = await warehouses.make();
-    const result = await runConvergence({seed, histories, databaseUrl: warehouse.url, pageReader});
+    const result = await runConvergence({
+      seed,
+      histories,
+      lag,
+      databaseUrl: warehouse.url,
+      pageReader,
+    });
     await warehouse.drop();
     for (const name of ['histories', 'changes', 'conflicts', 'byPerson', 'requests'] as const)
       sum[name] += result[name];
     sum.violations += result.violations.length;
     for (const violation of result.violations)
       process.stdout.write(
-        `${violation}\n  again: npm run torture -- converge --seed ${seed} --runs ${histories} --lanes 1\n`,
+        `${violation}\n  again: npm run torture -- converge --seed ${seed} --runs ${histories} --lag ${lag} --lanes 1\n`,
       );
     process.stdout.write(
       `${sum.histories} of ${runs} histories: ${sum.changes} changes, ${sum.conflicts} conflicts (${sum.byPerson} decided by a person), ${sum.requests} requests, ${sum.violations} violations\n`,

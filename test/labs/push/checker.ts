@@ -212,26 +212,36 @@ function findUndisputed(facts: Facts): string[] {
   return facts.history.conflicts.flatMap(({changeId, field, serviceValue}) => {
     const change = facts.change(changeId);
     if (change === undefined || isWrittenByOthers(facts, change, field)) return [];
+    if (isWantedBySeveral(facts, change, field)) return [];
     return [
       `${tell(change)}: ${field} in conflict with ${normal(serviceValue)}, which nobody else wrote`,
     ];
   });
 }
 
+function isWrittenByOthers(facts: Facts, {table, number}: FinalChange, field: string): boolean {
+  const together = listTogether(table, field);
+  return facts
+    .effectsOf(table, number ?? '')
+    .some(({isOurs, fields}) => !isOurs && together.some((name) => name in fields));
+}
+
+/** Whether several authors of the warehouse wanted something of the field. */
+function isWantedBySeveral(facts: Facts, change: FinalChange, field: string): boolean {
+  const together = listTogether(change.table, field);
+  const wishes = facts
+    .intentsOfRow(change)
+    .filter(({fields}) => together.some((name) => name in fields));
+  return new Set(wishes.map(({author}) => author)).size > 1;
+}
+
 /**
  * Fields of a group, such as those of an address, are decided as one: a conflict names them all.
  */
-function isWrittenByOthers(facts: Facts, {table, number}: FinalChange, field: string): boolean {
+function listTogether(table: string, field: string): string[] {
   const {writable} = findWrites(table).table;
   const group = writable.find(({name}) => name === field)?.group ?? field;
-  const together = writable
-    .filter((each) => (each.group ?? each.name) === group)
-    .map(({name}) => name);
-  return facts
-    .effectsOf(table, number ?? '')
-    .some(
-      ({isOurs, fields}) => !isOurs && (field in fields || together.some((name) => name in fields)),
-    );
+  return writable.filter((each) => (each.group ?? each.name) === group).map(({name}) => name);
 }
 
 function findUnreported(facts: Facts, change: FinalChange): string[] {

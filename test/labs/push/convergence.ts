@@ -1,5 +1,6 @@
 // Records that both sides edit, in any order, under any rules: in the end both hold the same, and a
-// value that lost against another is kept. Nothing fails here.
+// value that lost against another is kept. An ERP that is some entries of the feed behind edits
+// them, too, and ends with the same. Nothing fails here.
 
 import type pg from 'pg';
 import {upsertAccount} from '../../../src/accounts/accounts.ts';
@@ -9,11 +10,13 @@ import {Random} from '../../../src/service/random.ts';
 import {customerResource, jobResource} from '../../../src/service/resource.ts';
 import type {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {judge} from './checker.ts';
+import {Erp} from './erp.ts';
 import {letTimePass, readNextDue} from './fake-time.ts';
 import {readChanges, readConflicts, readFinalRows, readRecords, toEffects} from './final-state.ts';
-import type {Intent, Value} from './history.ts';
+import type {Effect, FinalChange, FinalConflict, Intent, Value} from './history.ts';
 import {LabWorker} from './lab-worker.ts';
 import {Mischief} from './mischief.ts';
+import type {Mutant} from './mutants.ts';
 import {openMemoryService} from './services.ts';
 import {sweepStream} from './sweeping.ts';
 import {listViolations} from './tally.ts';
@@ -22,7 +25,7 @@ import {certain} from './weather.ts';
 /** The number of records in a warehouse; each is one history. */
 export const historiesPerWorld = 500;
 const rounds = 3;
-const mostRounds = 20;
+const mostRounds = 30;
 const timeZone = 'America/New_York';
 const rules = ['service', 'warehouse', 'newest', 'ask'] as const;
 
@@ -41,7 +44,15 @@ export interface Convergence {
   readonly violations: readonly string[];
 }
 
+/** Fields that move with a field. */
+function groupOf(field: string): readonly string[] {
+  return field.startsWith('service_')
+    ? ['service_address', 'service_city', 'service_zip_code', 'service_state', 'service_country']
+    : [field];
+}
+
 interface Place {
+  readonly erp: Erp;
   readonly pool: pg.Pool;
   readonly random: Random;
   readonly service: Awaited<ReturnType<typeof openMemoryService>>;
@@ -49,14 +60,19 @@ interface Place {
   readonly intents: Intent[];
 }
 
-/** @param world.databaseUrl - a migrated, empty warehouse of its own */
+/**
+ * @param world.databaseUrl - a migrated, empty warehouse of its own
+ * @param world.lag - the most entries of the feed that the ERP is behind
+ */
 export async function runConvergence(world: {
   readonly seed: number;
   readonly histories: number;
   readonly databaseUrl: string;
+  readonly lag: number;
   readonly pageReader: PageReader;
+  readonly mutant?: Mutant;
 }): Promise<Convergence> {
-  const {seed, histories, databaseUrl, pageReader} = world;
+  const {seed, histories, databaseUrl, lag, pageReader, mutant} = world;
   const service = await openMemoryService({seed, runs: Math.ceil(histories / 2)});
   const mischief = new Mischief(service.backend, {
     seed: String(seed),
@@ -80,13 +96,22 @@ export async function runConvergence(world: {
   const records = (['customers', 'jobs'] as const).flatMap((table) =>
     Array.from({length: Math.ceil(histories / 2)}, (_, at) => ({table, number: String(at + 1)})),
   );
-  const lab: Place = {pool, random, service, records, intents: []};
+  const intents: Intent[] = [];
+  const erpRandom = new Random(String(seed), 'erp', 0);
+  const erp = new Erp(pool, erpRandom, {fields, groupOf, lag, intents});
+  const lab: Place = {erp, pool, random, service, records, intents};
+  const writesOfErp = Math.ceil(histories / 4);
   try {
     for (const stream of ['employees', 'customers', 'jobs', 'tasks']) await sweep(stream);
+    await mutant?.prepare?.(pool);
     await drawRules(lab);
+    await erp.begin();
     for (let round = 1; round <= rounds; round++) {
       if (random.isTrue(0.5)) await sweep(random.pick(['customers', 'jobs'] as const));
+      await erp.write(writesOfErp);
       await edit(lab);
+      await erp.read();
+      await erp.write(writesOfErp);
       // Some changes are still unsent when the next edits come.
       if (round === rounds || random.isTrue(0.7)) await worker.work();
       if (random.isTrue(0.5)) await decide(lab, 0.5);
@@ -177,10 +202,9 @@ async function editHere(
 ): Promise<void> {
   await client.query(`SELECT set_config('fieldmirror.last_change', '', false)`);
   const key = table === 'jobs' ? 'job_number' : 'customer_number';
-  const group = field.startsWith('service_')
-    ? ['service_address', 'service_city', 'service_zip_code', 'service_state', 'service_country']
-    : [field];
-  const seen = group.map((name) => `'${name}', to_jsonb(old.${name}) #>> '{}'`).join(', ');
+  const seen = groupOf(field)
+    .map((name) => `'${name}', to_jsonb(old.${name}) #>> '{}'`)
+    .join(', ');
   const {rows} = await client.query<{row_id: string; saw: Record<string, Value>}>(
     `UPDATE warehouse.${table} SET ${field} = $1 WHERE ${key} = $2
       RETURNING row_id, jsonb_build_object(${seen}) AS saw`,
@@ -198,6 +222,7 @@ async function editHere(
     key: null,
     fields: {[field]: value},
     saw: row.saw,
+    author: 'author',
   });
 }
 
@@ -222,7 +247,7 @@ async function countUndecided(pool: pg.Pool): Promise<number> {
 }
 
 async function conclude(
-  {pool, service, records, intents}: Place,
+  {erp, pool, service, records, intents}: Place,
   {
     seed,
     reach,
@@ -249,6 +274,10 @@ async function conclude(
   const violations = [
     ...listViolations(verdict, name),
     ...verdict.leftToPerson.map((story) => `${name}: still undecided: ${story}`),
+    ...(await erp.findDiverged()).map((story) => `${name}: diverged: ${story}`),
+    ...findLostToErp(erp, {changes, conflicts, effects}).map(
+      (story) => `${name}: lost to the ERP: ${story}`,
+    ),
   ];
   const ours = effects.filter(({isOurs}) => isOurs).length;
   if (requests !== ours)
@@ -266,4 +295,26 @@ async function conclude(
     requests,
     violations,
   };
+}
+
+/** Values that the ERP replaced without a trace, though it had not read them. */
+function findLostToErp(
+  erp: Erp,
+  history: {
+    readonly changes: readonly FinalChange[];
+    readonly conflicts: readonly FinalConflict[];
+    readonly effects: readonly Effect[];
+  },
+): string[] {
+  const nameOf = ({table, rowId}: Pick<Intent, 'table' | 'rowId'>) => `${table} ${rowId}`;
+  const changes = new Map(history.changes.map((change) => [change.changeId, change]));
+  const ofRow = Map.groupBy(history.conflicts, ({changeId}) => {
+    const change = changes.get(changeId);
+    return change === undefined ? '' : nameOf(change);
+  });
+  return erp.findLost({
+    effects: history.effects,
+    numberOf: ({changeId}) => changes.get(changeId)?.number ?? undefined,
+    conflictsOf: (intent) => ofRow.get(nameOf(intent)) ?? [],
+  });
 }

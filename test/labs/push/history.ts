@@ -14,6 +14,8 @@ export interface Intent {
   readonly fields: Values;
   /** The values of these fields that the author saw. */
   readonly saw: Values;
+  /** Whose it is, where several authors write. */
+  readonly author?: string;
 }
 
 /** One effect at the service, in order. */

@@ -115,6 +115,39 @@ const noLookAtTheTurn: Mutant = {
   isTimeless: true,
 };
 
+/** What an author had read counts for nothing. */
+const noClaim: Mutant = {
+  name: 'what an author had read counts for nothing',
+  found: /: lost to the ERP: /,
+  prepare: meddle(
+    `CREATE OR REPLACE FUNCTION sync.seen_row(of_table text, held jsonb) RETURNS jsonb
+       LANGUAGE sql AS 'SELECT NULL::jsonb'`,
+  ),
+};
+
+/** A write joins the unsent wish of another author, though its own author had not read it. */
+const joinsUnread: Mutant = {
+  name: 'a write joins an unsent wish that its author had not read',
+  found: /: lost to the ERP: /,
+  prepare: meddle(`DO $$ BEGIN
+    EXECUTE replace(pg_get_functiondef((SELECT oid FROM pg_proc WHERE proname = 'record_change')),
+      'unseen ?| ARRAY(SELECT jsonb_object_keys(last.fields))', 'false');
+  END $$`),
+};
+
+/** A reader's own writes are not among the values that it had read. */
+const noOwnWrites: Mutant = {
+  name: 'an author conflicts with itself',
+  found: /: misjudged: /,
+  prepare: meddle(
+    `CREATE OR REPLACE FUNCTION sync.is_written_by_me(told sync.feed_entries, state text)
+       RETURNS boolean LANGUAGE sql AS 'SELECT false'`,
+  ),
+};
+
+/** Ways to break what an author says it had read; they show where an ERP is behind. */
+export const staleMutants: readonly Mutant[] = [noClaim, joinsUnread, noOwnWrites];
+
 export const mutants: readonly Mutant[] = [
   noFence,
   blindRetry,
