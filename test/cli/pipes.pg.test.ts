@@ -37,6 +37,8 @@ const settings = `accounts: {account-9: {url: https://example.com/9, time_zone: 
 insight: {}
 `;
 
+const ofShop = ['customers', '--system', 'shop', '--account', 'own'];
+
 /** Every verb of the program, by the words that call it. */
 const cases: Readonly<Record<string, Case>> = {
   // No address is one of letters alone.
@@ -50,6 +52,10 @@ const cases: Readonly<Record<string, Case>> = {
   report: {args: ['--account', 'own', '--force']},
   'export csv': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
   'export parquet': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
+  deliver: {args: []},
+  'links set': {args: ['customers', '1', 'K-1', '--system', 'till', '--account', 'own']},
+  'links list': {args: [...ofShop, '--limit', '4000'], bytes: pipeful},
+  'links remove': {args: ['customers', '2', '--system', 'shop', '--account', 'own']},
   // Its input is at its end.
   mcp: {args: ['--account', 'own'], isSilent: true},
   // Exit code 1: records are in quarantine.
@@ -164,12 +170,17 @@ afterAll(async () => {
 const hostile = `E'\\u009b31m \\u202e \\u2028 \\u2066 '`;
 
 const statements = [
+  `INSERT INTO sync.delivery_targets (name, place)
+    VALUES ('lake', '${join(tmpdir(), `fieldmirror-pipes-${process.pid}-lake`)}')`,
   `UPDATE sync.accounts SET name = 'own'`,
   `UPDATE warehouse.customers SET service_address = ${hostile} || repeat('Ring twice. ', 100000)
     WHERE customer_number = 1`,
   `INSERT INTO warehouse.customers (name, service_address)
    SELECT 'Customer ' || ${hostile} || n, repeat('Roofs and more ', 20)
    FROM generate_series(1, 4000) AS n`,
+  `INSERT INTO sync.links (system, account_id, table_name, key, row_id, linked_by)
+   SELECT 'shop', account_id, 'customers', 'key-' || row_id, row_id, ${hostile}
+   FROM warehouse.customers`,
   `INSERT INTO sync.accounts (name, api_url, time_zone, state, state_reason)
    SELECT 'account-' || n, 'https://example.com/' || n, 'UTC', 'paused', ${hostile}
    FROM generate_series(1, ${accounts}) AS n`,

@@ -339,6 +339,7 @@ describe('work that goes on by itself', () => {
     'src/cli/process.ts': 'ends the process with its parent',
     'src/cli/start-place.ts': 'tells systemd, which misses it',
     'src/cli/progress.ts': 'bars in a terminal',
+    'src/delivery/deliver-star.ts': 'part delivery',
     'src/feed/send-hooks.ts': 'parts feed and hooks; hook-failing, by the row of the subscriber',
     'src/core/lease.ts': 'renews the lease of a sweep, which lapses without it',
     'src/retention/prune.ts': 'part retention',
