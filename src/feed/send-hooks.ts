@@ -198,8 +198,10 @@ async function sendNext(deps: HookDeps, hook: ClaimedHook): Promise<ClaimedHook 
     if (batchId === null) return null;
     await sendBatch(deps, hook, {...batch, batchId});
     if (!(await noteTaken(pool, hook))) return null;
-    const facts = {event: 'hook.taken', hook: hook.name, entries: batch.entries.length};
-    log.debug(facts, 'a batch was taken');
+    log.debug(
+      {event: 'hook.taken', hook: hook.name, entries: batch.entries.length},
+      'a batch was taken',
+    );
   }
   return {...hook, cursor: batch.to, batchId: null, batchTo: null, failures: 0};
 }

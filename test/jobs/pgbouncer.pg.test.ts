@@ -5,6 +5,7 @@ import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
+import {writeRowLimit} from '../../src/accounts/settings.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';
 import {allStreams} from '../../src/streams/all.ts';
@@ -115,6 +116,8 @@ test.each(ways)(
   '%s: loads, sweeps without news, changes, conflicts and schedules by two workers',
   async (way) => {
     await openWay(way);
+    const {name: account} = world.account;
+    await writeRowLimit(pool, 'edits', {account, of: 'customers', limit: {percent: 100}});
     await Promise.all([work(), work()]);
     expect(await sweepAll()).toEqual(allStreams.map(() => expect.stringMatching(/certified/)));
     await expectMirrored(world.databaseUrl, service);
