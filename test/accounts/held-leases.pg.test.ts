@@ -138,6 +138,8 @@ test('each lease is told to those who wait for it, or nobody waits', async () =>
     ...['alert_deliveries', 'alert_looks'],
     // push
     'changes',
+    // deliver
+    'delivery_targets',
     'feed_hooks',
     // prune
     'prunings',

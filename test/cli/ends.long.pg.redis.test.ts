@@ -7,6 +7,7 @@ import pg from 'pg';
 import {afterEach, describe, expect, inject, test} from 'vitest';
 import {runCommand, startCommand} from '../support/command.ts';
 import {type HoldingProxy, openHoldingProxy} from '../support/holding-proxy.ts';
+import {allowLargeEdits} from '../support/large-edits.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
 
@@ -137,6 +138,7 @@ test('without a file descriptor left it waits, and continues when it has some', 
   await running.prints(/sweep\.ended[\s\S]*sweep\.ended[\s\S]*sweep\.ended[\s\S]*sweep\.ended/);
   const limit = (soft: string) =>
     run('prlimit', ['--pid', String(running.process.pid), `--nofile=${soft}:`]);
+  await allowLargeEdits(warehouse);
   await limit('3');
   await warehouse.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
   await running.prints(/EMFILE|out of reach|waits and goes on/);

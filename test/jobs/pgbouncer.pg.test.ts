@@ -5,13 +5,13 @@ import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {writeRowLimit} from '../../src/accounts/settings.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {insertSchedules, planSchedules} from '../../src/sweeps/schedules.ts';
 import {endSweeps} from '../support/end-sweeps.ts';
 import {expectMirrored, readLastWrites} from '../support/expect-mirrored.ts';
+import {allowLargeEdits} from '../support/large-edits.ts';
 import {isInstalled, startPgBouncer} from '../support/pgbouncer.ts';
 import {withClient} from '../support/with-client.ts';
 import {
@@ -116,8 +116,7 @@ test.each(ways)(
   '%s: loads, sweeps without news, changes, conflicts and schedules by two workers',
   async (way) => {
     await openWay(way);
-    const {name: account} = world.account;
-    await writeRowLimit(pool, 'edits', {account, of: 'customers', limit: {percent: 100}});
+    await allowLargeEdits(pool);
     await Promise.all([work(), work()]);
     expect(await sweepAll()).toEqual(allStreams.map(() => expect.stringMatching(/certified/)));
     await expectMirrored(world.databaseUrl, service);

@@ -6,6 +6,7 @@ import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {runCommand} from '../support/command.ts';
 import {endSweeps} from '../support/end-sweeps.ts';
+import {allowLargeEdits} from '../support/large-edits.ts';
 import type {ManyRedises} from '../support/redis-access.ts';
 import {openWork} from '../support/work-under-way.ts';
 import {openService, openWorld, timeZone} from '../support/world.ts';
@@ -27,6 +28,7 @@ export async function carryAll({url}: ManyRedises): Promise<void> {
     const streams = ['employees', 'customers', 'jobs', 'tasks'];
     for (const sweep of await endSweeps(world, streams))
       expect(sweep).toMatchObject({failures: 0, fence: 1});
+    await allowLargeEdits(pool);
     await pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
     const states = async () => (await pool.query('SELECT DISTINCT state FROM sync.changes')).rows;
     await expect.poll(states, {timeout: 30_000}).toEqual([{state: 'done'}]);

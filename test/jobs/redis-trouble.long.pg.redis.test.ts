@@ -7,6 +7,7 @@ import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {runCommand} from '../support/command.ts';
+import {allowLargeEdits} from '../support/large-edits.ts';
 import {openPlace} from '../support/place.ts';
 import {isInstalled, startServer, type TestRedis} from '../support/redis-server.ts';
 import {openService, openWorld, type TestWorld} from '../support/world.ts';
@@ -41,6 +42,7 @@ describe.skipIf(!isInstalled())(
 
     test('full in the middle, changes wait, and are carried when there is room', async () => {
       const {world, told} = await work();
+      await allowLargeEdits(world.pool);
       await fill();
       await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach]);
       await world.pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
@@ -51,6 +53,7 @@ describe.skipIf(!isInstalled())(
 
     test('away and back it is two lines, however many connections have noticed, and nothing is lost', async () => {
       const {world, told} = await work();
+      await allowLargeEdits(world.pool);
       await redis.stop();
       await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach]);
       await world.pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);

@@ -3,6 +3,7 @@
 import {afterAll, afterEach, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
 import {expectMirrored, readLastWrites} from '../support/expect-mirrored.ts';
+import {allowLargeEdits} from '../support/large-edits.ts';
 import {isInstalled, type PgBouncer, startPgBouncer} from '../support/pgbouncer.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {createDatabase} from '../support/postgres.ts';
@@ -39,6 +40,7 @@ describe.skipIf(!isInstalled())(
       const before = await readLastWrites(place.databaseUrl);
       expect(await runCommand(['start', '--once'], both)).toMatchObject({code: 0});
       expect(await readLastWrites(place.databaseUrl)).toEqual(before);
+      await withClient(place.databaseUrl, allowLargeEdits);
       await withClient(through.DATABASE_URL ?? '', (client) =>
         client.query(
           `UPDATE warehouse.customers SET fax = '555-' || customer_number

@@ -13,6 +13,7 @@ import {Accounts} from '../../src/accounts/open-accounts.ts';
 import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
 import type {PushDeps, PushStep} from '../../src/push/run.ts';
 import {customerResource} from '../../src/service/resource.ts';
+import {allowLargeEdits} from '../support/large-edits.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 const keys = parseKeys(randomBytes(32).toString('base64'));
@@ -27,6 +28,7 @@ beforeEach(async () => {
   if (account === null) throw new Error('expected the account');
   await upsertAccount(pool, {...account, apiUrl: mischief.url}, {mayMove: true});
   await sealToken(service.token);
+  await allowLargeEdits(pool);
   accounts = new Accounts({pool, keys, allowHttp: false, transport: {retry: {attempts: 1}}});
   await place.author(
     "INSERT INTO warehouse.customers (name) SELECT 'Customer ' || n FROM generate_series(1, 40) AS n",

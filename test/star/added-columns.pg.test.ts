@@ -20,9 +20,14 @@ let pool: pg.Pool;
 const parts = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
 const added = 3;
 
+/** Answers of today that read the added columns: an earlier version has them not. */
+const newer = ['ask_items', 'ask_technicians'];
+
 /** Brings the star in line with definitions of which some are others. */
 async function apply(change: (member: Member) => Member): Promise<void> {
-  const answers = definitions.star.slice(members.length);
+  const answers = definitions.star
+    .slice(members.length)
+    .filter(({name}) => change !== without || !newer.includes(name));
   await inTransaction(pool, async (client) => {
     await applyStar(client, [...members.map(change).map(renderMember), ...answers]);
   });
@@ -48,6 +53,7 @@ beforeAll(async () => {
     apiUrl: 'http://127.0.0.1:1',
     timeZone: 'UTC',
   });
+  await pool.query(`DROP VIEW ${newer.map((name) => `mart.${name}`).join(', ')} CASCADE`);
   await apply(without);
   await inSweepTransaction(pool, (client) => fillUntidyBusiness(client, {accountId, seed: 7}));
   await refreshStar(pool);

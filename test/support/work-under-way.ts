@@ -6,6 +6,7 @@ import {expect} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
+import {allowLargeEdits} from './large-edits.ts';
 import type {TestDatabase} from './postgres.ts';
 import {openRecordingProxy, type Recorded} from './recording-proxy.ts';
 import {openService, openWorld, type TestService, type TestWorld} from './world.ts';
@@ -53,6 +54,7 @@ export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
   const proxy = await openRecordingProxy(service.url);
   const world = await openWorld({url: proxy.url, token: service.token}, database);
   await world.sweepAll();
+  await allowLargeEdits(world.pool);
   const ends: (() => Promise<void>)[] = [service.close, proxy.close, world.close];
   const writes: Recorded[] = [];
   let added = 0;

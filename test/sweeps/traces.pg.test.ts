@@ -9,6 +9,7 @@ import {
 } from '@opentelemetry/sdk-trace-node';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {pushAccount} from '../../src/push/push.ts';
+import {allowLargeEdits} from '../support/large-edits.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 const exporter = new InMemorySpanExporter();
@@ -104,6 +105,7 @@ describe('a sweep', () => {
 
 test('each change of a push is a trace of its own, with the requests that it needed, however many run beside each other', async () => {
   await world.sweep('customers');
+  await allowLargeEdits(world.pool);
   await world.pool.query(
     `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number
       WHERE customer_number <= 20`,
