@@ -112,7 +112,7 @@ async function start(
 ): Promise<Workers> {
   const {databaseUrl: directUrl, account} = world;
   const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
-  const deps = {...world, ...more, leaseMs: 3_000, settle};
+  const deps = {...world, leaseMs: 3_000, ...more, settle};
   const backend = await openQueueBackend({redisUrl, databaseUrl: directUrl, log: deps.log});
   // As `start` has one: the worker writes to the warehouse with it where nothing else is due.
   const heart = {
