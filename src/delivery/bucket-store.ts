@@ -16,10 +16,23 @@ import {DEFAULT_RETRY, parseRetryAfter, retry} from '../core/back-off.ts';
 import type {StorageKeys} from '../core/config.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {emptySha256, signRequest} from './sign-request.ts';
-import {isSnapshotName, manifestFile, type Snapshot, type SnapshotFile} from './snapshot.ts';
-import {describeLatest, latestFile, nameOfLatest, type PublishCourse, type Store} from './store.ts';
+import {
+  type DeliveryCourse,
+  isSnapshotName,
+  manifestFile,
+  measure,
+  type Snapshot,
+  type SnapshotFile,
+} from './snapshot.ts';
+import {
+  describeLatest,
+  latestFile,
+  nameOfLatest,
+  parseBucket,
+  type Store,
+  usualRegion,
+} from './store.ts';
 import type {TargetSetting} from './targets.ts';
-import {parseBucket, usualRegion} from './terms.ts';
 
 /** What it takes to reach storage. */
 export interface StorageAccess {
@@ -82,7 +95,7 @@ export class BucketStore implements Store {
   async publish(
     folder: string,
     {name, files, manifest}: Snapshot,
-    {signal, onStep}: PublishCourse,
+    {signal, onStep}: DeliveryCourse,
   ): Promise<void> {
     for (const file of [...files, manifest]) {
       onStep(`sending ${file.file}`);
@@ -296,6 +309,5 @@ function bodyOfFile(folder: string, {file, bytes, sha256}: SnapshotFile): Body {
 }
 
 function bodyOfText(text: string): Body {
-  const sha256 = createHash('sha256').update(text).digest('hex');
-  return {bytes: Buffer.byteLength(text), sha256, open: () => text};
+  return {...measure(text), open: () => text};
 }

@@ -9,8 +9,8 @@ import type {Logger} from '../core/log.ts';
 import {type Pulse, Rounds} from '../core/rounds.ts';
 import {BucketStore, type StorageAccess} from './bucket-store.ts';
 import {explainFolder, FolderStore} from './folder-store.ts';
-import {type Snapshot, takeSnapshot} from './snapshot.ts';
-import type {Store} from './store.ts';
+import {type DeliveryCourse, type Snapshot, takeSnapshot} from './snapshot.ts';
+import {parseBucket, type Store} from './store.ts';
 import {
   type ClaimedTarget,
   claimTarget,
@@ -21,7 +21,6 @@ import {
   renewTarget,
   type TargetSetting,
 } from './targets.ts';
-import {parseBucket} from './terms.ts';
 
 export interface DeliveryDeps {
   readonly pool: pg.Pool;
@@ -79,7 +78,7 @@ async function deliverClaimed(
   const leases = new Leases<ClaimedTarget>({
     ...{leaseMs, clocks: machineClocks},
     renew: (held) => Promise.all(held.map((each) => renewTarget(pool, each, {leaseMs, step}))),
-    toLoss: () => new RetryableError(`${name}: another process delivers to it by now`),
+    toLoss: () => lossOf(name),
   });
   const {lost} = leases.hold(claimed, since);
   try {
@@ -106,15 +105,10 @@ async function noteFailure(
   });
 }
 
-interface Course {
-  readonly signal: AbortSignal;
-  readonly onStep: (step: string) => void;
-}
-
 async function carry(
   {pool, storage}: Pick<DeliveryDeps, 'pool' | 'storage'>,
   claimed: ClaimedTarget,
-  {signal, onStep}: Course,
+  {signal, onStep}: DeliveryCourse,
 ): Promise<Delivered> {
   const store = openStore(claimed, storage);
   try {
@@ -126,8 +120,8 @@ async function carry(
     onStep('publishing');
     await store.publish(folder, snapshot, {signal, onStep});
     await expectOurs(pool, claimed, 'pointing to it');
-    await pointAhead(store, snapshot);
-    const {left, removed, trouble} = await removeOld(store, claimed.keep);
+    const latest = await pointAhead(store, snapshot);
+    const {left, removed, trouble} = await removeOld(store, {keep: claimed.keep, latest});
     await noteDelivered(pool, claimed, {snapshot, left, trouble});
     return {target: claimed.name, place: claimed.place, snapshot, removed, trouble};
   } finally {
@@ -143,13 +137,22 @@ function openStore(target: TargetSetting, storage: StorageAccess): Store {
 /** Asked right before something becomes visible: a process that was suspended may be too late. */
 async function expectOurs(pool: pg.Pool, claimed: ClaimedTarget, step: string): Promise<void> {
   if (await renewTarget(pool, claimed, {leaseMs, step})) return;
-  throw new RetryableError(`${claimed.name}: another process delivers to it by now`);
+  throw lossOf(claimed.name);
 }
 
-/** Never back: a process that was too late all the same does not hide a newer snapshot. */
-async function pointAhead(store: Store, snapshot: Snapshot): Promise<void> {
+function lossOf(name: string): RetryableError {
+  return new RetryableError(`${name}: another process delivers to it by now`);
+}
+
+/**
+ * Never back: a process that was too late all the same does not hide a newer snapshot.
+ * @returns the name that `latest.json` has from now on
+ */
+async function pointAhead(store: Store, snapshot: Snapshot): Promise<string> {
   const latest = await store.readLatest();
-  if (latest === null || latest < snapshot.name) await store.pointTo(snapshot);
+  if (latest !== null && latest >= snapshot.name) return latest;
+  await store.pointTo(snapshot);
+  return snapshot.name;
 }
 
 interface Removal {
@@ -159,9 +162,11 @@ interface Removal {
 }
 
 /** Keeps the newest snapshots, and the one that `latest.json` names. */
-async function removeOld(store: Store, keep: number): Promise<Removal> {
+async function removeOld(
+  store: Store,
+  {keep, latest}: {readonly keep: number; readonly latest: string},
+): Promise<Removal> {
   const held = await store.list();
-  const latest = await store.readLatest();
   const old = held.slice(0, Math.max(0, held.length - keep)).filter((name) => name !== latest);
   const gone = new Set<string>();
   const left = () => held.filter((name) => !gone.has(name));

@@ -2,7 +2,7 @@
 // reader can check that it has loaded all of them. The same rows give the same bytes.
 
 import {createHash} from 'node:crypto';
-import {open, stat, writeFile} from 'node:fs/promises';
+import {open, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {RetryableError} from '../core/errors.ts';
@@ -81,7 +81,8 @@ export interface Snapshot {
 
 export const manifestFile = 'manifest.json';
 
-interface SnapshotTerms {
+/** How a delivery is ended, and who follows it. */
+export interface DeliveryCourse {
   readonly signal: AbortSignal;
   /** Is told what is done next. */
   readonly onStep: (step: string) => void;
@@ -95,7 +96,7 @@ interface SnapshotTerms {
 export async function takeSnapshot(
   pool: pg.Pool,
   folder: string,
-  {signal, onStep}: SnapshotTerms,
+  {signal, onStep}: DeliveryCourse,
 ): Promise<Snapshot> {
   const client = await pool.connect();
   try {
@@ -198,8 +199,15 @@ async function writeManifest(
 async function writeJson(folder: string, file: string, value: unknown): Promise<SnapshotFile> {
   const text = `${JSON.stringify(value, null, 2)}\n`;
   await writeFile(join(folder, file), text, {flag: 'wx', flush: true});
-  const {size: bytes} = await stat(join(folder, file));
-  return {file, bytes, sha256: createHash('sha256').update(text).digest('hex')};
+  return {file, ...measure(text)};
+}
+
+/** What a receiver checks a text by. */
+export function measure(text: string): Pick<SnapshotFile, 'bytes' | 'sha256'> {
+  return {
+    bytes: Buffer.byteLength(text),
+    sha256: createHash('sha256').update(text).digest('hex'),
+  };
 }
 
 /** The moment of the transaction, the accounts, and their certificates. */

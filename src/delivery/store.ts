@@ -1,7 +1,8 @@
-// What a delivery needs of the place that it goes to. A reader there sees whole snapshots alone,
-// and finds the newest one by `latest.json`.
+// What a delivery needs of the place that it goes to, and what is so of every place. A reader there
+// sees whole snapshots alone, and finds the newest one by `latest.json`. Nothing here loads drizzle
+// or a client of HTTP, for verbs that run every day load it.
 
-import type {Snapshot} from './snapshot.ts';
+import type {DeliveryCourse, Snapshot} from './snapshot.ts';
 
 /** A place that holds snapshots. One delivery uses it at a time. */
 export interface Store {
@@ -14,7 +15,7 @@ export interface Store {
    * Brings a snapshot there, whole or not at all.
    * @param folder - has its files
    */
-  publish(folder: string, snapshot: Snapshot, course: PublishCourse): Promise<void>;
+  publish(folder: string, snapshot: Snapshot, course: DeliveryCourse): Promise<void>;
   /** Lets `latest.json` name a snapshot that is there. */
   pointTo(snapshot: Snapshot): Promise<void>;
   /** The name that `latest.json` has; null where there is none. */
@@ -25,13 +26,6 @@ export interface Store {
   remove(name: string): Promise<void>;
   /** Removes what `begin` has made, and closes connections. */
   end(): Promise<void>;
-}
-
-/** How a snapshot is brought there. */
-export interface PublishCourse {
-  readonly signal: AbortSignal;
-  /** Is told what is done next. */
-  readonly onStep: (step: string) => void;
 }
 
 export const latestFile = 'latest.json';
@@ -56,4 +50,25 @@ export function nameOfLatest(text: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** How many snapshots stay at a target. */
+export const usualKeep = 30;
+
+/** The region for which requests are signed where none is given. */
+export const usualRegion = 'us-east-1';
+
+/** A bucket, and what the names of its objects begin with: '' or `star/`. */
+interface Bucket {
+  readonly bucket: string;
+  readonly prefix: string;
+}
+
+/** Reads `s3://BUCKET/PREFIX`. @returns null for any other text */
+export function parseBucket(place: string): Bucket | null {
+  const [, bucket, path = ''] =
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[\w.=-]+)*)\/?$/.exec(place) ?? [];
+  // A path of an address knows . and .. as other folders.
+  if (bucket === undefined || /(?:^|\/)\.\.?(?:\/|$)/.test(path)) return null;
+  return {bucket, prefix: path === '' ? '' : `${path.slice(1)}/`};
 }

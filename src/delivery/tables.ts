@@ -4,7 +4,7 @@ import {sql} from 'drizzle-orm';
 import {bigint, check, integer, primaryKey, text} from 'drizzle-orm/pg-core';
 import {syncSchema} from '../accounts/tables.ts';
 import {bigNumber, commentTable, instant} from '../postgres/tables.ts';
-import {usualKeep} from './terms.ts';
+import {usualKeep} from './store.ts';
 
 export const deliveryTargets = syncSchema.table(
   'delivery_targets',

@@ -4,8 +4,8 @@
 import {posix} from 'node:path';
 import {z} from 'zod';
 import {shortName, shortNameText} from '../core/names.ts';
+import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
 import {deleteTarget, listTargetSettings, writeTargetSetting} from '../delivery/targets.ts';
-import {parseBucket, usualKeep, usualRegion} from '../delivery/terms.ts';
 import {type EntryChange, known, type Section, type SettingProblem} from './section.ts';
 import {removable} from './values.ts';
 
