@@ -5,9 +5,9 @@ import {z} from 'zod';
 import {type ChangeFilter, isWanted, needySql, valuesOf} from '../changes/change.ts';
 import {pageOfChange} from '../changes/story.ts';
 import type {Queryable} from '../postgres/database.ts';
+import {keysOf} from '../rows/links.ts';
 import {type ChangeAnswer, changeSchema, type Story, storySchema} from './answers.ts';
 import type {AccountKey} from './keys.ts';
-import {keysOf} from './own-keys.ts';
 import {changeNumber, filterShape, lineOf} from './queries.ts';
 
 // The answers say which columns they are made of.

@@ -5,13 +5,13 @@ import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import pg from 'pg';
 import {z} from 'zod';
-import {idPattern} from '../core/text.ts';
+import {idPattern, shorten} from '../core/text.ts';
+import {keysOf} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
 import {columnsOf, rowSchema, rowsSchema} from './answers.ts';
-import {apiKeyOf, type Turns} from './keys.ts';
-import {checkSystem, keysOf} from './own-keys.ts';
+import {type AccountKey, apiKeyOf, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
 import {lineOf, type Place, packPlace, unpackPlace} from './queries.ts';
 
@@ -234,4 +234,16 @@ function listColumns(table: MirrorTable, key: string): string {
       name === 'external_key' ? `${key} AS external_key` : `held.${pg.escapeIdentifier(name)}`,
     )
     .join(', ');
+}
+
+/** @throws {HttpProblem} 403: a system is named that is not the key's own */
+export function checkSystem({system: own}: AccountKey, named: string | undefined): void {
+  if (named === undefined || named === own) return;
+  const expected = `${own}, the system of this key`;
+  const got = shorten(JSON.stringify(named), 60);
+  throw new HttpProblem(403, 'other-system', {
+    detail: `system: expected ${expected}, got ${got}`,
+    hint: 'Leave it out, or use a key of that system: fieldmirror keys add NAME --system SYSTEM.',
+    errors: [{in: 'query', at: 'system', expected, got}],
+  });
 }

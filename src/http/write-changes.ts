@@ -13,7 +13,7 @@ import {
 import {defaultSystem} from '../accounts/roles.ts';
 import {RecordError} from '../core/errors.ts';
 import {inTransaction} from '../postgres/database.ts';
-import {setLink} from '../rows/links.ts';
+import {keysOf, setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
@@ -25,7 +25,6 @@ import {
   type Wanted,
 } from './change-request.ts';
 import type {AccountKey} from './keys.ts';
-import {keysOf} from './own-keys.ts';
 import {explainCursor, explainRefusal, HttpProblem} from './problem.ts';
 import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
 

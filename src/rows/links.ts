@@ -1,4 +1,5 @@
-// The keys by which outside systems know rows: functions of migrations/functions/links write them.
+// The keys by which outside systems know rows: the column external_key for the system default,
+// sync.links for the others. Functions of migrations/functions/links write them.
 
 import pg from 'pg';
 import {defaultSystem} from '../accounts/roles.ts';
@@ -28,6 +29,32 @@ export async function setLink(
     [table, rowId, system, ...(key === null ? [] : [key])],
   );
   return rows[0]?.isNew === true;
+}
+
+/** SQL by which a system knows the rows of a table, or of the table that a column names. */
+interface OwnKeys {
+  /** Its key of the row `held`; null where it has none. */
+  readonly key: string;
+  /** Whether the row `held` is the one that it knows by a key. @param account, key - SQL of them */
+  isKnownBy(account: string, key: string): string;
+}
+
+/**
+ * The keys of a system, as SQL about a row `held`.
+ * @param table - SQL of the name of its table: a literal, or a column
+ */
+export function keysOf(system: string, table: string): OwnKeys {
+  if (system === defaultSystem)
+    return {key: 'held.external_key', isKnownBy: (_, key) => `held.external_key = ${key}`};
+  const from = `FROM sync.links AS link WHERE link.table_name = ${table}
+    AND link.system = ${pg.escapeLiteral(system)} AND link.until IS NULL`;
+  return {
+    key: `(SELECT link.key ${from} AND link.row_id = held.row_id)`,
+    // The row is looked up once, by the index of keys.
+    isKnownBy: (account, key) =>
+      `held.row_id = (SELECT link.row_id ${from} AND link.account_id = ${account}
+         AND link.key = ${key})`,
+  };
 }
 
 /** A row that has a key. */
