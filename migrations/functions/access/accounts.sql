@@ -87,11 +87,8 @@ BEGIN
     RAISE EXCEPTION 'account %: expected one of %, got another', account,
       (SELECT string_agg(accounts.name, ', ' ORDER BY 1) FROM sync.accounts)
       USING ERRCODE = 'no_data_found';
-  ELSIF system !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$' THEN
-    RAISE EXCEPTION 'system: expected a name of up to 50 letters, digits, dots, underscores and '
-      'hyphens, got %', quote_literal(left(system, 60))
-      USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  PERFORM sync.check_system(system);
   INSERT INTO sync.author_accounts AS held (role_name, account_id, system)
     VALUES (author, granted, coalesce(system, 'default'))
     ON CONFLICT (role_name, account_id) DO UPDATE SET system = coalesce($3, held.system)

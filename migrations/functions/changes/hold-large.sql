@@ -15,7 +15,8 @@ DECLARE
      WHERE transaction_id = NEW.transaction_id AND account_id = NEW.account_id
        AND table_name = NEW.table_name AND operation <> 'create' AND undoes IS NULL
      ORDER BY transaction_id, change_id LIMIT 1);
-  of_rows bigint[];
+  edited bigint;
+  unsent bigint[];
   most sync.edit_limits;
   share numeric;
   live bigint;
@@ -23,12 +24,13 @@ BEGIN
   IF judged <> NEW.change_id THEN
     RETURN NULL;
   END IF;
-  SELECT array_agg(DISTINCT row_id) INTO of_rows FROM sync.changes
+  SELECT count(DISTINCT row_id), array_agg(change_id) FILTER (WHERE state = 'pending')
+    INTO edited, unsent FROM sync.changes
    WHERE transaction_id = NEW.transaction_id AND account_id = NEW.account_id
      AND table_name = NEW.table_name AND operation <> 'create' AND undoes IS NULL AND is_open;
   SELECT * INTO most FROM sync.edit_limits
    WHERE account_id = NEW.account_id AND table_name = NEW.table_name;
-  IF cardinality(of_rows) <= coalesce(most.most_rows, 0) THEN
+  IF edited <= coalesce(most.most_rows, 0) THEN
     RETURN NULL;
   END IF;
   share := CASE WHEN most.most_rows IS NULL THEN coalesce(most.most_percent, 25) END;
@@ -38,16 +40,14 @@ BEGIN
                     LIMIT $2) AS live', NEW.table_name)
      INTO live
     USING NEW.account_id,
-          CASE WHEN share > 0 THEN ceil(cardinality(of_rows) * 100 / share) + 20 END;
-  IF cardinality(of_rows) * 100 <= live * share OR most IS NULL AND live <= 20 THEN
+          CASE WHEN share > 0 THEN ceil(edited * 100 / share) + 20 END;
+  IF edited * 100 <= live * share OR most IS NULL AND live <= 20 THEN
     RETURN NULL;
   END IF;
   UPDATE sync.changes SET state = 'held', is_large = true, lease_until = NULL,
          reason = format('one transaction changes %s of %s %s: more than the %s that go unseen',
-           cardinality(of_rows), live, table_name, coalesce(most.most_rows::text, share || ' %'))
-   WHERE transaction_id = NEW.transaction_id AND account_id = NEW.account_id
-     AND table_name = NEW.table_name AND operation <> 'create' AND undoes IS NULL
-     AND state = 'pending';
+           edited, live, table_name, coalesce(most.most_rows::text, share || ' %'))
+   WHERE change_id = ANY (unsent);
   RETURN NULL;
 END
 $$;

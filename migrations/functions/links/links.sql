@@ -155,7 +155,7 @@ BEGIN
   IF key IS NOT NULL THEN
     INSERT INTO sync.links (system, account_id, table_name, key, row_id, linked_by)
     VALUES (of_system, (held->>'account_id')::bigint, of_table, key, of_row,
-      CASE WHEN sync.application() LIKE 'http: %' THEN sync.application() ELSE session_user END);
+      sync.writer_of(session_user, sync.application()));
   END IF;
   RETURN had;
 END

@@ -1,3 +1,16 @@
+-- Refuses what is no name of an outside system; null names none.
+CREATE OR REPLACE FUNCTION sync.check_system(named text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF named !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$' THEN
+    RAISE EXCEPTION 'system: expected a name of up to 50 letters, digits, dots, underscores and '
+      'hyphens, got %', quote_literal(left(named, 60))
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION sync.check_system IS 'Refuses what is no name of an outside system.';
+
 -- The outside system for which a role reads and writes an account: that of its own grant, else that
 -- of the roles it is a member of. Without a grant, and for a worker, it is `default`.
 CREATE OR REPLACE FUNCTION sync.system_of(of_account bigint, author name) RETURNS text
@@ -50,11 +63,8 @@ BEGIN
       quote_literal(left(named, 50))
       USING ERRCODE = 'insufficient_privilege',
         HINT = 'Leave the system out to mean your own.';
-  ELSIF named !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$' THEN
-    RAISE EXCEPTION 'system: expected a name of up to 50 letters, digits, dots, underscores and '
-      'hyphens, got %', quote_literal(left(named, 60))
-      USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  PERFORM sync.check_system(named);
   RETURN coalesce(named, own);
 END
 $$;
