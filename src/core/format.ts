@@ -152,3 +152,9 @@ export function formatInterval(ms: number): string {
 export function isWholeDays(ms: number): boolean {
   return ms % units.d === 0;
 }
+
+/** Whether a text such as 2026-02-28 is a day that there is: 2026-02-30 is none. */
+export function isCalendarDay(text: string): boolean {
+  const parsed = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
+}

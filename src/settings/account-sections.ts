@@ -25,6 +25,7 @@ import {
   writeLabel,
 } from '../accounts/settings.ts';
 import {findBaseUrlProblem} from '../api/addresses.ts';
+import {isCalendarDay} from '../core/format.ts';
 import {expectTimeZone, isTimeZone, nearest} from '../core/names.ts';
 import {
   type EntryChange,
@@ -200,7 +201,7 @@ const expectedDay = 'expected a day, such as 2026-12-25';
 const day = z
   .string()
   .regex(/^\d{4}-\d\d-\d\d$/, expectedDay)
-  .refine(isDay, expectedDay);
+  .refine(isCalendarDay, expectedDay);
 
 export const closedDaysSection: Section<string> = {
   name: 'closed_days',
@@ -213,12 +214,6 @@ export const closedDaysSection: Section<string> = {
   write: (db, [account = '', date = ''], name) => writeClosedDay(db, {account, date, name}),
   remove: (db, [account = '', date = '']) => deleteClosedDay(db, {account, date}),
 };
-
-/** 2026-02-30 is none. */
-function isDay(text: string): boolean {
-  const moment = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(moment.getTime()) && moment.toISOString().startsWith(text);
-}
 
 const currency = 'expected a currency of three capital letters, such as EUR';
 const days = 'expected whole days, 1 to 365';

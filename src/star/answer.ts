@@ -3,7 +3,7 @@
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
-import {showSecond} from '../core/format.ts';
+import {isCalendarDay, showSecond} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import {
   type DrawnAnswer,
@@ -375,9 +375,7 @@ export async function findAsOf(
  */
 function isMoment(typed: string, isDay: boolean): boolean {
   if (!/^(?!0000)\d{4}-\d{2}-\d{2}(?:$|[T ])/.test(typed)) return false;
-  const day = typed.slice(0, 10);
-  const parsed = new Date(`${day}T00:00:00Z`);
-  if (Number.isNaN(parsed.getTime()) || !parsed.toISOString().startsWith(day)) return false;
+  if (!isCalendarDay(typed.slice(0, 10))) return false;
   return (
     isDay || (/(Z|[+-](?:0\d|1[0-4]):?[0-5]\d)$/.test(typed) && !Number.isNaN(Date.parse(typed)))
   );

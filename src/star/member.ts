@@ -329,6 +329,16 @@ export const knowsHours = `(account.working_hours IS NOT NULL
 /** Beside the answer of each account: the account, first. */
 const accountColumn = ['account_key', 'answer.account_key', 'The account: dim_account.'] as const;
 
+/** Of an answer with a row for each job: which job it is, and whose. */
+export const jobColumns = {
+  job_key: 'The job: fct_job.',
+  job_number: 'Its number.',
+  customer: 'Its customer.',
+  job: 'Its title.',
+} as const;
+/** Those of them that may name a person, with the key that stands for it. */
+export const jobMasks = {customer: 'job_key', job: 'job_key'} as const;
+
 /** The settings, the zone and the date of the account of a fact. */
 export function ofAccount(alias: string): string {
   return `JOIN ${accountsSource} ON account.account_key = ${alias}.account_key`;

@@ -3,6 +3,7 @@
 
 import type pg from 'pg';
 import {UsageError} from '../core/errors.ts';
+import {isCalendarDay} from '../core/format.ts';
 import type {Question} from './member.ts';
 
 /** Days such as `2026-10-31`. */
@@ -68,14 +69,7 @@ export async function findPeriod(
 const dayForm = /^20[0-4]\d-\d{2}-\d{2}$/;
 
 function checkDay(option: string, typed: string | undefined): void {
-  if (typed === undefined) return;
-  const parsed = new Date(`${typed}T00:00:00Z`);
-  if (
-    dayForm.test(typed) &&
-    !Number.isNaN(parsed.getTime()) &&
-    parsed.toISOString().startsWith(typed)
-  )
-    return;
+  if (typed === undefined || (dayForm.test(typed) && isCalendarDay(typed))) return;
   throw new UsageError(
     `${option}: expected a day of 2000 to 2049 such as 2026-10-31, got "${typed}"`,
   );

@@ -3,6 +3,8 @@
 import {
   always,
   daysOfAccounts,
+  jobColumns,
+  jobMasks,
   lastDays,
   localDate,
   ofAccount,
@@ -284,10 +286,7 @@ export const planning: readonly Question[] = [
     key: ['job_key'],
     ...told(
       {
-        job_key: 'The job: fct_job.',
-        job_number: 'Its number.',
-        customer: 'Its customer.',
-        job: 'Its title.',
+        ...jobColumns,
         employee_key: 'Who booked it: dim_employee; -1 is no employee.',
         seller: 'Their name.',
         sent_date: 'When it was sent; null if it was not.',
@@ -297,7 +296,7 @@ export const planning: readonly Question[] = [
       {
         money: ['subtotal'],
         totals: ['subtotal'],
-        maskedBy: {customer: 'job_key', job: 'job_key', seller: 'employee_key'},
+        maskedBy: {...jobMasks, seller: 'employee_key'},
       },
     ),
     from: `FROM (

@@ -1,7 +1,15 @@
 // Questions of work: what is open, and how old.
 
 import {openedDate, openSpans} from './day-facts.ts';
-import {lastDays, mondayOf, ofAccount, type Question, told} from './member.ts';
+import {
+  jobColumns,
+  jobMasks,
+  lastDays,
+  mondayOf,
+  ofAccount,
+  type Question,
+  told,
+} from './member.ts';
 
 /** Counts of the jobs of each age; `age` is in days. */
 const agesOf = (age: string) =>
@@ -125,16 +133,13 @@ export const backlog: readonly Question[] = [
     key: ['job_key'],
     ...told(
       {
-        job_key: 'The job: fct_job.',
-        job_number: 'Its number.',
-        customer: 'Its customer.',
-        job: 'Its title.',
+        ...jobColumns,
         days: 'Days since it was booked, or won.',
         subtotal: 'Its price before tax.',
         is_on_hold: 'True while it is on hold.',
         custom_status: "Its status of the account's own making.",
       },
-      {money: ['subtotal'], totals: ['subtotal'], maskedBy: {customer: 'job_key', job: 'job_key'}},
+      {money: ['subtotal'], totals: ['subtotal'], maskedBy: jobMasks},
     ),
     from: `FROM (
       SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer,
@@ -160,16 +165,13 @@ export const backlog: readonly Question[] = [
     key: ['job_key'],
     ...told(
       {
-        job_key: 'The job: fct_job.',
-        job_number: 'Its number.',
-        customer: 'Its customer.',
-        job: 'Its title.',
+        ...jobColumns,
         state: 'Its state.',
         scheduled_date: 'When it was to be done.',
         days_late: 'Days since then.',
         subtotal: 'Its price before tax.',
       },
-      {money: ['subtotal'], totals: ['subtotal'], maskedBy: {customer: 'job_key', job: 'job_key'}},
+      {money: ['subtotal'], totals: ['subtotal'], maskedBy: jobMasks},
     ),
     from: `FROM (
       SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer,
@@ -214,10 +216,7 @@ export const backlog: readonly Question[] = [
         key: ['job_key'],
         ...told(
           {
-            job_key: 'The job: fct_job.',
-            job_number: 'Its number.',
-            customer: 'Its customer.',
-            job: 'Its title.',
+            ...jobColumns,
             completed_date: 'When it was completed.',
             days: 'Days since then.',
             amount: 'Its total, with tax.',
@@ -225,7 +224,7 @@ export const backlog: readonly Question[] = [
           {
             money: ['amount'],
             totals: ['amount'],
-            maskedBy: {customer: 'job_key', job: 'job_key'},
+            maskedBy: jobMasks,
           },
         ),
         from: `FROM (

@@ -2,16 +2,16 @@
 // others built on it stays. Any other change of its columns names them.
 
 import type pg from 'pg';
-import {afterAll, beforeAll, expect, inject, test} from 'vitest';
+import {afterAll, beforeAll, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {inSweepTransaction, inTransaction, openPool} from '../../src/postgres/database.ts';
+import {inSweepTransaction, inTransaction} from '../../src/postgres/database.ts';
 import {definitions} from '../../src/schema/migrate.ts';
 import {applyStar} from '../../src/star/apply-star.ts';
 import {type Member, renderMember} from '../../src/star/member.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';
 import {members} from '../../src/star/star.ts';
-import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
+import {openStarWarehouse} from './star-warehouse.ts';
 import {fillUntidyBusiness} from './untidy-business.ts';
 
 const setUp = new SetUp();
@@ -20,7 +20,7 @@ let pool: pg.Pool;
 const parts = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
 const added = 3;
 
-/** Answers of today that read the added columns: an earlier version has them not. */
+/** Answers that read the added columns: an earlier version did not have them. */
 const newer = ['ask_items', 'ask_technicians'];
 
 /** Brings the star in line with definitions of which some are others. */
@@ -38,16 +38,7 @@ const without = (member: Member): Member =>
   parts.includes(member.name) ? {...member, columns: member.columns.slice(0, -added)} : member;
 
 beforeAll(async () => {
-  const warehouse = await setUp.step(
-    'making a warehouse',
-    () => createDatabase(inject('warehouseTemplate')),
-    (database) => database.drop(),
-  );
-  pool = await setUp.step(
-    'opening the warehouse',
-    async () => openPool(warehouse.url, {max: 4, applicationName: 'test'}),
-    (opened) => opened.end(),
-  );
+  ({pool} = await openStarWarehouse(setUp, 4));
   const {accountId} = await upsertAccount(pool, {
     name: 'here',
     apiUrl: 'http://127.0.0.1:1',

@@ -3,14 +3,13 @@
 // question that is new needs its line here. Then what one job or one setting does.
 
 import type pg from 'pg';
-import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {openPool} from '../../src/postgres/database.ts';
 import {findQuestion, prepareQuestion} from '../../src/star/answer.ts';
 import {readReport} from '../../src/star/report.ts';
 import {members, questions} from '../../src/star/star.ts';
-import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
+import {openStarWarehouse} from './star-warehouse.ts';
 
 type Row = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
@@ -115,16 +114,7 @@ async function playing<T>(play: () => Promise<T>): Promise<T> {
 }
 
 beforeAll(async () => {
-  const warehouse = await setUp.step(
-    'making a warehouse',
-    () => createDatabase(inject('warehouseTemplate')),
-    (database) => database.drop(),
-  );
-  const pool = await setUp.step(
-    'opening the warehouse',
-    async () => openPool(warehouse.url, {max: 2, applicationName: 'test'}),
-    (opened) => opened.end(),
-  );
+  const {pool} = await openStarWarehouse(setUp, 2);
   ({accountId} = await upsertAccount(pool, {
     name: 'states',
     apiUrl: 'http://127.0.0.1:1',

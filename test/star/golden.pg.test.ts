@@ -3,12 +3,11 @@
 
 import {join} from 'node:path';
 import {Temporal} from 'temporal-polyfill';
-import {afterAll, beforeAll, expect, inject, test} from 'vitest';
+import {afterAll, beforeAll, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {drawAnswer} from '../../src/cli/ask.ts';
 import {livePast} from '../../src/cli/demo-past.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {openPool} from '../../src/postgres/database.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {
   answerQuestion,
@@ -22,6 +21,7 @@ import {questions} from '../../src/star/star.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
+import {openStarWarehouse} from './star-warehouse.ts';
 
 const timeZone = 'America/New_York';
 const begin = Temporal.PlainDate.from('2026-08-03');
@@ -37,16 +37,7 @@ let ask: (question: (typeof questions)[number]) => Promise<string>;
 beforeAll(async () => {
   const drop = (database: {drop(): Promise<void>}) => database.drop();
   const business = await setUp.step('making a database', () => createDatabase(), drop);
-  const warehouse = await setUp.step(
-    'making a warehouse',
-    () => createDatabase(inject('warehouseTemplate')),
-    drop,
-  );
-  const pool = await setUp.step(
-    'opening the warehouse',
-    async () => openPool(warehouse.url, {max: 8, applicationName: 'test'}),
-    (opened) => opened.end(),
-  );
+  const {pool, url} = await openStarWarehouse(setUp, 8);
   const pageReader = await setUp.step(
     'starting to read pages',
     async () => new PageReader(),
@@ -66,7 +57,7 @@ beforeAll(async () => {
   });
   const log = createLogger({level: 'error', secrets: []});
   await livePast(
-    {pool, databaseUrl: warehouse.url, pageReader, log},
+    {pool, databaseUrl: url, pageReader, log},
     {account, databaseUrl: business.url, begin, nights},
   );
   await pool.query(

@@ -4,11 +4,11 @@
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type pg from 'pg';
-import {afterAll, beforeAll, expect, inject, test} from 'vitest';
+import {afterAll, beforeAll, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
-import {createDatabase} from '../support/postgres.ts';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {SetUp} from '../support/set-up.ts';
+import {openStarWarehouse} from './star-warehouse.ts';
 
 const setUp = new SetUp();
 let pool: pg.Pool;
@@ -35,16 +35,7 @@ async function readRules(): Promise<typeof rules> {
 
 beforeAll(async () => {
   rules = await readRules();
-  const warehouse = await setUp.step(
-    'making a warehouse',
-    () => createDatabase(inject('warehouseTemplate')),
-    (database) => database.drop(),
-  );
-  pool = await setUp.step(
-    'opening the warehouse',
-    async () => openPool(warehouse.url, {max: 2, applicationName: 'test'}),
-    (opened) => opened.end(),
-  );
+  ({pool} = await openStarWarehouse(setUp, 2));
   const {accountId} = await upsertAccount(pool, {
     name: 'states',
     apiUrl: 'http://127.0.0.1:1',

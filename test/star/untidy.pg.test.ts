@@ -2,9 +2,9 @@
 // rows: no table and no view of the star is used to tell what is right.
 
 import type pg from 'pg';
-import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {
   answerQuestion,
   beginReading,
@@ -14,8 +14,8 @@ import {
   wordOf,
 } from '../../src/star/answer.ts';
 import {questions} from '../../src/star/star.ts';
-import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
+import {openStarWarehouse} from './star-warehouse.ts';
 import {fillUntidyBusiness} from './untidy-business.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -29,16 +29,7 @@ const accounts = [
 type Account = (typeof accounts)[number];
 
 beforeAll(async () => {
-  const warehouse = await setUp.step(
-    'making a warehouse',
-    () => createDatabase(inject('warehouseTemplate')),
-    (database) => database.drop(),
-  );
-  pool = await setUp.step(
-    'opening the warehouse',
-    async () => openPool(warehouse.url, {max: 4, applicationName: 'test'}),
-    (opened) => opened.end(),
-  );
+  ({pool} = await openStarWarehouse(setUp, 4));
   for (const [seed, account] of accounts.entries()) {
     const {name, timeZone} = account;
     ({accountId: account.accountId} = await upsertAccount(pool, {
