@@ -2,7 +2,7 @@
 -- evidence. Keys of outside systems may be such data, and go as well. Its changes go with their
 -- requests and conflicts, because nothing but such data is in them. Numbers, amounts and times
 -- stay, and so do the figures of mart. All of it or nothing: the function runs in one transaction.
--- Whoever calls it in one that is rolled back has counted.
+-- Called in a transaction that is rolled back, it only counts.
 -- @returns how many rows of each table were emptied or went
 CREATE OR REPLACE FUNCTION sync.forget_customer(of_account bigint, of_customer bigint) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

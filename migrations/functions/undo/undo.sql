@@ -15,7 +15,7 @@ DECLARE
   hint text;
   cursor text := coalesce(current_setting('fieldmirror.seen', true), '');
 BEGIN
-  -- What was changed since is left by a rule of its own, whatever the session has seen.
+  -- Undo itself leaves what was changed since, so what the session has read does not count.
   PERFORM set_config('fieldmirror.seen', '', true);
   PERFORM set_config('fieldmirror.mode', 'hold', true), set_config('fieldmirror.writer', '', true),
           set_config('fieldmirror.batch', coalesce(batch_name,
