@@ -41,6 +41,8 @@ interface ServiceOptions {
   readonly base: string;
   /** True where only lists embed related data. */
   readonly plainShows?: boolean;
+  /** What goes wrong on purpose, as `readFaults` takes it. */
+  readonly faults?: string | true;
   /** Postgres of its own; the embedded one when not given. */
   readonly database?: string;
   readonly json: boolean;
@@ -54,6 +56,9 @@ export async function service(
 ): Promise<number> {
   if (options.speed !== undefined && options.live !== true)
     throw new UsageError('service: --speed is for a business that goes on: give --live as well');
+  const {faults: asked, ...given} = options;
+  const {readFaults} = await import('../service/faults.ts');
+  const faults = asked === undefined ? {} : {faults: readFaults(asked === true ? 'usual' : asked)};
   const embedded =
     options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
   embedded?.keepUp();
@@ -78,7 +83,8 @@ export async function service(
     const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
     const {base: basePath, plainShows = false} = options;
     const running = await startService({
-      ...options,
+      ...given,
+      ...faults,
       databaseUrl,
       timeZone,
       basePath,

@@ -276,6 +276,10 @@ export function addService(program: Command, {json, signal}: Surroundings): void
       '',
     )
     .option('--plain-shows', 'embed related data only in lists, as the specification promises')
+    .option(
+      '--faults [list]',
+      'let requests fail on purpose, such as lost=0.1,delay=500 (default: usual)',
+    )
     .option('--database <url>', 'separate Postgres database (default: the embedded Postgres)')
     .action((given) =>
       finishVerb(async () =>

@@ -6,6 +6,7 @@ import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {AccountTime} from './account-time.ts';
 import {openDatabase} from './database.ts';
+import {addFaults, type Faults} from './faults.ts';
 import {ensureFoundation} from './foundation.ts';
 import {createHttp} from './http.ts';
 import {Lists} from './lists.ts';
@@ -44,6 +45,8 @@ export interface ServiceOptions {
    * is absent.
    */
   readonly speed?: number;
+  /** What goes wrong on purpose; nothing unless told otherwise. */
+  readonly faults?: Faults;
   /** False answers without gzip even to clients that offer it. */
   readonly compress?: boolean;
   readonly log?: Logger;
@@ -80,7 +83,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     timeZone = 'America/New_York',
     log,
   } = options;
-  const time = new AccountTime(timeZone, options.now);
+  const now = skewed(options);
+  const time = new AccountTime(timeZone, now);
   const database = await openDatabase(databaseUrl, log);
   const lists = new Lists(database, databaseUrl, log);
   let live = {stop: async () => {}};
@@ -108,6 +112,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       compress: options.compress ?? true,
       ...(log === undefined ? {} : {log}),
     });
+    if (options.faults !== undefined) addFaults(http, options.faults, {now, log});
     await listen(http, {port, host});
     const address = http.server.address();
     const taken = typeof address === 'object' && address !== null ? address.port : port;
@@ -126,6 +131,15 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await stop();
     throw error;
   }
+}
+
+/** The clock of a service, ahead or behind by what its faults say. */
+function skewed({now = Date.now, faults}: ServiceOptions): () => number {
+  const aheadMs = (faults?.skew ?? 0) * 1000;
+  return () => {
+    const value = now();
+    return (typeof value === 'number' ? value : value.epochMilliseconds) + aheadMs;
+  };
 }
 
 async function listen(

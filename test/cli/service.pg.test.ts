@@ -93,3 +93,12 @@ test('a business that is held already is not shown in place of another one that 
   const {answers} = await ask(['--seed', '1'], ['/jobs.xml']);
   expect(answers.map(({status}) => status)).toEqual([200]);
 });
+
+test('--faults lets requests fail as it says, and refuses a fault that there is not', async () => {
+  const {answers} = await ask(['--faults', 'unavailable=1'], ['/jobs.xml']);
+  expect(answers.map(({status}) => status)).toEqual([503]);
+  expect(await runCommand(['service', '--faults', 'lots=1'], {})).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('got lots=1 (did you mean lost?)'),
+  });
+});

@@ -1,0 +1,205 @@
+// Faults that a person asks the reference service for, to see what a client does in an outage: slow
+// answers, refusals for a while, and the three ways in which a client cannot know whether a write
+// was done. Chance decides request by request, the same each time for the
+// same order of requests.
+
+import {AsyncLocalStorage} from 'node:async_hooks';
+import {setTimeout as wait} from 'node:timers/promises';
+import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import {UsageError} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
+import {nearest} from '../core/names.ts';
+import {Random} from './random.ts';
+import {writeErrors} from './xml-write.ts';
+
+/** What may happen to a request, each with its share of the requests, 0 to 1. */
+const kinds = {
+  /** 429 with Retry-After; nothing is done. */
+  throttled: 'each',
+  /** 503; nothing is done. */
+  unavailable: 'each',
+  /** What was asked is done, and the connection breaks before the answer. */
+  lost: 'each',
+  /** What was asked is done, and the answer is 500. */
+  failed: 'each',
+  /** The connection breaks at once; what was asked is done up to `late-seconds` later. */
+  late: 'write',
+} as const;
+
+type Kind = keyof typeof kinds;
+
+const kindNames = Object.keys(kinds) as Kind[];
+
+export interface Faults {
+  readonly shares: Readonly<Record<Kind, number>>;
+  /** The longest time before an answer, in milliseconds. */
+  readonly delay: number;
+  /** The longest time until a late write is done, in seconds. */
+  readonly lateSeconds: number;
+  /** How far the service's clock is ahead, in seconds; negative where it is behind. */
+  readonly skew: number;
+}
+
+const none: Faults = {
+  shares: {throttled: 0, unavailable: 0, lost: 0, failed: 0, late: 0},
+  delay: 0,
+  lateSeconds: 60,
+  skew: 0,
+};
+
+/** What `usual` stands for. */
+const usual: Faults = {
+  ...none,
+  shares: {throttled: 0.02, unavailable: 0.02, lost: 0.02, failed: 0.02, late: 0.02},
+  delay: 200,
+};
+
+/** The longest delay: a client gives up long before. */
+const longestMs = 600_000;
+const longestSeconds = 3600;
+const longestSkewSeconds = 86_400;
+
+/** The numbers beside the shares: what they may be, and what they set. */
+const numbers = {
+  delay: {least: 0, most: longestMs, unit: 'milliseconds', field: 'delay'},
+  'late-seconds': {least: 0, most: longestSeconds, unit: 'seconds', field: 'lateSeconds'},
+  skew: {least: -longestSkewSeconds, most: longestSkewSeconds, unit: 'seconds', field: 'skew'},
+} as const;
+
+/**
+ * Reads what a person asks for: `lost=0.1,late=0.05,delay=500`, or `usual`, alone or first.
+ * @throws {UsageError} another name, a number out of its bounds, or shares of more than 1 in all
+ */
+export function readFaults(text: string): Faults {
+  let faults = none;
+  for (const part of text.split(',').map((each) => each.trim())) {
+    if (part === 'usual') faults = usual;
+    else faults = withPart(faults, part);
+  }
+  const sum = Object.values(faults.shares).reduce((all, share) => all + share, 0);
+  if (sum > 1) throw wrong('shares of at most 1 in all', Number(sum.toFixed(6)).toString());
+  return faults;
+}
+
+function withPart(faults: Faults, part: string): Faults {
+  const [name = '', text = ''] = part.split('=', 2);
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (isKind(name)) {
+    if (!(value >= 0 && value <= 1))
+      throw wrong(`a share of the requests from 0 to 1, such as ${name}=0.05`, part);
+    return {...faults, shares: {...faults.shares, [name]: value}};
+  }
+  if (isNumberName(name)) {
+    const {least, most, unit, field} = numbers[name];
+    if (!(Number.isInteger(value) && value >= least && value <= most))
+      throw wrong(`${name} in whole ${unit} from ${least} to ${most}`, part);
+    return {...faults, [field]: value};
+  }
+  const known = ['usual', ...kindNames, ...Object.keys(numbers)];
+  const got = part === '' ? 'nothing' : `${part}${nearest(name, known)}`;
+  throw wrong(`one of ${known.join(', ')}, such as lost=0.1,delay=500`, got);
+}
+
+function wrong(expected: string, got: string): UsageError {
+  return new UsageError(`service: --faults: expected ${expected}, got ${got}`);
+}
+
+function isKind(name: string): name is Kind {
+  return Object.hasOwn(kinds, name);
+}
+
+function isNumberName(name: string): name is keyof typeof numbers {
+  return Object.hasOwn(numbers, name);
+}
+
+/** A write that arrives late does so outside of every other fault. */
+const arriving = new AsyncLocalStorage<true>();
+
+interface Deps {
+  /** Milliseconds since 1970, of the service's own clock. */
+  readonly now: () => number;
+  readonly log: Logger | undefined;
+}
+
+/**
+ * Lets faults happen to the requests of a server. A request with another token meets none, and what
+ * the service refuses stays refused.
+ */
+export function addFaults(http: FastifyInstance, faults: Faults, deps: Deps): void {
+  const befell = new WeakMap<FastifyRequest, Kind>();
+  const timers = new Set<NodeJS.Timeout>();
+  let count = 0;
+
+  const sendLater = (request: FastifyRequest, afterMs: number) => {
+    const {method, url, headers, body} = request;
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      const payload = Buffer.isBuffer(body) ? {payload: body} : {};
+      arriving.run(true, () => {
+        http.inject({method: method as 'PUT', url, headers, ...payload}).catch((error: unknown) => {
+          const message = error instanceof Error ? error.message : String(error);
+          deps.log?.error({event: 'service.failed', message}, 'a late request failed');
+        });
+      });
+    }, afterMs);
+    timers.add(timer);
+  };
+
+  http.addHook('preHandler', async (request, reply) => {
+    if (arriving.getStore() === true) return;
+    const random = new Random('faults', 'request', count++);
+    await wait(Math.round(random.next() * faults.delay));
+    const kind = draw(faults, random, request.method);
+    if (kind === null) return;
+    befell.set(request, kind);
+    const {method, url} = request;
+    deps.log?.info({event: 'service.fault', fault: kind, method, path: url}, told[kind]);
+    if (kind === 'throttled')
+      return refuse(reply.header('retry-after', String(random.integer(1, 5))), 429);
+    if (kind === 'unavailable') return refuse(reply, 503);
+    if (kind === 'late') {
+      sendLater(request, random.next() * faults.lateSeconds * 1000);
+      reply.hijack();
+      request.raw.socket.resetAndDestroy();
+    }
+  });
+
+  http.addHook('onSend', async (request, reply, payload) => {
+    if (faults.skew !== 0) reply.header('date', new Date(deps.now()).toUTCString());
+    const kind = befell.get(request);
+    if (kind === 'lost') request.raw.socket.resetAndDestroy();
+    if (kind !== 'failed' || reply.statusCode >= 300) return payload;
+    for (const name of ['content-encoding', 'content-length', 'location']) reply.removeHeader(name);
+    reply.code(500);
+    return writeErrors(["We're sorry, but something went wrong."]);
+  });
+
+  http.addHook('onClose', async () => {
+    for (const timer of timers) clearTimeout(timer);
+  });
+}
+
+const told: Readonly<Record<Kind, string>> = {
+  throttled: 'answered 429; nothing was done',
+  unavailable: 'answered 503; nothing was done',
+  lost: 'done, and the answer is lost',
+  failed: 'done, and answered 500',
+  late: 'the connection breaks, and the request arrives later',
+};
+
+function draw({shares}: Faults, random: Random, method: string): Kind | null {
+  const isRead = method === 'GET' || method === 'HEAD';
+  let rest = random.next();
+  for (const kind of kindNames) {
+    rest -= shares[kind];
+    if (rest < 0) return isRead && kinds[kind] === 'write' ? null : kind;
+  }
+  return null;
+}
+
+function refuse(reply: FastifyReply, status: number): FastifyReply {
+  return reply
+    .code(status)
+    .type('application/xml; charset=utf-8')
+    .send(writeErrors(['Please try again later.']));
+}
