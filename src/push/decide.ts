@@ -29,6 +29,7 @@ import {
   type Remote,
   type RemoteRow,
 } from './facts.ts';
+import {listMade} from './made.ts';
 import {type Merge, mergeFields, type Sides} from './merge.ts';
 import {isBeforeOthers, isPastLag, showsTheOld, waitForNewer} from './older.ts';
 import type {Candidates} from './recognize.ts';
@@ -83,7 +84,9 @@ function sendUpdate(facts: ChangeFacts, subject: KnownSubject, {remote, row}: Re
   }
   if (Object.keys(fields).length === 0) {
     const since = facts.change.claimedAt;
-    return finish(facts, {number: subject.number, remote, since, sent: {}, unsent, conflicts});
+    const {number} = subject;
+    const made = listMade(facts, number, remote, remote);
+    return finish(facts, {number, remote, since, sent: {}, made, unsent, conflicts});
   }
   const narrowed = narrow(facts, merge, row);
   return {what: 'send', subject, fields, narrowed, conflicts, unsent, before: remote};
@@ -211,12 +214,14 @@ function decideWritten(facts: ChangeFacts, outcome: SendOutcome, {status}: Writt
       (row !== null && showsTheOld(facts, {fields: sent, base}, row))
     )
       return unread('it was written, and the record still showed the old value');
-    return finish(facts, {...done, number: subject.number, remote: after});
+    const {number} = subject;
+    const made = plan.before && listMade(facts, number, plan.before, after);
+    return finish(facts, {...done, number, remote: after, made});
   }
   if (created === null) return unread('the service created it, and did not say under which number');
   if (after === null || findRemoteRow(facts, after, created) === null)
     return unread(`it was created as ${created}, and could not be read back`, created);
-  return finish(facts, {...done, number: created, remote: after});
+  return finish(facts, {...done, number: created, remote: after, made: 'all'});
 }
 
 function decideRefused(facts: ChangeFacts, {plan, begun}: SendOutcome, refused: Refused): Decision {

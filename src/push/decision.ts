@@ -13,6 +13,7 @@ import {
   saysTheSame,
 } from '../rows/change-values.ts';
 import {type ChangeFacts, findRemoteRow, findStoppedKind, type Remote} from './facts.ts';
+import type {Made} from './made.ts';
 
 /** A request that ended, to be noted with its outcome. */
 export interface EndedAttempt {
@@ -49,6 +50,7 @@ export interface Done {
   readonly isGone: boolean;
   /** By the database's clock, before the record of the service was asked for. */
   readonly since: string;
+  readonly made: Made | null;
   readonly result: ChangeResult | null;
   readonly conflicts: readonly KeptConflict[];
   readonly attempt: EndedAttempt | null;
@@ -148,6 +150,7 @@ interface Finished {
   readonly since: string;
   /** The values sent, to compare with the service's. */
   readonly sent: ChangeValues;
+  readonly made?: Made | null;
   readonly unsent?: readonly string[];
   readonly conflicts?: readonly KeptConflict[];
   readonly attempt?: EndedAttempt | null;
@@ -156,7 +159,7 @@ interface Finished {
 /** Ends a change as done, with the service's present values. */
 export function finish(
   facts: Pick<ChangeFacts, 'writes' | 'stream' | 'rules'>,
-  {number, remote, since, sent, unsent = [], conflicts = [], attempt = null}: Finished,
+  {number, remote, since, sent, made = null, unsent = [], conflicts = [], attempt = null}: Finished,
 ): Done {
   const row = remote === null ? null : findRemoteRow(facts, remote, number);
   const values = row?.values ?? {};
@@ -168,6 +171,7 @@ export function finish(
     values,
     isGone: row === null,
     since,
+    made,
     result,
     conflicts,
     attempt,

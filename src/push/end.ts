@@ -44,6 +44,7 @@ import {
   type Rejected,
 } from './decision.ts';
 import {kindOf} from './facts.ts';
+import {listMade} from './made.ts';
 import {writeRemote} from './remote.ts';
 import {atStep, type Ends, type FinishedChange, type PushEnd, type PushRun} from './run.ts';
 import {Batcher, type StoppedKinds} from './shared.ts';
@@ -93,7 +94,9 @@ async function endDone(run: PushRun, done: Done): Promise<PushEnd> {
 async function endRejected(run: PushRun, {words, remote, attempt}: Rejected): Promise<PushEnd> {
   await inEnd(run, attempt, async (client) => {
     await rejectChange(client, run.change, words);
-    if (remote !== null) await writeRemote(client, [{run, remote, since: run.change.claimedAt}]);
+    const since = run.change.claimedAt;
+    const made = remote && listMade(run, run.change.number ?? '', remote, remote);
+    if (remote !== null) await writeRemote(client, [{run, remote, since, made}]);
   });
   return 'rejected';
 }
@@ -173,8 +176,8 @@ async function writeEndings(
   for (const ending of endings) await writeOwn(client, ending);
   const assigned = endings.flatMap(assignedJobOf);
   await settleAssignments(client, assigned);
-  const reads = endings.flatMap(({run, done: {remote, since}}) =>
-    remote === null ? [] : [{run, remote, since}],
+  const reads = endings.flatMap(({run, done: {remote, since, made}}) =>
+    remote === null ? [] : [{run, remote, since, made}],
   );
   await writeRemote(client, reads);
   await stampUnassigned(client, assigned);

@@ -20,6 +20,7 @@ import {
   recordPathOf,
 } from '../sweeps/requests.ts';
 import {elementOf, type Remote} from './facts.ts';
+import type {Made} from './made.ts';
 import {atStep, type ChangeContext} from './run.ts';
 
 /**
@@ -106,10 +107,17 @@ interface Read {
   readonly remote: Remote;
   /** By the database's clock, before the record was asked for. */
   readonly since: string;
+  /** What the service made of the change; null where no reading shows it. */
+  readonly made: Made | null;
 }
 
 /** Writes the readings of some changes' records, of one account, in the caller's transaction. */
 export async function writeRemote(client: pg.ClientBase, reads: readonly Read[]): Promise<void> {
+  const made = reads.flatMap((read) => (read.made ? [[read.run.change.changeId, read.made]] : []));
+  if (made.length > 0)
+    await client.query(`SELECT set_config('fieldmirror.made', $1, true)`, [
+      JSON.stringify(Object.fromEntries(made)),
+    ]);
   for (const [stream, ofStream] of Map.groupBy(reads, ({run}) => run.stream))
     for (const lot of lotsOf(ofStream)) await writeLot(client, stream, lot);
 }

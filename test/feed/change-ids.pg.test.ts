@@ -239,6 +239,89 @@ describe('what is read back', () => {
     expect(entries[1]?.fields).toContain('service_city');
   });
 
+  test('a dispatcher’s value in a column that no author writes is no effect', async () => {
+    await dispatch('customers', 'customer_number', 3, {mobile: '555-9003'});
+    const start = await end();
+    const change = await write(
+      `UPDATE warehouse.customers SET phone_number = '555-0003' WHERE customer_number = 3`,
+    );
+    await push();
+    expect(await read(start)).toMatchObject([
+      {own: true, fields: ['phone_number'], change},
+      {own: false, fields: expect.arrayContaining(['mobile', 'updated_at']), change: null},
+    ]);
+  });
+
+  test('a dispatcher’s value that wins or comes in one group names none', async () => {
+    const rule = (name: string) =>
+      world.pool.query(
+        `UPDATE sync.write_rules SET rule = $1 WHERE table_name = 'customers'
+          AND field IN ('service_address', 'service_city', 'service_zip_code', 'service_state',
+            'service_country')`,
+        [name],
+      );
+    await rule('service');
+    await dispatch('customers', 'customer_number', 4, {service_city: 'Bergen'});
+    await dispatch('customers', 'customer_number', 5, {service_city: 'Oslo'});
+    const start = await end();
+    await write(
+      `UPDATE warehouse.customers SET service_city = 'Here', fax = '555-4'
+        WHERE customer_number = 4`,
+    );
+    await write(
+      `UPDATE warehouse.customers SET service_address = '5 Main St', fax = '555-5'
+        WHERE customer_number = 5`,
+    );
+    await push();
+    await rule('ask');
+    const others = (await read(start)).filter(({own}) => !own);
+    expect(others).toMatchObject([{change: null}, {change: null}]);
+    for (const {fields} of others) expect(fields).toContain('service_city');
+  });
+
+  test('a name that the service makes of the author’s is an effect', async () => {
+    const start = await end();
+    const change = await write(
+      `UPDATE warehouse.customers SET name = 'Another Name' WHERE customer_number = 6`,
+    );
+    await push();
+    const entries = await read(start);
+    expect(entries.flatMap(({fields}) => fields)).toContain('updated_at');
+    for (const entry of entries) expect(entry).toMatchObject({change});
+  });
+
+  test('notes name their own changes, also read back together; a dispatcher’s none', async () => {
+    const [job] = (
+      await world.pool.query<{job_number: number; id: string}>(
+        'SELECT job_number, id FROM warehouse.jobs WHERE _deleted_at IS NULL ORDER BY 1 LIMIT 1',
+      )
+    ).rows;
+    const {job_number: number} = job ?? {};
+    await people.query(
+      `INSERT INTO service.notes (fields) VALUES (jsonb_build_object('id', 987654,
+         'noteable_type', 'Job', 'noteable_id', $1::bigint, 'note', 'By a dispatcher'))`,
+      [job?.id],
+    );
+    const start = await end();
+    const [one, two] = [
+      await write(`INSERT INTO warehouse.job_notes (job_number, note) VALUES (${number}, 'One')`),
+      await write(`INSERT INTO warehouse.job_notes (job_number, note) VALUES (${number}, 'Two')`),
+    ];
+    await push();
+    const notes = (await world.pool.query('SELECT row_id, note FROM warehouse.job_notes')).rows;
+    await world.pool.query('SELECT sync.sequence_feed()');
+    const entries = await readEntries(world.pool, start, ['job_notes']);
+    const causes = (text: string) => {
+      const rowId = notes.find(({note}) => note === text)?.row_id;
+      return new Set(entries.filter((each) => each.row_id === rowId).map((each) => each.change_id));
+    };
+    expect(['One', 'Two', 'By a dispatcher'].map(causes)).toEqual([
+      new Set([one]),
+      new Set([two]),
+      new Set([null]),
+    ]);
+  });
+
   test('a create and what the service gives it name its change', async () => {
     const start = await end();
     const change = await write(`INSERT INTO warehouse.customers (name) VALUES ('A new one')`);

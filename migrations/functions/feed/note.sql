@@ -45,43 +45,74 @@ $$;
 COMMENT ON FUNCTION sync.change_of
   IS 'The change that this transaction wrote a row for; null where it was none.';
 
--- Whether a change is the cause of what a record that was read back for it holds. A row that came
--- or went is, where the change created or deleted its record or wants that assignment; and all that
--- a record has when it is read for the first time after its create. Columns that no author writes
--- are what the service made of the change. A column that authors write, and that the change has
--- nothing of, was written by somebody else meanwhile: the entry has no change then.
+-- The change that is the cause of what a row holds after its record was read back. Several changes
+-- of one record may be read back together: a row of one of them is its own. What somebody else did
+-- meanwhile has no cause here, and neither has an entry that holds such a thing beside an effect.
+-- A row that came or went is an effect of the change that created or deleted it or the record that
+-- it hangs on, or wants that assignment.
+-- `fieldmirror.made` has for each change what differs between the readings before and after its
+-- request, as {"CHANGE": {"TABLE": ["column", …]}}, or "all" of a create that was read back at
+-- once. Without it, as of a request whose answer was lost, only what nobody types is an effect.
+-- A worker sets it for its own transaction; no author can write a row that is read back.
 CREATE OR REPLACE FUNCTION sync.cause_of(of_change bigint, of_table text, held jsonb, next jsonb)
   RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   change sync.changes;
   is_own boolean;
+  made jsonb;
+  touched text[];
   was_there boolean := held IS NOT NULL AND held->>'_deleted_at' IS NULL;
   is_there boolean := next->>'_deleted_at' IS NULL;
 BEGIN
-  SELECT * INTO change FROM sync.changes WHERE change_id = of_change;
+  SELECT * INTO change FROM sync.changes
+   WHERE row_id = (next->>'row_id')::bigint AND table_name = of_table AND settled_at = now()
+     AND state = 'done' ORDER BY change_id DESC LIMIT 1;
+  is_own := FOUND;
   IF NOT FOUND THEN
-    RETURN of_change;
+    SELECT * INTO change FROM sync.changes WHERE change_id = of_change;
+    IF NOT FOUND THEN
+      RETURN of_change;
+    END IF;
+    is_own := change.table_name = of_table AND change.row_id = (next->>'row_id')::bigint;
   END IF;
   IF was_there <> is_there THEN
     RETURN CASE WHEN change.operation = CASE WHEN is_there THEN 'create' ELSE 'delete' END
+                  AND (is_own OR EXISTS (SELECT FROM sync.captured_tables AS parent
+                        WHERE parent.table_name IN ('customers', 'jobs')
+                          AND parent.table_name = change.table_name
+                          AND parent.table_name <> of_table
+                          AND next->>parent.key_column = change.number::text))
                   OR of_table = 'job_employees' AND change.fields ? 'employee_ids'
                      AND change.fields->'employee_ids' ? (next->>'employee_id') = is_there
                      AND (is_there OR change.base->'employee_ids' ? (next->>'employee_id'))
-                     THEN of_change END;
+                     THEN change.change_id END;
   END IF;
-  is_own := change.table_name = of_table AND change.row_id = (next->>'row_id')::bigint;
-  RETURN CASE WHEN is_own AND change.operation = 'create'
-    AND (held->>'_change_id')::bigint IS DISTINCT FROM of_change OR NOT EXISTS (
-           SELECT FROM sync.write_rules AS rule
-            WHERE rule.table_name = of_table AND held->rule.field IS DISTINCT FROM next->rule.field
-              AND NOT (is_own AND (change.fields ? rule.field OR change.base ? rule.field)))
-                THEN of_change END;
+  made := nullif(current_setting('fieldmirror.made', true), '')::jsonb->change.change_id::text;
+  IF is_own AND made = '"all"' OR of_table = 'job_employees'
+    AND change.fields->'employee_ids' ? (next->>'employee_id') THEN
+    RETURN change.change_id;
+  END IF;
+  made := made->of_table;
+  touched := CASE WHEN change.table_name = 'job_charges'
+    THEN '{updated_at,updated_by,subtotal,tax,total,balance_remaining}'::text[]
+    ELSE '{updated_at,updated_by,full_name}' END;
+  RETURN CASE WHEN NOT EXISTS (
+    SELECT FROM jsonb_object_keys(next) AS changed (name)
+     WHERE left(name, 1) <> '_' AND held->name IS DISTINCT FROM next->name
+       AND NOT CASE
+             WHEN is_own AND change.fields ? name THEN coalesce(made ? name, true)
+             WHEN EXISTS (SELECT FROM sync.write_rules AS rule
+                           WHERE rule.table_name = of_table AND rule.field = changed.name)
+               THEN false
+             WHEN made IS NOT NULL THEN made ? name
+             ELSE is_own AND change.operation = 'create' OR name = ANY (touched) END)
+    THEN change.change_id END;
 END
 $$;
 COMMENT ON FUNCTION sync.cause_of IS
-  'The change for which a record was read back, where it is the cause of what the row holds now; '
-  'else null.';
+  'The change that is the cause of what a row holds after its record was read back; null where it '
+  'also holds what somebody else did.';
 
 -- The statement that adds the entries of the versions which a statement superseded. Versions that
 -- differ only in our own columns are left out: a change on its way is no news of the record.
