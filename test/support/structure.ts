@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..', '..');
 /** The modules, lowest level first. A module imports from lower levels only. */
 export const levels: readonly (readonly string[])[] = [
   ['core'],
-  ['api', 'postgres', 'service'],
+  ['api', 'match', 'postgres', 'service'],
   ['streams', 'accounts'],
   ['rows', 'feed', 'retention'],
   ['star'],

@@ -1,0 +1,158 @@
+// Which parties of an outside system are which of ours. `sure` is for links that nobody looks at:
+// a pair is there only where each side has no other party that comes close. Everything else that
+// may be the same is for a person.
+
+import {type Counts, countValues, keyOfName, type Likeness, weigh} from './likeness.ts';
+import type {PlainParty} from './party.ts';
+
+/** One of ours and one of theirs that may be the same. */
+export interface Pair {
+  readonly ours: PlainParty;
+  readonly theirs: PlainParty;
+  readonly likeness: Likeness;
+}
+
+/** One of theirs, with those of ours that it may be, the likeliest first. */
+export interface PartyCandidates {
+  readonly theirs: PlainParty;
+  readonly pairs: readonly Pair[];
+}
+
+export interface Matches {
+  readonly sure: readonly Pair[];
+  readonly several: readonly PartyCandidates[];
+  readonly onlyHere: readonly PlainParty[];
+  readonly onlyThere: readonly PlainParty[];
+}
+
+/** Bits that a sure pair has at least: odds of sixty to one, if values were independent. */
+const sureFrom = 6;
+/** What is less likely is shown to nobody. */
+const likelyFrom = -3;
+/** A pair that has more counts as another possibility, whatever the first one has. */
+const rivalFrom = 0;
+/** A pair comes close if it has less than so many bits less. */
+const closeWithin = 10;
+/** A person reads no more. */
+const mostShown = 5;
+
+/**
+ * @param ours - parties of one kind, none of which has a key in that system; each id once
+ * @param theirs - the same of the outside system
+ */
+export function matchParties(ours: readonly PlainParty[], theirs: readonly PlainParty[]): Matches {
+  const counts = countValues([...ours, ...theirs]);
+  const pairs = findPairs(ours, theirs, counts);
+  const sure = chooseSure(pairs);
+  const settled = new Set(sure.flatMap((pair) => [pair.ours, pair.theirs]));
+  const open = pairs.filter((pair) => !settled.has(pair.ours) && !settled.has(pair.theirs));
+  const several = [...Map.groupBy(open, (pair) => pair.theirs)].map(([each, found]) => ({
+    theirs: each,
+    pairs: found.toSorted((one, other) => other.likeness.score - one.likeness.score),
+  }));
+  const met = new Set([...settled, ...open.flatMap((pair) => [pair.ours, pair.theirs])]);
+  return {
+    sure,
+    several: several.map(({pairs: found, ...choice}) => ({
+      ...choice,
+      pairs: found.slice(0, mostShown),
+    })),
+    onlyHere: ours.filter((party) => !met.has(party)),
+    onlyThere: theirs.filter((party) => !met.has(party)),
+  };
+}
+
+/** Whether a pair is sure as far as it goes: others may come close. */
+function isSure({name, phone, email, address, score}: Likeness): boolean {
+  if (score < sureFrom) return false;
+  const agreeing = [phone, email, address].filter((each) => each === 'agrees').length;
+  const differing = [phone, email, address].filter((each) => each === 'differs').length;
+  if (name === 'near') return agreeing >= 2 && differing <= 1;
+  if (name !== 'same' || agreeing === 0 || agreeing < differing) return false;
+  // Father and son of one name live in one house: an address alone outweighs no other telephone.
+  return differing === 0 || phone === 'agrees' || email === 'agrees';
+}
+
+/**
+ * The sure pairs to which no other comes close. Mother and daughter of one household come close to
+ * each other: once the mother is settled, the daughter is alone.
+ */
+function chooseSure(pairs: readonly Pair[]): Pair[] {
+  const ofOurs = Map.groupBy(pairs, (pair) => pair.ours);
+  const ofTheirs = Map.groupBy(pairs, (pair) => pair.theirs);
+  const settled = new Map<PlainParty, Pair>();
+  let open = pairs.filter(({likeness}) => isSure(likeness));
+  for (let before = -1; before < settled.size; ) {
+    before = settled.size;
+    const alone = open.filter((pair) =>
+      [ofOurs.get(pair.ours), ofTheirs.get(pair.theirs)].every((rivals = []) =>
+        rivals.every((rival) => rival === pair || !comesClose(rival, pair, settled)),
+      ),
+    );
+    for (const pair of alone) settled.set(pair.ours, pair).set(pair.theirs, pair);
+    open = open.filter((pair) => settled.get(pair.ours) !== pair);
+  }
+  return [...new Set(settled.values())];
+}
+
+/** One of another name is no rival where the names of the pair are the same. */
+function comesClose(rival: Pair, pair: Pair, settled: ReadonlyMap<PlainParty, Pair>): boolean {
+  const {score, name} = rival.likeness;
+  if (name === 'different') {
+    if (pair.likeness.name === 'same') return false;
+    if (settled.has(rival.ours === pair.ours ? rival.theirs : rival.ours)) return false;
+  } else if (score >= rivalFrom) return true;
+  return pair.likeness.score - score < closeWithin;
+}
+
+/**
+ * Pairs are compared only where both have a value in common: a telephone number, an address, a
+ * name, a rare word. A value that very many have says so little that its pairs are left out, so
+ * that time grows with the number of parties, not with its square.
+ */
+function findPairs(
+  ours: readonly PlainParty[],
+  theirs: readonly PlainParty[],
+  counts: Counts,
+): Pair[] {
+  const index = new Map<string, PlainParty[]>();
+  for (const party of ours)
+    for (const key of listKeys(party)) {
+      const held = index.get(key);
+      if (held === undefined) index.set(key, [party]);
+      else held.push(party);
+    }
+  const wanted = new Map<string, number>();
+  for (const party of theirs)
+    for (const key of listKeys(party))
+      if (index.has(key)) wanted.set(key, (wanted.get(key) ?? 0) + 1);
+  return theirs.flatMap((party) => {
+    const met = new Set<PlainParty>();
+    for (const key of listKeys(party)) {
+      const held = index.get(key) ?? [];
+      if (held.length * (wanted.get(key) ?? 0) > mostPairs(key)) continue;
+      for (const each of held) met.add(each);
+    }
+    return [...met]
+      .map((each) => ({ours: each, theirs: party, likeness: weigh(each, party, counts)}))
+      .filter(({likeness}) => likeness.score >= likelyFrom);
+  });
+}
+
+/** Pairs of all parties with one value; of a word, or the beginning of one, fewer. */
+function mostPairs(key: string): number {
+  return key.startsWith('word ') || key.startsWith('near ') ? 400 : 10_000;
+}
+
+function listKeys({name, phones, emails, addresses}: PlainParty): Set<string> {
+  const zips = new Set(addresses.map(({zip, city}) => (zip === '' ? city : zip)));
+  return new Set([
+    ...phones.map((phone) => `phone ${phone}`),
+    ...emails.map((email) => `email ${email}`),
+    ...addresses.map(({key}) => `house ${key}`),
+    `name ${keyOfName(name)}`,
+    `joined ${name.joined}`,
+    ...name.words.map((word) => `word ${word}`),
+    ...[...zips].flatMap((zip) => name.words.map((word) => `near ${zip} ${word.slice(0, 3)}`)),
+  ]);
+}
