@@ -16,7 +16,7 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import {shortName} from '../core/names.ts';
-import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
+import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
 import {defaultSystem, roles} from './roles.ts';
 
 /** The name of a system, as a check: that of a key or a rule. */
@@ -67,10 +67,12 @@ export const accountsTable = commentTable(
     time_zone: 'IANA zone in which the account writes times without an offset.',
     created_at: 'When the account was added here.',
     sealed_token:
-      'The API token, sealed with a key that is not in this database; null where the environment gives it.',
+      'The API token, sealed with a key that is not in this database; ' +
+      'null where the environment gives it.',
     key_id: 'Which key sealed the token.',
     employee_id:
-      'Whose token is in use: employees.id, learned from the first record made with it; null before.',
+      'Whose token is in use: employees.id, learned from the first record made with it; ' +
+      'null before.',
     state: 'active, paused (by a person) or stopped (the service refuses its token).',
     state_reason: 'Why it is paused or stopped, and the next step.',
     state_since: 'When it came into this state.',
@@ -117,7 +119,8 @@ export const workersTable = commentTable(
     key_ids: 'The keys that it can open sealed tokens with, as in sync.accounts.key_id.',
     given_account_id: 'The account whose token it has from its environment.',
     given_token_mark:
-      'Tells whether another process has the same token from its environment: a short keyed hash, which gives nothing of it away.',
+      'Tells whether another process has the same token from its environment: ' +
+      'a short keyed hash, which gives nothing of it away.',
     console_url: 'Where its console listens; null where it has none.',
     sends_mail: 'Whether its environment names a server of e-mail, in FIELDMIRROR_SMTP_URL.',
   },
@@ -142,11 +145,15 @@ export const deletionLimitsTable = commentTable(
       ),
       check(
         'deletion_limits_range_check',
-        sql`${table.most_rows} >= 0 OR (${table.most_percent} >= 0 AND ${table.most_percent} <= 100)`,
+        inOneLine(
+          sql`${table.most_rows} >= 0`,
+          sql`OR (${table.most_percent} >= 0 AND ${table.most_percent} <= 100)`,
+        ),
       ),
     ],
   ),
-  'How many rows one sweep of a stream may mark as deleted before a person approves it, where that is not the default.',
+  'How many rows one sweep of a stream may mark as deleted before a person approves it, ' +
+    'where that is not the default.',
   {
     account_id: 'The account.',
     stream: 'The kind of object.',
@@ -220,7 +227,9 @@ export const apiKeysTable = commentTable(
     name: 'What the key is called here: changes that come with it name it.',
     account_id: 'The account it opens; null: the console for all of them.',
     key_hash: 'SHA-256 of the key, which itself is nowhere.',
-    role: 'viewer (reads), operator (makes changes and decides) or admin (looks after accounts and keys as well).',
+    role:
+      'viewer (reads), operator (makes changes and decides) or admin (looks after accounts and ' +
+      'keys as well).',
     masks: 'Whether the console hides names, phones, addresses and notes from it.',
     system: 'The outside system whose keys of rows it gives and is given as external_key.',
     created_at: 'When it was made.',
@@ -342,7 +351,8 @@ export const assistantScopesTable = commentTable(
     account_id: bigNumber().notNull(),
     names: boolean().notNull(),
   }),
-  'The account that the statements of an assistant are bound to, for as long as their transaction lasts: nothing is committed here.',
+  'The account that the statements of an assistant are bound to, ' +
+    'for as long as their transaction lasts: nothing is committed here.',
   {
     transaction_id: 'Number of the transaction that is bound.',
     account_id: 'The account whose rows the views of masked show in it.',
@@ -390,7 +400,9 @@ export const sessionsTable = commentTable(
     way_in: 'key, link (printed by a terminal), or proxy (which signs people in).',
     api_key_id: 'The key that opened it: a session ends with its key.',
     name: 'Who it is: the name of the key, of the database user, or as the proxy says.',
-    role: 'viewer (reads), operator (decides as well) or admin (looks after accounts and keys as well).',
+    role:
+      'viewer (reads), operator (decides as well) or admin (looks after accounts and keys as ' +
+      'well).',
     account_id: 'The only account it sees; null: all.',
     masks: 'Whether names, phones, addresses and notes are hidden.',
     address: 'Where it came from.',
@@ -450,12 +462,16 @@ export const audit = syncSchema.table(
 // No foreign keys: an entry outlives the session and the account that it names.
 export const auditTable = commentTable(
   audit,
-  'Every action in the console, every decision or undo of changes over HTTP, every move of an account and every login given to an employee, written in its own transaction; entries are added, never changed.',
+  'Every action in the console, every decision or undo of changes over HTTP, ' +
+    'every move of an account and every login given to an employee, ' +
+    'written in its own transaction; entries are added, never changed.',
   {
     audit_id: 'Number of the entry.',
     at: 'When the action began.',
     session_id: 'The session it came from; null over HTTP and by a verb.',
-    name: 'Who did it; over HTTP http: and the name of the key, by a verb command: and the role of the database.',
+    name:
+      'Who did it; over HTTP http: and the name of the key, by a verb command: ' +
+      'and the role of the database.',
     role: 'The role of that session or key.',
     address: 'Where it came from.',
     action: 'What was done: changes.hold, sweeps.approve, …',
@@ -483,7 +499,8 @@ const forgotten = syncSchema.table(
 
 export const forgottenTable = commentTable(
   forgotten,
-  'The customers that were forgotten: a receipt for each time, without their data. What the service sends of their personal data is kept out from then on.',
+  'The customers that were forgotten: a receipt for each time, without their data. ' +
+    'What the service sends of their personal data is kept out from then on.',
   {
     forgotten_id: 'Number of the receipt.',
     account_id: 'The account of the customer.',

@@ -15,7 +15,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
 import {receivers} from '../core/errors.ts';
-import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
+import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
 
 /**
  * A word in lower case. Which words there are is for the program to say: a newer one beside this
@@ -49,7 +49,10 @@ export const alertRules = syncSchema.table(
     // A receiver's address is a secret wherever it lets its holder write there.
     check(
       'alert_rules_sealed_access_check',
-      sql`(${table.sealed_access} IS NULL) = (${table.key_id} IS NULL) AND (${table.receiver} = 'email' OR ${table.sealed_access} IS NOT NULL)`,
+      inOneLine(
+        sql`(${table.sealed_access} IS NULL) = (${table.key_id} IS NULL)`,
+        sql`AND (${table.receiver} = 'email' OR ${table.sealed_access} IS NOT NULL)`,
+      ),
     ),
     // As text, a word that needs quotes has them, and NULL is written large: none of these passes.
     check(
@@ -70,7 +73,9 @@ export const alertRulesTable = commentTable(alertRules, 'Who is told what is wro
   receiver: 'webhook, slack, email, or ping: a call that comes for as long as nothing is wrong.',
   target: 'Where it goes, as far as a person may see it: a host, or an address of e-mail.',
   sealed_access:
-    'The whole address and what signs or opens it, sealed with a key that is not in this database; null where the environment gives it, empty while a rule of a file of settings waits for it.',
+    'The whole address and what signs or opens it, sealed with a key that is not in this ' +
+    'database; null where the environment gives it, empty while a rule of a file of settings ' +
+    'waits for it.',
   key_id: 'Which key sealed it; empty while the rule waits for its address.',
   account_id: 'The only account that is told of; null for everything.',
   causes: 'What is told; null for everything.',
@@ -109,14 +114,16 @@ export const alerts = syncSchema.table(
 
 export const alertsTable = commentTable(
   alerts,
-  'One row for each thing that is wrong, from when it was found until it was mended. Kept for 90 days after that.',
+  'One row for each thing that is wrong, from when it was found until it was mended. ' +
+    'Kept for 90 days after that.',
   {
     alert_id: 'Number of the alert.',
     cause: 'What kind of thing is wrong: docs/watching.md, "Alerts", lists them.',
     account_id: 'The account; null where it is about the worker or the warehouse.',
     stream: 'The stream, where it is about one.',
     subject:
-      'What it is about beside that: number of a sweep or change, a batch and its name, a field, a table; empty where nothing else.',
+      'What it is about beside that: number of a sweep or change, a batch and its name, ' +
+      'a field, a table; empty where nothing else.',
     since: 'Since when it is wrong, as far as that is known.',
     text: 'What is wrong, in words, as it was when it was found.',
     next_step: 'The next step of a person; null where the text says it.',
@@ -159,7 +166,10 @@ export const alertDeliveries = syncSchema.table(
     ),
     check(
       'alert_deliveries_digest_id_check',
-      sql`(${table.digest_id} IS NOT NULL) = (${table.state} = 'folded') AND (${table.digest_id} IS NULL OR ${table.alert_id} IS NOT NULL)`,
+      inOneLine(
+        sql`(${table.digest_id} IS NOT NULL) = (${table.state} = 'folded')`,
+        sql`AND (${table.digest_id} IS NULL OR ${table.alert_id} IS NOT NULL)`,
+      ),
     ),
     check(
       'alert_deliveries_lease_until_check',
@@ -172,7 +182,10 @@ export const alertDeliveries = syncSchema.table(
     // A ping is never over: its row is due again and again.
     check(
       'alert_deliveries_sent_at_check',
-      sql`CASE ${table.kind} WHEN 'ping' THEN ${table.state} IN ('due', 'sending') ELSE (${table.sent_at} IS NOT NULL) = (${table.state} = 'sent') END`,
+      inOneLine(
+        sql`CASE ${table.kind} WHEN 'ping' THEN ${table.state} IN ('due', 'sending')`,
+        sql`ELSE (${table.sent_at} IS NOT NULL) = (${table.state} = 'sent') END`,
+      ),
     ),
     check(
       'alert_deliveries_last_error_check',
@@ -199,7 +212,8 @@ export const alertDeliveriesTable = commentTable(
     digest_id: 'The digest that tells it in place of a message of its own.',
     message_id: 'The same in each try: a receiver that has it already may drop the repeat.',
     state:
-      'due, sending, sent, folded (a digest tells it), dropped (mended before it was sent) or failed (given up after a day).',
+      'due, sending, sent, folded (a digest tells it), dropped (mended before it was sent) ' +
+      'or failed (given up after a day).',
     attempts: 'Tries so far; of a ping since the last that was taken.',
     fence: 'How often it was taken up; who holds an older number may not write any more.',
     due_at: 'From when on it may be sent.',

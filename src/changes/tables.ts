@@ -15,7 +15,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
-import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
+import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
 import type {ChangeResult, ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import {changeOperations} from '../streams/table.ts';
 import {attemptOutcomes, changeStates, longestBatch, openStates} from './states.ts';
@@ -68,23 +68,35 @@ export const changes = syncSchema.table(
     check('changes_state_check', sql`${table.state} IN (${listed(changeStates)})`),
     check(
       'changes_fields_check',
-      sql`CASE ${table.operation} WHEN 'update' THEN ${table.fields} <> '{}' WHEN 'delete' THEN ${table.fields} = '{}' ELSE true END`,
+      inOneLine(
+        sql`CASE ${table.operation} WHEN 'update' THEN ${table.fields} <> '{}'`,
+        sql`WHEN 'delete' THEN ${table.fields} = '{}' ELSE true END`,
+      ),
     ),
     check('changes_seen_check', sql`${table.seen} <> '{}'`),
     check(
       'changes_number_check',
-      sql`${table.operation} = 'create' OR ${table.number} IS NOT NULL OR ${table.waits_for} IS NOT NULL OR ${table.state} IN ('rejected', 'cancelled')`,
+      inOneLine(
+        sql`${table.operation} = 'create' OR ${table.number} IS NOT NULL`,
+        sql`OR ${table.waits_for} IS NOT NULL OR ${table.state} IN ('rejected', 'cancelled')`,
+      ),
     ),
     check('changes_done_check', sql`${table.state} <> 'done' OR ${table.number} IS NOT NULL`),
     check('changes_settled_at_check', sql`(${table.settled_at} IS NULL) = ${table.is_open}`),
     check(
       'changes_reason_check',
-      sql`${table.state} NOT IN ('in_doubt', 'conflict', 'rejected', 'cancelled') OR ${table.reason} IS NOT NULL`,
+      inOneLine(
+        sql`${table.state} NOT IN ('in_doubt', 'conflict', 'rejected', 'cancelled')`,
+        sql`OR ${table.reason} IS NOT NULL`,
+      ),
     ),
     // Only a change that was sent can be in doubt, and only a worker that holds a lease sends.
     check(
       'changes_sent_at_check',
-      sql`${table.state} NOT IN ('sending', 'in_doubt') OR (${table.sent_at} IS NOT NULL AND ${table.sends} > 0)`,
+      inOneLine(
+        sql`${table.state} NOT IN ('sending', 'in_doubt')`,
+        sql`OR (${table.sent_at} IS NOT NULL AND ${table.sends} > 0)`,
+      ),
     ),
     check(
       'changes_lease_until_check',
@@ -92,7 +104,10 @@ export const changes = syncSchema.table(
     ),
     check(
       'changes_waits_for_check',
-      sql`${table.waits_for} IS NULL OR ${table.state} IN ('held', 'pending', 'conflict', 'rejected', 'cancelled')`,
+      inOneLine(
+        sql`${table.waits_for} IS NULL`,
+        sql`OR ${table.state} IN ('held', 'pending', 'conflict', 'rejected', 'cancelled')`,
+      ),
     ),
     check(
       'changes_batch_check',
@@ -154,22 +169,27 @@ export const changesTable = commentTable(
     base: 'What the same fields, and those that move with them, held before.',
     seen: 'What its author had seen of fields that others changed since; null where none.',
     state:
-      'held (a person releases it), pending, sending, in_doubt (settled by reading), conflict (a person decides), done, rejected (the service said no) or cancelled.',
+      'held (a person releases it), pending, sending, in_doubt (settled by reading), ' +
+      'conflict (a person decides), done, rejected (the service said no) or cancelled.',
     is_open: 'Whether it is not over: true until it is done, rejected or cancelled.',
     reason: 'Why it is in this state, in words.',
     waits_for:
-      'The change that must be settled first: an earlier one of the record, or the create of its parent.',
+      'The change that must be settled first: an earlier one of the record, ' +
+      'or the create of its parent.',
     held_for:
-      'The kind of values whose further changes are held because the service altered one, until sync.accept_change; null otherwise.',
+      'The kind of values whose further changes are held because the service altered one, ' +
+      'until sync.accept_change; null otherwise.',
     is_large: 'True while it is held as part of a large edit (sync.edit_limits); null otherwise.',
     fingerprint: 'Of a create: hash of its content and its parent.',
     requested_at: 'When it was made.',
     requested_by: 'Database user who made it.',
     application: 'Application that made it, as its connection said.',
     batch:
-      'Name that its author gave to the transaction: fieldmirror.batch of the session; null where there was none.',
+      'Name that its author gave to the transaction: fieldmirror.batch of the session; ' +
+      'null where there was none.',
     transaction_id:
-      'The transaction that made it, or was the last to edit it before it was sent; null of changes older than this column.',
+      'The transaction that made it, or was the last to edit it before it was sent; ' +
+      'null of changes older than this column.',
     undoes: 'The changes that it takes back, where sync.undo_changes made it; null otherwise.',
     due_at: 'When the next step is due.',
     fence: 'How often it was taken up; who holds an older number may not write any more.',
@@ -179,7 +199,8 @@ export const changesTable = commentTable(
     sent_at: 'When it was sent last.',
     looks: 'How often somebody looked whether it had arrived, since it was sent.',
     result:
-      'What the service made of it: fields that came back otherwise than sent, and what was not sent at all.',
+      'What the service made of it: fields that came back otherwise than sent, ' +
+      'and what was not sent at all.',
     settled_at: 'When it was settled.',
   },
 );
@@ -206,7 +227,10 @@ export const attempts = syncSchema.table(
     check('attempts_method_check', sql`${table.method} IN (${listed(methods)})`),
     check(
       'attempts_outcome_check',
-      sql`${table.outcome} IN (${listed(attemptOutcomes)}) AND ${table.ended_at} IS NOT NULL OR ${table.outcome} IS NULL AND ${table.ended_at} IS NULL`,
+      inOneLine(
+        sql`${table.outcome} IN (${listed(attemptOutcomes)}) AND ${table.ended_at} IS NOT NULL`,
+        sql`OR ${table.outcome} IS NULL AND ${table.ended_at} IS NULL`,
+      ),
     ),
     index('attempts_change_id_idx').on(table.change_id),
   ],
@@ -223,10 +247,12 @@ export const attemptsTable = commentTable(
     path: 'Path at the service.',
     request: 'The document sent, secrets masked; null where there is none.',
     read_at:
-      'When the record was asked for that the request rests on: an edit at the service after this could not be seen. Null where none was read.',
+      'When the record was asked for that the request rests on: an edit at the service after ' +
+      'this could not be seen. Null where none was read.',
     started_at: 'When it was about to be sent.',
     ended_at:
-      'When its outcome was known; null while it is under way, and for ever where its worker was lost.',
+      'When its outcome was known; null while it is under way, and for ever where its worker ' +
+      'was lost.',
     outcome: 'done, refused, not-sent (nothing was written) or in-doubt.',
     status: 'HTTP status of the answer.',
     answer: 'What the service said, in short.',
@@ -258,7 +284,10 @@ export const alterations = syncSchema.table(
   (table) => [
     check(
       'alterations_looked_at_check',
-      sql`(${table.looked_at} IS NULL) = (${table.looked_by} IS NULL) AND NOT (${table.is_stop} AND ${table.looked_at} IS NOT NULL)`,
+      inOneLine(
+        sql`(${table.looked_at} IS NULL) = (${table.looked_by} IS NULL)`,
+        sql`AND NOT (${table.is_stop} AND ${table.looked_at} IS NOT NULL)`,
+      ),
     ),
     index('alterations_change_id_idx').on(table.change_id),
     index('alterations_kind_idx').on(table.account_id, table.kind),
@@ -277,7 +306,9 @@ export const alterationsTable = commentTable(
     change_id: 'The change, which is done but for this.',
     account_id: 'The account.',
     field: 'The field.',
-    kind: 'What such values have in common: instant, decimal and so on; of a text its field, such as customers.name.',
+    kind:
+      'What such values have in common: instant, decimal and so on; ' +
+      'of a text its field, such as customers.name.',
     sent: 'What was sent.',
     got: 'What the service holds.',
     is_stop: 'Further changes of this kind are held until somebody has looked.',
@@ -309,7 +340,10 @@ export const conflicts = syncSchema.table(
     check('conflicts_winner_check', sql`${table.winner} IN (${listed(sides)})`),
     check(
       'conflicts_decided_at_check',
-      sql`(${table.winner} IS NULL) = (${table.decided_at} IS NULL) AND (${table.winner} IS NULL) = (${table.decided_by} IS NULL)`,
+      inOneLine(
+        sql`(${table.winner} IS NULL) = (${table.decided_at} IS NULL)`,
+        sql`AND (${table.winner} IS NULL) = (${table.decided_by} IS NULL)`,
+      ),
     ),
     uniqueIndex('conflicts_undecided_key')
       .on(table.change_id, table.field)
@@ -389,7 +423,10 @@ const capturedTables = syncSchema.table(
   (table) => [
     check(
       'captured_tables_operations_check',
-      sql`${table.operations} <@ ARRAY[${listed(changeOperations)}] AND array_position(${table.operations}, NULL) IS NULL`,
+      inOneLine(
+        sql`${table.operations} <@ ARRAY[${listed(changeOperations)}]`,
+        sql`AND array_position(${table.operations}, NULL) IS NULL`,
+      ),
     ),
     check(
       'captured_tables_parent_check',
@@ -400,12 +437,14 @@ const capturedTables = syncSchema.table(
 
 export const capturedTablesTable = commentTable(
   capturedTables,
-  'The warehouse tables whose INSERT, UPDATE and DELETE become changes, and what the service lets be done to each.',
+  'The warehouse tables whose INSERT, UPDATE and DELETE become changes, ' +
+    'and what the service lets be done to each.',
   {
     table_name: 'The warehouse table.',
     key_column: 'The column with the number that the service gives.',
     operations:
-      'What the service can do to its records, of create, update and delete; empty when it only shows them.',
+      'What the service can do to its records, of create, update and delete; ' +
+      'empty when it only shows them.',
     parent_table:
       'The table of the records that its records hang on; null where they hang on none.',
     parent_number_column: 'The column with the number of the parent, in both tables.',
@@ -429,7 +468,8 @@ const changeTransitions = syncSchema.table(
 
 export const transitionsTable = commentTable(
   changeTransitions,
-  'The life of a change: which state follows which. A trigger of sync.changes refuses every other step.',
+  'The life of a change: which state follows which. A trigger of sync.changes refuses every ' +
+    'other step.',
   {
     from_state: 'The state before; new for a change that is being made.',
     to_state: 'The state that may follow.',

@@ -21,12 +21,14 @@ export const heartbeats = syncSchema.table(
 
 export const heartbeatsTable = commentTable(
   heartbeats,
-  'How each background part of each worker fares. A part without a good round for too long needs a person, whatever the cause.',
+  'How each background part of each worker fares. A part without a good round for too long ' +
+    'needs a person, whatever the cause.',
   {
     worker_id: 'The worker, as in sync.workers.',
     part: 'The part: A23 in docs/alerts.md says what each one does.',
     good_at:
-      'When its last good round ended, or its last good step; before the first one, when the worker began.',
+      'When its last good round ended, or its last good step; before the first one, ' +
+      'when the worker began.',
     begun_at: 'When the round under way began; null where none is.',
     last_error: 'Why the last round failed; null after a good one.',
     noted_at: 'When the worker noted this, about every ten seconds, whatever its parts do.',
@@ -49,7 +51,8 @@ const installation = syncSchema.table(
 
 export const installationTable = commentTable(
   installation,
-  'The database that works for the accounts: a copy or a restored backup of it finds by this row that it is another one, and sends nothing.',
+  'The database that works for the accounts: a copy or a restored backup of it finds by this ' +
+    'row that it is another one, and sends nothing.',
   {
     is_only: 'True: there is one row.',
     system_identifier: 'The cluster of Postgres, as pg_control_system() gives it.',

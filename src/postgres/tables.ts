@@ -20,6 +20,11 @@ export function listed(values: readonly string[]): SQL {
   return sql.raw(values.map((value) => `'${value}'`).join(', '));
 }
 
+/** A long condition of a check from its parts: it is stored in one line. */
+export function inOneLine(...parts: readonly SQL[]): SQL {
+  return sql.join([...parts], sql` `);
+}
+
 /** A table, and the comments on it and on each of its columns for its reader. */
 export interface CommentedTable {
   readonly drizzle: PgTable;

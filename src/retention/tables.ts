@@ -61,7 +61,8 @@ export const pruningsTable = commentTable(
     lease_until: 'Until when a worker prunes, unless it goes on; null while none does.',
     ended_at: 'When the last one came to its end.',
     joined_to:
-      'Versions of write-backs that were replaced before this moment are joined where they hold the same; null before the first time.',
+      'Versions of write-backs that were replaced before this moment are joined where they ' +
+      'hold the same; null before the first time.',
   },
 );
 
@@ -102,7 +103,8 @@ const sweepDays = syncSchema.table(
 
 export const sweepDaysTable = commentTable(
   sweepDays,
-  'Sweeps that succeeded and changed nothing, once they are older than sync.retention keeps them: one row for each day, stream and kind of sweep.',
+  'Sweeps that succeeded and changed nothing, once they are older than sync.retention keeps ' +
+    'them: one row for each day, stream and kind of sweep.',
   {
     account_id: 'The account swept.',
     stream: 'The kind of object swept.',

@@ -88,7 +88,8 @@ const source = syncSchema.table(
 
 const sourceTable = commentTable(
   source,
-  'Which functions, triggers, views, grants and definitions this database has: those of one version of Fieldmirror.',
+  'Which functions, triggers, views, grants and definitions this database has: ' +
+    'those of one version of Fieldmirror.',
   {
     only_row: 'Always 1: there is one row.',
     version: 'The version that applied them.',
@@ -183,7 +184,8 @@ const knownRecords = syncSchema.table(
 
 const knownRecordsTable = commentTable(
   knownRecords,
-  'The bytes in which each record was last read and accepted: what comes again byte for byte is not parsed.',
+  'The bytes in which each record was last read and accepted: what comes again byte for byte ' +
+    'is not parsed.',
   {
     account_id: 'The account that sent the record.',
     stream: 'The kind of object it is.',

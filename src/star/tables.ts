@@ -2,8 +2,9 @@
 // asked once because the service does not know it (every figure works without). Then those of
 // `sync`: fields that were seen, jobs that the star is to look at again, reports that were made.
 
-import {sql} from 'drizzle-orm';
+import {type SQL, sql} from 'drizzle-orm';
 import {
+  type AnyPgColumn,
   boolean,
   check,
   date,
@@ -18,11 +19,23 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
-import {bigNumber, type CommentedTable, commentTable, instant, listed} from '../postgres/tables.ts';
+import {
+  bigNumber,
+  type CommentedTable,
+  commentTable,
+  inOneLine,
+  instant,
+  listed,
+} from '../postgres/tables.ts';
 
 export const mart = pgSchema('mart');
 
 const week = () => numeric().array();
+
+/** Of a `week`, for a check: seven days, each with 0 to 24 hours. */
+function isWeekOfHours(column: AnyPgColumn): SQL {
+  return sql`cardinality(${column}) = 7 AND 0 <= ALL (${column}) AND 24 >= ALL (${column})`;
+}
 
 const dimDate = commentTable(
   mart.table('dim_date', {
@@ -71,7 +84,8 @@ const dimJobState = commentTable(
     is_open: boolean().notNull(),
     label: text().notNull(),
   }),
-  'One row for each state of a job: mart.job_state derives it from the status and the times of the job.',
+  'One row for each state of a job: mart.job_state derives it from the status and the times of ' +
+    'the job.',
   {
     job_state: 'The state.',
     place: 'Its place in the life of a job, from 1.',
@@ -91,10 +105,7 @@ const settingsTable = mart.table(
   },
   (table) => [
     check('settings_currency_check', sql`${table.currency} ~ '^[A-Z]{3}$'`),
-    check(
-      'settings_working_hours_check',
-      sql`cardinality(${table.working_hours}) = 7 AND 0 <= ALL (${table.working_hours}) AND 24 >= ALL (${table.working_hours})`,
-    ),
+    check('settings_working_hours_check', isWeekOfHours(table.working_hours)),
     check('settings_repeat_visit_days_check', sql`${table.repeat_visit_days} BETWEEN 1 AND 365`),
     check(
       'settings_on_time_grace_minutes_check',
@@ -122,12 +133,7 @@ const capacityTable = mart.table(
     employee_key: bigNumber().primaryKey(),
     working_hours: week().notNull(),
   },
-  (table) => [
-    check(
-      'capacity_working_hours_check',
-      sql`cardinality(${table.working_hours}) = 7 AND 0 <= ALL (${table.working_hours}) AND 24 >= ALL (${table.working_hours})`,
-    ),
-  ],
+  (table) => [check('capacity_working_hours_check', isWeekOfHours(table.working_hours))],
 );
 
 const capacity = commentTable(
@@ -203,7 +209,8 @@ const reportedTable = mart.table(
 
 const reported = commentTable(
   reportedTable,
-  'One row for each figure of a weekly report, never changed: a comparison with it shows what was restated later.',
+  'One row for each figure of a weekly report, never changed: a comparison with it shows what ' +
+    'was restated later.',
   {
     account_key: 'The account: dim_account.',
     week: 'The Monday of the week that the figure is of.',
@@ -250,7 +257,10 @@ export const fields = syncSchema.table(
     check('fields_filled_share_check', sql`${table.filled_share} BETWEEN 0 AND 1`),
     check(
       'fields_promoted_as_check',
-      sql`${table.promoted_as} IS NULL OR (${table.column_name} IS NULL AND ${table.promoted_as} ~ '^[a-z][a-z0-9_]{0,62}$')`,
+      inOneLine(
+        sql`${table.promoted_as} IS NULL OR (${table.column_name} IS NULL`,
+        sql`AND ${table.promoted_as} ~ '^[a-z][a-z0-9_]{0,62}$')`,
+      ),
     ),
     uniqueIndex('fields_promoted_as_key')
       .on(table.account_id, table.table_name, table.promoted_as)
@@ -267,16 +277,19 @@ export const fieldsTable = commentTable(
     field: 'Its name, with underscores.',
     stream: 'The stream in whose records it came.',
     types:
-      'The types it was sent with, in order of first appearance; text where it names none, empty while it was always nil.',
+      'The types it was sent with, in order of first appearance; text where it names none, ' +
+      'empty while it was always nil.',
     column_name: 'The column that takes it; null if it is kept in extra.',
     filled_share:
-      'Share of the live rows in which it is not empty, 0 to 1; as of the last full sweep that wrote a row.',
+      'Share of the live rows in which it is not empty, 0 to 1; as of the last full sweep that ' +
+      'wrote a row.',
     first_seen_at: 'When it was first seen, or promoted before it came.',
     last_seen_at: 'When a record that bears it was last parsed.',
     last_sweep_id: 'The sweep that saw it then; 0 where none has seen it yet.',
     vanished_at: 'When it was found that no record bears it any more.',
     promoted_as:
-      'Name under which the field is a column of the view of its table in mart; set it to promote the field.',
+      'Name under which the field is a column of the view of its table in mart; ' +
+      'set it to promote the field.',
   },
 );
 
@@ -324,7 +337,8 @@ export const staleJobsTable = commentTable(
     noted_at: instant().notNull().defaultNow(),
     note_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
   }),
-  'What the next refresh of the star must process, one row per statement: jobs, the jobs of customers, or with neither every job.',
+  'What the next refresh of the star must process, one row per statement: jobs, ' +
+    'the jobs of customers, or with neither every job.',
   {
     account_id: 'The account.',
     job_numbers: 'Numbers of the jobs.',

@@ -14,7 +14,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
-import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
+import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
 
 /**
  * How a first pass came to its end; only an empty page, or an answer that is the whole list, ends
@@ -108,7 +108,14 @@ const states = [
 
 /** As SQL, whether a sweep succeeded and changed nothing. */
 const isQuiet =
-  "state IN ('certified', 'refreshed') AND inserted + updated + revived + tombstoned + vanished + quarantined = 0";
+  "state IN ('certified', 'refreshed') AND " +
+  'inserted + updated + revived + tombstoned + vanished + quarantined = 0';
+
+/** The columns that are never below zero, in the order in which their check names them. */
+const counts = [
+  ...['fence', 'failures', 'requests', 'pages', 'bytes', 'records', 'known', 'asked'],
+  ...['inserted', 'updated', 'unchanged', 'revived', 'tombstoned', 'vanished', 'quarantined'],
+] as const;
 
 const count = () => bigint({mode: 'number'}).notNull().default(0);
 
@@ -180,24 +187,39 @@ export const sweeps = syncSchema.table(
     check('sweeps_error_check', sql`${table.state} <> 'failed' OR ${table.error} IS NOT NULL`),
     check(
       'sweeps_reasons_check',
-      sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'refreshed' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' WHEN 'stopped' THEN ${table.reasons} <> '{}' ELSE true END`,
+      inOneLine(
+        sql`CASE ${table.state}`,
+        sql`WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL`,
+        sql`WHEN 'refreshed' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL`,
+        sql`WHEN 'uncertified' THEN ${table.reasons} <> '{}'`,
+        sql`WHEN 'stopped' THEN ${table.reasons} <> '{}' ELSE true END`,
+      ),
     ),
     check('sweeps_stage_check', sql`${table.stage} IN (${listed(stages)})`),
     // A window is never certified, for it proves nothing of the rest; nothing but a window is
     // refreshed.
     check(
       'sweeps_refreshed_check',
-      sql`${table.state} NOT IN ('certified', 'refreshed') OR (${table.state} = 'refreshed') = (${table.mode} = 'window')`,
+      inOneLine(
+        sql`${table.state} NOT IN ('certified', 'refreshed')`,
+        sql`OR (${table.state} = 'refreshed') = (${table.mode} = 'window')`,
+      ),
     ),
     check('sweeps_stopped_check', sql`${table.state} <> 'stopped' OR ${table.mode} = 'full'`),
     check(
       'sweeps_approved_check',
-      sql`(${table.approved_at} IS NOT NULL) = (${table.stage} = 'approved') AND (${table.approved_at} IS NULL) = (${table.approved_by} IS NULL)`,
+      inOneLine(
+        sql`(${table.approved_at} IS NOT NULL) = (${table.stage} = 'approved')`,
+        sql`AND (${table.approved_at} IS NULL) = (${table.approved_by} IS NULL)`,
+      ),
     ),
     check('sweeps_next_page_check', sql`${table.next_page} >= 1`),
     check(
       'sweeps_counts_check',
-      sql`least(${table.fence}, ${table.failures}, ${table.requests}, ${table.pages}, ${table.bytes}, ${table.records}, ${table.known}, ${table.asked}, ${table.inserted}, ${table.updated}, ${table.unchanged}, ${table.revived}, ${table.tombstoned}, ${table.vanished}, ${table.quarantined}) >= 0`,
+      sql`least(${sql.join(
+        counts.map((name) => table[name]),
+        sql`, `,
+      )}) >= 0`,
     ),
     // The lock against two sweeps of the same thing: it holds whatever the queue does.
     uniqueIndex('sweeps_unfinished_key')
@@ -223,17 +245,23 @@ export const sweepsTable = commentTable(
     sweep_id: 'Number of the sweep.',
     account_id: 'The account swept.',
     stream: 'The kind of object swept: customers, jobs, employees, tasks.',
-    mode: 'full: every record; window: what a filter lets through; record: one record by its number.',
+    mode:
+      'full: every record; window: what a filter lets through; ' +
+      'record: one record by its number.',
     window_name: 'Name of the filter of a window sweep.',
     record_number: 'Number of the record that a record sweep asks for.',
     state:
-      'due, running, certified (proven complete), refreshed (a window: all that its filter lets through was read, nothing is proven of the rest), uncertified (ended, for the reasons given), stopped (a person must approve its tombstones) or failed.',
+      'due, running, certified (proven complete), refreshed (a window: ' +
+      'all that its filter lets through was read, nothing is proven of the rest), ' +
+      'uncertified (ended, for the reasons given), stopped (a person must approve its ' +
+      'tombstones) or failed.',
     requested_by: 'Who asked for it: schedule or command.',
     due_at: 'From when on it may run.',
     started_at: 'When it was taken up for the first time.',
     ended_at: 'When it came to its end.',
     stage:
-      'Checkpoint: read (the first pass), verify (the second, and questions by number) or approved (its tombstones are written).',
+      'Checkpoint: read (the first pass), verify (the second, and questions by number) ' +
+      'or approved (its tombstones are written).',
     next_page: 'Checkpoint: the page it goes on with; all before it are in the warehouse.',
     fence: 'How often it was taken up; who holds an older number may not write any more.',
     lease_until:
@@ -274,7 +302,8 @@ const sightings = syncSchema.table(
 
 export const sightingsTable = commentTable(
   sightings,
-  'Which records the first pass of a sweep under way has seen, by checkpoint; deleted when the sweep ends.',
+  'Which records the first pass of a sweep under way has seen, by checkpoint; ' +
+    'deleted when the sweep ends.',
   {
     sweep_id: 'The sweep.',
     next_page: 'The checkpoint with which they were noted.',
@@ -315,7 +344,8 @@ export const tombstones = syncSchema.table(
 
 export const tombstonesTable = commentTable(
   tombstones,
-  'Rows whose record is gone, or would be marked so: each with what the service answered when it was asked.',
+  'Rows whose record is gone, or would be marked so: each with what the service answered when ' +
+    'it was asked.',
   {
     sweep_id: 'The sweep that found it out.',
     number: 'Number of the record.',
@@ -352,7 +382,8 @@ const absentNumbers = syncSchema.table(
 
 export const absentNumbersTable = commentTable(
   absentNumbers,
-  'Numbers inside the known range that no list ever showed, asked for once: the service has no such record.',
+  'Numbers inside the known range that no list ever showed, asked for once: ' +
+    'the service has no such record.',
   {
     number: 'The number.',
     account_id: 'The account asked.',
