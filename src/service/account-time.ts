@@ -97,7 +97,8 @@ export class AccountTime {
       shape === 'MM/DD/YYYY'
         ? `${month}/${day}/${year}`
         : `${Number(month)}/${Number(day)}/${shape === 'M/D/YY' ? year.slice(2) : year}`;
-    const clock = `${String(hour % 12 || 12).padStart(2, '0')}:${local.slice(14, 16)}${hour < 12 ? 'am' : 'pm'}`;
+    const onTheClock = String(hour % 12 || 12).padStart(2, '0');
+    const clock = `${onTheClock}:${local.slice(14, 16)}${hour < 12 ? 'am' : 'pm'}`;
     return `${date} ${clock}`;
   }
 

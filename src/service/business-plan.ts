@@ -292,7 +292,8 @@ class Calendar {
    * clocks change at night.
    */
   at(day: number, minutes: number): string {
-    return `${new Date(day * DAY_MS + minutes * 60_000 - this.#offset(day)).toISOString().slice(0, 19)}Z`;
+    const instant = new Date(day * DAY_MS + minutes * 60_000 - this.#offset(day));
+    return `${instant.toISOString().slice(0, 19)}Z`;
   }
 
   #weight(day: number, share: number): number {

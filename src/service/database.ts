@@ -102,7 +102,8 @@ export async function installSchema(database: pg.Pool): Promise<void> {
     await client.query('SET LOCAL client_min_messages = warning');
     await client.query(schema);
     await client.query(
-      `COMMENT ON SCHEMA service IS 'Reference implementation of the field-service API, ${version}'`,
+      `COMMENT ON SCHEMA service
+        IS 'Reference implementation of the field-service API, ${version}'`,
     );
   });
 }
@@ -132,7 +133,10 @@ export async function lockTurn(client: pg.ClientBase): Promise<void> {
 function explain(databaseUrl: string, cause: unknown): string {
   const place = describe(databaseUrl);
   const reason = cause instanceof Error ? firstMessage(cause) : String(cause);
-  return `reference service: its database ${place} cannot be used: ${reason}. Start that Postgres or name another one.`;
+  return (
+    `reference service: its database ${place} cannot be used: ${reason}. ` +
+    'Start that Postgres or name another one.'
+  );
 }
 
 /** Several addresses of one host fail as one AggregateError without a message of its own. */

@@ -310,5 +310,6 @@ async function sumUp(effects: Effects, job: StoredRecord, total: string): Promis
 
 /** A decimal as the service writes it: no padding, but one place at least (`325.0`, `28.03`). */
 function plain(expression: string): string {
-  return `to_char(trim_scale(${expression}), 'FM9999999999999999999999999999999999990.0999999999999999999999')`;
+  const places = `FM${'9'.repeat(36)}0.0${'9'.repeat(21)}`;
+  return `to_char(trim_scale(${expression}), '${places}')`;
 }

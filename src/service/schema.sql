@@ -28,7 +28,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION service.announce_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF EXISTS (SELECT FROM before FULL JOIN after USING (id) WHERE before.deleted_at IS DISTINCT FROM after.deleted_at) THEN
+  IF EXISTS (SELECT FROM before FULL JOIN after USING (id)
+              WHERE before.deleted_at IS DISTINCT FROM after.deleted_at) THEN
     PERFORM pg_notify('service_changed', TG_TABLE_NAME || ' members');
   ELSE
     PERFORM pg_notify('service_changed', TG_TABLE_NAME || ' values');
@@ -38,16 +39,20 @@ END $$;
 
 CREATE TABLE IF NOT EXISTS service.customers (
   fields jsonb NOT NULL,
-  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT customers_pk PRIMARY KEY,
-  customer_number bigint NOT NULL GENERATED ALWAYS AS ((fields ->> 'customer_number')::bigint) STORED
+  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED
+    CONSTRAINT customers_pk PRIMARY KEY,
+  customer_number bigint NOT NULL
+    GENERATED ALWAYS AS ((fields ->> 'customer_number')::bigint) STORED
     CONSTRAINT customers_number UNIQUE,
   parent_id bigint GENERATED ALWAYS AS ((fields ->> 'parent_id')::bigint) STORED,
   updated_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'updated_at')) STORED,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
 -- A whole list is read from this index alone.
-CREATE INDEX IF NOT EXISTS customers_list ON service.customers (customer_number, id) WHERE deleted_at IS NULL;
-CREATE INDEX IF NOT EXISTS customers_parent ON service.customers (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS customers_list ON service.customers (customer_number, id)
+  WHERE deleted_at IS NULL;
+CREATE INDEX IF NOT EXISTS customers_parent ON service.customers (parent_id)
+  WHERE parent_id IS NOT NULL;
 -- One index serves the fourteen exact filters, alone and combined: fields @> {"service_city":
 -- "Dayton"}.
 CREATE INDEX IF NOT EXISTS customers_fields ON service.customers USING gin (fields jsonb_path_ops);
@@ -56,7 +61,8 @@ CREATE TABLE IF NOT EXISTS service.jobs (
   fields jsonb NOT NULL,
   employee_ids bigint[] NOT NULL DEFAULT '{}',
   id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT jobs_pk PRIMARY KEY,
-  job_number bigint NOT NULL GENERATED ALWAYS AS ((fields ->> 'job_number')::bigint) STORED CONSTRAINT jobs_number UNIQUE,
+  job_number bigint NOT NULL GENERATED ALWAYS AS ((fields ->> 'job_number')::bigint) STORED
+    CONSTRAINT jobs_number UNIQUE,
   customer_id bigint NOT NULL GENERATED ALWAYS AS ((fields ->> 'customer_id')::bigint) STORED,
   job_type_id bigint GENERATED ALWAYS AS ((fields ->> 'job_type_id')::bigint) STORED,
   job_status_id bigint GENERATED ALWAYS AS ((fields ->> 'job_status_id')::bigint) STORED,
@@ -77,7 +83,8 @@ CREATE INDEX IF NOT EXISTS jobs_employees ON service.jobs USING gin (employee_id
 
 CREATE TABLE IF NOT EXISTS service.job_charges (
   fields jsonb NOT NULL,
-  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT job_charges_pk PRIMARY KEY,
+  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED
+    CONSTRAINT job_charges_pk PRIMARY KEY,
   job_id bigint NOT NULL GENERATED ALWAYS AS ((fields ->> 'job_id')::bigint) STORED,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
@@ -90,10 +97,13 @@ CREATE TABLE IF NOT EXISTS service.employees (
   fields jsonb NOT NULL,
   token text NOT NULL CONSTRAINT employees_token UNIQUE,
   password_hash text,
-  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT employees_pk PRIMARY KEY,
-  employee_number bigint NOT NULL GENERATED ALWAYS AS ((fields ->> 'employee_number')::bigint) STORED
+  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED
+    CONSTRAINT employees_pk PRIMARY KEY,
+  employee_number bigint NOT NULL
+    GENERATED ALWAYS AS ((fields ->> 'employee_number')::bigint) STORED
     CONSTRAINT employees_number UNIQUE,
-  username text GENERATED ALWAYS AS (fields ->> 'username') STORED CONSTRAINT employees_username UNIQUE,
+  username text GENERATED ALWAYS AS (fields ->> 'username') STORED
+    CONSTRAINT employees_username UNIQUE,
   active boolean NOT NULL GENERATED ALWAYS AS ((fields ->> 'active')::boolean) STORED,
   updated_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'updated_at')) STORED,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
@@ -101,7 +111,8 @@ CREATE TABLE IF NOT EXISTS service.employees (
 
 CREATE TABLE IF NOT EXISTS service.time_entries (
   fields jsonb NOT NULL,
-  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT time_entries_pk PRIMARY KEY,
+  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED
+    CONSTRAINT time_entries_pk PRIMARY KEY,
   job_id bigint NOT NULL GENERATED ALWAYS AS ((fields ->> 'job_id')::bigint) STORED,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
@@ -128,18 +139,22 @@ CREATE TABLE IF NOT EXISTS service.notes (
   fields jsonb NOT NULL,
   id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT notes_pk PRIMARY KEY,
   customer_id bigint GENERATED ALWAYS AS
-    (CASE WHEN fields ->> 'noteable_type' = 'Customer' THEN (fields ->> 'noteable_id')::bigint END) STORED,
+    (CASE WHEN fields ->> 'noteable_type' = 'Customer'
+          THEN (fields ->> 'noteable_id')::bigint END) STORED,
   job_id bigint GENERATED ALWAYS AS
-    (CASE WHEN fields ->> 'noteable_type' = 'Job' THEN (fields ->> 'noteable_id')::bigint END) STORED,
+    (CASE WHEN fields ->> 'noteable_type' = 'Job'
+          THEN (fields ->> 'noteable_id')::bigint END) STORED,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED,
   CONSTRAINT notes_owner CHECK (num_nonnulls(customer_id, job_id) = 1)
 );
-CREATE INDEX IF NOT EXISTS notes_customer ON service.notes (customer_id) WHERE customer_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS notes_customer ON service.notes (customer_id)
+  WHERE customer_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS notes_job ON service.notes (job_id) WHERE job_id IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS service.contacts (
   fields jsonb NOT NULL,
-  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT contacts_pk PRIMARY KEY,
+  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED
+    CONSTRAINT contacts_pk PRIMARY KEY,
   customer_id bigint NOT NULL GENERATED ALWAYS AS ((fields ->> 'customer_id')::bigint) STORED,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
@@ -147,19 +162,22 @@ CREATE INDEX IF NOT EXISTS contacts_customer ON service.contacts (customer_id);
 
 CREATE TABLE IF NOT EXISTS service.job_types (
   fields jsonb NOT NULL,
-  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT job_types_pk PRIMARY KEY,
+  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED
+    CONSTRAINT job_types_pk PRIMARY KEY,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
 
 CREATE TABLE IF NOT EXISTS service.job_statuses (
   fields jsonb NOT NULL,
-  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT job_statuses_pk PRIMARY KEY,
+  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED
+    CONSTRAINT job_statuses_pk PRIMARY KEY,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
 
 CREATE TABLE IF NOT EXISTS service.tax_entities (
   fields jsonb NOT NULL,
-  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED CONSTRAINT tax_entities_pk PRIMARY KEY,
+  id bigint GENERATED ALWAYS AS ((fields ->> 'id')::bigint) STORED
+    CONSTRAINT tax_entities_pk PRIMARY KEY,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
 
@@ -180,7 +198,8 @@ CREATE INDEX IF NOT EXISTS journal_record ON service.journal (resource, record_i
 
 -- One row once a business was made up: the marker that it is all there.
 CREATE TABLE IF NOT EXISTS service.business (
-  is_only boolean DEFAULT true CONSTRAINT business_pk PRIMARY KEY CONSTRAINT business_only CHECK (is_only),
+  is_only boolean DEFAULT true CONSTRAINT business_pk PRIMARY KEY
+    CONSTRAINT business_only CHECK (is_only),
   seed text NOT NULL,
   customers integer NOT NULL,
   jobs integer NOT NULL,
@@ -203,9 +222,11 @@ DO $$
 DECLARE
   resource text;
 BEGIN
-  FOREACH resource IN ARRAY ARRAY['customers', 'jobs', 'job_charges', 'employees', 'time_entries', 'tasks', 'notes',
-                                  'contacts', 'job_types', 'job_statuses', 'tax_entities'] LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER announce AFTER INSERT OR DELETE OR TRUNCATE ON service.%I
+  FOREACH resource IN ARRAY ARRAY['customers', 'jobs', 'job_charges', 'employees', 'time_entries',
+                                  'tasks', 'notes', 'contacts', 'job_types', 'job_statuses',
+                                  'tax_entities'] LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER announce
+                    AFTER INSERT OR DELETE OR TRUNCATE ON service.%I
                     FOR EACH STATEMENT EXECUTE FUNCTION service.announce()', resource);
     EXECUTE format('CREATE OR REPLACE TRIGGER announce_update AFTER UPDATE ON service.%I
                     REFERENCING OLD TABLE AS before NEW TABLE AS after
@@ -216,5 +237,6 @@ BEGIN
 END $$;
 
 COMMENT ON TABLE service.journal IS 'Every effect of a request, in order, without secrets';
-COMMENT ON TABLE service.births IS 'Customers and jobs that came while the made-up business was played';
+COMMENT ON TABLE service.births
+  IS 'Customers and jobs that came while the made-up business was played';
 COMMENT ON TABLE service.business IS 'The made-up business that was written here, if one was';

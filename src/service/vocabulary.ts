@@ -147,7 +147,8 @@ export function makePerson(random: Random): Person {
 }
 
 export function makeFirm(random: Random): string {
-  const name = `${random.pick(nameStarts)}${random.pick(nameEnds)} ${random.pick(firmKinds)}${random.pick(firmForms)}`;
+  const own = `${random.pick(nameStarts)}${random.pick(nameEnds)}`;
+  const name = `${own} ${random.pick(firmKinds)}${random.pick(firmForms)}`;
   return random.isTrue(0.04) ? `"${name}"` : name;
 }
 

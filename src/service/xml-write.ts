@@ -291,12 +291,13 @@ export class Dialect {
     // 5 of 167 recorded amounts were integers: a reader must not take the type for granted.
     const isWhole = Number(fields.id) % 33 === 0;
     const shares = [null, ...employeeIds].map((id) => this.#allocation(id, isWhole && id !== null));
+    const expenses = this.tag('include_expenses');
     const lines = [
       `<${this.tag('job_allocations')}>`,
       `  <allocations${this.type('array')}>`,
       ...shares.flat(),
       '  </allocations>',
-      `  <${this.tag('include_expenses')}${this.type('boolean')}>true</${this.tag('include_expenses')}>`,
+      `  <${expenses}${this.type('boolean')}>true</${expenses}>`,
       `</${this.tag('job_allocations')}>`,
     ];
     return lines.map((line) => `${indent}${line}\n`).join('');
