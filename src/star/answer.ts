@@ -288,7 +288,9 @@ async function checkSettings(
   );
   if (rows[0]?.set === true) return;
   throw new UsageError(
-    `${wordOf({name})} needs the working hours of a technician, Monday to Sunday, which the service does not know: INSERT INTO mart.settings (account_key, working_hours) VALUES (${accountKey}, '{8,8,8,8,8,0,0}')`,
+    `${wordOf({name})} needs the working hours of a technician, Monday to Sunday, which the ` +
+      'service does not know: INSERT INTO mart.settings (account_key, working_hours) ' +
+      `VALUES (${accountKey}, '{8,8,8,8,8,0,0}')`,
   );
 }
 
@@ -340,10 +342,12 @@ export async function findAsOf(
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed);
   if (!isMoment(typed, isDay))
     throw new UsageError(
-      `--as-of: expected a day such as 2026-10-31, or an instant with its offset such as 2026-10-31T17:00:00Z, got "${typed}"`,
+      '--as-of: expected a day such as 2026-10-31, or an instant with its offset such as ' +
+        `2026-10-31T17:00:00Z, got "${typed}"`,
     );
   // A day ends a microsecond before the next one begins: its own date is the one that ages are
   // counted to.
+  const lastOfDay = `(($2::date + 1)::timestamp AT TIME ZONE time_zone) - interval '1 microsecond'`;
   const {rows} = await client.query<{
     moment: string;
     knownSince: string | null;
@@ -353,7 +357,7 @@ export async function findAsOf(
     `SELECT moment, known_since AS "knownSince", moment >= known_since AS "isKnown",
             moment > now() AS "isToCome"
        FROM (SELECT known_since,
-                    ${isDay ? `(($2::date + 1)::timestamp AT TIME ZONE time_zone) - interval '1 microsecond'` : '$2::timestamptz'} AS moment
+                    ${isDay ? lastOfDay : '$2::timestamptz'} AS moment
                FROM mart.dim_account WHERE account_key = $1) AS asked`,
     [accountKey, typed],
   );
@@ -363,8 +367,10 @@ export async function findAsOf(
   if (asked.isKnown !== true)
     throw new UsageError(
       asked.knownSince === null
-        ? `--as-of ${typed}: the mirror knows nothing yet: jobs, customers and employees were never all proven complete; run fieldmirror sync`
-        : `--as-of ${typed}: the mirror knows the account since ${showSecond(asked.knownSince)}; ask for that moment or a later one`,
+        ? `--as-of ${typed}: the mirror knows nothing yet: jobs, customers and employees were ` +
+            'never all proven complete; run fieldmirror sync'
+        : `--as-of ${typed}: the mirror knows the account since ` +
+            `${showSecond(asked.knownSince)}; ask for that moment or a later one`,
     );
   return asked.moment;
 }

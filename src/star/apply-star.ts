@@ -249,7 +249,8 @@ async function nameDependents(change: string, act: () => Promise<unknown>): Prom
     if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
     const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
     throw new FatalError(
-      `${change}, but others stand on it: ${others}; drop them first, and make them again afterwards`,
+      `${change}, but others stand on it: ${others}; drop them first, ` +
+        'and make them again afterwards',
       {cause: error, kind: 'dependents'},
     );
   }

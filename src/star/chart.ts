@@ -128,6 +128,7 @@ function describe(svg: string, {title, sentence}: Chart): string {
   return svg.replace(
     /<svg([^>]*)>/,
     (_, rest: string) =>
-      `<svg${rest} role="img"><title>${escapeXml(title)}</title><desc>${escapeXml(sentence)}</desc>`,
+      `<svg${rest} role="img">` +
+      `<title>${escapeXml(title)}</title><desc>${escapeXml(sentence)}</desc>`,
   );
 }

@@ -42,7 +42,8 @@ export const openJobDay: Member = {
       'state_then',
       `CASE WHEN span.started_date <= day.date THEN 'in_progress'
             WHEN span.scheduled_date IS NOT NULL THEN 'scheduled' ELSE 'unscheduled' END`,
-      'in_progress from the day on which it began; before that scheduled, if it has an appointment today, else unscheduled.',
+      'in_progress from the day on which it began; before that scheduled, ' +
+        'if it has an appointment today, else unscheduled.',
     ],
     [
       'was_overdue',
@@ -61,7 +62,8 @@ export const openJobDay: Member = {
 export const backlogDay: Member = {
   name: 'fct_backlog_day',
   comment:
-    'One row for each account and day since its first job: what was open on its end, what came and what went.',
+    'One row for each account and day since its first job: what was open on its end, ' +
+    'what came and what went.',
   columns: [
     ['account_key', 'day.account_key', 'The account: dim_account.'],
     ['date', 'day.date', 'The day: dim_date.'],
@@ -136,7 +138,8 @@ export const employeeDay: Member = {
     [
       'capacity_hours',
       'day.capacity_hours',
-      'Hours that the employee works that day; null until working hours are set (mart.settings, mart.capacity).',
+      'Hours that the employee works that day; null until working hours are set ' +
+        '(mart.settings, mart.capacity).',
     ],
     [
       'planned_hours',
@@ -188,7 +191,9 @@ export const employeeDay: Member = {
 export const repeatVisit: Member = {
   name: 'fct_repeat_visit',
   comment:
-    'One row for each completed job that was not repeated by schedule, with the first job of the same customer and kind that was booked soon after it, and is open or done. What began as an estimate is a sale, and no repeat.',
+    'One row for each completed job that was not repeated by schedule, ' +
+    'with the first job of the same customer and kind that was booked soon after it, ' +
+    'and is open or done. What began as an estimate is a sale, and no repeat.',
   columns: [
     ['job_key', 'visit.job_key', 'The completed job: fct_job.'],
     ['account_key', 'visit.account_key', 'The account: dim_account.'],

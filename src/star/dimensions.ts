@@ -61,7 +61,9 @@ export const account: Member = {
     [
       'known_since',
       'known.since',
-      'Since when the mirror knows the account: the first time that jobs, customers and employees were all proven complete. Earlier moments are not known, nor are those whose versions are no longer kept.',
+      'Since when the mirror knows the account: the first time that jobs, ' +
+        'customers and employees were all proven complete. Earlier moments are not known, ' +
+        'nor are those whose versions are no longer kept.',
     ],
     [
       'jobs_fresh_as_of',
@@ -205,7 +207,8 @@ export const employee: Member = {
            UNION ALL
           SELECT entry.account_id, entry.employee_id FROM {time_entries} AS entry
            WHERE entry.employee_id IS NOT NULL), false)`,
-      'True if the employee was ever assigned to a job or has hours on one: the service itself does not say who is a technician.',
+      'True if the employee was ever assigned to a job or has hours on one: ' +
+        'the service itself does not say who is a technician.',
     ],
   ],
   from: `FROM {employees} AS employee ${joinAccount('employee')}

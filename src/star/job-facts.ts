@@ -149,7 +149,8 @@ const work: readonly MemberColumn[] = [
   [
     'is_on_time',
     `job.started_on <= job.scheduled_on + account.on_time_grace_minutes * interval '1 minute'`,
-    'True if the work began when it was to, or within the minutes of grace; null if one of the two times is not known.',
+    'True if the work began when it was to, or within the minutes of grace; ' +
+      'null if one of the two times is not known.',
   ],
 ];
 
@@ -201,7 +202,8 @@ export const job: Member = {
   name: 'fct_job',
   keptBy: [['customer_key'], ['account_key', 'job_number'], ['account_key', 'completed_date']],
   comment:
-    'One row for each job that is at the service, with its customer, its state, its times, its money and its work.',
+    'One row for each job that is at the service, with its customer, its state, its times, ' +
+    'its money and its work.',
   columns: [...keys, ...states, ...times, ...amounts, ...work],
   from: `FROM ${statedJobs}
     ${joinAccount('job')}
@@ -307,7 +309,8 @@ export const timeEntry: Member = {
   keptBy: [],
   formerlyKeptBy: [['job_key']],
   comment:
-    'One row for each entry of hours on a job. Hours belong to the date on which they began, also past midnight.',
+    'One row for each entry of hours on a job. Hours belong to the date on which they began, ' +
+    'also past midnight.',
   columns: [
     ['time_entry_key', 'entry.row_id', 'Key of the entry; it never changes.'],
     ['account_key', 'entry.account_id', 'The account: dim_account.'],
@@ -363,7 +366,9 @@ export const assignment: Member = {
   keptBy: [],
   formerlyKeptBy: [['job_key']],
   comment:
-    'One row for each job and employee assigned to it, with an even share of its money; one row without an employee for a job that has none assigned. Sums over it count no job twice.',
+    'One row for each job and employee assigned to it, with an even share of its money; ' +
+    'one row without an employee for a job that has none assigned. Sums over it count no job ' +
+    'twice.',
   columns: [
     [
       'assignment_key',

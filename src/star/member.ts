@@ -257,7 +257,8 @@ function renderAt(
     },
   );
   if (missing === undefined) return rows;
-  return `${rows}\n UNION ALL\nSELECT ${columns.map(([name]) => missing[name] ?? 'NULL').join(', ')}`;
+  const nothing = columns.map(([name]) => missing[name] ?? 'NULL').join(', ');
+  return `${rows}\n UNION ALL\nSELECT ${nothing}`;
 }
 
 /**

@@ -49,7 +49,8 @@ export const money: readonly Question[] = [
              coalesce(sum(job.receivable) FILTER (WHERE ${dueDate} < account.today), 0) AS overdue,
              max(account.today - (${dueDate})) FILTER (WHERE ${dueDate} < account.today)
                AS days_overdue,
-             coalesce(nullif(btrim(min(sent.phone_number)), ''), nullif(btrim(min(sent.mobile)), ''),
+             coalesce(nullif(btrim(min(sent.phone_number)), ''),
+               nullif(btrim(min(sent.mobile)), ''),
                nullif(btrim(min(sent.alt_phone_number)), '')) AS phone
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
           ON customer.customer_key = job.customer_key

@@ -21,7 +21,8 @@ const versions = `(
 export const statusChange: Member = {
   name: 'fct_job_status_change',
   comment:
-    'One row for each change of state of a job, as it was observed. Two changes between two sweeps are seen as one.',
+    'One row for each change of state of a job, as it was observed. ' +
+    'Two changes between two sweeps are seen as one.',
   columns: [
     ['job_key', 'change.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'change.account_id', 'The account: dim_account.'],
@@ -66,7 +67,8 @@ export const statusChange: Member = {
 export const reschedule: Member = {
   name: 'fct_reschedule',
   comment:
-    'One row for each move of an appointment, as it was observed. Two moves between two sweeps are seen as one.',
+    'One row for each move of an appointment, as it was observed. ' +
+    'Two moves between two sweeps are seen as one.',
   columns: [
     ['job_key', 'move.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'move.account_id', 'The account: dim_account.'],
@@ -103,7 +105,9 @@ const isPaidInFull = 'version.balance_remaining = 0 AND version.invoice_paid_on 
 export const payment: Member = {
   name: 'fct_payment',
   comment:
-    'One row for each step of what was collected of a job. A part payment has no date at the service: the mirror dates it by when the balance was seen to fall. A job that is deleted takes its money back.',
+    'One row for each step of what was collected of a job. A part payment has no date at the ' +
+    'service: the mirror dates it by when the balance was seen to fall. ' +
+    'A job that is deleted takes its money back.',
   columns: [
     ['job_key', 'step.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'step.account_id', 'The account: dim_account.'],
@@ -112,7 +116,8 @@ export const payment: Member = {
     [
       'dated_by',
       'step.dated_by',
-      'stated (paid in full, by the date of the invoice), observed (when the balance was seen to fall) or unknown (a part payment before the mirror).',
+      'stated (paid in full, by the date of the invoice), observed (when the balance was seen ' +
+        'to fall) or unknown (a part payment before the mirror).',
     ],
     [
       'paid_date',

@@ -12,7 +12,8 @@ const parts = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
  * notes back too.
  */
 const begin =
-  'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = 0; SET LOCAL synchronous_commit = off';
+  'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; ' +
+  'SET LOCAL statement_timeout = 0; SET LOCAL synchronous_commit = off';
 
 /**
  * Writes what changed into the kept tables of the star, where anything did.

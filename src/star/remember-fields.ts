@@ -31,9 +31,8 @@ interface FieldSweep {
  *   flood of news;
  * - `returned`: it had vanished;
  * - `retyped`: a type it never had. The documented dialect names no types, so a `text` among fields
- *   without any is not
- *   taken for one, and the first types of a table that had none are no news either; nor is the first type of a field
- *   that was always nil.
+ *   without any is not taken for one, and the first types of a table that had none are no news
+ *   either; nor is the first type of a field that was always nil.
  */
 export async function rememberFields(
   client: pg.ClientBase,

@@ -86,8 +86,10 @@ export function tellMoves(figures: readonly Figure[]): readonly string[] {
     if (usual === null || (last >= usual.least && last <= usual.most)) return [];
     const round = (value: number) => showNumber(value.toFixed(figure.unit === 'money' ? 2 : 0));
     const way = last > usual.most ? 'above' : 'below';
+    const between = `${round(Math.max(0, usual.least))} and ${round(usual.most)}`;
     return [
-      `${figure.label}: ${showNumber(String(last))} is ${way} what is usual. In the ${usualWeeks} weeks before, nearly all lay between ${round(Math.max(0, usual.least))} and ${round(usual.most)}.`,
+      `${figure.label}: ${showNumber(String(last))} is ${way} what is usual. ` +
+        `In the ${usualWeeks} weeks before, nearly all lay between ${between}.`,
     ];
   });
 }

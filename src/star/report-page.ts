@@ -14,11 +14,14 @@ import {showMoney, showNumber} from './report-figures.ts';
 
 const style = `
   :root { color-scheme: light dark; }
-  body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+  body { font: 16px/1.5 system-ui, sans-serif; }
+  body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
   h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-  table { border-collapse: collapse; width: 100%; } th, td { padding: .3rem .5rem; text-align: left; border-bottom: 1px solid #8884; }
+  table { border-collapse: collapse; width: 100%; }
+  th, td { padding: .3rem .5rem; text-align: left; border-bottom: 1px solid #8884; }
   .number { text-align: right; font-variant-numeric: tabular-nums; }
-  figure { margin: 0; break-inside: avoid; } svg { width: 100%; height: auto; } .quiet { opacity: .75; }
+  figure { margin: 0; break-inside: avoid; } svg { width: 100%; height: auto; }
+  .quiet { opacity: .75; }
   @media print { details { display: none; } body { margin: 0; max-width: none; } }`;
 
 /**
@@ -29,7 +32,9 @@ export function drawPage(report: Report, warning: string | null): string {
   const {account, from, to, moves, pictures, lists, unseen} = report;
   const title = escapeXml(`${account}, week of ${from}`);
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${style}</style></head>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title><style>${style}</style></head>
 <body>
 <h1>${title}</h1>
 <p class="quiet">${escapeXml(`${from} to ${to}. ${tellReportFreshness(report)}`)}</p>
@@ -66,16 +71,18 @@ function drawPicture(chart: Chart): string {
       values[at] === null || values[at] === undefined ? '' : showNumber(String(values[at])),
     ),
   ]);
+  const table = drawTable(['', ...series.map(({name}) => name)], rows);
   return `<h2>${escapeXml(title)}</h2>
 <figure>${drawChart(chart)}<figcaption class="quiet">${escapeXml(sentence)}</figcaption></figure>
-<details><summary>as a table</summary>${drawTable(['', ...series.map(({name}) => name)], rows)}</details>`;
+<details><summary>as a table</summary>${table}</details>`;
 }
 
 function drawList({title, columns, rows, amounts}: ReportList): string {
   const cells = rows.map((row) =>
     row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
   );
-  return `<h2>${escapeXml(title)}</h2>\n${rows.length === 0 ? '<p>None.</p>' : drawTable(columns, cells)}`;
+  const list = rows.length === 0 ? '<p>None.</p>' : drawTable(columns, cells);
+  return `<h2>${escapeXml(title)}</h2>\n${list}`;
 }
 
 function drawSentences(sentences: readonly string[], none: string): string {
@@ -90,5 +97,7 @@ function drawTable(columns: readonly string[], rows: readonly (readonly string[]
     rows.every((row) => row[at] === '' || isNumber(row[at] ?? '')) ? ' class="number"' : '';
   const cells = (tag: 'th' | 'td', row: readonly string[]) =>
     row.map((cell, at) => `<${tag}${side(at)}>${escapeXml(cell)}</${tag}>`).join('');
-  return `<table><thead><tr>${cells('th', columns)}</tr></thead><tbody>${rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('')}</tbody></table>`;
+  const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('');
+  const head = `<tr>${cells('th', columns)}</tr>`;
+  return `<table><thead>${head}</thead><tbody>${body}</tbody></table>`;
 }

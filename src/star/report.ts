@@ -65,7 +65,8 @@ const unseen: readonly string[] = [
   'Why a job was cancelled, and what happened to it between two sweeps.',
 ];
 const unseenWithoutHours =
-  'How busy each technician was: the service does not know their working hours, and mart.settings has none.';
+  'How busy each technician was: the service does not know their working hours, ' +
+  'and mart.settings has none.';
 
 const listQueries: readonly (Omit<ReportList, 'rows'> & {
   readonly text: string;
@@ -202,7 +203,9 @@ function drawRevenue({weeks}: Figure, currency: string | null): Chart {
   return {
     form: 'columns',
     title: inCurrency('Revenue by week', currency),
-    sentence: `What was completed in each of the last ${shown.length} whole weeks, before tax; as lines the mean of ${meanOf} weeks, and the same weeks a year ago.`,
+    sentence:
+      `What was completed in each of the last ${shown.length} whole weeks, before tax; ` +
+      `as lines the mean of ${meanOf} weeks, and the same weeks a year ago.`,
     names: shown.map(({week}) => week),
     series: [
       {name: 'revenue', kind: 'bar', values: shown.map(({value}) => Number(value))},
@@ -402,7 +405,8 @@ export function tellReportFreshness({
   ageMs,
 }: Pick<Report, 'freshAsOf' | 'ageMs'>): string {
   if (freshAsOf === null || ageMs === null) return 'Never proven complete.';
-  return `Proven complete as of ${showSecond(freshAsOf)}, ${formatDuration(ageMs)} before this report.`;
+  const age = formatDuration(ageMs);
+  return `Proven complete as of ${showSecond(freshAsOf)}, ${age} before this report.`;
 }
 
 /** What earlier reports told otherwise, with the jobs behind it. */
@@ -411,7 +415,8 @@ export function tellRestated(report: Pick<Report, 'restated' | 'figures'>): read
     const label = report.figures.find(({metric}) => metric === one.metric)?.label ?? one.metric;
     const jobs =
       one.jobs.length === 0 ? '' : ` (${one.jobs.map((job) => tellJob(one, job)).join('; ')})`;
-    return `${label}, week of ${one.week}: reported as ${showNumber(one.reported)}, is ${showNumber(one.now)}${jobs}.`;
+    const what = `${label}, week of ${one.week}`;
+    return `${what}: reported as ${showNumber(one.reported)}, is ${showNumber(one.now)}${jobs}.`;
   });
 }
 

@@ -86,7 +86,8 @@ function drawColumn(
     ...(target === null || target === 'fct_job'
       ? []
       : [
-          `              - relationships: {to: "source('fieldmirror', '${target}')", field: ${column}}`,
+          '              - relationships: ' +
+            `{to: "source('fieldmirror', '${target}')", field: ${column}}`,
         ]),
   ];
   return [
@@ -104,7 +105,8 @@ function drawTable(member: Member): string[] {
     ...(isAccount
       ? [
           '        loaded_at_field: jobs_fresh_as_of',
-          '        freshness: {warn_after: {count: 26, period: hour}, error_after: {count: 50, period: hour}}',
+          '        freshness: {warn_after: {count: 26, period: hour}, ' +
+            'error_after: {count: 50, period: hour}}',
         ]
       : []),
     '        columns:',
@@ -118,7 +120,8 @@ export function drawDbtSources(): string {
     'version: 2',
     'sources:',
     '  - name: fieldmirror',
-    '    description: "A field-service business as a star: dimensions, facts, and the answers to an owner\'s questions."',
+    '    description: "A field-service business as a star: dimensions, facts, ' +
+      'and the answers to an owner\'s questions."',
     '    schema: mart',
     '    tables:',
     ...[...members, ...questions].flatMap(drawTable),

@@ -92,9 +92,11 @@ export const tieOuts: readonly TieOut[] = [
     claim: 'The jobs and their money are those of the warehouse.',
     sql: sameSums(
       live('jobs', 'job_number'),
-      'count(*), sum(subtotal) AS subtotal, sum(tax) AS tax, sum(total) AS total, sum(balance_remaining) AS balance',
+      'count(*), sum(subtotal) AS subtotal, sum(tax) AS tax, sum(total) AS total, ' +
+        'sum(balance_remaining) AS balance',
       'mart.fct_job',
-      'count(*), sum(subtotal) AS subtotal, sum(tax) AS tax, sum(total) AS total, sum(balance) AS balance',
+      'count(*), sum(subtotal) AS subtotal, sum(tax) AS tax, sum(total) AS total, ' +
+        'sum(balance) AS balance',
     ),
   },
   {
@@ -138,7 +140,8 @@ export const tieOuts: readonly TieOut[] = [
   {
     name: 'T6',
     claim:
-      'The payments of a job add up to the amount collected for it; those of a deleted job add up to nothing.',
+      'The payments of a job add up to the amount collected for it; those of a deleted job add ' +
+      'up to nothing.',
     sql: `SELECT job_key FROM mart.fct_job AS job
         FULL JOIN (SELECT job_key, sum(amount) AS amount FROM mart.fct_payment
                     GROUP BY job_key) AS paid USING (job_key)
@@ -315,7 +318,8 @@ export const findings: readonly Finding[] = [
   {
     name: 'D5',
     words:
-      'A job was completed before it was booked, has a balance though it is paid, or was invoiced before it was completed.',
+      'A job was completed before it was booked, has a balance though it is paid, ' +
+      'or was invoiced before it was completed.',
     sql: `SELECT ${aJob} FROM mart.fct_job AS job
         JOIN warehouse.jobs AS sent ON sent.row_id = job.job_key
            WHERE job.completed_at < job.booked_at OR sent.invoice_paid_on IS NOT NULL
@@ -324,7 +328,8 @@ export const findings: readonly Finding[] = [
   {
     name: 'D6',
     words:
-      'The service sent a status that Fieldmirror does not know: the state of the job is derived from its times.',
+      'The service sent a status that Fieldmirror does not know: the state of the job is ' +
+      'derived from its times.',
     sql: `SELECT ${aJob} FROM mart.fct_job AS job
            WHERE job.status IS NULL OR job.status NOT IN ('new', 'unscheduled', 'scheduled',
              'in_progress', 'complete', 'canceled', 'cancelled', 'lost', 'won')`,
