@@ -168,7 +168,9 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
     const fields = listPageFields(stream, seen);
     const unknown = listUnembedded(stream, whole).join(', ');
     if (unknown === '') return {rowSet, fields};
-    const untold = `${stream.item} ${number} came without its ${unknown}, and no list told them: what is held of those stays`;
+    const untold =
+      `${stream.item} ${number} came without its ${unknown}, ` +
+      'and no list told them: what is held of those stays';
     return {rowSet, fields, untold};
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
@@ -237,7 +239,8 @@ export async function pauseForNewer({deps, sweep, stream}: SweepRun): Promise<ne
   await leaveOlder(deps.pool, sweep.sweepId, {numbers, pauses: pauses + 1});
   const retryAfterMs = backOffMs(pauses, backOff);
   throw new OlderReadingError(
-    `the service still shows ${numbers.length} of the ${stream.name} as before a change of ours that it has confirmed: they are read again`,
+    `the service still shows ${numbers.length} of the ${stream.name} as before a change of ` +
+      'ours that it has confirmed: they are read again',
     {retryAfterMs},
   );
 }

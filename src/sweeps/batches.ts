@@ -398,7 +398,8 @@ export async function noteOlder(
         SET evidence = evidence || jsonb_build_object('older', jsonb_build_object(
               'pauses', coalesce((evidence #>> '{older,pauses}')::integer, 0),
               'numbers', (SELECT jsonb_agg(number) FROM (
-                 SELECT jsonb_array_elements_text(evidence #> '{older,numbers}') UNION SELECT unnest($2::text[])) AS noted (number))))
+                 SELECT jsonb_array_elements_text(evidence #> '{older,numbers}')
+                  UNION SELECT unnest($2::text[])) AS noted (number))))
       WHERE sweep_id = $1`,
     [sweepId, numbers],
   );
@@ -427,7 +428,8 @@ export async function leaveOlder(
 ): Promise<void> {
   await db.query(
     `UPDATE sync.sweeps
-        SET evidence = CASE WHEN $2::jsonb IS NULL THEN evidence - 'older' ELSE evidence || jsonb_build_object('older', $2::jsonb) END
+        SET evidence = CASE WHEN $2::jsonb IS NULL THEN evidence - 'older'
+                            ELSE evidence || jsonb_build_object('older', $2::jsonb) END
       WHERE sweep_id = $1`,
     [sweepId, older.numbers.length === 0 ? null : JSON.stringify(older)],
   );

@@ -91,12 +91,20 @@ export function tellFreshnessCost(
 ): string {
   const every = formatDuration(everyMs);
   if (each === null || perDay === null)
-    return `the whole list of ${stream} every ${every}: a request a page each time; the stream was never swept, so how many pages it has is not known`;
+    return (
+      `the whole list of ${stream} every ${every}: a request a page each time; ` +
+      'the stream was never swept, so how many pages it has is not known'
+    );
   const busy =
     share === null
       ? ''
       : `, ${formatElapsed(share * everyMs)} of each ${every} at the pace of its full sweeps`;
-  return `the whole list of ${stream} every ${every}: ${formatNumber(each)} requests each time, ${formatNumber(perDay)} a day${busy}${tellShare(share)}; all schedules together ${formatNumber(allADay.withThis)} a day, now ${formatNumber(allADay.now)}`;
+  const requests = `${formatNumber(each)} requests each time, ${formatNumber(perDay)} a day`;
+  return (
+    `the whole list of ${stream} every ${every}: ${requests}${busy}${tellShare(share)}; ` +
+    `all schedules together ${formatNumber(allADay.withThis)} a day, ` +
+    `now ${formatNumber(allADay.now)}`
+  );
 }
 
 function tellShare(share: number | null): string {

@@ -106,7 +106,10 @@ async function stop(
   {evidence, findings}: {readonly evidence: Evidence; readonly findings: Findings},
 ): Promise<Finished> {
   const {gone, suspects} = findings;
-  const reason = `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ${suspects.size} more are not in its list, and one sweep may mark ${evidence.tombstoneLimit} deleted`;
+  const reason =
+    `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ` +
+    `${suspects.size} more are not in its list, ` +
+    `and one sweep may mark ${evidence.tombstoneLimit} deleted`;
   return await trip(run, {evidence, suspects, reason});
 }
 

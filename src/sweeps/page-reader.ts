@@ -163,7 +163,8 @@ class PageThread {
       else
         reject(
           new RetryableError(
-            `page ${task.page} of ${task.stream}: the thread that was reading it ended: ${cause.message}`,
+            `page ${task.page} of ${task.stream}: ` +
+              `the thread that was reading it ended: ${cause.message}`,
             {cause},
           ),
         );

@@ -121,7 +121,8 @@ export async function resolveQuarantine(
   if (read.numbers.length === 0) return 0;
   const {rowCount} = await client.query(
     `UPDATE sync.quarantine SET resolved_at = now()
-      WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[]) AND resolved_at IS NULL`,
+      WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])
+        AND resolved_at IS NULL`,
     [read.accountId, read.stream, read.numbers],
   );
   return rowCount ?? 0;

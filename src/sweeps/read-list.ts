@@ -355,12 +355,15 @@ export function doubtsOfList(
       : []),
     ...(sample.altered > 0 && !sample.isWhole
       ? [
-          `${sample.altered} rows of a sample of ${sample.records} records held something else than the service had sent, though nothing had said that they were changed: they hold it again, and the next sweep compares all`,
+          `${sample.altered} rows of a sample of ${sample.records} records held something else ` +
+            'than the service had sent, though nothing had said that they were changed: ' +
+            'they hold it again, and the next sweep compares all',
         ]
       : []),
     ...(quarantined > 0
       ? [
-          `${quarantined} records of ${stream.name} could not be read or taken: fieldmirror quarantine list`,
+          `${quarantined} records of ${stream.name} could not be read or taken: ` +
+            'fieldmirror quarantine list',
         ]
       : []),
   ];
@@ -388,7 +391,10 @@ export function doubtsOfCap({
   for (const number of lives.asNumbers()) if (number > highest || number < lowest) beyond++;
   if (beyond <= Math.max(usualBeyond.least, shown.size * usualBeyond.share)) return [];
   return [
-    `the list showed ${shown.size} records, from ${lowest} to ${highest}, and ${beyond} more live outside of these numbers: the service seems to end the list at a cap. Those were read by their number, others may be missing: ask who runs the service how long a list may be`,
+    `the list showed ${shown.size} records, from ${lowest} to ${highest}, ` +
+      `and ${beyond} more live outside of these numbers: the service seems to end the list at a ` +
+      'cap. Those were read by their number, others may be missing: ask who runs the service how ' +
+      'long a list may be',
   ];
 }
 

@@ -201,7 +201,8 @@ class OpenQuestions {
         if (sum.found >= beyond) {
           const where = step > 0 ? 'above' : 'below';
           this.#doubts.push(
-            `the numbers ${where} ${edge} are still to be asked for: ${sum.found} before them had records`,
+            `the numbers ${where} ${edge} are still to be asked for: ` +
+              `${sum.found} before them had records`,
           );
           break;
         }

@@ -289,7 +289,9 @@ async function sweepApproved(run: SweepRun): Promise<Finished> {
     back.push(...answers.found);
     doubts.push(...answers.unclear);
   }
-  const reason = `a person let its tombstones through on ${sweep.approvedAt}; the next full sweep is to certify`;
+  const reason =
+    `a person let its tombstones through on ${sweep.approvedAt}; ` +
+    'the next full sweep is to certify';
   const end = {
     state: 'uncertified',
     reasons: [reason, ...doubts],

@@ -208,7 +208,8 @@ async function noteScheduleTaken(
     `UPDATE sync.schedules
         SET last_requested_at = now(),
             next_due_at = next_due_at + every_ms * interval '1 millisecond'
-                        * (1 + floor(extract(epoch FROM now() - next_due_at) * 1000 / every_ms))::double precision
+                        * (1 + floor(extract(epoch FROM now() - next_due_at) * 1000
+                                     / every_ms))::double precision
       WHERE schedule_id = $1 AND next_due_at <= now() AND ${isActive}
   RETURNING ${scheduleColumns}`,
     [scheduleId],

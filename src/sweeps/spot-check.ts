@@ -211,7 +211,8 @@ export class SpotCheck {
           sweep: sweepId,
           rows,
         },
-        'rows held something else than the service had sent, though nothing had said that they were changed: they hold it again',
+        'rows held something else than the service had sent, though nothing had said that ' +
+          'they were changed: they hold it again',
       );
   }
 }

@@ -170,7 +170,10 @@ export class ListBound {
     const {stream, account, sweep} = this.#run;
     const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.place}`;
     throw new FatalError(
-      `${thing}: expected the end of the list, at most ${this.#most} records by what it had before, got ${records} and no end; what was read is kept. If so many are right, fieldmirror sync ${stream.name} --account ${sweep.accountName} goes on, up to a multiple of the rows held by then; if not, ask who runs the service`,
+      `${thing}: expected the end of the list, at most ${this.#most} records by what it had ` +
+        `before, got ${records} and no end; what was read is kept. If so many are right, ` +
+        `fieldmirror sync ${stream.name} --account ${sweep.accountName} goes on, ` +
+        'up to a multiple of the rows held by then; if not, ask who runs the service',
       {kind: 'service'},
     );
   }

@@ -62,14 +62,17 @@ export async function claimSweep(
     `UPDATE sync.sweeps
         SET state = 'running', fence = fence + 1, started_at = coalesce(started_at, now()),
             lease_until = now() + $2 * interval '1 millisecond', claimed_by = $3
-      WHERE sweep_id = $1 AND ((state = 'due' AND due_at <= now()) OR (state = 'running' AND lease_until < now()))
+      WHERE sweep_id = $1
+        AND (state = 'due' AND due_at <= now() OR state = 'running' AND lease_until < now())
         AND EXISTS (SELECT FROM sync.accounts AS account
                      WHERE account.account_id = sweeps.account_id AND account.state = 'active')
         AND NOT (SELECT sync.is_copy())
   RETURNING ${sweepColumns},
-            (SELECT name FROM sync.accounts AS account WHERE account.account_id = sweeps.account_id) AS "accountName",
+            (SELECT name FROM sync.accounts AS account
+              WHERE account.account_id = sweeps.account_id) AS "accountName",
             mode = 'full' AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
-                     WHERE started.account_id = sweeps.account_id AND started.stream = sweeps.stream) AS "isFirstLoad"`,
+                     WHERE started.account_id = sweeps.account_id
+                       AND started.stream = sweeps.stream) AS "isFirstLoad"`,
     [sweepId, leaseMs, claimedBy],
   );
   return rows[0] ?? null;
@@ -134,7 +137,9 @@ export async function saveCheckpoint(
   const {rowCount} = await client.query(
     `UPDATE sync.sweeps
         SET stage = coalesce($3, stage), next_page = coalesce($4, next_page),
-            evidence = evidence || coalesce($5::jsonb, '{}') || CASE $3 WHEN 'verify' THEN jsonb_build_object('readAt', clock_timestamp()) ELSE '{}' END,
+            evidence = evidence || coalesce($5::jsonb, '{}')
+              || CASE $3 WHEN 'verify' THEN jsonb_build_object('readAt', clock_timestamp())
+                         ELSE '{}' END,
             failures = 0, ${setCounts(6)}
       WHERE sweep_id = $1 AND fence = $2 AND state = 'running'`,
     [
@@ -293,8 +298,8 @@ export async function readLastPass(
 export async function approveSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
   const {rows} = await db.query<Sweep>(
     `UPDATE sync.sweeps
-        SET state = 'due', stage = 'approved', approved_at = now(), approved_by = sync.decider(), due_at = now(),
-            ended_at = NULL, reasons = '{}'
+        SET state = 'due', stage = 'approved', approved_at = now(),
+            approved_by = sync.decider(), due_at = now(), ended_at = NULL, reasons = '{}'
       WHERE sweep_id = $1 AND state = 'stopped'
         AND ${isLatestOpinion('sweeps')}
   RETURNING ${sweepColumns}`,
@@ -344,7 +349,8 @@ export async function readSweep(db: Queryable, sweepId: string): Promise<Sweep |
 
 function lost({sweepId, fence}: Claim): RetryableError {
   return new RetryableError(
-    `sweep ${sweepId}: expected fence ${fence}, but another worker has taken it over or it has ended`,
+    `sweep ${sweepId}: expected fence ${fence}, ` +
+      'but another worker has taken it over or it has ended',
   );
 }
 
@@ -358,11 +364,13 @@ export async function letThrough(db: Queryable, {sweepId, state, stream}: Sweep)
   const approved = await approveSweep(db, sweepId);
   if (approved !== null) return approved;
   throw new UsageError(
-    `sweep ${sweepId}: a later full sweep of ${stream} has come to its end: look at that one (fieldmirror sweeps list ${stream})`,
+    `sweep ${sweepId}: a later full sweep of ${stream} has come to its end: ` +
+      `look at that one (fieldmirror sweeps list ${stream})`,
   );
 }
 
 /** What happens next. */
 export function tellLetThrough({sweepId}: Sweep): string {
-  return `sweep ${sweepId} is due again: it asks for each record once more, and marks deleted what is gone`;
+  const next = 'it asks for each record once more, and marks deleted what is gone';
+  return `sweep ${sweepId} is due again: ${next}`;
 }

@@ -96,7 +96,8 @@ export async function dropSuspects(
   numbers: readonly string[],
 ): Promise<void> {
   await db.query(
-    'DELETE FROM sync.tombstones WHERE sweep_id = $1 AND number = ANY ($2::bigint[]) AND written_at IS NULL',
+    `DELETE FROM sync.tombstones
+      WHERE sweep_id = $1 AND number = ANY ($2::bigint[]) AND written_at IS NULL`,
     [sweepId, numbers],
   );
 }
@@ -202,7 +203,8 @@ export async function forgetAbsent(
   came: Scope & {readonly numbers: readonly string[]},
 ): Promise<void> {
   await client.query(
-    'DELETE FROM sync.absent_numbers WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])',
+    `DELETE FROM sync.absent_numbers
+      WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])`,
     [came.accountId, came.stream, came.numbers],
   );
 }

@@ -52,7 +52,9 @@ export async function verifyList(run: SweepRun, first: FirstPass): Promise<Secon
     if (isQuiet || (passes === most && isCountedPerAccount))
       return {numbers, pages, isQuiet: isQuiet && passes === 1, doubts};
     if (passes === most) {
-      const doubt = `the list moved under each of ${most} more passes, and its numbers do not tell what was missed`;
+      const doubt =
+        `the list moved under each of ${most} more passes, ` +
+        'and its numbers do not tell what was missed';
       return {numbers, pages, isQuiet: false, doubts: [...doubts, doubt]};
     }
     before.pages = light.pages;

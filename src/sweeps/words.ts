@@ -14,7 +14,8 @@ export const sweepMeanings: Readonly<Record<SweepState, string>> = {
   due: 'A worker takes it up as soon as it can.',
   running: 'A worker reads the list.',
   certified:
-    'No record that lived throughout the sweep is missing in the warehouse, and no row is older than its start.',
+    'No record that lived throughout the sweep is missing in the warehouse, ' +
+    'and no row is older than its start.',
   refreshed: 'Everything that its filter lets through was read; of the rest nothing is proven.',
   uncertified: 'It came to its end, and not everything is proven.',
   stopped: 'It would mark unusually many rows deleted: a person decides.',
@@ -65,28 +66,35 @@ export function tellEvidence({evidence}: Sweep): string[] {
     ...(firstPass === undefined
       ? []
       : [
-          `first pass: ${formatNumber(firstPass.numbers)} records up to page ${formatNumber(firstPass.lastPage)}, ${endings[firstPass.endedBy]}`,
+          `first pass: ${formatNumber(firstPass.numbers)} records up to page ` +
+            `${formatNumber(firstPass.lastPage)}, ${endings[firstPass.endedBy]}`,
         ]),
     ...(sample === undefined || sample.records === 0
       ? []
       : [
-          `compared by what rows hold: ${formatNumber(sample.records)} known records${sample.isWhole ? ', all there are' : ''}; ${formatNumber(sample.altered)} rows held something else, and were put right`,
+          `compared by what rows hold: ${formatNumber(sample.records)} known records` +
+            `${sample.isWhole ? ', all there are' : ''}; ` +
+            `${formatNumber(sample.altered)} rows held something else, and were put right`,
         ]),
     ...(secondPass === undefined
       ? []
       : [
-          `second pass: ${formatNumber(secondPass.numbers)} numbers on ${formatNumber(secondPass.pages)} pages, ${secondPass.isQuiet ? 'every page as before' : 'the list had moved'}`,
+          `second pass: ${formatNumber(secondPass.numbers)} numbers on ` +
+            `${formatNumber(secondPass.pages)} pages, ` +
+            (secondPass.isQuiet ? 'every page as before' : 'the list had moved'),
         ]),
     ...questions.flatMap(([what, asked]) =>
       asked === undefined || asked.asked === 0
         ? []
         : [
-            `asked for ${formatNumber(asked.asked)} ${what}: ${formatNumber(asked.found)} found, ${formatNumber(asked.gone)} gone`,
+            `asked for ${formatNumber(asked.asked)} ${what}: ` +
+              `${formatNumber(asked.found)} found, ${formatNumber(asked.gone)} gone`,
           ],
     ),
     ...(gaps?.sampled
       ? [
-          `${formatNumber(gaps.sampled)} numbers that were never seen stand in gaps of more than ${formatNumber(wideGap)}: a sample of each was asked for, once`,
+          `${formatNumber(gaps.sampled)} numbers that were never seen stand in gaps of more than ` +
+            `${formatNumber(wideGap)}: a sample of each was asked for, once`,
         ]
       : []),
   ];
@@ -94,10 +102,22 @@ export function tellEvidence({evidence}: Sweep): string[] {
 
 /** What the sweep counted, a line each. */
 export function tellCounts({counts}: Sweep): string[] {
+  const {requests, bytes, records, known} = counts;
+  const rows = [
+    `${formatNumber(counts.inserted)} new`,
+    `${formatNumber(counts.updated)} changed`,
+    `${formatNumber(counts.unchanged)} unchanged`,
+    `${formatNumber(counts.revived)} came back`,
+    `${formatNumber(counts.tombstoned)} marked deleted`,
+  ];
+  const besides = [
+    `${formatNumber(counts.vanished)} children vanished`,
+    `${formatNumber(counts.quarantined)} in quarantine`,
+  ];
   return [
-    `in all: ${formatNumber(counts.requests)} requests, ${formatNumber(counts.bytes)} bytes`,
-    `records: ${formatNumber(counts.records)}, of them ${formatNumber(counts.known)} known byte for byte`,
-    `rows: ${formatNumber(counts.inserted)} new, ${formatNumber(counts.updated)} changed, ${formatNumber(counts.unchanged)} unchanged, ${formatNumber(counts.revived)} came back, ${formatNumber(counts.tombstoned)} marked deleted; ${formatNumber(counts.vanished)} children vanished; ${formatNumber(counts.quarantined)} in quarantine`,
+    `in all: ${formatNumber(requests)} requests, ${formatNumber(bytes)} bytes`,
+    `records: ${formatNumber(records)}, of them ${formatNumber(known)} known byte for byte`,
+    `rows: ${[rows.join(', '), ...besides].join('; ')}`,
   ];
 }
 
@@ -206,10 +226,11 @@ function listFull(story: SweepStory): Step[] {
       ...listAsked(story),
     ];
   }
+  const next = isReading ? `, page ${formatNumber(sweep.nextPage)} is next` : '';
   const read = {
     step: 'read',
     ...{from: startedAt, to: readAt, isUnderWay: isReading},
-    text: `${tellRequests(sweep)}${isReading ? `, page ${formatNumber(sweep.nextPage)} is next` : ''}`,
+    text: `${tellRequests(sweep)}${next}`,
     usualSeconds: usual?.readSeconds ?? null,
   };
   if (readAt === null) return [read];
@@ -266,7 +287,10 @@ function tellMarked(tombstones: readonly Tombstone[]): string {
 function tellRequests({counts: {requests, pages, records}, failures}: SweepStory['sweep']): string {
   const failed =
     failures === 0 ? '' : `, ${formatNumber(failures)} tries failed since the last batch`;
-  return `${formatNumber(records)} records on ${formatNumber(pages)} pages, ${formatNumber(requests)} requests in all${failed}`;
+  return (
+    `${formatNumber(records)} records on ${formatNumber(pages)} pages, ` +
+    `${formatNumber(requests)} requests in all${failed}`
+  );
 }
 
 function tellVerified({sweep: {counts, evidence}}: SweepStory): string {
