@@ -38,7 +38,11 @@ export interface ApiKey extends ReadRow<KeyRow, (typeof plainKeyColumns)[number]
 
 const keyPrefix = 'fm_';
 
-const keyColumns = `${selectColumns(plainKeyColumns, 'api_keys')}, accounts.name AS account, time_zone AS "timeZone"`;
+const keyColumns = [
+  selectColumns(plainKeyColumns, 'api_keys'),
+  'accounts.name AS account',
+  'time_zone AS "timeZone"',
+].join(', ');
 const keyTables = 'sync.api_keys LEFT JOIN sync.accounts USING (account_id)';
 
 /**

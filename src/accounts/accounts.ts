@@ -44,7 +44,9 @@ export function refuseMove(known: Pick<Account, 'name' | 'apiUrl'>, apiUrl: stri
   const [here, there] = [placeOf(known.apiUrl), placeOf(apiUrl)];
   if (here === there) return;
   throw new UsageError(
-    `account ${known.name}: it mirrors ${here}, got ${there}: the rows of two services would be mixed; give the other one a name of its own, or, where the same business has moved: fieldmirror accounts move ${known.name} --url ${apiUrl}`,
+    `account ${known.name}: it mirrors ${here}, got ${there}: the rows of two services would ` +
+      'be mixed; give the other one a name of its own, or, where the same business has moved: ' +
+      `fieldmirror accounts move ${known.name} --url ${apiUrl}`,
   );
 }
 

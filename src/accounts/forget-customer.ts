@@ -154,12 +154,15 @@ function explain(error: unknown, number: string): unknown {
     });
   if (error.code === insufficientPrivilege)
     return new FatalError(
-      `customer ${number}: expected the login of the warehouse's owner, got one that may not change history; call fieldmirror forget customers ${number} as the owner`,
+      `customer ${number}: expected the login of the warehouse's owner, ` +
+        `got one that may not change history; call fieldmirror forget customers ${number} as the ` +
+        'owner',
       {cause: error},
     );
   if (error.code === lockNotAvailable)
     return new RetryableError(
-      `customer ${number}: somebody else was writing for too long, such as a sweep or an import; try again in a moment`,
+      `customer ${number}: somebody else was writing for too long, such as a sweep or an ` +
+        'import; try again in a moment',
       {cause: error},
     );
   return error;
@@ -238,10 +241,13 @@ export function describeEnd(
   label: string,
   {name, isLive}: Pick<HeldCustomer, 'name' | 'isLive'>,
 ): string[] {
+  const who = `${label}${name === null ? '' : `, ${name},`}`;
   return [
-    `The personal data of ${label}${name === null ? '' : `, ${name},`} go for good, from every version. Numbers, amounts and times stay.`,
+    `The personal data of ${who} go for good, from every version. ` +
+      'Numbers, amounts and times stay.',
     isLive
-      ? 'The service still has this customer. What it sends of them is kept out here; to be forgotten there, the record must be deleted there, too.'
+      ? 'The service still has this customer. What it sends of them is kept out here; ' +
+        'to be forgotten there, the record must be deleted there, too.'
       : 'The service has this customer no longer.',
     'Backups, exported files and readers of the feed hold what they took.',
   ];

@@ -136,7 +136,9 @@ async function compareOne(
   if (isGone(record)) return {number, verdict: 'gone', words: ''};
   const there = {id: textOf(record, 'id'), createdAt: textOf(record, 'created_at')};
   const isSame = there.id === id && isSameMoment(createdAt, there.createdAt, timeZone);
-  const words = `${stream} ${number}: expected id ${id}, created ${createdAt}, got id ${there.id}, created ${there.createdAt}`;
+  const words =
+    `${stream} ${number}: expected id ${id}, created ${createdAt}, ` +
+    `got id ${there.id}, created ${there.createdAt}`;
   return {number, verdict: isSame ? 'equal' : 'differs', words};
 }
 

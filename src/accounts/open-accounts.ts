@@ -214,7 +214,8 @@ export function openToken(
 ): Secret {
   if (sealed === null) {
     throw new FatalError(
-      `account ${name}: nobody knows its token here: give it once with fieldmirror accounts add ${name}, or in FIELDMIRROR_API_TOKEN beside FIELDMIRROR_API_URL`,
+      `account ${name}: nobody knows its token here: give it once with fieldmirror accounts ` +
+        `add ${name}, or in FIELDMIRROR_API_TOKEN beside FIELDMIRROR_API_URL`,
       {kind: 'key'},
     );
   }

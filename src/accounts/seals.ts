@@ -91,7 +91,8 @@ export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Pro
   const [key] = keys;
   if (key === undefined)
     throw new UsageError(
-      'installation reseal: expected FIELDMIRROR_KEY=NEW,OLD, got no key; openssl rand -base64 32 makes a new one',
+      'installation reseal: expected FIELDMIRROR_KEY=NEW,OLD, got no key; ' +
+        'openssl rand -base64 32 makes a new one',
     );
   const old = (await lockSeals(db)).filter(({keyId}) => keyId !== key.id);
   const problems: string[] = [];
@@ -106,6 +107,9 @@ export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Pro
   }
   if (problems.length === 0) return old;
   throw new UsageError(
-    `installation reseal: expected keys that open all, got ${keys.map(({id}) => id).join(', ')}; nothing was changed. Not opened: ${problems.join('; ')}. Give the missing key behind the new one in FIELDMIRROR_KEY, or first give the token (accounts add) or the rule (alerts remove, alerts add) anew`,
+    'installation reseal: expected keys that open all, ' +
+      `got ${keys.map(({id}) => id).join(', ')}; nothing was changed. Not opened: ` +
+      `${problems.join('; ')}. Give the missing key behind the new one in FIELDMIRROR_KEY, ` +
+      'or first give the token (accounts add) or the rule (alerts remove, alerts add) anew',
   );
 }

@@ -103,8 +103,12 @@ function describeApproval({waiting}: AccountFacts, {stream, rows}: StreamFacts):
     kind: 'approval',
     subject: sweepId,
     since: endedAt,
-    text: `sweep ${sweepId} waits for approval: ${formatNumber(sweep.rows)}${all} rows would be marked deleted`,
-    next: `fieldmirror sweeps show ${sweepId}, and to let them through: fieldmirror sweeps approve ${sweepId}`,
+    text:
+      `sweep ${sweepId} waits for approval: ` +
+      `${formatNumber(sweep.rows)}${all} rows would be marked deleted`,
+    next:
+      `fieldmirror sweeps show ${sweepId}, and to let them through: ` +
+      `fieldmirror sweeps approve ${sweepId}`,
   };
 }
 
@@ -184,7 +188,9 @@ function describeOverdue(accounts: readonly AccountFacts[], now: string): Proble
     kind: 'overdue',
     subject: '',
     since: oldest.waitsSince,
-    text: `${what} not run for two intervals, the longest for ${waits} (${names.join('; ')}${more})`,
+    text:
+      `${what} not run for two intervals, ` +
+      `the longest for ${waits} (${names.join('; ')}${more})`,
     next: 'is a worker running? fieldmirror start',
   };
 }
@@ -206,11 +212,17 @@ function describeLate(
     case 'rejected':
       return `${what} ${isOne ? 'was' : 'were'} refused by the service${oldest}, ${age} ago${why}`;
     case 'in-doubt':
-      return `${what} ${isOne ? 'was' : 'were'} sent, and nobody knows whether ${isOne ? 'it' : 'they'} arrived${oldest}, ${age} ago`;
+      return (
+        `${what} ${isOne ? 'was' : 'were'} sent, and nobody knows whether ` +
+        `${isOne ? 'it' : 'they'} arrived${oldest}, ${age} ago`
+      );
     case 'failing':
       return `${what} ${isOne ? 'fails' : 'fail'} again and again${oldest}, for ${age}${why}`;
     case 'untaken':
-      return `${what} ${isOne ? 'is' : 'are'} due and nobody takes ${isOne ? 'it' : 'them'} up${oldest}, for ${age}`;
+      return (
+        `${what} ${isOne ? 'is' : 'are'} due and nobody takes ` +
+        `${isOne ? 'it' : 'them'} up${oldest}, for ${age}`
+      );
     case 'held':
       return `${what} ${isOne ? 'is' : 'are'} held${oldest}, for ${age}${why}`;
   }
@@ -224,7 +236,8 @@ function nextOfLate({lateness, count, changeId, batch}: LateChanges): string {
   const state =
     lateness === 'failing' ? 'pending' : lateness === 'in-doubt' ? 'in_doubt' : lateness;
   const of = batch === null ? '' : ` --batch ${quoteWord(batch)}`;
-  return `fieldmirror changes list --state ${state}${of}, then fieldmirror changes show ${changeId}`;
+  const list = `fieldmirror changes list --state ${state}${of}`;
+  return `${list}, then fieldmirror changes show ${changeId}`;
 }
 
 const words = {

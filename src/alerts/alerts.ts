@@ -222,7 +222,8 @@ async function requestMended(client: pg.ClientBase, alertIds: readonly string[])
 
 /** Whatever was tried already keeps the message of its own: the receiver may have it. */
 async function foldIntoDigests(client: pg.ClientBase): Promise<void> {
-  const isUntold = `told.state = 'due' AND told.attempts = 0 AND told.due_at <= now() AND told.alert_id IS NOT NULL`;
+  const isUntold = `told.state = 'due' AND told.attempts = 0
+    AND told.due_at <= now() AND told.alert_id IS NOT NULL`;
   await client.query(
     `WITH crowded AS (
        SELECT rule_id FROM sync.alert_deliveries AS told WHERE ${isUntold}

@@ -53,7 +53,8 @@ const isAfterAnother = `
 
 /** A ping that does not come says that something is wrong: `due` and `rule` in a query. */
 const isWithheld = `
-  (due.kind = 'ping' AND EXISTS (SELECT FROM sync.alerts AS alert WHERE alert.mended_at IS NULL AND ${isTold}))`;
+  (due.kind = 'ping' AND EXISTS (
+    SELECT FROM sync.alerts AS alert WHERE alert.mended_at IS NULL AND ${isTold}))`;
 
 /** Claims deliveries. What this worker has not the means for is left to another. */
 export async function claimDeliveries(
@@ -197,11 +198,14 @@ const untakenAfter = "interval '10 minutes'";
 /** Nothing that came later was taken either. */
 const isGivenUp = `(
   due.state = 'failed' AND due.due_at > now() - interval '7 days'
-  AND NOT EXISTS (SELECT FROM sync.alert_deliveries AS later WHERE later.rule_id = due.rule_id AND later.sent_at > due.due_at - interval '1 hour'))`;
+  AND NOT EXISTS (
+    SELECT FROM sync.alert_deliveries AS later
+     WHERE later.rule_id = due.rule_id AND later.sent_at > due.due_at - interval '1 hour'))`;
 
 const isFailing = `(
   due.state IN ('due', 'sending') AND NOT ${isWithheld}
-  AND (due.attempts >= ${failingAfterTries} AND due.last_error IS NOT NULL OR coalesce(due.lease_until, due.due_at) < now() - ${untakenAfter})
+  AND (due.attempts >= ${failingAfterTries} AND due.last_error IS NOT NULL
+    OR coalesce(due.lease_until, due.due_at) < now() - ${untakenAfter})
   OR ${isGivenUp})`;
 
 /** How each rule fares, by name. What was sent is not counted: of it the last alone matters. */

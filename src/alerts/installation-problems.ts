@@ -96,7 +96,8 @@ function describeAbsence(
   const text =
     lost === undefined
       ? `no worker is alive${waiting}`
-      : `no worker is alive: ${lost.host}, pid ${lost.pid}, was last heard of ${formatAgo(lost.seenAt, now)}, and did not stop as it should${waiting}`;
+      : `no worker is alive: ${lost.host}, pid ${lost.pid}, was last heard of ` +
+        `${formatAgo(lost.seenAt, now)}, and did not stop as it should${waiting}`;
   const place = {account: null, stream: null, subject: ''};
   const from = lost?.seenAt ?? due[0] ?? null;
   return {...place, kind: 'no-worker', since: from, text, next: 'fieldmirror start'};
@@ -128,13 +129,17 @@ function describeUnserved(
       ? null
       : {
           text: 'no worker knows its token',
-          next: `start one with its FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN, or keep the token here: fieldmirror accounts add ${name}`,
+          next:
+            'start one with its FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN, ' +
+            `or keep the token here: fieldmirror accounts add ${name}`,
         };
   const lack = describeMissingKey(keyId, {workers: alive, keyIds});
   if (lack === null) return null;
   return {
     text: `its token is ${lack}`,
-    next: `give start that key in FIELDMIRROR_KEY, or seal the token anew: fieldmirror accounts add ${name}`,
+    next:
+      'give start that key in FIELDMIRROR_KEY, or seal the token anew: ' +
+      `fieldmirror accounts add ${name}`,
   };
 }
 
@@ -190,8 +195,8 @@ function describePart(
       : []),
   ];
   const why = causes.length === 0 ? 'no round has begun since' : causes.join('; ');
-  const {what} = boundsOf(part);
-  return `${what} (part ${part} of the worker)${place} has stood still for ${formatDuration(ageOf(goodAt, now))}: ${why}`;
+  const what = `${boundsOf(part).what} (part ${part} of the worker)${place}`;
+  return `${what} has stood still for ${formatDuration(ageOf(goodAt, now))}: ${why}`;
 }
 
 function nextOfPart([holder]: readonly LockHolder[]): string {
@@ -236,7 +241,9 @@ export function findFailingRules(
       return [
         {
           ...{...place, since: failingSince},
-          text: `alert rule ${rule} tells nothing: it waits for its address, which no file of settings has`,
+          text:
+            `alert rule ${rule} tells nothing: it waits for its address, ` +
+            'which no file of settings has',
           next: tellAddressStep(rule, receiver),
         },
       ];
@@ -264,7 +271,9 @@ function describeLack(
 ): {readonly text: string; readonly next: string} | null {
   if (keyId !== null) {
     const lack = describeMissingKey(keyId, workforce);
-    const next = `give start that key in FIELDMIRROR_KEY, or seal the address anew: fieldmirror alerts remove ${rule}, then fieldmirror alerts add ${rule}`;
+    const next =
+      'give start that key in FIELDMIRROR_KEY, or seal the address anew: ' +
+      `fieldmirror alerts remove ${rule}, then fieldmirror alerts add ${rule}`;
     return lack === null ? null : {text: `its address is ${lack}`, next};
   }
   const alive = workforce.workers.filter(({isAlive}) => isAlive);
@@ -296,7 +305,9 @@ export function findFailingHooks(
       return [
         {
           ...{...place, since: null},
-          text: `subscriber ${name} of the feed waits for its address, which no file of settings has`,
+          text:
+            `subscriber ${name} of the feed waits for its address, ` +
+            'which no file of settings has',
           next: `fieldmirror hooks add ${name} --url URL`,
         },
       ];
@@ -307,7 +318,9 @@ export function findFailingHooks(
         {
           ...{...place, since: null},
           text: `subscriber ${name} of the feed is sent nothing: its address is ${lack}`,
-          next: 'give start that key in FIELDMIRROR_KEY, or make the subscriber anew: fieldmirror hooks list names its cursor',
+          next:
+            'give start that key in FIELDMIRROR_KEY, or make the subscriber anew: ' +
+            'fieldmirror hooks list names its cursor',
         },
       ];
     if (stoppedAt === null && isUntaken)
@@ -315,7 +328,9 @@ export function findFailingHooks(
         {
           ...{...place, since: null},
           text: `subscriber ${name} of the feed waits, and no worker sends to it`,
-          next: 'fieldmirror start, with the key in FIELDMIRROR_KEY that fieldmirror hooks list names',
+          next:
+            'fieldmirror start, with the key in FIELDMIRROR_KEY ' +
+            'that fieldmirror hooks list names',
         },
       ];
     if (failingSince === null || (stoppedAt === null && attempts < failingAfterTries)) return [];
@@ -409,7 +424,8 @@ function describeGrowth(name: string, size: number | null, bound: number): strin
   if (name === leastFree.name)
     return size === null || size >= bound
       ? null
-      : `the disk of the embedded Postgres has ${formatBytes(size)} left, less than ${formatBytes(bound)}`;
+      : `the disk of the embedded Postgres has ${formatBytes(size)} left, ` +
+          `less than ${formatBytes(bound)}`;
   if (size === null) return `FIELDMIRROR_BOUNDS names ${name}, and there is no such table`;
   const what = name === 'database' ? 'the database' : `table ${name}`;
   return size <= bound

@@ -55,7 +55,10 @@ const ruleColumns = [
     columns.filter((column) => column !== numbers[0] && column !== numbers[1]),
     'rule',
   ),
-  `rule.quiet_ms::double precision AS "quietMs", rule.every_ms::double precision AS "everyMs", account.name AS account, rule.key_id IS DISTINCT FROM '' AS "hasAddress"`,
+  'rule.quiet_ms::double precision AS "quietMs"',
+  'rule.every_ms::double precision AS "everyMs"',
+  'account.name AS account',
+  `rule.key_id IS DISTINCT FROM '' AS "hasAddress"`,
 ].join(', ');
 
 /**
@@ -65,7 +68,8 @@ const ruleColumns = [
  */
 export const isTold = `(
   (rule.account_id IS NULL OR rule.account_id = alert.account_id)
-  AND CASE WHEN rule.causes IS NULL THEN rule.receiver <> 'ping' OR alert.cause <> 'drift' ELSE alert.cause = ANY (rule.causes) END
+  AND CASE WHEN rule.causes IS NULL THEN rule.receiver <> 'ping' OR alert.cause <> 'drift'
+           ELSE alert.cause = ANY (rule.causes) END
   AND NOT (alert.cause = 'alerts-failing' AND alert.subject = rule.name))`;
 
 /**
@@ -216,5 +220,6 @@ export async function giveRuleAccess(
  * The step that gives a rule the address that it waits for; of e-mail its server is what is secret.
  */
 export function tellAddressStep(rule: string, receiver: Receiver): string {
-  return `fieldmirror alerts add ${rule} ${receiver === 'email' ? '--email ADDRESS --smtp -' : `--${receiver} -`}`;
+  const address = receiver === 'email' ? '--email ADDRESS --smtp -' : `--${receiver} -`;
+  return `fieldmirror alerts add ${rule} ${address}`;
 }

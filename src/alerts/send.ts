@@ -131,7 +131,8 @@ function findAccess(deps: SendDeps, {rule, sealed}: Route): Access {
   if (sealed !== null) return openAccess(sealed, deps, {kind: 'alert_rules', name: rule});
   if (deps.smtpUrl !== null) return {address: deps.smtpUrl.reveal()};
   throw new UsageError(
-    `alert rule ${rule}: expected a server of e-mail in FIELDMIRROR_SMTP_URL, such as smtps://user:password@mail.example.com?from=alerts@example.com, got nothing`,
+    `alert rule ${rule}: expected a server of e-mail in FIELDMIRROR_SMTP_URL, ` +
+      'such as smtps://user:password@mail.example.com?from=alerts@example.com, got nothing',
   );
 }
 
@@ -232,7 +233,9 @@ export async function sendEmail(
       from: {name: 'Fieldmirror', address: from ?? to},
       to: {name: '', address: to},
       subject: `Fieldmirror: ${titleOf(message)}`,
-      text: `${linesOf(message).join('\n')}\n\nmessage ${message.messageId}, by the alert rule ${message.rule}\n`,
+      text:
+        `${linesOf(message).join('\n')}\n\n` +
+        `message ${message.messageId}, by the alert rule ${message.rule}\n`,
       messageId: `<${message.messageId}@fieldmirror>`,
       headers: {'Auto-Submitted': 'auto-generated'},
       signal,

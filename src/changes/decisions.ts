@@ -219,8 +219,9 @@ const rules: Readonly<Record<Verb, Rule>> = {
 export function judgeDecision(change: DecidableChange, deciding: Deciding): string | null {
   const {states, aim} = rules[deciding.verb];
   const {state, isTaken} = change;
+  const held = isTaken ? ', and a worker has it' : '';
   if (!states.includes(state) || isTaken)
-    return `expected ${states.join(' or ')} to ${aim}, got ${state}${isTaken ? ', and a worker has it' : ''}`;
+    return `expected ${states.join(' or ')} to ${aim}, got ${state}${held}`;
   return judgeFurther(change, deciding);
 }
 
@@ -246,7 +247,10 @@ function judgeResolve({isFought, operation}: DecidableChange, given: string): st
   if (given === 'service') return null;
   if (operation === 'create') {
     if (given === 'resend' || isId(given)) return null;
-    return `expected service (give it up), the number of the record that it became, or resend, got ${given}`;
+    return (
+      'expected service (give it up), the number of the record that it became, or resend, ' +
+      `got ${given}`
+    );
   }
   if (operation === 'update') return `expected service (give it up), got ${given}`;
   return given === 'resend' ? null : `expected service (give it up), or resend, got ${given}`;

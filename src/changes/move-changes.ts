@@ -337,6 +337,7 @@ function nameClaim({changeId, fence}: ChangeClaim): string {
 
 function lost({changeId, fence}: ChangeClaim): RetryableError {
   return new RetryableError(
-    `change ${changeId}: expected fence ${fence}, but another worker has taken it over, or a person has decided it`,
+    `change ${changeId}: expected fence ${fence}, but another worker has taken it over, ` +
+      'or a person has decided it',
   );
 }

@@ -172,7 +172,8 @@ function tellDone({changeId, table}: Change, {alterations}: Circumstances): Next
   const held =
     stopped.length === 0 ? '' : `; further changes of ${stopped.join(', ')} are held until then`;
   return step(
-    `somebody looks whether the service understood it${held}. To put it right: UPDATE warehouse.${table} again`,
+    `somebody looks whether the service understood it${held}. To put it right: ` +
+      `UPDATE warehouse.${table} again`,
     [decide('accept', changeId, 'says that somebody has looked')],
   );
 }

@@ -92,11 +92,9 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
 /** @throws {UsageError} there is none of that number */
 export async function findChange(db: Queryable, id: string): Promise<Change> {
   const change = isId(id) ? await readChange(db, id) : null;
-  if (change === null)
-    throw new UsageError(
-      `no change "${id}"; fieldmirror changes list shows what there is${await tellPruned(db, 'settled_changes')}`,
-    );
-  return change;
+  if (change !== null) return change;
+  const pruned = await tellPruned(db, 'settled_changes');
+  throw new UsageError(`no change "${id}"; fieldmirror changes list shows what there is${pruned}`);
 }
 
 async function planRequest(db: Queryable, change: Change, accounts: readonly Account[]) {

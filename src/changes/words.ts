@@ -142,10 +142,12 @@ export function tellUndo({cancelledCount, undoneCount, made, left}: Undo): strin
   const told = [
     cancelledCount === 0
       ? ''
-      : `${tellChangeCount(cancelledCount)} ${cancelledCount === 1 ? 'was not sent, and is' : 'were not sent, and are'} given up.`,
+      : `${tellChangeCount(cancelledCount)} ` +
+        `${cancelledCount === 1 ? 'was not sent, and is' : 'were not sent, and are'} given up.`,
     undoneCount === 0
       ? ''
-      : `${tellChangeCount(undoneCount)} ${undoneCount === 1 ? 'is' : 'are'} taken back by ${tellChangeCount(made.length)}, held until released.`,
+      : `${tellChangeCount(undoneCount)} ${undoneCount === 1 ? 'is' : 'are'} taken back by ` +
+        `${tellChangeCount(made.length)}, held until released.`,
     leftCount === 0
       ? ''
       : `Of ${tellChangeCount(leftCount)} something was left: ${left.map(tellGroup).join('; ')}.`,
