@@ -11,7 +11,8 @@ CREATE OR REPLACE FUNCTION sync.may_lack_zone(statement text) RETURNS boolean
   LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT statement !~* '\mat\s+time\s+zone\M'
      AND (regexp_replace(statement, $re$'(?:[^']|'')*'$re$, '', 'g') ~ '\$\d'
-          OR statement ~* $re$'\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[t\s]\s*\d{1,2}:\d{2}(?::\d{2}(?:\.\d*)?)?)?\s*(?:[ap]m)?\s*'$re$)
+          OR statement ~* ($re$'\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}$re$
+            || $re$(?:[t\s]\s*\d{1,2}:\d{2}(?::\d{2}(?:\.\d*)?)?)?\s*(?:[ap]m)?\s*'$re$))
 $$;
 COMMENT ON FUNCTION sync.may_lack_zone IS 'Whether a time of a statement may lack its zone.';
 

@@ -39,12 +39,17 @@ BEGIN
   SELECT string_agg(format(
       $sql$SELECT entry.entry_id, last.version, next.version FROM sync.feed_entries AS entry
              LEFT JOIN LATERAL (
-                  SELECT to_jsonb(held) AS version FROM history.%2$I AS held WHERE held.row_id = entry.row_id AND held.valid_to = entry.at) AS last ON true
+                  SELECT to_jsonb(held) AS version FROM history.%2$I AS held
+                   WHERE held.row_id = entry.row_id AND held.valid_to = entry.at) AS last ON true
              LEFT JOIN LATERAL (
-                  SELECT to_jsonb(held) AS version FROM warehouse.%1$I AS held WHERE held.row_id = entry.row_id AND held._changed_at = entry.at
+                  SELECT to_jsonb(held) AS version FROM warehouse.%1$I AS held
+                   WHERE held.row_id = entry.row_id AND held._changed_at = entry.at
                    UNION ALL
-                  SELECT to_jsonb(held) FROM history.%2$I AS held WHERE held.row_id = entry.row_id AND held._changed_at = entry.at) AS next ON true
-            WHERE entry.entry_id = ANY ($1) AND entry.table_name = %1$L AND entry.row_id IS NOT NULL$sql$, name, 'past_' || name), ' UNION ALL ')
+                  SELECT to_jsonb(held) FROM history.%2$I AS held
+                   WHERE held.row_id = entry.row_id AND held._changed_at = entry.at)
+                AS next ON true
+            WHERE entry.entry_id = ANY ($1) AND entry.table_name = %1$L
+              AND entry.row_id IS NOT NULL$sql$, name, 'past_' || name), ' UNION ALL ')
     INTO query
     FROM (SELECT DISTINCT table_name AS name FROM sync.feed_entries
       WHERE entry_id = ANY (of_entries)) AS met;

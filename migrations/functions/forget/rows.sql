@@ -75,12 +75,15 @@ BEGIN
   LOOP
     EXECUTE format(
       $sql$SELECT array_agg(DISTINCT value) FROM (
-             SELECT unnest(ARRAY[concat_ws(' ', first_name, last_name), %s]) FROM %s WHERE row_id = ANY ($1)) AS held (value)
+             SELECT unnest(ARRAY[concat_ws(' ', first_name, last_name), %s])
+               FROM %s WHERE row_id = ANY ($1)) AS held (value)
             WHERE length(trim(value)) >= 6$sql$,
       (SELECT string_agg(format('%I', name), ', ') FROM sync.captured_tables AS captured,
         unnest(personal_columns) AS name
         WHERE captured.table_name = one.table_name
-          AND name ~ '(^(full_|company_|last_)?name|phone|mobile|pager|fax|email|contact|_address|account_number)' AND name NOT LIKE 'qb%'),
+          AND name ~ ('(^(full_|company_|last_)?name'
+            '|phone|mobile|pager|fax|email|contact|_address|account_number)')
+          AND name NOT LIKE 'qb%'),
       one.place) INTO found USING one.rows;
     names := names || found;
   END LOOP;

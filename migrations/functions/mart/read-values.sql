@@ -35,7 +35,9 @@ COMMENT ON FUNCTION sync.read_boolean IS 'true or false; null for any other text
 CREATE OR REPLACE FUNCTION sync.read_instant(value text) RETURNS timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE
-  WHEN value ~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[-+](0[0-9]|1[0-4]):[0-5][0-9])$'
+  WHEN value ~ ('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'
+      'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?'
+      '(Z|[-+](0[0-9]|1[0-4]):[0-5][0-9])$')
     AND left(value, 4) <> '0000' THEN
     CASE WHEN substr(value, 9, 2)::integer
               <= extract(day FROM (left(value, 7) || '-01')::date + interval '1 month' - interval

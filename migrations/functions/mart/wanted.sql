@@ -16,13 +16,17 @@ DECLARE
 BEGIN
   EXECUTE format(
     $view$CREATE OR REPLACE VIEW mart.wanted AS
-      SELECT change.change_id, change.account_id, change.table_name, change.row_id, change.number, change.external_key, change.operation,
-             change.fields, change.state, change.reason, change.requested_at, change.requested_by
+      SELECT change.change_id, change.account_id, change.table_name, change.row_id, change.number,
+             change.external_key, change.operation, change.fields, change.state, change.reason,
+             change.requested_at, change.requested_by
         FROM sync.changes AS change
        WHERE change.is_open
           OR change.state = 'rejected' AND change.operation = 'create' AND (%s)
-             AND NOT EXISTS (SELECT FROM sync.changes AS later WHERE later.row_id = change.row_id AND later.table_name = change.table_name
-                                AND later.operation = 'create' AND later.change_id > change.change_id)$view$, is_here);
+             AND NOT EXISTS (SELECT FROM sync.changes AS later
+                              WHERE later.row_id = change.row_id
+                                AND later.table_name = change.table_name
+                                AND later.operation = 'create'
+                                AND later.change_id > change.change_id)$view$, is_here);
   FOR told IN
     SELECT made.attname, col_description(source.attrelid, source.attnum) AS comment
       FROM pg_attribute AS made JOIN pg_attribute AS source
