@@ -27,8 +27,8 @@ export interface BegunCall {
 /**
  * The concurrency that an account is known to bear: always a whole number from 1 to `max`.
  * - grows by one with every second answer in time until it has halved once, and then after as many
- *   of them as are allowed at once;
- *   answers that came while there was room for more do not count, because they say nothing about more
+ *   of them as are allowed at once; answers that came while there was room for more do not count,
+ *   because they say nothing about more
  * - halves when there was too much, or when answers have become slow since more are asked at once
  * - attempts that began before the last halving change nothing: a burst of refusals is one sign,
  *   not many
@@ -115,8 +115,8 @@ export class Latency {
    * @param kind - requests of one kind should take about the same time
    * @param running - requests under way when it came, itself included
    * @returns true when answers of this kind have become slow and more requests at once than before
-   *   may be the cause.
-   *   Where they are as slow with no more requests than at the best, the service is: that is the new best.
+   *   may be the cause. Where they are as slow with no more requests than at the best, the service
+   *   is: that is the new best.
    */
   isSlow(kind: string, ms: number, running: number): boolean {
     const known = this.#known.get(kind) ?? {recent: [], bestMs: Infinity, bestRunning: Infinity};

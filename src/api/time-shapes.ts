@@ -11,8 +11,10 @@ export const TIME_SHAPES = {
   task: 'M/D/YYYY hh:mmam',
 } as const satisfies Record<string, TimeShape>;
 
-const ISO_INSTANT =
-  /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+const isoDay = /(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])/.source;
+const isoTime = /(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?/.source;
+const isoOffset = /(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)/.source;
+const ISO_INSTANT = new RegExp(`^${isoDay}T${isoTime}${isoOffset}$`);
 
 /**
  * True for a moment as the service writes it, `2031-07-04T09:00:00-04:00`: a day that exists, a

@@ -376,7 +376,8 @@ function isPage({contentType, body, coding}: Answer, isProven: boolean): boolean
 function toAuthorization(token: Secret): Secret {
   if (!/^[!-9;-~]+$/.test(token.reveal())) {
     throw new UsageError(
-      "the API token: expected visible ASCII characters without blanks or colons, got something else; copy it again from the employee's page",
+      'the API token: expected visible ASCII characters without blanks or colons, ' +
+        "got something else; copy it again from the employee's page",
     );
   }
   return new Secret(`Basic ${encodeToken(token)}`);

@@ -252,6 +252,15 @@ export function describeFailure({kind, code}: ExchangeFailure): string {
     : `no answer [${code || 'unknown'}]`;
 }
 
+/** How a connection fails where what answers speaks no TLS. */
+const noTls = [
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+  'ERR_SSL_RECORD_LAYER_FAILURE',
+  'ERR_SSL_HTTP_REQUEST',
+  'EPROTO',
+];
+
 /**
  * Failures that tell of a wrong address, where it has never been a right one; each with what to
  * check.
@@ -262,7 +271,7 @@ const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
     "check that the address is spelled right, and that this machine's name server knows the host",
   ],
   [
-    /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|HTTP_REQUEST)|EPROTO)$/,
+    new RegExp(`^(?:${noTls.join('|')})$`),
     'what answers there does not speak TLS, as a server of plain http does not: check the ' +
       'port, and whether https is right',
   ],

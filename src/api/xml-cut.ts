@@ -13,10 +13,10 @@ const BANG = 0x21;
  * Cuts a page at its record tags, `<job>`…`</job>`, without copying: the slices are views of the
  * body.
  * @returns the records' own bytes in order; null when the page is not, byte for byte, a UTF-8
- *   declaration, the list's
- *   opening tag (with or without `type="array"`), records with white space between them, and the closing tag; also
- *   when it holds a comment, CDATA or a DOCTYPE, a record tag with an attribute, or an element named like the record inside one.
- *   Null means: read it the strict way. It says nothing of what is inside the slices, which may be malformed
+ *   declaration, the list's opening tag (with or without `type="array"`), records with white space
+ *   between them, and the closing tag; also when it holds a comment, CDATA or a DOCTYPE, a record
+ *   tag with an attribute, or an element named like the record inside one. Null means: read it the
+ *   strict way. It says nothing of what is inside the slices, which may be malformed
  * @see docs/traps.md "The XML parser"
  */
 export function cutList(body: Buffer, {list, item}: ElementNames): Buffer[] | null {

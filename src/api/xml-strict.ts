@@ -48,9 +48,8 @@ export interface BadRecord {
  * Reads a list in either dialect: `<jobs type="array">` or `<jobs>`, dashed or underscored, empty
  * or not.
  * @returns the records in the order sent, values as text; records of one shape share one `names`.
- *   `bad` holds
- *   records that could not be taken: a value that its own `type` or `nil` contradicts, text mixed with
- *   elements, a character that XML forbids, an unknown entity, a value too long
+ *   `bad` holds records that could not be taken: a value that its own `type` or `nil` contradicts,
+ *   text mixed with elements, a character that XML forbids, an unknown entity, a value too long
  * @throws {RetryableError} the bytes are not a whole list of this name: the message says what came
  *   instead
  * @throws {FatalError} more records, elements or the like than the limit: a person must raise it

@@ -165,8 +165,8 @@ const names = Object.keys(checks) as Name[];
  * Reads every setting, checks it, and tells all problems in one message. Of the file system it
  * reads the key's file.
  * @param options.isAdding - an account is being added: a token alone is enough
- * @throws {UsageError} lines such as
- *   `config: DATABASE_URL: expected an address that begins with postgres:// or postgresql://, got "localhost"`
+ * @throws {UsageError} lines such as `config: DATABASE_URL: expected an address that begins with
+ *   postgres:// or postgresql://, got "localhost"`
  */
 export function loadConfig(
   env: Readonly<Record<string, string | undefined>>,

@@ -270,8 +270,8 @@ function fold(view: View): View {
   );
 }
 
-const entity =
-  /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(lt|gt|quot|apos|amp|nbsp|shy|zwj|zwnj|zerowidthspace|newline|tab));?/gi;
+const entityName = 'lt|gt|quot|apos|amp|nbsp|shy|zwj|zwnj|zerowidthspace|newline|tab';
+const entity = new RegExp(`&(?:#x([0-9a-f]{1,6})|#(\\d{1,7})|(${entityName}));?`, 'gi');
 const named: Readonly<Record<string, string>> = {lt: '<', gt: '>', quot: '"', apos: "'", amp: '&'};
 
 /** Reads entities of XML and HTML, with or without their semicolon. */

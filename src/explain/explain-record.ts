@@ -76,8 +76,12 @@ export async function tellAbsence(
   const said =
     absence === null
       ? ''
-      : `; asked for it at ${absence.askedAt}, the service said ${absence.status}: ${absence.words}`;
-  return `no row ${stream.name} ${number} in account ${account.name}${said}; to ask the service for it: fieldmirror sync ${stream.name} --record ${number}`;
+      : `; asked for it at ${absence.askedAt}, ` +
+        `the service said ${absence.status}: ${absence.words}`;
+  return (
+    `no row ${stream.name} ${number} in account ${account.name}${said}; ` +
+    `to ask the service for it: fieldmirror sync ${stream.name} --record ${number}`
+  );
 }
 
 /**
@@ -119,7 +123,8 @@ async function findField(
     known.find((candidate) => candidate === typed) ?? known.find((candidate) => candidate === name);
   if (field !== undefined) return field;
   throw new UsageError(
-    `explain: ${stream.name} have no field "${typed}"${nearest(name, known)}; sync.fields lists those that were ever seen`,
+    `explain: ${stream.name} have no field "${typed}"${nearest(name, known)}; ` +
+      'sync.fields lists those that were ever seen',
   );
 }
 
@@ -303,8 +308,9 @@ function isSame(one: Run, other: Run): boolean {
 /** The story for a person. */
 export function drawField(story: FieldStory): string {
   const {value, writer, earlier} = story;
+  const deleted = story.isDeleted ? ', in a row that is marked deleted' : '';
   const lines = [
-    `  value        ${showValue(value)}${story.isDeleted ? ', in a row that is marked deleted' : ''}`,
+    `  value        ${showValue(value)}${deleted}`,
     `  written by   ${describeWriter(writer, story.field)}`,
     ...drawWanted(story),
     `  since        ${since(story.since)}`,
@@ -330,9 +336,8 @@ function drawWanted({wanted}: FieldStory): string[] {
   const {changeId, operation, state, requestedAt, lastSaid} = wanted;
   const what = operation === 'delete' ? 'deletion wanted by' : 'wanted by';
   const said = lastSaid === undefined ? '' : `; the service last said ${showWanted(lastSaid)}`;
-  return [
-    `  on its way   ${what} change ${changeId} since ${since(requestedAt)}, ${nameState(state)}${said}`,
-  ];
+  const change = `change ${changeId} since ${since(requestedAt)}, ${nameState(state)}`;
+  return [`  on its way   ${what} ${change}${said}`];
 }
 
 function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
@@ -353,7 +358,8 @@ function drawNextLooks(looks: FieldStory['nextLooks']): string[] {
 
 function drawRun({value, isDeleted, from, to, writer}: Run, field: string): string {
   const deleted = isDeleted ? ' (row marked deleted)' : '';
-  return `  ${from} to ${to ?? 'now'}: ${showValue(value)}${deleted}, by ${describeWriter(writer, field)}`;
+  const span = `${from} to ${to ?? 'now'}`;
+  return `  ${span}: ${showValue(value)}${deleted}, by ${describeWriter(writer, field)}`;
 }
 
 /** Something that happened to a row. */
@@ -469,7 +475,8 @@ function drawEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
     evidence === null
       ? []
       : [
-          `    asked for at ${evidence.askedAt}, the service said ${evidence.status}: ${evidence.words}`,
+          `    asked for at ${evidence.askedAt}, ` +
+            `the service said ${evidence.status}: ${evidence.words}`,
         ];
   if (what === 'appeared') return [head, ...said];
   return [

@@ -290,9 +290,15 @@ export function describeWriter(writer: Writer, field?: string): string {
     return `an edit by ${writer.writtenBy ?? 'somebody unknown'}${application}`;
   }
   if (writer.kind === 'pruned-change' && writer.writtenBy !== null)
-    return `an edit by ${writer.writtenBy}, brought to the service by change ${writer.changeId}, of which no more is kept`;
+    return (
+      `an edit by ${writer.writtenBy}, brought to the service by change ${writer.changeId}, ` +
+      'of which no more is kept'
+    );
   if (writer.kind === 'pruned-change')
-    return `the end of change ${writer.changeId}, of which no more is kept: the record as it was read back`;
+    return (
+      `the end of change ${writer.changeId}, of which no more is kept: ` +
+      'the record as it was read back'
+    );
   if (writer.mode === null) return `sweep ${writer.sweepId}, of which nothing is kept any more`;
   const mode = writer.mode === 'window' ? `window ${writer.windowName}` : writer.mode;
   const page = writer.page === null ? 'asked for by number' : `page ${formatNumber(writer.page)}`;

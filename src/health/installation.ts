@@ -29,7 +29,8 @@ export interface Installation {
 
 /** The next step where a copy is suspected. */
 export const mendOfCopy =
-  'if this is the one that works from now on, and nothing works on the other: fieldmirror installation claim';
+  'if this is the one that works from now on, and nothing works on the other: ' +
+  'fieldmirror installation claim';
 const keptNames = 16;
 const systemIdentifier = '(SELECT system_identifier::text FROM pg_control_system())';
 const databaseOid = '(SELECT oid::bigint FROM pg_database WHERE datname = current_database())';
@@ -61,9 +62,15 @@ export function describeCopy(found: Installation, name: string): string | null {
   const place = `database ${database} may be a copy`;
   const known = names.at(-1);
   if (!isSameDatabase)
-    return `${place}: workers began in another database or cluster of Postgres, reached as ${known}; so it was restored, cloned or upgraded. No change is sent and no sweep is run`;
+    return (
+      `${place}: workers began in another database or cluster of Postgres, reached as ${known}; ` +
+      'so it was restored, cloned or upgraded. No change is sent and no sweep is run'
+    );
   if (isStandby || isSameServer || names.includes(name)) return null;
-  return `${place}: its server was started after workers saw it last, and they reached it as ${known}, not as ${name}. No change is sent and no sweep is run from here`;
+  return (
+    `${place}: its server was started after workers saw it last, and they reached it as ` +
+    `${known}, not as ${name}. No change is sent and no sweep is run from here`
+  );
 }
 
 /**

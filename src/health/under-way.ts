@@ -152,5 +152,6 @@ export function tellChangeEnd(
 ): string {
   const record = number === null ? `, row ${rowId}` : ` ${number}`;
   const end = state === 'rejected' ? 'refused' : nameState(state);
-  return `change ${changeId}, ${operation} ${table}${record} (${accountName}), ${end} in ${formatElapsed(durationMs)}`;
+  const what = `change ${changeId}, ${operation} ${table}${record} (${accountName})`;
+  return `${what}, ${end} in ${formatElapsed(durationMs)}`;
 }

@@ -140,9 +140,9 @@ export async function findSpentSequences(pool: pg.Pool): Promise<SpentSequence[]
 /** The fault of a sequence, and the next step. */
 export function describeSpent({sequence, table, column, last, highest}: SpentSequence): string {
   return (
-    `${sequence}: expected at least ${highest}, the highest ${column} that ${table} has or had, got ${last}: new rows would get ` +
-    'numbers that are taken, as after a restore without sequences; let the owner run SELECT ' +
-    `setval('${sequence}', ${highest})`
+    `${sequence}: expected at least ${highest}, the highest ${column} that ${table} has or ` +
+    `had, got ${last}: new rows would get numbers that are taken, as after a restore without ` +
+    `sequences; let the owner run SELECT setval('${sequence}', ${highest})`
   );
 }
 

@@ -142,7 +142,8 @@ export function describeDatabase(url: string): string {
   if (!URL.canParse(url)) return unreadable;
   try {
     const {host, port, database} = new pg.Client({connectionString: url});
-    return `Postgres at ${host}${host.startsWith('/') ? '' : `:${port}`}, database ${database ?? '(none)'}`;
+    const place = `${host}${host.startsWith('/') ? '' : `:${port}`}`;
+    return `Postgres at ${place}, database ${database ?? '(none)'}`;
   } catch {
     // The parser's own error quotes the address, and so the password.
     return unreadable;

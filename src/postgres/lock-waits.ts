@@ -276,7 +276,8 @@ async function watchWaits(
     const holders = await listHolders(db, pids).catch(() => []);
     if (holders.length === 0 || signal.aborted) continue;
     words.tell(
-      `${what}: waiting for ${nameHolders(holders)}, for ${secondsSince(begunAt)} s; ${endHolders(holders)}`,
+      `${what}: waiting for ${nameHolders(holders)}, ` +
+        `for ${secondsSince(begunAt)} s; ${endHolders(holders)}`,
     );
   }
 }
@@ -433,7 +434,8 @@ class LockWatch {
     try {
       await client.connect();
       await client.query(
-        `BEGIN READ ONLY; SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL statement_timeout TO '2s'`,
+        `BEGIN READ ONLY;
+         SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL statement_timeout TO '2s'`,
       );
       return await question(client);
     } catch {
@@ -444,7 +446,9 @@ class LockWatch {
   }
 }
 
-/** The process of Postgres behind a connection, as was said when it was made; 0 where it was not. */
+/**
+ * The process of Postgres behind a connection, as was said when it was made; 0 where it was not.
+ */
 export function processIdOf(client: pg.ClientBase): number {
   return 'processID' in client && typeof client.processID === 'number' ? client.processID : 0;
 }

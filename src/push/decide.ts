@@ -395,11 +395,13 @@ function giveUp(facts: ChangeFacts, {lookalikes = [], created}: Traces): Decisio
   const minutes = Math.round(settle.arrivalLimitMs / 60_000);
   if (created !== undefined)
     return conflict(
-      `it was created as ${change.table} ${created}, and no reading shows it any more: ${change.reason ?? ''}`,
+      `it was created as ${change.table} ${created}, ` +
+        `and no reading shows it any more: ${change.reason ?? ''}`,
     );
   if (lookalikes.length > 0)
     return conflict(
-      `it could be ${change.table} ${lookalikes.join(', ')}, which is all that was sent, but seems to have been there before`,
+      `it could be ${change.table} ${lookalikes.join(', ')}, which is all that was sent, ` +
+        'but seems to have been there before',
       {result: {candidates: lookalikes}},
     );
   if (mayGoAgain(facts))

@@ -224,7 +224,9 @@ export function decideWait(facts: ChangeFacts): Decision | null {
  * too.
  */
 function holdStopped(kind: string): Decision {
-  const reason = `the service altered what was sent (${kind}): somebody looks at that first (fieldmirror changes list --state altered)`;
+  const reason =
+    `the service altered what was sent (${kind}): somebody looks at that first (fieldmirror ` +
+    'changes list --state altered)';
   return {what: 'hold', kind, reason};
 }
 

@@ -45,7 +45,8 @@ export async function begin(run: PushRun, plan: SendPlan): Promise<Sendable | De
   const begun = await note(run, plan, {kinds, request});
   if (begun === 'lost')
     throw new RetryableError(
-      `change ${change.changeId}: another worker has taken it over, its account is paused, or the service has just altered such a value`,
+      `change ${change.changeId}: another worker has taken it over, its account is paused, ` +
+        'or the service has just altered such a value',
     );
   if (begun === 'twin')
     return postpone('another create with the same content is on its way', twinDelayMs);

@@ -206,7 +206,8 @@ async function joinBatch(db: Queryable, {fence}: Pruning, most: number): Promise
 /** Ends a pruning that came to its end. */
 async function endPruning(db: Queryable, {fence}: Pruning): Promise<void> {
   await db.query(
-    'UPDATE sync.prunings SET lease_until = NULL, ended_at = now() WHERE fence = $1 AND lease_until IS NOT NULL',
+    `UPDATE sync.prunings SET lease_until = NULL, ended_at = now()
+      WHERE fence = $1 AND lease_until IS NOT NULL`,
     [fence],
   );
 }

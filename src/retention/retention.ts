@@ -40,7 +40,8 @@ export const retentionKinds: readonly RetentionKind[] = [
     defaultDays: 7,
     leastDays: 2,
     about:
-      'Sweeps that succeeded and changed nothing: afterwards each day and stream has one row in sync.sweep_days. The newest of each stream and window stays.',
+      'Sweeps that succeeded and changed nothing: afterwards each day and stream has one row ' +
+      'in sync.sweep_days. The newest of each stream and window stays.',
   },
   {
     name: 'settled_changes',
@@ -49,7 +50,8 @@ export const retentionKinds: readonly RetentionKind[] = [
     // A request of the HTTP API that comes again is answered with its changes for 30 days.
     leastDays: 31,
     about:
-      'Changes that are over, with their attempts and conflicts. The versions that they wrote stay, with their author.',
+      'Changes that are over, with their attempts and conflicts. ' +
+      'The versions that they wrote stay, with their author.',
   },
   {
     name: 'versions',
@@ -57,7 +59,8 @@ export const retentionKinds: readonly RetentionKind[] = [
     defaultDays: null,
     leastDays: 31,
     about:
-      'Versions of rows that others have replaced. Once they are gone, there is no answer as of a moment before.',
+      'Versions of rows that others have replaced. Once they are gone, ' +
+      'there is no answer as of a moment before.',
   },
   {
     name: 'alerts',
@@ -89,7 +92,8 @@ export const retentionKinds: readonly RetentionKind[] = [
     leastDays: 7,
     hasEnd: true,
     about:
-      'Entries of the feed. What a subscriber that is not stopped has yet to be sent stays up to twice as long.',
+      'Entries of the feed. What a subscriber that is not stopped has yet to be sent stays up ' +
+      'to twice as long.',
   },
 ];
 

@@ -206,7 +206,8 @@ const typedQuery = `(
             FROM unnest(${splitWords('$4::text')}) WITH ORDINALITY AS typed (word, at)) AS typed)`;
 
 function foundColumns(table: MirrorTable): string {
-  return `${pg.escapeLiteral(table.name)} AS "table", account_id AS "accountId", row_id AS "rowId", ${keyOf(table)} AS number,
+  return `${pg.escapeLiteral(table.name)} AS "table", account_id AS "accountId",
+          row_id AS "rowId", ${keyOf(table)} AS number,
           external_key AS "externalKey", left(name, 200) AS name, _changed_at AS "changedAt",
           _deleted_at IS NOT NULL AS "isDeleted", coalesce(_pending, false) AS "isPending"`;
 }

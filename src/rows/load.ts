@@ -453,6 +453,7 @@ function explainRefusal(error: unknown, table: MirrorTable, rows: readonly Encod
   const [, line, column] = place.exec(error.where ?? '') ?? [];
   const row = rows[Number(line) - 1];
   return new RecordError(
-    `${table.name} ${row?.key ?? '(unknown)'}: expected a value that column ${column ?? '(unknown)'} takes, got one that Postgres refuses (${error.code})`,
+    `${table.name} ${row?.key ?? '(unknown)'}: expected a value that column ` +
+      `${column ?? '(unknown)'} takes, got one that Postgres refuses (${error.code})`,
   );
 }

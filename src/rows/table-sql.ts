@@ -109,7 +109,8 @@ export function keyOf(table: MirrorTable): string {
 
 /** SQL for one of the hashes that a value holds end to end. @param at - its place, from 1 */
 export function hashIn(hashes: string, at: string): string {
-  return `substring(${hashes}::bytea FROM (${at}::integer - 1) * ${hashBytes} + 1 FOR ${hashBytes})`;
+  const from = `(${at}::integer - 1) * ${hashBytes} + 1`;
+  return `substring(${hashes}::bytea FROM ${from} FOR ${hashBytes})`;
 }
 
 /** The name of a key or parent column, checked against the definition. */
@@ -259,5 +260,6 @@ function sparedSql(table: MirrorTable, parentColumn: string): string {
  */
 export function isUnkept(table: MirrorTable, kept: string): string {
   const key = table.key.map((column) => `child.${quote(column)}`);
-  return `${key.map((column) => `${column} IS NOT NULL`).join(' AND ')} AND concat_ws(':', ${key.join(', ')}) <> ALL (${kept}::text[])`;
+  const isWhole = key.map((column) => `${column} IS NOT NULL`).join(' AND ');
+  return `${isWhole} AND concat_ws(':', ${key.join(', ')}) <> ALL (${kept}::text[])`;
 }

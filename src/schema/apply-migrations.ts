@@ -107,10 +107,15 @@ export async function applyComments(
 
 const schemas: Readonly<Record<string, string>> = {
   warehouse:
-    'Current rows of the mirrored accounts, one table for each kind of object; deleted ones are marked.',
+    'Current rows of the mirrored accounts, one table for each kind of object; ' +
+    'deleted ones are marked.',
   history:
-    'Every version of every warehouse row: a view of each table with all its versions, and a function that gives the table as it was at a moment.',
-  mart: 'For BI tools: the star (dim_, fct_) and its answers (ask_), each also as of any moment; the live records of each warehouse table, without our bookkeeping and with the promoted fields as columns; and what is wanted but not agreed.',
+    'Every version of every warehouse row: a view of each table with all its versions, ' +
+    'and a function that gives the table as it was at a moment.',
+  mart:
+    'For BI tools: the star (dim_, fct_) and its answers (ask_), each also as of any moment; ' +
+    'the live records of each warehouse table, without our bookkeeping and with the promoted ' +
+    'fields as columns; and what is wanted but not agreed.',
   masked:
     'The star of one account, with the keys of people in place of their names: for assistants.',
   sync: 'What the mirror must remember for its work: accounts, sweeps, schedules, quarantine.',
@@ -198,7 +203,8 @@ function statement({kind, name, argumentTypes, text}: Comment): string {
 type Columns = Readonly<Record<string, string>>;
 
 const validTo =
-  'Until when the version held: from this moment on the next one does, or none where the row was removed.';
+  'Until when the version held: from this moment on the next one does, ' +
+  'or none where the row was removed.';
 
 const editColumns: Columns = {
   row_id: 'The row.',
@@ -244,7 +250,9 @@ function historyTableComments({name, comment, columns}: MirrorTable): Comment[] 
       kind: 'FUNCTION',
       name: ['history', `${name}_as_of`],
       argumentTypes: 'timestamp with time zone',
-      text: `${comment} The rows that lived at a moment, as they were then. A moment is settled once every transaction begun before it has ended.`,
+      text:
+        `${comment} The rows that lived at a moment, as they were then. ` +
+        'A moment is settled once every transaction begun before it has ended.',
     },
   ];
 }

@@ -65,7 +65,8 @@ function readJournal(folder: string): string[] {
     const previous = entries[at - 1]?.when ?? 0;
     if (when > previous) continue;
     throw new FatalError(
-      `migrations: number ${at + 1} of the journal: expected it to be younger than ${previous}, got ${when}, so it would be passed over; generate it again`,
+      `migrations: number ${at + 1} of the journal: expected it to be younger than ` +
+        `${previous}, got ${when}, so it would be passed over; generate it again`,
     );
   }
   return entries.map(({tag}) =>
@@ -98,14 +99,22 @@ function describeProblem(
   isEmpty: boolean,
 ): string | null {
   if (unknown.length > 0 && missing.includes(1)) {
-    return 'this database was made by a state of fieldmirror from before its first release, and cannot be upgraded: export what you need of it, and start with an empty database';
+    return (
+      'this database was made by a state of fieldmirror from before its first release, ' +
+      'and cannot be upgraded: export what you need of it, and start with an empty database'
+    );
   }
   if (unknown.length > 0) {
-    return `${count(unknown)} that this version does not know: a newer version has migrated this database, or a migration was edited; update fieldmirror`;
+    return (
+      `${count(unknown)} that this version does not know: a newer version has migrated this ` +
+      'database, or a migration was edited; update fieldmirror'
+    );
   }
   if (missing.length === 0) return null;
   return isEmpty
-    ? 'it holds nothing of Fieldmirror yet: `fieldmirror start` makes the schema and fills it, `fieldmirror init` sets up an account of yours first, `fieldmirror migrate` makes the schema alone'
+    ? 'it holds nothing of Fieldmirror yet: `fieldmirror start` makes the schema and fills it, ' +
+        '`fieldmirror init` sets up an account of yours first, ' +
+        '`fieldmirror migrate` makes the schema alone'
     : `${count(missing)} missing: run \`fieldmirror migrate\``;
 }
 
@@ -139,8 +148,16 @@ export async function findMigrationLack(db: Queryable): Promise<string | null> {
   if (look === undefined || look.may) return null;
   const {user, database, owner, isThere} = look;
   if (isThere)
-    return `the schema is not of this version, and ${user} may not change it: run \`fieldmirror migrate\` as its owner, ${owner}`;
-  return `the database ${database} has no schemas of ours yet, and ${user} may not make them, for it lacks CREATE on the database: run \`fieldmirror migrate\` as the owner, ${owner}, or let the owner run ${grantCreate({user, database})}`;
+    return (
+      `the schema is not of this version, and ${user} may not change it: ` +
+      `run \`fieldmirror migrate\` as its owner, ${owner}`
+    );
+  return (
+    `the database ${database} has no schemas of ours yet, and ${user} may not make them, ` +
+    'for it lacks CREATE on the database: ' +
+    `run \`fieldmirror migrate\` as the owner, ${owner}, ` +
+    `or let the owner run ${grantCreate({user, database})}`
+  );
 }
 
 // The four roles that rights are given to. They belong to the cluster: an owner who may not create
@@ -210,13 +227,24 @@ export function listRoleStatements({owner, missing, apart}: RoleCheck): string[]
 export function describeRoles(check: RoleCheck): string | null {
   const {missing, apart, ungranted, owner} = check;
   const statements = listRoleStatements(check).map((statement) => `${statement};`);
-  const administrator = `let an administrator run ${statements.join(' ')} and then run \`fieldmirror migrate\` as ${owner}`;
+  const administrator =
+    `let an administrator run ${statements.join(' ')} and then run ` +
+    `\`fieldmirror migrate\` as ${owner}`;
   if (missing.length > 0)
-    return `${missing.join(', ')}: not there, and ${owner} may not create roles, so nobody has a right of ${missing.length === 1 ? 'it' : 'them'}; ${administrator}`;
+    return (
+      `${missing.join(', ')}: not there, and ${owner} may not create roles, ` +
+      `so nobody has a right of ${missing.length === 1 ? 'it' : 'them'}; ${administrator}`
+    );
   if (apart.length > 0)
-    return `${apart.join(', ')}: ${owner} is no member, so \`fieldmirror mcp\` reads nothing; ${administrator}`;
+    return (
+      `${apart.join(', ')}: ${owner} is no member, ` +
+      `so \`fieldmirror mcp\` reads nothing; ${administrator}`
+    );
   if (ungranted.length > 0)
-    return `${ungranted.join(', ')}: without rights in this database; run \`fieldmirror migrate\` as ${owner}`;
+    return (
+      `${ungranted.join(', ')}: without rights in this database; ` +
+      `run \`fieldmirror migrate\` as ${owner}`
+    );
   return null;
 }
 
@@ -271,10 +299,14 @@ export function describeTemporary({
 }: PublicRights): string | null {
   if (!temporary) return null;
   if (isOwners)
-    return `temporary tables are not the workers' and the owner's alone, and any login can fill the disk with them; run \`fieldmirror migrate\` as ${owner}`;
+    return (
+      "temporary tables are not the workers' and the owner's alone, and any login can fill the " +
+      `disk with them; run \`fieldmirror migrate\` as ${owner}`
+    );
   const place = pg.escapeIdentifier(database);
   return (
-    `any login can fill the disk with temporary tables, and ${owner} does not own the database; let an administrator run ` +
+    `any login can fill the disk with temporary tables, and ${owner} does not own the ` +
+    'database; let an administrator run ' +
     `GRANT TEMPORARY ON DATABASE ${place} TO fieldmirror_worker,
       ${pg.escapeIdentifier(owner)}; REVOKE TEMPORARY ON DATABASE ${place} FROM PUBLIC;`
   );
@@ -286,5 +318,8 @@ export function describeTemporary({
  */
 export function describeLargeObjects({largeObjects}: PublicRights): string {
   if (largeObjects.length === 0) return 'only a superuser makes large objects';
-  return `any login may make large objects; where you have a superuser, let it run REVOKE EXECUTE ON FUNCTION ${largeObjects.join(', ')} FROM PUBLIC;`;
+  return (
+    'any login may make large objects; where you have a superuser, let it run ' +
+    `REVOKE EXECUTE ON FUNCTION ${largeObjects.join(', ')} FROM PUBLIC;`
+  );
 }

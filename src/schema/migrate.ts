@@ -199,10 +199,14 @@ export function findServerProblem(server: {
   readonly encoding: string;
 }): string | null {
   if (!(Number.parseInt(server.version, 10) >= oldestVersion)) {
-    return `expected version ${oldestVersion} or newer, got ${server.version}; upgrade it, or set DATABASE_URL to another`;
+    return (
+      `expected version ${oldestVersion} or newer, got ${server.version}; ` +
+      'upgrade it, or set DATABASE_URL to another'
+    );
   }
   if (server.encoding === 'UTF8') return null;
-  return `expected a database in UTF8, got ${server.encoding}; create one with ENCODING 'UTF8' TEMPLATE template0`;
+  const create = "create one with ENCODING 'UTF8' TEMPLATE template0";
+  return `expected a database in UTF8, got ${server.encoding}; ${create}`;
 }
 
 /**

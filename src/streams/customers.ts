@@ -43,7 +43,8 @@ const billingAddress = {group: 'billing address'};
 // sequences, full names of its references). They are in `extra`. See docs/service.md "Fields".
 const table = mirrorTable('customers', {
   comment:
-    'Customers of the account: people and companies that jobs are done for, sub-customers among them.',
+    'Customers of the account: people and companies that jobs are done for, ' +
+    'sub-customers among them.',
   key: ['customer_number'],
   indexes: [['id'], ['parent_id']],
   searched: {

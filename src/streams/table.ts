@@ -103,11 +103,13 @@ export interface MirrorTable {
 export const ownColumns: Readonly<Record<string, string>> = {
   row_id: 'Number of the row in this warehouse, from its first moment on; it never changes.',
   account_id:
-    'The account at the service that the row belongs to: sync.accounts; if there is only one account, it is the default.',
+    'The account at the service that the row belongs to: sync.accounts; ' +
+    'if there is only one account, it is the default.',
   external_key: 'Key of the same thing in your own system, such as an ERP; unique per account.',
   extra: 'Fields that the service sent and no column takes, under their own names.',
   _hash:
-    'Hash of what the row means; equal hashes need no write. Null in a row the service has not sent.',
+    'Hash of what the row means; equal hashes need no write. Null in a row the service has not ' +
+    'sent.',
   _first_seen_at: 'When the row came into this warehouse.',
   _changed_at: 'When the row last changed in this warehouse.',
   _deleted_at: 'When the record was found to be deleted at the service; null while it exists.',

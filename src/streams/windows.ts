@@ -77,7 +77,8 @@ function toWindow(stream: Stream, terms: readonly string[]): Window {
     const given = window[filter];
     if (given !== undefined && given !== value)
       throw new UsageError(
-        `${stream.name}, filter ${filter}: expected it once, got ${JSON.stringify(given)} and ${JSON.stringify(value)}`,
+        `${stream.name}, filter ${filter}: expected it once, ` +
+          `got ${JSON.stringify(given)} and ${JSON.stringify(value)}`,
       );
     window[filter] = value;
   }
