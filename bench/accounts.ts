@@ -74,7 +74,9 @@ try {
     'peak MB',
   ];
   process.stdout.write(
-    `${accountCount} accounts, ${workerCount} workers; seconds until the ${accountCount - 2} others have all ${allStreams.length} streams swept\n${drawTable(head, rows)}\n`,
+    `${accountCount} accounts, ${workerCount} workers; ` +
+      `seconds until the ${accountCount - 2} others have all ${allStreams.length} streams swept\n` +
+      `${drawTable(head, rows)}\n`,
   );
 } finally {
   await setUp.end();

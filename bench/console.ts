@@ -154,5 +154,8 @@ async function watch(url: string, cookie: string): Promise<string> {
   const each = (statements - before) / (watchedMs / 1000) / openPages;
   for (const stream of streams) stream.destroy();
   const delay = Math.round(Math.max(...delays));
-  return `an open page was told after ${delay} ms at most; ${openPages} open pages, a change each second: ${each.toFixed(2)} statements a second for each`;
+  return (
+    `an open page was told after ${delay} ms at most; ${openPages} open pages, ` +
+    `a change each second: ${each.toFixed(2)} statements a second for each`
+  );
 }

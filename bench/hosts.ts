@@ -51,7 +51,8 @@ async function measureAll(network: Network): Promise<void> {
     for (let number = 1; number <= accountCount; number++)
       machines.server.manners.set(nameAccount(number), {before: () => wait(latencyMs)});
     say(
-      `${accountCount} accounts, ${sweepCount} sweeps, answers after ${latencyMs} ms, the queue in ${values.queue}`,
+      `${accountCount} accounts, ${sweepCount} sweeps, answers after ${latencyMs} ms, ` +
+        `the queue in ${values.queue}`,
     );
     // One run to warm up: the compile cache, the files of Postgres.
     await measure(machines, {name: 'warm', workers: 4});
@@ -70,11 +71,14 @@ async function measureAll(network: Network): Promise<void> {
     say(drawTable(['workers', 'seconds', 'sweeps a second', 'times one worker'], rows));
     const cut = await measure(machines, {name: 'cut', workers: 4, cutsOff: true});
     say(
-      `one of four cut off after a quarter: the others swept all in ${cut.seconds.toFixed(1)} s; joined again, it was seen after ${cut.backSeconds.toFixed(1)} s`,
+      'one of four cut off after a quarter: the others swept all in ' +
+        `${cut.seconds.toFixed(1)} s; joined again, it was seen after ` +
+        `${cut.backSeconds.toFixed(1)} s`,
     );
     const heldSeconds = await measureLock(machines, 'cut');
     say(
-      `a session cut off in the middle of a COPY: its locks were free after ${heldSeconds.toFixed(1)} s`,
+      'a session cut off in the middle of a COPY: its locks were free after ' +
+        `${heldSeconds.toFixed(1)} s`,
     );
   } finally {
     await setUp.end();

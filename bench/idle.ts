@@ -64,7 +64,8 @@ try {
   for (const count of [fewAccounts, Number(values.accounts)]) rows.push(await measure(count));
   const head = ['accounts', 'first, s', 'again, s', 'transactions', 'rows', 'WAL, kB', 'CPU, ms'];
   process.stdout.write(
-    `one worker, ${allStreams.length} streams an account, ${perPage * 7} records; then what a minute costs in which nothing is due\n${drawTable(head, rows)}\n`,
+    `one worker, ${allStreams.length} streams an account, ${perPage * 7} records; ` +
+      `then what a minute costs in which nothing is due\n${drawTable(head, rows)}\n`,
   );
 } finally {
   await setUp.end();

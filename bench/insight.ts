@@ -85,9 +85,18 @@ try {
     jobs: loaded,
     turns: Number(values.turns),
   });
-  process.stdout.write(
-    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them\n${draw('refresh', refreshes)}\n${draw('answer', answers)}\n${draw('one fact and its dimensions, LIMIT 6', naive)}\n${formatNumber(written)} rows of fct_job as Parquet: ${seconds.toFixed(1)} s, ${formatNumber(bytes / 1e6)} MB, at a peak of ${peakMb} MB of memory\n${formatNumber(loaded)} jobs with the star, against without: a first load ${drawSpread(firstLoad)} of the time, an unchanged sweep ${drawSpread(unchanged)}\n`,
-  );
+  const megabytes = `${formatNumber(bytes / 1e6)} MB, at a peak of ${peakMb} MB of memory`;
+  const ofLoads = `a first load ${drawSpread(firstLoad)} of the time`;
+  const lines = [
+    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them`,
+    draw('refresh', refreshes),
+    draw('answer', answers),
+    draw('one fact and its dimensions, LIMIT 6', naive),
+    `${formatNumber(written)} rows of fct_job as Parquet: ${seconds.toFixed(1)} s, ${megabytes}`,
+    `${formatNumber(loaded)} jobs with the star, against without: ${ofLoads}, ` +
+      `an unchanged sweep ${drawSpread(unchanged)}`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
 } finally {
   await pool.end();
   service.disconnect();

@@ -28,7 +28,8 @@ try {
   });
   const head = ['sweep', 'requests', 'seconds', 'latency allows', 'of what it allows'];
   process.stdout.write(
-    `${formatNumber(Number(values.jobs))} jobs of 2 kB, answers after ${values.ms} ms, ${atOnce} requests at once\n${drawTable(head, rows)}\n`,
+    `${formatNumber(Number(values.jobs))} jobs of 2 kB, answers after ${values.ms} ms, ` +
+      `${atOnce} requests at once\n${drawTable(head, rows)}\n`,
   );
 } finally {
   server.process.kill();

@@ -162,7 +162,13 @@ function report(count: number, turns: readonly Turn[]): void {
     ];
   };
   const server = (way: Way) => middle((turn) => turn[way].serverSeconds).toFixed(2);
-  const most = (read: (turn: Turn) => number) => Math.round(Math.max(...turns.map(read)));
+  const serverTimes = [
+    server('plain'),
+    `packed ${server('packed')}`,
+    `streamed from files ${server('streamed')}`,
+  ].join(', ');
+  const peakOf = (sweep: 'first' | 'unchanged') =>
+    Math.round(Math.max(...turns.map(({plain}) => plain[sweep].peakMegabytes)));
   process.stdout.write(
     `${drawTable(
       ['what', 'seconds', 'jobs a second', ''],
@@ -175,13 +181,19 @@ function report(count: number, turns: readonly Turn[]): void {
       ],
     )}
 medians of ${turns.length} turns
-peak memory, at most: ${most(({plain}) => plain.first.peakMegabytes)} MB first load, ${most(({plain}) => plain.unchanged.peakMegabytes)} MB unchanged
-CPU time of the page server, seconds a sweep: ${server('plain')}, packed ${server('packed')}, streamed from files ${server('streamed')}
+peak memory, at most: ${peakOf('first')} MB first load, ${peakOf('unchanged')} MB unchanged
+CPU time of the page server, seconds a sweep: ${serverTimes}
 ${turns.map(({plain}) => proofOf(plain.unchanged)).join('\n')}
 `,
   );
 }
 
 function proofOf({result, again, written, walBytes}: SweepFigures): string {
-  return `unchanged sweep: ${result.state}, and the next one ${again?.result.state}; with ${formatNumber(result.counts.requests)} requests for ${formatNumber(result.counts.pages)} pages; rows written: ${written.warehouse} in the warehouse, ${written.history} in history; ${formatNumber(walBytes / 1024)} kB of WAL`;
+  const {requests, pages} = result.counts;
+  return [
+    `unchanged sweep: ${result.state}, and the next one ${again?.result.state}`,
+    `with ${formatNumber(requests)} requests for ${formatNumber(pages)} pages`,
+    `rows written: ${written.warehouse} in the warehouse, ${written.history} in history`,
+    `${formatNumber(walBytes / 1024)} kB of WAL`,
+  ].join('; ');
 }

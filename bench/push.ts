@@ -133,7 +133,9 @@ try {
   await makeWaiting(pool, accountId);
   const after = await latencyOf(pool, pushed.slice(100, 200), carryOne);
   process.stdout.write(
-    `one change, from its UPDATE to done: ${before.toFixed(1)} ms; with ${waitingCount.toLocaleString('en')} others waiting: ${after.toFixed(1)} ms (medians of 100)\n`,
+    `one change, from its UPDATE to done: ${before.toFixed(1)} ms; ` +
+      `with ${waitingCount.toLocaleString('en')} others waiting: ${after.toFixed(1)} ms ` +
+      '(medians of 100)\n',
   );
   await transport.close();
 } finally {

@@ -33,7 +33,8 @@ try {
   for (let run = 1; run <= runs; run++)
     rows.push([run, await start(`run_${run}`), await start(`run_${run}`)]);
   process.stdout.write(
-    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them, four streams\n${drawTable(['run', 'first, s', 'unchanged, s'], rows)}\n`,
+    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them, four streams\n` +
+      `${drawTable(['run', 'first, s', 'unchanged, s'], rows)}\n`,
   );
 } finally {
   service.disconnect();

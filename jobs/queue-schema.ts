@@ -32,7 +32,9 @@ export async function migrateQueue(
   } catch (cause) {
     if (!isError(cause, '42501')) throw cause;
     throw new FatalError(
-      `the queue in Postgres: expected the schema ${queueSchema} in version ${LATEST_SCHEMA_VERSION}, which this login may not make; let the owner of the warehouse run \`fieldmirror migrate\`, without REDIS_URL`,
+      `the queue in Postgres: expected the schema ${queueSchema} in version ` +
+        `${LATEST_SCHEMA_VERSION}, which this login may not make; let the owner of the warehouse ` +
+        'run `fieldmirror migrate`, without REDIS_URL',
       {cause, kind: 'queue'},
     );
   } finally {
@@ -74,7 +76,8 @@ async function isReady(client: pg.ClientBase): Promise<boolean> {
                 WHERE to_regprocedure('${queueSchema}.' || stands) IS NULL)
               AND NOT EXISTS (SELECT FROM pg_proc
                 WHERE pronamespace = '${queueSchema}'::regnamespace
-                                 AND proconfig @> ARRAY['search_path=${queueSchema}']) AS "isReady"`,
+                                 AND proconfig @> ARRAY['search_path=${queueSchema}'])
+                AS "isReady"`,
       [LATEST_SCHEMA_VERSION, Object.values(queueNames), standIns],
     );
     return rows[0]?.isReady === true;

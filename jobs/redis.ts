@@ -60,7 +60,8 @@ export async function inspectRedis(url: string): Promise<RedisFound> {
 
 async function inspectSentinels(address: SentinelAddress): Promise<RedisFound> {
   const {primary, sentinel} = await findSentinelPrimary(address);
-  const place = `${nameServer(primary)} (the primary of ${address.name} by sentinel ${nameServer(sentinel)})`;
+  const bySentinel = `the primary of ${address.name} by sentinel ${nameServer(sentinel)}`;
+  const place = `${nameServer(primary)} (${bySentinel})`;
   const server = {...primary, ...accessOptions(address.login, address.isTls)};
   const found = await inspectServer({server, place}, address.database, prefix);
   return {reached: `${describeVersions([found])} at ${place}`, problems: found.problems};
@@ -79,8 +80,9 @@ async function inspectCluster(address: ClusterAddress): Promise<RedisFound> {
     ),
   ]);
   const names = [ours, ...others].map(nameServer);
+  const cluster = `a cluster with ${names.length} primaries: ${names.join(', ')}`;
   return {
-    reached: `${describeVersions(found)}, a cluster with ${names.length} primaries: ${names.join(', ')}`,
+    reached: `${describeVersions(found)}, ${cluster}`,
     problems: found.flatMap(({problems}) => problems),
   };
 }
@@ -112,12 +114,14 @@ async function look(redis: Redis, {place}: Target): Promise<ServerFound> {
   const problems: string[] = [];
   if (appendonly === 'no') {
     problems.push(
-      `redis ${place}: it has no append-only file, so a crash forgets its jobs; nothing is lost, but work is late: CONFIG SET appendonly yes, and CONFIG REWRITE`,
+      `redis ${place}: it has no append-only file, so a crash forgets its jobs; ` +
+        'nothing is lost, but work is late: CONFIG SET appendonly yes, and CONFIG REWRITE',
     );
   }
   if (policy !== null && policy !== 'noeviction') {
     problems.push(
-      `redis ${place}: maxmemory-policy is ${policy}, so locks can vanish: CONFIG SET maxmemory-policy noeviction, and CONFIG REWRITE`,
+      `redis ${place}: maxmemory-policy is ${policy}, so locks can vanish: ` +
+        'CONFIG SET maxmemory-policy noeviction, and CONFIG REWRITE',
     );
   }
   return {version, problems};
@@ -327,7 +331,8 @@ const mends: Mends = [
   ],
   [
     /unknown command ['`](select|exists|cluster)/i,
-    'it is a sentinel: begin REDIS_URL with redis-sentinel://, and end it with the name of the primary',
+    'it is a sentinel: begin REDIS_URL with redis-sentinel://, and end it with the name of the ' +
+      'primary',
   ],
   [/unknown command ['`]sentinel/i, 'it is no sentinel: begin REDIS_URL with redis://'],
   [/ENOTFOUND|EAI_AGAIN/, 'no such host: mend REDIS_URL'],
@@ -341,7 +346,8 @@ const mends: Mends = [
   [/RESP type|Protocol error/, 'something else than a Redis listens there: mend REDIS_URL'],
   [
     /^Connection is closed|ECONNRESET/,
-    'no Redis listens there, or one that takes TLS alone: mend REDIS_URL, or begin it with rediss instead of redis',
+    'no Redis listens there, or one that takes TLS alone: mend REDIS_URL, ' +
+      'or begin it with rediss instead of redis',
   ],
 ];
 
@@ -356,7 +362,8 @@ function explainRedisError(cause: unknown, place: string, first: Mends = []): Fa
     [...first, ...mends].find(([pattern]) => pattern.test(reason))?.[1] ??
     'start it, mend REDIS_URL';
   return new FatalError(
-    `redis ${place}: expected an answer, got "${reason}"; ${mend}, or unset REDIS_URL to keep the queue in Postgres`,
+    `redis ${place}: expected an answer, got "${reason}"; ${mend}, ` +
+      'or unset REDIS_URL to keep the queue in Postgres',
     {cause: withoutCommand(cause), kind: 'queue'},
   );
 }

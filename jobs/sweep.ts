@@ -72,7 +72,8 @@ function reportPostponed(log: Logger, {sweep, error, delayMs}: Outcome<'postpone
   const level = delayMs === 0 || error instanceof OlderReadingError ? 'info' : 'warn';
   log[level](
     {event: 'sweep.postponed', ...factsOf(sweep), delayMs, reason: error.message},
-    `${nameSweep(sweep)} waits${delayMs === 0 ? '' : ` ${formatDuration(delayMs)}`} and goes on: ${error.message}`,
+    `${nameSweep(sweep)} waits${delayMs === 0 ? '' : ` ${formatDuration(delayMs)}`} ` +
+      `and goes on: ${error.message}`,
   );
 }
 

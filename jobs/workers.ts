@@ -237,7 +237,8 @@ async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
     throw new FatalError(
-      `the queue: expected it to answer, got "${reason}"; nothing is lost, start again when it is back`,
+      `the queue: expected it to answer, got "${reason}"; ` +
+        'nothing is lost, start again when it is back',
       {cause, kind: 'queue'},
     );
   } finally {
@@ -360,7 +361,9 @@ export function poll(
         if (cause instanceof NoRoomError) goodAt = performance.now();
         else if (performance.now() - goodAt > times.outOfReachMs) {
           throw new FatalError(
-            `the queue or the warehouse has been out of reach for ${times.outOfReachMs / 1000} s: ${reason}; nothing is lost, start again when it is back`,
+            'the queue or the warehouse has been out of reach for ' +
+              `${times.outOfReachMs / 1000} s: ${reason}; ` +
+              'nothing is lost, start again when it is back',
             {cause, kind: 'outage'},
           );
         }

@@ -6,11 +6,10 @@ import {emptyList, serveJobs, xmlDeclaration} from './serve-jobs.ts';
 
 const [jobCount = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
 const perPage = 30;
-const customTexts = Array.from(
-  {length: 20},
-  (_, at) =>
-    `    <custom-text${at + 1}>A gate code, a floor, a part that was ordered</custom-text${at + 1}>\n`,
-).join('');
+const customTexts = Array.from({length: 20}, (_, at) => {
+  const tag = `custom-text${at + 1}`;
+  return `    <${tag}>A gate code, a floor, a part that was ordered</${tag}>\n`;
+}).join('');
 
 serveJobs(async ({page, isOfKeys}, response) => {
   if (latencyMs > 0) await wait(latencyMs);

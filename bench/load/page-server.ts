@@ -73,6 +73,7 @@ function readInto(given: Buffer, file: string): {buffer: Buffer; size: number} {
 
 /** The numbers of a page and nothing else. */
 function makeKeyPage(xml: string): string {
-  const jobs = [...xml.matchAll(/<job>[\s\S]*?(<job-number[^>]*>\d+<\/job-number>)/g)];
-  return `${xmlDeclaration}<jobs type="array">\n${jobs.map(([, key]) => `  <job>\n    ${key}\n  </job>\n`).join('')}</jobs>\n`;
+  const found = xml.matchAll(/<job>[\s\S]*?(<job-number[^>]*>\d+<\/job-number>)/g);
+  const jobs = [...found].map(([, key]) => `  <job>\n    ${key}\n  </job>\n`);
+  return `${xmlDeclaration}<jobs type="array">\n${jobs.join('')}</jobs>\n`;
 }

@@ -29,7 +29,8 @@ ${html`<html lang="en">
   <a class="brand" href="${root}/index.html">Fieldmirror</a>
   <a class="to-documents" href="#documents">All documents</a>
   <form class="search" role="search" hidden>
-    <input type="search" name="q" aria-label="Search the documents" placeholder="search" autocomplete="off" aria-controls="found">
+    <input type="search" name="q" aria-label="Search the documents" placeholder="search"
+      autocomplete="off" aria-controls="found">
   </form>
 </header>
 <div class="found" id="found" role="status" hidden></div>
@@ -50,7 +51,8 @@ function drawMenu(menu: readonly Entry[], address: string, root: string): SafeHt
   const documents = menu.map(({path}) => path);
   return html`<ul>${menu.map(({path, title}) => {
     const to = addressOf(path, {documents: documents.filter((each) => each.endsWith('.md'))});
-    return html`<li><a href="${root}/${to}"${to === address ? html` aria-current="page"` : ''}>${title}</a></li>
+    const current = to === address ? html` aria-current="page"` : '';
+    return html`<li><a href="${root}/${to}"${current}>${title}</a></li>
 `;
   })}</ul>`;
 }

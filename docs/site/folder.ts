@@ -13,7 +13,8 @@ export async function drawFolder(
   const names = (await readdir(join(repository, folder))).toSorted();
   const items = names.map((name) => {
     const path = posix.join(folder, name);
-    return `<li><a href="${posix.basename(addressOf(path, site))}">${titles.get(path) ?? name}</a></li>`;
+    const to = posix.basename(addressOf(path, site));
+    return `<li><a href="${to}">${titles.get(path) ?? name}</a></li>`;
   });
   const name = posix.basename(folder);
   const title =

@@ -62,7 +62,10 @@ function makeMarked(headings: ReadonlyMap<Token, Heading>): Marked {
       heading(token) {
         const {anchor} = headings.get(token) ?? {anchor: ''};
         const text = this.parser.parseInline(token.tokens);
-        return `<h${token.depth} id="${anchor}">${text} <a class="anchor" href="#${anchor}" aria-label="Link to this section">#</a></h${token.depth}>\n`;
+        const tag = `h${token.depth}`;
+        const label = 'aria-label="Link to this section"';
+        const link = `<a class="anchor" href="#${anchor}" ${label}>#</a>`;
+        return `<${tag} id="${anchor}">${text} ${link}</${tag}>\n`;
       },
       // A table or a listing that is wider than the page moves in a frame of its own, also by keys.
       table(token) {
