@@ -107,7 +107,9 @@ function checkAddable({keys: [key]}: Config, name: string): SealingKey {
   checkName(name);
   if (key !== undefined) return key;
   throw new UsageError(
-    'accounts add: expected a key to seal the token with, got none: openssl rand -base64 32 makes one; keep it, and give it as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
+    'accounts add: expected a key to seal the token with, got none: ' +
+      'openssl rand -base64 32 makes one; keep it, and give it as FIELDMIRROR_KEY or in the file ' +
+      'FIELDMIRROR_KEY_FILE',
   );
 }
 
@@ -115,7 +117,8 @@ function checkAddable({keys: [key]}: Config, name: string): SealingKey {
 export function checkName(name: string, verb = 'accounts add'): void {
   if (!/^[A-Za-z0-9]\S{0,99}$/.test(name)) {
     throw new UsageError(
-      `${verb}: expected a name of up to 100 characters without blanks that begins with a letter or digit, got "${name}"`,
+      `${verb}: expected a name of up to 100 characters without blanks that begins with a ` +
+        `letter or digit, got "${name}"`,
     );
   }
   if (name === demoName)
@@ -131,12 +134,14 @@ function completed(
   const wanted = {apiUrl: url ?? held?.apiUrl, timeZone: timeZone ?? held?.timeZone};
   if (wanted.apiUrl === undefined) {
     throw new UsageError(
-      "accounts add: --url: expected the account's base address, such as https://app.example.com/acme, got nothing",
+      "accounts add: --url: expected the account's base address, " +
+        'such as https://app.example.com/acme, got nothing',
     );
   }
   if (wanted.timeZone === undefined)
     throw new UsageError(
-      "accounts add: --time-zone: expected the account's IANA zone, such as America/New_York, got nothing",
+      "accounts add: --time-zone: expected the account's IANA zone, such as America/New_York, " +
+        'got nothing',
     );
   if (!isTimeZone(wanted.timeZone)) {
     throw new UsageError(
@@ -154,7 +159,8 @@ async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'
   );
   if (twin === undefined) return;
   throw new UsageError(
-    `accounts add: account ${twin.name} mirrors ${place} already; give it a token with fieldmirror accounts add ${twin.name}`,
+    `accounts add: account ${twin.name} mirrors ${place} already; ` +
+      `give it a token with fieldmirror accounts add ${twin.name}`,
   );
 }
 

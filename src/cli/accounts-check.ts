@@ -137,7 +137,9 @@ async function findOtherToken(
   const worker = `the worker on ${other.host}, pid ${other.pid}`;
   return {
     verdict: 'other token',
-    found: `answers, and takes the token given here; but ${worker}, was started with another one, and would stop the account again: start it anew with this one`,
+    found:
+      `answers, and takes the token given here; but ${worker}, was started with another one, ` +
+      'and would stop the account again: start it anew with this one',
   };
 }
 
@@ -326,7 +328,8 @@ export function findZoneMismatch(page: string, timeZone: string): string | null 
   if (odd === undefined || fits(instants, timeZone)) return null;
   const meant = offered.find((zone) => fits(instants, zone));
   const zone = `${timeZone}, whose clock has ${offsetIn(odd, timeZone)} then`;
-  return `expected the account's own zone${meant === undefined ? '' : ` (did you mean ${meant}?)`}, got ${zone}; the service writes ${odd}`;
+  const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`;
+  return `expected the account's own zone${hint}, got ${zone}; the service writes ${odd}`;
 }
 
 /**

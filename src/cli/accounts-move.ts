@@ -79,7 +79,8 @@ export async function move(config: Config, name: string, {url, json}: Options): 
     const open = await countOpenChanges(pool, account.accountId);
     if (open > 0)
       await typeBack(
-        `to send ${tellChangeCount(open)} on ${open === 1 ? 'its' : 'their'} way to ${placeOf(url)}`,
+        `to send ${tellChangeCount(open)} on ${open === 1 ? 'its' : 'their'} way ` +
+          `to ${placeOf(url)}`,
         name,
       );
     await inTransaction(pool, (client) =>
@@ -114,14 +115,16 @@ async function refuseAddress(pool: pg.Pool, {name, apiUrl}: Account, url: string
   );
   if (twin !== undefined)
     throw new UsageError(
-      `accounts move: expected an address that no account mirrors, got ${place}, which is that of ${twin.name}`,
+      `accounts move: expected an address that no account mirrors, got ${place}, ` +
+        `which is that of ${twin.name}`,
     );
 }
 
 function refuseWork(name: string, reason: string | null): void {
   if (reason === null) return;
   throw new FatalError(
-    `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, and move it when nothing of it is under way`,
+    `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, ` +
+      'and move it when nothing of it is under way',
     {kind: 'in-use'},
   );
 }
@@ -189,9 +192,11 @@ function refuseOther({name}: Account, url: string, {streams, isSame}: ComparedBu
   const reason =
     shown.length === 0
       ? 'no row is here to be compared: remove the account, and add it anew'
-      : `its records are not those of the warehouse (${shown.join('; ')}): give that business a name of its own with fieldmirror accounts add`;
+      : `its records are not those of the warehouse (${shown.join('; ')}): ` +
+        'give that business a name of its own with fieldmirror accounts add';
   throw new UsageError(
-    `accounts move: ${placeOf(url)}: expected the business of ${name}, but ${reason}; nothing was stored`,
+    `accounts move: ${placeOf(url)}: expected the business of ${name}, but ${reason}; ` +
+      'nothing was stored',
   );
 }
 
@@ -209,7 +214,8 @@ async function keep(
   refuseWork(name, await findWorkUnderWay(client, accountId));
   if (!(await moveAccount(client, account, url)))
     throw new FatalError(
-      `account ${name}: expected it at ${apiUrl}, but somebody has moved it meanwhile; nothing was stored`,
+      `account ${name}: expected it at ${apiUrl}, but somebody has moved it meanwhile; ` +
+        'nothing was stored',
     );
   if (sealed !== null) await keepSealedToken(client, accountId, sealed);
   const {rows} = await client.query<{role: string}>('SELECT session_user AS role');
@@ -232,9 +238,14 @@ async function keep(
 function describeMoved(config: Config, account: Account, url: string): string {
   const {name} = account;
   const environment = isEnvironments(config, account)
-    ? `; the environment names its old address: set FIELDMIRROR_API_URL to ${url}, and start each worker anew`
+    ? `; the environment names its old address: set FIELDMIRROR_API_URL to ${url}, ` +
+      'and start each worker anew'
     : '';
-  return `account ${name} is at ${placeOf(url)} now, and paused as before${environment}; a file of settings that names its address needs the new one, too; fieldmirror accounts resume ${name}`;
+  return (
+    `account ${name} is at ${placeOf(url)} now, and paused as before${environment}; ` +
+    'a file of settings that names its address needs the new one, too; ' +
+    `fieldmirror accounts resume ${name}`
+  );
 }
 
 interface Output {
@@ -263,12 +274,15 @@ export async function rename(
     const twin = (await listAccounts(pool)).find((each) => each.name === next);
     if (twin !== undefined)
       throw new UsageError(
-        `accounts rename: expected a name that no account has, got "${next}", which mirrors ${placeOf(twin.apiUrl)}`,
+        `accounts rename: expected a name that no account has, got "${next}", ` +
+          `which mirrors ${placeOf(twin.apiUrl)}`,
       );
     await inTransaction(pool, (client) => renameAccount(client, account, next));
     print(json, {
       json: {accountId: account.accountId, before: name, after: next},
-      text: `account ${name} is called ${next} now; a file of settings that names it needs the new name, too`,
+      text:
+        `account ${name} is called ${next} now; a file of settings that names it needs the new ` +
+        'name, too',
     });
     return 0;
   });
@@ -305,7 +319,8 @@ export async function accountsRemove(
         await removeAccount(client, account);
       });
       const again = isEnvironments(config, account)
-        ? '; the environment names it, and the next start would mirror it anew: take FIELDMIRROR_API_URL away'
+        ? '; the environment names it, and the next start would mirror it anew: ' +
+          'take FIELDMIRROR_API_URL away'
         : '';
       print(json, {json: {account, holdings}, text: `account ${name} is removed${again}`});
       return 0;
@@ -318,7 +333,8 @@ export async function accountsRemove(
 function refuse(name: string, reason: string | null): void {
   if (reason === null) return;
   throw new FatalError(
-    `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, and remove it when nothing of it is under way`,
+    `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, ` +
+      'and remove it when nothing of it is under way',
     {kind: 'in-use'},
   );
 }
@@ -332,6 +348,9 @@ function drawHoldings(holdings: readonly Holding[]): string {
 }
 
 function describeEnd(name: string, place: string): string {
-  return `These rows, the token and the settings of ${name} go for good, and changes that were not sent are never sent. ${place} keeps what it has.
-Backups hold them still. Entries of the audit stay.`;
+  return (
+    `These rows, the token and the settings of ${name} go for good, ` +
+    `and changes that were not sent are never sent. ${place} keeps what it has.\n` +
+    'Backups hold them still. Entries of the audit stay.'
+  );
 }

@@ -64,7 +64,8 @@ export async function alertsAdd(
       );
     const {receiver, target} = plan;
     const lines = [
-      `${name} tells ${target} by ${receiver}; to see whether it arrives: fieldmirror alerts test ${name}`,
+      `${name} tells ${target} by ${receiver}; ` +
+        `to see whether it arrives: fieldmirror alerts test ${name}`,
       ...(secret === null
         ? []
         : ['', secret, '', 'It signs each message (Standard Webhooks), and is shown this once.']),
@@ -142,7 +143,8 @@ export async function alertsTest(
   const rule = await findRule(db, name, 'test');
   if (!rule.hasAddress)
     throw new UsageError(
-      `alerts test: expected a rule with an address, got ${name}, which waits for it: ${tellAddressStep(name, rule.receiver)}`,
+      `alerts test: expected a rule with an address, got ${name}, which waits for it: ` +
+        `${tellAddressStep(name, rule.receiver)}`,
     );
   const sealed = await readSealedAccess(db, rule.ruleId);
   const begun = performance.now();
@@ -184,14 +186,18 @@ async function findRule(db: Queryable, name: string, verb: string): Promise<Aler
 /** How `alerts list` looks: a table of rules, then what is open. */
 function drawAlerts({rules, open}: AlertOverview): string {
   if (rules.length === 0)
-    return 'nobody is told what is wrong: fieldmirror alerts add NAME --email ADDRESS, or --webhook, --slack, --ping';
+    return (
+      'nobody is told what is wrong: fieldmirror alerts add NAME --email ADDRESS, ' +
+      'or --webhook, --slack, --ping'
+    );
   const head = ['rule', 'tells', 'by', 'of', 'last sent', 'waiting', 'quiet'];
   const failing = rules.flatMap(({name, hasAddress, failingSince, lastError}) =>
     failingSince === null || !hasAddress
       ? []
       : [
           wrap(
-            `${name} does not arrive, ${formatAgo(failingSince)}: ${lastError ?? 'no worker sends it'}`,
+            `${name} does not arrive, ${formatAgo(failingSince)}: ` +
+              (lastError ?? 'no worker sends it'),
           ),
         ],
   );
@@ -233,7 +239,8 @@ function drawOpen(open: readonly Alert[]): string {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [
       wrap(
-        `  ${place === '' ? '' : `${place}: `}${text} (found ${formatAgo(openedAt)}; ${seeDocs(cause)})`,
+        `  ${place === '' ? '' : `${place}: `}${text} ` +
+          `(found ${formatAgo(openedAt)}; ${seeDocs(cause)})`,
       ),
       ...(nextStep === null ? [] : [wrap(`    ${nextStep}`)]),
     ];
@@ -275,7 +282,9 @@ export function planRule(
   const access = readAccess(receiver, address, {smtp: options.smtp, allowsHttp});
   if (access !== null && key === undefined)
     throw new UsageError(
-      "alerts add: expected a key to seal the receiver's address with, got none: openssl rand -base64 32 makes one; keep it, and give it to this command and to start as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE",
+      "alerts add: expected a key to seal the receiver's address with, got none: " +
+        'openssl rand -base64 32 makes one; keep it, and give it to this command and to start as ' +
+        'FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
     );
   if (options.everyMs !== undefined && receiver !== 'ping')
     throw new UsageError(
@@ -304,11 +313,12 @@ function chooseReceiver(options: RuleOptions): {
     return address === undefined ? [] : [{receiver, address}];
   });
   const [only, ...others] = given;
-  if (only === undefined || others.length > 0)
-    throw new UsageError(
-      `alerts add: expected one of --webhook URL, --slack URL, --email ADDRESS, --ping URL, got ${given.length === 0 ? 'none' : given.map(({receiver}) => `--${receiver}`).join(' and ')}`,
-    );
-  return only;
+  if (only !== undefined && others.length === 0) return only;
+  const got = given.map(({receiver}) => `--${receiver}`).join(' and ');
+  throw new UsageError(
+    'alerts add: expected one of --webhook URL, --slack URL, --email ADDRESS, --ping URL, ' +
+      `got ${got === '' ? 'none' : got}`,
+  );
 }
 
 /** @returns null where the environment gives the server of e-mail: nothing is to be sealed */
@@ -320,7 +330,8 @@ function readAccess(
   if (receiver === 'email') {
     if (!isMailbox(address))
       throw new UsageError(
-        `alerts add: --email: expected an address such as ops@example.com, got ${JSON.stringify(address)}`,
+        'alerts add: --email: expected an address such as ops@example.com, ' +
+          `got ${JSON.stringify(address)}`,
       );
     if (smtp === undefined) return null;
     parseSmtp(smtp, allowsHttp);
@@ -337,7 +348,8 @@ function readCauses(words: readonly string[]): readonly Cause[] | null {
     const cause = causes.find((each) => each === word);
     if (cause !== undefined) return cause;
     throw new UsageError(
-      `alerts add: --cause: no cause "${word}"${nearest(word, causes)}; there are ${causes.join(', ')}`,
+      `alerts add: --cause: no cause "${word}"${nearest(word, causes)}; ` +
+        `there are ${causes.join(', ')}`,
     );
   });
 }
@@ -361,13 +373,18 @@ function completeRule(
   {cause, everyMs, quietMs, account}: RuleOptions & {readonly account: string | undefined},
 ): Completed {
   const {sealed} = plan;
+  const address =
+    receiver === 'email'
+      ? 'a server of e-mail for the address that it has'
+      : `an address for ${receiver}`;
   if (
     plan.receiver !== receiver ||
     sealed === null ||
     (receiver === 'email' && plan.target !== target)
   )
     throw new UsageError(
-      `alerts add: expected what ${name} waits for, ${receiver === 'email' ? 'a server of e-mail for the address that it has' : `an address for ${receiver}`}, got something else: ${tellAddressStep(name, receiver)}`,
+      `alerts add: expected what ${name} waits for, ${address}, got something else: ` +
+        tellAddressStep(name, receiver),
     );
   const given = [
     ...((cause ?? []).length > 0 ? ['--cause'] : []),
@@ -377,6 +394,8 @@ function completeRule(
   ];
   if (given.length === 0) return {name, target: plan.target, sealed};
   throw new UsageError(
-    `alerts add: expected the address of ${name} alone, for a file of settings made it and has the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, or fieldmirror alerts remove ${name} first`,
+    `alerts add: expected the address of ${name} alone, for a file of settings made it and has ` +
+      `the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, ` +
+      `or fieldmirror alerts remove ${name} first`,
   );
 }

@@ -178,8 +178,14 @@ function expectAccess(held: readonly Account[]): string {
   const sealed = held.filter(({keyId}) => keyId !== null);
   const names = (accounts: readonly Account[]) => accounts.map(({name}) => name).join(', ');
   if (sealed.length > 0)
-    return `FIELDMIRROR_KEY: expected the key of ${names(sealed)} (key ${sealed[0]?.keyId}), got nothing`;
-  return `FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN: expected the address and token of ${names(held)}, got nothing`;
+    return (
+      `FIELDMIRROR_KEY: expected the key of ${names(sealed)} (key ${sealed[0]?.keyId}), ` +
+      'got nothing'
+    );
+  return (
+    'FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN: expected the address and token of ' +
+    `${names(held)}, got nothing`
+  );
 }
 
 /**

@@ -69,7 +69,10 @@ export function listQuestions(options: {readonly json: boolean}): number {
   );
   print(options.json, {
     json: listed,
-    text: `${text}\nfieldmirror ask NAME [--from 2026-10-01] [--to 2026-10-31] [--by town] [--as-of 2026-10-31]\n                     [--csv | --json | --parquet FILE | --sql]`,
+    text:
+      `${text}\nfieldmirror ask NAME [--from 2026-10-01] [--to 2026-10-31] [--by town] ` +
+      '[--as-of 2026-10-31]\n' +
+      '                     [--csv | --json | --parquet FILE | --sql]',
   });
   return 0;
 }
@@ -214,7 +217,8 @@ export async function askCheck(config: Config, options: {readonly json: boolean}
       const note =
         waiting === 0
           ? ''
-          : `\nBeware: ${formatNumber(waiting)} changes wait to be written into the star, as during a sweep; until then a tie-out may not hold.`;
+          : `\nBeware: ${formatNumber(waiting)} changes wait to be written into the star, ` +
+            'as during a sweep; until then a tie-out may not hold.';
       print(options.json, {
         json: {waiting, tieOuts: ties, findings: found},
         text: `${drawChecked(ties, found)}${note}`,
@@ -253,8 +257,9 @@ interface Found {
 
 function drawChecked(ties: readonly Tie[], found: readonly Found[]): string {
   const holding = ties.filter(({broken}) => broken === 0).length;
+  const all = holding === ties.length ? `all ${holding}` : `${holding} of ${ties.length}`;
   return [
-    `Tie-outs: ${holding === ties.length ? `all ${holding} hold` : `${holding} of ${ties.length} hold`}`,
+    `Tie-outs: ${all} hold`,
     ...drawLines(ties.map(({name, broken, claim}) => [name, tellTie(broken), claim])),
     '',
     'Findings, which are about the business and no failure:',

@@ -99,7 +99,8 @@ function explainRefusal(error: unknown, {ms}: StatementLimits): unknown {
     });
   if (error.code === '42501')
     return new UsageError(
-      `${said}: an assistant reads the star alone, by the names of its tables without a schema; the tool definitions lists them`,
+      `${said}: an assistant reads the star alone, by the names of its tables without a ` +
+        'schema; the tool definitions lists them',
       {cause: error},
     );
   if (error.code === '42601')
@@ -272,6 +273,13 @@ const nodes = [
  */
 const most = {joins: 8, products: 40, literalBytes: 250, columns: 500};
 
+/** Where a plan names the type of a value. */
+const typeFields = [
+  ...['consttype', 'vartype', 'resulttype', 'opresulttype', 'funcresulttype', 'aggtype'],
+  ...['wintype', 'casetype', 'coalescetype', 'minmaxtype', 'array_typeid', 'element_typeid'],
+  ...['refcontainertype', 'refelemtype', 'refrestype', 'paramtype', 'typeId', 'type'],
+];
+
 const found = `
   WITH plan AS (SELECT ev_action::text AS text FROM pg_rewrite
     WHERE ev_class = 'pg_temp.asked_by_assistant'::regclass),
@@ -303,7 +311,7 @@ const found = `
              AND relname = ANY ($5)))
    UNION ALL
   SELECT 'holds values of type ' || string_agg(DISTINCT held[1]::oid::regtype::text, ', '), 'holds'
-    FROM plan, regexp_matches(text, ':(?:consttype|vartype|resulttype|opresulttype|funcresulttype|aggtype|wintype|casetype|coalescetype|minmaxtype|array_typeid|element_typeid|refcontainertype|refelemtype|refrestype|paramtype|typeId|type) (\\d+)', 'g') AS held
+    FROM plan, regexp_matches(text, ':(?:${typeFields.join('|')}) (\\d+)', 'g') AS held
    WHERE held[1]::oid NOT IN (SELECT oid FROM kinds)
    UNION ALL
   SELECT 'has ' || string_agg(DISTINCT part[1], ', '), 'has'
@@ -330,11 +338,15 @@ const found = `
 
 const expectations = {
   calls:
-    'expected only functions that compute a number, a date or a short text, such as sum, date_trunc or lower',
+    'expected only functions that compute a number, a date or a short text, such as sum, ' +
+    'date_trunc or lower',
   reads:
-    'an assistant reads the star alone, by the names of its tables without a schema; the tool definitions lists them',
+    'an assistant reads the star alone, by the names of its tables without a schema; ' +
+    'the tool definitions lists them',
   holds: 'expected only numbers, texts, dates, times and truths',
-  has: 'expected a SELECT of tables, joins, groups and windows, with short constants; dim_date has the days',
+  has:
+    'expected a SELECT of tables, joins, groups and windows, with short constants; ' +
+    'dim_date has the days',
 } as const;
 
 /**

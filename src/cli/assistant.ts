@@ -37,9 +37,13 @@ interface McpOptions {
 
 const limits = {rows: 1_000, bytes: 1_000_000, ms: 10_000};
 
-const instructions = `A field-service business as a star in Postgres: facts fct_…, dimensions dim_…, answers ask_….
-Ask the tool questions first: most of what an owner wants to know has an answer with a definition. Tell the definition and the
-age of the data with a figure. Revenue is before tax, on the day of completion; what is owed is with tax. Nothing can be changed here.`;
+const instructions = [
+  'A field-service business as a star in Postgres: facts fct_…, dimensions dim_…, answers ask_….',
+  'Ask the tool questions first: most of what an owner wants to know has an answer with a ' +
+    'definition. Tell the definition and the',
+  'age of the data with a figure. Revenue is before tax, on the day of completion; what is ' +
+    'owed is with tax. Nothing can be changed here.',
+].join('\n');
 
 /**
  * Serves an assistant by the Model Context Protocol on standard input and output, until the input
@@ -85,8 +89,10 @@ function checkExplained({stream, field}: ExplainQuestion): void {
   const {table} = findStream(stream);
   const column = table.columns.find(({name}) => name === field?.toLowerCase().replaceAll('-', '_'));
   if (!aboutPeople.has(stream) && column !== undefined && column.type !== 'text') return;
+  const what = field === undefined ? stream : `${stream}, ${field}`;
   throw new UsageError(
-    `explain: ${stream}${field === undefined ? '' : `, ${field}`}: expected a field of jobs or tasks that holds no text, for others may name people; the person who runs this server may start it with --personal`,
+    `explain: ${what}: expected a field of jobs or tasks that holds no text, ` +
+      'for others may name people; the person who runs this server may start it with --personal',
   );
 }
 
@@ -143,7 +149,8 @@ function addAsk(server: McpServer, served: Served): void {
     'ask',
     {
       description:
-        'Answers a question by its name, with its definition, how fresh it is, and whether it ties out. Amounts are texts, exact.',
+        'Answers a question by its name, with its definition, how fresh it is, ' +
+        'and whether it ties out. Amounts are texts, exact.',
       inputSchema: {
         name: z.string().describe('such as debtors; the tool questions lists them'),
         as_of: z
@@ -211,7 +218,10 @@ function addQuery(server: McpServer, served: Served): void {
   server.registerTool(
     'query',
     {
-      description: `Runs one SELECT of Postgres over the star: facts fct_…, dimensions dim_…, answers ask_…, joined by columns of equal names, of the account ${account.name}. At most ${limits.rows} rows and ${limits.ms / 1000} s.${names}`,
+      description:
+        'Runs one SELECT of Postgres over the star: facts fct_…, dimensions dim_…, answers ' +
+        `ask_…, joined by columns of equal names, of the account ${account.name}. ` +
+        `At most ${limits.rows} rows and ${limits.ms / 1000} s.${names}`,
       inputSchema: {sql: z.string().max(10_000).describe('one SELECT, tables without a schema')},
       annotations: reads,
     },
@@ -232,7 +242,8 @@ function addExplain(server: McpServer, served: Served): void {
     'explain',
     {
       description:
-        'Where a value came from, since when, and what was there before; without a field, the story of the row.',
+        'Where a value came from, since when, and what was there before; without a field, ' +
+        'the story of the row.',
       inputSchema: {
         stream: z.string().describe('customers, jobs, employees or tasks'),
         number: z.string().describe('the number of the record'),

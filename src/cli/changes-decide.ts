@@ -118,7 +118,9 @@ function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOp
   const [first] = given;
   if (first === undefined || given.length > 1)
     throw new UsageError(
-      `changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, --resend, got ${first === undefined ? 'none' : given.map(({typed}) => typed).join(' and ')}; fieldmirror changes show ${ids[0] ?? 'NUMBER'} tells which fits`,
+      'changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, ' +
+        `--resend, got ${given.map(({typed}) => typed).join(' and ') || 'none'}; ` +
+        `fieldmirror changes show ${ids[0] ?? 'NUMBER'} tells which fits`,
     );
   if (adopt !== undefined && !isId(adopt))
     throw new UsageError(
@@ -126,7 +128,8 @@ function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOp
     );
   if (adopt !== undefined && ids.length !== 1)
     throw new UsageError(
-      `changes resolve: --adopt: expected one change, got ${ids.length === 0 ? 'a filter' : ids.length}`,
+      'changes resolve: --adopt: expected one change, ' +
+        `got ${ids.length === 0 ? 'a filter' : ids.length}`,
     );
   if (resend === true && ids.length === 0)
     throw new UsageError(
@@ -189,7 +192,9 @@ function finish(decided: readonly Decided[], {json}: {readonly json: boolean}): 
   return 0;
 }
 
-const cut = `More changes match: these are the first ${formatNumber(mostDecided)}. Type the same again for the rest.`;
+const cut =
+  `More changes match: these are the first ${formatNumber(mostDecided)}. ` +
+  'Type the same again for the rest.';
 
 /**
  * Decides all that match, and leaves what cannot be decided so.
@@ -253,8 +258,9 @@ async function find(
 }
 
 function drawPreview({can, canCount, cannot, cannotCount, isCut}: DecisionPreview): string {
+  const decided = `${formatNumber(canCount)} ${canCount === 1 ? 'change' : 'changes'}`;
   const lines = [
-    `${formatNumber(canCount)} ${canCount === 1 ? 'change' : 'changes'} can be decided so:${canCount === 0 ? ' none' : ''}`,
+    `${decided} can be decided so:${canCount === 0 ? ' none' : ''}`,
     ...can.map((group) => `  ${formatNumber(group.count)}  ${tellGroup(group)}`),
     ...(cannotCount === 0 ? [] : [`${formatNumber(cannotCount)} cannot:`]),
     ...cannot.map((group) => `  ${formatNumber(group.count)}  ${tellGroup(group)}`),
@@ -307,7 +313,8 @@ async function choose(
       : await listUndoable(warehouse.pool, await readFilters(warehouse, options), mostDecided + 1);
   if (found.length > mostDecided)
     throw new UsageError(
-      `changes undo: expected at most ${formatNumber(mostDecided)} changes at once, got more: narrow the filter, for example by --table or --since`,
+      `changes undo: expected at most ${formatNumber(mostDecided)} changes at once, got more: ` +
+        'narrow the filter, for example by --table or --since',
     );
   return found;
 }
@@ -339,7 +346,8 @@ function tellDone({cancelledCount, undoneCount, made, batch}: Undo, isPreview: b
     );
   if (undoneCount > 0)
     lines.push(
-      `${tellChangeCount(undoneCount)}, done: ${will(undoneCount)} taken back by ${tellChangeCount(made.length)}, held until released`,
+      `${tellChangeCount(undoneCount)}, done: ${will(undoneCount)} taken back by ` +
+        `${tellChangeCount(made.length)}, held until released`,
     );
   if (undoneCount > 0 && !isPreview) lines.push(...tellNext(batch));
   if (lines.length === 0) lines.push(`nothing ${isPreview ? 'would be' : 'was'} taken back`);
@@ -349,10 +357,8 @@ function tellDone({cancelledCount, undoneCount, made, batch}: Undo, isPreview: b
 /** The lines can be copied whole: a shell leaves out what follows the mark. */
 function tellNext(batch: string): string[] {
   const release = `fieldmirror changes release --batch ${quote(batch)}`;
-  return [
-    `  ${'fieldmirror push --dry-run'.padEnd(release.length)}  # shows the requests, and sends none`,
-    `  ${release}  # lets them go`,
-  ];
+  const rehearse = 'fieldmirror push --dry-run'.padEnd(release.length);
+  return [`  ${rehearse}  # shows the requests, and sends none`, `  ${release}  # lets them go`];
 }
 
 /** A name as a shell takes it. */

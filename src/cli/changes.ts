@@ -111,11 +111,14 @@ export function isFiltered(verb: string, ids: readonly string[], choosing: Choos
   if (choosing.all === true) typed.push('--all');
   if (ids.length === 0 && typed.length === 0)
     throw new UsageError(
-      `changes ${verb}: expected the numbers of changes, or a filter: ${filterNames.map((name) => `--${name}`).join(', ')}, or --all; --dry-run shows what it would do`,
+      `changes ${verb}: expected the numbers of changes, or a filter: ` +
+        `${filterNames.map((name) => `--${name}`).join(', ')}, or --all; ` +
+        '--dry-run shows what it would do',
     );
   if (ids.length > 0 && typed.length > 0)
     throw new UsageError(
-      `changes ${verb}: expected the numbers of changes or filters, got both: ${ids[0]} and ${typed.join(', ')}`,
+      `changes ${verb}: expected the numbers of changes or filters, got both: ` +
+        `${ids[0]} and ${typed.join(', ')}`,
     );
   return typed.length > 0;
 }
@@ -133,7 +136,8 @@ function checkState(typed: string): (typeof states)[number] {
 function checkTable(typed: string): string {
   if (tables.includes(typed)) return typed;
   throw new UsageError(
-    `changes: no table "${typed}"${nearest(typed, tables)} that can be written back; there are ${tables.join(', ')}`,
+    `changes: no table "${typed}"${nearest(typed, tables)} that can be written back; ` +
+      `there are ${tables.join(', ')}`,
   );
 }
 

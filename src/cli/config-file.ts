@@ -59,7 +59,8 @@ export async function readSettingsFile(file: string): Promise<SettingsFile> {
     (error: Error) => {
       const isMissing = 'code' in error && error.code === 'ENOENT';
       const told = isMissing
-        ? `expected a file of settings, got none of that name; fieldmirror config export ${name} writes one`
+        ? 'expected a file of settings, got none of that name; ' +
+          `fieldmirror config export ${name} writes one`
         : `expected a file that can be read, got ${error.message}`;
       throw new UsageError(`${name}: ${told}`, {cause: error});
     },
@@ -80,7 +81,8 @@ export function parseSettings(source: string, name: string): SettingsFile {
   const odd = findOddKeys(document);
   if (!isMap(document.contents))
     throw new UsageError(
-      `${name}: expected sections such as accounts: and schedules:, got ${describeContents(document)}`,
+      `${name}: expected sections such as accounts: and schedules:, ` +
+        `got ${describeContents(document)}`,
     );
   const given = toValue(document, name);
   const read = fileSchema.safeParse(given);

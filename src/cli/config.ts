@@ -38,7 +38,8 @@ export async function exportConfig(
 ): Promise<number> {
   if (file !== undefined && force !== true && (await isThere(file)))
     throw new UsageError(
-      `config export: ${file}: expected no file there, got one: its comments would be lost; --force replaces it`,
+      `config export: ${file}: expected no file there, got one: its comments would be lost; ` +
+        '--force replaces it',
     );
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     await refuseOld(warehouse);
@@ -173,7 +174,8 @@ function drawSettingsPlan({differences, overridden, unnamed, costs}: Told, done:
   const changes = rows.length === 0 ? [] : [drawTable(['section', 'key', 'from', 'to'], rows)];
   const stronger = overridden.map(
     ({section, key, inFile, inEnvironment}) =>
-      `${section} / ${key}: the environment goes before the file: ${show(inEnvironment)}, not ${show(inFile)}`,
+      `${section} / ${key}: the environment goes before the file: ` +
+      `${show(inEnvironment)}, not ${show(inFile)}`,
   );
   return [
     done,

@@ -217,8 +217,10 @@ interface Night {
 async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
   if (nights.length === 0) return;
   await inTransaction(pool, async (client) => {
-    await client.query(`SET LOCAL session_replication_role = replica; SET LOCAL statement_timeout = 0;
-      CREATE TEMPORARY TABLE nights (begun timestamptz PRIMARY KEY, moment timestamptz NOT NULL) ON COMMIT DROP`);
+    await client.query(`SET LOCAL session_replication_role = replica;
+      SET LOCAL statement_timeout = 0;
+      CREATE TEMPORARY TABLE nights (begun timestamptz PRIMARY KEY, moment timestamptz NOT NULL)
+        ON COMMIT DROP`);
     await client.query(
       'INSERT INTO nights SELECT * FROM unnest($1::timestamptz[], $2::timestamptz[])',
       [nights.map(({begun}) => begun), nights.map(({moment}) => moment)],
@@ -234,7 +236,9 @@ async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
       await client.query(`UPDATE ${place} SET ${set}`);
     }
     await client.query(`UPDATE sync.sweeps
-      SET evidence = jsonb_set(evidence, '{readAt}', to_jsonb(pg_temp.set_back((evidence->>'readAt')::timestamptz))) WHERE evidence ? 'readAt'`);
+      SET evidence = jsonb_set(evidence, '{readAt}',
+            to_jsonb(pg_temp.set_back((evidence->>'readAt')::timestamptz)))
+      WHERE evidence ? 'readAt'`);
     await client.query('INSERT INTO sync.stale_jobs DEFAULT VALUES');
   });
 }

@@ -211,7 +211,8 @@ async function unlocked(
 function noPostgres({home}: Config): RunCheck {
   return warning(
     'Postgres',
-    `there is none yet in ${join(home, 'postgres')}; fieldmirror start makes it, or DATABASE_URL names another`,
+    `there is none yet in ${join(home, 'postgres')}; fieldmirror start makes it, ` +
+      'or DATABASE_URL names another',
   );
 }
 
@@ -423,7 +424,8 @@ async function checkAccount(config: Config, pool: pg.Pool, account: Account): Pr
     if (state === 'active') return good(what, found);
     return warning(
       what,
-      `it is ${state}${stateReason === null ? '' : ` (${stateReason})`}, and answers now: fieldmirror accounts resume ${name}`,
+      `it is ${state}${stateReason === null ? '' : ` (${stateReason})`}, ` +
+        `and answers now: fieldmirror accounts resume ${name}`,
     );
   } catch (error) {
     if (error instanceof FatalError) return bad(what, error.message);

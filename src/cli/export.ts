@@ -132,7 +132,8 @@ function sqlOfTable(table: string, {accountId, moment}: Source): string {
 function whereOf(table: string, accountId: string): string {
   if (sharedTables.some(({name}) => name === table)) return '';
   const missing = members.find(({name}) => name === table)?.missing;
-  return ` WHERE account_key = ${accountId}${missing === undefined ? '' : ' OR account_key IS NULL'}`;
+  const orNone = missing === undefined ? '' : ' OR account_key IS NULL';
+  return ` WHERE account_key = ${accountId}${orNone}`;
 }
 
 function findTable(name: string): string {
@@ -245,7 +246,8 @@ async function removeEmpty(innermost: string, outermost: string): Promise<void> 
 export function checkPath(place: string, path: string): void {
   if (!/^[a-z][a-z\d+.-]+:\/\//i.test(path)) return;
   throw new UsageError(
-    `${place}: expected a path on this machine, got ${path}; write the files to a folder, and copy them from there`,
+    `${place}: expected a path on this machine, got ${path}; write the files to a folder, ` +
+      'and copy them from there',
   );
 }
 

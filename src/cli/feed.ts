@@ -94,7 +94,8 @@ async function read({pool}: Warehouse, query: FeedQuery): Promise<FeedPage> {
   return await readFeed(pool, query).catch((cause: unknown) => {
     if (!(cause instanceof CursorError)) throw cause;
     const next = cause.isGone
-      ? 'begin again: keep the cursor of `fieldmirror feed --after end`, read the tables, then go on from that cursor'
+      ? 'begin again: keep the cursor of `fieldmirror feed --after end`, read the tables, ' +
+        'then go on from that cursor'
       : 'leave --after out to read from the oldest entry';
     throw new UsageError(`feed: ${cause.message}; ${next}`, {
       cause,

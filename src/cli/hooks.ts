@@ -71,7 +71,8 @@ export async function hooksAdd(
         `hooks add: there is a subscriber ${name} already; fieldmirror hooks remove ${name}`,
       );
     const lines = [
-      `${name} is sent the feed at ${plan.target} from cursor ${cursor} on; to see whether it arrives: fieldmirror hooks list`,
+      `${name} is sent the feed at ${plan.target} from cursor ${cursor} on; ` +
+        'to see whether it arrives: fieldmirror hooks list',
       ...['', secret, '', 'It signs each message (Standard Webhooks), and is shown this once.'],
     ];
     print(json, {
@@ -112,7 +113,9 @@ function refuseSettings(
   ];
   if (given.length === 0) return;
   throw new UsageError(
-    `hooks add: expected the address of ${name} alone, for a file of settings made it and has the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, or fieldmirror hooks remove ${name} first`,
+    `hooks add: expected the address of ${name} alone, for a file of settings made it and has ` +
+      `the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, ` +
+      `or fieldmirror hooks remove ${name} first`,
   );
 }
 
@@ -277,7 +280,9 @@ export async function skip(
       );
     print(json, {
       json: {name, letter: Number(made)},
-      text: `${name} goes on behind the batch, which is dead letter ${made}: fieldmirror hooks retry ${name} --letter ${made} sends it late`,
+      text:
+        `${name} goes on behind the batch, which is dead letter ${made}: ` +
+        `fieldmirror hooks retry ${name} --letter ${made} sends it late`,
     });
     return 0;
   });
@@ -408,7 +413,9 @@ export function planHook(
     throw new UsageError(`hooks add: --limit: expected 1 to ${mostEntries}, got ${limit}`);
   if (key === undefined)
     throw new UsageError(
-      "hooks add: expected a key to seal the subscriber's address with, got none: openssl rand -base64 32 makes one; keep it, and give it to this command and to start as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE",
+      "hooks add: expected a key to seal the subscriber's address with, got none: " +
+        'openssl rand -base64 32 makes one; keep it, and give it to this command and to start as ' +
+        'FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
     );
   const {host} = parseTarget(url, allowsHttp);
   const secret = makeWebhookSecret();
@@ -430,6 +437,7 @@ function checkWriters(given: readonly string[], known: readonly string[]): void 
   for (const writer of given)
     if (!known.includes(writer))
       throw new UsageError(
-        `hooks add: --leave-out: no login and no key "${writer}"${nearest(writer, known)}; a key is given as http:NAME`,
+        `hooks add: --leave-out: no login and no key "${writer}"${nearest(writer, known)}; ` +
+          'a key is given as http:NAME',
       );
 }

@@ -59,7 +59,9 @@ export async function openHttpServer(
   });
   if (!isLoopback(listening.host) && publicUrl?.protocol !== 'https:')
     tellAside(
-      `http: ${listening.host} can be reached by other machines, and what comes and goes there, keys too, can be read on the way: put TLS in front of it\n`,
+      `http: ${listening.host} can be reached by other machines, ` +
+        'and what comes and goes there, keys too, can be read on the way: ' +
+        'put TLS in front of it\n',
     );
   const url = publicUrl === null ? running.url : publicUrl.href.replace(/\/$/, '');
   return {
@@ -138,7 +140,9 @@ export async function http(
     const server = await openHttpServer(config, warehouse, {...listening, log});
     try {
       const {url} = server;
-      const text = `The HTTP API of ${warehouse.place} is open at ${url}, and the console with it; fieldmirror keys add NAME makes a key. Ctrl-C stops.`;
+      const text =
+        `The HTTP API of ${warehouse.place} is open at ${url}, and the console with it; ` +
+        'fieldmirror keys add NAME makes a key. Ctrl-C stops.';
       print(json, {json: {url}, text});
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
@@ -179,7 +183,8 @@ async function findConsole({pool}: Warehouse): Promise<string> {
   const url = workers.find(({isAlive, consoleUrl}) => isAlive && consoleUrl !== null)?.consoleUrl;
   if (url !== null && url !== undefined) return url;
   throw new UsageError(
-    `open: no start with a console is alive: begin one with ${callOf('start')}, or say where the console is with --at http://127.0.0.1:8086`,
+    `open: no start with a console is alive: begin one with ${callOf('start')}, ` +
+      'or say where the console is with --at http://127.0.0.1:8086',
   );
 }
 

@@ -90,7 +90,9 @@ async function refuseFiles(asker: Asker | null, envFile: string, force: boolean)
   ];
   if (there.length === 0 || force) return;
   const names = there.join(' and ');
-  const kept = `in ${envFile} the account and the warehouse are replaced, other lines stay; ${settingsFile} is written anew`;
+  const kept =
+    `in ${envFile} the account and the warehouse are replaced, other lines stay; ` +
+    `${settingsFile} is written anew`;
   if (asker === null)
     throw new UsageError(
       `init: expected no settings yet, got ${names}; with --force ${kept}. Nothing was done`,
@@ -110,9 +112,11 @@ function describe(done: {
 }): string {
   const call = (verb: string) => callOf(verb);
   return [
-    `account ${done.name} (${done.apiUrl}, ${done.timeZone}) answers, and the warehouse is ready: ${done.place}`,
+    `account ${done.name} (${done.apiUrl}, ${done.timeZone}) answers, ` +
+      `and the warehouse is ready: ${done.place}`,
     '',
-    `  ${done.envFile}  has the token and the addresses, for you alone: keep it out of repositories`,
+    `  ${done.envFile}  has the token and the addresses, for you alone: ` +
+      'keep it out of repositories',
     `  ${settingsFile}  has the other settings: change it, then ${call('config apply')}`,
     '',
     ...describeKey(done.key, done.envFile),
@@ -154,7 +158,8 @@ function describeKey({id, made, missing}: KeyChoice, envFile: string): string[] 
     const expected = `key ${missing.join(' and key ')}`;
     return [
       wrap(
-        `The warehouse has what is sealed with ${expected}, and the key is not given here: put it into ${envFile} as FIELDMIRROR_KEY. No new key was made.`,
+        `The warehouse has what is sealed with ${expected}, and the key is not given here: ` +
+          `put it into ${envFile} as FIELDMIRROR_KEY. No new key was made.`,
         0,
       ),
     ];
@@ -166,7 +171,8 @@ function describeKey({id, made, missing}: KeyChoice, envFile: string): string[] 
   return [
     `  FIELDMIRROR_KEY in ${envFile} is a new sealing key, key ${id ?? ''}:`,
     '  it seals tokens of further accounts, and addresses of alerts and of subscribers.',
-    '  Keep a copy apart from the dumps of the database. If it is lost, these are given anew; nothing else is lost.',
+    '  Keep a copy apart from the dumps of the database. If it is lost, these are given anew; ' +
+      'nothing else is lost.',
   ];
 }
 
@@ -241,7 +247,8 @@ async function findZone(
   if (guessed.length === 1) return guessed[0] ?? '';
   const got = guessed.length === 0 ? 'cannot be told from' : `may be ${guessed.join(' or ')} by`;
   throw new UsageError(
-    `init: --time-zone: expected the account's IANA zone, such as America/New_York, got nothing; it ${got} the moments that the service writes`,
+    "init: --time-zone: expected the account's IANA zone, such as America/New_York, " +
+      `got nothing; it ${got} the moments that the service writes`,
   );
 }
 
@@ -250,13 +257,15 @@ function checkAddress({allowsHttp}: Config): (address: string) => string {
     const isAddress = URL.canParse(address) && /^https?:\/\//.test(address);
     if (!isAddress)
       throw new UsageError(
-        `init: --url: expected the account's base address, such as https://app.example.com/acme, got "${address}"`,
+        "init: --url: expected the account's base address, " +
+          `such as https://app.example.com/acme, got "${address}"`,
       );
     const {protocol, hostname} = new URL(address);
     const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
     if (protocol === 'http:' && !isHere && !allowsHttp)
       throw new UsageError(
-        `init: --url: expected https, got ${address}: the token would be sent in the clear; FIELDMIRROR_ALLOW_HTTP=1 allows that`,
+        `init: --url: expected https, got ${address}: the token would be sent in the clear; ` +
+          'FIELDMIRROR_ALLOW_HTTP=1 allows that',
       );
     return address;
   };
@@ -277,7 +286,9 @@ async function findAddress(
       take,
     );
   throw new UsageError(
-    "init: --url: expected the account's base address, such as https://app.example.com/acme, got nothing; without a terminal the answers are options: init --url URL [--name NAME] [--time-zone ZONE], the token on standard input",
+    "init: --url: expected the account's base address, such as https://app.example.com/acme, " +
+      'got nothing; without a terminal the answers are options: ' +
+      'init --url URL [--name NAME] [--time-zone ZONE], the token on standard input',
   );
 }
 
@@ -354,7 +365,9 @@ async function keepAccount(
     const databaseUrl = embedded ? null : config.databaseUrl;
     return await keep({...config, databaseUrl, directUrl: embedded ? null : directUrl}, account);
   }
-  const question = `The warehouse: postgres://user:password@host/database (it is not shown), or nothing for a Postgres of its own in ${config.home}`;
+  const question =
+    'The warehouse: postgres://user:password@host/database (it is not shown), ' +
+    `or nothing for a Postgres of its own in ${config.home}`;
   const take = async (answer: string) => {
     const databaseUrl = answer === '' ? null : checkDatabase(answer);
     try {
@@ -404,7 +417,8 @@ async function refuseOthers(db: Queryable, {name, apiUrl}: Account): Promise<voi
   const twin = held.find((each) => placeOf(each.apiUrl) === placeOf(apiUrl) && each.name !== name);
   if (twin !== undefined)
     throw new FatalError(
-      `init: ${placeOf(apiUrl)} is mirrored there already, as account ${twin.name}; give --name ${twin.name}`,
+      `init: ${placeOf(apiUrl)} is mirrored there already, as account ${twin.name}; ` +
+        `give --name ${twin.name}`,
     );
 }
 
@@ -412,7 +426,9 @@ async function refuseOthers(db: Queryable, {name, apiUrl}: Account): Promise<voi
 function refuseMadeUp(names: readonly string[]): void {
   if (!names.includes(demoName)) return;
   throw new FatalError(
-    'init: expected a warehouse without the made-up business, which would stay beside yours, got one with it; fieldmirror reset removes it; or set FIELDMIRROR_HOME to another folder, or DATABASE_URL to a Postgres of yours',
+    'init: expected a warehouse without the made-up business, which would stay beside yours, ' +
+      'got one with it; fieldmirror reset removes it; or set FIELDMIRROR_HOME to another folder, ' +
+      'or DATABASE_URL to a Postgres of yours',
   );
 }
 

@@ -52,7 +52,9 @@ export async function claim(
     const {database} = installation;
     const name = await namePlace(config);
     tellAside(
-      `${describeCopy(installation, name) ?? describe(installation)}\nFrom now on ${place} works for its accounts: changes are sent, sweeps are run. No other copy may do so any more.\n`,
+      `${describeCopy(installation, name) ?? describe(installation)}\n` +
+        `From now on ${place} works for its accounts: changes are sent, sweeps are run. ` +
+        'No other copy may do so any more.\n',
     );
     await typeBack('to let it work', database);
     const {held} = await claimInstallation(pool, {name, holdsCreates: moved !== true});
@@ -71,16 +73,21 @@ function describe({names, claimedAt, claimedBy}: Installation): string {
 }
 
 function describeClaim(place: string): string {
-  return `${place} is the one that works for its accounts. A start that runs goes on within seconds.`;
+  const next = 'A start that runs goes on within seconds.';
+  return `${place} is the one that works for its accounts. ${next}`;
 }
 
 function describeHeld(held: readonly string[]): string[] {
   if (held.length === 0) return [];
   const [first = ''] = held;
   const creates = held.length === 1 ? '1 create is held' : `${held.length} creates are held`;
+  const numbers = `${held.slice(0, 20).join(', ')}${held.length > 20 ? ', …' : ''}`;
   return [
-    `${creates}, because the other database may have sent ${held.length === 1 ? 'it' : 'them'} since the copy was made: ${held.slice(0, 20).join(', ')}${held.length > 20 ? ', …' : ''}`,
-    `After the next full sweep, look for each in the warehouse: fieldmirror changes show ${first}; then changes cancel where it is there, changes release where it is not`,
+    `${creates}, because the other database may have sent ` +
+      `${held.length === 1 ? 'it' : 'them'} since the copy was made: ${numbers}`,
+    'After the next full sweep, look for each in the warehouse: ' +
+      `fieldmirror changes show ${first}; ` +
+      'then changes cancel where it is there, changes release where it is not',
   ];
 }
 
@@ -118,7 +125,8 @@ async function refuseWithout(db: Queryable, keyId: string): Promise<void> {
     ({host, pid, keyIds}) => `${host}, pid ${pid}, has ${keyIds.join(', ')}`,
   );
   throw new FatalError(
-    `installation reseal: expected every worker to have key ${keyId}: ${names.join('; ')}; start each anew with both keys, FIELDMIRROR_KEY=NEW,OLD, then reseal; nothing was changed`,
+    `installation reseal: expected every worker to have key ${keyId}: ${names.join('; ')}; ` +
+      'start each anew with both keys, FIELDMIRROR_KEY=NEW,OLD, then reseal; nothing was changed',
     {kind: 'key'},
   );
 }

@@ -37,7 +37,10 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
   const isOfAll = options.allAccounts === true || role === 'admin';
   if (isOfAll && account !== undefined)
     throw new UsageError(
-      `keys add: --account: expected none, got "${account}": ${role === 'admin' ? 'an admin looks after all accounts' : '--all-accounts opens all of them'}`,
+      `keys add: --account: expected none, got "${account}": ` +
+        (role === 'admin'
+          ? 'an admin looks after all accounts'
+          : '--all-accounts opens all of them'),
     );
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = isOfAll ? null : await chooseAccount({pool}, account);
@@ -62,7 +65,10 @@ function tellUse(role: Role, account: string | null): string {
   ];
   if (account === null)
     return `It opens the console for all accounts${may}, and is shown this once.`;
-  return `It opens account ${account}${may}, and is shown this once. The console takes it as it is; the API as\n  Authorization: Bearer …`;
+  return (
+    `It opens account ${account}${may}, and is shown this once. The console takes it as it is; ` +
+    'the API as\n  Authorization: Bearer …'
+  );
 }
 
 /** The keys, revoked ones too, each with its account and its last use. */

@@ -49,5 +49,6 @@ export function describeMissingPackage(error: unknown, root = packageRoot): stri
   if (name === undefined) return null;
   const isInstalled = root.split(/[/\\]/).includes('node_modules');
   const mend = isInstalled ? 'install fieldmirror again' : `run npm install in ${root}`;
-  return `package ${name}: expected it in ${isInstalled ? dirname(root) : join(root, 'node_modules')}, found none; ${mend}`;
+  const place = isInstalled ? dirname(root) : join(root, 'node_modules');
+  return `package ${name}: expected it in ${place}, found none; ${mend}`;
 }

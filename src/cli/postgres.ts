@@ -61,7 +61,10 @@ function withoutPassword(address: string): string {
 }
 
 function describeRest(home: string): string {
-  return `url: expected the embedded Postgres in ${join(home, 'postgres')} to run, but it rests: it runs for as long as ${callOf('start')} does; ${callOf('psql')} starts it by itself`;
+  return (
+    `url: expected the embedded Postgres in ${join(home, 'postgres')} to run, but it rests: ` +
+    `it runs for as long as ${callOf('start')} does; ${callOf('psql')} starts it by itself`
+  );
 }
 
 function describePassword({databaseUrl, home}: Config): string {
@@ -154,7 +157,9 @@ async function run(
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')) throw cause;
     throw new UsageError(
-      'psql: expected it to be installed, found none in PATH; it is part of the package postgresql-client on Debian and Ubuntu, postgresql on Fedora and Alpine, libpq of Homebrew. Any other client takes the address that fieldmirror url prints',
+      'psql: expected it to be installed, found none in PATH; it is part of the package ' +
+        'postgresql-client on Debian and Ubuntu, postgresql on Fedora and Alpine, ' +
+        'libpq of Homebrew. Any other client takes the address that fieldmirror url prints',
       {cause},
     );
   }
@@ -235,7 +240,8 @@ async function resetSchemas({redisUrl}: Config, address: string, json: boolean):
 }
 
 const next = () =>
-  `${callOf('start')} begins anew, with the settings that are there (the environment, .env). Backups, roles and files of settings stay`;
+  `${callOf('start')} begins anew, with the settings that are there (the environment, .env). ` +
+  'Backups, roles and files of settings stay';
 
 function tellNothing(json: boolean, reason: string): number {
   print(json, {json: {removed: null}, text: `nothing to remove: ${reason}`});
@@ -246,7 +252,8 @@ function tellNothing(json: boolean, reason: string): number {
 async function askFor(pool: pg.Pool, name: string, goes: string): Promise<Held> {
   const held = await readHeld(pool);
   tellAside(
-    `${drawHeld(held)}\nRemoved for good: ${goes}.\nThe service keeps what it has, and hears nothing of it.\n`,
+    `${drawHeld(held)}\nRemoved for good: ${goes}.\n` +
+      'The service keeps what it has, and hears nothing of it.\n',
   );
   await typeBack('to remove it', name);
   // A person thinks for a while; meanwhile work may have begun.
@@ -261,7 +268,8 @@ async function refuseWorkers(pool: pg.Pool, place: string): Promise<void> {
   if (alive.length === 0) return;
   const names = alive.map(({host, pid}) => `process ${pid} on ${host}`).join(', ');
   throw new FatalError(
-    `reset: ${place}: expected no worker to run, got ${names}; stop it with Ctrl-C where it runs (one that was killed counts for a minute), and reset again`,
+    `reset: ${place}: expected no worker to run, got ${names}; stop it with Ctrl-C where it ` +
+      'runs (one that was killed counts for a minute), and reset again',
     {kind: 'in-use'},
   );
 }
@@ -269,7 +277,8 @@ async function refuseWorkers(pool: pg.Pool, place: string): Promise<void> {
 function refuseDependents(place: string, names: readonly string[]): void {
   if (names.length === 0) return;
   throw new FatalError(
-    `reset: ${place}: expected nothing of yours to stand on the schemas that go, got ${names.join(', ')}; drop it, or keep it as a table of its own, and reset again`,
+    `reset: ${place}: expected nothing of yours to stand on the schemas that go, ` +
+      `got ${names.join(', ')}; drop it, or keep it as a table of its own, and reset again`,
     {kind: 'dependents'},
   );
 }
@@ -288,7 +297,8 @@ async function listSessions(pool: pg.Pool, before: Date): Promise<string[]> {
 function refuseSessions(place: string, names: readonly string[]): void {
   if (names.length === 0) return;
   throw new FatalError(
-    `reset: ${place}: expected nothing to use it, got sessions of ${names.join(', ')}; stop ${callOf('start')}, the reference service and other clients, and reset again`,
+    `reset: ${place}: expected nothing to use it, got sessions of ${names.join(', ')}; ` +
+      `stop ${callOf('start')}, the reference service and other clients, and reset again`,
     {kind: 'in-use'},
   );
 }
@@ -355,7 +365,8 @@ function drawHeld({schemas, accounts, openChanges}: Held): string {
     ...(openChanges === 0
       ? []
       : [
-          `${tellChangeCount(openChanges)} ${openChanges === 1 ? 'is' : 'are'} not settled: what was not sent is never sent`,
+          `${tellChangeCount(openChanges)} ${openChanges === 1 ? 'is' : 'are'} not settled: ` +
+            'what was not sent is never sent',
         ]),
   ].join('\n');
 }

@@ -122,7 +122,8 @@ function codeOf(reason: Error): number {
 function explainOutputError(cause: NodeJS.ErrnoException): Error {
   if (cause.code === 'EPIPE') return new StoppedError('nobody reads on', null, cause);
   return new FatalError(
-    `standard output: expected it to take all that is printed, got ${cause.code ?? cause.message}; make room there, or print to another place`,
+    'standard output: expected it to take all that is printed, ' +
+      `got ${cause.code ?? cause.message}; make room there, or print to another place`,
     {cause},
   );
 }

@@ -51,7 +51,8 @@ export async function typeBack(act: string, name: string): Promise<void> {
   if (typed.trim() === name) return;
   const got = typed.trim() === '' ? 'nothing' : `"${typed.trim()}"`;
   throw new UsageError(
-    `expected ${name} to be typed back ${act}, got ${got}; nothing was done. In a script: echo ${name} | fieldmirror …`,
+    `expected ${name} to be typed back ${act}, got ${got}; nothing was done. In a script: ` +
+      `echo ${name} | fieldmirror …`,
   );
 }
 

@@ -242,7 +242,9 @@ function tellCounts({
     ...(held.count === 0
       ? []
       : [
-          `another process has ${formatNumber(held.count)} in hand; if that process is gone, fieldmirror push carries them in ${formatDuration(Math.max(1_000, held.leaseMs))} at most`,
+          `another process has ${formatNumber(held.count)} in hand; if that process is gone, ` +
+            'fieldmirror push carries them in ' +
+            `${formatDuration(Math.max(1_000, held.leaseMs))} at most`,
         ]),
   ].join('; ');
 }

@@ -55,7 +55,9 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
         const leaseMs = await readPruningLeaseMs(pool);
         print(json, {
           json: {state: 'busy', kinds: [], leaseMs},
-          text: `another process is pruning at the moment: nothing was done; if that process is gone, the next one may begin in ${formatDuration(Math.max(1_000, leaseMs))} at most`,
+          text:
+            'another process is pruning at the moment: nothing was done; if that process is ' +
+            `gone, the next one may begin in ${formatDuration(Math.max(1_000, leaseMs))} at most`,
         });
         return 1;
       }
@@ -118,19 +120,22 @@ export async function forget(
       const held = await findCustomer(pool, customer);
       if (held === null)
         throw new UsageError(
-          `forget customers: expected the number of a customer of ${account.name}, got ${number}, of which nothing is here`,
+          `forget customers: expected the number of a customer of ${account.name}, ` +
+            `got ${number}, of which nothing is here`,
         );
       const label = `customer ${number} of ${account.name}`;
       tellAside(
-        `${drawRemoved(await countForgotten(pool, customer))}\n${describeEnd(label, held).join('\n')}\n`,
+        `${drawRemoved(await countForgotten(pool, customer))}\n` +
+          `${describeEnd(label, held).join('\n')}\n`,
       );
       await typeBack(`to forget ${label}`, held.name ?? number);
       const names = await listNames(pool, customer);
       const receipt = await inTransaction(pool, (client) => forgetCustomer(client, customer));
       const reports = await clearUpForgotten(pool, {accountId: account.accountId, names});
+      const gone = [sumRemoved(receipt.removed), ...describeFiles(reports)].join('; ');
       print(json, {
         json: {account: account.name, customer: number, isLive: held.isLive, ...receipt, reports},
-        text: `${label} is forgotten: ${[sumRemoved(receipt.removed), ...describeFiles(reports)].join('; ')}`,
+        text: `${label} is forgotten: ${gone}`,
       });
       return 0;
     } finally {

@@ -108,7 +108,9 @@ export async function set(
   if (yes) {
     const stream = allStreams.find((each) => each.name === name)?.name ?? 'STREAM';
     throw new UsageError(
-      `schedules set: --yes: expected it beside --fresh, whose cost it confirms, got it without; for a freshness: fieldmirror schedules set ${stream} --fresh 1h --yes, for a schedule leave --yes out; nothing was set`,
+      'schedules set: --yes: expected it beside --fresh, whose cost it confirms, ' +
+        `got it without; for a freshness: fieldmirror schedules set ${stream} --fresh 1h --yes, ` +
+        'for a schedule leave --yes out; nothing was set',
     );
   }
   const {everyMs, ...others} = wanted;
@@ -168,7 +170,8 @@ function tellAll(schedules: readonly Listed[]): string {
   const known = schedules.flatMap(({requestsADay}) => requestsADay ?? []);
   const all = formatNumber(known.reduce((total, requests) => total + requests, 0));
   const left = schedules.length - known.length;
-  return `${all} requests a day in all, by what the last sweeps took${left === 0 ? '' : `; ${left} not counted, for none like them has ended yet`}`;
+  const uncounted = left === 0 ? '' : `; ${left} not counted, for none like them has ended yet`;
+  return `${all} requests a day in all, by what the last sweeps took${uncounted}`;
 }
 
 async function change(
@@ -196,7 +199,8 @@ async function change(
     const text =
       held === null
         ? `schedule ${name} of ${account.name} is taken away; a sweep that it made goes on`
-        : `schedule ${name} of ${account.name}: every ${formatInterval(held.everyMs)}, ${describeNext(held, await readNow(pool))}`;
+        : `schedule ${name} of ${account.name}: every ${formatInterval(held.everyMs)}, ` +
+          describeNext(held, await readNow(pool));
     print(json, {json: {account: account.name, schedule: held}, text});
     return 0;
   });
@@ -302,7 +306,8 @@ export async function setFreshness(
     if (problems.length > 0) throw refuseFreshness(problems.map(({text}) => text));
     const done = yes
       ? `set for ${account.name}: the first look is due now`
-      : `nothing was set yet. To set it: fieldmirror schedules set ${stream} --fresh ${every} --yes`;
+      : 'nothing was set yet. To set it: ' +
+        `fieldmirror schedules set ${stream} --fresh ${every} --yes`;
     const text = [wrap(tellFreshnessCost(wanted, cost)), done].join('\n');
     print(json, {json: {account: account.name, stream, every, cost, isSet: yes}, text});
     return yes ? 0 : 1;

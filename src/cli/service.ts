@@ -126,10 +126,12 @@ function refuseAnother({seed, madeCustomers, today}: Business, asked: ServiceOpt
   if (differing.length === 0) return;
   const lines = differing.map(
     ([option, held, wanted]) =>
-      `service: ${option}: expected ${held ?? 'none'}, as of the business that is held here, got ${wanted}`,
+      `service: ${option}: expected ${held ?? 'none'}, ` +
+      `as of the business that is held here, got ${wanted}`,
   );
   throw new UsageError(
-    `${lines.join('\n')}\nfor another business give another folder (FIELDMIRROR_HOME) or database (--database); for this one leave the option out`,
+    `${lines.join('\n')}\nfor another business give another folder (FIELDMIRROR_HOME) ` +
+      'or database (--database); for this one leave the option out',
   );
 }
 
@@ -149,8 +151,10 @@ function describe(account: {
     `  export FIELDMIRROR_TIME_ZONE=${account.timeZone}`,
     `  ${callOf('start --once')}`,
     '',
-    `Where the warehouse has the made-up business of a start without these lines (account ${demoName}),`,
-    'both would be in it. To keep them apart, give this one a folder of its own before, or another DATABASE_URL:',
+    'Where the warehouse has the made-up business of a start without these lines ' +
+      `(account ${demoName}),`,
+    'both would be in it. To keep them apart, give this one a folder of its own before, ' +
+      'or another DATABASE_URL:',
     '',
     '  export FIELDMIRROR_HOME=$(mktemp -d)',
     '',
@@ -213,7 +217,9 @@ export async function openDemo(
     access,
     // The token opens made-up data only, so it may be shown: a person who plays a dispatcher needs
     // it.
-    source: `the reference service at ${service.url}, made-up data\n         its token is ${service.token}`,
+    source:
+      `the reference service at ${service.url}, made-up data\n` +
+      `         its token is ${service.token}`,
   };
 }
 

@@ -80,7 +80,9 @@ const nobodysPlace: StartPlace = {setConsole: () => {}, release: async () => {}}
 function describeRunning(home: string, {pid, console}: Running): FatalError {
   const where = console === null ? 'it has no console yet' : `its console is at ${console}`;
   return new FatalError(
-    `start: already running in ${home}: pid ${pid}; ${where}, and fieldmirror open prints a link that signs in. Nothing was started; stop that one first, or set FIELDMIRROR_HOME to another folder`,
+    `start: already running in ${home}: pid ${pid}; ${where}, ` +
+      'and fieldmirror open prints a link that signs in. Nothing was started; ' +
+      'stop that one first, or set FIELDMIRROR_HOME to another folder',
     {kind: 'in-use'},
   );
 }
@@ -229,7 +231,8 @@ export async function tellSupervisor(
     } catch (error) {
       log.warn(
         {event: 'supervisor.not_told', words, reason: String(error)},
-        'the supervisor could not be notified: put systemd-notify on the PATH and NotifyAccess=all in the unit',
+        'the supervisor could not be notified: put systemd-notify on the PATH and ' +
+          'NotifyAccess=all in the unit',
       );
     }
   };

@@ -301,7 +301,8 @@ async function describeFullSweeps({pool}: World, accounts: readonly Account[]): 
   }
   if (underWay.size === 0) return [];
   return [
-    `Full sweeps are under way: ${[...underWay].join(', ')}. In another terminal, fieldmirror status tells more.`,
+    `Full sweeps are under way: ${[...underWay].join(', ')}. ` +
+      'In another terminal, fieldmirror status tells more.',
   ];
 }
 

@@ -121,7 +121,8 @@ function drawSweep(story: SweepStory): string {
     ...sweep.reasons.map((reason) => `  because ${reason}`),
     ...(sweep.error === null ? [] : [`  error: ${sweep.error}`]),
     '',
-    `began ${sweep.startedAt ?? 'not yet'}, ended ${sweep.endedAt ?? 'not yet'}, asked for by ${sweep.requestedBy}`,
+    `began ${sweep.startedAt ?? 'not yet'}, ended ${sweep.endedAt ?? 'not yet'}, ` +
+      `asked for by ${sweep.requestedBy}`,
     ...(sweep.approvedAt === null ? [] : [`its tombstones were let through ${sweep.approvedAt}`]),
     ...tellSteps(story, new Date().toISOString()),
     ...tellEvidence(sweep),
@@ -221,7 +222,8 @@ function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): 
     formatAgo(entry.lastSeenAt),
     shorten(entry.reason, reasonWidth),
   ]);
-  return `${drawTable(head, rows)}\nfieldmirror quarantine show ENTRY shows what the service sent; ${seeNumber(quarantineCause)}`;
+  const next = 'fieldmirror quarantine show ENTRY shows what the service sent';
+  return `${drawTable(head, rows)}\n${next}; ${seeNumber(quarantineCause)}`;
 }
 
 function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral: boolean): string {
@@ -242,7 +244,8 @@ function drawEntry(entry: ShownEntry): string {
   return [
     `quarantine ${quarantineId}: ${nameRecord(entry, true)}`,
     wrap(`  because ${reason}`),
-    `first met ${firstSeenAt}, last met ${lastSeenAt}${sweepId === null ? '' : ` by sweep ${sweepId}`}`,
+    `first met ${firstSeenAt}, last met ${lastSeenAt}` +
+      (sweepId === null ? '' : ` by sweep ${sweepId}`),
     resolvedAt === null
       ? `${next}; ${seeNumber(quarantineCause)}`
       : `it has left quarantine ${resolvedAt}`,

@@ -172,7 +172,8 @@ function requireNumber(entry: ShownEntry): Numbered {
   const {number, quarantineId, stream} = entry;
   if (number !== null) return {...entry, number};
   throw new UsageError(
-    `quarantine ${quarantineId}: its number could not be read, so that nobody can ask for it; fieldmirror sync ${stream} reads the whole list`,
+    `quarantine ${quarantineId}: its number could not be read, so that nobody can ask for it; ` +
+      `fieldmirror sync ${stream} reads the whole list`,
   );
 }
 
@@ -314,8 +315,14 @@ function describeHeld({sweepId, stream, claimedBy, leaseMs}: HeldSweep): string 
   const left = formatDuration(Math.max(1_000, leaseMs));
   const holder = claimedBy === null ? 'another process' : `another process (${claimedBy})`;
   if (claimedBy !== null && isProcessGone(claimedBy))
-    return `${stream}: sweep ${sweepId} was begun by a process that is gone (${claimedBy}); it goes on here in ${left} at most`;
-  return `${stream}: waiting for ${holder}, which has sweep ${sweepId} under way; if that process is gone, the sweep goes on here in ${left} at most`;
+    return (
+      `${stream}: sweep ${sweepId} was begun by a process that is gone (${claimedBy}); ` +
+      `it goes on here in ${left} at most`
+    );
+  return (
+    `${stream}: waiting for ${holder}, which has sweep ${sweepId} under way; ` +
+    `if that process is gone, the sweep goes on here in ${left} at most`
+  );
 }
 
 /** One line of the closing table. */
@@ -343,8 +350,9 @@ interface StreamSummary {
 function describeEnd(sweep: Sweep): string {
   const {counts} = sweep;
   if (sweep.state === 'failed') return `${sweep.stream.padEnd(10)} failed: ${sweep.error}`;
+  const pages = `${formatNumber(counts.pages)} ${counts.pages === 1 ? 'page' : 'pages'}`;
   const parts = [
-    `${formatNumber(counts.records)} records in ${formatNumber(counts.pages)} ${counts.pages === 1 ? 'page' : 'pages'}`,
+    `${formatNumber(counts.records)} records in ${pages}`,
     `${formatNumber(counts.inserted)} new`,
     `${formatNumber(counts.updated)} changed`,
     `${formatNumber(counts.unchanged)} unchanged`,
@@ -362,7 +370,8 @@ function describeAbsent({stream, recordNumber, evidence, counts}: Sweep): string
   if (evidence.absent === undefined) return null;
   const {status, words} = evidence.absent;
   const row = counts.tombstoned > 0 ? 'its row is marked deleted' : 'no row of it is held here';
-  return `the service has no ${findStream(stream).item} ${recordNumber} (${status} "${words}"), and ${row}`;
+  const record = `${findStream(stream).item} ${recordNumber}`;
+  return `the service has no ${record} (${status} "${words}"), and ${row}`;
 }
 
 export async function summarise(

@@ -87,7 +87,8 @@ export function readSince(text: string): Since {
   if (ms !== null) return {within: `${ms / 1_000} seconds`};
   if (instantShape.test(text) && !Number.isNaN(Date.parse(text))) return {since: text};
   throw new InvalidArgumentError(
-    'expected a span such as 30m, 2h or 3d, or an instant with its offset such as 2027-03-14T09:30:00Z',
+    'expected a span such as 30m, 2h or 3d, or an instant with its offset such as ' +
+      '2027-03-14T09:30:00Z',
   );
 }
 
@@ -169,7 +170,8 @@ export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
   if (!existsSync(file)) {
     if (isAnew || !isNamed) return {};
     throw new UsageError(
-      `${file}: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE, or unset it for .env`,
+      `${file}: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE, ` +
+        'or unset it for .env',
     );
   }
   try {
@@ -192,7 +194,8 @@ export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
 export function expectFile(file: string): void {
   if (!existsSync(file) || statSync(file).isFile()) return;
   throw new UsageError(
-    `${file}: expected a file of settings, or none yet, got something else; mend FIELDMIRROR_ENV_FILE`,
+    `${file}: expected a file of settings, or none yet, got something else; ` +
+      'mend FIELDMIRROR_ENV_FILE',
   );
 }
 

@@ -203,7 +203,9 @@ export async function bringUpToDate(
 export function requireEmbedded(home: string): void {
   if (hasEmbedded(home)) return;
   throw new FatalError(
-    `warehouse: expected a Postgres in ${join(home, 'postgres')}, got none: nothing is mirrored yet; fieldmirror start makes it and fills it, fieldmirror init sets up an account of yours first`,
+    `warehouse: expected a Postgres in ${join(home, 'postgres')}, got none: ` +
+      'nothing is mirrored yet; fieldmirror start makes it and fills it, ' +
+      'fieldmirror init sets up an account of yours first',
     {kind: 'schema'},
   );
 }

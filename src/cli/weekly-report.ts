@@ -208,7 +208,8 @@ async function writeReport(
   return await inTransaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL jit = off');
     const {rowCount} = await client.query(
-      'INSERT INTO sync.weekly_reports (account_id, week, file) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      `INSERT INTO sync.weekly_reports (account_id, week, file) VALUES ($1, $2, $3)
+       ON CONFLICT DO NOTHING`,
       [accountId, week, file],
     );
     if (rowCount === 0) return null;
