@@ -30,7 +30,7 @@ test('docs/proof.md names some of them', () => {
   expect([...commandsIn(read('docs/proof.md'))].length).toBeGreaterThan(3);
 });
 
-test('.ci/run leaves out no bench and no torture that there is, and runs none that there is not', () => {
+test('.ci/run leaves out no bench and no torture, and runs none that is not there', () => {
   const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
   const benches = scripts.filter((name) => name.startsWith('bench'));
   const tortures = [...read('test/labs/main.ts').matchAll(/^ {2}(\w+): \(\) => import/gm)].map(

@@ -82,7 +82,7 @@ function describeWrites({table, operations}: Writes): string {
   return `- \`${table.name}\` (${operations.join(', ')}): ${fields.join(', ')}`;
 }
 
-test('decision 1 names every package that package.json asks for, at the version that it asks for', () => {
+test('decision 1 names every package that package.json asks for, and its version', () => {
   const {dependencies, devDependencies} = JSON.parse(read('package.json')) as PackageFile;
   const decision = read('docs/decisions/0001-libraries.md').toLowerCase();
   const asked = Object.entries({...dependencies, ...devDependencies});

@@ -72,7 +72,7 @@ test('an error leads to the page of its kind, else of its cause, else to none', 
   expect(seePage('no')).toBeNull();
 });
 
-test('each page is told by its number, in any case, on a machine that has nothing else; there is no other', async () => {
+test('each page is told by its number on a machine that has nothing else', async () => {
   const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   for (const number of [...Object.values(errorNumbers), ...Object.values(causeNumbers)])
     expect(explainCode(number.toLowerCase(), {json: false})).toBe(0);
@@ -136,7 +136,7 @@ test('a bug and a package that is missing have their page, too', async () => {
   ]);
 });
 
-test('a problem of the HTTP API bears the number of its type, a refusal of the console that of its status', () => {
+test('a problem of the API bears the number of its type, a refusal its status', () => {
   expect(new HttpProblem(422, 'refused').body).toMatchObject({docs: 'E24'});
   expect(new HttpProblem(422, 'key-reused').body).toMatchObject({docs: 'E25'});
   expect(new HttpProblem(503, 'locked').body).toMatchObject({docs: 'E28'});
@@ -150,7 +150,7 @@ test('a problem of the HTTP API bears the number of its type, a refusal of the c
   );
 });
 
-test('each event that docs/watching.md has at warn or error leads to a page that is there, and no other event does', () => {
+test('each event at warn or error in docs/watching.md leads to a page, no other', () => {
   const rows = [...read('docs/watching.md').matchAll(/^\| `([a-z_]+\.[a-z_]+)` +\| ([^|]+) \|/gm)];
   const loud = rows.flatMap(([, event = '', level = '']) =>
     /warn|error/.test(level) ? [event] : [],
@@ -160,7 +160,7 @@ test('each event that docs/watching.md has at warn or error leads to a page that
   expect(Object.entries(eventPages).filter(([, page]) => !there.includes(page))).toEqual([]);
 });
 
-test('a line at warn or error bears the number of its event, unless it brings one; a line at info bears none', () => {
+test('a line at warn or error bears the number of its event; one at info none', () => {
   const lines: {docs?: string}[] = [];
   const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
   const log = createLogger({level: 'debug', secrets: [], destination});
@@ -172,7 +172,7 @@ test('a line at warn or error bears the number of its event, unless it brings on
   expect(lines.map(({docs = null}) => docs)).toEqual(['E38', 'A07', 'A08', null, null]);
 });
 
-test('a change, a sweep that stand still lead to the page of the alert that would tell of them', () => {
+test('a change or sweep that stands still leads to the page of its alert', () => {
   const altered = {altered: {fax: {sent: '1', got: '2'}}};
   const numbers = [
     pageOfChange({state: 'conflict', result: null}),

@@ -49,7 +49,7 @@ test('each fault has its row, in order', () => {
   );
 });
 
-test('each fault has a test, but where the product has nothing yet that could meet it, and says so', () => {
+test('each fault has a test, or the product has nothing yet that could meet it', () => {
   const untested = rows.filter(({tests}) => tests.length === 0);
   expect(untested.map(({number}) => number)).toEqual(withoutProduct);
   for (const {number, how} of untested) expect(how, `${number}`).toMatch(/^there is no .* yet$/);

@@ -82,7 +82,7 @@ test('what is not struck passes both ways', async () => {
   expect(await hear(socket)).toEqual({text: 'answered ask', end: 'ended'});
 });
 
-test('a lost reply: the request arrives, and the client is reset with the first byte of the answer', async () => {
+test('a lost reply: the request arrives, and the answer resets the client', async () => {
   const echo = await open(only({kind: 'lose-reply'}));
   const socket = await dial(echo);
   socket.write('strike');
@@ -135,7 +135,7 @@ test('what is delayed arrives in order, and at once when the line is mended', as
   expect(echo.arrived()).toBe('strike again');
 });
 
-test('what is dropped never arrives, and the connection is reset when the line is mended', async () => {
+test('what is dropped never arrives; a mended line resets the connection', async () => {
   const echo = await open(only({kind: 'drop', ms: 3_600_000}));
   const socket = await dial(echo);
   socket.write('strike');

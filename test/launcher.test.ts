@@ -26,7 +26,7 @@ test('the launcher of a checkout that was never built says how to build it', () 
   }
 });
 
-test('a Node that cannot read the source is named, with the one that can, before the source is read', () => {
+test('a Node that cannot read the source is named, with one that can', () => {
   const {scripts} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
@@ -38,7 +38,8 @@ test('a Node that cannot read the source is named, with the one that can, before
       process.execPath,
       [
         '-e',
-        `Object.defineProperty(process.versions, 'node', {value: '${version}'}); require('./bin/check-node.cjs')`,
+        `Object.defineProperty(process.versions, 'node', {value: '${version}'}); ` +
+          `require('./bin/check-node.cjs')`,
       ],
       {cwd: root, encoding: 'utf8'},
     );

@@ -24,7 +24,7 @@ test('what was begun ends in the reverse order, once', async () => {
   expect(happened).toEqual(['a begins', 'b begins', 'c begins', 'c ends', 'b ends', 'a ends']);
 });
 
-test('a step that fails ends all that was begun before it, and is named with its cause', async () => {
+test('a step that fails ends all that was begun before it, and is named', async () => {
   const {setUp, happened, begin} = open();
   await begin('a');
   await begin('b');

@@ -66,7 +66,7 @@ async function expectGone({
   expect(existsSync(home)).toBe(false);
 }
 
-test('a warehouse template that cannot be made is named, and no Postgres and no folder stay', async () => {
+test('a warehouse template that cannot be made is named, and nothing stays', async () => {
   const failed = await fail((see) => ({
     warehouse: async (url) => {
       await see(url);
@@ -77,7 +77,7 @@ test('a warehouse template that cannot be made is named, and no Postgres and no 
   await expectGone(failed);
 });
 
-test('a business template that cannot be made is named, and no Postgres and no folder stay', async () => {
+test('a business template that cannot be made is named, and nothing stays', async () => {
   const failed = await fail(() => ({business: refuse}));
   expect(failed.said).toBe('making the business template: syntax error at or near "sel"');
   await expectGone(failed);

@@ -22,7 +22,7 @@ import {
 useAccountsPlace();
 
 describe('accounts add', () => {
-  test('tries the token, seals it, and leaves schedules and first sweeps to whoever works', async () => {
+  test('tries the token, seals it, and leaves schedules and sweeps to a worker', async () => {
     const ended = await add('a');
     expect(ended, ended.stderr).toMatchObject({code: 0, stderr: ''});
     expect(ended.stdout).toMatch(/account a \(127\.0\.0\.1:\d+\/a, Europe\/Berlin\) is added/);
@@ -38,7 +38,7 @@ describe('accounts add', () => {
     expect((await client.query('SELECT 1 FROM sync.schedules')).rowCount).toBeGreaterThan(5);
   });
 
-  test('takes the token from standard input, and keeps it out of every table, line and argument list', async () => {
+  test('takes the token from standard input, and shows it nowhere', async () => {
     const args = ['accounts', 'add', 'a', '--url', server.urlOf('a'), '--time-zone', timeZone];
     const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
     const child = spawn(process.execPath, [main, ...args], {
@@ -108,7 +108,7 @@ describe('accounts add', () => {
     expect(await rowOf('a')).toBeUndefined();
   });
 
-  test('again replaces the token, and a stopped account goes on; it never moves to another service', async () => {
+  test('again replaces the token; a stopped account goes on, at the same service', async () => {
     await add('a');
     const {sealed_token: before} = await rowOf('a');
     await stop('a');
@@ -162,7 +162,7 @@ describe('accounts check', () => {
     return {code, accounts: JSON.parse(stdout).accounts};
   }
 
-  test('tells a refused token, a wrong address, a service out of reach and a missing key apart', async () => {
+  test('tells a refused token, a wrong address and a missing key apart', async () => {
     for (const name of ['good', 'refused', 'moved', 'away'])
       expect(await add(name)).toMatchObject({code: 0});
     server.manners.set('refused', {isRefusing: true});
@@ -197,7 +197,7 @@ describe('accounts check', () => {
     expect(await check({}, 'good')).toMatchObject({code: 0});
   });
 
-  test('lets a stopped account go on whose token is taken again, and leaves a paused one paused', async () => {
+  test('lets a stopped account go on once its token is taken, not a paused one', async () => {
     for (const name of ['stopped', 'paused']) await add(name);
     await stop('stopped');
     await run('pause', 'paused', '--reason', 'a move');
@@ -244,7 +244,7 @@ describe('accounts list, pause and resume', () => {
     expect(without.stdout).toMatch(/which is not given/);
   });
 
-  test('an account that is paused is resumed by name; one that is stopped only when it is answered', async () => {
+  test('a paused account is resumed by name, a stopped one when it is answered', async () => {
     await add('a');
     expect(await run('pause', 'a')).toMatchObject({code: 0});
     expect(await rowOf('a')).toMatchObject({state: 'paused'});

@@ -44,7 +44,7 @@ async function openTwo(): Promise<void> {
   await client.query(`UPDATE warehouse.customers SET fax = '555-0100' WHERE account_id = 2`);
 }
 
-test('an account is renamed with its settings; a name that is taken or cannot be is refused', async () => {
+test('an account is renamed with its settings, not to a name that is taken', async () => {
   await openTwo();
   expect(await run('rename', 'north', 'south')).toMatchObject({
     code: 2,
@@ -98,7 +98,8 @@ test('an account goes with all that it holds, and nothing of another one does', 
   expect(await countRows(1)).toEqual({});
   expect(await countRows(2)).toEqual(others);
   const edits = await client.query(
-    'SELECT count(*)::int AS left FROM history.edits WHERE row_id NOT IN (SELECT row_id FROM warehouse.customers)',
+    `SELECT count(*)::int AS left FROM history.edits
+      WHERE row_id NOT IN (SELECT row_id FROM warehouse.customers)`,
   );
   expect(edits.rows).toEqual([{left: 0}]);
   // The same business may be mirrored anew.

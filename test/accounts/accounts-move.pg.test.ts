@@ -86,7 +86,7 @@ test('an account that rests and has rows is moved, and nothing else', {
   expect(await addressOf()).toBe(service.url);
 });
 
-test('another business is refused by its records, and a token that is refused there is not kept', async () => {
+test('another business is refused by its records, a refused token is not kept', async () => {
   const before = await query('SELECT * FROM sync.accounts');
   const refused = await moveTo(other.url, {FIELDMIRROR_API_TOKEN: other.token});
   expect(refused, refused.stderr).toMatchObject({
@@ -102,7 +102,7 @@ test('another business is refused by its records, and a token that is refused th
   expect(await query('SELECT * FROM sync.audit')).toEqual([]);
 });
 
-test('changes on their way are told and asked for, and go to the new address; the audit has what was compared', {
+test('changes on their way are told and asked for, and go to the new address', {
   timeout: 120_000,
 }, async () => {
   await query(

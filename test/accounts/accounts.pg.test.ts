@@ -88,7 +88,7 @@ describe('an account', () => {
     },
   );
 
-  test('at the same service takes another way of writing its address, and a demo another port', async () => {
+  test('at the same service takes another spelling of its address', async () => {
     const {name, timeZone, apiUrl} = world.account;
     const slashed = await upsertAccount(world.pool, {name, timeZone, apiUrl: `${apiUrl}/`});
     expect(slashed.apiUrl).toBe(`${apiUrl}/`);
@@ -119,14 +119,15 @@ describe('an account', () => {
       const refusal = await later.trying;
       expect(refusal).toBeInstanceOf(UsageError);
       expect(String(refusal)).toContain(
-        `account ${name}: it mirrors ${placeOf(first)}, got ${placeOf(second)}: the rows of two services would be mixed`,
+        `account ${name}: it mirrors ${placeOf(first)}, got ${placeOf(second)}: ` +
+          'the rows of two services would be mixed',
       );
       expect((await readAccount(world.pool, name))?.apiUrl).toBe(first);
       await upsertAccount(world.pool, world.account, {mayMove: true});
     },
   );
 
-  test('that many make at once under different addresses has one of them, and all others are refused', async () => {
+  test('that many make under different addresses has one; others are refused', async () => {
     const urls = Array.from({length: 8}, (_, at) => `https://example.com/place-${at}`);
     const ends = await Promise.allSettled(
       urls.map((apiUrl) => upsertAccount(world.pool, {name: 'raced', apiUrl, timeZone: 'UTC'})),
@@ -180,7 +181,7 @@ test('accounts are known by their number or by the key of their seal, in any sta
 });
 
 describe('an account that is stopped', () => {
-  test('says why and since when, and all that waits of it has failed with that reason', async () => {
+  test('says why and since when, and all that waits of it has failed so', async () => {
     const {accountId} = world.account;
     const waiting = [await request('jobs'), await request('tasks')];
     const elsewhere = await request('jobs', (await other()).accountId);

@@ -178,7 +178,8 @@ describe.each([
           ? `UPDATE warehouse.customers SET name = 'new'`
           : 'DELETE FROM warehouse.customers';
       await expect(as(role, `${statement} WHERE customer_number = 7`)).rejects.toThrow(
-        `expected ${verb === 'UPDATE' ? 'an UPDATE' : 'a DELETE'} of one account, got rows of ${accounts[0]} (acme), ${accounts[1]} (bakery)`,
+        `expected ${verb === 'UPDATE' ? 'an UPDATE' : 'a DELETE'} of one account, ` +
+          `got rows of ${accounts[0]} (acme), ${accounts[1]} (bakery)`,
       );
       expect(await world.changes()).toEqual([]);
       await as(role, `${statement} WHERE account_id = ${accounts[1]} AND customer_number = 7`);

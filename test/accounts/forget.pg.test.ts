@@ -48,7 +48,8 @@ const query = async (text: string, values: unknown[] = []): Promise<any[]> =>
 const push = () => pushAccount(world, world.account.accountId, new AbortController().signal);
 
 async function forget(number: string, typed: string, ...more: string[]) {
-  const command = `printf '%s\\n' "$LINE" | exec "$NODE" "$MAIN" forget customers ${number} ${more.join(' ')}`;
+  const call = `forget customers ${number} ${more.join(' ')}`;
+  const command = `printf '%s\\n' "$LINE" | exec "$NODE" "$MAIN" ${call}`;
   return await startProgram(['sh', '-c', command], {
     DATABASE_URL: world.databaseUrl,
     LINE: typed,
@@ -167,7 +168,8 @@ async function strayJob(): Promise<unknown> {
   const read = () =>
     query(
       `SELECT job_number, customer_number, name FROM warehouse.jobs
-        WHERE customer_number <> $1 AND name IS NOT NULL AND _deleted_at IS NULL ORDER BY 1 LIMIT 1`,
+        WHERE customer_number <> $1 AND name IS NOT NULL AND _deleted_at IS NULL
+        ORDER BY 1 LIMIT 1`,
       [customer],
     );
   const [held] = await read();
@@ -184,7 +186,7 @@ async function strayJob(): Promise<unknown> {
   return held;
 }
 
-test('a customer with changes on their way is not forgotten, and a slip forgets nothing', async () => {
+test('a customer with open changes is not forgotten, a slip forgets nothing', async () => {
   await query(`UPDATE warehouse.customers SET fax = '555-0100' WHERE customer_number = $1`, [
     other,
   ]);
@@ -215,7 +217,7 @@ test('a customer with changes on their way is not forgotten, and a slip forgets 
   expect(await forget('x1', 'x')).toMatchObject({code: 2});
 });
 
-test('a planted name is in no table, no statistics, no report and no output afterwards, and sweeps bring it back nowhere', {
+test('a planted name is in no table, report or output afterwards, also after sweeps', {
   timeout: 120_000,
 }, async () => {
   await inTransaction(world.pool, async (client) => {

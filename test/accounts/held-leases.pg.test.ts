@@ -6,6 +6,7 @@ import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {nameThisProcess} from '../../src/core/lease.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {type HoldingProxy, openHoldingProxy} from '../support/holding-proxy.ts';
+import {inSequence} from '../support/patterns.ts';
 import {openPlace, type Place} from '../support/place.ts';
 
 let place: Place;
@@ -58,7 +59,8 @@ test.each([
     expect(code).toBe(0);
     expect(stderr).toMatch(
       new RegExp(
-        `^tasks: sweep \\d+ was begun by a process that is gone \\(.+, pid ${first.process.pid}\\); it goes on here in \\d+ s at most …$`,
+        '^tasks: sweep \\d+ was begun by a process that is gone ' +
+          `\\(.+, pid ${first.process.pid}\\); it goes on here in \\d+ s at most …$`,
         'm',
       ),
     );
@@ -72,7 +74,9 @@ test('a sweep of a process that lives is waited for, with its name', async () =>
   const second = startCommand(['sync', 'tasks'], env);
   await second.prints(
     new RegExp(
-      `tasks: waiting for another process \\(.+, pid ${first.process.pid}\\), which has sweep \\d+ under way; if that process is gone, the sweep goes on here in \\d+ s at most`,
+      `tasks: waiting for another process \\(.+, pid ${first.process.pid}\\), ` +
+        'which has sweep \\d+ under way; if that process is gone, ' +
+        'the sweep goes on here in \\d+ s at most',
     ),
   );
   proxy.letThrough();
@@ -94,7 +98,10 @@ test('the same of start --once', async () => {
   );
   const running = startCommand(['start', '--once'], env);
   await running.prints(
-    /tasks: sweep 1 was begun by a process that is gone \(.+, pid 999999999\); it goes on here in 59 min/,
+    inSequence(
+      /tasks: sweep 1 was begun by a process that is gone \(.+, pid 999999999\); /,
+      /it goes on here in 59 min/,
+    ),
   );
   await warehouse.query(
     'UPDATE sync.sweeps SET lease_until = now() WHERE sweep_id = 1 AND fence = 0',
@@ -102,14 +109,17 @@ test('the same of start --once', async () => {
   expect(await running.ended).toMatchObject({code: 0});
 });
 
-test('push says how many changes another process has in hand, and for how long at most', async () => {
+test('push says how many changes another process has in hand, and how long', async () => {
   await hold(/^nothing/);
   expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
   await warehouse.query(`INSERT INTO warehouse.tasks (name) VALUES ('Roof')`);
   await warehouse.query(`UPDATE sync.changes SET lease_until = now() + interval '14 seconds'`);
   const {code, stdout} = await runCommand(['push'], env);
   expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
-    /nothing was due; still open: 1 pending; another process has 1 in hand; if that process is gone, fieldmirror push carries them in 1\d s at most/,
+    inSequence(
+      /nothing was due; still open: 1 pending; another process has 1 in hand; /,
+      /if that process is gone, fieldmirror push carries them in 1\d s at most/,
+    ),
   );
   expect(code).toBe(0);
 });

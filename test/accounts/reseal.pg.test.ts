@@ -21,7 +21,8 @@ async function readSeals(): Promise<Record<string, unknown>[]> {
   const {rows} = await client.query(
     `SELECT 'account ' || name AS what, key_id, sealed_token AS seal FROM sync.accounts
       UNION ALL SELECT 'rule ' || name, key_id, sealed_access FROM sync.alert_rules
-      UNION ALL SELECT 'subscriber ' || name, key_id, sealed_access FROM sync.feed_hooks ORDER BY what`,
+      UNION ALL SELECT 'subscriber ' || name, key_id, sealed_access FROM sync.feed_hooks
+      ORDER BY what`,
   );
   return rows;
 }
@@ -29,7 +30,8 @@ async function readSeals(): Promise<Record<string, unknown>[]> {
 /** Two accounts, a rule of alerts and a subscriber of the feed. */
 async function sealAll(): Promise<void> {
   for (const name of ['north', 'south']) expect(await add(name)).toMatchObject({code: 0});
-  const rule = `printf 'https://hooks.example.com/T1' | exec "$NODE" "$MAIN" alerts add ops --slack -`;
+  const call = 'alerts add ops --slack -';
+  const rule = `printf 'https://hooks.example.com/T1' | exec "$NODE" "$MAIN" ${call}`;
   const added = await startProgram(['sh', '-c', rule], {...env, NODE: process.execPath, MAIN: main})
     .ended;
   expect(added, added.stderr).toMatchObject({code: 0});

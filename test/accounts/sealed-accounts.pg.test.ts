@@ -20,7 +20,7 @@ import {
 useAccountsPlace();
 
 describe('start with sealed accounts', () => {
-  test('once sweeps all of them that are active, and none of a warehouse whose key is missing', async () => {
+  test('once sweeps all active ones, and none of a warehouse without its key', async () => {
     for (const name of ['a', 'b', 'c']) await add(name);
     await run('pause', 'c');
     const ended = await runCommand(['start', '--once', '--json'], env);
@@ -39,7 +39,7 @@ describe('start with sealed accounts', () => {
     });
   });
 
-  test('once ends with 3 when one is stopped on the way or was before; the others are swept', async () => {
+  test('once ends with 3 when one is or was stopped; the others are swept', async () => {
     for (const name of ['a', 'b']) await add(name);
     server.manners.set('a', {isRefusing: true});
     for (const _ of ['on the way', 'before']) {
@@ -68,7 +68,7 @@ describe('start with sealed accounts', () => {
     expect(ended.stdout + ended.stderr).not.toContain(server.tokenOf('late'));
   });
 
-  test("the environment's account goes on, if it was stopped, when it passes its check", async () => {
+  test("the environment's account goes on, if it was stopped, once checked", async () => {
     await add('a');
     await stop('a');
     const own = {FIELDMIRROR_API_URL: server.urlOf('a'), FIELDMIRROR_TIME_ZONE: timeZone};

@@ -43,7 +43,7 @@ function refuseAfterTheCheck(): void {
 }
 
 test.each([[['sync']], [['start', '--once']]])(
-  '%j ends with 3 when the token is refused after the check at its start, and no sweep is left behind',
+  '%j ends with 3 when the token is refused after its check, and leaves no sweep behind',
   async (args) => {
     refuseAfterTheCheck();
     const ended = await runCommand([...args, '--json'], env);
@@ -63,7 +63,7 @@ test.each([[['sync']], [['start', '--once']]])(
   },
 );
 
-test('sync ends when its account is stopped while a worker that died still holds the sweep', async () => {
+test('sync ends when its account is stopped while a dead worker holds the sweep', async () => {
   const gate = Promise.withResolvers<void>();
   const isAsked = Promise.withResolvers<void>();
   server.manners.set('a', {
@@ -93,7 +93,7 @@ async function isStopped(): Promise<string | null> {
   return rows[0]?.state_reason ?? null;
 }
 
-test('a token that is refused at the start of sync shows in status, until one is taken', async () => {
+test('a token that is refused when sync starts shows in status until one is taken', async () => {
   expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
   const wrong = await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'});
   expect(wrong).toMatchObject({code: 3, stderr: expect.stringContaining('401')});
@@ -106,7 +106,7 @@ test('a token that is refused at the start of sync shows in status, until one is
   expect(await isStopped()).toBeNull();
 });
 
-test('beside a worker that serves the account a mistyped token stops nothing; beside one whose token is refused the check of a new one tells whose', async () => {
+test('beside a worker that serves the account a mistyped token stops nothing', async () => {
   const worker = startCommand(['start'], env);
   await worker.prints(/At work/);
   const countWorkers = async () => (await client.query('SELECT FROM sync.workers')).rowCount;
@@ -133,7 +133,8 @@ test('beside a worker that serves the account a mistyped token stops nothing; be
   const beside = await runCommand(['accounts', 'check'], renewed);
   expect(beside.stdout).toMatch(
     new RegExp(
-      `^other token .*the worker on .*, pid ${worker.process.pid}, was started with another one.*start it anew`,
+      `^other token .*the worker on .*, pid ${worker.process.pid}, ` +
+        'was started with another one.*start it anew',
     ),
   );
   expect(beside.code).toBe(3);

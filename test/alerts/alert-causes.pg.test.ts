@@ -140,7 +140,8 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
     await place.query(
       `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms,
         next_due_at)
-       VALUES (1, 'jobs fresh', 'jobs', 'window', 'whole_list', 3600000, now() + interval '1 hour')`,
+       VALUES (1, 'jobs fresh', 'jobs', 'window', 'whole_list', 3600000,
+         now() + interval '1 hour')`,
     );
     const look = (began: string, endedBy: string) =>
       `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, requested_by, state, due_at,

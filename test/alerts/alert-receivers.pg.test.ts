@@ -80,7 +80,7 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
     );
   });
 
-  test('that fails three times gets the same message by the same id, until it takes it', async () => {
+  test('that fails three times gets the same message by the same id', async () => {
     await add();
     await place.query(failedSweep.breaks);
     box().manners = (_arrived, at) => (at <= 3 ? 503 : undefined);
@@ -96,7 +96,7 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
     ]);
   });
 
-  test('gets it again, by the same id, where the worker is killed between sending and noting', async () => {
+  test('gets it again, by the same id, if the worker is killed before it notes', async () => {
     await add();
     await place.query(failedSweep.breaks);
     const killed = startWorker();
@@ -188,7 +188,7 @@ describe('a text that another made up', () => {
   });
 });
 
-test('a mail goes through the server and with the password of its rule; the password is in no row, line or error', async () => {
+test('a mail goes with the password of its rule, which is in no row, line or error', async () => {
   const smtp = (password: string) =>
     `${mail.url.replace('//', `//ops:${password}@`)}?from=alerts%40example.com`;
   await place.addRule('good', {email: 'ops@example.com', smtp: smtp('open%20sesame')});
@@ -245,7 +245,7 @@ describe('a ping', () => {
     expect(http.arrived[0]).toMatchObject({path: '/watch', body: ''});
   });
 
-  test('does not come while something is wrong: its receiver notices, and that it is over', async () => {
+  test('does not come while something is wrong: its receiver notices', async () => {
     await place.query(failedSweep.breaks);
     for (const _time of [1, 2, 3]) {
       await place.round();

@@ -33,7 +33,7 @@ describe('within the quiet time of a rule', () => {
     await place.rounds();
   });
 
-  test('a thing that breaks again is not told again; it is when it still is broken at the end of it', async () => {
+  test('a thing that breaks again is told if it still is broken in the end', async () => {
     expect(place.told()).toEqual(['failed opened', 'failed mended']);
     await place.pass('50 minutes');
     await place.rounds();

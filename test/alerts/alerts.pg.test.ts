@@ -4,6 +4,7 @@ import {afterAll, afterEach, beforeAll, describe, expect, inject, test} from 'vi
 import {openHttpReceiver, openMailReceiver, type TestReceiver} from '../support/alert-receivers.ts';
 import {failedSweep, keyText} from '../support/alerts-place.ts';
 import {main, runCommand, startCommand, startProgram} from '../support/command.ts';
+import {inSequence} from '../support/patterns.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {withClient} from '../support/with-client.ts';
 
@@ -38,7 +39,7 @@ const query = async (text: string) =>
 const alerts = (...args: string[]) => runCommand(['alerts', ...args], env);
 
 describe('add', () => {
-  test('shows the secret of a webhook this once; no row and no verb repeats it or the address', async () => {
+  test('shows the secret of a webhook this once; no row and no verb repeats it', async () => {
     const added = await alerts('add', 'ops', '--webhook', `${http.url}/hook?token=hush`);
     expect(added).toMatchObject({code: 0, stderr: ''});
     expect(added.stdout).toContain('fieldmirror alerts test ops');
@@ -61,7 +62,7 @@ describe('add', () => {
     ]);
   });
 
-  test('without a key says how to make one; a mail through the server of the environment needs none', async () => {
+  test('without a key says how to make one; a mail needs none', async () => {
     const bare = {...place.env, FIELDMIRROR_SMTP_URL: mail.url};
     const refused = await runCommand(['alerts', 'add', 'ops', '--ping', `${http.url}/p`], bare);
     expect(refused).toMatchObject({code: 2, stdout: ''});
@@ -81,7 +82,7 @@ describe('add', () => {
     expect(mail.arrived.at(-1)?.headers.subject).toBe('Fieldmirror: a test of the alert rule ops');
   });
 
-  test('asks for an address that is given as -, so that no list of processes shows it', async () => {
+  test('asks for an address that is given as -, out of every list of processes', async () => {
     const shell = `printf '%s' '${http.url}/typed' | "$NODE" "$MAIN" alerts add ops --slack -`;
     const vars = {...env, NODE: process.execPath, MAIN: main};
     expect(await startProgram(['sh', '-c', shell], vars).ended).toMatchObject({
@@ -192,7 +193,10 @@ describe('test', () => {
     expect(await runCommand(['alerts', 'test', 'ops'], bare)).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /alert rule ops: it is sealed with key [0-9a-f]{8}, expected that key in FIELDMIRROR_KEY, got none/,
+        inSequence(
+          /alert rule ops: it is sealed with key [0-9a-f]{8}, /,
+          /expected that key in FIELDMIRROR_KEY, got none/,
+        ),
       ),
     });
     expect(await alerts('test', 'opss')).toMatchObject({
@@ -225,7 +229,7 @@ test('a rule that is removed tells nobody, and with the last one the alerts go',
   );
 });
 
-test('start sends what is wrong, and status names the rule whose messages do not arrive', async () => {
+test('start sends what is wrong; status names a rule whose messages fail', async () => {
   await alerts('add', 'ops', '--webhook', `${http.url}/start`);
   await query(failedSweep.breaks);
   const before = http.arrived.length;
@@ -246,7 +250,10 @@ test('start sends what is wrong, and status names the rule whose messages do not
   );
   const {stdout} = await runCommand(['status'], env);
   expect(stdout).toMatch(
-    /messages of the alert rule ops do not arrive, for 2 h: .*got 500 \(see:\s+fieldmirror explain A21\)\n +fieldmirror alerts test ops/,
+    inSequence(
+      /messages of the alert rule ops do not arrive, for 2 h: .*got 500 /,
+      /\(see:\s+fieldmirror explain A21\)\n +fieldmirror alerts test ops/,
+    ),
   );
   expect((await alerts('list')).stdout).toMatch(/ops does not arrive, 2 h ago: .*got 500/);
 });

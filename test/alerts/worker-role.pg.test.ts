@@ -41,7 +41,7 @@ test('it starts nothing before the owner has migrated, and says who can', async 
   expect(code).toBe(3);
 });
 
-test('it mirrors the account, writes back what was changed, and has no more rights than that takes', async () => {
+test('it mirrors and writes back, and has no more rights than that takes', async () => {
   expect(await runCommand(['migrate'], place.env)).toMatchObject({code: 0});
   await owner.query(`GRANT fieldmirror_worker TO ${login}`);
   // Without a rule the doctor warns that nobody is told.

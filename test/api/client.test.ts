@@ -40,7 +40,8 @@ describe('every operation of the specification asks what its table says', () => 
     ['DELETE', '/customers/5.xml', (c) => c.customers.remove('5')],
     [
       'GET',
-      '/jobs.xml?page=3&include=job_charges&scheduled=this_week&state=in_progress&employee_number=4',
+      '/jobs.xml?page=3&include=job_charges' +
+        '&scheduled=this_week&state=in_progress&employee_number=4',
       (c) =>
         c.jobs.list({
           page: 3,
@@ -130,7 +131,8 @@ describe('every operation of the specification asks what its table says', () => 
 describe('reads', () => {
   test('a list brings its records and what could not be taken', async () => {
     const {client} = await clientOf(
-      '<jobs type="array"><job><id type="integer">1</id></job><job><id type="integer">x</id></job></jobs>',
+      '<jobs type="array"><job><id type="integer">1</id></job>' +
+        '<job><id type="integer">x</id></job></jobs>',
     );
     const {records, bad} = await client.jobs.list();
     expect(records).toHaveLength(1);

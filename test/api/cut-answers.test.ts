@@ -8,7 +8,8 @@ import {answerOf} from './read-outcome.ts';
 import {startRawServer} from './scripted-server.ts';
 
 const body =
-  '<jobs type="array"><job><job-number type="integer">1</job-number></job><job><job-number type="integer">2</job-number></job></jobs>';
+  '<jobs type="array"><job><job-number type="integer">1</job-number></job>' +
+  '<job><job-number type="integer">2</job-number></job></jobs>';
 const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/xml\r\n';
 const half = body.length >> 1;
 
@@ -18,7 +19,8 @@ test.each([
   ['content-length', `${head}content-length: ${body.length}\r\n\r\n${body}`],
   [
     'chunks',
-    `${head}transfer-encoding: chunked\r\n\r\n${chunk(body.slice(0, half))}${chunk(body.slice(half))}${chunk('')}`,
+    `${head}transfer-encoding: chunked\r\n\r\n` +
+      `${chunk(body.slice(0, half))}${chunk(body.slice(half))}${chunk('')}`,
   ],
   ['the end of the connection', `${head}connection: close\r\n\r\n${body}`],
 ])('a list whose length is given by %s, cut at every byte', async (_, whole) => {

@@ -36,13 +36,18 @@ describe('a page of the service', () => {
     for (const slice of cutList(page, JOBS) ?? []) expect(slice.buffer).toBe(page.buffer);
   });
 
-  test('of customers with children, and of a name with a dash or an underscore, is cut, too', () => {
-    const customers = `${DECLARATION}<customers type="array"><customer><customer-number>1</customer-number><children type="array"><child type="Customer"><id>2</id></child></children></customer>\r\n\t<customer><id>2</id></customer></customers>\n`;
+  test('of customers with children, and of a name with a dash, is cut, too', () => {
+    const child = '<children type="array"><child type="Customer"><id>2</id></child></children>';
+    const customers =
+      `${DECLARATION}<customers type="array"><customer><customer-number>1</customer-number>` +
+      `${child}</customer>\r\n\t<customer><id>2</id></customer></customers>\n`;
     expect(cut(customers, {list: 'customers', item: 'customer'})).toHaveLength(2);
     for (const dash of ['-', '_']) {
-      const xml = `${DECLARATION}<time${dash}entries type="array"><time${dash}entry><id>1</id></time${dash}entry></time${dash}entries>`;
+      const tag = `time${dash}entry`;
+      const list = `time${dash}entries`;
+      const xml = `${DECLARATION}<${list} type="array"><${tag}><id>1</id></${tag}></${list}>`;
       expect(cut(xml, {list: 'time_entries', item: 'time_entry'})).toEqual([
-        `<time${dash}entry><id>1</id></time${dash}entry>`,
+        `<${tag}><id>1</id></${tag}>`,
       ]);
     }
   });
@@ -88,7 +93,8 @@ describe('the cutter steps aside for', () => {
     ['a second list', `${DECLARATION}${body}${body}`],
     [
       'a mixed dialect',
-      `${DECLARATION}<time-entries><time_entry>1</time_entry><time-entry>1</time-entry></time-entries>`,
+      `${DECLARATION}<time-entries><time_entry>1</time_entry>` +
+        '<time-entry>1</time-entry></time-entries>',
     ],
     ['nothing', ''],
     ['a page of HTML', '<!DOCTYPE html><html></html>'],
@@ -105,7 +111,7 @@ describe('the cutter steps aside for', () => {
   });
 });
 
-test('a page whose pieces are shuffled is never cut where the reader does not find the same records', () => {
+test('a page of shuffled pieces is never cut otherwise than the reader finds it', () => {
   const pieces = [
     '<job>',
     '</job>',

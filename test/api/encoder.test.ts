@@ -24,7 +24,8 @@ describe('a document', () => {
     [
       'job',
       {employee_ids: ['4', '5']},
-      '<job><employee_ids type="array"><employee_id>4</employee_id><employee_id>5</employee_id></employee_ids></job>',
+      '<job><employee_ids type="array"><employee_id>4</employee_id>' +
+        '<employee_id>5</employee_id></employee_ids></job>',
     ],
     [
       'job',

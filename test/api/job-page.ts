@@ -16,7 +16,8 @@ export interface PageOptions {
  */
 export function makeJobPage({jobs, dialect = 'observed', firstNumber = 1}: PageOptions): Buffer {
   const records = Array.from({length: jobs}, (_, index) => makeJob(firstNumber + index)).join('');
-  const observed = `<?xml version="1.0" encoding="UTF-8"?>\n${jobs === 0 ? '<jobs type="array"/>' : `<jobs type="array">\n${records}</jobs>`}\n`;
+  const list = jobs === 0 ? '<jobs type="array"/>' : `<jobs type="array">\n${records}</jobs>`;
+  const observed = `<?xml version="1.0" encoding="UTF-8"?>\n${list}\n`;
   return Buffer.from(dialect === 'observed' ? observed : toDocumented(observed));
 }
 
@@ -87,17 +88,17 @@ const KINDS: readonly [Kind, string][] = [
 
 const FIELDS = KINDS.flatMap(([kind, names]) => names.split(' ').map((name) => ({kind, name})));
 
-const NEVER_NIL = new Set(
-  'id customer-id job-number created-at updated-at name status subtotal tax total description'.split(
-    ' ',
-  ),
-);
+const NEVER_NIL = new Set([
+  ...['id', 'customer-id', 'job-number', 'created-at', 'updated-at', 'name', 'status'],
+  ...['subtotal', 'tax', 'total', 'description'],
+]);
 
 function makeJob(number: number): string {
   const fields = FIELDS.map(
     ({kind, name}, at) => `    ${makeField(kind, name, number * 131 + at * 7)}\n`,
   ).join('');
-  return `  <job>\n${fields}    <chosen-days-of-week type="array"/>\n${makeChildren(number)}  </job>\n`;
+  const days = '    <chosen-days-of-week type="array"/>\n';
+  return `  <job>\n${fields}${days}${makeChildren(number)}  </job>\n`;
 }
 
 function makeField(kind: Kind, name: string, seed: number): string {

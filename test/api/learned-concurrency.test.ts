@@ -53,7 +53,7 @@ describe('the learned concurrency of an account', () => {
     expect(end(22)).toBe(16);
   });
 
-  test('grows by one after as many answers in time as are allowed at once when there was too much before', () => {
+  test('grows by one after as many answers in time as are allowed after too much', () => {
     const {end} = grownTo(8);
     end(8, 'too-much');
     expect(end(3)).toBe(4);

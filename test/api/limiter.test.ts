@@ -112,7 +112,7 @@ describe('requests that wait', () => {
     await second;
   });
 
-  test('start when more are allowed, and none starts until there are fewer than are allowed', async () => {
+  test('start when more are allowed, and none until there are fewer than allowed', async () => {
     const {limiter, started, run, endOne} = openLimiter(2);
     const all = Array.from({length: 6}, (_, n) => run(String(n)));
     expect(started).toHaveLength(2);

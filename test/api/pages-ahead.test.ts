@@ -111,7 +111,7 @@ describe('pages', () => {
       return ahead;
     }
 
-    test('as many as an account is asked for at once, while it is not known how long an answer takes', async () => {
+    test('as many as are asked for at once while answer times are unknown', async () => {
       const ahead = await aheadOf({answerMs: () => 10, consumerMs: 10, pages: 3, knownPages: 99});
       expect(ahead).toEqual([15, 14, 13]);
     });
@@ -133,13 +133,13 @@ describe('pages', () => {
       expect(ahead).toEqual(Array(20).fill(15));
     });
 
-    test('no further where answers are slow because the service is busy: the fastest counts', async () => {
+    test('no further where answers are slow because the service is busy', async () => {
       const answerMs = (page: number) => (page === 1 ? 10 : 400);
       const ahead = await aheadOf({answerMs, consumerMs: 10, pages: 20, knownPages: 99});
       expect(ahead.slice(12)).toEqual(Array(8).fill(3));
     });
 
-    test('while the end is unknown at most half of what was read, for it may be in vain', async () => {
+    test('while the end is unknown at most half of what was read', async () => {
       const ahead = await aheadOf({answerMs: () => 900, consumerMs: 10, pages: 100});
       expect(ahead.slice(0, 10)).toEqual(Array(10).fill(3));
       expect(ahead[20]).toBe(9);
@@ -170,7 +170,7 @@ describe('pages', () => {
       expect(await askedBy(known, 9)).toEqual([6, 6, 6, 6, 6, 6, 7, 8, 9]);
     });
 
-    test('are asked for one by one when the sweep goes on past it, or when none is known', async () => {
+    test('are asked for one by one past it, or when none is known', async () => {
       expect(await askedBy({...known, fromPage: 8}, 10)).toEqual([8, 9, 10]);
       expect(await askedBy({...known, knownPages: 0}, 3)).toEqual([1, 2, 3]);
     });
@@ -180,7 +180,7 @@ describe('pages', () => {
     });
   });
 
-  test('are asked for with the urgency of the sweep, and their attempts are told to it', async () => {
+  test('are asked for with the urgency of the sweep, which hears of attempts', async () => {
     const calls: Call[] = [];
     const client = {
       fetchPage: async (_path: string, _query: object, call: Call = {}): Promise<RawPage> => {

@@ -13,7 +13,8 @@ export async function failureOf(promise: Promise<unknown>): Promise<Error> {
     await promise;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const shown = `${inspect(error, {depth: 10, showHidden: true})} ${JSON.stringify(error)} ${error.stack}`;
+    const inspected = inspect(error, {depth: 10, showHidden: true});
+    const shown = `${inspected} ${JSON.stringify(error)} ${error.stack}`;
     expect(shown).not.toContain(CANARY);
     expect(shown).not.toContain(ENCODED);
     return error;

@@ -85,7 +85,7 @@ test.each(['observed', 'documented'] as const)(
 );
 
 test.each(['observed', 'documented'] as const)(
-  `in ${RUNS} mutations of the %s fixture nothing crashes, hangs or loses a record without an error`,
+  `in ${RUNS} mutations of the %s fixture nothing crashes, hangs or is lost silently`,
   (dialect) => {
     const fixture = makeFixture(dialect);
     const counts = {refused: 0, agreed: 0, spoiled: 0};

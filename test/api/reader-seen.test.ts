@@ -25,7 +25,10 @@ function describeSeen(seen: SeenElements): Record<string, Record<string, string[
 describe('what the reader saw', () => {
   test('is each field with its type, as text where it names none', () => {
     const fields =
-      '<a type="integer">1</a><b type="decimal">1.5</b><c type="float">2.5</c><d type="boolean">true</d><e type="dateTime">2031-01-04T09:00:00-05:00</e><f type="datetime">2031-01-04T09:00:00Z</f><g type="date">2031-01-04</g><h-i>x</h-i><j></j><k type="Tax">y</k>';
+      '<a type="integer">1</a><b type="decimal">1.5</b><c type="float">2.5</c>' +
+      '<d type="boolean">true</d><e type="dateTime">2031-01-04T09:00:00-05:00</e>' +
+      '<f type="datetime">2031-01-04T09:00:00Z</f><g type="date">2031-01-04</g>' +
+      '<h-i>x</h-i><j></j><k type="Tax">y</k>';
     expect(seenIn(`<jobs><job>${fields}</job></jobs>`)).toEqual({
       '': {
         a: ['integer'],
@@ -51,20 +54,29 @@ describe('what the reader saw', () => {
   });
 
   test('is nested for elements, for lists, and for lists without items', () => {
-    const xml = `<jobs><job><a><x>1</x></a><b type="array"><x>1</x></b><c type="array"/><d type="array" nil="true"/></job></jobs>`;
+    const xml =
+      '<jobs><job><a><x>1</x></a><b type="array"><x>1</x></b><c type="array"/>' +
+      '<d type="array" nil="true"/></job></jobs>';
     expect(seenIn(xml)['']).toEqual({a: ['nested'], b: ['nested'], c: ['nested'], d: ['nested']});
   });
 
   test('is every type that a field came with, in whichever record', () => {
     const job = (type: string, value: string) => `<job><id>1</id><f${type}>${value}</f></job>`;
-    const xml = `<jobs>${job(' nil="true"', '')}${job('', 'x')}${job(' type="integer"', '5')}${job(' type="float"', '5.5')}</jobs>`;
+    const xml =
+      `<jobs>${job(' nil="true"', '')}${job('', 'x')}` +
+      `${job(' type="integer"', '5')}${job(' type="float"', '5.5')}</jobs>`;
     expect(seenIn(xml)).toEqual({'': {id: ['text'], f: ['text', 'integer', 'float']}});
   });
 
   test('keeps elements of different kinds apart, though they have the same fields', () => {
     const pair = (one: string, two: string) =>
       `<id type="${one}">1</id><name type="${two}">1</name>`;
-    const xml = `<jobs type="array"><job>${pair('integer', 'integer')}<job-type>${pair('decimal', 'float')}</job-type><notes type="array"><note>${pair('float', 'integer')}</note></notes><charges type="array"><note>${pair('integer', 'decimal')}</note></charges></job><job>${pair('integer', 'float')}</job></jobs>`;
+    const xml =
+      `<jobs type="array"><job>${pair('integer', 'integer')}` +
+      `<job-type>${pair('decimal', 'float')}</job-type>` +
+      `<notes type="array"><note>${pair('float', 'integer')}</note></notes>` +
+      `<charges type="array"><note>${pair('integer', 'decimal')}</note></charges></job>` +
+      `<job>${pair('integer', 'float')}</job></jobs>`;
     const seen = seenIn(xml);
     expect(seen['']).toMatchObject({
       id: ['integer'],

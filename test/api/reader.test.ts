@@ -12,7 +12,21 @@ const CUSTOMERS = {list: 'customers', item: 'customer'};
 describe('a list', () => {
   test('has its records in the order sent, values as text under underscored names', () => {
     const {records, bad} = readJobs(
-      '<?xml version="1.0" encoding="UTF-8"?>\n<jobs type="array">\n  <job>\n    <id type="integer">7</id>\n    <job-number type="integer">12</job-number>\n    <sub-total type="decimal">275.10</sub-total>\n    <name>A &amp; B</name>\n    <fax nil="true"/>\n    <on type="dateTime" nil="true"/>\n    <phone></phone>\n  </job>\n  <job><id type="integer">8</id></job>\n</jobs>\n',
+      [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<jobs type="array">',
+        '  <job>',
+        '    <id type="integer">7</id>',
+        '    <job-number type="integer">12</job-number>',
+        '    <sub-total type="decimal">275.10</sub-total>',
+        '    <name>A &amp; B</name>',
+        '    <fax nil="true"/>',
+        '    <on type="dateTime" nil="true"/>',
+        '    <phone></phone>',
+        '  </job>',
+        '  <job><id type="integer">8</id></job>',
+        '</jobs>\n',
+      ].join('\n'),
     );
     expect(bad).toEqual([]);
     expect(records.map(fieldsOf)).toEqual([
@@ -52,7 +66,8 @@ describe('a list', () => {
   test('with dashes or underscores in its own name is the same list', () => {
     const names = {list: 'time_entries', item: 'time_entry'};
     for (const dash of ['-', '_']) {
-      const xml = `<time${dash}entries type="array"><time${dash}entry><id>1</id></time${dash}entry></time${dash}entries>`;
+      const [list, tag] = [`time${dash}entries`, `time${dash}entry`];
+      const xml = `<${list} type="array"><${tag}><id>1</id></${tag}></${list}>`;
       expect(readList(Buffer.from(xml), names).records.map(fieldsOf)).toEqual([{id: '1'}]);
     }
   });
@@ -96,7 +111,9 @@ describe('a list', () => {
 
   test('keeps arrays, empty arrays and class names of embedded records', () => {
     const {records, bad} = readJobs(
-      '<jobs type="array"><job><notes type="array"/><days type="array">\n</days><tax-entity type="Tax"><id type="integer">4</id></tax-entity><children type="array"><child type="Customer"><id>1</id></child></children></job></jobs>',
+      '<jobs type="array"><job><notes type="array"/><days type="array">\n</days>' +
+        '<tax-entity type="Tax"><id type="integer">4</id></tax-entity>' +
+        '<children type="array"><child type="Customer"><id>1</id></child></children></job></jobs>',
     );
     expect(bad).toEqual([]);
     expect(fieldsOf(records[0])).toEqual({
@@ -138,7 +155,8 @@ describe('values come exactly', () => {
 
   test('names of JavaScript are names like any other', () => {
     const {records} = readJobs(
-      '<jobs><job><__proto__>1</__proto__><constructor>2</constructor><hasOwnProperty __proto__="x" type="integer">3</hasOwnProperty></job></jobs>',
+      '<jobs><job><__proto__>1</__proto__><constructor>2</constructor>' +
+        '<hasOwnProperty __proto__="x" type="integer">3</hasOwnProperty></job></jobs>',
     );
     expect(records[0]?.names).toEqual(['__proto__', 'constructor', 'hasOwnProperty']);
     expect(records[0]?.values).toEqual(['1', '2', '3']);
@@ -227,7 +245,8 @@ test('any texts in any tree come back as they were written', () => {
   });
   fc.assert(
     fc.property(records, (wanted) => {
-      const xml = `<jobs type="array">\n${wanted.map((fields) => `<job>${fields.map(write).join('\n  ')}</job>`).join('')}</jobs>`;
+      const written = wanted.map((fields) => `<job>${fields.map(write).join('\n  ')}</job>`);
+      const xml = `<jobs type="array">\n${written.join('')}</jobs>`;
       const read = readJobs(xml);
       expect(read.bad).toEqual([]);
       expect(read.records).toEqual(wanted.map((children) => toElement({isArray: false, children})));
@@ -241,7 +260,8 @@ type Tree = string | null | {isArray: boolean; children: [string, Tree][]};
 function write([name, tree]: [string, Tree]): string {
   if (tree === null) return `<${name} nil="true"/>`;
   if (typeof tree === 'string') return `<${name}>${escapeXml(tree)}</${name}>`;
-  return `<${name}${tree.isArray ? ' type="array"' : ''}>\n${tree.children.map(write).join('\n')}</${name}>`;
+  const type = tree.isArray ? ' type="array"' : '';
+  return `<${name}${type}>\n${tree.children.map(write).join('\n')}</${name}>`;
 }
 
 function escapeXml(text: string): string {

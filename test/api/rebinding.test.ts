@@ -34,7 +34,7 @@ test('plain http goes to a localhost that is this machine', async () => {
 });
 
 // This address, too, leads to a server of this machine, and so shows whether a request was sent.
-test('nothing is sent in plain http to a localhost of which the name server says another address', async () => {
+test('nothing is sent in plain http to a localhost that is another address', async () => {
   const {transport, asked} = await open(saying('0.0.0.0'));
   const error = await failureOf(transport.read({path: '/jobs.xml'}));
   expect(error).toBeInstanceOf(FatalError);

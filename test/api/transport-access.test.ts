@@ -10,7 +10,7 @@ const DENIED = '<errors>\n  <error>Invalid Username, Account or password.</error
 const WRITE = {method: 'PUT', path: '/jobs/7.xml', body: '<job/>'} as const;
 
 describe('a refused token', () => {
-  test('stops the account: what waits fails with the same message unsent, what runs may finish', async () => {
+  test('stops the account: what waits fails unsent, what runs may finish', async () => {
     const server = await startGatedServer();
     const transport = openTransport(server.url, {concurrency: {max: 2}});
     const first = failureOf(transport.read({path: '/jobs.xml'}));

@@ -9,7 +9,7 @@ import {always, answerOf, EMPTY_LIST, ENCODED, failureOf} from './read-outcome.t
 import {startRawServer, startServer} from './scripted-server.ts';
 
 describe('a read', () => {
-  test('brings the body, its size on the wire, the clock of the service and the time it took', async () => {
+  test('brings the body, its size on the wire, the clock there, and its time', async () => {
     const page = makeJobPage({jobs: 30});
     const packed = gzipSync(page);
     const {transport} = await always(200, packed, {
@@ -140,7 +140,8 @@ describe('a status is an error typed by what to do next', () => {
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(AccessError);
     expect(error.message).toContain(
-      `GET /jobs.xml at ${transport.place}, attempt 1 of 4: expected access, got 401 (${words}); check the token`,
+      `GET /jobs.xml at ${transport.place}, attempt 1 of 4: ` +
+        `expected access, got 401 (${words}); check the token`,
     );
     expect(server.seen).toHaveLength(1);
   });
@@ -336,7 +337,7 @@ describe('Retry-After', () => {
       expect(server.seen).toHaveLength(3);
     });
 
-    test('holds for all that it asks, up to the cap, even where a read would rather fail than wait', async () => {
+    test('holds for all that it asks, up to the cap, also where a read would fail', async () => {
       const server = await startServer((response) => {
         response.writeHead(status, {'retry-after': '120'});
         response.end();

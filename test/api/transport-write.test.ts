@@ -130,7 +130,7 @@ describe('a write was not sent', () => {
     expect(server.seen).toEqual([]);
   });
 
-  test('when there is no connection before the deadline, and it is not sent after it either', async () => {
+  test('when there is no connection before the deadline, also not after it', async () => {
     const {promise: asked, resolve: answer} = Promise.withResolvers<() => void>();
     const server = await answering(200);
     const transport = openTransport(`http://nowhere.example:${server.port}`, {

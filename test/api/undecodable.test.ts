@@ -82,7 +82,7 @@ describe('a list', () => {
     expect(() => readListApart(withBytes(text, '\xff'), JOBS)).toThrow(RetryableError);
   });
 
-  test('with such bytes anywhere brings every record as it was sent, or tells that one is bad', () => {
+  test('with such bytes brings every record as it was sent, or tells it is bad', () => {
     const names = ['Söhne', 'b &amp; c', 'ç'.repeat(10), 'd'];
     const whole = Buffer.from(page(...names));
     const sent = readList(whole, JOBS).records.map((record) => JSON.stringify(fieldsOf(record)));
@@ -112,7 +112,9 @@ describe('a list', () => {
 });
 
 describe('one record', () => {
-  const shown = `<?xml version="1.0" encoding="UTF-8"?>\n<job><job-number>1</job-number><name>${marker}</name></job>`;
+  const shown =
+    '<?xml version="1.0" encoding="UTF-8"?>\n' +
+    `<job><job-number>1</job-number><name>${marker}</name></job>`;
 
   test('with such bytes is that record, and cannot be taken', () => {
     expect(() => readOneApart(withBytes(shown, '\xff'), JOBS)).toThrow(RecordError);

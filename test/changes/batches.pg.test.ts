@@ -28,7 +28,7 @@ const decide = (verb: string, given: string | null = null) =>
   );
 
 describe('the name of a transaction', () => {
-  test('is that of its changes, with the number of the transaction; a transaction without one has none', async () => {
+  test('is that of its changes, and a transaction without one has none', async () => {
     await setIn(' import 4711 ', `name = 'b'`, `INSERT INTO warehouse.tasks (name) VALUES ('x');`);
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('y')`);
     const changes = await world.changes('batch, transaction_id');
@@ -38,7 +38,7 @@ describe('the name of a transaction', () => {
     expect([two === one, three === one]).toEqual([true, false]);
   });
 
-  test('keeps its changes apart: an edit joins no unsent change of another name, but for the create of its row', async () => {
+  test('keeps its changes apart from those of another name, but for a create', async () => {
     await setIn('one', `name = 'b'`);
     await setIn('one', `fax = '2'`);
     await setIn('two', `name = 'c'`);
@@ -77,7 +77,7 @@ describe('the name of a transaction', () => {
 });
 
 describe('many changes that nothing stands in the way of', () => {
-  test('are given up in one statement: each row shows what the service holds, and is read again', async () => {
+  test('are given up in one statement: each row shows what the service holds', async () => {
     const second = await world.sent('customers', {customer_number: '4', name: 'c', fax: null});
     await world.author(
       `INSERT INTO sync.known_records SELECT account_id, 'customers', customer_number, '\\x00', 1

@@ -71,7 +71,7 @@ test('assigned here and taken off again before it was sent leaves nothing', asyn
   expect([await links(), await isJobPending()]).toEqual([['1', '2'], null]);
 });
 
-test('taken off again while it is being sent, and then changed otherwise, is taken off', async () => {
+test('taken off while it is being sent, and then changed otherwise, is taken off', async () => {
   await assign(7);
   await world.pool.query(`UPDATE sync.changes SET lease_until = now() + interval '1 minute'`);
   await unassign(7);
@@ -85,7 +85,7 @@ test('taken off again while it is being sent, and then changed otherwise, is tak
   ]);
 });
 
-test('taken off and assigned again is as before, and the next change has the right base', async () => {
+test('taken off and assigned again is as before; the next change has its base', async () => {
   await unassign(1);
   await assign(1);
   expect(await world.changes('state')).toEqual([{state: 'cancelled'}]);
@@ -94,7 +94,7 @@ test('taken off and assigned again is as before, and the next change has the rig
   expect((await changes())[1]).toEqual(change(['1', '2', '7'], ['1', '2']));
 });
 
-test('taken off, assigned and taken off again, beside another, keeps base and tombstone', async () => {
+test('taken off, assigned and taken off again keeps base and tombstone', async () => {
   await unassign(1);
   await assign(7);
   await assign(1);
@@ -177,7 +177,7 @@ describe('of a job that is not created yet', () => {
   });
 });
 
-test('assigned here, and taken off again while that is sent, is wanted off, also beside another field', async () => {
+test('assigned, and taken off while that is sent, is wanted off', async () => {
   await assign(7);
   const [sent] = await world.changes('change_id');
   await world.author(send, [sent?.change_id]);
@@ -190,7 +190,7 @@ test('assigned here, and taken off again while that is sent, is wanted off, also
   });
 });
 
-test('by the row of a job that has a number bears the number, so that a sweep knows it', async () => {
+test('by the row of a job with a number bears it, so that a sweep knows it', async () => {
   await world.author(
     'INSERT INTO warehouse.job_employees (parent_row_id, employee_id) VALUES ($1, 7)',
     [jobRow],
@@ -267,7 +267,7 @@ test('of a job that is deleted is refused, and taking off from it is no change',
   expect(await world.changes('operation')).toEqual([{operation: 'delete'}]);
 });
 
-test('one that is taken off at the moment in which its job gets a number is taken off', async () => {
+test('one that is taken off while its job gets a number is taken off', async () => {
   const [job] = await world.author(`INSERT INTO warehouse.jobs (parent_row_id, name)
     VALUES (${await world.sent('customers', {customer_number: '7', name: 'Ada'})}, 'Attic')
       RETURNING row_id`);

@@ -99,7 +99,8 @@ describe('the steps of a change that nobody has', () => {
     [
       'cancel_change',
       claim,
-      'expected held or pending or conflict or rejected to cancel it, got pending, and a worker has it',
+      'expected held or pending or conflict or rejected to cancel it, ' +
+        'got pending, and a worker has it',
     ],
     ['retry_change', send, 'expected pending or in_doubt or rejected to try it again, got sending'],
     ['release_change', send, 'expected held to release it, got sending, and a worker has it'],
@@ -128,7 +129,7 @@ describe('the steps of a change that nobody has', () => {
 });
 
 describe('of changes that stand on one another', () => {
-  test('the first, cancelled, gives its base to the next, and the row shows the last wish', async () => {
+  test('the first, cancelled, gives its base to the next; the last wish shows', async () => {
     const [first, second] = await stack();
     await decide(`cancel_change(${first})`);
     expect(await stacked()).toMatchObject([
@@ -208,7 +209,7 @@ describe('a conflict', () => {
     expect(await winners()).toEqual([{field: 'name', winner: decision, decided_by: 'fieldmirror'}]);
   });
 
-  test('of some fields decided for the service sends the others, and what stands on it stands on the service', async () => {
+  test('of some fields decided for the service sends the others', async () => {
     await set(`name = 'b', fax = '2'`);
     await set(`name = 'c'`, 'hold');
     const [id] = await ids();

@@ -25,7 +25,7 @@ const lastChange = async () =>
   (await world.author('SELECT max(change_id) AS id FROM sync.changes'))[0]?.id;
 
 describe('a row that the service knows', () => {
-  test('is deleted for who deletes it, and stays as a tombstone until the service has done so', async () => {
+  test('is deleted for who deletes it, and stays until the service has done so', async () => {
     const {command, rowCount, rows} = await deleteIt();
     expect([command, rowCount, rows]).toEqual(['DELETE', 1, [{row_id: rowId}]]);
     expect(await held()).toEqual({name: 'a', _pending: true, gone: true, external_key: 'K3'});
@@ -54,7 +54,7 @@ describe('a row that the service knows', () => {
     expect(await changes()).toMatchObject([{operation: 'delete'}, {operation: 'create'}]);
   });
 
-  test('gives up what was still to be changed of it, and comes back as the service had it', async () => {
+  test('gives up what was still to be changed, and comes back as it was there', async () => {
     await set(`name = 'b'`);
     await world.author(claim, [await lastChange()]);
     await world.author(`UPDATE sync.changes SET lease_until = now() - interval '1 s'`);
@@ -98,7 +98,7 @@ describe('a row that the service never knew', () => {
   };
   const deleteNew = () => world.pool.query(`DELETE FROM warehouse.customers WHERE name = 'new'`);
 
-  test('goes for good, with what was to hang on it, and all their changes are cancelled', async () => {
+  test('goes for good with what hangs on it; all their changes are cancelled', async () => {
     await insertAll();
     expect(await left()).toEqual([1, 1, 1, 1]);
     expect((await deleteNew()).rowCount).toBe(1);
@@ -192,7 +192,7 @@ test.each(allTables.map((table) => [table.name, table] as const))(
   },
 );
 
-test('a row that the service deleted under a wish of ours gives up the wish, and makes no delete', async () => {
+test('a row deleted at the service gives up a wish of ours, and no delete is made', async () => {
   await set(`name = 'b'`);
   await world.sweep(
     `UPDATE warehouse.customers SET _deleted_at = '2026-01-01', _sweep_id = 9, _hash = '\\x09'`,
@@ -253,7 +253,9 @@ describe('other ways to write', () => {
 
   test('MERGE is captured', async () => {
     await world.author(
-      `MERGE INTO warehouse.customers AS held USING (VALUES ('K3', 'b'), ('K4', 'new')) AS given (key, name) ON held.external_key = given.key
+      `MERGE INTO warehouse.customers AS held
+         USING (VALUES ('K3', 'b'), ('K4', 'new')) AS given (key, name)
+            ON held.external_key = given.key
         WHEN MATCHED THEN UPDATE SET name = given.name
         WHEN NOT MATCHED THEN INSERT (external_key, name) VALUES (given.key, given.name)`,
     );

@@ -103,7 +103,8 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
     const parentTable = parent?.table ?? 'customers';
     const [held] = await world.author(`SELECT min(row_id) AS row_id FROM warehouse.${parentTable}`);
     const changes = await world.changes(
-      'table_name, operation, row_id, number, parent_row_id, fields, base, state, waits_for, requested_by, application',
+      'table_name, operation, row_id, number, parent_row_id, ' +
+        'fields, base, state, waits_for, requested_by, application',
     );
     expect(changes).toEqual([
       {
@@ -126,7 +127,8 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
     });
   });
 
-  test(`is ${rule.onUpdate ? 'captured' : 'refused'} when a row that the service sent is updated`, async () => {
+  const does = rule.onUpdate ? 'captured' : 'refused';
+  test(`is ${does} when a row that the service sent is updated`, async () => {
     const rowId = await sent(table, {[column.name]: before});
     const update = (value: string | null) =>
       world.author(`UPDATE warehouse.${table.name} SET ${column.name} = $1 WHERE row_id = $2`, [
@@ -135,7 +137,8 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
       ]);
     if (!rule.onUpdate) {
       await expect(update(after)).rejects.toThrow(
-        `warehouse.${table.name}.${column.name}: the service cannot change it once the record is there`,
+        `warehouse.${table.name}.${column.name}: ` +
+          'the service cannot change it once the record is there',
       );
       expect(await world.changes()).toEqual([]);
       return;
@@ -171,7 +174,8 @@ describe('a column that cannot be written', () => {
       await sent(table);
       for (const {name, type} of columns) {
         const isLogin = table.writable.some((rule) => rule.name === name);
-        const why = `warehouse.${table.name}.${name}: ${isLogin ? 'a login is set with its password' : 'the service'}`;
+        const reason = isLogin ? 'a login is set with its password' : 'the service';
+        const why = `warehouse.${table.name}.${name}: ${reason}`;
         const update = `UPDATE warehouse.${table.name} SET "${name}" = $1`;
         await expect(world.author(update, [samples[type].after]), why).rejects.toThrow(why);
         if (refusedInNew.some((column) => column.name === name))

@@ -40,7 +40,7 @@ describe('unsent updates of a record', () => {
     ]);
   });
 
-  test('that change a field back no longer send it; where none is left, the change is cancelled', async () => {
+  test('that change a field back no longer send it; an empty change is cancelled', async () => {
     await set(`name = 'b', fax = NULL`);
     await set(`name = 'a'`);
     expect(await changes()).toMatchObject([
@@ -109,7 +109,8 @@ describe('an update of an unsent create', () => {
     expect(await changes()).toMatchObject([{operation: 'create', fields: {details: 'b'}}]);
     await world.author(send, [await lastChange()]);
     await expect(world.author(`UPDATE warehouse.job_charges SET details = 'c'`)).rejects.toThrow(
-      'warehouse.job_charges.details: its create is on its way, and the service cannot change it afterwards',
+      'warehouse.job_charges.details: its create is on its way, ' +
+        'and the service cannot change it afterwards',
     );
   });
 });
@@ -143,7 +144,7 @@ describe('a change that a worker has', () => {
     ]);
   });
 
-  test('and that is cancelled before the ones behind it lets them wait for what it waited for', async () => {
+  test('and that is cancelled lets those behind it wait for what it waited for', async () => {
     const ids: string[] = [];
     for (const [mode, name] of [
       ['', 'b'],
@@ -196,7 +197,7 @@ describe('the mode hold', () => {
   });
 });
 
-test('of two sessions that update one row the second waits, and both are captured in the order of their commits', async () => {
+test('of two sessions that update one row the second waits, and both are captured', async () => {
   const first = await world.pool.connect();
   const second = await world.pool.connect();
   try {

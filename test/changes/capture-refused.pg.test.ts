@@ -73,7 +73,7 @@ describe('a change that the service refused', () => {
       ]);
     });
 
-    test('mended, is created anew with all that was wanted since, and its children wait for that', async () => {
+    test('mended, is created anew with all that was wanted since', async () => {
       await world.author(`UPDATE warehouse.customers SET name = 'mended' WHERE row_id = $1`, [
         local,
       ]);

@@ -43,11 +43,14 @@ async function expectRefused(
      VALUES (${Object.keys(given)
        .map((_, at) => `$${at + 1}`)
        .join(', ')}, ${number})`;
+  /** The parameters of the second INSERT come after those of the first. */
+  const renumber = (text: string) =>
+    text.replaceAll(/\$(\d+)/g, (_, at) => `$${Number(at) + Object.keys(fine).length}`);
   await expect(
-    world.author(
-      `WITH fine AS (${row(fine)}) ${row({...fine, [column]: value}).replaceAll(/\$(\d+)/g, (_, at) => `$${Number(at) + Object.keys(fine).length}`)}`,
-      [...Object.values(fine), ...Object.values({...fine, [column]: value})],
-    ),
+    world.author(`WITH fine AS (${row(fine)}) ${renumber(row({...fine, [column]: value}))}`, [
+      ...Object.values(fine),
+      ...Object.values({...fine, [column]: value}),
+    ]),
   ).rejects.toThrow(why);
   const key = {customers: 'customer_number', jobs: 'job_number'}[table] ?? 'id';
   if (table !== 'job_charges') {
@@ -122,7 +125,9 @@ describe('a time', () => {
         first,
       ]);
       await world.empty();
-      const why = `warehouse.tasks.scheduled_at: expected a time that can be said, got the second ${shown} in ${zone}`;
+      const why =
+        'warehouse.tasks.scheduled_at: expected a time that can be said, ' +
+        `got the second ${shown} in ${zone}`;
       await expectRefused('tasks', {column: 'scheduled_at', value: second}, why);
       await inZone('America/New_York');
     },

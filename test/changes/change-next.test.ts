@@ -182,7 +182,7 @@ describe('what happens next', () => {
     expect(tellNext(change({state}), calm)).toBeNull();
   });
 
-  test('of a conflict is a decision: whose value counts, and what becomes of the other fields', () => {
+  test('of a conflict is a decision: whose value counts, and of the other fields', () => {
     const step = tellNext(change({state: 'conflict'}), {...calm, conflicts: [fought]});
     expect(step?.commands).toEqual([
       {

@@ -27,7 +27,8 @@ const add = (state: ChangeState) => `
           CASE WHEN '${state}' IN ('done', 'rejected', 'cancelled') THEN now() END)`;
 /** Puts a change into the state from which a test begins; no trigger runs. */
 const force = (state: ChangeState) =>
-  `SET LOCAL session_replication_role = 'replica'; ${put(state)}; SET LOCAL session_replication_role = 'origin'`;
+  `SET LOCAL session_replication_role = 'replica'; ${put(state)};
+     SET LOCAL session_replication_role = 'origin'`;
 
 /** Runs a statement on a change in some state, and takes both back. */
 async function attempt(
@@ -84,7 +85,10 @@ describe('of every two states, the database lets one follow the other', () => {
       /^change \d+: expected nothing after done, got pending$/,
     );
     await expect(attempt(put('in_doubt'))).rejects.toThrow(
-      /^change \d+: expected cancelled or conflict or done or held or rejected or sending after pending, got in_doubt$/,
+      new RegExp(
+        '^change \\d+: expected cancelled or conflict or done or held or rejected or sending ' +
+          'after pending, got in_doubt$',
+      ),
     );
   });
 });

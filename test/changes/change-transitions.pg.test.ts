@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(async () => await world.close());
 
-test('a process that slept and took its own change up again may send it for the later claim only', async () => {
+test('a process that slept may send its change for its later claim only', async () => {
   await world.author("INSERT INTO warehouse.customers (name) VALUES ('Ada Example')");
   const {pool, accountId} = world;
   const claimOnce = async () =>

@@ -34,7 +34,7 @@ const inConflict = (id: unknown, values: Readonly<Record<string, string>>) =>
   putInConflict(world, id, values);
 
 describe('a conflict of several fields', () => {
-  test('is decided field by field: each side keeps its own, and what stands on the change follows', async () => {
+  test('is decided field by field: each side keeps its own', async () => {
     await set(`name = 'b', fax = '2'`);
     await set(`name = 'c'`, 'hold');
     const [id] = await ids();
@@ -109,7 +109,7 @@ describe('a conflict of several fields', () => {
 });
 
 describe('many changes', () => {
-  test('are decided each by itself: what cannot be decided so says why, and holds up none of the others', async () => {
+  test('are decided each by itself: what cannot be decided holds up no other', async () => {
     await set(`name = 'b'`);
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x'), ('y')`);
     const [one, two, three] = await ids();
@@ -133,7 +133,7 @@ describe('many changes', () => {
     ]);
   });
 
-  test('that wait for each other are given up from their end, so that each is given up for the reason that was told', async () => {
+  test('that wait for each other are given up from their end, each for its reason', async () => {
     await world.author(`WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('x')
       RETURNING row_id)
                         INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y'

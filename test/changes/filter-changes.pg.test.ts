@@ -1,6 +1,7 @@
 // Changes chosen by what they have in common, for every verb about changes.
 
 import {beforeEach, expect, test} from 'vitest';
+import {inSequence} from '../support/patterns.ts';
 import {
   changes,
   editPhone,
@@ -33,7 +34,10 @@ test('a verb does what it can to all that match, and lists what it could not and
   expect(await changes('hold', '--batch', 'import 4711')).toEqual({
     code: 1,
     stdout: expect.stringMatching(
-      /^2 changes are held\.\n1 could not be decided so: expected pending to hold it, got pending, and a\s+worker has it \(change \d+\)\.\n$/,
+      inSequence(
+        /^2 changes are held\.\n1 could not be decided so: expected pending to hold it, /,
+        /got pending, and a\s+worker has it \(change \d+\)\.\n$/,
+      ),
     ),
     stderr: '',
   });
@@ -59,7 +63,7 @@ test.each([
   expect((await told('hold', option, value)).changes).toHaveLength(count);
 });
 
-test('a transaction is found by the number that changes show tells, and its name is in the list', async () => {
+test('a transaction is found by the number that changes show tells', async () => {
   const {stdout} = await changes('show', spoilt[0] ?? '');
   const [, transaction = ''] = /within +import 4711, transaction (\d+)\n/.exec(stdout) ?? [];
   expect((await told('list', '--transaction', transaction)).changes).toHaveLength(3);

@@ -32,7 +32,8 @@ const settled = ['done', 'rejected', 'cancelled'];
 async function makeIn(state: string, make: () => Promise<string>): Promise<string> {
   const id = await make();
   if (state === 'pending') return id;
-  const sending = `state = 'sending', sends = 1, sent_at = now(), lease_until = now() + interval '1 h'`;
+  const sending = `state = 'sending', sends = 1, sent_at = now(),
+    lease_until = now() + interval '1 h'`;
   if (state !== 'held' && state !== 'cancelled') await set(id, sending);
   const over = settled.includes(state)
     ? `, settled_at = now(), number = coalesce(number, 900 + change_id)`

@@ -53,7 +53,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('sweeps are measured by the last of their kind, changes by what was settled in the last minute', async () => {
+test('sweeps are measured by the last of their kind, changes by the last minute', async () => {
   const told = await readUnderWay(client, [{accountId, name: 'acme'}]);
   expect(told.map(({text}) => text)).toEqual([
     expect.stringMatching(

@@ -41,7 +41,7 @@ const made = () =>
   );
 
 describe('an update', () => {
-  test('that is done is taken back by a held change, made from its base; the next statement is sent as ever', async () => {
+  test('that is done is taken back by a held change, made from its base', async () => {
     await set(`name = 'b', fax = '2'`);
     await finish();
     const [id] = await ids();
@@ -85,7 +85,7 @@ describe('an update', () => {
     ]);
   });
 
-  test('leaves the fields that somebody changed since, here or at the service, and tells them', async () => {
+  test('leaves the fields that somebody changed since, and tells them', async () => {
     await set(`name = 'b', fax = '2', email_address = 'x@example.com'`);
     await finish();
     const [id] = await ids();
@@ -116,7 +116,7 @@ describe('an update', () => {
     expect(await undo([id ?? ''])).toMatchObject([{outcome: 'held', fields: ['service_city']}]);
   });
 
-  test('knows a value as the service gave it back, and leaves what the service held before it', async () => {
+  test('knows a value as the service gave it back, and leaves what it held before', async () => {
     await set(`name = 'b ', fax = '2'`);
     await finish({tidied: {name: {sent: 'b ', got: 'b'}}, unsent: ['fax']});
     const [id] = await ids();
@@ -206,7 +206,8 @@ describe('a create', () => {
     await world.author(`INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'x')`);
     await finish();
     const [job] = await world.sweep(
-      `UPDATE warehouse.jobs SET job_number = (SELECT number FROM sync.changes) RETURNING job_number`,
+      `UPDATE warehouse.jobs SET job_number = (SELECT number FROM sync.changes)
+        RETURNING job_number`,
     );
     await world.sent('job_notes', {job_number: job?.job_number, id: '5', note: 'theirs'});
     const [id] = await ids();
@@ -246,7 +247,8 @@ describe('a create', () => {
   test('that was not sent goes, unless a change of somebody else waits for it', async () => {
     await world.author(`INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'x')`);
     await world.author(
-      `INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'n' FROM warehouse.jobs`,
+      `INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'n'
+        FROM warehouse.jobs`,
     );
     const [job = '', note = ''] = await ids();
     expect(await undo([job])).toMatchObject([
@@ -325,7 +327,7 @@ describe('a login that says with a setting that it takes changes back', () => {
     expect(await undo([id])).toMatchObject([{outcome: 'held', fields: ['name'], refusal: null}]);
   });
 
-  test('is not believed of another row, another table, a create or a change that is not done', async () => {
+  test('is not believed of another row or table, a create, or one not done', async () => {
     const other = await world.sent('customers', {customer_number: '4', name: 'b'});
     await set(`name = 'b'`);
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('a')`);

@@ -34,12 +34,11 @@ describe('url', () => {
       stderr:
         'its password is left out: DATABASE_URL has it, and fieldmirror url --password prints it\n',
     });
-    const inParameter = {
-      DATABASE_URL: 'postgres://db.example.com/warehouse?sslmode=require&password=secret',
-    };
+    const url = 'postgres://db.example.com/warehouse?sslmode=require';
+    const inParameter = {DATABASE_URL: `${url}&password=secret`};
     expect(await runCommand(['url', '--json'], inParameter)).toEqual({
       code: 0,
-      stdout: `${JSON.stringify({url: 'postgres://db.example.com/warehouse?sslmode=require'}, null, 2)}\n`,
+      stdout: `${JSON.stringify({url}, null, 2)}\n`,
       stderr: '',
     });
   });
@@ -87,7 +86,7 @@ describe('url', () => {
 });
 
 describe('psql', () => {
-  test('stands on the warehouse, with its arguments and exit code; no argument of it has the password', async () => {
+  test('reaches the warehouse, with arguments and exit code, without the password', async () => {
     const line = String.raw`\! tr '\0' ' ' < /proc/$PPID/cmdline`;
     const args = ['psql', '-X', '-At', '-c', 'SELECT count(*) FROM sync.accounts', '-c', line];
     const ended = await runCommand(args, env);
@@ -100,7 +99,7 @@ describe('psql', () => {
     });
   });
 
-  test('stands there as a user of yours, by that user’s password and never by the owner’s', async () => {
+  test('reaches it as a user of yours, by that user’s password', async () => {
     const role = `erp_${randomBytes(4).toString('hex')}`;
     await makeRole(role, `LOGIN PASSWORD 'of-the-erp'`);
     try {

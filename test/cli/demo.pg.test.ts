@@ -67,7 +67,7 @@ describe('the past of the demo', () => {
     expect(loaded).toBeGreaterThan(0);
   });
 
-  test('has of each full sweep when it had read the list, between its beginning and its end', async () => {
+  test('has of each full sweep when it had read the list', async () => {
     const [sweeps] = await read(
       `SELECT count(*) > 8 AS many, bool_and((evidence->>'readAt')::timestamptz BETWEEN started_at
         AND ended_at) AS "areBetween"
@@ -110,7 +110,7 @@ test('a second run finds a business that stands still', async () => {
   expect(stdout.match(/certified: .* 0 new, 0 changed/g)).toHaveLength(4);
 });
 
-test('a service that is running keeps its address while another process brings its own', async () => {
+test('a service that runs keeps its address while another brings its own', async () => {
   // The server stopped when the run above left it.
   await pool.end();
   postgres = await openEmbeddedPostgres(home);

@@ -83,7 +83,7 @@ test('an account of which nobody is told what is wrong is a warning', async () =
   expect(code).toBe(1);
 });
 
-test('an alert rule whose messages do not arrive is a warning, with why and how to try it', async () => {
+test('an alert rule whose messages do not arrive is a warning, with its why', async () => {
   const pool = new pg.Client({connectionString: env.DATABASE_URL ?? ''});
   await pool.connect();
   expect(of((await examine()).findings, 'alerts')).toMatchObject({
@@ -106,7 +106,8 @@ test('an alert rule whose messages do not arrive is a warning, with why and how 
     what: 'alerts',
     state: 'warning',
     found:
-      'messages of the alert rule desk do not arrive, for 2 h: mail.example.com: 451; fieldmirror alerts test desk',
+      'messages of the alert rule desk do not arrive, for 2 h: ' +
+      'mail.example.com: 451; fieldmirror alerts test desk',
   });
   expect(code).toBe(1);
 });

@@ -45,9 +45,12 @@ async function askOne(pool: pg.Pool, sql: string): Promise<unknown> {
 }
 
 /** Runs some harmful code on the signal. */
-const onSignal = (deed: string) => ({
-  NODE_OPTIONS: `--max-old-space-size=96 --import=data:text/javascript,${encodeURIComponent(`process.on('SIGUSR2', () => { ${deed} })`)}`,
-});
+const onSignal = (deed: string) => {
+  const script = encodeURIComponent(`process.on('SIGUSR2', () => { ${deed} })`);
+  return {
+    NODE_OPTIONS: `--max-old-space-size=96 --import=data:text/javascript,${script}`,
+  };
+};
 
 describe('in the middle of a POST', () => {
   test.each([
@@ -101,7 +104,7 @@ describe('in the middle of a POST', () => {
   );
 }, 180_000);
 
-test('stopped in the middle of a page, it gives its sweeps back, and the next start ends them', async () => {
+test('stopped within a page, it gives its sweeps back; the next start ends them', async () => {
   const {proxy, warehouse, env} = await hold(/^GET \/jobs\.xml/);
   const first = startMain(env);
   await proxy.held;

@@ -36,7 +36,8 @@ test('a file adds settings of ours, and the environment goes before it', async (
 
 test('a token of the file goes to no address of the environment', async () => {
   await hold(
-    'FIELDMIRROR_API_URL=https://a.example.com\nFIELDMIRROR_API_TOKEN=t\nFIELDMIRROR_TIME_ZONE=UTC\n',
+    'FIELDMIRROR_API_URL=https://a.example.com\n' +
+      'FIELDMIRROR_API_TOKEN=t\nFIELDMIRROR_TIME_ZONE=UTC\n',
   );
   expect(read({FIELDMIRROR_API_URL: 'https://b.example.com'})).toEqual({
     env: {FIELDMIRROR_API_URL: 'https://b.example.com'},
@@ -45,7 +46,7 @@ test('a token of the file goes to no address of the environment', async () => {
   expect(read({FIELDMIRROR_API_URL: 'https://a.example.com'}).fromFile).toHaveLength(2);
 });
 
-test("another program's file is left alone, and one of ours that others may read is refused", async () => {
+test("another program's file is left alone, one that others may read is refused", async () => {
   await hold('DATABASE_URL=postgres://theirs\n', 0o644);
   expect(read()).toEqual({env: {}, fromFile: []});
   await hold('DATABASE_URL=postgres://ours\nFIELDMIRROR_API_TOKEN=t\n', 0o644);

@@ -24,7 +24,7 @@ async function runService(): Promise<string> {
   return stderr;
 }
 
-test('each step of a first run is named before it is done, and the next run names only what it does', async () => {
+test('each step of a first run is named before it is done', async () => {
   const place = join(home, 'postgres');
   expect(await runService()).toBe(
     [

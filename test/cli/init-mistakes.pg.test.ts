@@ -9,6 +9,7 @@ import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {main, runCommand} from '../support/command.ts';
+import {inSequence} from '../support/patterns.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {openService, type TestService} from '../support/world.ts';
 import {typeInto} from './warehouse-place.ts';
@@ -31,7 +32,7 @@ afterEach(async () => {
   await rm(folder, {recursive: true});
 });
 
-test('an address with a wrong path is told with its path; the name of the right one is proposed', async () => {
+test('an address with a wrong path is told, and the right name is proposed', async () => {
   const wrong = service.url.replace(/acme$/, 'amce');
   const told = `GET /customers.xml at ${new URL(wrong).host}/amce: expected a list, got 404`;
   const ended = await typeInto(['init', '--url', wrong], service.token, env);
@@ -79,7 +80,10 @@ test('a file of settings that is not there is told with the verb that writes it'
   expect(ended).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(
-      /none\.yaml: expected a file of settings, got none of that name; fieldmirror config export .*none\.yaml writes one/,
+      inSequence(
+        /none\.yaml: expected a file of settings, got none of that name; /,
+        /fieldmirror config export .*none\.yaml writes one/,
+      ),
     ),
   });
   expect(await readdir(folder)).toEqual([]);

@@ -50,7 +50,7 @@ async function select(statement: string) {
   return rows;
 }
 
-test('without a terminal: options, the token on standard input, a zone that is found; a start needs nothing else', async () => {
+test('without a terminal: options, the token on standard input, a zone found', async () => {
   const args = ['init', '--url', service.url, '--name', 'acme'];
   const ended = await run(args, service.token, {DATABASE_URL: database.url});
   expect(ended).toMatchObject({code: 0, stderr: ''});
@@ -89,7 +89,7 @@ async function addNorth(more: Record<string, string>): Promise<Ended> {
   return ended;
 }
 
-test('a sealing key is made once, is told by its print alone, and seals a second account without a further step', async () => {
+test('a sealing key is made once, told by its print, and seals a second account', async () => {
   const args = ['init', '--url', service.url, '--name', 'acme'];
   const own = {DATABASE_URL: database.url};
   const made = await run(args, service.token, own);
@@ -112,7 +112,7 @@ test('a sealing key is made once, is told by its print alone, and seals a second
   expect(await keyLine()).toEqual([line]);
 });
 
-test('a key that is given is kept where it is, and none is made beside the one that a warehouse needs', async () => {
+test('a key that is given is kept, and none is made beside the one needed', async () => {
   const args = ['init', '--url', service.url, '--name', 'acme', '--force', '--json'];
   const own = {DATABASE_URL: database.url};
   const FIELDMIRROR_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -129,7 +129,7 @@ test('a key that is given is kept where it is, and none is made beside the one t
   expect(await keyLine()).toEqual([]);
 });
 
-test('a token that is refused, an address, a zone or a name that cannot be: nothing is written', async () => {
+test('a refused token, an address, zone or name that cannot be write nothing', async () => {
   const own = {DATABASE_URL: database.url};
   const refused = async (args: readonly string[], token: string, code: number, words: RegExp) =>
     expect(await run(['init', ...args], token, own)).toEqual({
@@ -156,7 +156,7 @@ test('a token that is refused, an address, a zone or a name that cannot be: noth
   expect(await select('SELECT FROM sync.accounts')).toEqual([]);
 });
 
-test('files that are there are changed with --force alone, and a warehouse with the made-up business is refused', async () => {
+test('files are changed with --force alone, not beside the made-up business', async () => {
   const args = ['init', '--url', service.url, '--name', 'acme'];
   const own = {DATABASE_URL: database.url};
   expect(await run(args, service.token, own)).toMatchObject({code: 0});
@@ -186,7 +186,7 @@ test('files that are there are changed with --force alone, and a warehouse with 
   });
 });
 
-test('at a terminal it asks again for what is wrong, proposes name and zone, and shows neither token nor password', async () => {
+test('at a terminal it asks again for what is wrong, and shows no secret', async () => {
   // One question is answered once it is seen; `script` makes the terminal.
   const command = `cd ${folder}; exec ${process.execPath} ${main} init`;
   const terminal = spawn('script', ['-qec', command, '/dev/null'], {

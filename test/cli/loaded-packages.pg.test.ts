@@ -47,7 +47,7 @@ async function notePackages(...args: string[]): Promise<string[]> {
 const readingVerbs = ['status', 'sweeps list', 'quarantine list', 'accounts list', 'keys list'];
 
 test.each(readingVerbs)(
-  '%s loads what asks the warehouse and draws a table: no API client, logger, queue, schema or calendar',
+  '%s loads what asks the warehouse and draws a table, and no client, logger or queue',
   async (verb) => {
     const packages = ['cli-table3', 'commander', 'fastest-levenshtein', 'pg'];
     expect(await notePackages(...verb.split(' '))).toEqual(packages);

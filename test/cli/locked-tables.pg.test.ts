@@ -81,7 +81,7 @@ beforeAll(async () => {
 });
 
 describe.each(whos)('asked as %s', (who) => {
-  test('status tells what can be read beside any table that is locked, and who has it', async () => {
+  test('status tells what can be read beside any locked table, and who has it', async () => {
     const pool = openPool(urls[who], {max: 2, applicationName: 'fieldmirror', lockTimeoutMs: 250});
     const place = {pool, direct: pool, databaseUrl: urls[who], directUrl: urls[who], place: 'here'};
     const warehouse = {...place, tellWaitsTo: () => {}};
@@ -138,7 +138,7 @@ describe.each(whos)('asked as %s', (who) => {
     },
   );
 
-  test('a session that holds it up is known: by who waits, a whole table, or rows, each after its time', async () => {
+  test('a session that holds it up is known, by each way in which it does', async () => {
     const pool = openPool(urls[who], {
       max: 3,
       applicationName: 'fieldmirror',
@@ -168,7 +168,7 @@ describe.each(whos)('asked as %s', (who) => {
     }
   });
 
-  test('a name decides nothing: an author is found whose session is called as ours are', async () => {
+  test('a name decides nothing: an author is found whose session is called so', async () => {
     const pool = openPool(urls[who], {max: 1, applicationName: 'fieldmirror'});
     const never = {waitMs: 1e9, tableMs: 1e9, rowsMs: 1e9};
     try {
@@ -183,7 +183,7 @@ describe.each(whos)('asked as %s', (who) => {
     }
   });
 
-  test('a transaction that waits for a row says for whom, and its error names the holder', async () => {
+  test('a transaction that waits for a row says for whom, also in its error', async () => {
     await hold(withLogin(author), `UPDATE warehouse.tasks SET name = 'Wall'`);
     const told: string[] = [];
     const pool = openPool(urls[who], {
@@ -199,7 +199,8 @@ describe.each(whos)('asked as %s', (who) => {
         worker: /since when only a member of pg_read_all_stats sees/,
       };
       const seen = new RegExp(
-        `${author} \\(DBeaver, pid ${pid}\\), ${begun[who].source}, which has locked warehouse\\.tasks, `,
+        `${author} \\(DBeaver, pid ${pid}\\), ${begun[who].source}, ` +
+          'which has locked warehouse\\.tasks, ',
       );
       expect(failed).toMatch(seen);
       expect(failed).toContain(
@@ -213,7 +214,7 @@ describe.each(whos)('asked as %s', (who) => {
   });
 });
 
-test('the server answers within seconds though every table is locked, also who asks it how it fares', async () => {
+test('the server answers within seconds though every table is locked', async () => {
   const running = startCommand(['http', '--port', '0'], {DATABASE_URL: urls.worker});
   const url = await running.prints(/http:\/\/127\.0\.0\.1:\d+/);
   await hold(urls.owner, ...(await listTables()).map(lock));

@@ -6,6 +6,7 @@ import {join} from 'node:path';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {describeMissingPackage} from '../../src/cli/launch.ts';
 import {type Ended, startProgram} from '../support/command.ts';
+import {inSequence} from '../support/patterns.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 let folder: string;
@@ -32,7 +33,10 @@ test('with no package at all, any verb ends with 2 and names npm install', async
     code: 2,
     stdout: '',
     stderr: expect.stringMatching(
-      /^package commander: expected it in .+, found none; run npm install in .+\nsee: fieldmirror explain E18\n$/,
+      inSequence(
+        /^package commander: expected it in .+, found none; run npm install in .+\n/,
+        /see: fieldmirror explain E18\n$/,
+      ),
     ),
   });
 });

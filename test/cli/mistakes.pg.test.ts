@@ -4,6 +4,7 @@
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
+import {inSequence} from '../support/patterns.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {openService} from '../support/world.ts';
 import {typeInto} from './warehouse-place.ts';
@@ -25,8 +26,10 @@ async function countAccounts(): Promise<number | null> {
 }
 
 const key = Buffer.alloc(32, 7).toString('base64');
-const zone =
-  /expected the account's own zone \(did you mean America\/New_York\?\), got America\/Denver, .* the service writes/;
+const zone = inSequence(
+  /expected the account's own zone \(did you mean America\/New_York\?\), /,
+  /got America\/Denver, .* the service writes/,
+);
 
 describe("a zone that is not the account's", () => {
   test.each([[['start', '--once']], [['sync']], [['push']]])('is refused by %j', async (args) => {
@@ -36,7 +39,7 @@ describe("a zone that is not the account's", () => {
     expect(await countAccounts()).toBe(0);
   });
 
-  test('is refused when the account is added, and found by the doctor and accounts check', async () => {
+  test('is refused when the account is added, and found by the checks', async () => {
     const env = {...place.env, FIELDMIRROR_KEY: key, FIELDMIRROR_TIME_ZONE: 'America/Denver'};
     const add = ['accounts', 'add', 'north', '--url', place.service.url, '--time-zone'];
     const added = await runCommand([...add, 'America/Denver'], env);
@@ -72,7 +75,7 @@ describe('half of an account in the environment', () => {
   );
 });
 
-test('a setting that is none is named by every verb that reads settings, with the nearest one', async () => {
+test('an unknown setting is named by every verb, with the nearest one', async () => {
   const ended = await runCommand(['status'], {...place.env, FIELDMIRROR_APIURL: place.service.url});
   expect(ended).toMatchObject({code: 2, stdout: ''});
   expect(ended.stderr).toMatch(
@@ -80,7 +83,7 @@ test('a setting that is none is named by every verb that reads settings, with th
   );
 });
 
-test('a sweep that is asked for without the name of an account says of which it is, where there are several', async () => {
+test('a sweep without the name of an account says of which it is', async () => {
   const env = {...place.env, FIELDMIRROR_KEY: key};
   expect((await runCommand(['sync', 'employees'], env)).stderr).not.toContain('--account');
   const south = await openService({basePath: '/south'});

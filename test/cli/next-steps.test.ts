@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {callOf, drawNextSteps} from '../../src/cli/print.ts';
 
-test('next steps are called as they are typed: by npm in a checkout, by name where the program is installed', () => {
+test('next steps are called as they are typed: by npm in a checkout, else by name', () => {
   const script = 'node --x src/main.ts start';
   const drawn = drawNextSteps('demo', {npm_lifecycle_event: 'start', npm_lifecycle_script: script});
   expect(drawn.split('\n').map((line) => line.replace(/ +# .*/, ''))).toEqual([

@@ -37,7 +37,7 @@ test('a stream that was swept before has a bar, which never runs over', () => {
   expect(read()).toContain(`jobs       ${'█'.repeat(32)} 3,100 of about 3,000 records`);
 });
 
-test('a sweep that has ended says how, in the place of its bar, and closing twice draws nothing more', () => {
+test('a sweep that has ended says how; closing twice draws nothing more', () => {
   const {terminal, read} = openTerminal();
   const bars = drawBars(terminal);
   bars.begin('tasks', 0);
@@ -125,7 +125,7 @@ describe('into a pipe', () => {
     ]);
   });
 
-  test('changes that were made meanwhile make the total larger, not the push more than whole', () => {
+  test('changes that were made meanwhile make the total larger', () => {
     const {terminal, read} = openTerminal();
     const bar = drawPushBar(terminal, () => 0);
     bar.begin('acme', 1);

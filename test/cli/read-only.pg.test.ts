@@ -17,7 +17,9 @@ async function setReadOnly(isReadOnly: boolean): Promise<void> {
   await pool.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${isReadOnly}`);
   // Sessions from before do not know of the setting.
   await pool.query(
-    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()',
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND usename = current_user
+        AND pid <> pg_backend_pid()`,
   );
   await pool.end();
 }

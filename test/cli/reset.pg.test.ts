@@ -32,7 +32,7 @@ beforeEach(async () => {
   expect(await runCommand(['migrate'], env)).toMatchObject({code: 0});
 });
 
-test('our schemas go once the name of the database is typed back; those of others stay, and a migration makes ours anew', async () => {
+test('our schemas go once the name of the database is typed back; others stay', async () => {
   await client.query('CREATE SCHEMA books; CREATE TABLE books.ledger AS SELECT 7 AS entry');
   const before = await listSchemas(client);
   expect(before).toEqual(
@@ -57,7 +57,7 @@ test('our schemas go once the name of the database is typed back; those of other
   expect(await listSchemas(client)).toEqual(before);
 });
 
-test('a worker that is alive, and a view of others on a table of ours, are refused by name', async () => {
+test('a worker that is alive, and a view of others on ours, are refused by name', async () => {
   await client.query('CREATE VIEW public.late AS SELECT count(*) FROM mart.ask_debtors');
   await client.query(
     'CREATE TABLE public.notes (account_id bigint REFERENCES sync.accounts (account_id))',
@@ -81,7 +81,7 @@ test('a worker that is alive, and a view of others on a table of ours, are refus
   await client.query('DELETE FROM sync.workers');
 });
 
-test('an embedded Postgres goes with its password, other files of its folder stay; one in use is refused', {
+test('an embedded Postgres goes with its password; one in use is refused', {
   timeout: 120_000,
 }, async () => {
   const home = await mkdtemp(join(tmpdir(), 'fieldmirror-reset-'));

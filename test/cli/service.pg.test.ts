@@ -47,7 +47,7 @@ test.each(['/acme', '/acme/'])('--base %s puts a path before every other', async
   expect(answers.map(({status}) => status)).toEqual([200, 404]);
 });
 
-test('--plain-shows: lists embed what include names, and a record asked for alone does not', async () => {
+test('--plain-shows: lists embed what include names, a record alone does not', async () => {
   const query = '?include=customer,notes';
   const {answers} = await ask(['--plain-shows'], [`/jobs.xml${query}`, `/jobs/1.xml${query}`]);
   expect(answers.map(({status}) => status)).toEqual([200, 200]);
@@ -66,7 +66,7 @@ describe('a path that no client could write as it is meant', () => {
   );
 });
 
-test('the lines to mirror it say how its account is kept apart from the made-up business', async () => {
+test('the lines to mirror it say how to keep its account apart', async () => {
   const always = ['service', '--port', '0', '--customers', '3', '--database', database.url];
   const running = startCommand(always, {});
   const told = await running.prints(/To mirror it[\s\S]*Ctrl-C stops/);
@@ -77,7 +77,7 @@ test('the lines to mirror it say how its account is kept apart from the made-up 
   );
 });
 
-test('a business that is held already is not shown in place of another one that is asked for', async () => {
+test('a business that is held is not shown in place of one that is asked for', async () => {
   await ask([], ['/jobs.xml']);
   const always = ['service', '--port', '0', '--database', database.url];
   const running = startCommand([...always, '--seed', '9', '--customers', '4'], {});

@@ -22,7 +22,7 @@ async function ask(sql: string): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-test('a running worker continues beside a newer schema, and another start of its version is refused', {
+test('a worker continues beside a newer schema, and a start of its version is refused', {
   timeout: 180_000,
 }, async () => {
   place = await openPlace();

@@ -8,6 +8,7 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {buildProgram} from '../../src/cli/program.ts';
 import {runCommand} from '../support/command.ts';
+import {inSequence} from '../support/patterns.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {createDatabase} from '../support/postgres.ts';
 
@@ -126,7 +127,10 @@ test.each([
     code: 3,
     stdout: '',
     stderr: expect.stringMatching(
-      /^warehouse: expected a Postgres in .*, got none: nothing is mirrored yet; fieldmirror start .*fieldmirror init .*\nsee: fieldmirror explain E02\n$/,
+      inSequence(
+        /^warehouse: expected a Postgres in .*, got none: nothing is mirrored yet; /,
+        /fieldmirror start .*fieldmirror init .*\nsee: fieldmirror explain E02\n$/,
+      ),
     ),
   });
   expect(made).toEqual([]);

@@ -81,11 +81,12 @@ test('all that is wrong is said at once', () => {
   });
   expect(problem.split('\n')).toHaveLength(3);
   expect(problem).toContain(
-    'config: REDIS_URL: expected an address that begins with redis://, redis-cluster:// or redis-sentinel://, or with rediss for TLS, got "localhost"',
+    'config: REDIS_URL: expected an address that begins with redis://, ' +
+      'redis-cluster:// or redis-sentinel://, or with rediss for TLS, got "localhost"',
   );
 });
 
-test('neither the token nor a password is in the settings, in an error, or in a dump of the configuration', () => {
+test('neither token nor password is in the settings, an error, or a dump', () => {
   const env = {
     ...account,
     DATABASE_URL: 'postgres://u:canary-word@h/d',
@@ -101,7 +102,8 @@ test('neither the token nor a password is in the settings, in an error, or in a 
 
 test('a direct address without the pooled one is refused', () => {
   expect(problemsOf({DATABASE_DIRECT_URL: 'postgres://u:canary-word@h/d'})).toBe(
-    'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; without a pooler DATABASE_URL alone is enough',
+    'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; ' +
+      'without a pooler DATABASE_URL alone is enough',
   );
   const both = {
     DATABASE_URL: 'postgres://pooler/d',
@@ -162,11 +164,12 @@ describe('keys', () => {
   test.each([0o640, 0o604, 0o644, 0o660, 0o666])('in a file of mode %o are refused', (mode) => {
     const path = fileOf(texts.join(), mode);
     expect(problemsOf({FIELDMIRROR_KEY_FILE: path})).toBe(
-      `config: FIELDMIRROR_KEY_FILE: expected a file that only its owner can read, got mode 0${mode.toString(8)} of ${path}: chmod 600 ${path}`,
+      'config: FIELDMIRROR_KEY_FILE: expected a file that only its owner can read, ' +
+        `got mode 0${mode.toString(8)} of ${path}: chmod 600 ${path}`,
     );
   });
 
-  test('that are none, in both places, or in a file that is not there, are told beside what else is wrong', () => {
+  test('that are none, in both places, or not there, are told beside other faults', () => {
     const wrong = {REDIS_URL: 'localhost'};
     expect(problemsOf({...wrong, FIELDMIRROR_KEY: 'canary'}).split('\n')).toEqual([
       'config: FIELDMIRROR_KEY: expected 32 bytes in base64 (openssl rand -base64 32)',

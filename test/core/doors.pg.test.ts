@@ -151,7 +151,7 @@ test('no line of the log shows it', () => {
   }
 });
 
-test('a change that was refused does not show it: in its row, its attempts, the HTTP API and the terminal', async () => {
+test('a change that was refused does not show it, wherever it is told', async () => {
   const {pool, databaseUrl, account} = world;
   const worn = all.filter((_, at) => at % 5 === 0 || at < disguises.length);
   answer = (response, _path, method) => {

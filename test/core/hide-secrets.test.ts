@@ -83,9 +83,12 @@ describe('a secret is not shown', () => {
 describe('ordinary words stay', () => {
   const words = Object.keys(eventPages).flatMap((event) => event.split(/[._]/));
   const sentences = [
-    'GET /customers.xml?page=3 at app.example.com, attempt 1 of 5: expected 200 and XML, got 500 and an HTML page; try again later',
-    '{"level":30,"time":1790000000000,"event":"sweep.ended","account":"north","sweep":"41","msg":"customers: certified"}',
-    '<customer><name>Anna &amp; Smith</name><created-at type="datetime">2024-05-06T07:08:09-05:00</created-at></customer>',
+    'GET /customers.xml?page=3 at app.example.com, attempt 1 of 5: ' +
+      'expected 200 and XML, got 500 and an HTML page; try again later',
+    '{"level":30,"time":1790000000000,"event":"sweep.ended","account":"north","sweep":"41",' +
+      '"msg":"customers: certified"}',
+    '<customer><name>Anna &amp; Smith</name>' +
+      '<created-at type="datetime">2024-05-06T07:08:09-05:00</created-at></customer>',
     words.join(' '),
   ];
 
@@ -113,13 +116,14 @@ describe('ordinary words stay', () => {
   });
 });
 
-test('a log can afford it: a line takes far less than a millisecond, with the tokens of fifty accounts', () => {
+test('a log can afford it: a line takes far less than a millisecond', () => {
   const secrets = Array.from(
     {length: 50},
     (_, n) => new Secret(`${n}a1b2c3d4e5f60718293a4b5c6d7e8f9${n}`),
   );
   const hideAll = hiderOf(secrets);
-  const line = `{"level":40,"time":1790000000000,"reason":"${'GET /jobs.xml at app.example.com: expected 200, got 500; '.repeat(6)}"}\n`;
+  const reason = 'GET /jobs.xml at app.example.com: expected 200, got 500; '.repeat(6);
+  const line = `{"level":40,"time":1790000000000,"reason":"${reason}"}\n`;
   const hideMany = () => {
     for (let n = 0; n < 2_000; n++) hideAll(line);
   };

@@ -48,7 +48,7 @@ describe('a lease', () => {
     expect(lease.isHeld()).toBe(isHeld);
   });
 
-  test('counts from before the claim was asked for: a slow answer makes it shorter, never longer', () => {
+  test('counts from before the claim was asked for: never longer, if slow', () => {
     const since = clocks();
     pass(leaseMs - 1_000);
     const lease = new Lease(clocks, {since, leaseMs});
@@ -57,7 +57,7 @@ describe('a lease', () => {
     expect(lease.isHeld()).toBe(false);
   });
 
-  test('that was slept past is held again once a renewal says so, and its work was not ended meanwhile', () => {
+  test('that was slept past is held again once a renewal says so', () => {
     const lease = take();
     pass(2 * leaseMs);
     expect(lease.isHeld()).toBe(false);
@@ -129,7 +129,7 @@ describe('leases that are renewed together', () => {
     await new Promise(setImmediate);
   }
 
-  test('are asked for three times in the time of one, in one question, and not while there is none', async () => {
+  test('are asked for three times in the time of one, in one question', async () => {
     tick?.();
     expect(asked).toEqual([]);
     leases.hold('change 1', clocks());
@@ -152,7 +152,7 @@ describe('leases that are renewed together', () => {
     expect(lease.isHeld()).toBe(false);
   });
 
-  test('are no longer than they were, and not lost, when a renewal fails; the next one may succeed', async () => {
+  test('are no longer, and not lost, when a renewal fails', async () => {
     const lease = leases.hold('change 1', clocks());
     pass(20_000);
     await renew(new Error('no connection'));
@@ -170,7 +170,7 @@ describe('leases that are renewed together', () => {
     expect([one?.isHeld(), other?.isHeld(), other?.lost.aborted]).toEqual([false, true, false]);
   });
 
-  test('of a process that slept past them are not held, until the database says that nobody took them', async () => {
+  test('of a process that slept past them are held once the database says so', async () => {
     const [one, other] = ['change 1', 'change 2'].map((thing) => leases.hold(thing, clocks()));
     wallMs += 10 * leaseMs;
     expect([one?.isHeld(), other?.isHeld()]).toEqual([false, false]);

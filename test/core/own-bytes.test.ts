@@ -4,7 +4,7 @@ import {expect, test, vi} from 'vitest';
 vi.resetModules();
 const {freeBytes, moveBytes, takeBytes} = await import('../../src/core/own-bytes.ts');
 
-test('bytes that have their memory for themselves are empty afterwards, and so are their views', () => {
+test('bytes that have memory of their own are empty afterwards, views too', () => {
   const bytes = Buffer.allocUnsafeSlow(100);
   const view = bytes.subarray(20, 40);
   freeBytes(bytes);
@@ -33,7 +33,7 @@ test('memory that threads share stays', () => {
   expect(bytes.length).toBe(100);
 });
 
-test('large memory that was freed is taken again, and the bytes of its owner before are empty', () => {
+test('large memory that was freed is taken again, and the old bytes are empty', () => {
   const before = takeBytes(300_000);
   before.fill('a page');
   freeBytes(before);

@@ -31,7 +31,7 @@ function refusalOf(sealed: Sealed, keys: readonly SealingKey[], accountId = '7')
 }
 
 describe('a seal', () => {
-  test('gives back any token to its account and its key, and nothing like it is in its bytes', () => {
+  test('gives back any token to its account and its key, and shows nothing', () => {
     fc.assert(
       fc.property(
         fc.string({minLength: 8, unit: 'grapheme'}),
@@ -73,7 +73,8 @@ describe('a seal', () => {
   test('tells a key that is not there from a damaged seal, by the names of both keys', () => {
     const sealed = seal(token, first, '7');
     expect(refusalOf(sealed, [second])).toContain(
-      `sealed with key ${first.id}, the key given is ${second.id}; give that key in FIELDMIRROR_KEY`,
+      `sealed with key ${first.id}, the key given is ${second.id}; ` +
+        'give that key in FIELDMIRROR_KEY',
     );
     expect(refusalOf(sealed, [])).toContain(`sealed with key ${first.id}, no key is given`);
     expect(refusalOf({keyId: second.id, bytes: sealed.bytes}, [second])).toMatch(/damaged/);

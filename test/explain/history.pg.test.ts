@@ -101,7 +101,7 @@ describe('what a sweep writes', () => {
     expect(instants).toHaveLength(1);
   });
 
-  test('and takes away is a version that is marked deleted, and lives at no moment after', async () => {
+  test('and takes away is marked deleted, and lives at no moment after', async () => {
     const family = {parentColumn: 'machine_number', parents: ['1'], kept: []};
     const part = rowOf(parts, {machine_number: '1', code: '9'});
     await inSweepTransaction(world.pool, (client) => loadRows(client, parts, [part], batch('1')));
@@ -113,7 +113,8 @@ describe('what a sweep writes', () => {
       query('SELECT code FROM history.machine_parts_as_of($1)', [moment]);
     expect([await count(alive), await count(await readClock())]).toEqual([[{code: '9'}], []]);
     const rows = await query(
-      'SELECT _sweep_id, _deleted_at IS NULL AS lives FROM history.machine_parts ORDER BY valid_from',
+      `SELECT _sweep_id, _deleted_at IS NULL AS lives FROM history.machine_parts
+        ORDER BY valid_from`,
     );
     expect(rows).toEqual([
       {_sweep_id: '1', lives: true},
@@ -229,7 +230,7 @@ describe('what somebody else writes', () => {
     expect((await versions()).length + (await versions('5')).length).toBe(3);
   });
 
-  test('under a row_id that is in use until later is refused: one row has one version at a time', async () => {
+  test('under a row_id that is in use until later is refused', async () => {
     const insert = `INSERT INTO warehouse.machines (row_id, account_id, machine_number)
                     OVERRIDING SYSTEM VALUE VALUES (4711, 1, 7)`;
     const remove = 'DELETE FROM warehouse.machines WHERE row_id = 4711';
@@ -255,7 +256,7 @@ describe('two transactions on one row', () => {
     await expectTouching('1', 3);
   });
 
-  test('leave versions that touch, though one waits for the other, whoever of them is a sweep', async () => {
+  test('leave versions that touch, though one waits for the other', async () => {
     for (const [number, isSweep] of [
       ['1', false],
       ['2', true],
@@ -323,7 +324,8 @@ async function untilBlocked(client: pg.PoolClient & {processID?: number}): Promi
 
 async function expectTouching(number: string, count: number): Promise<void> {
   const rows = await query(
-    'SELECT valid_from, valid_to FROM history.machines WHERE machine_number = $1 ORDER BY valid_from',
+    `SELECT valid_from, valid_to FROM history.machines WHERE machine_number = $1
+      ORDER BY valid_from`,
     [number],
   );
   expect(rows).toHaveLength(count);

@@ -61,7 +61,7 @@ async function status(...args: string[]) {
 }
 
 describe('status', () => {
-  test('tells since when each stream is proven: by the beginning of the last certified sweep', async () => {
+  test('tells since when each stream is proven: by its last certified sweep', async () => {
     await addSweep('certified', 30);
     await addSweep('certified', 6);
     await addSweep('uncertified', 2);
@@ -93,7 +93,7 @@ describe('status', () => {
     });
   });
 
-  test('ends with 1 when a last full sweep failed, and when records are in quarantine', async () => {
+  test('ends with 1 when a last full sweep failed, or records are unreadable', async () => {
     await addSweep('failed', 2);
     expect(await status()).toMatchObject({code: 1, kinds: ['failed']});
     await addSweep('certified', 1);
@@ -114,7 +114,7 @@ describe('the exit code of status follows its words: it', () => {
     expect(await status()).toMatchObject({code: 0, kinds: []});
   });
 
-  test('ends with 1 for a sweep that waits for approval, until a later one knows better', async () => {
+  test('ends with 1 for a sweep that waits for approval, until a later one', async () => {
     await addSweep('certified', 9);
     const id = await addSweep('stopped', 5);
     await client.query(
@@ -139,7 +139,7 @@ describe('the exit code of status follows its words: it', () => {
     expect(await status()).toMatchObject({code: 1, kinds: ['stopped-account']});
   });
 
-  test('ends with 1 for knowledge that is too old, and for schedules that nobody runs', async () => {
+  test('ends with 1 for knowledge that is too old, and for idle schedules', async () => {
     await addSweep('certified', 60);
     await addSchedule(-30);
     expect(await status()).toMatchObject({code: 1, kinds: ['unproven', 'overdue']});

@@ -27,13 +27,15 @@ export interface AccountServer {
 }
 
 /** Records by list, of a number. Those of two accounts differ. */
+const keysOf = (item: string, number: number) =>
+  `<id type="integer">${number}</id><${item}-number type="integer">${number}</${item}-number>`;
+
 const elements: Readonly<Record<string, (number: number, slug: string) => string>> = {
   customers: (number, slug) =>
-    `<customer><id type="integer">${number}</id><customer-number type="integer">${number}</customer-number><name>C ${number} of ${slug}</name></customer>`,
-  jobs: (number, slug) =>
-    `<job><id type="integer">${number}</id><job-number type="integer">${number}</job-number><name>J ${number} of ${slug}</name></job>`,
+    `<customer>${keysOf('customer', number)}<name>C ${number} of ${slug}</name></customer>`,
+  jobs: (number, slug) => `<job>${keysOf('job', number)}<name>J ${number} of ${slug}</name></job>`,
   employees: (number, slug) =>
-    `<employee><id type="integer">${number}</id><employee-number type="integer">${number}</employee-number><name>E ${number} of ${slug}</name></employee>`,
+    `<employee>${keysOf('employee', number)}<name>E ${number} of ${slug}</name></employee>`,
   tasks: (number, slug) =>
     `<task><id type="integer">${number}</id><name>T ${number} of ${slug}</name></task>`,
 };

@@ -28,7 +28,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     backend = await openQueueBackend({redisUrl, databaseUrl, log});
   });
 
-  test('a refused token stops its account with one line, and every sweep of the others ends well', async () => {
+  test('a refused token stops its account with one line, and no other sweep', async () => {
     const [good, bad] = [await many.add('good'), await many.add('bad')];
     many.server.manners.set('bad', {isRefusing: true});
     const sweepIds = [...(await many.request(bad)), ...(await many.request(good))];
@@ -70,7 +70,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     ]);
   });
 
-  test('a token that is replaced while a sweep reads with the old one stops nothing, and the new one is used', async () => {
+  test('a token replaced while a sweep reads with the old one stops nothing', async () => {
     const account = await many.add('a');
     const isAsked = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(await readAccount(many.pool, 'a')).toMatchObject({state: 'active'});
   });
 
-  test('a stopped account that is given a new token makes up for the full sweeps that failed', async () => {
+  test('a stopped account with a new token makes up for its failed sweeps', async () => {
     const account = await many.add('a');
     many.server.manners.set('a', {token: 'the-new-one'});
     await start(backend);
@@ -109,7 +109,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
       expect(sweep.state).toEqual(endedWell);
   });
 
-  test('an account whose token is sealed with another key while it runs is told, by its name', async () => {
+  test('an account sealed with another key while it runs is told by name', async () => {
     const account = await many.add('a');
     await start(backend);
     await many.endOf(await many.request(account, 'tasks'));
@@ -122,7 +122,8 @@ describe.each(backends)('with the queue on %s', (kind) => {
   test('a damaged seal fails the sweeps of its account, by name, and no others', async () => {
     const [damaged, good] = [await many.add('damaged'), await many.add('good')];
     await many.pool.query(
-      'UPDATE sync.accounts SET sealed_token = (SELECT sealed_token FROM sync.accounts WHERE account_id = $2) WHERE account_id = $1',
+      `UPDATE sync.accounts SET sealed_token =
+         (SELECT sealed_token FROM sync.accounts WHERE account_id = $2) WHERE account_id = $1`,
       [damaged.accountId, good.accountId],
     );
     const sweepIds = [
@@ -140,7 +141,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
   });
 });
 
-test('an account sealed anew is opened anew, and who is still on the old way comes to its end', async () => {
+test('an account sealed anew is opened anew, and the old way comes to its end', async () => {
   const {accountId} = await many.add('a');
   const {api} = await many.deps.openAccount(accountId);
   expect((await many.deps.openAccount(accountId)).api).toBe(api);
@@ -177,7 +178,7 @@ describe('a token from the environment', () => {
     return {accounts, accountId, readsWell};
   }
 
-  test('goes before one that was sealed earlier, and gives way to one that is sealed later', async () => {
+  test('goes before one that was sealed earlier, and gives way to a later one', async () => {
     const {accounts, accountId, readsWell} = await giveOld();
     expect(await readsWell()).toBe(true);
     expect(accounts.reach('w').given).toMatchObject({accountId});

@@ -348,8 +348,12 @@ describe('work that goes on by itself', () => {
     'src/postgres/embedded.ts': 'keeps the embedded Postgres, without which no command works',
     'src/postgres/listen.ts': 'listens for whoever called it: pages of the console and the API',
   };
-  const goesOn =
-    /setInterval\(|new Rounds\(|void listen\(|while \([^)]*aborted\)|for \([^;]*; ; \) \{|class Rounds/;
+  const goesOn = new RegExp(
+    [
+      'setInterval\\(|new Rounds\\(|void listen\\(|while \\([^)]*aborted\\)',
+      'for \\([^;]*; ; \\) \\{|class Rounds',
+    ].join('|'),
+  );
 
   test('is known here, with the part that has its heartbeat', () => {
     const root = join(import.meta.dirname, '..', '..');

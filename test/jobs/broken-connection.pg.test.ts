@@ -30,7 +30,8 @@ async function openBackend() {
 
 /** How many sessions have just looked whether a job waits. */
 async function countLooks(): Promise<number | null> {
-  const looked = `query LIKE '%FROM job WHERE queue = $1 AND state = ''waiting''%' AND state = 'idle'`;
+  const looked = `query LIKE '%FROM job WHERE queue = $1 AND state = ''waiting''%'
+    AND state = 'idle'`;
   const {rowCount} = await world.pool.query(
     `SELECT FROM pg_stat_activity WHERE datname = current_database() AND ${looked}`,
   );

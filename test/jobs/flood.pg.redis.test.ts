@@ -61,7 +61,8 @@ test.each(backends)(
     for (const statement of [
       `SELECT pg_notify('fieldmirror_due', (1000 + n)::text)
        FROM generate_series(1, ${notices}) AS n`,
-      `SELECT pg_notify('fieldmirror_due', repeat('x', 7000) || n) FROM generate_series(1, 500) AS n`,
+      `SELECT pg_notify('fieldmirror_due', repeat('x', 7000) || n)
+       FROM generate_series(1, 500) AS n`,
       `DO $$ BEGIN FOR n IN 1..2000 LOOP PERFORM pg_notify('fieldmirror_due', '${accountId}');
         COMMIT; END LOOP; END $$`,
       `SELECT pg_notify('bullmq_jobs', 'push' || n) FROM generate_series(1, 5000) AS n`,

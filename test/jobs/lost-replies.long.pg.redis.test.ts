@@ -52,7 +52,8 @@ test.each(backends)(
       await world.pool.query(
         number % 2 === 0
           ? `INSERT INTO warehouse.customers (name) VALUES ('New ${number}')`
-          : `UPDATE warehouse.customers SET fax = '555-${number}' WHERE customer_number = ${number}`,
+          : `UPDATE warehouse.customers SET fax = '555-${number}'
+              WHERE customer_number = ${number}`,
       );
       await expect.poll(() => countDone(), {timeout: 60_000}).toBe(number);
     }

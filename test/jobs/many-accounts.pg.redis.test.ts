@@ -57,7 +57,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(await many.endOf(waiting)).toMatchObject([{state: endedWell}]);
   });
 
-  test('an account that does not answer keeps two sweeps waiting, and none of the others', async () => {
+  test('an account that does not answer keeps its own sweeps waiting alone', async () => {
     const [slow, ...others] = [await many.add('slow'), await many.add('b'), await many.add('c')];
     const gate = Promise.withResolvers<void>();
     many.server.manners.set('slow', {before: () => gate.promise});
@@ -71,7 +71,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     for (const sweep of await many.endOf(slowIds)) expect(sweep.state).toEqual(endedWell);
   });
 
-  test('a wake-up where the token is not known fails nothing: the process that knows it carries the sweep', async () => {
+  test('a wake-up where the token is not known fails nothing', async () => {
     const [here, there] = [await many.add('here'), await many.add('there')];
     await many.pool.query(`UPDATE sync.accounts SET key_id = 'another' WHERE name = 'there'`);
     await start(backend, {accountIds: [here.accountId]});
@@ -107,7 +107,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     await many.endOf([...full, String(rows[0].id)]);
   });
 
-  test('the end of one sweep wakes the next of its account, and waits for no round of the poller', async () => {
+  test('the end of one sweep wakes the next of its account at once', async () => {
     const sweepIds = await many.request(await many.add('a'));
     let rounds = 0;
     const accountIds = () => (rounds++ === 0 ? many.accountIds() : new Promise<never>(() => {}));
@@ -115,7 +115,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     for (const sweep of await many.endOf(sweepIds)) expect(sweep.state).toEqual(endedWell);
   });
 
-  test('a schedule whose sweep nobody takes up for two intervals is told, by its name', async () => {
+  test('a schedule whose sweep nobody takes up for two intervals is told', async () => {
     const {accountId} = await many.add('a');
     const [dueAt, everyMs] = [new Date(Date.now() - 10_000_000).toISOString(), 3_600_000];
     const plan = {

@@ -23,7 +23,7 @@ test('a payload that is no account served here wakes nobody', async () => {
   expect(looks).toEqual([]);
 });
 
-test('however many notices come, one look is under way, and what came meanwhile is one more', async () => {
+test('however many notices come, one look is under way, and one more follows', async () => {
   const looks: (readonly string[])[] = [];
   const gates: (() => void)[] = [];
   const {notify} = open(['7', '8'], async (accountIds) => {

@@ -23,7 +23,8 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
     expect(await examine(redises.url)).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^good queue: on Redis [\\d.]+ at 127.0.0.1:${primary} \\(the primary of queue by sentinel `,
+          `^good queue: on Redis [\\d.]+ at 127.0.0.1:${primary} ` +
+            '\\(the primary of queue by sentinel ',
         ),
       ),
       'good Redis: append-only file on, nothing is evicted',

@@ -79,7 +79,7 @@ describe.skipIf(!isInstalled()).each([
     await database.drop();
   });
 
-  test('doctor takes an authority from NODE_EXTRA_CA_CERTS, and asks for one that is missing', async () => {
+  test('doctor takes an authority from NODE_EXTRA_CA_CERTS, or asks for it', async () => {
     const [reached, ...more] = await examine(redis.url, {NODE_EXTRA_CA_CERTS: path});
     expect(reached).toMatch(/^good queue: on Redis /);
     expect(more).toEqual(['good Redis: append-only file on, nothing is evicted']);

@@ -51,7 +51,7 @@ describe.skipIf(!isInstalled())(
       await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach, backAgain]);
     });
 
-    test('away and back it is two lines, however many connections have noticed, and nothing is lost', async () => {
+    test('away and back it is two lines, and nothing is lost', async () => {
       const {world, told} = await work();
       await allowLargeEdits(world.pool);
       await redis.stop();

@@ -73,13 +73,14 @@ describe('a sweep that ended is one line', () => {
     [
       {durationMs: 75_000},
       {records: 10, tombstoned: 2, quarantined: 3, revived: 1},
-      'sweep 12 of jobs (acme) certified: 10 records, 1 back, 2 gone, 3 in quarantine, in 1 min 15 s',
+      'sweep 12 of jobs (acme) certified: 10 records, 1 back, 2 gone, 3 in quarantine, ' +
+        'in 1 min 15 s',
     ],
   ] as const)('in words that suit it: %#', (own, counts, words) => {
     expect(report(ended(own, counts))[0]).toMatchObject({msg: words});
   });
 
-  test('and a warning with the next step where it waits for a person, unless a person watches', () => {
+  test('and a warning with the next step where it waits for a person', () => {
     const stopped = ended({state: 'stopped', reasons: ['90 rows are gone']});
     expect(report(stopped)).toMatchObject([
       {
@@ -107,7 +108,7 @@ describe('a sweep that ended is one line', () => {
   });
 });
 
-test('a sweep that waits after a failure is a warning; one that is put back by a clean stop is none', () => {
+test('a sweep that waits after a failure is a warning; one put back is none', () => {
   const postponed = (delayMs: number): SweepResult => ({
     outcome: 'postponed',
     sweep: sweep(),

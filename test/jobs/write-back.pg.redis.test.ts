@@ -30,7 +30,11 @@ const cases: readonly Case[] = [
       billing_country)
           VALUES ('Ada & Söhne', '555-0100', E'1 Main St\\nRear', '02134', 'US')`,
     request: 'POST /customers.xml',
-    body: '<customer><name>Ada &amp; Söhne</name><phone_number>555-0100</phone_number><service_address>1 Main St\nRear</service_address><service_zip_code>02134</service_zip_code><billing_country>US</billing_country></customer>',
+    body:
+      '<customer><name>Ada &amp; Söhne</name><phone_number>555-0100</phone_number>' +
+      '<service_address>1 Main St\nRear</service_address>' +
+      '<service_zip_code>02134</service_zip_code>' +
+      '<billing_country>US</billing_country></customer>',
     shows: [
       `SELECT concat_ws('|', name, service_zip_code, id IS NOT NULL) FROM warehouse.customers
        WHERE customer_number = {customer}`,
@@ -60,7 +64,11 @@ const cases: readonly Case[] = [
           SELECT row_id, id FROM job, (SELECT id FROM warehouse.employees ORDER BY id LIMIT 2)
             AS crew`,
     request: 'POST /customers/{customer}/jobs.xml',
-    body: '<job><name>Roof</name><job_type_id>{type}</job_type_id><scheduled_on>7/4/27 09:05am</scheduled_on><employee_ids type="array"><employee_id>{first}</employee_id><employee_id>{second}</employee_id></employee_ids></job>',
+    body:
+      '<job><name>Roof</name><job_type_id>{type}</job_type_id>' +
+      '<scheduled_on>7/4/27 09:05am</scheduled_on><employee_ids type="array">' +
+      '<employee_id>{first}</employee_id><employee_id>{second}</employee_id>' +
+      '</employee_ids></job>',
     shows: [
       `SELECT concat_ws('|', j.name, j.status, count(e.*)) FROM warehouse.jobs AS j
        JOIN warehouse.job_employees AS e USING (job_number)
@@ -75,7 +83,9 @@ const cases: readonly Case[] = [
     sql: `UPDATE warehouse.jobs SET scheduled_on = '2027-12-24 18:30+00',
       job_status_id = (SELECT min(id) FROM warehouse.job_statuses) WHERE job_number = {job}`,
     request: 'PUT /jobs/{job}.xml',
-    body: '<job><job_status_id>{status}</job_status_id><scheduled_on>12/24/27 01:30pm</scheduled_on></job>',
+    body:
+      '<job><job_status_id>{status}</job_status_id>' +
+      '<scheduled_on>12/24/27 01:30pm</scheduled_on></job>',
     shows: [
       `SELECT concat_ws('|', scheduled_on AT TIME ZONE 'UTC', job_status_id) FROM warehouse.jobs
        WHERE job_number = {job}`,
@@ -86,7 +96,9 @@ const cases: readonly Case[] = [
     what: 'an employee is taken off a job',
     sql: `DELETE FROM warehouse.job_employees WHERE job_number = {job} AND employee_id = {first}`,
     request: 'PUT /jobs/{job}.xml',
-    body: '<job><employee_ids type="array"><employee_id>{second}</employee_id></employee_ids></job>',
+    body:
+      '<job><employee_ids type="array"><employee_id>{second}</employee_id>' +
+      '</employee_ids></job>',
     shows: [
       `SELECT string_agg(employee_id::text, ',') FROM warehouse.job_employees
        WHERE job_number = {job} AND _deleted_at IS NULL`,
@@ -99,7 +111,9 @@ const cases: readonly Case[] = [
           VALUES ({job}, (SELECT min(item_id) FROM warehouse.job_charges), 'Shingles <A>', 12.50,
             3.999)`,
     request: 'POST /jobs/{job}/job_charges.xml',
-    body: '<job_charge><item_id>{item}</item_id><details>Shingles &lt;A&gt;</details><quantity>12.50</quantity><price_per_unit>3.999</price_per_unit></job_charge>',
+    body:
+      '<job_charge><item_id>{item}</item_id><details>Shingles &lt;A&gt;</details>' +
+      '<quantity>12.50</quantity><price_per_unit>3.999</price_per_unit></job_charge>',
     shows: [
       `SELECT concat_ws('|', details, quantity = 12.5) FROM warehouse.job_charges
        WHERE id = {charge}`,
@@ -112,7 +126,10 @@ const cases: readonly Case[] = [
     sql: `INSERT INTO warehouse.time_entries (job_number, employee_id, started_on, number_of_hours)
       VALUES ({job}, {first}, '2027-01-05 05:00+00', 7.25)`,
     request: 'POST /jobs/{job}/time_entries.xml',
-    body: '<time_entry><employee_id>{first}</employee_id><started_on>01/05/2027 12:00am</started_on><number_of_hours>7.25</number_of_hours></time_entry>',
+    body:
+      '<time_entry><employee_id>{first}</employee_id>' +
+      '<started_on>01/05/2027 12:00am</started_on>' +
+      '<number_of_hours>7.25</number_of_hours></time_entry>',
     shows: [`SELECT number_of_hours = 7.25 FROM warehouse.time_entries WHERE id = {entry}`, 'true'],
     keeps: 'entry',
   },
@@ -121,7 +138,9 @@ const cases: readonly Case[] = [
     sql: `UPDATE warehouse.time_entries SET number_of_hours = 8, started_on = '2027-01-05 17:00+00'
       WHERE id = {entry}`,
     request: 'PUT /jobs/{job}/time_entries/{entry}.xml',
-    body: '<time_entry><started_on>01/05/2027 12:00pm</started_on><number_of_hours>8</number_of_hours></time_entry>',
+    body:
+      '<time_entry><started_on>01/05/2027 12:00pm</started_on>' +
+      '<number_of_hours>8</number_of_hours></time_entry>',
     shows: [
       `SELECT number_of_hours = 8 FROM warehouse.time_entries
        WHERE id = {entry} AND _pending IS NULL`,
@@ -200,7 +219,8 @@ const cases: readonly Case[] = [
   },
   {
     what: 'an employee is renamed',
-    sql: `UPDATE warehouse.employees SET name = 'Grace B. Hopper' WHERE employee_number = {employee}`,
+    sql: `UPDATE warehouse.employees SET name = 'Grace B. Hopper'
+      WHERE employee_number = {employee}`,
     request: 'PUT /employees/{employee}.xml',
     body: '<employee><name>Grace B. Hopper</name></employee>',
     shows: [

@@ -85,7 +85,8 @@ export async function openMirror(place: {
 
 async function readSweep(pool: pg.Pool): Promise<SweepRow> {
   const {rows} = await pool.query<SweepRow>(
-    'SELECT sweep_id AS "sweepId", reasons FROM sync.sweeps ORDER BY sync.sweeps.sweep_id DESC LIMIT 1',
+    `SELECT sweep_id AS "sweepId", reasons FROM sync.sweeps
+      ORDER BY sync.sweeps.sweep_id DESC LIMIT 1`,
   );
   const [row] = rows;
   if (row === undefined) throw new Error('no sweep yet');

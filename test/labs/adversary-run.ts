@@ -124,7 +124,8 @@ async function checkEvidence(
 ): Promise<void> {
   const marked = rows.filter((row) => row.isDeleted).map((row) => row.number);
   const {rows: tombstones} = await mirror.pool.query<{number: string; status: number | null}>(
-    'SELECT number::text, status FROM sync.tombstones WHERE written_at IS NOT NULL AND undone_at IS NULL',
+    `SELECT number::text, status FROM sync.tombstones
+      WHERE written_at IS NOT NULL AND undone_at IS NULL`,
   );
   const proven = new Set(tombstones.filter(({status}) => status === 400).map(({number}) => number));
   const {seed} = adversary.settings;

@@ -122,7 +122,11 @@ class Pages {
   }
 
   unknown(): string {
-    return `<?xml version="1.0" encoding="UTF-8"?>\n<errors>\n  <error>Invalid ${items[this.#resource]}.</error>\n</errors>\n`;
+    const words = `Invalid ${items[this.#resource]}.`;
+    return (
+      '<?xml version="1.0" encoding="UTF-8"?>\n' +
+      `<errors>\n  <error>${words}</error>\n</errors>\n`
+    );
   }
 
   #fields({number, version}: Standing): string {

@@ -42,8 +42,11 @@ export function describeTally(tally: Tally): string {
   const {sweeps, states, requests} = tally;
   const reasons = [...tally.reasons].sort((a, b) => b[1] - a[1]);
   return [
-    `${sweeps} sweeps: ${states.certified} certified, ${states.uncertified} uncertified, ${states.stopped} stopped, ${states.failed} failed, ${tally.violations.length} violations`,
-    `requests: ${requests.page} pages, ${requests.keys} pages of keys, ${requests.record} by number`,
+    `${sweeps} sweeps: ${states.certified} certified, ${states.uncertified} uncertified, ` +
+      `${states.stopped} stopped, ${states.failed} failed, ` +
+      `${tally.violations.length} violations`,
+    `requests: ${requests.page} pages, ${requests.keys} pages of keys, ` +
+      `${requests.record} by number`,
     ...reasons.map(([reason, count]) => `${count} × ${reason}`),
   ].join('\n  ');
 }

@@ -20,7 +20,8 @@ const chosen = queues[values.queue as keyof typeof queues];
 const minutes = Number(values.minutes);
 if (chosen === undefined || !(minutes > 0)) {
   process.stderr.write(
-    `torture: expected --queue redis, postgres or both, and --minutes above 0, got "${values.queue}" and "${values.minutes}"\n`,
+    'torture: expected --queue redis, postgres or both, and --minutes above 0, ' +
+      `got "${values.queue}" and "${values.minutes}"\n`,
   );
   process.exit(2);
 }
@@ -30,8 +31,7 @@ for (const queue of chosen) {
   const result = await runChaos(options, (line) => process.stdout.write(`${queue}: ${line}\n`));
   const found = listFaults(result, `seed ${options.seed}, queue in ${queue}`);
   faults += found.length;
-  process.stdout.write(
-    `${drawResult(result, options)}\n${[...found, ...result.stories].map((line) => `${line}\n`).join('')}`,
-  );
+  const told = [...found, ...result.stories].map((line) => `${line}\n`).join('');
+  process.stdout.write(`${drawResult(result, options)}\n${told}`);
 }
 process.exit(faults === 0 ? 0 : 1);

@@ -50,10 +50,13 @@ async function runLane(): Promise<void> {
     sum.violations += result.violations.length;
     for (const violation of result.violations)
       process.stdout.write(
-        `${violation}\n  again: npm run torture -- converge --seed ${seed} --runs ${histories} --lag ${lag} --lanes 1\n`,
+        `${violation}\n  again: npm run torture -- converge --seed ${seed} ` +
+          `--runs ${histories} --lag ${lag} --lanes 1\n`,
       );
     process.stdout.write(
-      `${sum.histories} of ${runs} histories: ${sum.changes} changes, ${sum.conflicts} conflicts (${sum.byPerson} decided by a person), ${sum.requests} requests, ${sum.violations} violations\n`,
+      `${sum.histories} of ${runs} histories: ${sum.changes} changes, ` +
+        `${sum.conflicts} conflicts (${sum.byPerson} decided by a person), ` +
+        `${sum.requests} requests, ${sum.violations} violations\n`,
     );
   }
 }

@@ -37,8 +37,13 @@ try {
     delays.push(...some);
     total.violations += violations.length;
     for (const violation of violations) process.stdout.write(`seed ${seed}: ${violation}\n`);
+    const delay = `${Math.round(percentile(delays, 0.5))} ms`;
+    const slow = `p95 ${Math.round(percentile(delays, 0.95))} ms`;
     process.stdout.write(
-      `${done + transactions} of ${runs} transactions: ${total.writes} entries, ${total.kills} readers and ${total.workerKills} sessions of workers killed, ${total.repeats} messages sent again, from commit to receiver ${Math.round(percentile(delays, 0.5))} ms, p95 ${Math.round(percentile(delays, 0.95))} ms, ${total.violations} violations\n`,
+      `${done + transactions} of ${runs} transactions: ${total.writes} entries, ` +
+        `${total.kills} readers and ${total.workerKills} sessions of workers killed, ` +
+        `${total.repeats} messages sent again, from commit to receiver ${delay}, ${slow}, ` +
+        `${total.violations} violations\n`,
     );
   }
 } finally {

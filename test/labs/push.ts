@@ -63,6 +63,7 @@ function report(): void {
   reported = tally.runs;
   const {changes, leftToPerson, violations} = tally;
   process.stdout.write(
-    `${tally.runs} of ${runs} runs: ${changes} changes, ${leftToPerson.length} left to a person, ${violations.length} violations\n`,
+    `${tally.runs} of ${runs} runs: ${changes} changes, ` +
+      `${leftToPerson.length} left to a person, ${violations.length} violations\n`,
   );
 }

@@ -47,7 +47,8 @@ async function runLane(): Promise<void> {
     addTally(tally, more);
     for (const violation of more.violations)
       process.stdout.write(
-        `${violation}\n  again: npm run torture -- sweeps --seed ${seed} --runs ${sweeps} --lanes 1\n`,
+        `${violation}\n  again: npm run torture -- sweeps ` +
+          `--seed ${seed} --runs ${sweeps} --lanes 1\n`,
       );
     if (tally.sweeps - reported >= reportEvery) report();
   }

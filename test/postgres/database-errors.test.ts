@@ -17,7 +17,8 @@ function systemError(code: string, facts: object = {}): Error {
 /** Every text of an error that a log could print. */
 function printAll(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return `${error.stack} ${JSON.stringify(error)} ${JSON.stringify(Object.entries(error))} ${printAll(error.cause)}`;
+  const shown = `${JSON.stringify(error)} ${JSON.stringify(Object.entries(error))}`;
+  return `${error.stack} ${shown} ${printAll(error.cause)}`;
 }
 
 describe('a failure of the database', () => {
@@ -68,7 +69,8 @@ describe('a failure of the database', () => {
   test('names host, port, database and the next step', () => {
     const {message} = explainDatabaseError(systemError('ECONNREFUSED'), url);
     expect(message).toBe(
-      'Postgres at db.example.com:6543, database warehouse: nothing listens there; start Postgres, or mend the host and port in DATABASE_URL (ECONNREFUSED)',
+      'Postgres at db.example.com:6543, database warehouse: nothing listens there; ' +
+        'start Postgres, or mend the host and port in DATABASE_URL (ECONNREFUSED)',
     );
     expect(explainDatabaseError(databaseError('42P01'), url).message).toContain(
       'run `fieldmirror migrate`',

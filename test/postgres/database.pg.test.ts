@@ -56,7 +56,7 @@ describe('a pool', () => {
     expect(rows[0].at).toBeInstanceOf(Date);
   });
 
-  test('pins the search path and the zone, and lets the server stop what takes too long', async () => {
+  test('pins the search path and the zone, and has the server stop slow work', async () => {
     const names = [
       'search_path',
       'TimeZone',
@@ -78,7 +78,7 @@ describe('a pool', () => {
     expect(rows).toEqual([{jit: 'off'}]);
   });
 
-  test('lets the server end the session of a host that was cut off no later than its leases expire', async () => {
+  test('has the server end the session of a cut-off host before leases expire', async () => {
     const {rows} = await world.pool.query(
       `SELECT current_setting('tcp_keepalives_idle')::int
               + current_setting('tcp_keepalives_interval')::int *
@@ -126,7 +126,7 @@ describe('a transaction', () => {
     expect(await readIds()).toEqual([]);
   });
 
-  test('whose session is ended in the middle is rolled back whole, and its connection is not used again', async () => {
+  test('whose session is ended is rolled back whole, its connection not used again', async () => {
     const pool = openPool(world.url, {max: 1, applicationName: 'test ended'});
     const {accountId} = world.account;
     const rows = [rowOf(machines, {machine_number: '1'})];

@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const home of homes.splice(0)) await rm(home, {recursive: true, force: true});
 });
 
-test('two processes that start on one empty folder share one server, and the last to leave stops it', async () => {
+test('two processes that start on one empty folder share one server', async () => {
   const home = await newHome();
   const [first, second] = await Promise.all([
     openEmbeddedPostgres(home),
@@ -103,7 +103,7 @@ async function expectKept(home: string): Promise<void> {
 
 const isRoot = process.getuid?.() === 0;
 
-describe('a server that does not start says why and how to mend it, and starts when that is done', () => {
+describe('a server that does not start says why, and starts once that is mended', () => {
   test('another major version made the data', async () => {
     const home = await keptHome();
     const file = join(home, 'postgres', 'PG_VERSION');
@@ -216,7 +216,7 @@ test('a server that is killed is started anew on its port, and stops when it is 
   await expect(ask(url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test('a server that is kept is in use, however quiet: another process that leaves does not stop it', async () => {
+test('a server that is kept is in use: another that leaves does not stop it', async () => {
   const home = await newHome();
   const [kept, other] = [await openEmbeddedPostgres(home), await openEmbeddedPostgres(home)];
   const url = await kept.url('warehouse');

@@ -32,7 +32,8 @@ const tables = `SELECT oid::regclass::text AS name FROM pg_class
 
 test('every table has a primary key', async () => {
   const {rows} = await owner.query(
-    `${tables} AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)`,
+    `${tables} AND NOT EXISTS (
+       SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)`,
   );
   expect(rows).toEqual([]);
   expect((await owner.query(tables)).rows.length).toBeGreaterThan(80);

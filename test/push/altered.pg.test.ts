@@ -59,7 +59,7 @@ describe('dates that the service reads the other way round', () => {
     ]);
   });
 
-  test('are told by the list, by the story of the change, by status and by the exit code of push', async () => {
+  test('are told by list and story, by status and by the exit code of push', async () => {
     expect(await list(null)).toMatch(/│ altered +│ the service altered scheduled_at/);
     expect(await list('altered')).not.toContain('held');
     const story = drawChange(await readStory(place.pool, '1'));
@@ -101,7 +101,7 @@ describe('dates that the service reads the other way round', () => {
   });
 });
 
-test('a change in doubt with a value of a stopped kind is held in the end, and goes on when somebody has looked', async () => {
+test('a change in doubt with a value of a stopped kind is held in the end', async () => {
   place.service.misread = swap;
   await addTask('first', '2027-03-01T15:00:00Z');
   await addTask('second');
@@ -131,7 +131,7 @@ test('a change in doubt with a value of a stopped kind is held in the end, and g
   expect(await third()).toMatchObject({state: 'done', held_for: null});
 });
 
-test('of many on their way beside each other none is sent once the first was read back', async () => {
+test('of many on their way together none is sent once the first was read back', async () => {
   place.service.misread = swap;
   const all = 20;
   for (let at = 1; at <= all; at++) await addTask(`task ${at}`, '2027-03-01T15:00:00Z');

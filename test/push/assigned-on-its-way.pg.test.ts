@@ -35,7 +35,8 @@ beforeEach(async () => {
   await place.author("INSERT INTO warehouse.customers (name) VALUES ('Ada')");
   await place.rest();
   const [job] = await place.author(
-    "INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'Roof' FROM warehouse.customers RETURNING row_id",
+    `INSERT INTO warehouse.jobs (parent_row_id, name)
+     SELECT row_id, 'Roof' FROM warehouse.customers RETURNING row_id`,
   );
   jobRow = String(job?.row_id);
 });

@@ -45,7 +45,7 @@ async function lookWhile(
   }
 }
 
-test('whatever the number of readings that failed, it is not sent again, and is done when it can be read', async () => {
+test('however many readings failed, it is not sent again, and is done once read', async () => {
   await lookWhile(
     () => place.mischief.goDown(),
     () => place.mischief.comeUp(),

@@ -106,12 +106,14 @@ describe('a create in doubt', () => {
   });
 
   test.each([[['3']], [['3', '4']]])(
-    'that records bear which seem to be older is left to a person in the end, with their numbers: %j',
+    'that records bear which seem to be older is left to a person, with their numbers: %j',
     (older) => {
       const names = older.join(', ');
       expect(decideCreated(create(old), {ours: [], older}, null)).toMatchObject({
         what: 'conflict',
-        reason: `it could be customers ${names}, which is all that was sent, but seems to have been there before`,
+        reason:
+          `it could be customers ${names}, which is all that was sent, ` +
+          'but seems to have been there before',
         result: {candidates: older},
       });
     },
@@ -136,7 +138,7 @@ describe('an update in doubt', () => {
     expect(decideBy('555-0100')).toMatchObject({what: 'send', fields: {fax: '555-0199'}});
   });
 
-  test('goes again where one field has arrived and the other is as before: only that is sent', () => {
+  test('goes again where one field has arrived and the other is as before', () => {
     const facts = doubtful({fields: {fax: '2', name: 'Ada'}, base: {fax: '1', name: 'Bo'}});
     const remote = remoteOf(facts, `${withFax('2')}<name>Bo</name>`);
     expect(decideUpdated(facts, known(), remote)).toMatchObject({
@@ -165,7 +167,7 @@ describe('an update in doubt', () => {
     expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isLook: true});
   });
 
-  test('with a third value is merged anew, as one that was never sent, when no request can still arrive', () => {
+  test('with a third value is merged anew when no request can still arrive', () => {
     expect(decideBy('555-0122', old).what).toBe('resend');
   });
 

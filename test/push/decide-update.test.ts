@@ -19,7 +19,7 @@ test('what differs from the service is sent, resting on what was read', () => {
   });
 });
 
-test('what the service holds already is not sent: the change is done as of when it was taken up', () => {
+test('what the service holds already is not sent: the change is done', () => {
   expect(decideUpdate(facts, known(), remoteOf(facts, withFax('555-0199')))).toMatchObject({
     what: 'done',
     number: '7',

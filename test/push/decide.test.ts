@@ -166,7 +166,7 @@ describe('what the service refused', () => {
     });
   });
 
-  test('because of its token is sent at once when there is another: no failure of the change', () => {
+  test('because of its token is sent at once when there is another', () => {
     const error = new AccessError('401: the token');
     expect(decide(update, outcomeOf(refused(401, 'Who?', {error})))).toEqual({
       what: 'postpone',

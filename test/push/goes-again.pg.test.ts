@@ -69,7 +69,7 @@ describe.each([
     expect(await lastChange()).toEqual({state: 'done', sends: 1});
   });
 
-  test('is sent less and less often to a service that reads and does not write, and goes on', async () => {
+  test('is sent ever less often to a service that reads and does not write', async () => {
     meetFirst(7, later);
     await place.author(statement);
     expect(await place.rest()).toBeGreaterThan(900);
@@ -95,7 +95,7 @@ describe.each([
   });
 });
 
-test('a later change of the record is not overtaken by a lost request that arrives late', async () => {
+test('a later change is not overtaken by a lost request that arrives late', async () => {
   meetFirst(1, 'late');
   await place.author(update);
   await place.push();
@@ -113,7 +113,7 @@ test('a later change of the record is not overtaken by a lost request that arriv
   expect(record()).toMatchObject({fax: '555-0111'});
 });
 
-test('what somebody else wrote meanwhile is not written over: it is looked at until no request can arrive any more', async () => {
+test('what somebody else wrote meanwhile is not written over', async () => {
   meetFirst(1, 'drop');
   await place.author(update);
   await place.push();

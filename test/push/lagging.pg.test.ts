@@ -325,7 +325,7 @@ describe('changes of one record after each other', () => {
     ]);
   });
 
-  test('end with the old value where that is wanted again, though the second request was lost', async () => {
+  test('end with the old value where it is wanted again, the second request lost', async () => {
     await rename('Bo Example');
     await place.push();
     place.service.lag = () => longestLag;
@@ -339,7 +339,7 @@ describe('changes of one record after each other', () => {
   });
 });
 
-test('a service that keeps the old value is told as having altered it, after a minute', async () => {
+test('a service that keeps the old value is told to have altered it in a minute', async () => {
   place.service.misread = (_, value) => (value === 'Bo Example' ? 'Ada Example' : value);
   await place.author("UPDATE warehouse.customers SET name = 'Bo Example'");
   expect(await place.rest()).toBeGreaterThanOrEqual(60);

@@ -65,7 +65,7 @@ test('nor where its worker was lost', async () => {
   expect(made()).toBe(names.length);
 });
 
-test('a later change of a record waits for a request of an earlier one that left late', async () => {
+test('a later change waits for a request of an earlier one that left late', async () => {
   await place.rest();
   let sent = 0;
   place.mischief.script = () => (++sent <= 2 ? 'late' : 'pass');

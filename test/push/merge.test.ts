@@ -101,7 +101,7 @@ describe('fields of one group', () => {
     ]);
   });
 
-  test('are sent as one where the warehouse wins: what was not touched here goes back with them', () => {
+  test('are sent as one where the warehouse wins, with what was not touched here', () => {
     const both = {[street]: 'warehouse', [city]: 'warehouse'} as const;
     expect(merge(moved, both).send).toEqual({[street]: 'Oak 2', [city]: 'Ayton'});
   });
@@ -126,7 +126,7 @@ describe('fields of one group', () => {
     expect(merge(theirs).conflicts.map(({field}) => field)).toEqual([street]);
   });
 
-  test('of which the wanted one is there already are no conflict, though another was changed there', () => {
+  test('of which the wanted one is there already are no conflict', () => {
     expect(merge({...moved, fields: {[street]: 'Elm 1'}})).toEqual({
       send: {},
       unsent: [street],

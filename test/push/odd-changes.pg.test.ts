@@ -53,7 +53,7 @@ test.each([
   expect(proxy.takeWrites()).toHaveLength(10);
 });
 
-test('a service that trims and lower-cases what it is sent is written to once, and echoes nothing back', async () => {
+test('a service that trims and lower-cases is written to once, and echoes nothing', async () => {
   const pool = openPool(service.databaseUrl, {max: 1, applicationName: 'the service'});
   await pool.query(`
     CREATE FUNCTION service.keep_its_own_way() RETURNS trigger LANGUAGE plpgsql AS $$

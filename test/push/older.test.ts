@@ -177,7 +177,7 @@ describe('a change that comes after another one of its record', () => {
   );
 });
 
-test('employees that are shown as before are read again, whatever the other fields show: their list may be behind alone', () => {
+test('employees that are shown as before are read again, whatever else shows', () => {
   const facts = factsOf({
     table: 'jobs',
     fields: {name: 'Roofs', employee_ids: ['8']},
@@ -198,7 +198,7 @@ test('employees that are shown as before are read again, whatever the other fiel
   );
 });
 
-test('an old value that differs from the one sent by a blank alone is not taken for it: the update goes again', () => {
+test('an old value that differs by a blank alone is not taken for the one sent', () => {
   const facts = factsOf({
     fields: {fax: '555-0100 '},
     state: 'in_doubt',

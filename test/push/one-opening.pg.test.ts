@@ -31,7 +31,8 @@ beforeEach(async () => {
   await allowLargeEdits(pool);
   accounts = new Accounts({pool, keys, allowHttp: false, transport: {retry: {attempts: 1}}});
   await place.author(
-    "INSERT INTO warehouse.customers (name) SELECT 'Customer ' || n FROM generate_series(1, 40) AS n",
+    "INSERT INTO warehouse.customers (name) SELECT 'Customer ' || n " +
+      'FROM generate_series(1, 40) AS n',
   );
   await place.rest();
   openings = 0;
@@ -79,7 +80,7 @@ function once(at: PushStep, what: () => Promise<unknown>): Pick<PushDeps, 'onSte
 const faxes = (fax: string) =>
   place.service.store.list(customerResource, null).filter(({fields}) => fields.fax === fax).length;
 
-test('a run opens its account once, however many changes it carries and however often it looks for more', async () => {
+test('a run opens its account once, however many changes it carries', async () => {
   await update('555-0101', "= 'Customer 1'");
   expect(await push()).toMatchObject({done: 1});
   expect(openings).toBe(1);
@@ -90,7 +91,7 @@ test('a run opens its account once, however many changes it carries and however 
   expect(faxes('555-0103')).toBe(40);
 });
 
-test('a token that is sealed while a run is under way is used by what is taken up next', async () => {
+test('a token that is sealed during a run is used by what is taken up next', async () => {
   await update('555-0101', "= 'Customer 1'");
   const replaced = once('end-committed', async () => {
     await giveNewToken();
@@ -100,7 +101,7 @@ test('a token that is sealed while a run is under way is used by what is taken u
   expect(openings).toBe(2);
 });
 
-test('what is refused with a token that was replaced meanwhile stops nothing, and goes with the new one', async () => {
+test('what is refused with a replaced token stops nothing, and goes with the new one', async () => {
   await update('555-0101', 'IS NOT NULL');
   const counts = await push(once('turn', giveNewToken));
   expect(counts.rejected + counts.conflict).toBe(0);
@@ -115,7 +116,7 @@ test('what is refused with a token that was replaced meanwhile stops nothing, an
   expect([faxes('555-0101'), await reasonsOfDoubt()]).toEqual([40, []]);
 });
 
-test('of an account that is paused nothing more is taken up, and all goes on when it is resumed', async () => {
+test('of a paused account nothing more is taken up until it is resumed', async () => {
   await update('555-0101', "= 'Customer 1'");
   const paused = once('end-committed', async () => {
     await pauseAccount(place.pool, place.accountId, null);

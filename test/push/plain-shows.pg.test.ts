@@ -55,7 +55,7 @@ describe.each(allWrites)('$table.name', ({table, operations, key}) => {
     (await world.pool.query(`SELECT * FROM warehouse.${table.name} WHERE row_id = $1`, [rowId]))
       .rows[0];
 
-  test('a create that is answered with 200 is done at once, and its row has its number', async () => {
+  test('a create that is answered with 200 is done, and its row has its number', async () => {
     const {made} = authored();
     const names = Object.keys(made);
     rowId = await write(
@@ -93,7 +93,8 @@ describe('who is assigned to a job', () => {
   const assigned = async () =>
     (
       await world.pool.query(
-        'SELECT employee_id::text AS id FROM warehouse.job_employees WHERE job_number = $1 AND _deleted_at IS NULL ORDER BY employee_id',
+        `SELECT employee_id::text AS id FROM warehouse.job_employees
+          WHERE job_number = $1 AND _deleted_at IS NULL ORDER BY employee_id`,
         [jobNumber],
       )
     ).rows.map(({id}) => id);
@@ -138,7 +139,7 @@ describe('who is assigned to a job', () => {
   });
 });
 
-test('a note, a time entry and an employee that come to one job together are all loaded', async () => {
+test('a note, a time entry and an employee that come to one job are all loaded', async () => {
   await world.pool.query(
     `WITH job AS (SELECT row_id FROM warehouse.jobs AS job WHERE NOT EXISTS (
                     SELECT FROM warehouse.job_employees WHERE job_number = job.job_number)

@@ -74,7 +74,7 @@ test.each([
   [1_000, 1_700],
   [5_000, 5_000],
 ])(
-  'what failed is tried after the time that was drawn, or that the service asks for (%s ms): the longer',
+  'what failed is tried after the longer of the drawn time and the one asked for (%s ms)',
   (retryAfterMs, delayMs) => {
     expect(tryLater(factsOf(), {reason: 'busy', retryAfterMs})).toMatchObject({
       delayMs,

@@ -49,7 +49,7 @@ async function lastChange(): Promise<string> {
 }
 
 describe('push', () => {
-  test('--dry-run prints every request to the byte, what waits for what, and sends nothing', async () => {
+  test('--dry-run prints every request, what waits for what, and sends nothing', async () => {
     expect((await run('push', '--dry-run')).stdout).toBe('nothing waits to be sent\n');
     const journal = 'SELECT count(*) FROM service.journal';
     const before = await queryService(journal);
@@ -107,11 +107,12 @@ change 4: delete customers 9, held
     const {rows} = await pool.query(
       `SELECT customer_number AS number FROM warehouse.customers WHERE external_key = 'ERP-77'`,
     );
-    const found = `SELECT fields->>'name' AS name FROM service.customers WHERE customer_number = $1`;
+    const found = `SELECT fields->>'name' AS name FROM service.customers
+      WHERE customer_number = $1`;
     expect(await queryService(found, rows[0].number)).toEqual([{name: 'Harbor & Sons'}]);
   });
 
-  test('ends with 1 and names the changes that the service refused or that need a decision', async () => {
+  test('ends with 1 and names the changes that were refused or need a decision', async () => {
     // A record with a value that the service itself would not take: every change of it is refused.
     await queryService(
       `UPDATE service.customers SET fields = fields || '{"name": ""}' WHERE customer_number = 5`,
@@ -131,7 +132,8 @@ change 4: delete customers 9, held
     );
     expect(stdout).toMatch(
       new RegExp(
-        `  change ${refused}, update customers 5, rejected: .*blank\\n    fieldmirror changes show ${refused}\\n`,
+        `  change ${refused}, update customers 5, rejected: .*blank\\n` +
+          `    fieldmirror changes show ${refused}\\n`,
       ),
     );
     expect(stdout).toContain(`  change ${fought}, update customers 6, conflict: `);
@@ -168,7 +170,7 @@ test('start --once carries what is due once the sweeps are through, and says so'
 });
 
 describe('explain', () => {
-  test('says of a value on its way which change wants it, and what the service last said', async () => {
+  test('says of a value on its way which change wants it, and what was last said', async () => {
     const {rows} = await pool.query(
       'SELECT fax FROM warehouse.customers WHERE customer_number = 8',
     );
@@ -190,7 +192,8 @@ describe('explain', () => {
     const {stdout} = await run('explain', 'customers', '8', 'fax');
     expect(stdout).toMatch(
       new RegExp(
-        `on its way +wanted by change ${id} since \\S+Z \\(.* ago\\), held; the service last said .+\\n`,
+        `on its way +wanted by change ${id} since \\S+Z \\(.* ago\\), held; ` +
+          'the service last said .+\\n',
       ),
     );
     expect(stdout).toContain(`last true    not yet: fieldmirror changes show ${id}\n`);
@@ -205,7 +208,7 @@ describe('explain', () => {
     );
   });
 
-  test('says of a value that a change brought which one, when it was sent, and what was answered', async () => {
+  test('says of a value which change brought it, when, and what was answered', async () => {
     const told7 = await told('explain', 'customers', '7', 'phone_number');
     expect(told7).toMatchObject({
       value: '555-0107',
@@ -215,7 +218,8 @@ describe('explain', () => {
     const {changeId, sentAt, requestedBy} = told7.writer;
     const {stdout} = await run('explain', 'customers', '7', 'phone_number');
     expect(stdout).toContain(
-      `written by   change ${changeId} (update customers by ${requestedBy}, sent ${sentAt}, answered 200)\n`,
+      `written by   change ${changeId} ` +
+        `(update customers by ${requestedBy}, sent ${sentAt}, answered 200)\n`,
     );
     expect(stdout).toMatch(
       /last true +\S+Z \(.* ago\), when (it was read back|sweep \d+ .* began)\n/,
@@ -224,7 +228,7 @@ describe('explain', () => {
     expect(other).not.toContain('by change');
   });
 
-  test('says of a row that a refusal gave back what it held that nobody edited it then', async () => {
+  test('says of a row that a refusal gave back that nobody edited it then', async () => {
     const {events} = await told('explain', 'customers', '5');
     const changed = events.filter((event: {changes: {field: string}[]}) =>
       event.changes.some(({field}) => field === 'fax'),

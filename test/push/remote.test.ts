@@ -8,7 +8,8 @@ const job = factsOf({table: 'jobs'});
 
 const noted = remoteOf(
   note,
-  '<customer_number>7</customer_number><notes><note><id>12</id><note>a</note></note><note><id>13</id></note></notes>',
+  '<customer_number>7</customer_number>' +
+    '<notes><note><id>12</id><note>a</note></note><note><id>13</id></note></notes>',
 );
 
 test('a change is about the record itself, or about what one of its elements holds', () => {
@@ -17,7 +18,7 @@ test('a change is about the record itself, or about what one of its elements hol
 });
 
 describe('the rows of a record', () => {
-  test('are the record, of which a column that was not told is unknown, and an empty one is null', () => {
+  test('are the record: a column not told is unknown, an empty one is null', () => {
     const [row, ...others] = listRemoteRows(
       customer,
       remoteOf(customer, `${withFax('1')}<name nil="true"/>`),

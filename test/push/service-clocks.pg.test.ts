@@ -76,7 +76,7 @@ describe.each([
     tell = () => seconds;
   });
 
-  test('a record that was there an hour before is not taken for what a lost create has made', async () => {
+  test('a record from an hour before is not what a lost create has made', async () => {
     const wanted = {changes: {name}, employeeIds: null, owner: null};
     place.service.store.create(customerResource, wanted, {
       method: 'POST',
@@ -96,7 +96,7 @@ describe.each([
     expect(countCustomers()).toBe(2);
   });
 
-  test('a record that was here before it was sent is not either, however young it looks there', async () => {
+  test('nor is one that was here before it was sent, however young there', async () => {
     const wanted = {changes: {name}, employeeIds: null, owner: null};
     const by = {method: 'POST', path: '/customers.xml', isOurs: false};
     const {fields} = place.service.store.create(customerResource, wanted, by);

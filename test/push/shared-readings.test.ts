@@ -30,7 +30,7 @@ describe('a list that many ask for', () => {
     expect(ends).toHaveLength(1);
   });
 
-  test('is read again for who asks while a reading is under way: it may have begun before they sent', async () => {
+  test('is read again for who asks while a reading is under way', async () => {
     const {ends, ask, begins} = openList();
     const first = begins();
     const early = ask();
@@ -45,7 +45,7 @@ describe('a list that many ask for', () => {
     expect(ends).toHaveLength(2);
   });
 
-  test('and cannot be read fails all of them once, and is read again for who comes later', async () => {
+  test('and cannot be read fails all of them once, and is read again later', async () => {
     const {ends, ask, begins} = openList();
     const first = begins();
     const asked = Promise.allSettled([ask(), ask()]);
@@ -60,7 +60,7 @@ describe('a list that many ask for', () => {
     expect(ends).toHaveLength(2);
   });
 
-  test('is not taken for another list, such as that of the account when it was opened anew', async () => {
+  test('is not taken for another list, such as that of a reopened account', async () => {
     const {readings} = openList();
     const asked = [readings.ask({}, async () => 'one'), readings.ask({}, async () => 'other')];
     expect(await Promise.all(asked)).toEqual(['one', 'other']);

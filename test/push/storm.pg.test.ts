@@ -12,7 +12,7 @@ const pageReader = new PageReader();
 
 afterAll(async () => await pageReader.close());
 
-test('of 200 runs no change is lost, sent twice or left without a word, and hardly one is left to a person', {
+test('of 200 runs no change is lost, sent twice or left silent, and hardly one needs a person', {
   timeout: 900_000,
 }, async () => {
   const tally = await liveAll(pageReader, {worlds: 200 / runsPerWorld});

@@ -32,7 +32,7 @@ function holdBack() {
 }
 
 describe('a process that stops while its request waits for Retry-After', () => {
-  test('sends nothing when it wakes past the quarantine and another has sent the create again', async () => {
+  test('sends nothing when it wakes late and another has sent the create again', async () => {
     place = await openScriptedPlace();
     await place.author(insert);
     const {transport, waits, letGo} = holdBack();
@@ -65,7 +65,7 @@ describe('a process that stops while its request waits for Retry-After', () => {
   });
 });
 
-test('a renewal that tells of a lost lease ends the request that waits, and the one on its way', async () => {
+test('a lost lease ends the request that waits, and the one on its way', async () => {
   place = await openScriptedPlace();
   await place.author(`${insert}; ${insert.replace('Ada', 'Bo')}`);
   const onItsWay = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ test('a renewal that tells of a lost lease ends the request that waits, and the 
   expect(listCustomers()).toEqual([]);
 });
 
-test('accounts pause stops what waits for its turn, at once and unsent; what is on its way goes on', async () => {
+test('accounts pause stops what waits for its turn; what is on its way goes on', async () => {
   place = await openScriptedPlace();
   await place.author(`${insert}; ${insert.replace('Ada', 'Bo')}`);
   const noted = Promise.withResolvers<void>();

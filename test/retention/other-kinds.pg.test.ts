@@ -33,7 +33,7 @@ test('versions are kept for ever', async () => {
   expect(await names()).toHaveLength(4);
 });
 
-test('versions that were replaced before the time that somebody chose go, and mart knows nothing from before', async () => {
+test('versions replaced before the chosen time go, and mart knows nothing older', async () => {
   await makeVersions();
   await setRetention(pool, 'versions', 60);
   expect(await pruneNow()).toEqual({versions: 1});
@@ -75,12 +75,13 @@ test('mended alerts go with their messages after 90 days; open ones stay', async
   expect(await pruneNow()).toEqual({alerts: 1});
   expect(
     await ids(
-      'SELECT subject AS id FROM sync.alerts JOIN sync.alert_deliveries USING (alert_id) ORDER BY 1',
+      `SELECT subject AS id FROM sync.alerts JOIN sync.alert_deliveries USING (alert_id)
+        ORDER BY 1`,
     ),
   ).toEqual(['0', '89']);
 });
 
-test('the audit stays for ever unless somebody chooses; sessions go 90 days after their end', async () => {
+test('the audit stays for ever unless somebody chooses; sessions go in 90 days', async () => {
   await pool.query(
     `INSERT INTO sync.audit (at, name, role, address, action, subject) SELECT now() - interval
       '400 days', 'ops', 'admin', '127.0.0.1', 'pause', 'acme';

@@ -39,7 +39,7 @@ test('an hour passes before the next one', async () => {
   ]);
 });
 
-test('a worker that was killed holds the others up until its lease is over, and then removes nothing', async () => {
+test('a killed worker holds the others up until its lease is over', async () => {
   await fillOld();
   const killed = await takePruning(pool, 0);
   expect(await pruneHistory({pool, signal, restMs: 0})).toBeNull();
@@ -76,7 +76,7 @@ test('a worker prunes by itself, and asks no more than once a minute', async () 
   expect(await readPrunedAt()).not.toBeNull();
 });
 
-test('a worker removes nothing that is younger than the settings say, whatever moment it names', async () => {
+test('a worker removes nothing that is younger than the settings say', async () => {
   for (const days of [6, 5, 4]) await addSweep(days);
   const gone = await pool.query(
     `SELECT sync.prune('quiet_sweeps', 100, now() + interval '1 year') AS count`,

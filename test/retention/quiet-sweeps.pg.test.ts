@@ -17,7 +17,7 @@ const days = async () =>
     )
   ).rows;
 
-test('quiet sweeps of eight days ago are one row of their day, those of six days ago stay', async () => {
+test('quiet sweeps of eight days ago are one row of their day, of six days stay', async () => {
   for (const _ of [1, 2, 3]) await addSweep(8);
   const young = await addSweep(6);
   expect(await pruneNow()).toEqual({quiet_sweeps: 3});
@@ -119,7 +119,7 @@ test('the strip of nights and the age of the proof are as before', async () => {
   expect(before.nights).toHaveLength(4);
 });
 
-test('mart knows an account since the same moment, and how fresh it was on a day that was folded', async () => {
+test('mart knows an account since the same moment, and how fresh it was then', async () => {
   for (const stream of ['jobs', 'customers', 'employees']) {
     await addSweep(30, {stream});
     await addSweep(20, {stream});

@@ -68,7 +68,7 @@ test('a refused create stays for as long as its row does', async () => {
   expect(await pruneNow()).toEqual({settled_changes: 1});
 });
 
-test('the last alteration that a person accepted is remembered, and one that holds others', async () => {
+test('the last accepted alteration is remembered, and one that holds others', async () => {
   const numbers = [await edit(1), await edit(2), await edit(3), await edit(4)];
   for (const [at, change] of numbers.entries()) {
     await settle(change, 100);

@@ -101,7 +101,8 @@ async function readPackedBytes(): Promise<number> {
 
 /** As SQL, one of the moments of a played day. */
 function momentOf(ago: number, at: number): string {
-  return `(timestamptz '${midnight}' - ${ago} * interval '1 day' + ${at} * interval '1 day' / ${perStream})`;
+  const ofDay = `${at} * interval '1 day' / ${perStream}`;
+  return `(timestamptz '${midnight}' - ${ago} * interval '1 day' + ${ofDay})`;
 }
 
 const count = async (sql: string) =>
@@ -113,7 +114,7 @@ test('the database grows by less than 1 MB a day once the first days are folded'
   expect(after30 - after10).toBeLessThan((20 * megabyte * perStream) / usual);
 });
 
-test('the last seven days are there sweep by sweep, and of those before one row a stream', async () => {
+test('the last seven days are there sweep by sweep, those before by stream', async () => {
   const ofDay = accounts.length * streams.length;
   expect(await count(`sync.sweeps WHERE ended_at >= ${momentOf(7, 0)}`)).toBe(
     7 * perStream * ofDay,
@@ -121,7 +122,8 @@ test('the last seven days are there sweep by sweep, and of those before one row 
   // The first sweeps have changed something.
   expect(await count(`sync.sweeps WHERE ended_at < ${momentOf(7, 0)}`)).toBe(ofDay);
   const folded = await many.pool.query(
-    'SELECT day, sum(sweeps)::integer AS sweeps, count(*)::integer AS rows FROM sync.sweep_days GROUP BY day ORDER BY day',
+    `SELECT day, sum(sweeps)::integer AS sweeps, count(*)::integer AS rows
+       FROM sync.sweep_days GROUP BY day ORDER BY day`,
   );
   expect(folded.rows).toHaveLength(days - 7);
   const [first, ...later] = folded.rows;

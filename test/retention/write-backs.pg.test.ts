@@ -62,7 +62,7 @@ async function tell(
   }));
 }
 
-test('an edit that was pushed and read back becomes one version when the next has replaced it', async () => {
+test('an edit that was pushed and read back becomes one version once replaced', async () => {
   for (const fax of ['555-0101', '555-0102', '555-0103']) await edit(1, `fax = '${fax}'`);
   await age();
   const before = await tell(1);
@@ -108,7 +108,7 @@ test('what was read back with another value than the author wrote stays two vers
   expect(await pruneNow()).toEqual([]);
 });
 
-test('a version that an entry of the feed names waits until the entry is no longer kept', async () => {
+test('a version that an entry of the feed names waits for the entry to go', async () => {
   for (const fax of ['555-0108', '555-0109']) await edit(4, `fax = '${fax}'`);
   await ageHistory();
   expect(await pruneNow()).toEqual([]);

@@ -5,7 +5,7 @@ import {readHeldNumbers} from '../../src/rows/held-numbers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {createDatabase} from '../support/postgres.ts';
 
-test('the numbers of 25,000 rows are read whole, those of rows that live apart from those of rows marked deleted', async () => {
+test('the numbers of 25,000 rows are read whole, apart from those marked deleted', async () => {
   const database = await createDatabase(inject('warehouseTemplate'));
   const pool = openPool(database.url, {max: 2, applicationName: 'test'});
   try {
@@ -17,7 +17,8 @@ test('the numbers of 25,000 rows are read whole, those of rows that live apart f
     await pool.query(
       `SET session_replication_role = replica;
        INSERT INTO warehouse.jobs (account_id, job_number, _deleted_at)
-       SELECT account_id, CASE WHEN at % 7 = 0 THEN NULL ELSE at END, CASE WHEN at % 5 = 0 THEN now() END
+       SELECT account_id, CASE WHEN at % 7 = 0 THEN NULL ELSE at END,
+              CASE WHEN at % 5 = 0 THEN now() END
          FROM sync.accounts, generate_series(1, 25000) AS at ORDER BY at % 101, at`,
     );
     const {live, deleted} = await readHeldNumbers(pool, accounts[0]?.accountId ?? '', jobs.table);

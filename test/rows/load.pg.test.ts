@@ -140,7 +140,7 @@ describe('a batch', () => {
     expect((await readAll())[0]?.name).toBe('first');
   });
 
-  test('that holds the same row twice takes it of its first page, as two batches would', async () => {
+  test('that holds the same row twice takes it of its first page', async () => {
     const at = (page: number, name: string) =>
       rowOf(machines, {machine_number: '7', name}, '{}', page);
     const readPage = async () =>

@@ -56,7 +56,7 @@ describe('a set of numbers', () => {
     );
   });
 
-  test('makes the unions and the differences that sets of texts make, and is not changed by it', () => {
+  test('makes unions and differences as sets of texts do, and is not changed', () => {
     fc.assert(
       fc.property(anyMixture, anyMixture, (numbers, others) => {
         const [one, other] = [new NumberSet(numbers), new NumberSet(others)];

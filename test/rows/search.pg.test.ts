@@ -52,7 +52,8 @@ test.each([
 ])('a row with %s is taken, and found by its number', async (_, name) => {
   const number = String(Math.floor(Math.random() * 1e9) + 10);
   await sweep(
-    'INSERT INTO warehouse.customers (account_id, customer_number, name, phone_number, _sweep_id) VALUES ($1, $2, $3, $3, 1)',
+    `INSERT INTO warehouse.customers
+       (account_id, customer_number, name, phone_number, _sweep_id) VALUES ($1, $2, $3, $3, 1)`,
     [number, name],
   );
   const hits = await findRows(pool, tables, {

@@ -4,7 +4,7 @@ import {openPool} from '../../src/postgres/database.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {withClient} from '../support/with-client.ts';
 
-test('a table whose rows are on their way is not noted to hold nothing: its statistics are gathered once they are there', async () => {
+test('a table whose rows are on their way is not noted to hold nothing', async () => {
   const database = await createDatabase(inject('warehouseTemplate'));
   const pool = openPool(database.url, {max: 2, applicationName: 'test'});
   const gather = async () => {
@@ -19,7 +19,8 @@ test('a table whose rows are on their way is not noted to hold nothing: its stat
     await withClient(database.url, async (client) => {
       await client.query(`BEGIN; SET LOCAL session_replication_role = 'replica'`);
       await client.query(
-        'INSERT INTO warehouse.jobs (account_id, job_number) SELECT $1, at FROM generate_series(1, 5000) AS at',
+        `INSERT INTO warehouse.jobs (account_id, job_number)
+         SELECT $1, at FROM generate_series(1, 5000) AS at`,
         [accountId],
       );
       expect(await gather()).toBe(-1);

@@ -78,7 +78,8 @@ describe('markVanished', () => {
   const readParts = async () =>
     (
       await world.pool.query(
-        'SELECT code, _deleted_at IS NOT NULL AS gone, _sweep_id FROM warehouse.machine_parts ORDER BY code',
+        `SELECT code, _deleted_at IS NOT NULL AS gone, _sweep_id FROM warehouse.machine_parts
+          ORDER BY code`,
       )
     ).rows.map((row) => `${row.code}${row.gone ? ' gone' : ''} ${row._sweep_id}`);
   const vanish = (parents: string[], kept: readonly EncodedRow[], sweepId = '2') =>

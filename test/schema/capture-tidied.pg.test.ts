@@ -157,7 +157,8 @@ test('a repair and what the service sent keep every digit', async () => {
   expect(await read()).toEqual({number_of_hours: noise[0]});
   await world.as(
     null,
-    `SET LOCAL fieldmirror.writer = 'repair'; UPDATE warehouse.time_entries SET number_of_hours = ${noise[1]}`,
+    `SET LOCAL fieldmirror.writer = 'repair';
+     UPDATE warehouse.time_entries SET number_of_hours = ${noise[1]}`,
   );
   expect(await read()).toEqual({number_of_hours: noise[1]});
 });

@@ -119,7 +119,7 @@ describe('a session that has only the zone of the server', () => {
     expect(await wanted()).toEqual([local]);
   });
 
-  test('may write a parameter that its statement gives a zone, and a price in a text is no parameter', async () => {
+  test('may write a parameter with a zone, and a price in a text is none', async () => {
     await write(task(`$1::timestamp AT TIME ZONE '${zone}'`), [naive]);
     await write(
       `INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('it''s $5', '${naive} ${zone}')`,
@@ -190,7 +190,8 @@ test('taking a change back needs no zone, for the times are those that were ther
     `UPDATE sync.changes SET state = 'done', settled_at = now(), lease_until = NULL`,
   );
   const {rows} = await write(
-    'SELECT outcome, refusal FROM sync.undo_changes(ARRAY(SELECT change_id FROM sync.changes WHERE row_id = $1))',
+    `SELECT outcome, refusal FROM sync.undo_changes(
+       ARRAY(SELECT change_id FROM sync.changes WHERE row_id = $1))`,
     [rowId],
   );
   expect(rows).toEqual([{outcome: 'held', refusal: null}]);

@@ -91,7 +91,7 @@ describe('columns', () => {
     },
   );
 
-  test('an author names every column of a new row but row_id; triggers judge the values', async () => {
+  test('an author names every column of a new row but row_id', async () => {
     const rows = await world.author(
       `SELECT format('%s.%s', attrelid::regclass, attname) AS name FROM pg_attribute
        JOIN pg_class ON pg_class.oid = attrelid

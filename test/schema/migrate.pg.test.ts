@@ -45,10 +45,10 @@ describe('migrate', () => {
         AND a.attnum > 0 AND NOT attisdropped`,
     );
     const expected = declared.flatMap(({schema, name, columns}) =>
-      columns.map(
-        (column) =>
-          `${schema}.${name}.${column.name} ${column.getSQLType()}${column.notNull ? ' NOT NULL' : ''}`,
-      ),
+      columns.map((column) => {
+        const shown = `${schema}.${name}.${column.name} ${column.getSQLType()}`;
+        return `${shown}${column.notNull ? ' NOT NULL' : ''}`;
+      }),
     );
     expect(rows.map((row) => row.made).sort()).toEqual(expected.sort());
   });
@@ -117,7 +117,7 @@ describe('migrate', () => {
     expect(await checkMigrations(pool)).toMatchObject({missing: [], unknown: [], problem: null});
   });
 
-  test('beside one that is killed before it has begun, the turn is still on the sequence of that name', async () => {
+  test('beside one killed before it has begun, the turn is on that sequence', async () => {
     const first = await pool.connect();
     const second = await pool.connect();
     const pid = await readProcessId(second);
@@ -213,7 +213,7 @@ describe('checkMigrations', () => {
     await rm(folder, {recursive: true});
   });
 
-  test('refuses a journal whose times do not rise: drizzle would pass over the later one', async () => {
+  test('refuses a journal whose times do not rise: drizzle would skip one', async () => {
     const folder = await copyMigrations();
     const journalFile = join(folder, 'meta', '_journal.json');
     const journal = JSON.parse(await readFile(journalFile, 'utf8'));

@@ -75,7 +75,7 @@ async function obey(text: string): Promise<string[]> {
   return statements;
 }
 
-test('migrate names the roles that are missing and what an administrator runs; after it, it gives them their rights', async () => {
+test('migrate names the missing roles and what an administrator runs for them', async () => {
   const first = await runCommand(['migrate'], env);
   expect(first.code, first.stderr).toBe(0);
   for (const role of roles) expect(first.stdout).toContain(role);
@@ -115,7 +115,7 @@ test('doctor warns of it until they have their rights, which start gives them, t
   expect(await look()).toMatchObject({state: 'good'});
 });
 
-test('roles that an administrator made without the owner are told as such, in what mcp lacks', async () => {
+test('roles that an administrator made without the owner are told as such', async () => {
   await withClient(adminUrl, async (admin) => {
     for (const role of roles) await admin.query(`CREATE ROLE ${role} NOLOGIN`);
   });

@@ -77,7 +77,7 @@ test('a plain owner takes temporary tables from every login but those of workers
   expect((await look()).temporary).toBeNull();
 });
 
-test('large objects are left to a superuser: doctor prints the statement, and it holds', async () => {
+test('large objects are left to a superuser: doctor prints the statement', async () => {
   await migrateSchema(pool, definitions);
   expect(await whoMay(large)).toEqual(['stranger', ...members]);
   const {stdout} = await runCommand(['doctor', '--json'], {DATABASE_URL: database.url});
@@ -92,7 +92,7 @@ test('large objects are left to a superuser: doctor prints the statement, and it
   expect((await look()).largeObjects).toBe('only a superuser makes large objects');
 });
 
-test('a superuser who gives the rights takes large objects as well, but not from those who use them', async () => {
+test('a superuser who gives the rights takes large objects from others alone', async () => {
   await migrateSchema(pool, definitions);
   await withClient(database.url, (client) => client.query('SELECT lo_create(77)'));
   await asAdministrator('SELECT sync.grant_roles()');
@@ -102,7 +102,7 @@ test('a superuser who gives the rights takes large objects as well, but not from
   expect(await whoMay(large)).toEqual([]);
 });
 
-test('a restored database gives every login its rights back, and the next start takes them', async () => {
+test('a restored database gives every login its rights, the next start takes them', async () => {
   await migrateSchema(pool, definitions);
   const name = new URL(database.url).pathname.slice(1);
   await pool.query(`GRANT TEMPORARY ON DATABASE ${name} TO PUBLIC`);
@@ -115,7 +115,7 @@ test('a restored database gives every login its rights back, and the next start 
   expect(await whoMay(temporary)).toEqual(['worker']);
 });
 
-test('an owner of the schemas who does not own the database names the statements for an administrator', async () => {
+test('an owner without the database names the statements for an administrator', async () => {
   const name = new URL(database.url).pathname.slice(1);
   const tenant = `tenant_${suffix}`;
   await pool.query(`GRANT CREATE ON DATABASE ${name} TO ${tenant}`);

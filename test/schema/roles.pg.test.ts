@@ -75,7 +75,7 @@ describe('the author', () => {
     expect(await world.changes('state')).toEqual([{state: 'cancelled'}]);
   });
 
-  test('decides in its own name, whatever it sets; a worker may name the person for whom it decides', async () => {
+  test('decides in its own name; a worker may name the person who decides', async () => {
     await as('author', `INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     const named = `SELECT set_config('fieldmirror.person', 'dana', true),
       sync.hold_change(change_id) FROM sync.changes`;
@@ -176,8 +176,11 @@ test('the worker does all that a sweep and a push do', async () => {
       ...batch,
       sweepId: '2',
     });
-    await client.query(`SET LOCAL fieldmirror.writer = ''; UPDATE warehouse.customers SET name = 'mine';
-                        SET LOCAL fieldmirror.writer = 'sweep'; UPDATE warehouse.customers SET name = 'theirs', fax = '1'`);
+    await client.query(`
+      SET LOCAL fieldmirror.writer = '';
+      UPDATE warehouse.customers SET name = 'mine';
+      SET LOCAL fieldmirror.writer = 'sweep';
+      UPDATE warehouse.customers SET name = 'theirs', fax = '1'`);
     const {rows} = await client.query('SELECT name, fax FROM warehouse.customers');
     expect(rows).toEqual([{name: 'mine', fax: '1'}]);
     await client.query(`SELECT sync.close_change(change_id, 'cancelled', 'no') FROM sync.changes`);
@@ -213,7 +216,7 @@ test.each(['reader', 'author', 'worker', 'assistant'])(
 );
 
 describe('in a cluster of its own', () => {
-  test('databases that are migrated at once share the roles, and grants can be given again at any time', async () => {
+  test('databases that are migrated at once share the roles', async () => {
     const setUp = new SetUp();
     const {postgres} = await startPostgres(setUp, 'roles');
     const pools = await setUp.step(

@@ -78,7 +78,7 @@ describe('beside a stranger who holds every advisory lock that was ever taken', 
     await world.author(`SET statement_timeout = '10s'; ${statement}`);
   });
 
-  test('an empty database is migrated, with the queue, and the queue takes and gives jobs', async () => {
+  test('an empty database is migrated, and its queue takes and gives jobs', async () => {
     const database = await createDatabase();
     const pool = openPool(database.url, {max: 4, applicationName: 'test'});
     const other = await connectAsStranger(database.url);
@@ -112,7 +112,8 @@ test('who waits for migrations is told for whom, by login, application and proce
       });
       expect(await told.promise).toMatch(
         new RegExp(
-          `^migrations: waiting for fieldmirror \\(somebody, pid ${rows[0]?.pid}\\), in a transaction since 2`,
+          '^migrations: waiting for fieldmirror ' +
+            `\\(somebody, pid ${rows[0]?.pid}\\), in a transaction since 2`,
         ),
       );
       await holder.query('ROLLBACK');
@@ -176,8 +177,10 @@ const known = {
 };
 
 describe('the catalogue', () => {
-  const ours = `pronamespace::regnamespace::text IN ('sync', 'history', 'mart', 'masked', 'warehouse')
-    AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e')`;
+  const ours = `pronamespace::regnamespace::text
+    IN ('sync', 'history', 'mart', 'masked', 'warehouse')
+    AND NOT EXISTS (SELECT FROM pg_depend
+      WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e')`;
 
   test('a setting that anybody can make is read in known places alone', async () => {
     const {rows} = await world.pool.query<{name: string; body: string}>(
@@ -203,7 +206,7 @@ describe('the catalogue', () => {
     expect(strange.map(({name, setting}) => `${name} reads ${setting}`)).toEqual([]);
   });
 
-  test('a function that runs as its owner looks at no temporary object, and at no schema of others', async () => {
+  test('a function that runs as its owner uses no object that others made', async () => {
     const {rows} = await world.pool.query(
       `SELECT oid::regprocedure::text AS name, proconfig FROM pg_proc
         WHERE ${ours} AND prosecdef

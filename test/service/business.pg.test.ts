@@ -18,7 +18,8 @@ async function makeDatabase(): Promise<string> {
 /** Every byte of every list that a client can read. */
 async function readEverything(databaseUrl: string): Promise<string> {
   const service = await startService({databaseUrl, compress: false});
-  const authorization = `Basic ${Buffer.from(`${service.token}:${service.token}`).toString('base64')}`;
+  const credentials = Buffer.from(`${service.token}:${service.token}`).toString('base64');
+  const authorization = `Basic ${credentials}`;
   const get = async (path: string) =>
     await (await fetch(service.url + path, {headers: {authorization}})).text();
   const texts = [service.token, await get('/employees.xml')];
@@ -26,7 +27,8 @@ async function readEverything(databaseUrl: string): Promise<string> {
     texts.push(await get(`/customers.xml?page=${page}&include=contacts,tasks,notes,tax_entity`));
     texts.push(
       await get(
-        `/jobs.xml?page=${page}&include=employees,job_charges,time_entries,notes,job_type,job_status,tax_entity`,
+        `/jobs.xml?page=${page}&include=employees,job_charges,time_entries,notes,` +
+          'job_type,job_status,tax_entity',
       ),
     );
     texts.push(await get(`/tasks.xml?page=${page}`));
@@ -99,7 +101,7 @@ describe('making a business up', () => {
     await sandbox.close();
   });
 
-  test('a service that runs already shows the business as soon as it is there, and goes on counting after it', async () => {
+  test('a running service shows the business once it is there, and counts on', async () => {
     const sandbox = await openSandbox({isEmpty: true});
     expect((await sandbox.get('/jobs.xml')).root.elements).toEqual([]);
     await seedBusiness(sandbox.databaseUrl, {seed: 5, customers: 5});
@@ -119,7 +121,8 @@ describe('making a business up', () => {
     pool.on('error', () => {});
     await seedBusiness(pool, {seed: 5, customers: 1, jobs: 0});
     await pool.query(
-      'TRUNCATE service.customers, service.employees, service.contacts, service.notes, service.tasks, service.business',
+      `TRUNCATE service.customers, service.employees, service.contacts, service.notes,
+         service.tasks, service.business`,
     );
     // The last statement but one of the seed fails: by then all before it has been written.
     await pool.query(
@@ -205,7 +208,7 @@ describe('the business', () => {
       expect(customers.some((customer) => within(customer, name).elements.length > 0)).toBe(true);
   });
 
-  test('adds up: the subtotal of a job is the sum of its charges, its total that and the tax', () => {
+  test('adds up: the subtotal of a job is that of its charges, its total has tax', () => {
     const cents = (value: string | null | undefined) => Math.round(Number(value) * 100);
     for (const job of jobs) {
       const sum = column(within(job, 'job_charges'), 'total').reduce(

@@ -63,8 +63,10 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
 
   test('employee_ids replaces the assignment by internal ids', async () => {
     const ids = column((await sandbox.get('/employees.xml')).root, 'id').slice(0, 3);
-    const list = (some: readonly unknown[]) =>
-      `<employee_ids type="array">${some.map((id) => `<employee_id>${id}</employee_id>`).join('')}</employee_ids>`;
+    const list = (some: readonly unknown[]) => {
+      const items = some.map((id) => `<employee_id>${id}</employee_id>`);
+      return `<employee_ids type="array">${items.join('')}</employee_ids>`;
+    };
     const job = await create(`<name>e</name>${list(ids)}`);
     const assigned = async () =>
       column(
@@ -101,7 +103,8 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     ['uncompleted', ['scheduled', 'in_progress']],
   ])('state=%s lists all jobs of those statuses and no other', async (state, statuses) => {
     const [counted] = await sandbox.sql(
-      'SELECT count(*)::integer AS count FROM service.jobs WHERE status = ANY ($1) AND deleted_at IS NULL',
+      `SELECT count(*)::integer AS count FROM service.jobs
+        WHERE status = ANY ($1) AND deleted_at IS NULL`,
       [statuses],
     );
     const found: unknown[] = [];
@@ -227,7 +230,8 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     const job = await create('<name>charged</name>');
     const charges = `/jobs/${number(job)}/job_charges.xml`;
     const body =
-      '<job_charge><item_id>9001</item_id><details>Two &amp; a half</details><quantity>2.5</quantity><price_per_unit>275.10</price_per_unit></job_charge>';
+      '<job_charge><item_id>9001</item_id><details>Two &amp; a half</details>' +
+      '<quantity>2.5</quantity><price_per_unit>275.10</price_per_unit></job_charge>';
     const charge = await sandbox.send('POST', charges, body);
     const values = ['item_id', 'details', 'quantity', 'price_per_unit', 'total'].map((name) =>
       field(charge, name),

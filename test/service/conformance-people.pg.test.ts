@@ -14,7 +14,8 @@ describe.each(['observed', 'documented'] as const)(
     const change = (employee: Seen, fields: string) =>
       sandbox.send('PUT', `/employees/${number(employee)}.xml`, `<employee>${fields}</employee>`);
     const withLogin = (password: string) =>
-      `<name>Lo Gin</name><can_login>true</can_login><username>login${++usernames}</username><password>${password}</password>`;
+      '<name>Lo Gin</name><can_login>true</can_login>' +
+      `<username>login${++usernames}</username><password>${password}</password>`;
     const statusWith = async (token: string | null) =>
       (await sandbox.call('GET', '/customers.xml?only=id', {token: token ?? ''})).status;
 
@@ -38,7 +39,7 @@ describe.each(['observed', 'documented'] as const)(
       );
     });
 
-    test('can_login, username and password give a login; the password is in no answer', async () => {
+    test('can_login, username and password give a login, shown nowhere', async () => {
       const body = `<employee>${withLogin('hunter2 & more'.replace('&', '&amp;'))}</employee>`;
       const answer = await sandbox.call('POST', '/employees.xml', {body});
       expect([field(answer.root, 'can_login'), field(answer.root, 'username')]).toEqual([
@@ -77,7 +78,7 @@ describe.each(['observed', 'documented'] as const)(
       expect(await sandbox.service.tokenOf(number(employee))).toBe(before);
     });
 
-    test('answers hold the made-up secrets that the real service hands out, and they change with the password', async () => {
+    test('answers hold made-up secrets, and they change with the password', async () => {
       const employee = await hire(withLogin('made up'));
       const names = ['password_salt', 'encrypted_password', 'remember_token'];
       const before = names.map((name) => field(employee, name));
@@ -88,7 +89,7 @@ describe.each(['observed', 'documented'] as const)(
         expect(field(changed, name)).not.toBe(before[index]);
     });
 
-    test('active false makes an employee inactive: still listed, no longer let in, and back again', async () => {
+    test('active false makes an employee inactive: listed, not let in', async () => {
       const employee = await hire('<name>Leaver</name>');
       const token = await sandbox.service.tokenOf(number(employee));
       expect(field(await change(employee, '<active>false</active>'), 'active')).toBe('false');
@@ -121,7 +122,8 @@ describe.each(['observed', 'documented'] as const)(
       const startedOn = dialect === 'observed' ? '2026-10-30T13:30:00-04:00' : '10/30/2026 01:30pm';
       const body = (fields: string) => `<time_entry>${fields}</time_entry>`;
       const worked =
-        '<employee_id>1003</employee_id><started_on>10/30/2026 01:30pm</started_on><number_of_hours>2.25</number_of_hours>';
+        '<employee_id>1003</employee_id><started_on>10/30/2026 01:30pm</started_on>' +
+        '<number_of_hours>2.25</number_of_hours>';
 
       beforeAll(async () => {
         const customer = await sandbox.send(
@@ -138,7 +140,7 @@ describe.each(['observed', 'documented'] as const)(
         [entries = '', otherEntries = ''] = paths;
       });
 
-      test('employee_id, started_on and number_of_hours are kept, and the end follows', async () => {
+      test('employee_id, started_on and number_of_hours give the end', async () => {
         const entry = await sandbox.send('POST', `${entries}.xml`, body(worked));
         const values = ['employee_id', 'started_on', 'number_of_hours', 'ended_on'].map((name) =>
           field(entry, name),

@@ -47,7 +47,7 @@ describe('a restart', () => {
 });
 
 describe('an empty database', () => {
-  test('has an owner who can log in, and the categories without which no job could be made', async () => {
+  test('has an owner who can log in, and the categories that a job needs', async () => {
     const empty = await openSandbox({isEmpty: true});
     expect((await empty.get('/customers.xml')).root.elements).toEqual([]);
     expect(column((await empty.get('/employees.xml')).root, 'is_account_owner')).toEqual(['true']);
@@ -127,7 +127,8 @@ describe('lists', () => {
 describe('the journal', () => {
   const entries = async (path: string) =>
     await sandbox.sql(
-      'SELECT method, resource, number, kind, changed FROM service.journal WHERE path = $1 ORDER BY id',
+      `SELECT method, resource, number, kind, changed FROM service.journal WHERE path = $1
+        ORDER BY id`,
       [path],
     );
 
@@ -178,7 +179,8 @@ describe('the journal', () => {
 
   test('neither it nor the fields hold a password or an API token', async () => {
     const body =
-      '<employee><name>S</name><can_login>true</can_login><username>s</username><password>hunter22</password></employee>';
+      '<employee><name>S</name><can_login>true</can_login>' +
+      '<username>s</username><password>hunter22</password></employee>';
     const employee = await sandbox.send('POST', '/employees.xml', body);
     const number = field(employee, 'employee_number') ?? '';
     const token = await sandbox.service.tokenOf(number);

@@ -105,7 +105,7 @@ describe('sixty days', () => {
     expect(await count(pool, `fields ->> 'updated_at' >= '${addDays(60)}'`)).toBe(0);
   });
 
-  test('add up: a job is the sum of its charges, and a customer owes what its jobs say', async () => {
+  test('add up: a job is the sum of its charges, a customer owes its jobs', async () => {
     const pool = await openBusiness();
     await playUntil(pool, new Player(scale), addDays(60));
     const {rows: wrong} = await pool.query(
@@ -156,7 +156,7 @@ test('two services on one business play each step once', async () => {
   expect(await readAll(shared)).toBe(await readAll(alone));
 });
 
-test('by the clock a service that was away makes up for it, and one that hurries goes on from where it stood', async () => {
+test('by the clock a service that was away makes up for it, and goes on', async () => {
   const pool = await openBusiness();
   const playedUntil = async () =>
     (

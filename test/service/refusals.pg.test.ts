@@ -38,7 +38,8 @@ describe('who is let in', () => {
     const answer = await sandbox.call('GET', '/customers.xml', {token: 'wrong'});
     expect(answer.headers['www-authenticate']).toBeUndefined();
     expect(answer.text).toBe(
-      '<?xml version="1.0" encoding="UTF-8"?>\n<errors>\n  <error>Invalid Username, Account or password.</error>\n</errors>\n',
+      '<?xml version="1.0" encoding="UTF-8"?>\n' +
+        '<errors>\n  <error>Invalid Username, Account or password.</error>\n</errors>\n',
     );
   });
 

@@ -108,7 +108,8 @@ const cases: readonly (readonly [
   [
     'POST',
     '/jobs/1/time_entries.xml',
-    '<time_entry><employee_id>x</employee_id><started_on>x</started_on><number_of_hours>x</number_of_hours></time_entry>',
+    '<time_entry><employee_id>x</employee_id><started_on>x</started_on>' +
+      '<number_of_hours>x</number_of_hours></time_entry>',
     [
       'Employee is not a number',
       'Started on is not a valid date and time',
@@ -118,7 +119,9 @@ const cases: readonly (readonly [
   [
     'POST',
     '/jobs/1/time_entries.xml',
-    '<time_entry><employee_id>99</employee_id><started_on>10/30/2026 01:30pm</started_on><number_of_hours>-1</number_of_hours></time_entry>',
+    '<time_entry><employee_id>99</employee_id>' +
+      '<started_on>10/30/2026 01:30pm</started_on>' +
+      '<number_of_hours>-1</number_of_hours></time_entry>',
     ['Number of hours must be greater than or equal to 0', 'Employee must exist'],
   ],
   [

@@ -3,6 +3,7 @@
 import {describe, expect, test} from 'vitest';
 import {beginAccount} from '../../src/sweeps/schedules.ts';
 import {runCommand} from '../support/command.ts';
+import {inSequence} from '../support/patterns.ts';
 import {
   accounts,
   apply,
@@ -88,7 +89,8 @@ labels: {south: {task_type: {1: Call}}}
 write_rules: {customers: {fax: newest}}
 `);
     const {stdout, code} = await apply(
-      'schedules: {north: {one: {stream: jobs, every: 30m}}}\nwrite_rules: {jobs: {name: service}}\n',
+      'schedules: {north: {one: {stream: jobs, every: 30m}}}\n' +
+        'write_rules: {jobs: {name: service}}\n',
     );
     expect(code).toBe(0);
     expect(stdout).toMatch(/north \/ one \/ every +│ 1h +│ 30m/);
@@ -139,10 +141,8 @@ write_rules: {customers: {fax: ask}}
     for (const table of ['mart.labels', 'mart.closed_days'])
       expect(
         await query(
-          `SELECT name FROM ${table} AS held JOIN sync.accounts AS a ON account_id = account_key`.replace(
-            'SELECT name',
-            'SELECT a.name',
-          ),
+          `SELECT a.name FROM ${table} AS held
+             JOIN sync.accounts AS a ON account_id = account_key`,
         ),
       ).toEqual([{name: 'south'}]);
     for (const table of [
@@ -168,7 +168,7 @@ write_rules: {customers: {fax: ask}}
     ]);
   });
 
-  test('pauses an account with its reason, and lets it go on; a reason without a pause is a mistake', async () => {
+  test('pauses an account with its reason, which without a pause is a mistake', async () => {
     await apply(accounts);
     const state = () => query(`SELECT state, state_reason FROM sync.accounts WHERE name = 'north'`);
     const north = (more: string) =>
@@ -192,7 +192,10 @@ write_rules: {customers: {fax: ask}}
     [
       'an address of another service',
       'accounts: {north: {url: https://app.example.com/west, time_zone: UTC}}',
-      /url: expected app\.example\.com\/north, .*would be mixed; .*fieldmirror accounts move north --url https:\/\/app\.example\.com\/west/,
+      inSequence(
+        /url: expected app\.example\.com\/north, .*would be mixed; /,
+        /.*fieldmirror accounts move north --url https:\/\/app\.example\.com\/west/,
+      ),
     ],
     [
       'the address of another account',
@@ -256,7 +259,7 @@ write_rules: {customers: {fax: ask}}
     expect(await query(`SELECT FROM sync.write_rules WHERE rule <> 'ask'`)).toEqual([]);
   });
 
-  test('an employee that is not there is a mistake, a field once sweeps have seen the others', async () => {
+  test('an unknown employee is a mistake, a field once sweeps have seen others', async () => {
     await apply(accounts);
     await client.query(
       `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id)
@@ -281,7 +284,8 @@ promoted_fields: {north: {jobs: {custom_text1: {name: brand, types: [integer]}}}
     expect(right, right.stderr).toMatchObject({code: 0});
     expect(
       await query(
-        'SELECT employee_number::int AS n, working_hours[1]::int AS h FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key ORDER BY h',
+        `SELECT employee_number::int AS n, working_hours[1]::int AS h FROM mart.capacity
+           JOIN warehouse.employees ON row_id = employee_key ORDER BY h`,
       ),
     ).toEqual([
       {n: 7, h: 1},

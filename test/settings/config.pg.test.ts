@@ -60,7 +60,8 @@ describe('config plan', () => {
     };
     const {stdout} = await apply(accounts, given);
     expect(stdout).toContain(
-      'accounts / north / time_zone: the environment goes before the file: America/Denver, not America/Chicago',
+      'accounts / north / time_zone: the environment goes before the file: ' +
+        'America/Denver, not America/Chicago',
     );
     expect(await query('SELECT name, time_zone FROM sync.accounts ORDER BY name')).toEqual([
       {name: 'north', time_zone: 'America/Denver'},
@@ -77,7 +78,7 @@ describe('config plan', () => {
 });
 
 describe('config export', () => {
-  test('writes a file that apply takes, never a token, and does not replace one unasked', async () => {
+  test('writes a file that apply takes, never a token, and replaces none unasked', async () => {
     await apply(accounts);
     await client.query(
       `UPDATE sync.accounts SET sealed_token = 'sealed', key_id = 'k' WHERE name = 'north'`,
@@ -120,7 +121,9 @@ test('config schema names every section and every table, for editors', async () 
 
 test('doctor shows the source of each value, by the file in its folder', async () => {
   await apply(
-    `${accounts.replace('America/Chicago}', 'America/Chicago, paused: false}')}schedules: {south: {one: {stream: jobs, every: 1h}}}\nwrite_rules: {customers: {fax: service}}`,
+    `${accounts.replace('America/Chicago}', 'America/Chicago, paused: false}')}` +
+      'schedules: {south: {one: {stream: jobs, every: 1h}}}\n' +
+      'write_rules: {customers: {fax: service}}',
   );
   await client.query(`UPDATE sync.write_rules SET rule = 'newest' WHERE table_name = 'customers'
     AND field = 'name';

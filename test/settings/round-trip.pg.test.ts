@@ -197,7 +197,7 @@ const settings = names.chain((accounts) => {
   });
 });
 
-test('export, then apply on an empty installation: the same rows, and a plan without a difference', async () => {
+test('export, then apply on an empty installation: the same rows, no difference', async () => {
   const [told, empty] = pools;
   if (told === undefined || empty === undefined) throw new Error('expected two warehouses');
   await fc.assert(
@@ -258,7 +258,8 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
       rule.key_id, sealed_access, kind
        FROM sync.alert_rules AS rule LEFT JOIN sync.accounts AS account USING (account_id)
        LEFT JOIN sync.alert_deliveries USING (rule_id) ORDER BY rule.name`,
-    'SELECT a.name, table_name, field, types, promoted_as FROM sync.fields JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2, 3',
+    `SELECT a.name, table_name, field, types, promoted_as FROM sync.fields
+       JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2, 3`,
     ...['settings', 'closed_days', 'labels'].map(
       (table) =>
         `SELECT a.name AS account, (to_jsonb(t) - 'account_key')::text AS row
@@ -267,7 +268,8 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
     `SELECT a.name, employee_number, working_hours FROM mart.capacity
      JOIN warehouse.employees ON row_id = employee_key
        JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2`,
-    'SELECT a.name, stream, most_rows, most_percent FROM sync.deletion_limits JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2',
+    `SELECT a.name, stream, most_rows, most_percent FROM sync.deletion_limits
+       JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2`,
     `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
      WHERE attrelid = 'mart.jobs'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1`,
   ])
@@ -279,7 +281,8 @@ async function clear(pool: pg.Pool): Promise<void> {
   await pool.query('UPDATE sync.fields SET promoted_as = NULL WHERE promoted_as IS NOT NULL');
   await pool.query('TRUNCATE mart.settings, mart.capacity, mart.closed_days, mart.labels');
   await pool.query(
-    `TRUNCATE sync.accounts CASCADE; UPDATE sync.write_rules SET rule = 'ask'; DELETE FROM sync.retention; UPDATE sync.feed_state SET keep_days = 30`,
+    `TRUNCATE sync.accounts CASCADE; UPDATE sync.write_rules SET rule = 'ask';
+     DELETE FROM sync.retention; UPDATE sync.feed_state SET keep_days = 30`,
   );
   await applyRetention(pool);
 }

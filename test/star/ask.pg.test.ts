@@ -4,6 +4,7 @@ import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {questions} from '../../src/star/star.ts';
 import {runCommand} from '../support/command.ts';
+import {inSequence} from '../support/patterns.ts';
 import {openPlace, type Place} from '../support/place.ts';
 
 let place: Place;
@@ -45,7 +46,10 @@ describe('of an answer', () => {
     expect(stdout).toMatch(/^Who owes us, since when\?\n\n┌/);
     expect(stdout).toContain('the first 3: --limit shows more');
     expect(stdout).toMatch(
-      /What is unpaid of invoices .*\nThe ages count from the date.*\namounts in USD\nproven complete \d+ s ago\nties out: T16\n$/,
+      inSequence(
+        /What is unpaid of invoices .*\nThe ages count from the date.*\namounts in USD\n/,
+        /proven complete \d+ s ago\nties out: T16\n$/,
+      ),
     );
   });
 
@@ -53,7 +57,8 @@ describe('of an answer', () => {
     const {stdout} = await ask('debtors', '--limit', '1000', '--json');
     const {rows, columns} = JSON.parse(stdout);
     const held = await atWarehouse(
-      'SELECT name, owed::text, older::text FROM mart.ask_debtors AS held ORDER BY held.owed DESC, customer_key',
+      `SELECT name, owed::text, older::text FROM mart.ask_debtors AS held
+        ORDER BY held.owed DESC, customer_key`,
     );
     expect(
       rows.map(({name, owed, older}: Record<string, unknown>) => ({name, owed, older})),
@@ -193,9 +198,10 @@ test('check says that every tie-out holds, and counts findings without failing',
   ]);
 });
 
-test('what a sweep has just written breaks no claim: the star is brought in line first', async () => {
+test('what a sweep has just written breaks no claim: the star follows first', async () => {
   await atWarehouse(
-    "SET fieldmirror.writer = 'repair'; UPDATE warehouse.jobs SET subtotal = subtotal + 1 WHERE job_number = 2",
+    `SET fieldmirror.writer = 'repair';
+     UPDATE warehouse.jobs SET subtotal = subtotal + 1 WHERE job_number = 2`,
   );
   expect((await atWarehouse('SELECT waiting > 0 AS behind FROM mart.freshness'))[0]).toEqual({
     behind: true,

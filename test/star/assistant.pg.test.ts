@@ -195,7 +195,8 @@ describe.each([
 
   test('what it explains and answers is of that account', async () => {
     const [first] = await query(
-      'SELECT customer_number AS number, account_id FROM warehouse.customers ORDER BY row_id LIMIT 1',
+      `SELECT customer_number AS number, account_id FROM warehouse.customers
+        ORDER BY row_id LIMIT 1`,
     );
     expect(first?.account_id).toBe(account.id);
     const answer = JSON.parse((await call(client(), 'ask', {name: 'open-jobs', limit: 1000})).text);
@@ -237,7 +238,7 @@ describe('the account of a transaction', () => {
     }
   });
 
-  test('is what each view of the schema masked looks at, before conditions of the statement', async () => {
+  test('is what each view of masked checks, before conditions of a statement', async () => {
     const views = await query(
       `SELECT relname AS name, reloptions AS options, pg_get_viewdef(oid) AS text FROM pg_class
        WHERE relnamespace = 'masked'::regnamespace`,
@@ -379,7 +380,8 @@ describe.each([
     ],
     [
       'recursion',
-      `WITH RECURSIVE more AS (SELECT 'x' AS x UNION ALL SELECT x || x FROM more) SELECT x FROM more`,
+      `WITH RECURSIVE more AS (SELECT 'x' AS x UNION ALL SELECT x || x FROM more) SELECT x
+        FROM more`,
       /recursion/,
     ],
     ['many joins of texts', `SELECT ${Array(10).fill(`'x'`).join(' || ')} AS x`, /texts joined/],
@@ -484,7 +486,7 @@ describe('what a statement takes', () => {
     );
   });
 
-  test('is the session of one, however many are asked for at once, and no wait for a table', async () => {
+  test('is the session of one, however many are asked for at once', async () => {
     const ended: string[] = [];
     const holder = await pool.connect();
     try {

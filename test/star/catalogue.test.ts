@@ -4,7 +4,7 @@ import {members, questions} from '../../src/star/star.ts';
 import {tieOuts} from '../../src/star/tie-outs.ts';
 import {drawPage} from './catalogue-page.ts';
 
-test('docs/insight.md is what the definitions say: npm test -- -u test/star/catalogue makes it anew', async () => {
+test('docs/insight.md is what the definitions say; vitest -u makes it anew', async () => {
   await expect(drawPage()).toMatchFileSnapshot('../../docs/insight.md');
 });
 

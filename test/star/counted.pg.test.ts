@@ -354,7 +354,8 @@ describe('another account, with the same numbers', () => {
       hired_date: ago(50),
     });
     await client.query(
-      'INSERT INTO mart.capacity (employee_key, working_hours) SELECT row_id, $2 FROM warehouse.employees WHERE account_id = $1',
+      `INSERT INTO mart.capacity (employee_key, working_hours)
+       SELECT row_id, $2 FROM warehouse.employees WHERE account_id = $1`,
       [otherId, [1, 1, 1, 1, 1, 1, 1]],
     );
   };

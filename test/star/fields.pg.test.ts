@@ -28,7 +28,7 @@ describe('a field that is seen', () => {
     expect(await field('id')).toMatchObject({types: ['integer'], column_name: 'id'});
   });
 
-  test('for the first time ever makes no event, nor do the fields of a table that had no records yet', async () => {
+  test('for the first time ever makes no event, nor in a table without records', async () => {
     await sweep([seen('a'), seen('b')]);
     await sweep([seen('a'), seen('b'), seen('id', 'integer', {table: 'contacts'})]);
     expect(await events()).toEqual([]);
@@ -53,7 +53,7 @@ describe('a field that is seen', () => {
     ]);
   });
 
-  test('while its stream is swept for the first time is no news, however many batches there are', async () => {
+  test('while its stream is swept for the first time is no news', async () => {
     const sweepId = await beginSweep();
     await remember(sweepId, [seen('a')]);
     await remember(sweepId, [seen('b')]);
@@ -158,7 +158,7 @@ describe('a type', () => {
 });
 
 describe('a field that is not seen', () => {
-  test('by a sweep that parsed every record has vanished, once; seen again it has returned', async () => {
+  test('by a sweep that parsed every record has vanished; seen again it is back', async () => {
     await sweep([seen('a'), seen('b')]);
     await sweep([seen('a')]);
     expect((await field('b')).vanished_at).not.toBeNull();

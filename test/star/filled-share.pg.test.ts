@@ -9,7 +9,8 @@ describe('the filled share', () => {
     values: {name?: string | null; total?: number; extra?: object},
   ) {
     await pool.query(
-      'INSERT INTO warehouse.jobs (account_id, job_number, name, total, extra) VALUES ($1, $2, $3, $4, $5)',
+      `INSERT INTO warehouse.jobs (account_id, job_number, name, total, extra)
+       VALUES ($1, $2, $3, $4, $5)`,
       [accountId, number, values.name ?? null, values.total ?? null, values.extra ?? {}],
     );
   }

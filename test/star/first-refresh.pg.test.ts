@@ -18,13 +18,13 @@ beforeEach(async () => {
   const account = {name: 'made up', apiUrl: 'https://example.com', timeZone: 'America/New_York'};
   const {accountId} = await upsertAccount(pool, account);
   await inSweepTransaction(pool, async (client) => {
-    for (const [table, columns] of [
-      ['jobs', 'created_at, updated_at, status'],
-      ['time_entries', 'started_on, ended_on'],
+    for (const [table, columns, values] of [
+      ['jobs', 'created_at, updated_at, status', "'2026-07-15', '2026-07-15', 'scheduled'"],
+      ['time_entries', 'started_on, ended_on', "'2026-07-15T10:00Z', '2026-07-15T11:00Z'"],
     ] as const)
       await client.query(
         `INSERT INTO warehouse.${table} (account_id, id, job_number, ${columns}, _hash, _sweep_id)
-         SELECT $1, id, id, ${table === 'jobs' ? "'2026-07-15', '2026-07-15', 'scheduled'" : "'2026-07-15T10:00Z', '2026-07-15T11:00Z'"}, '\\x00', 1
+         SELECT $1, id, id, ${values}, '\\x00', 1
            FROM generate_series(1, 2000) AS id`,
         [accountId],
       );
@@ -77,7 +77,8 @@ test('dates are those of each account, and the session is in its own zone afterw
   });
   expect(zone).toEqual([{TimeZone: 'Asia/Tokyo'}]);
   const {rows} = await pool.query(
-    'SELECT account_key::int AS account, booked_date::text AS date, count(*)::int AS jobs FROM mart.fct_job GROUP BY 1, 2 ORDER BY 1',
+    `SELECT account_key::int AS account, booked_date::text AS date, count(*)::int AS jobs
+       FROM mart.fct_job GROUP BY 1, 2 ORDER BY 1`,
   );
   expect(rows).toEqual([
     {account: 1, date: '2026-07-14', jobs: 2000},
@@ -85,7 +86,7 @@ test('dates are those of each account, and the session is in its own zone afterw
   ]);
 });
 
-test('in every zone that an account can have, a cast in a session of that zone gives the date that is looked up', async () => {
+test('in every zone of an account a cast in a session gives the date looked up', async () => {
   const {rows: zones} = await pool.query<{name: string}>('SELECT name FROM pg_timezone_names');
   const apart = await inSweepTransaction(pool, async (client) => {
     const found: string[] = [];

@@ -55,7 +55,7 @@ async function readAs(role: string, text: string): Promise<pg.QueryResult> {
   }
 }
 
-test('the reader, and a BI user to whom the view alone was granted, read fields of every type', async () => {
+test('the reader, and a BI user of the view alone, read fields of every type', async () => {
   const extra = {
     promoted_datetime: '2026-11-02T10:00:00Z',
     promoted_float: '1.5',
@@ -143,7 +143,7 @@ describe('what is wanted and not agreed', () => {
     expect(await wanted('state')).toEqual([]);
   });
 
-  test('a changed row stays, says that it is pending, and mart.wanted says what is wanted', async () => {
+  test('a changed row stays and is pending; mart.wanted says what is wanted', async () => {
     await world.sent('customers', {customer_number: '3', name: 'a'});
     await world.sent('customers', {customer_number: '4', name: 'b'});
     await world.author(`UPDATE warehouse.customers SET name = 'mine' WHERE customer_number = 3`);

@@ -69,7 +69,8 @@ function replaceColumn(
 /** The tie-outs that do not hold, and the claims of the scenario that are looked at here. */
 async function findBroken(): Promise<readonly string[]> {
   const [night] = await world.query(
-    `SELECT completed_date::text AS date FROM mart.fct_job WHERE job_number = 1 AND account_key = $1`,
+    `SELECT completed_date::text AS date FROM mart.fct_job
+      WHERE job_number = 1 AND account_key = $1`,
     [world.first.account.accountId],
   );
   const isLocal = night?.date === '2026-10-31';

@@ -85,7 +85,8 @@ export async function failure(action: Promise<unknown>): Promise<string> {
 export async function waitForBlocked(): Promise<void> {
   for (;;) {
     const {rows} = await pool.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     );
     if (rows.length > 0) return;
   }

@@ -3,7 +3,7 @@
 import {expect, test} from 'vitest';
 import {openService, openWorld} from '../support/world.ts';
 
-test('a sweep that meets a standby, which is promoted shortly after, is put back and not failed', async () => {
+test('a sweep that meets a standby, promoted shortly after, is put back, not failed', async () => {
   const service = await openService();
   const world = await openWorld(service);
   // As Postgres itself fails there.

@@ -22,13 +22,14 @@ describe('a view in mart', () => {
     const {rows} = await pool.query(
       `SELECT relname AS name, obj_description(oid) AS comment FROM pg_class
         WHERE relnamespace = 'mart'::regnamespace AND relkind = 'v'
-        AND relname <> ALL ('{wanted,freshness}') AND relname !~ '^(dim|fct|ask)_' ORDER BY relname`,
+          AND relname <> ALL ('{wanted,freshness}') AND relname !~ '^(dim|fct|ask)_'
+        ORDER BY relname`,
     );
     expect(rows.map(({name}) => name)).toEqual(allTables.map(({name}) => name).toSorted());
     for (const {comment} of rows) expect(comment).toMatch(/Live records only: [^.]+\.$/);
   });
 
-  test('has the columns of the service, the keys, when the row came and whether it is pending, and no bookkeeping', async () => {
+  test('has the columns of the service, the keys, and no bookkeeping', async () => {
     const names = Object.keys(await columns());
     expect(names.slice(0, 5)).toEqual(['row_id', 'account_id', 'external_key', 'id', 'job_number']);
     expect(names.slice(-4)).toEqual(['parent_row_id', '_first_seen_at', '_changed_at', '_pending']);
@@ -57,7 +58,7 @@ describe('a view in mart', () => {
 });
 
 describe('a promoted field', () => {
-  test('is a column at once, behind the others, with a comment, and gone when it is taken back', async () => {
+  test('is a column at once, behind the others, until it is taken back', async () => {
     await addField('custom_datetime1', ['dateTime']);
     await addJob(1, {custom_datetime1: '2031-01-04T09:00:00-05:00'});
     await addJob(2, {});
@@ -114,7 +115,7 @@ describe('a promoted field', () => {
     expect(await values('odd')).toEqual(['kept']);
   });
 
-  test('keeps its type while what is sent changes, and takes the new one when it is promoted again', async () => {
+  test('keeps its type while what is sent changes, until it is promoted again', async () => {
     await addField('a', ['integer']);
     await addJob(1, {a: '5'});
     await addJob(2, {a: '5.5'});
@@ -231,7 +232,7 @@ describe('a value', () => {
 });
 
 describe('several accounts', () => {
-  test('may promote different fields under one name, and what others did not promote is null', async () => {
+  test('may promote different fields under one name; what others did not is null', async () => {
     const other = await addAccount('other');
     const third = await addAccount('third');
     await addField('a', ['integer']);

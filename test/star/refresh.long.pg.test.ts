@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {editAtRandom} from './random-edits.ts';
 
-test('after 10,000 random edits, refreshed by two sessions at random moments, the star ties out', async () => {
+test('after 10,000 random edits, refreshed by two sessions, the star ties out', async () => {
   const {broken, refreshes, inPart} = await editAtRandom(1, 10_000);
   expect(broken).toEqual([]);
   process.stdout.write(

@@ -102,7 +102,7 @@ describe('as a page', () => {
   });
 });
 
-test('says what of a delivered report is restated, with its jobs, until the next one is delivered', async () => {
+test('says what of a delivered report is restated, until the next is delivered', async () => {
   const deliver = () => report('--to', join(folder, 'delivered.html'));
   const look = async () => JSON.parse((await report('--json')).stdout).restated;
   expect(await deliver()).toMatchObject({code: 0});

@@ -90,7 +90,8 @@ describe('a business that is lived through', () => {
         open_amount: '0',
       });
       const changes = await world.query(
-        'SELECT from_state, to_state FROM mart.fct_job_status_change WHERE job_key = $1 ORDER BY observed_at',
+        `SELECT from_state, to_state FROM mart.fct_job_status_change
+          WHERE job_key = $1 ORDER BY observed_at`,
         [row.job_key],
       );
       expect(changes).toEqual([
@@ -100,7 +101,7 @@ describe('a business that is lived through', () => {
     }
   });
 
-  test('a balance that falls in two steps is two payments, the last one dated by the invoice', async () => {
+  test('a balance that falls in two steps is two payments, the last by invoice', async () => {
     const owing = await pick(`job.receivable = job.total AND job.total > 100`);
     const half = (Number(owing.total) / 2).toFixed(2);
     await world.edit('jobs', job(numberOf(owing)), {balance_remaining: half});
@@ -112,7 +113,8 @@ describe('a business that is lived through', () => {
     });
     await world.sweepAll();
     const steps = await world.query(
-      'SELECT amount::float, dated_by, paid_date::text FROM mart.fct_payment WHERE job_key = $1 ORDER BY observed_at',
+      `SELECT amount::float, dated_by, paid_date::text FROM mart.fct_payment
+        WHERE job_key = $1 ORDER BY observed_at`,
       [owing.job_key],
     );
     expect(steps).toEqual([
@@ -142,7 +144,8 @@ describe('a business that is lived through', () => {
     const before = await revenue('mart.fct_job');
     await world.edit(
       'job_charges',
-      `id = (SELECT id FROM service.job_charges WHERE fields ->> 'job_id' = '${past.job_id}' ORDER BY id LIMIT 1)`,
+      `id = (SELECT id FROM service.job_charges
+              WHERE fields ->> 'job_id' = '${past.job_id}' ORDER BY id LIMIT 1)`,
       {
         total: '1100.10',
       },
@@ -158,7 +161,7 @@ describe('a business that is lived through', () => {
     expect(await revenue(`mart.fct_job_as_of('${memories.beginning?.at}')`)).toBeCloseTo(before, 6);
   });
 
-  test('a job that is deleted takes its money back, and brings it back when it returns', async () => {
+  test('a job that is deleted takes its money back, and brings it on return', async () => {
     const paid = await pick(`job.collected > 0 AND job.charges > 0 AND job.hours > 0`);
     await world.first.api.jobs.remove(String(paid.job_number));
     await world.sweepAll();
@@ -171,7 +174,8 @@ describe('a business that is lived through', () => {
     await world.sweepAll();
     expect(await reread(paid)).toMatchObject({collected: paid.collected});
     const steps = await world.query(
-      'SELECT amount, paid_date::text FROM mart.fct_payment WHERE job_key = $1 ORDER BY observed_at',
+      `SELECT amount, paid_date::text FROM mart.fct_payment
+        WHERE job_key = $1 ORDER BY observed_at`,
       [paid.job_key],
     );
     expect(steps.map(({amount}) => Number(amount))).toEqual(
@@ -204,7 +208,8 @@ describe('a business that is lived through', () => {
     await world.sweepAll();
     expect(
       await world.query(
-        'SELECT from_scheduled_at, to_scheduled_at, to_date::text FROM mart.fct_reschedule WHERE job_key = $1',
+        `SELECT from_scheduled_at, to_scheduled_at, to_date::text
+           FROM mart.fct_reschedule WHERE job_key = $1`,
         [moved.job_key],
       ),
     ).toEqual([
@@ -238,7 +243,8 @@ describe('a business that is lived through', () => {
     await world.edit('jobs', job(numberOf(shared)), {subtotal: '1000.00001'});
     await world.sweepAll();
     const shares = await world.query(
-      'SELECT amount_share, job_share FROM mart.fct_assignment WHERE job_key = $1 ORDER BY assignment_key',
+      `SELECT amount_share, job_share FROM mart.fct_assignment
+        WHERE job_key = $1 ORDER BY assignment_key`,
       [shared.job_key],
     );
     expect(shares.map(({amount_share}) => amount_share).sort()).toEqual([
@@ -251,7 +257,7 @@ describe('a business that is lived through', () => {
     ]);
   });
 
-  test('both hours that a clock shows twice, and both sides of midnight, count on their own date', async () => {
+  test('hours that a clock shows twice, and about midnight, keep their date', async () => {
     const instants = [
       '2026-11-01T03:59:59Z',
       '2026-11-01T04:00:01Z',

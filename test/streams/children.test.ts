@@ -51,7 +51,8 @@ describe.each(children)('the children %s', (_name, stream, child) => {
       expect(() => read(stream, say(right))).not.toThrow();
       expect(() => read(stream, say('99'))).toThrow(RecordError);
       expect(() => read(stream, say('99'))).toThrow(
-        `${stream.name} 7021, ${child.element} 501: field ${column}: expected ${right} as around it, got "99"`,
+        `${stream.name} 7021, ${child.element} 501: ` +
+          `field ${column}: expected ${right} as around it, got "99"`,
       );
     }
   });

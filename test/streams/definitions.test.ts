@@ -20,14 +20,16 @@ const columnsOf = (name: string) => tableOf(name).columns.map((column) => column
 
 /** The specification's fields, and others that a person would look for by name. */
 const SPECIFIED: Readonly<Record<string, string>> = {
-  customers: `customer_number name phone_number fax email_address service_address service_city service_zip_code
-    service_state service_country billing_address billing_city billing_zip_code billing_state billing_country id
-    parent_id balance total_balance credit_limit is_active company latitude longitude created_at updated_at deleted_at`,
-  jobs: `job_number name scheduled_on job_type_id job_status_id id customer_id customer_number status invoice_status
-    subtotal tax total balance_remaining duration ends_at started_on completed_on on_hold chosen_days_of_week
+  customers: `customer_number name phone_number fax email_address service_address service_city
+    service_zip_code service_state service_country billing_address billing_city billing_zip_code
+    billing_state billing_country id parent_id balance total_balance credit_limit is_active company
+    latitude longitude created_at updated_at deleted_at`,
+  jobs: `job_number name scheduled_on job_type_id job_status_id id customer_id customer_number
+    status invoice_status subtotal tax total balance_remaining duration ends_at started_on
+    completed_on on_hold chosen_days_of_week
     job_allocations created_at updated_at deleted_at`,
-  job_charges:
-    'id job_number job_id item_id details quantity price_per_unit total discount deleted_at created_on',
+  job_charges: `id job_number job_id item_id details quantity price_per_unit total discount
+    deleted_at created_on`,
   employees: 'employee_number name can_login username id active email_address',
   time_entries:
     'id job_number job_id employee_id started_on number_of_hours ended_on note billable',
@@ -57,7 +59,7 @@ describe.each(allTables.map((table) => [table.name, table] as const))(
       }
     });
 
-    test('names its columns with underscores, none for custom fields, QuickBooks references or secrets', () => {
+    test('names its columns with underscores, none for custom fields or secrets', () => {
       for (const column of columnsOf(name)) {
         expect(column).toMatch(/^[a-z][a-z0-9_]*$/);
         expect(column).not.toMatch(/^custom_|_ref_|list_id|edit_sequence/);

@@ -6,10 +6,9 @@ import {cpuMsOf} from '../support/cpu.ts';
 const SECRET = 'hunter2';
 
 test.each(
-  `token remember-me-token remember_me_token password-digest encrypted_password password-salt remember_token
-   remember_me_token_expires_at password api_key apikey api-key ApiKey client-secret passwd stripe-customer-id x:token`.split(
-    /\s+/,
-  ),
+  `token remember-me-token remember_me_token password-digest encrypted_password password-salt
+   remember_token remember_me_token_expires_at password api_key apikey api-key ApiKey
+   client-secret passwd stripe-customer-id x:token`.split(/\s+/),
 )('%s is the name of a secret', (name) => {
   expect(isSecret(name)).toBe(true);
 });
@@ -98,7 +97,8 @@ describe('XML for the quarantine', () => {
 
   test('without a secret is kept to the letter', () => {
     const plain =
-      '<?xml version="1.0"?>\n<job>\n  <id type="integer">5</id>\n  <note>a &amp; b\r\n</note><![CDATA[ <x> ]]></job>';
+      '<?xml version="1.0"?>\n<job>\n  <id type="integer">5</id>\n' +
+      '  <note>a &amp; b\r\n</note><![CDATA[ <x> ]]></job>';
     expect(redactXml(plain)).toBe(plain);
     fc.assert(
       fc.property(
@@ -109,7 +109,9 @@ describe('XML for the quarantine', () => {
   });
 
   test('shows no secret wherever it is cut', () => {
-    const xml = `<customer>\n  <name>Ann</name>\n  <remember-me-token type="string">${SECRET}</remember-me-token>\n  <city>X</city>\n</customer>`;
+    const xml =
+      '<customer>\n  <name>Ann</name>\n  <remember-me-token type="string">' +
+      `${SECRET}</remember-me-token>\n  <city>X</city>\n</customer>`;
     const start = xml.indexOf(SECRET);
     for (let end = 0; end <= xml.length; end++)
       expect(redactXml(xml.slice(0, end))).not.toMatch(/hunter?2?/);

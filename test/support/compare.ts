@@ -114,7 +114,8 @@ async function readRows(
 ): Promise<HeldRow[]> {
   const columns = table.columns.map((column) =>
     column.type === 'instant'
-      ? `to_char("${column.name}" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "${column.name}"`
+      ? `to_char("${column.name}" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+          AS "${column.name}"`
       : `"${column.name}"::text`,
   );
   const {rows} = await client.query(

@@ -37,7 +37,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 const noRedis =
-  'neither REDIS_URL, nor a redis-server on the PATH, nor Docker gives all that tests need of a Redis';
+  'neither REDIS_URL, nor a redis-server on the PATH, nor Docker gives all that tests need ' +
+  'of a Redis';
 
 function leftOut(what: string, reason = noRedis): string {
   const line = '*'.repeat(100);

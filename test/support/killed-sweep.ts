@@ -130,7 +130,8 @@ async function readLeft(
   const rows: string[] = [];
   const versions: string[] = [];
   for (const name of tables) {
-    const plain = `concat('${name} ', to_jsonb(held) - '{${passing.join(',')}}'::text[], _deleted_at IS NULL)`;
+    const kept = `to_jsonb(held) - '{${passing.join(',')}}'::text[]`;
+    const plain = `concat('${name} ', ${kept}, _deleted_at IS NULL)`;
     rows.push(
       ...(await lines(
         `SELECT ${plain} AS line FROM warehouse.${pg.escapeIdentifier(name)} AS held ORDER BY 1`,

@@ -16,7 +16,10 @@ export interface NotifySocket {
 }
 
 const readsAll = `const all = Buffer.alloc(4096);
-for (;;) console.log('heard ' + all.subarray(0, require('node:fs').readSync(3, all)).toString().replaceAll('\\n', ' '));`;
+for (;;) {
+  const read = require('node:fs').readSync(3, all);
+  console.log('heard ' + all.subarray(0, read).toString().replaceAll('\\n', ' '));
+}`;
 
 export function isInstalled(): boolean {
   return ['systemd-notify', 'systemd-socket-activate'].every((program) => isOnPath(program));

@@ -51,7 +51,9 @@ export async function startSentinels({isTls = false} = {}): Promise<ManyRedises>
     return Array.isArray(answer) ? Number(answer[1]) : 0;
   };
   return {
-    url: `${access.scheme}-sentinel://default:${encodedPassword}@${hosts.join(',')}/${name}/2?sentinel_password=${sentinelPassword}`,
+    url:
+      `${access.scheme}-sentinel://default:${encodedPassword}@${hosts.join(',')}/${name}/2` +
+      `?sentinel_password=${sentinelPassword}`,
     certificatePath: access.certificatePath,
     primaries: async () => [await findPrimary()],
     replica: async () => ((await findPrimary()) === primary ? replica : primary),

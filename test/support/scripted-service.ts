@@ -42,10 +42,14 @@ export async function scriptService(
 export function list(name: string, records: readonly string[]): string {
   const head = '<?xml version="1.0" encoding="UTF-8"?>\n';
   if (records.length === 0) return `${head}<${name} type="array"/>\n`;
-  return `${head}<${name} type="array">\n${records.map((record) => `  ${record}\n`).join('')}</${name}>\n`;
+  const lines = records.map((record) => `  ${record}\n`).join('');
+  return `${head}<${name} type="array">\n${lines}</${name}>\n`;
 }
 
 /** A job with its required fields, and more. */
 export function job(number: number | string, more = ''): string {
-  return `<job><id type="integer">${Number(number) + 1_000_000}</id><job-number type="integer">${number}</job-number><name>Job ${number}</name>${more}</job>`;
+  const keys =
+    `<id type="integer">${Number(number) + 1_000_000}</id>` +
+    `<job-number type="integer">${number}</job-number>`;
+  return `<job>${keys}<name>Job ${number}</name>${more}</job>`;
 }

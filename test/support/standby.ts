@@ -34,7 +34,9 @@ export async function startStandby(setUp: SetUp, {home, postgres}: OwnPostgres):
   const runner = await programRunner(home);
   const adminUrl = await postgres.url('postgres');
   await setUp.step('copying the primary', () => copyPrimary(adminUrl, {primary, folder, runner}));
-  const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200`;
+  const options =
+    `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' ` +
+    '-c max_connections=200';
   const start = ['start', '-D', folder, '-w', '-l', join(folder, 'standby.log'), '-o', options];
   await setUp.step(
     'starting the standby',
@@ -66,7 +68,8 @@ async function copyPrimary(
   await writeFile(join(folder, 'standby.signal'), '');
   for (const name of ['backup_label', 'standby.signal']) await runner.own(join(folder, name));
   const {hostname, port, username, password} = new URL(adminUrl);
-  const source = `host=${hostname} port=${port} user=${username} password=${password} application_name=standby`;
+  const access = `host=${hostname} port=${port} user=${username} password=${password}`;
+  const source = `${access} application_name=standby`;
   await appendFile(join(folder, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`);
 }
 

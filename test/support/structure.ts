@@ -123,17 +123,22 @@ export function shareInside(imports: readonly Import[]): number {
   return own.length / (imports.length - shared.length);
 }
 
+/** What is code, whose lines have a width. */
+const code = new RegExp(
+  [
+    '^(?:src|jobs|test|bench|docs|[\\w-]+\\.config)\\b.*\\.ts$',
+    '^src/.*\\.(?:sql|mjs)$',
+    '^migrations/functions/.*\\.sql$',
+  ].join('|'),
+);
+
 /**
  * How many lines of each file of code are wider than they may be; files without one are left out.
  */
 export function countWideLines(): Record<string, number> {
-  const code = listFiles().filter((path) =>
-    /^(?:(?:src|jobs|test|bench|docs|[\w-]+\.config)\b.*\.ts|src\/.*\.(?:sql|mjs)|migrations\/functions\/.*\.sql)$/.test(
-      path,
-    ),
-  );
+  const paths = listFiles().filter((path) => code.test(path));
   return countEach(
-    code.map((path) => [
+    paths.map((path) => [
       path,
       readText(path)
         .split('\n')

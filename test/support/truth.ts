@@ -33,7 +33,8 @@ export async function readTruth(
   const records: TrueRecord[] = [];
   for (let page = 1; ; page++) {
     const include = list.include.length > 0 ? `&include=${list.include.join(',')}` : '';
-    const authorization = `Basic ${Buffer.from(`${service.token}:${service.token}`).toString('base64')}`;
+    const credentials = Buffer.from(`${service.token}:${service.token}`).toString('base64');
+    const authorization = `Basic ${credentials}`;
     const answer = await request(`${service.url}${list.path}?page=${page}${include}`, {
       headers: {authorization},
     });

@@ -34,7 +34,7 @@ test('what would go is listed, asked for or not yet', async () => {
   expect(rows[0].asked + rows[0].open).toBe(80);
 });
 
-test('once approved each is asked for again, and what is gone is marked, however much it is', async () => {
+test('once approved each is asked for again, and all that is gone is marked', async () => {
   const sweepId = await openStopped();
   await approveSweep(place.world.pool, sweepId);
   expect(await place.sweep()).toMatchObject({state: 'uncertified', counts: {tombstoned: 80}});
@@ -53,7 +53,7 @@ test('what has come back since the sweep was stopped is not marked', async () =>
   expect(await place.deleted()).toEqual(range(101, 160));
 });
 
-test('a sweep that comes after a stopped one is stopped again by the same, and takes its place', async () => {
+test('a sweep after a stopped one is stopped by the same, and takes its place', async () => {
   const sweepId = await openStopped();
   expect(await place.sweep()).toMatchObject({state: 'stopped'});
   expect(await approveSweep(place.world.pool, sweepId)).toBeNull();

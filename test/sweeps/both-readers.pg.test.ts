@@ -45,7 +45,7 @@ async function mirror(service: {readonly url: string; readonly token: string}) {
 }
 
 test.each(['observed', 'documented'] as const)(
-  'a first load of the %s dialect is the same in every table, row, hash and field, whoever reads it',
+  'a first load of the %s dialect is the same in every table and field, whoever reads it',
   async (dialect) => {
     const service = await openService({dialect, compress: false});
     const commenting = await openCommenting(service);

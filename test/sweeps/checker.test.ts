@@ -56,7 +56,7 @@ describe('a history in which all went right has no violation', () => {
     expect(judge(died, ['certified', 10, 30], {before: second, after: deleted})).toEqual([]);
   });
 
-  test('a record that was deleted and came back while the sweep ran may have been taken for gone', () => {
+  test('a record deleted and back during the sweep may have been taken for gone', () => {
     const back = {
       ...steady,
       lives: [

@@ -55,7 +55,7 @@ test('nobody knows how long it is: it is stopped where no list ends', async () =
   expect((await place.live()).length).toBeLessThan(300);
 });
 
-test('it is stopped at a multiple of what it had before, night by night; by hand it goes on', async () => {
+test('it is stopped at a multiple of what it had before; by hand it goes on', async () => {
   place = await openScript([range(1, 30)]);
   expect(await sweep('schedule')).toMatchObject({state: 'certified'});
   endless('page');
@@ -74,7 +74,7 @@ test('the pass that verifies has no end', async () => {
   expectStopped(await sweep('schedule'), 90);
 });
 
-test('every number is answered with a record: the questions end, and the sweep is not certified', async () => {
+test('every number is answered with a record: the questions end, uncertified', async () => {
   place = await openScript([range(1, 30)]);
   place.script.known = range(1, 1_000);
   expect(await sweep('schedule')).toMatchObject({

@@ -7,7 +7,8 @@ import {list, scriptService} from '../support/scripted-service.ts';
 import {openWorld} from '../support/world.ts';
 
 const employee = (number: number) =>
-  `<employee><id type="integer">${number + 9_000}</id><employee-number type="integer">${number}</employee-number><name>E</name></employee>`;
+  `<employee><id type="integer">${number + 9_000}</id>` +
+  `<employee-number type="integer">${number}</employee-number><name>E</name></employee>`;
 
 test.each([
   ['half of them', [1, 2, 3]],

@@ -19,7 +19,8 @@ afterEach(async () => await place.close());
 async function openHeld(count: number): Promise<ScriptPlace> {
   const opened = await openScript(inPages(range(1, count), 30));
   opened.script.more = (number) =>
-    `<notes type="array"><note><id type="integer">${number + 5_000}</id><note>Note</note></note></notes>`;
+    `<notes type="array"><note><id type="integer">${number + 5_000}</id>` +
+    '<note>Note</note></note></notes>';
   expect(await opened.sweep()).toMatchObject({outcome: 'ended', state: 'certified'});
   opened.script.questions.length = 0;
   return opened;
@@ -50,7 +51,7 @@ describe('what is evidence, and what is none', () => {
     ['404', 404, words('Not found')],
     ['410', 410, ''],
   ])(
-    'a missing record of which the service says %s is marked deleted with its notes, and the evidence is kept',
+    'a missing record of which the service says %s is marked deleted, with the evidence',
     async (_, status, body) => {
       place = await openHeld(40);
       leave([...range(1, 19), ...range(21, 40)]);
@@ -116,19 +117,21 @@ describe('what is evidence, and what is none', () => {
     },
   );
 
-  test('the record of another number in the answer is no evidence, and does not take its place', async () => {
+  test('the record of another number in the answer is no evidence', async () => {
     place = await openHeld(40);
     leave([...range(1, 19), ...range(21, 40)]);
     place.script.twist = ({kind}, response) =>
       kind === 'record' &&
       refuse(response, 200, {
-        body: '<?xml version="1.0" encoding="UTF-8"?>\n<job><id type="integer">1000021</id><job-number type="integer">21</job-number><name>Job 21</name></job>\n',
+        body:
+          '<?xml version="1.0" encoding="UTF-8"?>\n<job><id type="integer">1000021</id>' +
+          '<job-number type="integer">21</job-number><name>Job 21</name></job>\n',
       });
     expect(await place.sweep()).not.toMatchObject({state: 'certified'});
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('a filter of the list hides what lives, as cancelled jobs are hidden: it is asked for, read, and not marked', async () => {
+  test('what a filter of the list hides is asked for, read, and not marked', async () => {
     place = await openHeld(40);
     // Here and there: ten in a row at the end would look like a list that ends at a cap.
     leave(range(1, 40).filter((number) => number % 4 !== 1));
@@ -152,7 +155,7 @@ describe('the breaker', () => {
     expect(await place.deleted()).toEqual(range(1, 12));
   });
 
-  test('a role that sees less, half of the list missing and denied by number, marks nothing and asks a person', async () => {
+  test('a role that sees less, half of the list missing, marks nothing', async () => {
     place = await openHeld(120);
     leave(range(61, 120));
     expect(await place.sweep()).toMatchObject({
@@ -181,7 +184,7 @@ describe('the breaker', () => {
     expect(await place.live()).toEqual(range(1, 40));
   });
 
-  test('a limit that is set for the stream of the account counts in place of the default', async () => {
+  test('a limit set for the stream of the account replaces the default', async () => {
     place = await openHeld(40);
     const setting = {account: place.world.account.name, of: 'jobs', limit: {percent: 60}};
     await writeRowLimit(place.world.pool, 'deletions', setting);
@@ -194,7 +197,7 @@ describe('the breaker', () => {
     expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 1}});
   });
 
-  test('a list suddenly empty: nothing is asked by number, nothing is marked, all is listed for a person', async () => {
+  test('a list suddenly empty: nothing is marked, all is listed for a person', async () => {
     place = await openHeld(20);
     leave([]);
     expect(await place.sweep()).toMatchObject({outcome: 'ended', state: 'stopped'});
@@ -216,7 +219,7 @@ describe('the breaker', () => {
 });
 
 describe('sweeps that may not delete', () => {
-  test('Nango, "Only call trackDeletesEnd if the full dataset was fetched": a sweep that fails half way marks nothing, however often it tries', async () => {
+  test('Nango trackDeletesEnd: a sweep that fails half way marks nothing', async () => {
     place = await openHeld(70);
     leave(range(11, 70));
     place.script.twist = ({kind, number}, response) =>
@@ -273,7 +276,7 @@ describe('records that come back', () => {
     expect(await place.deleted()).toEqual(marked === 1 ? [2] : []);
   });
 
-  test('a record that was gone when it was asked for, and is listed again before its cut-off sweep goes on, is not marked', async () => {
+  test('a record that was gone, and is listed before its sweep goes on, stays', async () => {
     place = await openScript(inPages(range(1, 70), 30));
     expect(await place.sweep()).toMatchObject({state: 'certified'});
     const without = [...range(1, 4), ...range(6, 70), 72];
@@ -290,7 +293,7 @@ describe('records that come back', () => {
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('Fivetran soft delete: a record that is listed again under its number lives again, and its tombstone is undone', async () => {
+  test('Fivetran soft delete: a record that is listed again lives again', async () => {
     place = await openHeld(40);
     leave([...range(1, 19), ...range(21, 40)]);
     await place.sweep();

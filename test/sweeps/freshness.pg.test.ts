@@ -37,7 +37,7 @@ const last = async (mode: string) =>
     )
   ).rows[0];
 
-test('the cost is shown by the account’s own sweeps before a freshness is set, and a pass costs half of a full sweep', {
+test('the cost is shown by the account’s own sweeps, and a pass costs half of a full sweep', {
   timeout: 120_000,
 }, async () => {
   expect(await add('north')).toMatchObject({code: 0});

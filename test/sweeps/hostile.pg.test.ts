@@ -30,7 +30,7 @@ async function numbersOf(world: TestWorld): Promise<string[]> {
   return rows.map((row) => String(row.job_number));
 }
 
-test('a record that cannot be read goes to quarantine without its secrets, and the rest goes on', async () => {
+test('a record that cannot be read goes to quarantine without its secrets', async () => {
   const bad = job(2, '<subtotal type="decimal">a lot</subtotal><api-token>canary</api-token>');
   const {world} = await open(({page}, response) => {
     if (page === 1) response.end(list('jobs', [job(1), bad, job(3)]));
@@ -76,7 +76,7 @@ test('a window in which a record cannot be read is not refreshed, and says why',
   ]);
 });
 
-test('a quarantined record that comes again is one entry, and is settled when it can be read', async () => {
+test('a quarantined record that comes again is one entry until it can be read', async () => {
   let isMended = false;
   const {world} = await open(({page}, response) => {
     const second = isMended
@@ -95,7 +95,7 @@ test('a quarantined record that comes again is one entry, and is settled when it
   expect(await numbersOf(world)).toEqual(['1', '2']);
 });
 
-test('one byte that is not UTF-8 keeps out its own record alone, in every pass and by its number', async () => {
+test('one byte that is not UTF-8 keeps out its own record alone, in every pass', async () => {
   const withByte = (text: string) => {
     const [before = '', after = ''] = text.split('BROKEN');
     return Buffer.concat([Buffer.from(before), Buffer.from([0xff]), Buffer.from(after)]);
@@ -204,7 +204,7 @@ test.each([
   expect(rows).toEqual([1, 2, 3].map((number) => ({number, po_number: null})));
 });
 
-test('an empty answer that says gzip is an empty answer: a 404 is the record gone, and ends the sweep', async () => {
+test('an empty answer that says gzip is empty: a 404 is the record gone', async () => {
   const service = await scriptService(({url = '', page}, response) => {
     if (/\/jobs\/\d+\.xml/.test(url)) response.writeHead(404, {'content-encoding': 'gzip'}).end();
     else if (page === 1 && url.startsWith('/jobs.xml'))

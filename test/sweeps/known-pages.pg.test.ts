@@ -39,7 +39,8 @@ const newList = async (name: string) => {
 /** A page as a service sends it, of records that nobody else has. */
 const pageOf = (page: number, texts: readonly string[]) => {
   const body = Buffer.from(
-    `<?xml version="1.0" encoding="UTF-8"?>\n<jobs type="array">\n${texts.map((text) => `<job><note>${text}</note></job>`).join('\n')}\n</jobs>`,
+    '<?xml version="1.0" encoding="UTF-8"?>\n<jobs type="array">\n' +
+      `${texts.map((text) => `<job><note>${text}</note></job>`).join('\n')}\n</jobs>`,
   );
   return {
     page,

@@ -99,7 +99,7 @@ test('a change that finds no room waits, and is carried when there is', async ()
   expect(await push()).toMatchObject({done: 1});
 });
 
-test('on a real disk that is full a sweep waits as well, whatever else cannot be written', async (context) => {
+test('on a real disk that is full a sweep waits, whatever cannot be written', async (context) => {
   const disk = await openSmallDisk();
   if (disk === null) return context.skip();
   const small = await openWorld(service, disk.database);

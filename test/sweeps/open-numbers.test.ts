@@ -80,7 +80,7 @@ describe('numbers that a sweep has to ask for', () => {
   });
 });
 
-test('the known range ends at its lowest and its highest number, and begins at 1 where nothing is known', () => {
+test('the known range goes from its lowest to its highest number, else from 1', () => {
   expect(endsOf(new NumberSet(['300000', '7', '12']))).toEqual({lowest: 7, highest: 300_000});
   expect(endsOf(new NumberSet())).toEqual({lowest: 1, highest: 0});
 });

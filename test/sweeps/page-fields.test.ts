@@ -29,7 +29,7 @@ function byTable(pages: readonly PageFields[]): Record<string, Record<string, un
 const page = (more: string) => list('jobs', [job(1, more)]);
 
 describe('the fields of a page', () => {
-  test('stand under the tables that take them; what becomes rows of a table is a field of none', () => {
+  test('stand under the tables that take them; rows of a table are no field', () => {
     const tables = byTable(fieldsOf(jobs, makeJobPage({jobs: 2})));
     expect(Object.keys(tables).toSorted()).toEqual([
       'job_charges',
@@ -63,13 +63,15 @@ describe('the fields of a page', () => {
 
   test('of a link are those that its columns take', () => {
     const link =
-      '<employees type="array"><employee><id type="integer">7</id><pager>1</pager></employee></employees>';
+      '<employees type="array"><employee><id type="integer">7</id>' +
+      '<pager>1</pager></employee></employees>';
     expect(byTable(fieldsOf(jobs, page(link))).job_employees).toEqual({id: ['integer']});
   });
 
   test('are of one table, whichever stream embeds its records', () => {
     const tax = '<tax-entity type="Tax"><id type="integer">1</id><rate>x</rate></tax-entity>';
-    const customer = `<customer><id type="integer">1</id><customer-number type="integer">1</customer-number>${tax}</customer>`;
+    const keys = '<id type="integer">1</id><customer-number type="integer">1</customer-number>';
+    const customer = `<customer>${keys}${tax}</customer>`;
     const ofCustomers = byTable(fieldsOf(customers, list('customers', [customer]))).tax_entities;
     expect(byTable(fieldsOf(jobs, page(tax))).tax_entities).toEqual(ofCustomers);
     expect(ofCustomers).toEqual({id: ['integer'], rate: ['text']});

@@ -43,7 +43,8 @@ const resolve = (...numbers: string[]) =>
 const read = async () =>
   (
     await world.pool.query(
-      'SELECT number, reason, xml, page, resolved_at IS NOT NULL AS resolved FROM sync.quarantine ORDER BY number, quarantine_id',
+      `SELECT number, reason, xml, page, resolved_at IS NOT NULL AS resolved
+         FROM sync.quarantine ORDER BY number, quarantine_id`,
     )
   ).rows;
 
@@ -65,7 +66,7 @@ describe('quarantine', () => {
     expect(await read()).toMatchObject([{reason: 'still no name', resolved: false}]);
   });
 
-  test('keeps a record whose number is known once, whatever is wrong with it and wherever it was read', async () => {
+  test('keeps a record whose number is known once, wherever it was read', async () => {
     expect(await keep(bad('7', '<a/>', 'no name'), bad('07', '<b/>', 'no date'))).toBe(1);
     expect(await keep({...bad('7', '<c/>', 'no end'), page: null})).toBe(0);
     expect(await read()).toEqual([
@@ -94,7 +95,7 @@ describe('quarantine', () => {
     expect((await read()).map((entry) => entry.resolved)).toEqual([false, false, false]);
   });
 
-  test('takes a record whose number is what is wrong with it, and characters that Postgres has not', async () => {
+  test('takes a record with a wrong number, and characters that Postgres has not', async () => {
     await keep(
       bad('twelve', '<a/>'),
       bad('99999999999999999999', '<b/>'),

@@ -8,7 +8,8 @@ import {timeZone} from '../support/world.ts';
 
 const bad = job(
   2,
-  '<subtotal type="decimal">a lot</subtotal><api-token>canary</api-token><po-number>\u009b31m\u202e</po-number>',
+  '<subtotal type="decimal">a lot</subtotal><api-token>canary</api-token>' +
+    '<po-number>\u009b31m\u202e</po-number>',
 );
 const unnumbered = '<job><name>Job without a number</name></job>';
 const closers: (() => Promise<void>)[] = [];
@@ -52,7 +53,7 @@ async function run(...args: string[]) {
   return {code: ended.code, json: JSON.parse(ended.stdout)};
 }
 
-test('what could not be read is listed, shown without its secrets, asked for again, and leaves with the exit code', async () => {
+test('what could not be read is listed, shown, asked for again, and leaves', async () => {
   expect((await run('sync', 'jobs')).code).toBe(1);
   const listed = (await run('quarantine', 'list', 'jobs')).json.quarantine;
   expect(listed).toHaveLength(2);

@@ -22,7 +22,7 @@ const asked = (kind: 'page' | 'keys' | 'record') =>
   place.script.questions.filter((question) => question.kind === kind).map(({number}) => number);
 
 describe('records that move between pages', () => {
-  test('davidcelis/api-pagination#60: a delete on a page already read moves an unread record before it, and it is not missed', async () => {
+  test('davidcelis/api-pagination#60: a delete on a read page hides no record', async () => {
     // 1 is deleted after page 1 was read: 31 is on page 1 when page 2 is read.
     place = await openScript([range(1, 30), range(32, 61), range(62, 70)]);
     place.script.keys = inPages(range(2, 70), 30);
@@ -33,7 +33,7 @@ describe('records that move between pages', () => {
     expect(asked('record')).toContain(31);
   });
 
-  test('airbytehq/airbyte#21500: an update in a list by last change moves an unread record to page 1, and it is neither missed nor old', async () => {
+  test('airbytehq/airbyte#21500: a record that an update reorders is not missed', async () => {
     place = await openHeld(inPages(range(1, 70), 30));
     // 65 is edited after page 1 was read: it leaves page 3, and the rest moves on by one.
     place.script.pages = [range(1, 30), range(30, 59), [...range(60, 64), ...range(66, 70)]];
@@ -57,7 +57,7 @@ describe('records that move between pages', () => {
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('a record that was read by its number, and then says again what it said before, is not taken for known', async () => {
+  test('a record read by its number, and as before again, is not taken for known', async () => {
     place = await openHeld(inPages(range(1, 70), 30));
     const describe65 = (text: string) => (number: number) =>
       number === 65 ? `<description>${text}</description>` : '';
@@ -75,14 +75,14 @@ describe('records that move between pages', () => {
     expect((await place.descriptions())['65']).toBe('before');
   });
 
-  test('airbytehq/airbyte#76465: a record that no list shows and nobody ever held is found by the gap it leaves', async () => {
+  test('airbytehq/airbyte#76465: a record that no list shows is found by its gap', async () => {
     place = await openScript(inPages([...range(1, 40), ...range(42, 70)], 30));
     place.script.known = range(1, 70);
     expect(await place.sweep()).toMatchObject({state: 'certified'});
     expect(await place.live()).toEqual(range(1, 70));
   });
 
-  test('the newest record, missed by both passes of a list that moved, is found behind the last known number', async () => {
+  test('the newest record, missed by both passes, is found behind the last number', async () => {
     place = await openHeld(inPages(range(1, 60), 30));
     place.script.pages = [range(1, 30), [...range(32, 60)]];
     place.script.keys = inPages(range(1, 60), 30);
@@ -115,7 +115,7 @@ describe('pages that are not what they seem', () => {
     expect(await place.live()).toEqual(range(1, 70));
   });
 
-  test('airbytehq/airbyte-python-cdk#1073: a page of which no record can be taken is not the end, and is not passed over in silence', async () => {
+  test('airbytehq/airbyte-python-cdk#1073: a page of bad records is not the end', async () => {
     place = await openScript([range(1, 30), range(31, 60), range(61, 70)]);
     place.script.more = (number, {kind}) =>
       kind !== 'keys' && number > 30 && number <= 60
@@ -140,7 +140,7 @@ describe('pages that are not what they seem', () => {
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('an empty page in the middle of a known list loses no row, and the hole is seen', async () => {
+  test('an empty page in the middle of a list loses no row, and is seen', async () => {
     place = await openHeld(inPages(range(1, 90), 30));
     place.script.pages = [range(1, 30), [], range(31, 60), range(61, 90)];
     place.script.more = (number) => `<description>edited ${number}</description>`;
@@ -151,7 +151,7 @@ describe('pages that are not what they seem', () => {
     else expect(await place.reasons()).not.toEqual([]);
   });
 
-  test('Pagy out_of_range = :last_page: a last page that repeats for ever ends the list, and certifies nothing', async () => {
+  test('Pagy out_of_range = :last_page: a last page that repeats ends the list', async () => {
     const pages = inPages(range(1, 70), 30);
     place = await openHeld(pages);
     place.script.pages = [...pages, ...Array.from({length: 200}, () => range(61, 70))];
@@ -160,7 +160,7 @@ describe('pages that are not what they seem', () => {
     expect(await place.live()).toEqual(range(1, 70));
   });
 
-  test('pages counted from 0: page 1 comes twice, and what follows is neither lost nor certified away', async () => {
+  test('pages counted from 0: page 1 comes twice, and nothing is lost', async () => {
     const pages = inPages(range(1, 70), 30);
     place = await openHeld(pages);
     place.script.pages = [range(1, 30), ...pages];
@@ -170,7 +170,7 @@ describe('pages that are not what they seem', () => {
     expect(await place.live()).toEqual(range(1, 70));
   });
 
-  test('a service without pages: the whole list for every page ends, and certifies nothing', async () => {
+  test('a service without pages: the whole list ends, and certifies nothing', async () => {
     place = await openScript(Array.from({length: 200}, () => range(1, 70)));
     expect(await place.sweep()).toMatchObject({outcome: 'ended', state: 'uncertified'});
     expect(await place.live()).toEqual(range(1, 70));
@@ -189,7 +189,9 @@ describe('passes that break off', () => {
       'a list cut short inside a record',
       (_, response) =>
         refuse(response, 200, {
-          body: '<?xml version="1.0" encoding="UTF-8"?>\n<jobs type="array">\n  <job><id type="integer">1</id><job-number type="int',
+          body:
+            '<?xml version="1.0" encoding="UTF-8"?>\n<jobs type="array">\n' +
+            '  <job><id type="integer">1</id><job-number type="int',
         }),
     ],
   ];
@@ -223,7 +225,7 @@ describe('passes that break off', () => {
     },
   );
 
-  test('NangoHQ/integration-templates#644: a sweep that goes on after a failure still knows what it read before', async () => {
+  test('NangoHQ/integration-templates#644: a resumed sweep knows what it read', async () => {
     const numbers = range(1, 700);
     place = await openHeld(inPages(numbers, 30));
     place.script.twist = ({kind, number}, response) =>
@@ -239,7 +241,7 @@ describe('passes that break off', () => {
 });
 
 describe('one number far above all others', () => {
-  test('does not keep the sweeps uncertified: the gap below it is asked about by a sample, once', async () => {
+  test('does not keep the sweeps uncertified: its gap is sampled once', async () => {
     place = await openScript([[...range(1, 30)], [10_000_000]]);
     expect(await place.sweep()).toMatchObject({state: 'certified'});
     expect(asked('record')).toHaveLength(200 + edgeWidth);

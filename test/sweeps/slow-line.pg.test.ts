@@ -35,7 +35,8 @@ test('a sweep over a line of 32 kB a second is certified, and keeps its lease', 
   const onSweepStep = async (step: SweepStep) => {
     if (step !== 'batch-read') return;
     const {rows} = await world.pool.query(
-      `SELECT lease_until > started_at + $1 * interval '1 millisecond' AS "isLater" FROM sync.sweeps`,
+      `SELECT lease_until > started_at + $1 * interval '1 millisecond' AS "isLater"
+         FROM sync.sweeps`,
       [leaseMs],
     );
     wasRenewed.push(rows[0].isLater);

@@ -138,7 +138,7 @@ describe('of children', () => {
   });
 });
 
-test('of a long list a part is compared; where a row is not as it was sent, the next sweep compares all', async () => {
+test('of a long list a part is compared; where a row differs, the next does all', async () => {
   await world.sweep('jobs');
   expect((await lastSweep()).evidence.sample.isWhole).toBe(false);
   await pretendPages('jobs', 2);

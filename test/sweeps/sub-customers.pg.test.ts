@@ -17,13 +17,15 @@ let listed: string[];
 let known: Map<number, string>;
 
 const fields = (number: number, name: string, parent: number | null) =>
-  `<id type="integer">${1_000_000 + number}</id><customer-number type="integer">${number}</customer-number><name>${name}</name>${
+  `<id type="integer">${1_000_000 + number}</id>` +
+  `<customer-number type="integer">${number}</customer-number><name>${name}</name>${
     parent === null
       ? '<parent-id type="integer" nil="true"/>'
       : `<parent-id type="integer">${1_000_000 + parent}</parent-id>`
   }`;
 const parent = (inside: string) =>
-  `<customer>${fields(1, 'Harbor', null)}<contacts type="array"/><notes type="array"/><children type="array">${inside}</children></customer>`;
+  `<customer>${fields(1, 'Harbor', null)}<contacts type="array"/><notes type="array"/>` +
+  `<children type="array">${inside}</children></customer>`;
 const child = (name: string) => `<child type="Customer">${fields(3, name, 1)}</child>`;
 
 beforeEach(async () => {
@@ -54,7 +56,8 @@ afterEach(async () => {
 const rows = async () =>
   (
     await world.pool.query(
-      'SELECT customer_number::int AS number, name, parent_id::int AS parent, _deleted_at IS NOT NULL AS gone FROM warehouse.customers ORDER BY 1',
+      `SELECT customer_number::int AS number, name, parent_id::int AS parent,
+              _deleted_at IS NOT NULL AS gone FROM warehouse.customers ORDER BY 1`,
     )
   ).rows;
 const harbor = {number: 1, name: 'Harbor', parent: null, gone: false};
@@ -117,7 +120,7 @@ test('it comes with its parent also when that is asked for alone', async () => {
   expect(await rows()).toEqual([harbor, dock]);
 });
 
-test('one that a change of its own has just written is the result of that change, not of its parent', async () => {
+test('one that a change of its own has just written is the result of that', async () => {
   await world.sweep('customers');
   const since = (await world.pool.query('SELECT now()::text AS now')).rows[0].now;
   const read = (xml: string) => {

@@ -134,7 +134,7 @@ describe('an approval', () => {
     expect(await listDue()).toMatchObject([{sweepId}]);
   });
 
-  test('is refused for a sweep that is not stopped, or that a later one has overtaken', async () => {
+  test('is refused for a sweep that is not stopped, or was overtaken', async () => {
     const sweepId = await stop();
     const later = await request();
     expect(await approveSweep(world.pool, later.sweepId)).toBeNull();

@@ -127,7 +127,7 @@ test('a window brings fresh records and infers nothing from absence', async () =
   ).toBe(0);
 });
 
-test('a schedule may have filters; one that is no window fails its sweep with the word that was probably meant', async () => {
+test('a schedule may have filters; one that is no window fails its sweep', async () => {
   expect(
     await world.sweep('jobs', {windowName: 'scheduled=this_month&state=completed'}),
   ).toMatchObject({
@@ -158,7 +158,7 @@ test('one record can be asked for by its number', async () => {
   ).toBe(1);
 });
 
-test("a record that the service does not have is an answer, and the service's words are its evidence", async () => {
+test('a record that the service does not have is an answer, with its words kept', async () => {
   expect(await world.sweep('jobs', {recordNumber: '999999'})).toMatchObject({
     outcome: 'ended',
     state: 'certified',
@@ -185,7 +185,7 @@ test('no secret that the service hands out is anywhere in the warehouse', async 
   expect(held).not.toContain(service.token);
 });
 
-test('a full sweep keeps the moment at which it had read the list, and its end leaves it there', async () => {
+test('a full sweep keeps the moment at which it had read the list to its end', async () => {
   await world.sweep('jobs');
   const {rows} = await world.pool.query(
     `SELECT state, (evidence->>'readAt')::timestamptz BETWEEN started_at

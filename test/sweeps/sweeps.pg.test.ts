@@ -211,7 +211,7 @@ describe('a checkpoint', () => {
 describe('what is due', () => {
   const windows = ['today', 'tomorrow', 'this_week', 'in_progress'];
 
-  test('of one account is no more than it may have under way, and fresh work comes first', async () => {
+  test('of one account is no more than its share, and fresh work comes first', async () => {
     await request();
     for (const windowName of windows) await request({mode: 'window', windowName});
     expect((await listDue(3)).map(({windowName}) => windowName)).toEqual(windows.slice(0, 3));

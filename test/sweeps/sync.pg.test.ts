@@ -15,7 +15,7 @@ afterAll(() => place.close());
 const sync = async (...args: string[]) => await runCommand(['sync', ...args], place.env);
 
 describe('one record by its number', () => {
-  test('a number that the service does not have is an answer: exit code 0, and a sentence', async () => {
+  test('a number that the service does not have is an answer: exit code 0', async () => {
     const ended = await sync('jobs', '--record', '2000000');
     expect(ended.stderr).not.toContain('fail');
     expect(ended).toMatchObject({
@@ -60,7 +60,7 @@ describe('what a filter lets through', () => {
     }
   };
 
-  test('a window and filters hold together, in one sweep that proves nothing of the rest', async () => {
+  test('a window and filters hold together, and prove nothing of the rest', async () => {
     const all = await ask('state=completed');
     let [employee, records] = [0, 0];
     while (records === 0 || records === all)

@@ -52,7 +52,7 @@ async function trace(work: () => Promise<unknown>) {
 }
 
 describe('a sweep', () => {
-  test('has its pages, their requests, its batches and what it asks by number below it, all in one trace', async () => {
+  test('has its pages, requests, batches and questions below it in one trace', async () => {
     const {spans, ways, named} = await trace(() => world.sweep('customers'));
     expect(ways).toEqual([
       'sweep',
@@ -85,7 +85,7 @@ describe('a sweep', () => {
       });
   });
 
-  test('that fails is marked so at the request that failed, and at all above it but the sweep, which tells its outcome', async () => {
+  test('that fails is marked so at the request that failed, and all above it', async () => {
     const {url} = service;
     const {ways, named} = await trace(async () => {
       const failing = await openWorld({url, token: 'mistyped'});
@@ -103,7 +103,7 @@ describe('a sweep', () => {
   });
 });
 
-test('each change of a push is a trace of its own, with the requests that it needed, however many run beside each other', async () => {
+test('each change of a push is a trace of its own, with the requests it needed', async () => {
   await world.sweep('customers');
   await allowLargeEdits(world.pool);
   await world.pool.query(

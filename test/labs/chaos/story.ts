@@ -46,15 +46,19 @@ async function tellStory(
     `SELECT started_at AS at, concat_ws(' ', 'change', change_id, operation, state, method, path,
       replace(request, chr(10), ''), 'read', read_at,
                                         'ended', ended_at, outcome, status) AS said
-       FROM sync.attempts JOIN sync.changes USING (change_id) WHERE table_name = $1 AND number = $2`,
+       FROM sync.attempts JOIN sync.changes USING (change_id)
+      WHERE table_name = $1 AND number = $2`,
     [table, number],
   );
   const writes = journal
     .filter((entry) => entry.number === number && entry.path.includes(table.replace(/^.*_/, '')))
-    .map(({at, method, path, changed, isOurs}) => ({
-      at,
-      said: `the service: ${method} ${path} by ${isOurs ? 'us' : 'others'} ${JSON.stringify(changed)}`,
-    }));
+    .map(({at, method, path, changed, isOurs}) => {
+      const whose = isOurs ? 'us' : 'others';
+      return {
+        at,
+        said: `the service: ${method} ${path} by ${whose} ${JSON.stringify(changed)}`,
+      };
+    });
   return [...rows, ...writes]
     .sort((one, other) => Number(new Date(one.at)) - Number(new Date(other.at)))
     .map(({at, said}) => `  ${new Date(at).toISOString()} ${said}`);

@@ -98,7 +98,8 @@ async function readJournal(url: string): Promise<Entry[]> {
   const client = new pg.Client(url);
   await client.connect();
   const {rows} = await client.query<Entry>(
-    'SELECT id::integer, at, method, path, resource, number::text, kind, changed FROM service.journal ORDER BY id',
+    `SELECT id::integer, at, method, path, resource, number::text, kind, changed
+      FROM service.journal ORDER BY id`,
   );
   await client.end();
   return rows;

@@ -185,12 +185,11 @@ export class Author {
     if (thing === null) return;
     const {table, rowId, tag} = thing;
     const field = this.#random.pick(fieldsOf(table));
+    const mark = field === textField[table] && tag > 0 ? ` #${tag}` : '';
     const value =
       field.endsWith('_on') || field.endsWith('_at')
         ? this.#moment()
-        : this.#dress(
-            `${this.#word()} ${this.#random.integer(100, 999)}${field === textField[table] && tag > 0 ? ` #${tag}` : ''}`,
-          );
+        : this.#dress(`${this.#word()} ${this.#random.integer(100, 999)}${mark}`);
     const [row] = await this.#write(
       client,
       // Postgres has RETURNING old since version 18.
@@ -304,7 +303,10 @@ export class Author {
   }
 
   #moment(): string {
-    return `2027-06-${String(this.#random.integer(10, 28))}T${this.#random.integer(10, 19)}:${this.#random.integer(10, 59)}:00+00:00`;
+    const day = this.#random.integer(10, 28);
+    const hour = this.#random.integer(10, 19);
+    const minute = this.#random.integer(10, 59);
+    return `2027-06-${day}T${hour}:${minute}:00+00:00`;
   }
 }
 

@@ -81,7 +81,8 @@ function findDuplicatedCreates({history}: Facts): string[] {
     const count = wanted.get(name)?.length ?? 0;
     if (count === 0 || effects.length <= count) return [];
     return [
-      `${name}: created ${effects.length} times, wanted ${count}: ${effects.map(({number}) => number).join(', ')}`,
+      `${name}: created ${effects.length} times, wanted ${count}: ` +
+        effects.map(({number}) => number).join(', '),
     ];
   });
 }
@@ -137,7 +138,8 @@ function findUnexpected(facts: Facts, effect: Effect): string[] {
     if (wanted.length === 0) return [`${name} (${key}): nobody wanted it`];
     return wanted.every((intent) => gaveUp.has(facts.stateOf(intent)))
       ? [
-          `${name} (${key}): it is said to be ${wanted.map((intent) => facts.stateOf(intent)).join(', ')}`,
+          `${name} (${key}): it is said to be ` +
+            wanted.map((intent) => facts.stateOf(intent)).join(', '),
         ]
       : [];
   }

@@ -103,7 +103,8 @@ export function tell({
   state,
   reason,
 }: FinalChange): string {
-  return `change ${changeId} (${operation} of ${table} ${number ?? `row ${rowId}`}) is ${state}${reason === null ? '' : `: ${reason}`}`;
+  const what = `change ${changeId} (${operation} of ${table} ${number ?? `row ${rowId}`})`;
+  return `${what} is ${state}${reason === null ? '' : `: ${reason}`}`;
 }
 
 /** The items under their names, in the order of the list. */

@@ -45,8 +45,11 @@ export async function readFinalRows(pool: pg.Pool): Promise<FinalRow[]> {
     const names = table.writable.filter(({kind}) => kind !== 'ids').map(({name}) => `'${name}'`);
     const ids =
       table.name === 'jobs'
-        ? `|| jsonb_build_object('employee_ids', (SELECT coalesce(jsonb_agg(employee_id::text), '[]') FROM warehouse.job_employees AS link
-             WHERE link.account_id = held.account_id AND link._deleted_at IS NULL AND (link.job_number = held.job_number OR link.parent_row_id = held.row_id)))`
+        ? `|| jsonb_build_object('employee_ids', (
+              SELECT coalesce(jsonb_agg(employee_id::text), '[]')
+                FROM warehouse.job_employees AS link
+               WHERE link.account_id = held.account_id AND link._deleted_at IS NULL
+                 AND (link.job_number = held.job_number OR link.parent_row_id = held.row_id)))`
         : '';
     const {rows} = await pool.query<FinalRow>(
       `SELECT '${table.name}' AS "table", row_id AS "rowId", ${pg.escapeIdentifier(key)} AS number,

@@ -70,7 +70,8 @@ export function findLostValues(facts: Facts): string[] {
     )
       return [];
     return [
-      `${tell(change)}: ${field} is ${normal(record.fields[field])}, wanted ${normal(intent.fields[field])}`,
+      `${tell(change)}: ${field} is ${normal(record.fields[field])}, ` +
+        `wanted ${normal(intent.fields[field])}`,
     ];
   });
 }
@@ -94,7 +95,8 @@ export function findSilentOverwrites(facts: Facts): string[] {
       return isSeen || isKept
         ? []
         : [
-            `${effect.table} ${effect.number}.${field}: ${normal(value)} of the service was overwritten by ${normal(effect.fields[field])}`,
+            `${effect.table} ${effect.number}.${field}: ${normal(value)} of the service ` +
+              `was overwritten by ${normal(effect.fields[field])}`,
           ];
     });
   });

@@ -208,9 +208,10 @@ export class MemoryStore implements StoreView {
         versions.findLastIndex(({since}) => since <= this.#passed - longestLag),
       );
     for (const {fields} of this.#allStates())
-      for (const name of ['created_at', 'created_on', 'updated_at'])
-        fields[name] =
-          `${new Date(Date.parse(fields[name] ?? '') - seconds * 1000).toISOString().slice(0, 19)}Z`;
+      for (const name of ['created_at', 'created_on', 'updated_at']) {
+        const instant = new Date(Date.parse(fields[name] ?? '') - seconds * 1000);
+        fields[name] = `${instant.toISOString().slice(0, 19)}Z`;
+      }
   }
 
   /** The record with the requested associations, in document form. */

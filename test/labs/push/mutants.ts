@@ -27,6 +27,9 @@ const meddle = (sql: string) => async (pool: pg.Pool) => {
 /** Lets a mutant do what the database itself would refuse: here the checker must notice. */
 const letAnyState = meddle('ALTER TABLE sync.changes DISABLE TRIGGER check_update');
 
+/** As those statements check it: the state of a change, and the lease on it. */
+const stateAndLease = /state (?:= '\w+'|IN \([^)]*\))(?:\s+AND lease_until > clock_timestamp\(\))?/;
+
 /**
  * A worker that lost a change goes on with it: no fence, state or lease is checked. Of a create
  * that would be sent a third time the database still says no: then it is stuck, and counts as lost.
@@ -38,11 +41,14 @@ const noFence: Mutant = {
   rewrite: (sql) =>
     sql
       .replaceAll(
-        /change_id = \$1\s+AND fence = \$2\s+AND state (?:= '\w+'|IN \([^)]*\))(?:\s+AND lease_until > clock_timestamp\(\))?/g,
+        new RegExp(`change_id = \\$1\\s+AND fence = \\$2\\s+AND ${stateAndLease.source}`, 'g'),
         'change_id = $1 AND $2::integer IS NOT NULL',
       )
       .replaceAll(
-        /AND held\.fence = (?:wanted|ended)\.fence\s+AND state (?:= '\w+'|IN \([^)]*\))(?:\s+AND lease_until > clock_timestamp\(\))?/g,
+        new RegExp(
+          `AND held\\.fence = (?:wanted|ended)\\.fence\\s+AND ${stateAndLease.source}`,
+          'g',
+        ),
         '',
       )
       .replaceAll('RETURNING held.change_id, held.fence', 'RETURNING held.change_id, wanted.fence'),

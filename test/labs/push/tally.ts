@@ -70,7 +70,9 @@ export function describeTally(tally: Tally): string {
   const states = Object.entries(tally.states).map(([state, count]) => `${count} ${state}`);
   const fates = writeFates.map((fate) => `${tally.fates[fate]} ${fate}`);
   return [
-    `${tally.runs} runs, ${tally.changes} changes (${states.join(', ')}), ${tally.deaths} deaths, ${tally.stalls} stalls, ${tally.outages} outages, ${tally.rounds} rounds`,
+    `${tally.runs} runs, ${tally.changes} changes (${states.join(', ')}), ` +
+      `${tally.deaths} deaths, ${tally.stalls} stalls, ${tally.outages} outages, ` +
+      `${tally.rounds} rounds`,
     `writing requests: ${fates.join(', ')}`,
     ...[...Map.groupBy(tally.refusals, (words) => words.replaceAll(/\d+/g, 'N'))].map(
       ([words, refusals]) => `${refusals.length} × an author was told: ${words}`,

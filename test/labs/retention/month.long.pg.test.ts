@@ -59,7 +59,8 @@ test('the database grows by less than 1 MB a day, changes on both sides included
     .map(([place, bytes]) => `${place} ${Math.round(bytes / 20_000)}`);
   const sweeps = ends.reduce((sum, end) => sum + end.sweeps, 0);
   process.stdout.write(
-    `${days} days, ${sweeps} sweeps, ${2 * days * changesADay} changes: ${Math.round(growth / 1_000)} kB a day after the tenth (${most.join(', ')})\n`,
+    `${days} days, ${sweeps} sweeps, ${2 * days * changesADay} changes: ` +
+      `${Math.round(growth / 1_000)} kB a day after the tenth (${most.join(', ')})\n`,
   );
   expect(growth).toBeLessThan(megabyte);
 });
@@ -69,14 +70,15 @@ test('every schedule has made its sweeps', () => {
   expect(perDay).toEqual(perDay.map(() => sweepsADay * 10));
 });
 
-test('the last seven days are there sweep by sweep, and of those before one row of each day and kind', async () => {
+test('the last seven days are there sweep by sweep, those before day by day', async () => {
   const week = endOf(days - 7).toISOString();
   expect(await count(`sync.sweeps WHERE ended_at >= $1 AND requested_by = 'schedule'`, week)).toBe(
     7 * 10 * sweepsADay,
   );
   expect(
     await count(
-      `sync.sweeps WHERE ended_at < $1 AND inserted + updated + revived + tombstoned + vanished + quarantined = 0`,
+      `sync.sweeps WHERE ended_at < $1
+         AND inserted + updated + revived + tombstoned + vanished + quarantined = 0`,
       week,
     ),
   ).toBe(0);
@@ -112,7 +114,8 @@ test('each account has a report of each week, in a file', async () => {
     [month.begin.toISOString(), endOf(days - 1).toISOString()],
   );
   const made = await query(
-    'SELECT account_id, count(*)::integer AS weeks, array_agg(file) AS files FROM sync.weekly_reports GROUP BY 1 ORDER BY 1',
+    `SELECT account_id, count(*)::integer AS weeks, array_agg(file) AS files
+       FROM sync.weekly_reports GROUP BY 1 ORDER BY 1`,
   );
   expect(made.map(({weeks: each}) => each)).toEqual(Array.from({length: 10}, () => weeks));
   expect((await readdir(folder)).map((file) => join(folder, file)).sort()).toEqual(

@@ -148,9 +148,11 @@ const tick = "interval '5 minutes'";
  */
 const steps = [
   `state = 'running', fence = 1, started_at = held.due_at, lease_until = held.due_at`,
-  `stage = like_it.stage, requests = like_it.requests, pages = like_it.pages, bytes = like_it.bytes, records = like_it.records,
+  `stage = like_it.stage, requests = like_it.requests, pages = like_it.pages,
+   bytes = like_it.bytes, records = like_it.records,
    known = like_it.known, evidence = like_it.evidence`,
-  `state = like_it.state, lease_until = NULL, ended_at = held.started_at + interval '1 second', unchanged = held.records`,
+  `state = like_it.state, lease_until = NULL,
+   ended_at = held.started_at + interval '1 second', unchanged = held.records`,
 ];
 
 /**
@@ -168,7 +170,8 @@ export async function playSchedules(month: Month, from: Date, until: Date): Prom
         [month.firstSweeps],
       );
       const {rows} = await client.query<{moment: string}>(
-        `SELECT moment::text FROM generate_series($1::timestamptz + ${tick}, $2, ${tick}) AS moment`,
+        `SELECT moment::text
+           FROM generate_series($1::timestamptz + ${tick}, $2, ${tick}) AS moment`,
         [from.toISOString(), until.toISOString()],
       );
       let made = 0;

@@ -21,7 +21,9 @@ const lines = `
    UNION ALL
   SELECT 'relation', name, format('%s %s %s %s | %s | %s | %s', relkind, relpersistence,
     relrowsecurity, relforcerowsecurity, reloptions,
-         ${rights(`coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner))`)}, obj_description(oid, 'pg_class'))
+         ${rights(`coalesce(relacl,
+           acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner))`)},
+         obj_description(oid, 'pg_class'))
     FROM relations WHERE relkind IN ('r', 'v', 'm', 'S', 'p')
    UNION ALL
   SELECT 'column', format('%s.%s', relations.name, attname),

@@ -87,7 +87,7 @@ describe.each(releases)('%s', (release) => {
     ).toEqual([{external_key: 'erp-4711'}]);
   });
 
-  test('tables, functions, triggers, rights and comments are those of a new warehouse', async () => {
+  test('tables, functions, rights and comments are those of a new warehouse', async () => {
     const fresh = await createDatabase(inject('warehouseTemplate'));
     try {
       await withPool(fresh.url, async (pool) => {
@@ -117,7 +117,7 @@ describe.each(releases)('%s', (release) => {
     expect(await query('SELECT applied_at::text FROM sync.source')).toEqual(before);
   });
 
-  test('changes that waited are carried, a full sweep of each stream is certified, and a forgotten customer stays so', async () => {
+  test('waiting changes are carried, full sweeps certified, the forgotten stay so', async () => {
     const waiting = await query(
       `SELECT change_id, state FROM sync.changes WHERE state IN ('pending', 'held') ORDER BY 1`,
     );
