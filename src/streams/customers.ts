@@ -260,6 +260,7 @@ export const customers: Stream = {
   takesOnly: true,
   isCountedPerAccount: true,
   isDeletable: true,
+  isMergeable: true,
   include: ['contacts', 'notes', 'tax_entity'],
   listedAt: (customerNumber) => ({
     path: '/customers.xml',

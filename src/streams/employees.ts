@@ -81,6 +81,7 @@ export const employees: Stream = {
   takesOnly: false,
   isCountedPerAccount: true,
   isDeletable: false,
+  isMergeable: false,
   include: [],
   listedAt: null,
   table,

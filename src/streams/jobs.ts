@@ -317,6 +317,7 @@ export const jobs: Stream = {
   takesOnly: true,
   isCountedPerAccount: true,
   isDeletable: true,
+  isMergeable: false,
   include: [
     'customer',
     'employees',

@@ -30,6 +30,8 @@ export interface Stream {
   readonly isCountedPerAccount: boolean;
   /** False where a record may leave its list, but never goes. */
   readonly isDeletable: boolean;
+  /** True where the service makes one record of two. */
+  readonly isMergeable: boolean;
   /** Related data to ask for with every record. */
   readonly include: readonly string[];
   /**

@@ -63,6 +63,7 @@ export const tasks: Stream = {
   takesOnly: false,
   isCountedPerAccount: false,
   isDeletable: true,
+  isMergeable: false,
   include: [],
   listedAt: null,
   table,

@@ -16,6 +16,7 @@ import type {Stream} from '../streams/stream.ts';
 import {listUnembedded} from '../streams/unsaid-parts.ts';
 import {leaveOlder, noteOlder, readOlder, writeBatch} from './batches.ts';
 import {listPageFields, type PageFields} from './fields.ts';
+import {findMerged} from './merged-records.ts';
 import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
 import type {QuarantinedRecord} from './quarantine.ts';
 import {resolveGone} from './quarantine.ts';
@@ -161,8 +162,13 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
       seen,
     });
     const came = numberOf(stream, record);
-    if (came !== number)
-      return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};
+    if (came !== number) {
+      const mergedInto = await findMerged(run, number, record);
+      if (mergedInto === null)
+        return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};
+      const words = `${stream.item} ${mergedInto} in its place`;
+      return {gone: {number, status: 200, words, mergedInto}};
+    }
     const whole = await embedRest(run, record);
     const rowSet = encodeShown(stream, readRows(stream, whole, account), whole);
     const fields = listPageFields(stream, seen);

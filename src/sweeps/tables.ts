@@ -320,6 +320,7 @@ export const tombstones = syncSchema.table(
     stream: text().notNull(),
     status: integer(),
     words: text(),
+    merged_into: bigNumber(),
     asked_at: instant(),
     written_at: instant(),
     undone_at: instant(),
@@ -354,6 +355,8 @@ export const tombstonesTable = commentTable(
     status:
       'Status of the answer; null where it was not asked yet, because the breaker had tripped.',
     words: 'What the service said.',
+    merged_into:
+      'Number of the record that the service showed in its place, and into which it was merged.',
     asked_at: 'When it was asked.',
     written_at: 'When the row was marked deleted; null where it was not.',
     undone_at: 'When the record came back.',

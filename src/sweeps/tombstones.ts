@@ -14,12 +14,15 @@ export interface GoneNumber {
   readonly number: string;
   readonly status: number;
   readonly words: string;
+  /** Number of the record into which it was merged. */
+  readonly mergedInto?: string;
 }
 
 const columns = [
   'number',
   'status',
   'words',
+  'merged_into',
   'asked_at',
   'written_at',
   'undone_at',
@@ -67,12 +70,14 @@ export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Pr
   if (found.gone.length === 0) return;
   await client.query(
     `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, asked_at, number, status,
-      words)
-     SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone
-       (number, status, words)
+      words, merged_into)
+     SELECT $1, $2, $3, $4, gone.*
+       FROM unnest($5::bigint[], $6::integer[], $7::text[], $8::bigint[]) AS gone
+       (number, status, words, merged_into)
          ON CONFLICT (sweep_id, number) DO UPDATE
-        SET asked_at = EXCLUDED.asked_at, status = EXCLUDED.status, words = EXCLUDED.words`,
-    toValues(found),
+        SET asked_at = EXCLUDED.asked_at, status = EXCLUDED.status, words = EXCLUDED.words,
+          merged_into = EXCLUDED.merged_into`,
+    [...toValues(found), found.gone.map(({mergedInto = null}) => mergedInto)],
   );
 }
 
@@ -142,14 +147,44 @@ export async function writeTombstones(
   if (numbers.length > 0) {
     for (const owned of family.owned)
       vanished += await markOwned(client, owned, {sweepId, accountId, numbers});
+    await moveLinks(client, family.table, {sweepId, accountId, numbers});
   }
   return {tombstoned: numbers.length, vanished};
+}
+
+interface Marked {
+  readonly sweepId: string;
+  readonly accountId: string;
+  readonly numbers: readonly string[];
+}
+
+/** Rows that were merged give their keys to the rows that stayed, the lowest number first. */
+async function moveLinks(
+  client: pg.ClientBase,
+  table: MirrorTable,
+  {sweepId, accountId, numbers}: Marked,
+): Promise<void> {
+  const [held, key] = [nameTable(table), keyOf(table)];
+  const {rows} = await client.query<{gone: string; stayed: string}>(
+    `SELECT gone.row_id AS gone, stayed.row_id AS stayed
+       FROM sync.tombstones AS tombstone
+       JOIN ${held} AS gone ON gone.account_id = $2 AND gone.${key} = tombstone.number
+       JOIN ${held} AS stayed ON stayed.account_id = $2 AND stayed.${key} = tombstone.merged_into
+        AND stayed._deleted_at IS NULL
+      WHERE tombstone.sweep_id = $1 AND tombstone.number = ANY ($3::bigint[])
+      ORDER BY tombstone.number`,
+    [sweepId, accountId, numbers],
+  );
+  for (const {gone, stayed} of rows) {
+    const values = [accountId, table.name, gone, stayed];
+    await client.query('SELECT sync.move_links($1, $2, $3, $4)', values);
+  }
 }
 
 async function markOwned(
   client: pg.ClientBase,
   {table, parentColumn}: OwnedTable,
-  owner: {sweepId: string; accountId: string; numbers: readonly string[]},
+  owner: Marked,
 ): Promise<number> {
   const {rowCount} = await client.query(
     `UPDATE ${nameTable(table)} SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1,

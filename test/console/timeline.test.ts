@@ -85,6 +85,7 @@ test('a sweep that a person let through: when it was stopped is not kept, the re
     number: '4',
     status: 404,
     words: 'gone',
+    mergedInto: null,
     askedAt: at(61),
     writtenAt: at(62),
     undoneAt: null,
@@ -110,7 +111,15 @@ test('a sweep that a person let through: when it was stopped is not kept, the re
 
 test('questions whose answer was that the record is gone stand between their moments', () => {
   const gone = (number: string, second: number) => ({
-    ...{number, status: 404, words: 'gone', askedAt: at(second), writtenAt: at(20), undoneAt: null},
+    ...{
+      number,
+      status: 404,
+      words: 'gone',
+      mergedInto: null,
+      askedAt: at(second),
+      writtenAt: at(20),
+      undoneAt: null,
+    },
   });
   const story = tell({evidence: {readAt: at(12)}}, {tombstones: [gone('4', 15), gone('2', 14)]});
   expect(draw(story).at(-1)).toEqual(['was told of gone records', at(14), at(15), false, null]);

@@ -236,6 +236,7 @@ export const expected: Readonly<Record<string, Given>> = {
         ...reading,
         'sync.close_change(bigint,text,text)',
         'sync.count_prunable(text,timestamp with time zone)',
+        'sync.move_links(bigint,text,bigint,bigint)',
         'sync.is_copy()',
         'sync.is_forgotten(jsonb)',
         'sync.fill_star(text[])',

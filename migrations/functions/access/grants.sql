@@ -162,7 +162,7 @@ BEGIN
                          'is_equal', 'was_theirs', 'changed_since_made',
                        'feed', 'feed_end', 'seen_position', 'sequence_feed', 'renew_feed',
                          'is_forgotten',
-                       'set_link', 'find_link', 'remove_link')
+                       'set_link', 'find_link', 'remove_link', 'move_links')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)
         AND proname LIKE '%\_as\_of'
   LOOP

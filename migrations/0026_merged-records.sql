@@ -1,0 +1,1 @@
+ALTER TABLE "sync"."tombstones" ADD COLUMN "merged_into" bigint;

@@ -1,0 +1,185 @@
+// Two customers that were made one at the service: the number of the one that went is answered with
+// the one that stayed, and its jobs are those of the other.
+
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
+import type {LocalServer} from '../support/local-server.ts';
+import {openProxy} from '../support/proxy.ts';
+import {withClient} from '../support/with-client.ts';
+import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
+
+let service: TestService;
+let proxy: LocalServer;
+let world: TestWorld;
+/** Number that is asked for, and the one that is shown in its place. */
+let shown: Map<string, string>;
+
+beforeEach(async () => {
+  shown = new Map();
+  service = await openService();
+  proxy = await openProxy(service.url, {
+    receive: ({path, headers: {authorization = ''}}, response) => {
+      const number = /^\/customers\/(\d+)\.xml/.exec(path)?.[1] ?? '';
+      const instead = shown.get(number) ?? shown.get('*');
+      if (number === '' || instead === undefined) return false;
+      const url = new URL(path.replace(number, instead), service.url);
+      fetch(url, {headers: {authorization}}).then(async (answer) => {
+        response.writeHead(answer.status, {'content-type': 'application/xml; charset=utf-8'});
+        response.end(await answer.text());
+      });
+      return true;
+    },
+  });
+  world = await openWorld({url: proxy.url, token: service.token});
+  expect(await world.sweep('customers')).toMatchObject({state: 'certified'});
+});
+
+afterEach(async () => {
+  await world?.close();
+  await proxy?.close();
+  await service?.close();
+});
+
+/** Makes the service merge one customer into another. */
+async function merge(number: string, into: string): Promise<void> {
+  await withClient(service.databaseUrl, async (db) => {
+    const id = '(SELECT id FROM service.customers WHERE customer_number = ';
+    await db.query(
+      `UPDATE service.jobs
+          SET fields = fields || jsonb_build_object('customer_id', ${id}$2)::text)
+        WHERE customer_id = ${id}$1)`,
+      [number, into],
+    );
+    await db.query(
+      `UPDATE service.customers SET fields = fields || '{"deleted_at": "2026-11-02T15:00:00Z"}'
+        WHERE customer_number = $1`,
+      [number],
+    );
+  });
+  shown.set(number, into);
+}
+
+const rows = async (text: string, ...values: unknown[]) =>
+  (await world.pool.query(text, values)).rows;
+
+const read = async (number: string) =>
+  (
+    await rows(
+      `SELECT external_key AS key, _deleted_at IS NOT NULL AS gone FROM warehouse.customers
+        WHERE customer_number = $1`,
+      number,
+    )
+  )[0];
+
+const rowOf = async (number: string) =>
+  (await rows('SELECT row_id FROM warehouse.customers WHERE customer_number = $1', number))[0]
+    .row_id;
+
+/** Keys of a row in a system, those of the past included: which of them hold. */
+const keys = async (number: string, system: string) =>
+  await rows(
+    `SELECT key, until IS NULL AS holds FROM sync.links
+      WHERE row_id = $1 AND system = $2 ORDER BY link_id`,
+    await rowOf(number),
+    system,
+  );
+
+const link = async (number: string, key: string, system: string) =>
+  await rows("SELECT sync.set_link('customers', $1, $2, $3)", await rowOf(number), key, system);
+
+test('the row of the one that went ends with the number of the other', async () => {
+  await merge('5', '3');
+  expect(await world.sweep('customers')).toMatchObject({
+    state: 'certified',
+    counts: {tombstoned: 1},
+  });
+  expect(await read('5')).toMatchObject({gone: true});
+  expect(await read('3')).toMatchObject({gone: false});
+  expect(
+    await rows('SELECT number, status, words, merged_into FROM sync.tombstones WHERE number = 5'),
+  ).toEqual([{number: '5', status: 200, words: 'customer 3 in its place', merged_into: '3'}]);
+});
+
+test('its keys go to the one that stayed, but not where that one has its own', async () => {
+  await link('5', 'C-5', 'default');
+  await link('5', 'P-5', 'tryton');
+  await link('5', 'S-5', 'shopware');
+  await link('3', 'S-3', 'shopware');
+  await merge('5', '3');
+  expect(await world.sweep('customers')).toMatchObject({state: 'certified'});
+  expect([await read('5'), await read('3')]).toEqual([
+    {key: null, gone: true},
+    {key: 'C-5', gone: false},
+  ]);
+  expect(await keys('3', 'tryton')).toEqual([{key: 'P-5', holds: true}]);
+  expect(await keys('5', 'tryton')).toEqual([{key: 'P-5', holds: false}]);
+  expect(await keys('3', 'shopware')).toEqual([{key: 'S-3', holds: true}]);
+  expect(await keys('5', 'shopware')).toEqual([{key: 'S-5', holds: true}]);
+});
+
+test('a reader of the feed hears of both, once', async () => {
+  await link('5', 'C-5', 'default');
+  await rows('SELECT sync.sequence_feed()');
+  const [{cursor}] = await rows('SELECT sync.feed_end() AS cursor');
+  await merge('5', '3');
+  await world.sweep('customers');
+  await rows('SELECT sync.sequence_feed()');
+  const told = await rows(
+    `SELECT operation, number, external_key AS key, after FROM sync.feed($1, 100)
+      WHERE table_name = 'customers'`,
+    cursor,
+  );
+  expect(told).toEqual([
+    {operation: 'removed', number: '5', key: 'C-5', after: null},
+    {operation: 'changed', number: '3', key: 'C-5', after: {external_key: 'C-5'}},
+  ]);
+});
+
+test('two that were merged into one give it one key, and both are marked', async () => {
+  await link('5', 'P-5', 'tryton');
+  await link('6', 'P-6', 'tryton');
+  await merge('5', '3');
+  await merge('6', '3');
+  expect(await world.sweep('customers')).toMatchObject({counts: {tombstoned: 2}});
+  expect(await keys('3', 'tryton')).toEqual([{key: 'P-5', holds: true}]);
+  expect(await keys('6', 'tryton')).toEqual([{key: 'P-6', holds: true}]);
+});
+
+test('asked for alone, it is marked as well', async () => {
+  await merge('5', '3');
+  await world.sweep('customers', {recordNumber: '5'});
+  expect(await read('5')).toMatchObject({gone: true});
+});
+
+describe('what is no evidence of a merge', () => {
+  const expectNothingMarked = async () => {
+    expect(await world.sweep('customers')).toMatchObject({
+      state: 'uncertified',
+      counts: {tombstoned: 0},
+    });
+    expect(await read('5')).toMatchObject({gone: false});
+  };
+
+  test('a service that shows one record whatever is asked for', async () => {
+    await merge('5', '3');
+    shown.set('*', '3');
+    await expectNothingMarked();
+  });
+
+  test('a record that does not come under its own number', async () => {
+    await merge('5', '3');
+    shown.set('3', '4');
+    await expectNothingMarked();
+  });
+
+  test('the record that is held, under another number', async () => {
+    await inSweepTransaction(world.pool, async (client) => {
+      await client.query(
+        `UPDATE warehouse.customers SET id = (SELECT id FROM warehouse.customers
+           WHERE customer_number = 3) WHERE customer_number = 5`,
+      );
+    });
+    await merge('5', '3');
+    await expectNothingMarked();
+  });
+});
