@@ -1,11 +1,13 @@
 // A real tracer sees a real sweep and a real push.
 
+import {AsyncLocalStorage} from 'node:async_hooks';
 import {SpanKind} from '@opentelemetry/api';
 import {
   InMemorySpanExporter,
   NodeTracerProvider,
   type ReadableSpan,
   SimpleSpanProcessor,
+  type Span,
 } from '@opentelemetry/sdk-trace-node';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {pushAccount} from '../../src/push/push.ts';
@@ -13,7 +15,22 @@ import {allowLargeEdits} from '../support/large-edits.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 const exporter = new InMemorySpanExporter();
-const provider = new NodeTracerProvider({spanProcessors: [new SimpleSpanProcessor(exporter)]});
+const ofTest = new AsyncLocalStorage<true>();
+
+/** Leaves out what tests before these have left running in this process. */
+class OwnSpans extends SimpleSpanProcessor {
+  readonly #own = new WeakSet<object>();
+
+  override onStart(span: Span): void {
+    if (ofTest.getStore() === true) this.#own.add(span);
+  }
+
+  override onEnd(span: ReadableSpan): void {
+    if (this.#own.has(span)) super.onEnd(span);
+  }
+}
+
+const provider = new NodeTracerProvider({spanProcessors: [new OwnSpans(exporter)]});
 
 let service: TestService;
 let world: TestWorld;
@@ -36,7 +53,7 @@ afterAll(async () => {
  */
 async function trace(work: () => Promise<unknown>) {
   exporter.reset();
-  await work();
+  await ofTest.run(true, work);
   const spans = exporter.getFinishedSpans();
   const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));
   const wayTo = (span: ReadableSpan): string => {
