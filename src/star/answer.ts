@@ -48,6 +48,8 @@ export interface QuestionAnswer {
     readonly before: (Days & {readonly total: Sums}) | null;
   };
   readonly drawn: DrawnAnswer;
+  /** The keys of each row by column, such as `customer_key`: numbers of rows of the warehouse. */
+  readonly keys: readonly Readonly<Record<string, string | null>>[];
 }
 
 /** The statement that anybody may run who may read `mart`. */
@@ -82,6 +84,13 @@ function columnsOf({columns}: Question, isMasked: boolean): string[] {
     .map((column) => (isMasked ? maskedColumn(column) : column[0]));
 }
 
+/** The keys of customers, jobs and employees in an answer: they are not shown, but lead to them. */
+function keysOf({columns}: Question): string[] {
+  return columns
+    .map(([name]) => name)
+    .filter((name) => name.endsWith('_key') && name !== 'account_key');
+}
+
 /** Reads an answer, up to so many rows. */
 async function readAnswer(
   client: pg.ClientBase,
@@ -91,9 +100,10 @@ async function readAnswer(
   const {totals} = asked.question;
   const sums = totals.map((name) => `sum(${name}) OVER ()`);
   const shownColumns = columnsOf(asked.question, asked.isMasked);
+  const keyColumns = keysOf(asked.question);
   const {fields, rows: all} = await readTexts(
     client,
-    `${statementOf(asked, [...shownColumns, ...sums])} LIMIT ${limit + 1}`,
+    `${statementOf(asked, [...shownColumns, ...sums, ...keyColumns])} LIMIT ${limit + 1}`,
   );
   const rows = all.slice(0, limit).map((row) => row.slice(0, shownColumns.length));
   const isCutOff = all.length > limit;
@@ -101,7 +111,10 @@ async function readAnswer(
     name,
     kind: kindOfColumn(name, dataTypeID),
   }));
-  const total = all.length < 2 ? null : sumsOf(totals, all[0]?.slice(shownColumns.length));
+  const total =
+    all.length < 2
+      ? null
+      : sumsOf(totals, all[0]?.slice(shownColumns.length, shownColumns.length + sums.length));
   const days = asked.period === null ? null : daysBefore(asked.period);
   const before =
     days === null || all.length === 0 ? null : await readTotal(client, asked, {totals, days});
@@ -120,6 +133,10 @@ async function readAnswer(
       before: before === null || days === null ? null : {...days, total: toValues(before)},
     },
     drawn: drawRows(columns, {rows, total, before}),
+    keys: all.slice(0, limit).map((row) => {
+      const values = row.slice(shownColumns.length + sums.length);
+      return Object.fromEntries(keyColumns.map((name, at) => [name, values[at] ?? null]));
+    }),
   };
 }
 
@@ -424,9 +441,37 @@ export async function readAnswers(
       if (typeof prepared === 'string') told.push({question, missing: prepared});
       else told.push({question, answered: await answerQuestion(client, prepared, limit)});
     }
-    return told;
+    return await nameCustomers(client, told);
   } finally {
     await client.query('ROLLBACK').catch(() => {});
     client.release();
   }
+}
+
+/** Adds the customers of jobs to the keys of answers about jobs, in one statement for all. */
+async function nameCustomers(client: pg.ClientBase, told: readonly Told[]): Promise<Told[]> {
+  const isOfJobs = (each: Told) =>
+    'answered' in each && each.answered.answer.json.columns.includes('customer');
+  const jobs = told
+    .filter(isOfJobs)
+    .flatMap((each) =>
+      'answered' in each ? each.answered.answer.keys.map(({job_key: key}) => key) : [],
+    );
+  const known = jobs.filter((key) => key !== null && key !== undefined);
+  if (known.length === 0) return [...told];
+  const {rows} = await client.query<{job: string; customer: string}>(
+    `SELECT job_key::text AS job, customer_key::text AS customer FROM mart.fct_job
+      WHERE job_key = ANY ($1::bigint[]) AND customer_key <> -1`,
+    [known],
+  );
+  const customers = new Map(rows.map(({job, customer}) => [job, customer]));
+  return told.map((each) => {
+    if (!('answered' in each) || !isOfJobs(each)) return each;
+    const {answered} = each;
+    const keys = answered.answer.keys.map((row) => ({
+      customer_key: customers.get(row.job_key ?? '') ?? null,
+      ...row,
+    }));
+    return {...each, answered: {...answered, answer: {...answered.answer, keys}}};
+  });
 }

@@ -71,6 +71,43 @@ export const boards: readonly Board[] = [
   },
 ];
 
+/** What the questions are about, for somebody who looks for one. */
+export const subjects: readonly Pick<Board, 'title' | 'questions'>[] = [
+  {
+    title: 'Money',
+    questions: [
+      ...(['ask_revenue_by_week', 'ask_revenue_by_month', 'ask_revenue_to_date'] as const),
+      ...(['ask_weeks', 'ask_work_mix', 'ask_items', 'ask_invoiced', 'ask_collected'] as const),
+      ...(['ask_debtors', 'ask_days_outstanding', 'ask_days_to_money'] as const),
+      ...(['ask_unbilled', 'ask_sales_tax'] as const),
+    ],
+  },
+  {
+    title: 'Work',
+    questions: [
+      ...(['ask_week_ahead', 'ask_load_ahead', 'ask_open_jobs', 'ask_backlog'] as const),
+      ...(['ask_backlog_age', 'ask_unscheduled', 'ask_overdue', 'ask_bookings'] as const),
+      ...(['ask_rush_hours', 'ask_reschedules', 'ask_cancellations'] as const),
+      ...(['ask_repeat_visits', 'ask_freshness'] as const),
+    ],
+  },
+  {
+    title: 'Customers',
+    questions: [
+      ...(['ask_new_customers', 'ask_largest_customers', 'ask_retention'] as const),
+      ...(['ask_cohorts', 'ask_lapsed_customers', 'ask_estimates'] as const),
+      'ask_open_estimates',
+    ],
+  },
+  {
+    title: 'People',
+    questions: [
+      ...(['ask_utilisation', 'ask_technicians', 'ask_planned_lengths'] as const),
+      ...(['ask_punctuality', 'ask_late_tasks'] as const),
+    ],
+  },
+];
+
 interface Drawing {
   /** The column along the axis. */
   readonly along: string;

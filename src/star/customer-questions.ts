@@ -48,7 +48,7 @@ export const customerQuestions: readonly Question[] = [
   },
   {
     name: 'ask_new_customers',
-    question: 'New or returning?',
+    question: 'How much comes from new customers, how much from returning ones?',
     definition:
       'Revenue by month of completion, split by whether the job is the first completed one of ' +
       'its customer.',

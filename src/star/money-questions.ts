@@ -129,7 +129,7 @@ export const money: readonly Question[] = [
   },
   {
     name: 'ask_collected',
-    question: 'What came in?',
+    question: 'How much money came in?',
     definition:
       'Payments of the last thirteen whole weeks and of the one that runs, by the week they ' +
       'count on.',

@@ -50,7 +50,7 @@ export const people: readonly Question[] = [
   },
   {
     name: 'ask_technicians',
-    question: 'What does each bring, in all and an hour?',
+    question: 'What does each technician bring, in all and an hour?',
     definition:
       'Even shares of the subtotals of the jobs completed in the last 91 days, and hours on ' +
       'these jobs.',
@@ -114,7 +114,7 @@ export const people: readonly Question[] = [
     ) AS answer`,
     by: {
       day: {
-        question: 'What did each bring on each day?',
+        question: 'What did each technician bring on each day?',
         definition:
           'Even shares of the subtotals of the jobs completed in the last 91 days, by ' +
           'technician and day of completion.',

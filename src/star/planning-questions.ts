@@ -183,7 +183,7 @@ export const planning: readonly Question[] = [
   },
   {
     name: 'ask_rush_hours',
-    question: 'When is the rush?',
+    question: 'At which hours is the rush?',
     definition:
       'Appointments of the last 365 days by weekday and hour of their beginning, in the zone ' +
       'of the account, of jobs that are open or done.',
@@ -313,7 +313,7 @@ export const planning: readonly Question[] = [
   },
   {
     name: 'ask_cancellations',
-    question: 'How much is cancelled?',
+    question: 'How much work is cancelled?',
     definition: 'Jobs booked in each month, and how many of them are cancelled by now.',
     caveats: 'Jobs that were deleted are not counted: fct_job_status_change has them.',
     tieOuts: ['T13'],

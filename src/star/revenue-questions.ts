@@ -114,7 +114,7 @@ export const revenue: readonly Question[] = [
   },
   {
     name: 'ask_revenue_by_month',
-    question: 'And against the same month a year ago?',
+    question: 'How does each month compare with a year before?',
     definition:
       'The subtotals of completed jobs by the month of their completion, beside the same month ' +
       'of the year before.',

@@ -30,7 +30,7 @@ const sundayFrom = (date: string) => `${mondayOf(date)} + 6`;
 export const backlog: readonly Question[] = [
   {
     name: 'ask_open_jobs',
-    question: 'What is open, and how old?',
+    question: 'Which jobs are open, and how old are they?',
     definition:
       'The open jobs by state, with their subtotals and their age since they were booked, or won.',
     caveats:
@@ -100,7 +100,7 @@ export const backlog: readonly Question[] = [
   },
   {
     name: 'ask_backlog_age',
-    question: 'Is it getting older?',
+    question: 'Is the backlog getting older?',
     definition:
       'The jobs open on the end of each of the last 26 Sundays, by their age since they were ' +
       'booked, or won.',
@@ -124,7 +124,7 @@ export const backlog: readonly Question[] = [
   },
   {
     name: 'ask_unscheduled',
-    question: 'What waits for a date?',
+    question: 'Which jobs wait for a date?',
     definition: 'The open jobs without an appointment, the oldest first.',
     caveats: 'A job on hold waits, too, and says so.',
     tieOuts: ['T7'],
@@ -154,7 +154,7 @@ export const backlog: readonly Question[] = [
   },
   {
     name: 'ask_overdue',
-    question: 'What should have been done?',
+    question: 'Which jobs should have been done?',
     definition:
       'Jobs whose appointment has passed and that have not begun, and jobs in progress for ' +
       'more than a day.',
