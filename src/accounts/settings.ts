@@ -159,7 +159,7 @@ export async function deleteCapacity(
 }
 
 /** A day on which nobody of an account works. */
-interface ClosedDay {
+export interface ClosedDay {
   readonly account: string;
   /** As in 2026-12-25. */
   readonly date: string;
@@ -244,7 +244,7 @@ export async function deleteLabel(
 }
 
 /** A row of mart.settings. */
-interface InsightSettings {
+export interface InsightSettings {
   readonly currency: string | null;
   /** Hours on Monday to Sunday. */
   readonly workingHours: readonly number[] | null;

@@ -178,6 +178,8 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.field_events',
         'sync.weekly_reports',
       ),
+      'mart.closed_days': write,
+      'mart.settings': 'INSERT, SELECT, UPDATE',
       'sync.stale_jobs': 'DELETE, SELECT',
       'sync.delivery_targets': 'SELECT, UPDATE',
       'sync.snapshots': 'DELETE, INSERT, SELECT',

@@ -138,6 +138,9 @@ BEGIN
   -- Entries of the audit are added, never changed.
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports,
     mart.reported TO fieldmirror_worker;
+  -- Settings of the business, which the console has forms for.
+  GRANT INSERT, UPDATE, DELETE ON mart.closed_days TO fieldmirror_worker;
+  GRANT INSERT, UPDATE ON mart.settings TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.captured_tables, sync.write_rules,
     sync.change_transitions, sync.migrations, sync.source,
