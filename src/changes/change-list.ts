@@ -20,6 +20,7 @@ import {
   readCircumstances,
   tellNext,
 } from './next-step.ts';
+import {findName, readRecordNames} from './record-names.ts';
 import {type OpenState, openStates, type SettledState} from './states.ts';
 import {describeChanges} from './words.ts';
 
@@ -47,6 +48,8 @@ export interface ChangeLine
     | 'reason'
     | 'result'
   > {
+  /** The name of the record as it is here; null where it has none. */
+  readonly name: string | null;
   /** Names of the fields wanted. */
   readonly fields: readonly string[];
   /** The fields that both sides changed, which nobody has decided. */
@@ -85,11 +88,12 @@ export async function readChangeList(
   const found = await browseChanges(db, wanted, {after, limit: pageSize + 1});
   const page = found.slice(0, pageSize);
   const around = await readCircumstances(db, page, accounts);
+  const names = await readRecordNames(db, page);
   const changes = page.map((change) => {
     const circumstances = around.get(change.changeId);
     if (circumstances === undefined)
       throw new TypeError(`change ${change.changeId}: every change has its circumstances`);
-    return toLine(change, circumstances);
+    return {...toLine(change, circumstances), name: findName(names, change)};
   });
   const next = found.length > pageSize ? (page.at(-1)?.place ?? null) : null;
   const counts = await readCounts(db, wanted.accountIds);
@@ -126,7 +130,7 @@ function sum(counts: readonly {readonly count: number}[]): number {
   return counts.reduce((total, {count}) => total + count, 0);
 }
 
-function toLine(change: Change, circumstances: Circumstances): ChangeLine {
+function toLine(change: Change, circumstances: Circumstances): Omit<ChangeLine, 'name'> {
   const {changeId, accountId, state, requestedAt, requestedBy, application, batch} = change;
   const {waitsFor, operation, table, number, externalKey, rowId, reason, result} = change;
   return {

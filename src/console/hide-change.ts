@@ -10,9 +10,10 @@ import {hidden} from './page.ts';
 
 /** Sentences are made of what is left: they show no more than it does. */
 export function hideLine(line: ChangeLine): ChangeLine {
-  const {batch, externalKey, reason, result, next} = line;
+  const {name, batch, externalKey, reason, result, next} = line;
   return {
     ...line,
+    name: hideText(name),
     batch: hideText(batch),
     externalKey: hideText(externalKey),
     reason: hideText(reason),
