@@ -55,7 +55,12 @@ function readLicence(folder: string): string {
  * Files that the code reads from beside itself: tables of the reference service, what
  * pages are drawn with.
  */
-const besideCode = ['src/service/schema.sql', 'src/console/console.css', 'src/console/icon.svg'];
+const besideCode = [
+  'src/service/schema.sql',
+  'src/console/console.css',
+  'src/console/icon.svg',
+  'src/console/shortcuts.js',
+];
 
 /**
  * A program that starts meanwhile finds its files whole: what is there already is not written

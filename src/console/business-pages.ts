@@ -3,8 +3,11 @@
 import {PassThrough} from 'node:stream';
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
+import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
+import {formatNumber} from '../core/format.ts';
 import {nearestOf} from '../core/names.ts';
+import {isId} from '../core/text.ts';
 import {
   type Answered,
   beginReading,
@@ -17,12 +20,19 @@ import {
   wordOf,
 } from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
-import {type Board, boards, mostDrawn, pictureOf} from '../star/boards.ts';
+import {type Board, boards, mostDrawn, pictureOf, subjects} from '../star/boards.ts';
 import type {Question} from '../star/member.ts';
 import {questions} from '../star/star.ts';
 import {AccessRefused, type FormFields, notThere} from './access.ts';
 import {definePage, type Look, linkTo} from './page.ts';
-import {drawChosenAccount, drawFigure, drawMark, drawTime, renderTable} from './render.ts';
+import {
+  type Cell,
+  drawChosenAccount,
+  drawFigure,
+  drawMark,
+  drawTime,
+  renderTable,
+} from './render.ts';
 import {chooseAccounts, readSeenVersion} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
@@ -32,12 +42,15 @@ export const businessPage = definePage({
   path: '/business',
   section: '/business',
   moving: [],
-  read: async () => ({
+  keptMs: 60_000,
+  read: async ({db, accounts, query, masks}) => ({
     boards: boards.map(({name, title, sentence}) => ({name, title, sentence})),
     questions: questions.map((question) => ({name: wordOf(question), question: question.question})),
+    weeks: await readWeeks(db, accounts, {asOf: query['as-of'], isMasked: masks}),
   }),
   title: () => 'Business',
   draw: (story, look) => html`
+    ${drawHeadlines(story.weeks, look)}
     ${drawMoment(look)}
     <div class="cards">${story.boards.map(
       ({name, title, sentence}) =>
@@ -46,17 +59,17 @@ export const businessPage = definePage({
         }</p></div>`,
     )}</div>
     <h2>Every question</h2>
-    ${renderTable({
-      caption: 'Questions that have an answer',
-      columns: ['question', 'on the command line'],
-      rows: questions.map((question) => [
-        html`<a href="${linkToQuestion(look, question)}">${question.question}</a>`,
-        html`<code>ask ${wordOf(question)}</code>`,
-      ]),
-      none: '',
-    })}`,
+    <div class="cards">${subjects.map((subject) => drawSubject(subject, look))}</div>`,
   elsewhere: () => ({command: 'fieldmirror ask', sql: 'SELECT * FROM mart.ask_freshness;'}),
 });
+
+function drawSubject({title, questions: names}: (typeof subjects)[number], look: Look): SafeHtml {
+  const asked = names.flatMap((name) => questions.filter((question) => question.name === name));
+  return html`<section class="card"><h3>${title}</h3><ul class="links">${asked.map(
+    (question) =>
+      html`<li><a href="${linkToQuestion(look, question)}">${question.question}</a></li>`,
+  )}</ul></section>`;
+}
 
 interface Story {
   readonly board: Board;
@@ -98,12 +111,12 @@ export const boardPage = definePage<Story>({
           name === board.name ? html` aria-current="page"` : ''
         }>${title}</a>`,
     )}</nav>
-    ${told.map(
+    <div class="answers">${told.map(
       (each) =>
         html`<section><h2><a href="${linkToQuestion(look, each.question)}">${
           each.question.question
         }</a></h2>${drawTold(each, look, boardRows)}</section>`,
-    )}`,
+    )}</div>`,
   elsewhere: ({params}) => {
     const names = boards.find(({name}) => name === params.board)?.questions ?? [];
     return {
@@ -195,13 +208,17 @@ function linkToQuestion(
  */
 function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
   const {question} = told;
-  if ('missing' in told) return html`<p>${drawMark('warning', 'not set')} ${told.missing}</p>`;
+  if ('missing' in told)
+    return html`<p>${drawMark('warning', 'not set')} ${told.missing}.
+      <a href="${linkTo(look, '/settings')}">Set it on the page Settings</a></p>`;
   const {answered} = told;
   const {json, drawn} = answered.answer;
   const chart = pictureOf(question, answered.answer);
   const cells = chart !== null && shownRows !== undefined ? [] : drawn.cells.slice(0, shownRows);
   const hasMore = json.isCutOff || cells.length < drawn.cells.length;
+  const csv = linkToQuestion(look, question, 'csv');
   return html`
+    <p class="small"><a href="${csv}" download>Download as CSV</a></p>
     ${chart === null ? '' : drawFigure(chart)}
     ${
       chart !== null && cells.length === 0
@@ -211,7 +228,7 @@ function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
             columns: drawn.head.map((head, at) =>
               drawn.numbers.includes(at) ? {head, kind: 'number'} : head,
             ),
-            rows: cells.length === 0 ? [] : [...cells, ...drawn.foot],
+            rows: cells.length === 0 ? [] : [...linkRows(cells, answered, look), ...drawn.foot],
             none: 'Nothing.',
           })
     }
@@ -220,11 +237,93 @@ function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
     <details><summary>What is counted</summary><p>${question.definition}</p><p class="quiet">${
       question.caveats
     }</p>
-    <p>${drawTrust(answered, look)} <a href="${linkToQuestion(
-      look,
-      question,
-      'csv',
-    )}">CSV</a></p></details>`;
+    <p>${drawTrust(answered, look)}</p></details>`;
+}
+
+/** The records that the keys of an answer lead to, and the columns that name them. */
+const leads = [
+  {key: 'job_key', stream: 'jobs', columns: ['job_number', 'job']},
+  {key: 'customer_key', stream: 'customers', columns: ['customer', 'name']},
+  {key: 'employee_key', stream: 'employees', columns: ['technician', 'name']},
+] as const;
+
+/** The cells of an answer: each that names a record leads to it. */
+function linkRows(
+  rows: readonly (readonly string[])[],
+  {answer: {json, keys}}: Answered,
+  look: Look,
+): Cell[][] {
+  return rows.map((row, place) =>
+    row.map((cell, at) => {
+      const column = json.columns[at] ?? '';
+      const lead = leads.find(
+        ({key, columns}) => isRow(keys[place]?.[key]) && columns.some((name) => name === column),
+      );
+      const rowId = lead === undefined ? undefined : keys[place]?.[lead.key];
+      if (lead === undefined || !isRow(rowId) || cell === '') return cell;
+      return html`<a href="${linkTo(look, `/records/${lead.stream}/row-${rowId}`)}">${cell}</a>`;
+    }),
+  );
+}
+
+/** -1 stands for no customer, or no employee. */
+function isRow(key: string | null | undefined): key is string {
+  return key !== null && key !== undefined && isId(key);
+}
+
+type Weeks = Extract<Told, {answered: Answered}>['answered'] | null;
+
+/** The last 53 whole weeks of the first account; null where none is mirrored. */
+async function readWeeks(
+  db: pg.Pool,
+  [account]: readonly Account[],
+  asked: {readonly asOf: string | undefined; readonly isMasked: boolean},
+): Promise<Weeks> {
+  const question = questions.find(({name}) => name === 'ask_weeks');
+  if (account === undefined || question === undefined) return null;
+  const wanted = {accountKey: account.accountId, ...asked, limit: 53};
+  const [told] = await readAnswers(db, [question], wanted);
+  return told !== undefined && 'answered' in told ? told.answered : null;
+}
+
+const headlines = [
+  {column: 'revenue', title: 'Earned last week', isMoney: true},
+  {column: 'booked', title: 'Booked last week', isMoney: true},
+  {column: 'completed', title: 'Jobs completed last week', isMoney: false},
+  {column: 'owed_over_60_days', title: 'Owed for over 60 days', isMoney: true},
+  {column: 'open_jobs', title: 'Open jobs', isMoney: false},
+] as const;
+
+/** The last week in five figures, each beside the week and the year before. */
+function drawHeadlines(weeks: Weeks, look: Look): SafeHtml | string {
+  const rows = weeks?.answer.json.rows ?? [];
+  const [last, before] = rows;
+  if (weeks === null || last === undefined) return '';
+  const yearBefore = rows[52];
+  const to = linkTo(look, '/business/ask/weeks', {'as-of': look.query['as-of']});
+  const unit = weeks.fresh.currency ?? '';
+  return html`<h2>The week of ${String(last.week)}</h2>
+  <div class="cards tiles">${headlines.map(({column, title, isMoney}) => {
+    const value = Number(last[column]);
+    return html`<section class="card"><h3><a href="${to}">${title}</a></h3>
+      <p class="figure">${formatNumber(Math.round(value))}${
+        isMoney && unit !== '' ? html` <small>${unit}</small>` : ''
+      }</p>
+      <p class="small">${compare(value, before?.[column], 'the week before')}<br>${compare(
+        value,
+        yearBefore?.[column],
+        'a year before',
+      )}</p></section>`;
+  })}</div>`;
+}
+
+/** `▲ 12 % on the week before` */
+function compare(value: number, other: unknown, when: string): string {
+  const base = Number(other);
+  if (other === undefined || other === null || base === 0) return `no figure of ${when}`;
+  const percent = Math.round((100 * (value - base)) / Math.abs(base));
+  if (percent === 0) return `as ${when}`;
+  return `${percent > 0 ? '▲' : '▼'} ${formatNumber(Math.abs(percent))} % on ${when}`;
 }
 
 function drawTrust({asked: {moment}, broken, fresh}: Answered, look: Look): SafeHtml {

@@ -15,6 +15,7 @@ import {
   verbs,
 } from '../changes/decisions.ts';
 import {type Command, listFought} from '../changes/next-step.ts';
+import {findName, readRecordNames, titleChange} from '../changes/record-names.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
 import {type ChangeInFull, type FieldSides, readChangeInFull} from '../changes/story.ts';
 import {
@@ -33,7 +34,7 @@ import {notThere} from './access.ts';
 import {type Action, defineAction, type Order, type Outcome} from './action.ts';
 import {choices} from './changes-page.ts';
 import {hideChangeInFull} from './hide-change.ts';
-import {type AskedPage, definePage, type Look, linkTo, may} from './page.ts';
+import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {
   drawFacts,
   drawForm,
@@ -44,19 +45,26 @@ import {
   type Tone,
 } from './render.ts';
 
-export const oneChange = definePage<ChangeInFull>({
+/** A change, and the name of its record as it is here. */
+type NamedChange = ChangeInFull & {readonly name?: string | null};
+
+export const oneChange = definePage<NamedChange>({
   path: '/changes/:changeId',
   section: '/changes',
   moving: ['changes', 'accounts'],
   read: readOne,
   title: ({change}) => `Change ${change.changeId}: ${nameChange(change)}`,
   draw: (story, look) => html`
-    <p class="lead">${drawOutcome(story.change)}${tellEnd(story)}</p>
-    ${drawAbout(story, look)}
+    <p class="lead">${drawRecordName(story)}${drawOutcome(story.change)}${tellEnd(story)}</p>
     ${drawNext(story, look)}
     ${drawSides(story)}
+    <h2>About it</h2>
+    ${drawAbout(story, look)}
     ${drawRequests(story, look)}`,
-  hide: hideChangeInFull,
+  hide: ({name = null, ...story}) => ({
+    ...hideChangeInFull(story),
+    name: name === null ? null : hidden,
+  }),
   elsewhere: ({params: {changeId = ''}}) => ({
     command: `fieldmirror changes show ${changeId}`,
     sql: [
@@ -67,16 +75,23 @@ export const oneChange = definePage<ChangeInFull>({
   }),
 });
 
-async function readOne({db, seen, params: {changeId = ''}}: AskedPage): Promise<ChangeInFull> {
+async function readOne({db, seen, params: {changeId = ''}}: AskedPage): Promise<NamedChange> {
   if (!isId(changeId)) throw notThere(`change ${JSON.stringify(changeId)}`);
   const story = await readChangeInFull(db, changeId, seen);
-  if (story !== null) return story;
+  if (story !== null)
+    return {...story, name: findName(await readRecordNames(db, [story.change]), story.change)};
   const accountIds = seen.map(({accountId}) => accountId);
   const nearest = await listNearestChanges(db, changeId, accountIds);
   throw notThere(
     `change ${changeId}`,
     nearest.map((id) => ({href: `/changes/${id}`, label: `Change ${id}`})),
   );
+}
+
+function drawRecordName({name = null, change}: NamedChange): SafeHtml | string {
+  if (name === null) return '';
+  const fields = Object.keys(change.fields);
+  return html`<strong>${titleChange(name, {operation: change.operation, fields})}</strong> `;
 }
 
 function drawOutcome(change: ChangeInFull['change']): SafeHtml {
@@ -158,7 +173,10 @@ const alwaysOffered: readonly Verb[] = ['hold', 'cancel'];
  */
 function drawNext(story: ChangeInFull, look: Look): SafeHtml {
   const {next, verbs, change} = story;
-  const told = next?.commands ?? [];
+  const isFieldwise = mayChooseSides(story, look);
+  const told = (next?.commands ?? []).filter(
+    ({move}) => !isFieldwise || move === null || !('decision' in move),
+  );
   const others = verbs.filter(
     (verb) =>
       alwaysOffered.includes(verb) &&
@@ -173,12 +191,17 @@ function drawNext(story: ChangeInFull, look: Look): SafeHtml {
   ];
   return html`<h2>What happens next</h2>
   <p>${next === null ? 'Nothing: it is over.' : toSentence(tellNextStep(next))}</p>
+  ${isFieldwise ? drawChoiceOfSides(story, look) : ''}
   ${
     moves.length === 0
       ? ''
       : html`<ul class="list moves">${moves.map((move) => html`<li>${move}</li>`)}</ul>`
-  }
-  ${drawFieldByField(story, look)}`;
+  }`;
+}
+
+/** Whether the fields that both sides changed are decided here, each by itself. */
+function mayChooseSides({decisions, fought}: ChangeInFull, look: Look): boolean {
+  return fought.length > 0 && decisions.includes('take service') && may(look, 'operator');
 }
 
 function toSentence(text: string): string {
@@ -226,6 +249,7 @@ function drawVerb(verb: PlainVerb, does: string, {story: {change}, look}: Drawn)
     role: 'operator',
     label: labelOf(verb),
     isGrave: verb === 'cancel',
+    isPlain: verb === 'hold',
     ...(verb === 'cancel'
       ? {fields: html`<label>Reason <input name="reason" maxlength="500" size="30"></label>`}
       : {}),
@@ -239,17 +263,20 @@ function drawDecision(
   {story: {change}, look}: Drawn,
 ): SafeHtml {
   const to = `/changes/${change.changeId}/resolve`;
-  const draw = (label: string, name: string, more: {fields?: SafeHtml; isGrave?: boolean}) =>
-    html`${drawForm(look, {to, role: 'operator', label, fixed: {decision: name}, ...more})} ${does}`;
+  const draw = (label: string, name: string, fields?: SafeHtml) =>
+    html`${drawForm(look, {
+      ...{to, role: 'operator', label, fixed: {decision: name}, isPlain: true},
+      ...(fields === undefined ? {} : {fields}),
+    })} ${does}`;
   switch (decision) {
     case 'take service':
-      return draw('Take the service’s side', 'service', {isGrave: true});
+      return draw('Take the service’s side', 'service');
     case 'take warehouse':
-      return draw('Take the warehouse’s side', 'warehouse', {isGrave: true});
+      return draw('Take the warehouse’s side', 'warehouse');
     case 'resend':
-      return draw('Send once more', 'resend', {isGrave: true});
+      return draw('Send once more', 'resend');
     case 'adopt NUMBER':
-      return draw('Adopt', 'adopt', {fields: drawCandidates(change)});
+      return draw('Adopt', 'adopt', drawCandidates(change));
   }
 }
 
@@ -267,36 +294,34 @@ function drawCandidates({table, result}: ChangeInFull['change']): SafeHtml {
 }
 
 /**
- * Where several fields were changed on both sides, each may go its own way; those that move as one
- * go together.
+ * One choice for each field that both sides changed, and one button; fields that move as one go
+ * together.
  */
-function drawFieldByField(
-  {change, decisions, fought, conflicts}: ChangeInFull,
-  look: Look,
-): SafeHtml | string {
-  if (fought.length < 2 || !decisions.includes('take service') || !may(look, 'operator')) return '';
+function drawChoiceOfSides({change, fought, conflicts}: ChangeInFull, look: Look): SafeHtml {
   const show = (fields: readonly string[], side: 'serviceValue' | 'warehouseValue') =>
     conflicts
       .filter(({field, winner}) => winner === null && fields.includes(field))
       .map((conflict) => showWanted(conflict[side]))
       .join(', ');
   const fields = html`${fought.map((group) => {
-    const name = group.join(', ');
     const side = `side.${group.join('+')}`;
-    const theirs = html`<span class="value">${show(group, 'serviceValue')}</span>`;
     const ours = html`<span class="value">${show(group, 'warehouseValue')}</span>`;
+    const theirs = html`<span class="value">${show(group, 'serviceValue')}</span>`;
+    const name = group.map((field) => field.replaceAll('_', ' ')).join(', ');
     return html`<fieldset><legend>${name}</legend>
-      <label><input type="radio" name="${side}" value="service" required> the service’s: ${theirs}</label>
-      <label><input type="radio" name="${side}" value="warehouse"> the warehouse’s: ${ours}</label>
+      <label><input type="radio" name="${side}" value="warehouse" required>
+        ours, of the warehouse: ${ours}</label>
+      <label><input type="radio" name="${side}" value="service">
+        theirs, of the service: ${theirs}</label>
     </fieldset>`;
   })}`;
-  return html`<h3>Field by field</h3>${drawForm(look, {
+  return html`<div class="card sides">${drawForm(look, {
     to: `/changes/${change.changeId}/resolve`,
     role: 'operator',
-    label: 'Decide each field',
+    label: fought.length === 1 ? 'Decide' : 'Decide each field',
     fixed: {decision: 'fields'},
     fields,
-  })}`;
+  })}</div>`;
 }
 
 const sides = ['base', 'wanted', 'row', 'service'] as const;
@@ -306,6 +331,7 @@ function drawSides({change, sides: fields}: ChangeInFull): SafeHtml {
   return html`<h2>Side by side</h2>
   ${change.operation === 'delete' ? html`<p>The record is to be deleted.</p>` : ''}
   ${renderTable({
+    isStacked: true,
     caption: 'The fields of the change, side by side',
     columns: ['field', 'before', 'wanted here', 'row now', 'at the service', 'note'],
     rows: fields.map((field) => [

@@ -12,6 +12,7 @@ import {
   readChangeList,
 } from '../changes/change-list.ts';
 import type {Deciding} from '../changes/decisions.ts';
+import {titleChange} from '../changes/record-names.ts';
 import {changeStates} from '../changes/states.ts';
 import {
   decisionsDo,
@@ -45,8 +46,6 @@ import {
   drawTime,
   renderTable,
 } from './render.ts';
-
-const mostFields = 3;
 
 export const changeList = definePage<ChangeList>({
   path: '/changes',
@@ -100,17 +99,19 @@ function drawChoosing(list: ChangeList, look: Look): SafeHtml {
   const kept = Object.entries({...filtersOf(look.query), account: look.query.account});
   return html`<form action="/changes/preview">
     ${kept.map(([name, value]) => (value === undefined ? '' : drawHidden(name, value)))}
+    <fieldset class="bulk"><legend>With those ticked, or all that match</legend>
     <div class="actions">
       <label>Decide <select name="choice">${choices.map(
         ({name, label}) => html`<option value="${name}">${label}</option>`,
       )}</select></label>
       <button>Preview for those ticked</button>
-      <button name="all" value="yes">Preview for all that match</button>
+      <button class="plain" name="all" value="yes">Preview for all that match</button>
     </div>
     <div class="actions">
-      Take back: <button formaction="/changes/undo">Preview undo of those ticked</button>
-      <button formaction="/changes/undo" name="all" value="yes">Preview undo of all that match</button>
-    </div>
+      <button class="plain" formaction="/changes/undo">Preview undo of those ticked</button>
+      <button class="plain" formaction="/changes/undo" name="all" value="yes">
+        Preview undo of all that match</button>
+    </div></fieldset>
     ${drawLines(list, look, {isChoosing: true})}</form>`;
 }
 
@@ -119,33 +120,58 @@ function drawLines(
   look: Look,
   {isChoosing = false}: {readonly isChoosing?: boolean} = {},
 ): SafeHtml {
+  if (changes.length === 0) return drawEmpty(look);
   const isOfMany = look.accounts.length > 1;
   return renderTable({
+    isStacked: true,
     caption: 'Changes, those that need a person first',
     columns: [
       ...(isChoosing ? ['tick'] : []),
       'change',
       ...(isOfMany ? ['account'] : []),
-      ...['what', 'state', 'why', 'by', 'requested', 'next'],
+      ...['state', 'why', 'by', 'requested', 'next'],
     ],
     rows: changes.map((line) => [
       ...(isChoosing ? [drawBox(line)] : []),
-      html`<a href="${linkTo(look, `/changes/${line.changeId}`)}">${line.changeId}</a>`,
+      html`<a href="${linkTo(look, `/changes/${line.changeId}`)}">${titleLine(line)}</a><small>${
+        line.changeId
+      }: ${nameChange(line)}</small>`,
       ...(isOfMany ? [nameOfAccount(look, line.accountId)] : []),
       ...drawLine(line, look),
     ]),
-    none: 'No change is like that: who writes to the tables of schema warehouse makes one.',
+    none: '',
   });
 }
 
+/** `Kaja Thornholt: phone number`; the table and the number for a record without a name. */
+function titleLine(line: ChangeLine): string {
+  const {table, number, rowId} = line;
+  return titleChange(line.name ?? `${table} ${number ?? `row ${rowId}`}`, line);
+}
+
+/** What the page is for, while it is empty; the way out of a filter that finds nothing. */
+function drawEmpty(look: Look): SafeHtml {
+  if (Object.values(filtersOf(look.query)).some((value) => value !== undefined))
+    return html`<div class="card"><p>No change matches this filter. <a href="${linkTo(
+      look,
+      '/changes',
+    )}">Show all changes</a></p></div>`;
+  return html`<div class="card"><h2>No changes yet</h2>
+    <p>A change is made when somebody writes to a table of the schema <code>warehouse</code>.
+      It appears here and is sent to the service. Try it from any Postgres client:</p>
+    <pre tabindex="0">${exampleOfChange}</pre></div>`;
+}
+
+const exampleOfChange = [
+  "UPDATE warehouse.customers SET phone_number = '555-0142'",
+  ' WHERE customer_number = 12;',
+].join('\n');
+
 function drawLine(line: ChangeLine, look: Look): Cell[] {
-  const {fields, requestedBy, application, batch, requestedAt, next} = line;
+  const {requestedBy, application, batch, requestedAt, next} = line;
   const outcome = nameOutcome(line);
   const blocker = findBlocker(line);
-  const more = fields.length > mostFields ? ` and ${fields.length - mostFields} more` : '';
-  const named = `${fields.slice(0, mostFields).join(', ')}${more}`;
   return [
-    html`<span class="what">${nameChange(line)}${named === '' ? '' : html` <small>${named}</small>`}</span>`,
     drawState(outcome.replace(' ', '_'), outcome),
     blocker === null
       ? html`<span class="why">${tellReason(line)}</span>`
@@ -160,7 +186,7 @@ function drawLine(line: ChangeLine, look: Look): Cell[] {
 
 function drawBox(line: ChangeLine): SafeHtml {
   const {changeId} = line;
-  const label = `change ${changeId}, ${nameChange(line)}`;
+  const label = `change ${changeId}, ${titleLine(line)}`;
   return html`<input type="checkbox" name="c${changeId}" value="on" aria-label="${label}">`;
 }
 

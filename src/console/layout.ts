@@ -8,6 +8,7 @@ import {createRequire} from 'node:module';
 import {dirname, join} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
+import type {Viewer} from './access.ts';
 import {type Elsewhere, type Look, linkTo} from './page.ts';
 import {drawChosenAccount, drawHidden, drawOption} from './render.ts';
 
@@ -19,60 +20,117 @@ interface Framed {
   readonly look: Look;
   /** What the last action came to; null where there was none. */
   readonly said: string | null;
-  readonly elsewhere: Elsewhere;
+  /** Null for a page that only says what went wrong. */
+  readonly elsewhere: Elsewhere | null;
   /** Where the page is told that something moved; null where nothing moves by itself. */
   readonly live: string | null;
 }
 
-const sections = [
-  ['/', 'Overview'],
-  ['/business', 'Business'],
-  ['/sweeps', 'Sweeps'],
-  ['/changes', 'Changes'],
-  ['/records', 'Records'],
-  ['/fields', 'Fields'],
-  ['/accounts', 'Accounts'],
-  ['/alerts', 'Alerts'],
-  ['/health', 'Health'],
+/** The sections of the console, by what people come for. */
+const groups = [
+  {
+    name: 'Data',
+    sections: [
+      ['/business', 'Business'],
+      ['/records', 'Records'],
+      ['/changes', 'Changes'],
+      ['/fields', 'Fields'],
+    ],
+  },
+  {
+    name: 'Operate',
+    sections: [
+      ['/', 'Overview'],
+      ['/sweeps', 'Sweeps'],
+      ['/alerts', 'Alerts'],
+      ['/accounts', 'Accounts'],
+      ['/settings', 'Settings'],
+      ['/health', 'Health'],
+    ],
+  },
 ] as const;
 
 /** A whole page of the console, for somebody who is signed in. */
 export function drawDocument({title, body, section, look, said, elsewhere, live}: Framed): string {
   return drawShell(
     title,
-    html`<header class="top">
-  <a class="brand" href="/">Fieldmirror</a>
-  <nav aria-label="Sections">${sections.map(
-    ([path, name]) =>
-      html`<a href="${linkTo(look, path)}"${
-        path === section ? html` aria-current="page"` : ''
-      }>${name}</a>`,
-  )}</nav>
-  <form class="search" action="/records" role="search">
-    ${drawChosenAccount(look)}
-    <input type="search" name="q" aria-label="Find a record" placeholder="find a record" title="by number, name, phone or key">
-  </form>
-</header>
+    html`${drawTop(look)}
+${drawSide(look, section)}
 ${live === null ? '' : html`<div id="live" hidden hx-sse:connect="${live}"></div>`}
-<main id="page"${
+<main id="page" tabindex="-1"${
       live === null
         ? ''
         : html` hx-get="${look.path}" hx-trigger="moved from:#live" hx-select="#page" hx-swap="outerMorph"`
     }>
   ${said === null ? '' : html`<p class="said" role="status">${said}</p>`}
-  <div class="head"><h1>${title}</h1>${drawAccounts(look)}</div>
+  <h1>${title}</h1>
   ${body}
-  ${drawElsewhere(look, elsewhere)}
-</main>
-${drawFoot(look)}`,
+  ${elsewhere === null ? '' : drawElsewhere(look, elsewhere)}
+</main>`,
   );
 }
 
-/** A page for somebody who is not signed in, or of something that went wrong. */
-export function drawPlain(title: string, body: SafeHtml): string {
+/** The bar of every page: search, account, help, and the menu of the person. */
+function drawTop(look: Look): SafeHtml {
+  const {name, role} = look.viewer;
+  return html`<a class="skip" href="#page">Skip to the content</a>
+<header class="top">
+  <button class="plain to-sections" popovertarget="sections">Menu</button>
+  <a class="brand" href="/">Fieldmirror</a>
+  <form class="search" action="/records" role="search">
+    ${drawChosenAccount(look)}
+    <input type="search" name="q" id="search" accesskey="/" aria-label="Find a record"
+      placeholder="Find a record: press /" title="by number, name, phone or key">
+  </form>
+  <div class="tools">${drawAccounts(look)}
+    <a href="/docs" accesskey="?">Help</a>
+    <button class="plain" popovertarget="person" title="${role}">${name}</button>
+  </div>
+  ${drawPerson(look)}
+</header>`;
+}
+
+function drawSide(look: Look, section: string): SafeHtml {
+  return html`<nav class="side" id="sections" popover aria-label="Sections">${groups.map(
+    ({name, sections}) =>
+      html`<div><b>${name}</b>${sections.map(
+        ([path, label]) =>
+          html`<a href="${linkTo(look, path)}"${
+            path === section ? html` aria-current="page"` : ''
+          }>${label}</a>`,
+      )}</div>`,
+  )}</nav>`;
+}
+
+/** Who is signed in, the clock of the pages, and the way out. */
+function drawPerson({viewer, timeZone, path}: Look): SafeHtml {
+  const isUtc = timeZone === 'UTC';
+  const token = drawHidden('form', viewer.formToken);
+  return html`<div class="sheet" id="person" popover>
+    <p>${viewer.name}<br><small>${viewer.role}${viewer.masks ? ', masked' : ''}</small></p>
+    <form method="post" action="/clock">${token}${drawHidden('back', path)}
+      <p><small>Times in ${timeZone}</small></p>
+      <button class="plain" name="clock" value="${isUtc ? 'account' : 'utc'}">${
+        isUtc ? 'Show in the account’s zone' : 'Show in UTC'
+      }</button></form>
+    <form method="post" action="/sign-out">${token}<button class="plain">Sign out</button></form>
+  </div>`;
+}
+
+/**
+ * A page that says one thing: what went wrong, or what is shown once. It has the frame for somebody
+ * who is signed in, without a query for the accounts.
+ */
+export function drawPlain(title: string, body: SafeHtml, viewer?: Viewer): string {
+  if (viewer !== undefined) {
+    const nowhere = {seen: [], accounts: [], path: '/', query: {}, timeZone: 'UTC'};
+    const look = {viewer, ...nowhere, now: new Date().toISOString()};
+    return drawDocument({title, body, section: '', look, said: null, elsewhere: null, live: null});
+  }
   return drawShell(
     title,
-    html`<header class="top"><a class="brand" href="/">Fieldmirror</a></header>
+    html`<header class="top"><a class="brand" href="/">Fieldmirror</a>
+  <div class="tools"><a href="/docs">Help</a></div></header>
 <main id="page" class="plain"><h1>${title}</h1>${body}</main>`,
   );
 }
@@ -87,7 +145,7 @@ function drawShell(title: string, content: SafeHtml): string {
 <title>${title} · Fieldmirror</title>
 <link rel="icon" href="${asset('icon.svg')}">
 <link rel="stylesheet" href="${asset('console.css')}">
-<script src="${asset('htmx.js')}" defer></script>
+<script src="${asset('console.js')}" defer></script>
 </head>
 <body>
 ${content}
@@ -96,7 +154,7 @@ ${content}
 `);
 }
 
-/** Somebody who sees several accounts chooses one, or looks at all. */
+/** Somebody who sees several accounts chooses one, or all. */
 function drawAccounts(look: Look): SafeHtml | string {
   if (look.seen.length < 2) return '';
   const {account: chosen = '', ...filters} = look.query;
@@ -121,20 +179,6 @@ function withJson({path}: Look): string {
   return `${path}${path.includes('?') ? '&' : '?'}as=json`;
 }
 
-function drawFoot({viewer, timeZone, path}: Look): SafeHtml {
-  const isUtc = timeZone === 'UTC';
-  const token = drawHidden('form', viewer.formToken);
-  return html`<footer class="foot">
-  <form method="post" action="/clock">${token}${drawHidden('back', path)}
-    Times in ${timeZone} <button name="clock" value="${isUtc ? 'account' : 'utc'}">${
-      isUtc ? 'show in the account’s zone' : 'show in UTC'
-    }</button></form>
-  <form method="post" action="/sign-out">${token}
-    ${viewer.name}, ${viewer.role}${viewer.masks ? ', masked' : ''} <button>Sign out</button></form>
-  <a href="/docs">Documents</a>
-</footer>`;
-}
-
 interface Asset {
   readonly type: string;
   readonly bytes: Buffer;
@@ -147,14 +191,18 @@ const htmx = dirname(createRequire(import.meta.url).resolve('htmx.org'));
  * htmx begins as soon as it is there: in a file of its own its extension for events would come too
  * late on a slow machine.
  */
-const scripts = [join(htmx, 'htmx.min.js'), join(htmx, 'ext', 'hx-sse.min.js')];
+const scripts = [
+  join(htmx, 'htmx.min.js'),
+  join(htmx, 'ext', 'hx-sse.min.js'),
+  join(import.meta.dirname, 'shortcuts.js'),
+];
 
 const assets: ReadonlyMap<string, Asset> = new Map(
   (
     [
       ['console.css', 'text/css; charset=utf-8', [join(import.meta.dirname, 'console.css')]],
       ['icon.svg', 'image/svg+xml', [join(import.meta.dirname, 'icon.svg')]],
-      ['htmx.js', 'text/javascript; charset=utf-8', scripts],
+      ['console.js', 'text/javascript; charset=utf-8', scripts],
     ] as const
   ).map(([name, type, paths]) => {
     const bytes = Buffer.from(paths.map((path) => readFileSync(path, 'utf8')).join('\n'));

@@ -1,5 +1,4 @@
-// The overview: what needs a person, how fresh the mirror is, the last nights and the last day; and
-// the page of health, with every dependency.
+// The overview: what needs a person, how fresh the mirror is, the last nights and the last day.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
@@ -7,7 +6,9 @@ import type {Account} from '../accounts/accounts.ts';
 import type {Problem} from '../alerts/alerts.ts';
 import {findProblems, type HealthInput, readInstallation} from '../alerts/problems.ts';
 import {type ChangeCount, countChanges} from '../changes/change-health.ts';
+import {readChangeTitles} from '../changes/record-names.ts';
 import {formatDuration, formatNumber, type UnderWay} from '../core/format.ts';
+import {isId} from '../core/text.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
 import {type Hour, listHours, listNights, type Night} from '../health/figures.ts';
 import {readUnderWay} from '../health/under-way.ts';
@@ -17,17 +18,17 @@ import {closestPromise, tellPromise} from '../sweeps/freshness.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
 import {linkOfProblem} from './alerts-page.ts';
 import {drawCause} from './documents.ts';
-import {definePage, hidden, type Look, linkTo, type Page} from './page.ts';
+import {definePage, hidden, type Look, linkTo} from './page.ts';
 import {
+  drawBanner,
+  drawFacts,
   drawFigure,
   drawMark,
   drawState,
   drawTime,
   renderTable,
   showMinute,
-  type Tone,
 } from './render.ts';
-import type {RunCheck, SettingTold} from './services.ts';
 
 export const overview = definePage({
   path: '/',
@@ -36,17 +37,21 @@ export const overview = definePage({
   read: ({db, accounts, doings}) => readOverview(db, accounts, doings.healthInput),
   title: () => 'Overview',
   draw: (story, look) => html`
-    <p class="lead">${story.sentence}</p>
+    ${drawBanner(isWell(story), story.sentence)}
     ${drawProblems(story, look)}
     ${drawUnderWay(story)}
-    <h2>Freshness</h2>
-    ${drawFreshness(story.streams, look)}
+    <h2>Streams</h2>
+    ${drawStreams(story.streams, look)}
     <h2>The last thirty nights</h2>
     ${drawNights(story, look)}
     ${drawHours(story, look)}
     ${drawChanges(story, look)}
     <h2>What comes next</h2>
     ${drawNext(story, look)}`,
+  hide: ({titles, ...story}) => ({
+    ...story,
+    titles: Object.fromEntries(Object.keys(titles).map((changeId) => [changeId, hidden])),
+  }),
   elsewhere: () => ({
     command: 'fieldmirror status',
     sql: [
@@ -56,53 +61,70 @@ export const overview = definePage({
   }),
 });
 
-function drawProblems({problems}: OverviewStory, look: Look): SafeHtml | string {
+/** Nothing is old, and nothing waits for a person. */
+function isWell({streams, problems}: OverviewStory): boolean {
+  return problems.length === 0 && streams.every(({isFresh}) => isFresh);
+}
+
+function drawProblems({problems, titles}: OverviewStory, look: Look): SafeHtml | string {
   if (problems.length === 0) return '';
-  return html`<h2>Needs you</h2><ul class="list">${problems.map((problem) => {
+  return html`<h2>Needs you</h2><ul class="list needs">${problems.map((problem) => {
     const {kind, account, stream, text, next} = problem;
     const place = [look.seen.length > 1 ? account : null, stream]
       .filter((name) => name !== null)
       .join(', ');
-    const link = linkOfProblem(problem, look);
-    return html`<li>${drawMark('bad', place === '' ? 'look' : place)} ${text}${
-      link === null ? '' : html` <a href="${link}">Look</a>`
-    }<br><small>${next === null ? '' : `${next}; `}${drawCause(kind)}</small></li>`;
+    const title = titles[changeOf(problem)];
+    return html`<li>
+      <div><p>${drawMark('bad', title ?? (place === '' ? 'look' : place))}</p>
+        <p>${text}</p>
+        <small>${next === null ? '' : `${next}; `}${drawCause(kind)}</small></div>
+      ${drawWays(problem, look)}</li>`;
   })}</ul>`;
+}
+
+/** The number of the change that a problem is about; empty where it is about none, or many. */
+function changeOf({kind, subject}: Problem): string {
+  return kind.startsWith('change-') && isId(subject) ? subject : '';
+}
+
+function drawWays(problem: Problem, look: Look): SafeHtml | string {
+  const changeId = changeOf(problem);
+  const list = linkOfProblem(problem, look);
+  if (changeId !== '')
+    return html`<div><a class="button" href="${linkTo(look, `/changes/${changeId}`)}">Decide</a>
+      ${list === null ? '' : html`<a href="${list}">All changes that need you</a>`}</div>`;
+  return list === null ? '' : html`<div><a class="button" href="${list}">Look</a></div>`;
 }
 
 function drawUnderWay({underWay}: OverviewStory): SafeHtml | string {
   if (underWay.length === 0) return '';
-  return html`<h2>Under way</h2><ul class="list">${underWay.map(
+  return html`<h2>Running now</h2><ul class="list">${underWay.map(
     ({text}) => html`<li>${drawMark('busy', 'now')} ${text}</li>`,
   )}</ul>`;
 }
 
-function drawFreshness(streams: readonly Freshness[], look: Look): SafeHtml {
-  const hasSeveral = look.seen.length > 1;
-  return renderTable({
-    caption: 'How old what is known of each stream can be at worst',
-    columns: [
-      ...(hasSeveral ? ['account'] : []),
-      'stream',
-      'verdict',
-      'proven complete as of',
-      'may become',
-      'next full sweep',
-    ],
-    rows: streams.map((each) => [
-      ...(hasSeveral ? [each.account] : []),
-      html`<a href="${linkTo(look, '/sweeps', {stream: each.stream, mode: 'full'})}">${
-        each.stream
-      }</a>`,
-      each.isFresh
-        ? drawMark('good', 'fresh')
-        : drawMark('bad', each.provenAt === null ? 'never proven' : 'old'),
-      drawTime(each.provenAt, look),
-      drawBound(each),
-      each.isUnderWay ? drawMark('busy', 'under way') : drawTime(each.nextDueAt, look),
-    ]),
-    none: 'No account is mirrored yet.',
-  });
+function nameStream({account, stream}: Pick<Freshness, 'account' | 'stream'>, look: Look): string {
+  return look.seen.length > 1 ? `${account}, ${stream}` : stream;
+}
+
+/** A tile for each stream: how many rows, how old, when it is read again. */
+function drawStreams(streams: readonly Freshness[], look: Look): SafeHtml {
+  if (streams.length === 0) return html`<p class="none">No account is mirrored yet.</p>`;
+  return html`<div class="cards tiles">${streams.map((each) => {
+    const {stream, rows, isFresh, provenAt, isUnderWay, nextDueAt} = each;
+    const link = linkTo(look, '/sweeps', {stream, mode: 'full'});
+    const state = isFresh
+      ? drawMark('good', 'fresh')
+      : drawMark('bad', provenAt === null ? 'never proven' : 'old');
+    return html`<section class="card">
+      <h3><a href="${link}">${nameStream(each, look)}</a> ${state}</h3>
+      <p class="figure">${rows === null ? '–' : formatNumber(rows)} <small>records</small></p>
+      ${drawFacts([
+        ['proven complete as of', drawTime(provenAt, look)],
+        ['next full sweep', isUnderWay ? drawMark('busy', 'running') : drawTime(nextDueAt, look)],
+        ['may become', drawBound(each)],
+      ])}</section>`;
+  })}</div>`;
 }
 
 /** How old it may become at worst, and what is promised beside the full sweeps. */
@@ -142,44 +164,45 @@ function drawNext({next}: OverviewStory, look: Look): SafeHtml {
 
 const shownDays = 30;
 const dayMs = 86_400_000;
-const signs: Readonly<Record<string, string>> = {
-  certified: '✓',
+const nightSigns: Readonly<Record<string, string>> = {
+  certified: '',
   uncertified: '!',
   stopped: '✕',
   failed: '✕',
 };
 
-/** A strip of days for each stream: the verdict of the last full sweep that ended on each. */
+/** Thirty squares for each stream: the verdict of the last full sweep that ended on each day. */
 function drawNights({nights, streams, now}: OverviewStory, look: Look): SafeHtml {
   const days = listDays(now, look.timeZone);
   const rows = streams.map(({account, stream}) => {
     const accountId = look.seen.find(({name}) => name === account)?.accountId;
     const own = nights.filter((night) => night.stream === stream && night.accountId === accountId);
-    const name = look.seen.length > 1 ? `${account}, ${stream}` : stream;
-    return html`<tr><th scope="row" class="strip">${name}</th>${days.map((day) =>
-      drawDay(day, own, look),
-    )}</tr>`;
+    const squares = days.map((day) => drawDay(day, own, look));
+    return html`<div><span>${nameStream({account, stream}, look)}</span><ol>${squares}</ol></div>`;
   });
-  return html`<div class="scroll" role="region" aria-label="The last thirty nights" tabindex="0"><table class="nights">
-<caption class="unseen">The verdict of the last full sweep of each day, from ${days[0]} to ${days.at(-1)}</caption>
-<tbody>${rows}</tbody></table></div>
-<p class="quiet">${days[0]} to ${days.at(-1)}: ✓ certified, ! uncertified, ✕ failed or stopped, · no full sweep ended.</p>`;
+  const shown = [days[0], days[14], days.at(-1)].map((day) => html`<span>${day?.slice(5)}</span>`);
+  return html`<div class="card nights">${rows}
+    <div aria-hidden="true"><span></span><p class="days">${shown}</p></div></div>
+<p class="quiet small">The newest day is on the right. A plain green square: certified;
+  ! uncertified; ✕ failed or stopped; grey: no full sweep ended.</p>`;
+}
+
+function drawUnseen(words: string): SafeHtml {
+  return html`<span class="unseen">${words}</span>`;
 }
 
 function drawDay(day: string, nights: readonly Night[], look: Look): SafeHtml {
   const night = nights.find((each) => each.day === day);
-  if (night === undefined) return html`<td class="day">${drawSign(`${day}: none`, '·')}</td>`;
+  if (night === undefined)
+    return html`<li><span class="night">${drawUnseen(`${day}: none`)}</span></li>`;
   const {sweepId, state} = night;
   const title = `${day}: ${state}`;
-  const told = drawSign(title, signs[state] ?? '·');
+  const sign = html`<span aria-hidden="true">${nightSigns[state]}</span>`;
+  const told = html`${drawUnseen(title)}${sign}`;
   if (sweepId === null)
-    return html`<td class="day"><span class="night ${state}" title="${title}">${told}</span></td>`;
+    return html`<li><span class="night ${state}" title="${title}">${told}</span></li>`;
   const to = linkTo(look, `/sweeps/${sweepId}`);
-  return html`<td class="day"><a class="night ${state}" href="${to}" title="${title}">${told}</a></td>`;
-}
-
-function drawSign(words: string, sign: string): SafeHtml {
-  return html`<span class="unseen">${words}</span><span aria-hidden="true">${sign}</span>`;
+  return html`<li><a class="night ${state}" href="${to}" title="${title}">${told}</a></li>`;
 }
 
 /** The last thirty days by a clock, the oldest first. */
@@ -242,6 +265,8 @@ export interface Freshness {
   readonly stream: string;
   /** When the last certified sweep began; null: never proven. */
   readonly provenAt: string | null;
+  /** Records that the last full sweep read; null before the first. */
+  readonly rows: number | null;
   /** Two intervals of its full sweep: one night may fail. Null where no schedule sweeps it. */
   readonly targetMs: number | null;
   readonly isFresh: boolean;
@@ -263,6 +288,8 @@ interface OverviewStory {
   readonly sentence: string;
   readonly streams: readonly Freshness[];
   readonly problems: readonly Problem[];
+  /** What the changes among them are called, by number: `Kaja Thornholt: phone number`. */
+  readonly titles: Readonly<Record<string, string>>;
   readonly underWay: readonly UnderWay[];
   /** Changes made here that are not over, by state. */
   readonly changes: readonly ChangeCount[];
@@ -295,12 +322,14 @@ async function readOverview(
       listNights(pool, ids),
     ]);
   const problems = findProblems(facts, installation, now);
+  const titles = await readChangeTitles(pool, problems.map(changeOf).filter(isId));
   const streams = facts.flatMap((each) => tellFreshness(each, now));
   return {
     now,
     sentence: tellOverview(streams, problems),
     streams,
     problems,
+    titles,
     underWay,
     changes,
     hours,
@@ -325,6 +354,7 @@ function tellFreshness(
       account: account.name,
       stream: name,
       provenAt: held.provenAt,
+      rows: held.lastEnded?.counts.records ?? null,
       targetMs,
       isFresh: ageMs !== null && (targetMs === null || ageMs <= targetMs),
       promise: promise === undefined ? null : tellPromise(promise, now),
@@ -366,112 +396,3 @@ function listNext(facts: readonly AccountFacts[]): OverviewStory['next'] {
     .toSorted((one, other) => (one.nextDueAt < other.nextDueAt ? -1 : 1))
     .slice(0, shownNext);
 }
-
-// Every dependency, checked when the page is read, and every setting in force.
-
-interface Story {
-  /**
-   * Those of the accounts that the viewer sees; to who sees every account, those of the
-   * installation as well.
-   */
-  readonly checks: readonly RunCheck[];
-  /** Null for somebody who is bound to an account: settings name the others, too. */
-  readonly settings: readonly SettingTold[] | null;
-}
-
-const tones: Readonly<Record<RunCheck['state'], Tone>> = {
-  good: 'good',
-  warning: 'warning',
-  bad: 'bad',
-};
-
-export const health: Page = definePage<Story>({
-  path: '/health',
-  section: '/health',
-  moving: [],
-  read: async ({doings, seen, seesAll}) => ({
-    checks: (await doings.examine()).filter(
-      ({account}) => seesAll || seen.some(({name}) => name === account),
-    ),
-    settings: seesAll ? await doings.listSettings() : null,
-  }),
-  title: () => 'Health',
-  draw: ({checks, settings}) => html`
-    <p class="lead">${summarise(checks)}</p>
-    ${drawChecks(checks)}
-    <h2>Settings in force</h2>
-    ${
-      settings === null
-        ? html`<p>Settings, and checks of the whole installation, are shown to those who see every account.</p>`
-        : drawSettings(settings)
-    }`,
-  hide: ({checks, settings}) => ({
-    checks,
-    settings:
-      settings?.map((setting) => (isMailbox(setting) ? {...setting, value: hidden} : setting)) ??
-      null,
-  }),
-  elsewhere: () => ({
-    command: 'fieldmirror doctor',
-    sql: 'SELECT * FROM sync.workers ORDER BY seen_at DESC;',
-  }),
-});
-
-/** The address of a rule by e-mail is a person's. */
-function isMailbox({name}: SettingTold): boolean {
-  return /^alerts \/ \S+ \/ to$/.test(name);
-}
-
-function summarise(checks: readonly RunCheck[]): string {
-  const flawed = checks.filter(({state}) => state !== 'good').length;
-  if (flawed === 0) return 'Everything answers as it should.';
-  return `${flawed} of ${checks.length} ${flawed === 1 ? 'needs' : 'need'} a look.`;
-}
-
-function drawChecks(checks: readonly RunCheck[]): SafeHtml {
-  return renderTable({
-    caption: 'Every dependency, checked just now',
-    columns: ['verdict', 'checked', 'found'],
-    rows: checks.map(({what, state, found}) => [drawMark(tones[state], state), what, found]),
-    none: 'Nothing was checked.',
-  });
-}
-
-/** A page stays under 150 kB. */
-const mostRows = 300;
-
-/** The settings that somebody has set, and those at their defaults folded away. */
-function drawSettings(settings: readonly SettingTold[]): SafeHtml {
-  const set = settings.filter(({source}) => source !== 'default');
-  const defaults = settings.filter(({source}) => source === 'default');
-  const none = 'None was set: all are at their defaults.';
-  return html`${drawRows('Settings that were set, and by what', set, none)}
-    <details><summary>${formatNumber(defaults.length)} at their defaults</summary>${drawRows(
-      'Settings at their defaults',
-      defaults,
-      'None.',
-    )}</details>`;
-}
-
-function drawRows(caption: string, settings: readonly SettingTold[], none: string): SafeHtml {
-  const left = settings.length - mostRows;
-  return html`${renderTable({
-    caption,
-    columns: ['setting', {head: 'value', kind: 'code'}, 'from'],
-    rows: settings
-      .slice(0, mostRows)
-      .map(({name, value, source, file}) => [
-        name,
-        html`<span class="value">${value}</span>`,
-        file ?? words[source],
-      ]),
-    none,
-  })}${left > 0 ? html`<p class="quiet">and ${formatNumber(left)} more; as JSON has all</p>` : ''}`;
-}
-
-const words: Readonly<Record<SettingTold['source'], string>> = {
-  environment: 'the environment of this process',
-  file: 'a file',
-  default: 'the default',
-  warehouse: 'the warehouse: a verb, a file, or SQL',
-};

@@ -35,6 +35,7 @@ import {
   type Cell,
   drawFacts,
   drawForm,
+  drawHidden,
   drawMark,
   drawState,
   drawTime,
@@ -61,7 +62,7 @@ export const recordPage = definePage<Story>({
     return number === null ? `${kind} without a number, row ${rowId}` : `${kind} ${number}`;
   },
   draw: ({record: story, field, receipts}, look) =>
-    html`${drawHead(story, receipts, look)}${
+    html`${drawRecordHead(story, receipts, look)}${
       field === null ? drawRecord(story, look) : drawField(field, story, look)
     }`,
   hide: ({record: story, field, receipts}) => ({
@@ -90,12 +91,24 @@ async function readStory(asked: AskedPage): Promise<Story> {
   return {record: story, field, receipts};
 }
 
-function drawHead(story: RecordStory, receipts: readonly Receipt[], look: Look): SafeHtml {
-  const {name, number, rowId, externalKey, pointedAt, account} = story;
-  return html`${name === null ? '' : html`<p class="lead">${name}</p>`}
-${drawStanding(story, look)}
+/** Fields by which a record is known at first sight, the first first. */
+const headFields = [
+  ...['status', 'scheduled_on', 'due_on', 'completed_on', 'invoice_date', 'total'],
+  ...['balance_remaining', 'phone_number', 'email_address', 'assigned_to'],
+];
+
+function drawRecordHead(story: RecordStory, receipts: readonly Receipt[], look: Look): SafeHtml {
+  const {name, number, rowId, externalKey, pointedAt, account, values} = story;
+  return html`${drawStanding(story, look)}
 ${drawPast(story, look)}
+<div class="card head">
+${name === null ? '' : html`<p class="lead"><strong>${name}</strong></p>`}
 ${drawFacts([
+  ...headFields.flatMap((field) =>
+    values
+      .filter((told) => told.field === field)
+      .map((told) => [field.replaceAll('_', ' '), drawValue(told.value, look)] as const),
+  ),
   ['number', number ?? 'none yet'],
   ['row', rowId],
   ['key in your own system', externalKey],
@@ -120,6 +133,7 @@ ${
         fixed: {account},
       })}${receipts.length === 0 ? drawWayToForget(story, look) : ''}</div>`
 }
+</div>
 ${drawReceipts(receipts, look)}`;
 }
 
@@ -153,8 +167,9 @@ function drawStanding(
 }
 
 function drawRecord(story: RecordStory, look: Look): SafeHtml {
-  return html`${drawWanted(story, look)}${drawMoment(story, look)}
-${story.isThere ? html`${drawValues(story, look)}${drawParts(story, look)}` : ''}
+  return html`${drawWanted(story, look)}
+${story.isThere ? html`${drawParts(story, look)}${drawValues(story, look)}` : ''}
+${drawMoment(story, look)}
 ${drawEvents(story, look)}`;
 }
 
@@ -217,26 +232,38 @@ function drawPast(story: RecordStory, look: Look): SafeHtml | string {
 }
 
 /**
- * The values of a record, each with where it came from; what is empty and what no column takes is
- * folded away.
+ * The values of a record, each with where it came from: folded, and found by a word of their names.
+ * At a past moment they are open, because what differs from now is marked in them.
  */
 function drawValues(story: RecordStory, look: Look): SafeHtml {
-  const {values, emptyFields, attributes} = story;
-  return html`<h2>Values</h2>
+  const {emptyFields, at} = story;
+  const word = look.query.find ?? '';
+  const matches = (field: string) => field.includes(word.trim().toLowerCase().replaceAll(' ', '_'));
+  const [values, attributes] = [story.values, story.attributes].map((all) =>
+    all.filter(({field}) => matches(field)),
+  ) as [ToldValue[], ToldValue[]];
+  const empty = emptyFields.filter(matches);
+  const isOpen = word !== '' || at !== null;
+  const count = values.length + attributes.length;
+  return html`<h2>Fields</h2>
+<form class="filters" action="${pathOfRecord(story)}" role="search" aria-label="Find a field">
+${Object.entries(look.query)
+  .filter(([name]) => name !== 'find')
+  .map(([name, value]) => drawHidden(name, value))}
+<label>Find a field <input type="search" name="find" value="${word}" placeholder="phone"></label>
+<button class="plain">Show</button>
+</form>
+<details${isOpen ? html` open` : ''}><summary>${String(count)} fields with a value${
+    word === '' ? '' : ` that have “${word}” in their names`
+  }, each with its origin</summary>
 ${drawTold('Values of the record', values, {story, look})}
-${
-  emptyFields.length === 0
-    ? ''
-    : html`<details><summary>${emptyFields.length} fields are empty</summary><p>${emptyFields.join(
-        ', ',
-      )}</p></details>`
-}
+${empty.length === 0 ? '' : html`<p class="quiet">Empty: ${empty.join(', ')}</p>`}
 ${
   attributes.length === 0
     ? ''
-    : html`<details><summary>${attributes.length} more fields that no column takes</summary>
-${drawTold('Fields that no column takes', attributes, {story, look})}</details>`
-}`;
+    : html`<h3>Fields that no column takes</h3>
+${drawTold('Fields that no column takes', attributes, {story, look})}`
+}</details>`;
 }
 
 function drawTold(
@@ -245,6 +272,7 @@ function drawTold(
   {story, look}: {readonly story: RecordStory; readonly look: Look},
 ): SafeHtml {
   return renderTable({
+    isStacked: true,
     caption,
     columns: ['field', 'value', 'where it came from'],
     rows: values.map((told) => [

@@ -21,28 +21,33 @@ interface Table {
   readonly rows: readonly (readonly Cell[])[];
   /** What is said where there is no row. */
   readonly none: string;
+  /** On a phone each row is a card, and its cells are named; else it moves in its own frame. */
+  readonly isStacked?: boolean;
 }
 
-/** A table stays a table on a phone: it moves sideways in its own frame. */
-export function renderTable({caption, columns, rows, none}: Table): SafeHtml {
+/** A table that is wider than the window moves sideways in its own frame. */
+export function renderTable({caption, columns, rows, none, isStacked = false}: Table): SafeHtml {
   if (rows.length === 0) return html`<p class="none">${none}</p>`;
   const heads = columns.map(
     (column): Column => (typeof column === 'string' ? {head: column} : column),
   );
-  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table>
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table${
+    isStacked ? html` class="stacked"` : ''
+  }>
 <caption class="unseen">${caption}</caption>
 <thead><tr>${heads.map(
     ({head, kind}) => html`<th scope="col"${classOf(kind)}>${head}</th>`,
   )}</tr></thead>
 <tbody>${rows.map(
-    (row) => html`<tr>${row.map((cell, at) => drawCell(cell, heads[at]?.kind))}</tr>`,
+    (row) => html`<tr>${row.map((cell, at) => drawCell(cell, heads[at], isStacked))}</tr>`,
   )}</tbody>
 </table></div>`;
 }
 
-function drawCell(cell: Cell, kind: Column['kind']): SafeHtml {
-  if (typeof cell === 'number') return html`<td class="number">${formatNumber(cell)}</td>`;
-  return html`<td${classOf(kind)}>${cell ?? ''}</td>`;
+function drawCell(cell: Cell, column: Column | undefined, isStacked: boolean): SafeHtml {
+  const name = isStacked ? html` data-name="${column?.head ?? ''}"` : '';
+  if (typeof cell === 'number') return html`<td class="number"${name}>${formatNumber(cell)}</td>`;
+  return html`<td${classOf(column?.kind)}${name}>${cell ?? ''}</td>`;
 }
 
 function classOf(kind: Column['kind']): SafeHtml | string {
@@ -80,6 +85,13 @@ const signs: Readonly<Record<Tone, string>> = {
 export function drawMark(tone: Tone, word: string): SafeHtml {
   const sign = html`<span aria-hidden="true">${signs[tone]}</span>`;
   return html`<span class="mark ${tone}">${sign} ${word}</span>`;
+}
+
+/** The answer of a page, to be seen at once: all is well, or not. */
+export function drawBanner(isWell: boolean, sentence: string): SafeHtml {
+  const tone = isWell ? 'good' : 'bad';
+  const mark = drawMark(tone, isWell ? 'All is well.' : 'Look:');
+  return html`<p class="banner ${tone} lead">${mark} ${sentence}</p>`;
 }
 
 const tones: Readonly<Record<string, Tone>> = {
@@ -146,6 +158,8 @@ interface Form {
   readonly fields?: SafeHtml;
   /** A step that is not taken back easily. */
   readonly isGrave?: boolean;
+  /** Stands beside the step that leads on. */
+  readonly isPlain?: boolean;
 }
 
 /**
@@ -157,9 +171,9 @@ export function drawForm(look: Look, form: Form): SafeHtml | string {
   const fixed = {form: look.viewer.formToken, back: look.path, ...form.fixed};
   return html`<form method="post" action="${form.to}" class="action">${Object.entries(fixed).map(
     ([name, value]) => drawHidden(name, value),
-  )}${form.fields ?? ''}<button${form.isGrave === true ? html` class="grave"` : ''}>${
-    form.label
-  }</button></form>`;
+  )}${form.fields ?? ''}<button${
+    form.isGrave === true ? html` class="grave"` : form.isPlain === true ? html` class="plain"` : ''
+  }>${form.label}</button></form>`;
 }
 
 /** A form whose state is the address of the page, so that it can be sent to a colleague. */
@@ -204,8 +218,9 @@ const mostDrawn = 300;
 /** A chart with its title, the sentence that says what it shows, and the table behind it. */
 export function drawFigure(chart: Chart): SafeHtml {
   const {title, sentence, names, series} = chart;
+  const isBare = series.every(({values}) => values.every((value) => (value ?? 0) === 0));
   return html`<figure class="card"><strong>${title}</strong>
-    ${html.raw`${drawOnce(chart)}`}
+    ${isBare ? html`<p class="none">Every value is zero.</p>` : html.raw`${drawOnce(chart)}`}
     <figcaption>${sentence}</figcaption>
     <details><summary>As a table</summary>${renderTable({
       caption: title,

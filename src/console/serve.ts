@@ -182,7 +182,8 @@ export function addAction(app: FastifyInstance, action: Action, deps: PageDeps):
     });
     if (done.dropsReadings === true) deps.readings.forgetAll();
     const outcome = await finish(done, action, deps);
-    if (outcome.once !== undefined) return await sendOnce(reply, outcome, outcome.once);
+    if (outcome.once !== undefined)
+      return await sendOnce(reply, outcome, {secret: outcome.once, viewer});
     keepSaid(reply, outcome.said);
     return await reply.redirect(outcome.to ?? from, 303);
   });
@@ -192,10 +193,10 @@ export function addAction(app: FastifyInstance, action: Action, deps: PageDeps):
 async function sendOnce(
   reply: FastifyReply,
   {said, to = '/'}: Outcome,
-  secret: string,
+  {secret, viewer}: {readonly secret: string; readonly viewer: Viewer},
 ): Promise<void> {
   const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre><p>It is shown this once. <a href="${to}">Go on</a></p>`;
-  await reply.type('text/html; charset=utf-8').send(drawPlain('Shown this once', body));
+  await reply.type('text/html; charset=utf-8').send(drawPlain('Shown this once', body, viewer));
 }
 
 interface Carried {

@@ -44,16 +44,18 @@ import {
 import {addDocuments, drawCodeLink} from './documents.ts';
 import {fieldsPage, giveFieldName} from './fields-page.ts';
 import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
+import {health} from './health-page.ts';
 import {addAssets, drawPlain} from './layout.ts';
 import {Live, SharedReads} from './live.ts';
-import {health, overview} from './overview-page.ts';
+import {overview} from './overview-page.ts';
 import type {Page} from './page.ts';
 import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
 import {fetchRecord, recordPage} from './record-page.ts';
 import {searchPage} from './records-page.ts';
 import {addAction, addClock, addPage} from './serve.ts';
 import type {ConsoleDeps, ConsoleOptions} from './services.ts';
-import {addSignIn, requireViewer, tokenOf, viewerOf} from './sign-in.ts';
+import {addClosedDay, removeClosedDay, saveSettings, settingsPage} from './settings-page.ts';
+import {addSignIn, knownViewerOf, requireViewer, tokenOf, viewerOf} from './sign-in.ts';
 import {dropLetter, passOver, sendAgain, sendLetter} from './subscribers.ts';
 import {approve, sweepList, sweepNow, sweepPage} from './sweep-pages.ts';
 
@@ -189,6 +191,7 @@ export const pages: readonly Page[] = [
   oneChange,
   accountsPage,
   alertsPage,
+  settingsPage,
   health,
 ];
 
@@ -212,6 +215,9 @@ export const actions: readonly Action[] = [
   addRule,
   testRuleAction,
   removeRule,
+  saveSettings,
+  addClosedDay,
+  removeClosedDay,
   sendAgain,
   passOver,
   sendLetter,
@@ -303,9 +309,9 @@ function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
     .send(
       drawPlain(
         title,
-        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">see ${drawCodeLink(
-          pageOfStatus(status),
-        )}</p>`,
+        html`<p class="banner bad">${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}
+<p class="quiet">see ${drawCodeLink(pageOfStatus(status))}</p>`,
+        knownViewerOf(request),
       ),
     );
 }

@@ -64,9 +64,14 @@ const signedOut = {
   ways: [{href: '/sign-in', label: 'Sign in'}],
 };
 
+/** The person behind a request, as far as it is known by then. */
+export function knownViewerOf(request: FastifyRequest): Viewer | undefined {
+  return viewers.get(request);
+}
+
 /** The person behind a request of a route that is not open. */
 export function viewerOf(request: FastifyRequest): Viewer {
-  const viewer = viewers.get(request);
+  const viewer = knownViewerOf(request);
   if (viewer === undefined) throw new AccessRefused(401, signedOut);
   return viewer;
 }

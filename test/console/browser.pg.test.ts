@@ -35,6 +35,7 @@ const addresses: Readonly<Record<string, string>> = {
   '/fields': '/fields',
   '/accounts': '/accounts',
   '/alerts': '/alerts',
+  '/settings': '/settings',
   '/health': '/health',
 };
 
@@ -89,7 +90,7 @@ test('every page of the console has an address here', () => {
 });
 
 const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
-  [1280, 360].map((width) => ({colorScheme, width})),
+  [1280, 390, 360].map((width) => ({colorScheme, width})),
 );
 
 describe('in both themes, wide and narrow', () => {
@@ -130,11 +131,23 @@ async function findFlaws(
   return [...wide, ...closed];
 }
 
-test('without scripts every page is there, a filter is an address, and a form does what it says', async () => {
+test('without scripts every page is there, and none is wider than the window', async () => {
   const context = await openContext({scripts: false});
   const page = await context.newPage();
-  for (const path of Object.values(addresses))
+  for (const path of Object.values(addresses)) {
     expect((await page.goto(place.url + path))?.status(), path).toBe(200);
+    for (const {colorScheme, width} of looks) {
+      await page.setViewportSize({width, height: 900});
+      await page.emulateMedia({colorScheme});
+      expect(await page.evaluate(tooWide), `${path} at ${width}`).toEqual([]);
+    }
+  }
+  await context.close();
+});
+
+test('without scripts a filter is an address, a filter is an address, and a form does what it says', async () => {
+  const context = await openContext({scripts: false});
+  const page = await context.newPage();
   await page.goto(`${place.url}/sweeps`);
   await page.getByLabel('State').selectOption('certified');
   await page.locator('form.filters').getByRole('button', {name: 'Show'}).click();
@@ -142,6 +155,51 @@ test('without scripts every page is there, a filter is an address, and a form do
   await page.getByRole('button', {name: 'tasks of acme'}).click();
   expect(await page.locator('[role=status]').textContent()).toContain('is due');
   await context.close();
+});
+
+test('the keyboard skips to the content, finds the search, and opens the documents', async () => {
+  const page = await openPage('/health');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  expect(await page.evaluate('document.activeElement.id')).toBe('page');
+  await page.keyboard.press('/');
+  await page.keyboard.type('no?/one');
+  expect(await page.getByLabel('Find a record').inputValue()).toBe('no?/one');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/records\?q=/);
+  await page.keyboard.press('?');
+  await page.waitForURL(`${place.url}/docs`);
+  await page.context().close();
+});
+
+test.each([true, false])(
+  'on a phone the sections open by a button, scripts: %s',
+  async (scripts) => {
+    const page = await openPage('/health', await openContext({scripts}));
+    await page.setViewportSize({width: 390, height: 800});
+    const link = page.getByRole('navigation').getByRole('link', {name: 'Fields'});
+    expect(await link.isVisible()).toBe(false);
+    await page.getByRole('button', {name: 'Menu'}).click();
+    await link.click();
+    expect(await page.textContent('h1')).toBe('Fields');
+    await page.context().close();
+  },
+);
+
+test.each([
+  ['/nowhere', 'Not found'],
+  ['/changes/999999', 'Not found'],
+  ['/changes?state=odd', 'There is no such filter'],
+])('%s is refused inside the frame, with the code as a link', async (path, title) => {
+  const page = await openPage(path);
+  expect(await page.textContent('h1')).toBe(title);
+  expect(await page.getByRole('navigation').getByRole('link', {name: 'Changes'}).count()).toBe(1);
+  await page
+    .locator('main')
+    .getByRole('link', {name: /^E\d\d$/})
+    .click();
+  expect(page.url()).toMatch(/\/docs\/errors#e\d\d/);
+  await page.context().close();
 });
 
 test('a key is typed, and the page that was asked for is shown', async () => {
@@ -205,7 +263,7 @@ describe('by its button', () => {
 
   test.each(doings)(
     '$action is done, and stands in the audit',
-    async ({action, prepare, path, opens, fill = {}, button}) => {
+    async ({action, prepare, path, opens, ticks, fill = {}, button}) => {
       const made = (await prepare?.()) ?? '';
       const count = async () =>
         (
@@ -217,6 +275,7 @@ describe('by its button', () => {
       const before = await count();
       const page = await openPage(path.replace('$', made), context);
       if (opens !== undefined) await page.getByText(opens, {exact: true}).click();
+      if (ticks !== undefined) await page.getByLabel(ticks).check();
       for (const [label, value] of Object.entries(fill))
         await page.getByLabel(label, {exact: true}).locator('visible=true').first().fill(value);
       await Promise.all([

@@ -3,6 +3,8 @@
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
+import {subjects} from '../../src/star/boards.ts';
+import {questions} from '../../src/star/star.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;
@@ -81,6 +83,34 @@ test('somebody who may see names sees the phone of who owes', async () => {
   const {text} = await (await place.person()).get('/business/ask/debtors');
   expect(text).toContain('555-0177');
   expect(text).toContain('days overdue');
+});
+
+test('who is named in an answer is a link to the record, also for those who see keys', async () => {
+  const {rows} = await place.pool.query(
+    `SELECT customer.row_id AS customer, job.row_id AS job FROM warehouse.customers AS customer
+       JOIN warehouse.jobs AS job USING (account_id)
+      WHERE account_id = $1 AND customer.id = 101 AND job_number = 12`,
+    [place.account.accountId],
+  );
+  const [{customer, job}] = rows;
+  for (const person of [await place.person(), await place.person({masks: true})]) {
+    const debtors = await person.get('/business/ask/debtors');
+    expect(debtors.text).toContain(`<a href="/records/customers/row-${customer}">`);
+    const overdue = (await person.get('/business/ask/overdue')).text;
+    expect(overdue).toContain(`<a href="/records/jobs/row-${job}">12</a>`);
+    expect(overdue).toContain(`<a href="/records/customers/row-${customer}">`);
+  }
+});
+
+test('the first page shows the last week beside the week and the year before', async () => {
+  const {text} = await (await place.person()).get('/business');
+  expect(text).toContain('Earned last week');
+  expect(text).toMatch(/of the week before|on the week before|as the week before/);
+});
+
+test('each question is in one group of the first page', () => {
+  const grouped = subjects.flatMap(({questions: names}) => names);
+  expect(grouped.toSorted()).toEqual(questions.map(({name}) => name).toSorted());
 });
 
 test('a question is answered for other days and by something else', async () => {

@@ -58,6 +58,7 @@ describe('the list', () => {
     expect(numbersOn(await viewer.get('/changes?state=needy'))).toEqual([conflict, rejected, held]);
     expect(page.text).toContain('href="/changes?state=needy">needs a person 3</a>');
     expect(page.text).toContain('nothing is sent until somebody releases it');
+    expect(page.text).toContain('>Acme: phone number</a>');
   });
 
   test('has the states, reasons and next steps of the terminal', async () => {
@@ -106,6 +107,14 @@ describe('the list', () => {
     expect(refused.status).toBe(422);
     expect(refused.text).toContain('needy, held, pending');
     expect(refused.text).toContain('did you mean');
+  });
+
+  test('that is empty shows how a change is made, and a filter that finds nothing the way out', async () => {
+    const person = await place.person();
+    expect((await person.get('/changes')).text).toContain('UPDATE warehouse.customers');
+    expect((await person.get('/changes?state=held')).text).toContain(
+      'No change matches this filter',
+    );
   });
 
   test('finds what the service altered', async () => {
@@ -182,6 +191,8 @@ describe('one change', () => {
     expect(story.decisions).toEqual(['take service', 'take warehouse']);
     const {text} = await operator.get(`/changes/${id}`);
     expect(text).toContain(`action="/changes/${id}/resolve"`);
+    expect(text.match(/type="radio" name="side.phone_number"/g)).toHaveLength(2);
+    expect(text.match(/class="grave"/g)).toHaveLength(1);
     expect(text).toContain(`action="/changes/${id}/cancel"`);
     expect(text).toContain('href="/records/customers/1"');
     const viewer = await place.person({role: 'viewer'});

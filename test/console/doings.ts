@@ -9,6 +9,8 @@ export interface Doing {
   /** `$` stands for what was prepared. */
   readonly path: string;
   readonly opens?: string;
+  /** The label of a choice. */
+  readonly ticks?: string;
   readonly fill?: Readonly<Record<string, string>>;
   readonly button: string;
 }
@@ -87,7 +89,8 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
         return id;
       },
       path: '/changes/$',
-      button: 'Take the service’s side',
+      ticks: 'theirs, of the service: 5',
+      button: 'Decide',
     },
     {
       action: 'changes.decide',
@@ -150,6 +153,19 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       fill: {Name: 'phone', Address: 'ops@example.com'},
       button: 'Make the rule',
     },
+    {
+      action: 'settings.save',
+      path: '/settings?account=acme',
+      fill: {Currency: 'eur', Monday: '8', Friday: '6.5'},
+      button: 'Save',
+    },
+    {
+      action: 'settings.close-day',
+      path: '/settings?account=acme',
+      fill: {Day: '2026-12-25', Why: 'Christmas'},
+      button: 'Add a closed day',
+    },
+    {action: 'settings.open-day', path: '/settings?account=acme', button: 'Remove'},
     {action: 'alerts.test', path: '/alerts', button: 'Test'},
     {action: 'alerts.remove', path: '/alerts', button: 'Remove'},
     // What the subscriber did not take is passed over before it is sent again: then nothing is left

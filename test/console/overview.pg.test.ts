@@ -91,6 +91,18 @@ test('what needs a person is what status tells, with the way to it', async () =>
   const {text} = await person.get('/');
   expect(text).toContain('href="/sweeps?mode=full&amp;state=failed&amp;stream=tasks"');
   expect(text).toContain('href="/changes?state=needy"');
+  expect(text).toContain('class="banner bad');
+  expect(text).toContain('Acme: phone number');
+  expect(text).toContain(`<a class="button" href="/changes/${id}">`);
+  const masked = await place.person({masks: true});
+  expect((await masked.get('/')).text).not.toContain('Acme');
+});
+
+test('a mirror that is well says so in green, with a tile for each stream', async () => {
+  const {text} = await (await place.person()).get('/');
+  expect(text).toContain('class="banner good');
+  expect(text).toContain('All four streams are fresh; nothing needs you.');
+  expect(text.match(/<p class="figure">900 /g)).toHaveLength(4);
 });
 
 test('reads and writes of the last day are counted by the hour in which they ended', async () => {

@@ -115,6 +115,12 @@ describe('a record', () => {
 
   test('tells the change that is on its way', async () => {
     const {text} = await person.get('/records/jobs/31');
+    expect(text).toContain('<dt>total</dt><dd>24.90</dd>');
+    expect(text.indexOf('Job charges')).toBeLessThan(text.indexOf('<h2>Fields</h2>'));
+    const found = (await person.get('/records/jobs/31?find=descr')).text;
+    expect(found).toContain('<details open>');
+    expect(found).toContain('?field=description');
+    expect(found).not.toContain('?field=total');
     expect(text).toContain('On its way to the service');
     expect(text).toMatch(/href="\/changes\/\d+"/);
   });

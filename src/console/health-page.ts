@@ -1,0 +1,115 @@
+// The page of health: every dependency, checked when the page is read, and every active setting.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {formatNumber} from '../core/format.ts';
+import {definePage, hidden, type Page} from './page.ts';
+import {drawMark, renderTable, type Tone} from './render.ts';
+import type {RunCheck, SettingTold} from './services.ts';
+
+interface Story {
+  /**
+   * Those of the accounts that the viewer sees; to who sees every account, those of the
+   * installation as well.
+   */
+  readonly checks: readonly RunCheck[];
+  /** Null for somebody who is bound to an account: settings name the others, too. */
+  readonly settings: readonly SettingTold[] | null;
+}
+
+const tones: Readonly<Record<RunCheck['state'], Tone>> = {
+  good: 'good',
+  warning: 'warning',
+  bad: 'bad',
+};
+
+export const health: Page = definePage<Story>({
+  path: '/health',
+  section: '/health',
+  moving: [],
+  read: async ({doings, seen, seesAll}) => ({
+    checks: (await doings.examine()).filter(
+      ({account}) => seesAll || seen.some(({name}) => name === account),
+    ),
+    settings: seesAll ? await doings.listSettings() : null,
+  }),
+  title: () => 'Health',
+  draw: ({checks, settings}) => html`
+    <p class="lead">${summarise(checks)}</p>
+    ${drawChecks(checks)}
+    <h2>Settings in force</h2>
+    ${
+      settings === null
+        ? html`<p>Settings, and checks of the whole installation, are shown to those who see
+            every account.</p>`
+        : drawSettings(settings)
+    }`,
+  hide: ({checks, settings}) => ({
+    checks,
+    settings:
+      settings?.map((setting) => (isMailbox(setting) ? {...setting, value: hidden} : setting)) ??
+      null,
+  }),
+  elsewhere: () => ({
+    command: 'fieldmirror doctor',
+    sql: 'SELECT * FROM sync.workers ORDER BY seen_at DESC;',
+  }),
+});
+
+/** The address of a rule by e-mail is a person's. */
+function isMailbox({name}: SettingTold): boolean {
+  return /^alerts \/ \S+ \/ to$/.test(name);
+}
+
+function summarise(checks: readonly RunCheck[]): string {
+  const flawed = checks.filter(({state}) => state !== 'good').length;
+  if (flawed === 0) return 'Everything answers as it should.';
+  return `${flawed} of ${checks.length} ${flawed === 1 ? 'needs' : 'need'} a look.`;
+}
+
+function drawChecks(checks: readonly RunCheck[]): SafeHtml {
+  return renderTable({
+    caption: 'Every dependency, checked just now',
+    columns: ['verdict', 'checked', 'found'],
+    rows: checks.map(({what, state, found}) => [drawMark(tones[state], state), what, found]),
+    none: 'Nothing was checked.',
+  });
+}
+
+/** A page stays under 150 kB. */
+const mostRows = 300;
+
+/** The settings that somebody has set, and those at their defaults folded away. */
+function drawSettings(settings: readonly SettingTold[]): SafeHtml {
+  const set = settings.filter(({source}) => source !== 'default');
+  const defaults = settings.filter(({source}) => source === 'default');
+  const none = 'None was set: all are at their defaults.';
+  return html`${drawRows('Settings that were set, and by what', set, none)}
+    <details><summary>${formatNumber(defaults.length)} at their defaults</summary>${drawRows(
+      'Settings at their defaults',
+      defaults,
+      'None.',
+    )}</details>`;
+}
+
+function drawRows(caption: string, settings: readonly SettingTold[], none: string): SafeHtml {
+  const left = settings.length - mostRows;
+  return html`${renderTable({
+    caption,
+    columns: ['setting', {head: 'value', kind: 'code'}, 'from'],
+    rows: settings
+      .slice(0, mostRows)
+      .map(({name, value, source, file}) => [
+        name,
+        html`<span class="value">${value}</span>`,
+        file ?? words[source],
+      ]),
+    none,
+  })}${left > 0 ? html`<p class="quiet">and ${formatNumber(left)} more; as JSON has all</p>` : ''}`;
+}
+
+const words: Readonly<Record<SettingTold['source'], string>> = {
+  environment: 'the environment of this process',
+  file: 'a file',
+  default: 'the default',
+  warehouse: 'the warehouse: a verb, a file, or SQL',
+};
