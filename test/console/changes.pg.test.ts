@@ -109,7 +109,7 @@ describe('the list', () => {
     expect(refused.text).toContain('did you mean');
   });
 
-  test('that is empty shows how a change is made, and a filter that finds nothing the way out', async () => {
+  test('that is empty shows how a change is made; a filter that finds nothing, the way out', async () => {
     const person = await place.person();
     expect((await person.get('/changes')).text).toContain('UPDATE warehouse.customers');
     expect((await person.get('/changes?state=held')).text).toContain(
