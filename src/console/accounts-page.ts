@@ -72,6 +72,7 @@ export const accountsPage = definePage<Story>({
 
 function drawAccounts({accounts, workers}: Story, look: Look): SafeHtml {
   return renderTable({
+    isStacked: true,
     caption: 'Accounts that are mirrored here',
     columns: ['account', 'state', 'at', 'zone', 'token', 'served by', 'steps'],
     rows: accounts.map((account) => [
@@ -129,6 +130,7 @@ function drawAdding(look: Look): SafeHtml | string {
 
 function drawKeys(keys: readonly ApiKey[], look: Look): SafeHtml {
   return renderTable({
+    isStacked: true,
     caption: 'Keys of the console and the HTTP API',
     columns: ['key', 'account', 'role', 'made by', 'last used', 'steps'],
     rows: keys.map(({name, account, role, masks, createdBy, lastUsedAt, revokedAt}) => [
