@@ -126,8 +126,8 @@ function drawLines(
     isStacked: true,
     caption: 'Changes, those that need a person first',
     columns: [
-      ...(isChoosing ? ['tick'] : []),
-      'change',
+      ...(isChoosing ? [{head: 'tick', isTitle: true}] : []),
+      {head: 'change', isTitle: true},
       ...(isOfMany ? ['account'] : []),
       ...['state', 'why', 'by', 'requested', 'next'],
     ],

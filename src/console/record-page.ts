@@ -244,7 +244,6 @@ function drawValues(story: RecordStory, look: Look): SafeHtml {
   ) as [ToldValue[], ToldValue[]];
   const empty = emptyFields.filter(matches);
   const isOpen = word !== '' || at !== null;
-  const count = values.length + attributes.length;
   return html`<h2>Fields</h2>
 <form class="filters" action="${pathOfRecord(story)}" role="search" aria-label="Find a field">
 ${Object.entries(look.query)
@@ -253,7 +252,7 @@ ${Object.entries(look.query)
 <label>Find a field <input type="search" name="find" value="${word}" placeholder="phone"></label>
 <button class="plain">Show</button>
 </form>
-<details${isOpen ? html` open` : ''}><summary>${String(count)} fields with a value${
+<details${isOpen ? html` open` : ''}><summary>${String(values.length)} fields with a value${
     word === '' ? '' : ` that have “${word}” in their names`
   }, each with its origin</summary>
 ${drawTold('Values of the record', values, {story, look})}
@@ -261,8 +260,10 @@ ${empty.length === 0 ? '' : html`<p class="quiet">Empty: ${empty.join(', ')}</p>
 ${
   attributes.length === 0
     ? ''
-    : html`<h3>Fields that no column takes</h3>
-${drawTold('Fields that no column takes', attributes, {story, look})}`
+    : html`<details${isOpen ? html` open` : ''}><summary>${String(
+        attributes.length,
+      )} more fields that no column takes</summary>
+${drawTold('Fields that no column takes', attributes, {story, look})}</details>`
 }</details>`;
 }
 

@@ -12,6 +12,8 @@ export type Cell = SafeHtml | string | number | null;
 interface Column {
   readonly head: string;
   readonly kind?: 'number' | 'code';
+  /** Its cells name the row: on a phone they stand without the head. */
+  readonly isTitle?: boolean;
 }
 
 interface Table {
@@ -45,7 +47,8 @@ export function renderTable({caption, columns, rows, none, isStacked = false}: T
 }
 
 function drawCell(cell: Cell, column: Column | undefined, isStacked: boolean): SafeHtml {
-  const name = isStacked ? html` data-name="${column?.head ?? ''}"` : '';
+  const name =
+    isStacked && column?.isTitle !== true ? html` data-name="${column?.head ?? ''}"` : '';
   if (typeof cell === 'number') return html`<td class="number"${name}>${formatNumber(cell)}</td>`;
   return html`<td${classOf(column?.kind)}${name}>${cell ?? ''}</td>`;
 }
