@@ -83,7 +83,7 @@ function drawTop(look: Look): SafeHtml {
       placeholder="Find a record: press /" title="by number, name, phone or key">
   </form>
   <div class="tools">${drawAccounts(look)}
-    <a href="/docs" accesskey="?">Help</a>
+    <a class="help" href="/docs" accesskey="?">Help</a>
     <button class="plain" popovertarget="person" title="${role}">${name}</button>
   </div>
   ${drawPerson(look)}
@@ -130,7 +130,7 @@ export function drawPlain(title: string, body: SafeHtml, viewer?: Viewer): strin
   return drawShell(
     title,
     html`<header class="top"><a class="brand" href="/">Fieldmirror</a>
-  <div class="tools"><a href="/docs">Help</a></div></header>
+  <div class="tools"><a class="help" href="/docs">Help</a></div></header>
 <main id="page" class="plain"><h1>${title}</h1>${body}</main>`,
   );
 }
