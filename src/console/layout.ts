@@ -107,7 +107,7 @@ function drawPerson({viewer, timeZone, path}: Look): SafeHtml {
   const isUtc = timeZone === 'UTC';
   const token = drawHidden('form', viewer.formToken);
   return html`<div class="sheet" id="person" popover>
-    <p>${viewer.name}<br><small>${viewer.role}${viewer.masks ? ', masked' : ''}</small></p>
+    <p>${viewer.name}, ${viewer.role}${viewer.masks ? ', masked' : ''}</p>
     <form method="post" action="/clock">${token}${drawHidden('back', path)}
       <p><small>Times in ${timeZone}</small></p>
       <button class="plain" name="clock" value="${isUtc ? 'account' : 'utc'}">${

@@ -20,6 +20,7 @@ import {linkOfProblem} from './alerts-page.ts';
 import {drawCause} from './documents.ts';
 import {definePage, hidden, type Look, linkTo} from './page.ts';
 import {
+  drawAge,
   drawBanner,
   drawFacts,
   drawFigure,
@@ -120,8 +121,8 @@ function drawStreams(streams: readonly Freshness[], look: Look): SafeHtml {
       <h3><a href="${link}">${nameStream(each, look)}</a> ${state}</h3>
       <p class="figure">${rows === null ? '–' : formatNumber(rows)} <small>records</small></p>
       ${drawFacts([
-        ['proven complete as of', drawTime(provenAt, look)],
-        ['next full sweep', isUnderWay ? drawMark('busy', 'running') : drawTime(nextDueAt, look)],
+        ['proven complete', drawAge(provenAt, look)],
+        ['next full sweep', isUnderWay ? drawMark('busy', 'running') : drawAge(nextDueAt, look)],
         ['may become', drawBound(each)],
       ])}</section>`;
   })}</div>`;

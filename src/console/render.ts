@@ -140,6 +140,13 @@ export function drawTime(
   return html`<time datetime="${instant}" title="${instant}">${words}</time>`;
 }
 
+/** How long ago or ahead an instant is, with the instant itself on hover. */
+export function drawAge(instant: string | null, {now}: Pick<Look, 'now'>): SafeHtml | string {
+  if (instant === null) return '';
+  const distance = instant <= now ? formatAgo(instant, now) : formatAhead(instant, now);
+  return html`<time datetime="${instant}" title="${instant}">${distance}</time>`;
+}
+
 /** `2026-11-24 07:04` in a zone. */
 export function showMinute(instant: string, timeZone: string): string {
   const format =

@@ -26,7 +26,7 @@ for (const {name, path, themes} of shots) {
     await page.emulateMedia({colorScheme});
     await page.goto(new URL(path, link).href);
     const file = join(folder, `${name}-${colorScheme}.jpg`);
-    await page.screenshot({path: file, type: 'jpeg', quality: 55});
+    await page.screenshot({path: file, type: 'jpeg', quality: 50});
     bytes += statSync(file).size;
   }
 }
