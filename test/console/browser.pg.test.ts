@@ -131,18 +131,26 @@ async function findFlaws(
   return [...wide, ...closed];
 }
 
-test('without scripts every page is there, and none is wider than the window', async () => {
-  const context = await openContext({scripts: false});
-  const page = await context.newPage();
-  for (const path of Object.values(addresses)) {
-    expect((await page.goto(place.url + path))?.status(), path).toBe(200);
-    for (const {colorScheme, width} of looks) {
-      await page.setViewportSize({width, height: 900});
-      await page.emulateMedia({colorScheme});
-      expect(await page.evaluate(tooWide), `${path} at ${width}`).toEqual([]);
-    }
-  }
-  await context.close();
+describe('without scripts', () => {
+  let context: BrowserContext;
+  beforeAll(async () => {
+    context = await openContext({scripts: false});
+  });
+  afterAll(() => context?.close());
+
+  test.each(Object.values(addresses))(
+    '%s is there, and not wider than the window',
+    async (path) => {
+      const page = await context.newPage();
+      expect((await page.goto(place.url + path))?.status()).toBe(200);
+      for (const {colorScheme, width} of looks) {
+        await page.setViewportSize({width, height: 900});
+        await page.emulateMedia({colorScheme});
+        expect(await page.evaluate(tooWide), `at ${width}`).toEqual([]);
+      }
+      await page.close();
+    },
+  );
 });
 
 test('without scripts a filter is an address, a filter is an address, and a form does what it says', async () => {

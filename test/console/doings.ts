@@ -89,7 +89,7 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
         return id;
       },
       path: '/changes/$',
-      ticks: 'theirs, of the service: 5',
+      ticks: 'theirs, of the service',
       button: 'Decide',
     },
     {
