@@ -7,7 +7,7 @@ import {randomBytes} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
-import {drawTable} from '../src/cli/print.ts';
+import {drawTable} from '../src/core/table.ts';
 import {openPool} from '../src/postgres/database.ts';
 import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
 import {allStreams} from '../src/streams/all.ts';

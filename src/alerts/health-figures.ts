@@ -6,6 +6,7 @@ import {
   type LateChanges,
   listLateChanges,
 } from '../changes/change-health.ts';
+import {listReportLists, type ReportListHealth} from '../delivery/report-lists.ts';
 import {listTargets, type TargetHealth} from '../delivery/targets.ts';
 import {
   countFieldEvents,
@@ -67,6 +68,8 @@ export interface HealthFigures {
   readonly starWaitsSince: string | null;
   /** Where the star is delivered. */
   readonly targets: readonly TargetHealth[];
+  /** Who gets the weekly report. */
+  readonly reportLists: readonly ReportListHealth[];
 }
 
 /** Reads the figures in a fixed number of statements, however many accounts there are. */
@@ -96,5 +99,6 @@ export async function readHealthFigures(db: Queryable): Promise<HealthFigures> {
     workersAlive: workers.filter(({isAlive}) => isAlive).length,
     starWaitsSince: await readWaitingSince(db),
     targets: await listTargets(db),
+    reportLists: await listReportLists(db),
   };
 }

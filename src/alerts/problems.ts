@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import {listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
+import {listReportLists, type ReportListHealth} from '../delivery/report-lists.ts';
 import {listTargets, type TargetHealth} from '../delivery/targets.ts';
 import {type FeedHook, listHooks} from '../feed/hooks.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
@@ -36,6 +37,7 @@ import {
   type PartFacts,
   type Workforce,
 } from './installation-problems.ts';
+import {findReportProblems} from './report-problems.ts';
 
 /** What stands beside the accounts. */
 interface Installation extends Workforce, PartFacts {
@@ -48,6 +50,7 @@ interface Installation extends Workforce, PartFacts {
   readonly rules: readonly RuleHealth[];
   readonly hooks: readonly FeedHook[];
   readonly targets: readonly TargetHealth[];
+  readonly reportLists: readonly ReportListHealth[];
   readonly bounds: readonly Bound[];
   readonly sizes: readonly Size[];
 }
@@ -81,6 +84,7 @@ export async function readInstallation(
     rules: await listRuleHealth(db),
     hooks: await listHooks(db),
     targets: await listTargets(db),
+    reportLists: await listReportLists(db),
     ...(await readPartFacts(db)),
     sizes: [...disk, ...(names.length === 0 ? [] : await listSizes(db, names))],
   };
@@ -99,7 +103,8 @@ export function findProblems(
   installation: Installation,
   now: string,
 ): Problem[] {
-  const {copy, heldUp, starWaitsSince, rules, hooks, targets, bounds, sizes} = installation;
+  const {copy, heldUp, starWaitsSince, rules, hooks, targets, reportLists} = installation;
+  const {bounds, sizes} = installation;
   return [
     ...(copy === null ? [] : [tellCopy(copy)]),
     ...findHeldUp(heldUp, now),
@@ -111,6 +116,7 @@ export function findProblems(
     ...findFailingRules(rules, installation, now),
     ...findFailingHooks(hooks, installation, now),
     ...findDeliveryProblems(targets, now),
+    ...findReportProblems(reportLists, installation, now),
   ];
 }
 

@@ -1,25 +1,21 @@
 // Alerts on their way: what is due, its words, and each kind of receiver. Names and reasons in a
-// message come from elsewhere: each stays on its line, and each receiver escapes it as it must. The
-// library for e-mail is loaded when the first one is sent.
+// message come from elsewhere: each stays on its line, and each receiver escapes it as it must.
 
-import {connect, type LookupFunction, type Socket} from 'node:net';
 import type pg from 'pg';
-import {isRefusedAddress, refusingLookup, toRefusal} from '../api/addresses.ts';
-import {numberOfCause, RetryableError, seeDocs, UsageError} from '../core/errors.ts';
+import {numberOfCause, seeDocs, UsageError} from '../core/errors.ts';
 import {formatMinute} from '../core/format.ts';
 import type {Logger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
 import {deliverClaim, type FailedTry} from '../feed/deliver.ts';
+import {type Mail, sendEmail} from '../feed/mail.ts';
 import {
   type Access,
   openAccess,
   parseSmtp,
   parseTarget,
   type SendMeans,
-  type SmtpServer,
   sendRequest,
   sendSigned,
-  type Way,
 } from '../feed/receivers.ts';
 import {
   claimDeliveries,
@@ -113,7 +109,7 @@ export async function sendMessage(
     if (message === null) throw new TypeError('a ping by e-mail');
     const server = parseSmtp(address, allowsHttp);
     if (server.auth !== null) deps.onSecret(new Secret(server.auth.pass));
-    return await sendEmail({to: route.target, server}, message, way);
+    return await sendEmail({to: route.target, server}, mailOf(message), way);
   }
   const url = parseTarget(address, allowsHttp);
   if (message === null || route.receiver === 'ping') return await sendRequest({url, ...way});
@@ -199,85 +195,13 @@ function cut(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text;
 }
 
-const timeoutMs = 10_000;
-
-/**
- * Sends a message. Its Message-ID is the same in each try, by which programs of mail drop a repeat.
- * @returns the answer of the server: `250`
- * @throws {RetryableError} it names the server and its code, never its words, which may repeat what
- *   was said to it
- */
-export async function sendEmail(
-  {to, server}: {readonly to: string; readonly server: SmtpServer},
-  message: AlertMessage,
-  {signal, lookup, allowsLinkLocal = false}: Way = {},
-): Promise<string> {
-  const {createTransport} = await import('nodemailer');
-  const {host, port, isSecure, needsTls, auth, from} = server;
-  const transport = createTransport({
-    host,
-    port,
-    secure: isSecure,
-    requireTLS: needsTls,
-    ignoreTLS: !needsTls,
-    ...(auth === null ? {} : {auth}),
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-    ...(allowsLinkLocal ? {} : {getSocket: openSocketBy(refusingLookup(lookup))}),
-  });
-  try {
-    const mail = {
-      from: {name: 'Fieldmirror', address: from ?? to},
-      to: {name: '', address: to},
-      subject: `Fieldmirror: ${titleOf(message)}`,
-      text:
-        `${linesOf(message).join('\n')}\n\n` +
-        `message ${message.messageId}, by the alert rule ${message.rule}\n`,
-      messageId: `<${message.messageId}@fieldmirror>`,
-      headers: {'Auto-Submitted': 'auto-generated'},
-      signal,
-    };
-    const {response} = await transport.sendMail(mail);
-    return response.slice(0, 3);
-  } catch (error) {
-    throw new RetryableError(`${host}: expected it to take the mail, got ${describeError(error)}`);
-  } finally {
-    transport.close();
-  }
-}
-
-/** Connects for the library, whose own look-up of names would take any address. */
-function openSocketBy(lookup: LookupFunction) {
-  return (
-    {host = '', port = 0}: {readonly host?: string; readonly port?: number | string},
-    callback: (error: Error | null, opened?: {readonly connection: Socket}) => void,
-  ): void => {
-    if (isRefusedAddress(host)) {
-      callback(toRefusal(host));
-      return;
-    }
-    const socket = connect({host, port: Number(port), lookup});
-    const fail = (error: Error) => {
-      socket.destroy();
-      callback(error);
-    };
-    const expire = () =>
-      fail(Object.assign(new Error('no connection in time'), {code: 'ETIMEDOUT'}));
-    socket.setTimeout(timeoutMs, expire).once('error', fail);
-    socket.once('connect', () => {
-      socket.setTimeout(0).off('timeout', expire).off('error', fail);
-      callback(null, {connection: socket});
-    });
+function mailOf(message: AlertMessage): Mail {
+  const {messageId, rule} = message;
+  return {
+    messageId,
+    subject: `Fieldmirror: ${titleOf(message)}`,
+    text: `${linesOf(message).join('\n')}\n\nmessage ${messageId}, by the alert rule ${rule}\n`,
   };
-}
-
-function describeError(error: unknown): string {
-  const {code, responseCode} = error as {readonly code?: unknown; readonly responseCode?: unknown};
-  const answer = typeof responseCode === 'number' ? `an answer of ${responseCode}` : 'none';
-  return typeof code === 'string' ? `${answer} [${code}]` : answer;
 }
 
 /** The last line is the message's id: Slack itself drops no repeat. */

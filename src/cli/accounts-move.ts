@@ -31,12 +31,13 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {demoName} from '../core/names.ts';
 import {type Secret, seal} from '../core/secret.ts';
+import {drawTable} from '../core/table.ts';
 import {tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {chooseAccount, isEnvironments} from './accounts.ts';
 import {checkName} from './accounts-add.ts';
 import {askAccount, refuseWrongZone} from './accounts-check.ts';
-import {drawTable, print} from './print.ts';
+import {print} from './print.ts';
 import {typeBack} from './prompt.ts';
 import {tellWait, withWarehouse} from './warehouse.ts';
 

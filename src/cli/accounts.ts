@@ -11,8 +11,9 @@ import {
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {demoName, nearest} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {drawTable, print} from './print.ts';
+import {print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {

@@ -22,6 +22,7 @@ import {type Cause, causes, receivers, seeDocs, UsageError} from '../core/errors
 import {formatAgo, formatDuration} from '../core/format.ts';
 import {checkShortName, isMailbox, nearest} from '../core/names.ts';
 import type {Sealed} from '../core/secret.ts';
+import {drawTable} from '../core/table.ts';
 import {
   type Access,
   makeWebhookSecret,
@@ -31,7 +32,7 @@ import {
 } from '../feed/receivers.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, print, wrap} from './print.ts';
+import {print, wrap} from './print.ts';
 import {readSecret} from './prompt.ts';
 import {withWarehouse} from './warehouse.ts';
 

@@ -6,6 +6,7 @@ import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
+import {drawTable} from '../core/table.ts';
 import {tell, tellStep} from '../core/text.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {
@@ -26,7 +27,7 @@ import {questions} from '../star/star.ts';
 import {findings, tieOuts} from '../star/tie-outs.ts';
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeFile} from './export.ts';
-import {drawTable, print, wrap} from './print.ts';
+import {print, wrap} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface AskOptions {

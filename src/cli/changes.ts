@@ -24,10 +24,11 @@ import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber, formatRoughly, showSecond} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {allWrites} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, maxWidth, print, wrap} from './print.ts';
+import {maxWidth, print, wrap} from './print.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface ListOptions extends ChangeFilters {

@@ -3,6 +3,7 @@
 import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
+import {drawTable} from '../core/table.ts';
 import {sequenceFeed} from '../feed/feed.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
@@ -19,7 +20,7 @@ import {findFreshnessCost, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {isThere, readSettingsFile, write, writeInForce} from './config-file.ts';
-import {drawTable, print, wrap} from './print.ts';
+import {print, wrap} from './print.ts';
 import {settingsEnvironment} from './settings.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 

@@ -3,13 +3,14 @@
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import {tellStep} from '../core/text.ts';
 import type {StorageAccess} from '../delivery/bucket-store.ts';
 import type {Delivered, DeliveryDeps} from '../delivery/deliver-star.ts';
 import {listTargetSettings} from '../delivery/targets.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import {drawTable, print} from './print.ts';
+import {print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface DeliverOptions {

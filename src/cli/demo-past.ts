@@ -191,7 +191,7 @@ async function readReport(
       ...figure,
       weeks: weeks.filter(({week}) => week < day),
     }));
-    await keepReported(client, accountId, told);
+    await keepReported(client, accountId, {figures: told});
   });
 }
 

@@ -20,11 +20,13 @@ import {
   type Workforce,
 } from '../alerts/installation-problems.ts';
 import {readPartFacts} from '../alerts/problems.ts';
+import {drawReportLists, findReportProblems} from '../alerts/report-problems.ts';
 import {tellAddressStep} from '../alerts/rules.ts';
 import type {RunCheck} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
+import {listReportLists} from '../delivery/report-lists.ts';
 import {listTargets} from '../delivery/targets.ts';
 import {listHooks} from '../feed/hooks.ts';
 import {readAccounts} from '../health/account-status.ts';
@@ -183,6 +185,7 @@ async function checkInside(
     background: () => checkParts(pool),
     subscribers: () => checkHooks(config, pool),
     delivery: () => checkTargets(pool),
+    reports: () => checkReports(config, pool),
     alerts: () => checkAlerts(config, pool),
     settings: async () => {
       const {inForce, problem} = await compareSettings(config, pool);
@@ -352,6 +355,18 @@ async function checkTargets(pool: pg.Pool): Promise<RunCheck[]> {
   return targets.length === 0
     ? []
     : lines.map((line) => good('delivery', line.replace(/^delivery +/, '')));
+}
+
+/** Whether the weekly report reaches each list of addresses. */
+async function checkReports(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
+  const lists = await listReportLists(pool);
+  const now = await readNow(pool);
+  const problems = findReportProblems(lists, await readWorkforce(config, pool), now);
+  if (problems.length > 0) return problems.map((problem) => warnOf('reports', problem));
+  const lines = drawReportLists(lists, now).split('\n');
+  return lists.length === 0
+    ? []
+    : lines.map((line) => good('reports', line.replace(/^reports +/, '')));
 }
 
 async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> {

@@ -9,12 +9,13 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {beginReading, findAsOf} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
 import {drawDbtSources, exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, print} from './print.ts';
+import {print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 /** Prints the star as sources of a dbt project. */

@@ -6,6 +6,7 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import {readFeedBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,
@@ -31,7 +32,7 @@ import {namePlace, refuseCopy} from '../health/installation.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, print, wrap} from './print.ts';
+import {print, wrap} from './print.ts';
 import {readSecret} from './prompt.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 

@@ -6,8 +6,9 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, print} from './print.ts';
+import {print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {

@@ -6,11 +6,12 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {listLinks, setLink} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, print} from './print.ts';
+import {print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface LinkOptions {

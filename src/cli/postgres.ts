@@ -9,6 +9,7 @@ import {listWorkers} from '../accounts/workers.ts';
 import {tellChangeCount} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
+import {drawTable} from '../core/table.ts';
 import {tellAside, tellStep} from '../core/text.ts';
 import {
   dropOwnSchemas,
@@ -24,7 +25,7 @@ import {
   openEmbeddedPostgres,
   removeEmbedded,
 } from '../postgres/embedded.ts';
-import {callOf, drawTable, print} from './print.ts';
+import {callOf, print} from './print.ts';
 import {typeBack} from './prompt.ts';
 import {requireEmbedded, tellWait, withWarehouse} from './warehouse.ts';
 

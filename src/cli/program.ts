@@ -103,7 +103,7 @@ Settings, from the environment or .env:
   FIELDMIRROR_HOME   folder of the embedded Postgres (.fieldmirror)
   FIELDMIRROR_ALLOW_HTTP=1   allow plain http to another machine
   FIELDMIRROR_ALLOW_LINK_LOCAL=1   allow link-local and cloud metadata addresses
-  FIELDMIRROR_SMTP_URL   mail server for alerts (fieldmirror alerts add)
+  FIELDMIRROR_SMTP_URL   mail server for alerts and weekly reports
   FIELDMIRROR_CONSOLE_URL, FIELDMIRROR_HOST_NAMES   address and further names of the server
   FIELDMIRROR_LOG_LEVEL   debug, info, warn (default), error, silent
 

@@ -15,13 +15,14 @@ import {
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
+import {drawTable} from '../core/table.ts';
 import {isId, tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {countPrunable, pruneHistory, readPruningLeaseMs} from '../retention/prune.ts';
 import {type Retention, readRetention, tellDays, wordsOf} from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, print} from './print.ts';
+import {print} from './print.ts';
 import {typeBack} from './prompt.ts';
 import {tellWait, withWarehouse} from './warehouse.ts';
 

@@ -14,6 +14,7 @@ import {
   isWholeDays,
 } from '../core/format.ts';
 import {nearest} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {isSame, type SettingsTree} from '../settings/section.ts';
 import {applySettings, planSettings} from '../settings/settings.ts';
@@ -25,7 +26,7 @@ import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.t
 import {listUsualCosts} from '../sweeps/story.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
-import {drawTable, print, wrap} from './print.ts';
+import {print, wrap} from './print.ts';
 import {settingsEnvironment} from './settings.ts';
 import {withWarehouse} from './warehouse.ts';
 

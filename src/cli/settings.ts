@@ -5,10 +5,10 @@ import type {SettingTold} from '../console/services.ts';
 import type {Config, Setting} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
+import {drawTable} from '../core/table.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Environment} from '../settings/section.ts';
 import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts';
-import {drawTable} from './print.ts';
 import {envFileOf, settingsFile} from './verb.ts';
 
 /** More rows than these are asked for. */

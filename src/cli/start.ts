@@ -18,6 +18,7 @@ import type {Logger} from '../core/log.ts';
 import {readVersion} from '../core/package.ts';
 import {type Pulse, Rounds} from '../core/rounds.ts';
 import type {Secret} from '../core/secret.ts';
+import {drawTable} from '../core/table.ts';
 import {tell, tellStep} from '../core/text.ts';
 import {makeDeliveryRounds} from '../delivery/deliver-star.ts';
 import {mendOfCopy} from '../health/installation.ts';
@@ -37,7 +38,7 @@ import {
 } from './app.ts';
 import {toStorage} from './deliver.ts';
 import type {OpenedServer} from './http.ts';
-import {drawNextSteps, drawTable, print} from './print.ts';
+import {drawNextSteps, print} from './print.ts';
 import {StoppedError} from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {drawPushed, hasPushed, pushAll} from './push.ts';
@@ -367,7 +368,7 @@ function ahead(instant: string | undefined): string {
 }
 
 // What the worker of `start` does beside the work of every worker: alerts, the delivery of the
-// star, and weekly reports where there is a folder for them.
+// star, and weekly reports.
 
 const reportsEveryMs = 60_000;
 
@@ -375,37 +376,46 @@ type PartsDeps = AlertDeps & {readonly config: Pick<Config, 'reports' | 'storage
 
 /**
  * Parts of the worker of `start` beside those of every worker: alerts, the delivery of the star,
- * and weekly reports where there is a folder for them.
+ * and weekly reports.
  */
 export function makesParts(
   deps: PartsDeps,
 ): (surroundings: BackgroundSurroundings) => readonly BackgroundPart[] {
-  const {reports} = deps.config;
   return (surroundings) => [
     ...makeAlertRounds(deps, surroundings.pulse),
     makeDeliveryRounds({...deps, storage: toStorage(deps.config)}, surroundings.pulse('delivery')),
-    ...(reports === null ? [] : [makeReportRounds(deps, reports, surroundings)]),
+    makeReportRounds(deps, surroundings),
   ];
 }
 
-/** The weekly reports are looked for once a minute, from when the first account is served. */
+/**
+ * The weekly reports are looked for once a minute, from when the first account is served: those
+ * that go into the folder, and those that go by e-mail.
+ */
 function makeReportRounds(
-  {pool, log}: PartsDeps,
-  folder: string,
+  {pool, log, config, onSecret}: PartsDeps,
   {pulse: take, listServed}: BackgroundSurroundings,
 ): BackgroundPart {
   const pulse = take('reports');
   const rounds = new Rounds({
     ...{everyMs: reportsEveryMs, pulse},
-    work: async () => {
-      const {writeDueReports} = await import('./weekly-report.ts');
+    work: async (signal) => {
+      const {reports: folder, smtpUrl, allowsHttp, allowsLinkLocal} = config;
       const onMade = () => pulse.good();
-      await writeDueReports(pool, {folder, accountIds: listServed(), log, onMade});
+      try {
+        if (folder === null) return;
+        const {writeDueReports} = await import('./weekly-report.ts');
+        await writeDueReports(pool, {folder, accountIds: listServed(), log, onMade});
+      } finally {
+        const {mailReports} = await import('../delivery/send-reports.ts');
+        const means = {smtpUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
+        await mailReports({pool, log, ...means, onDone: onMade});
+      }
     },
     onFailure: (error) =>
       log.error(
         {event: 'report.failed', reason: String(error)},
-        'not every weekly report could be made; it is tried again',
+        'not every weekly report could be made or sent; it is tried again',
       ),
   });
   return {

@@ -11,10 +11,13 @@ import type {Problem} from '../alerts/alerts.ts';
 import {drawTargets} from '../alerts/delivery-problems.ts';
 import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-problems.ts';
 import {findProblems, type HealthInput, readInstallation} from '../alerts/problems.ts';
+import {drawReportLists} from '../alerts/report-problems.ts';
 import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
 import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
+import {drawTable} from '../core/table.ts';
+import type {ReportListHealth} from '../delivery/report-lists.ts';
 import type {TargetHealth} from '../delivery/targets.ts';
 import {
   type AccountFacts,
@@ -32,7 +35,7 @@ import {type RetentionStory, readRetention, tellRetention} from '../retention/re
 import {checkMigrations} from '../schema/checks.ts';
 import {tellFreshness} from '../sweeps/freshness.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, print, wrap} from './print.ts';
+import {print, wrap} from './print.ts';
 import {briefLockTimeoutMs, type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface StatusOptions {
@@ -91,6 +94,7 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
       accounts: shown,
       workers: installation?.workers ?? null,
       targets: installation?.targets ?? [],
+      reportLists: installation?.reportLists ?? [],
       underWay: underWay ?? [],
       retention,
     },
@@ -133,6 +137,8 @@ export function drawStatus(
     readonly workers: readonly Worker[] | null;
     /** Where the star is delivered. */
     readonly targets?: readonly TargetHealth[];
+    /** Who gets the weekly report. */
+    readonly reportLists?: readonly ReportListHealth[];
     readonly underWay?: readonly UnderWay[];
     readonly retention?: RetentionStory | null;
     readonly problems: readonly Problem[];
@@ -140,7 +146,7 @@ export function drawStatus(
   },
 ): string {
   const {place, now, workers, targets = [], underWay = [], retention = null} = facts;
-  const {problems, unread = []} = facts;
+  const {reportLists = [], problems, unread = []} = facts;
   if (accounts.length === 0 && unread.length === 0)
     return `${place}: no account yet; fieldmirror start begins with one`;
   const needy = new Set(problems.map(({account}) => account));
@@ -151,6 +157,7 @@ export function drawStatus(
     ...(isFew ? [] : [drawOverview(accounts, now)]),
     ...detailed.map((account) => drawAccount(account, now)),
     ...(targets.length === 0 ? [] : [drawTargets(targets, now)]),
+    ...(reportLists.length === 0 ? [] : [drawReportLists(reportLists, now)]),
     ...drawUnderWay(underWay),
     ...drawEvents(accounts),
     ...(retention === null ? [] : [wrap(tellRetention(retention, now))]),

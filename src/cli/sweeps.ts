@@ -5,6 +5,7 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
+import {drawTable} from '../core/table.ts';
 import {isId, shorten} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {tellPruned} from '../retention/retention.ts';
@@ -22,7 +23,7 @@ import {
   tellSteps,
 } from '../sweeps/words.ts';
 import {chooseAccount} from './accounts.ts';
-import {drawTable, print, wrap} from './print.ts';
+import {print, wrap} from './print.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface ListOptions {

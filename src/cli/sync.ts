@@ -8,6 +8,7 @@ import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {isProcessGone, nameThisProcess} from '../core/lease.ts';
+import {drawTable} from '../core/table.ts';
 import {isId, tellAside} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
@@ -26,7 +27,7 @@ import {
 } from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
 import {requireOpened, withWorld} from './app.ts';
-import {drawTable, print, wrap} from './print.ts';
+import {print, wrap} from './print.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {findEntry, type ShownEntry} from './sweeps.ts';
 import type {Warehouse} from './warehouse.ts';

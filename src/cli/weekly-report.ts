@@ -9,21 +9,11 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import {
-  inCurrency,
-  keepReported,
-  type Report,
-  type ReportList,
-  readReport,
-  tellAge,
-  tellFindings,
-  tellReportFreshness,
-  tellRestated,
-} from '../star/report.ts';
-import {showMoney, showNumber} from '../star/report-figures.ts';
+import {keepReported, type Report, readReport, tellAge} from '../star/report.ts';
+import {drawReport} from '../star/report-text.ts';
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeText} from './export.ts';
-import {drawTable, print} from './print.ts';
+import {print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface ReportOptions {
@@ -63,7 +53,7 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
       await give(options, made, warning);
       // Only a file is delivered: what was looked at on the screen is still news in the next
       // report.
-      if (options.to !== undefined) await keepReported(client, accountId, made.figures);
+      if (options.to !== undefined) await keepReported(client, accountId, made);
       await client.query('COMMIT');
       return 0;
     } catch (error) {
@@ -97,45 +87,7 @@ async function draw(
     const {drawPage} = await import('../star/report-page.ts');
     return drawPage(made, warning);
   }
-  return json ? `${JSON.stringify({...made, warning}, null, 2)}\n` : drawText(made, warning);
-}
-
-function drawText(made: Report, warning: string | null): string {
-  const {account, currency, from, to, figures, moves, lists, unseen} = made;
-  const numbers = drawTable(
-    ['', 'this week', 'the week before', 'a year ago'],
-    figures.map(({label, unit, now, before, yearAgo}) => [
-      unit === 'money' ? inCurrency(label, currency) : label,
-      showNumber(now),
-      showNumber(before),
-      showNumber(yearAgo),
-    ]),
-    [1, 2, 3],
-  );
-  const section = (title: string, sentences: readonly string[], none: string) =>
-    [`\n${title}`, ...(sentences.length === 0 ? [none] : sentences)].join('\n');
-  return [
-    `${account}, ${from} to ${to}`,
-    tellReportFreshness(made),
-    ...(warning === null ? [] : [`Beware: ${warning}.`]),
-    numbers,
-    section('What moved more than usual', moves, 'Nothing did.'),
-    ...lists.map(drawList),
-    section(
-      'What changed since the last report',
-      tellRestated(made),
-      'Nothing of what earlier reports told.',
-    ),
-    section('What cannot be seen', unseen, ''),
-    section('What a person may want to look at', tellFindings(made), 'Nothing.'),
-  ].join('\n');
-}
-
-function drawList({title, columns, rows, amounts}: ReportList): string {
-  const cells = rows.map((row) =>
-    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
-  );
-  return `\n${title}\n${rows.length === 0 ? 'None.' : drawTable(columns, cells, amounts)}`;
+  return json ? `${JSON.stringify({...made, warning}, null, 2)}\n` : drawReport(made, warning);
 }
 
 interface Due {
@@ -218,7 +170,7 @@ async function writeReport(
     await mkdir(folder, {recursive: true});
     await writeFile(`${file}.part`, drawPage(report, null));
     await rename(`${file}.part`, file);
-    await keepReported(client, accountId, report.figures);
+    await keepReported(client, accountId, report);
     return file;
   });
 }

@@ -223,6 +223,7 @@ export const causeNumbers = {
   'part-late': 'A23',
   'held-up': 'A24',
   'not-delivered': 'A25',
+  'report-unsent': 'A26',
 } as const;
 
 export type Cause = keyof typeof causeNumbers;

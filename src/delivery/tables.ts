@@ -1,9 +1,22 @@
-// The tables of the delivery of the star: the targets, and the snapshots that each of them holds.
+// The tables of what is delivered: the targets of the star with the snapshots that each of them
+// holds, and the weekly report by e-mail: the lists of addresses with the mails to each of them.
 
 import {sql} from 'drizzle-orm';
-import {bigint, check, integer, primaryKey, text} from 'drizzle-orm/pg-core';
-import {syncSchema} from '../accounts/tables.ts';
-import {bigNumber, commentTable, instant} from '../postgres/tables.ts';
+import {
+  bigint,
+  check,
+  date,
+  index,
+  integer,
+  primaryKey,
+  smallint,
+  text,
+  time,
+  unique,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import {accounts, syncSchema} from '../accounts/tables.ts';
+import {bigNumber, commentTable, instant, listed} from '../postgres/tables.ts';
 import {usualKeep} from './store.ts';
 
 export const deliveryTargets = syncSchema.table(
@@ -85,5 +98,109 @@ export const snapshotsTable = commentTable(
     bytes: 'Bytes of all files.',
     manifest_sha256: 'SHA-256 of its manifest, in hex.',
     broken_ties: 'The tie-outs that did not hold; empty if all did.',
+  },
+);
+
+const reportLists = syncSchema.table(
+  'report_lists',
+  {
+    name: text().primaryKey(),
+    addresses: text().array().notNull(),
+    account_id: bigNumber().references(() => accounts.account_id, {onDelete: 'cascade'}),
+    weekday: smallint().notNull(),
+    at: time().notNull(),
+    added_at: instant().notNull().defaultNow(),
+  },
+  (table) => [
+    check('report_lists_addresses_check', sql`cardinality(${table.addresses}) >= 1`),
+    check('report_lists_weekday_check', sql`${table.weekday} BETWEEN 1 AND 7`),
+  ],
+);
+
+export const reportListsTable = commentTable(
+  reportLists,
+  'Who gets the weekly report by e-mail, and when.',
+  {
+    name: 'Its name in the file of settings.',
+    addresses: 'The addresses of e-mail; each gets a mail of its own.',
+    account_id: 'The account that is reported; null for every account, each in its own mail.',
+    weekday: 'The day on which the report of the week before is due: Monday is 1, Sunday 7.',
+    at: 'The time of that day, in the zone of the account.',
+    added_at: 'When it was added.',
+  },
+);
+
+const mailStates = ['due', 'sending', 'sent', 'failed'] as const;
+
+const reportMails = syncSchema.table(
+  'report_mails',
+  {
+    mail_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    list: text()
+      .notNull()
+      .references(() => reportLists.name, {onDelete: 'cascade'}),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id, {onDelete: 'cascade'}),
+    week: date({mode: 'string'}).notNull(),
+    address: text().notNull(),
+    message_id: uuid().notNull().defaultRandom(),
+    state: text({enum: mailStates}).notNull().default('due'),
+    subject: text(),
+    body_text: text(),
+    body_html: text(),
+    attempts: integer().notNull().default(0),
+    repeats: integer().notNull().default(0),
+    fence: integer().notNull().default(0),
+    due_at: instant().notNull().defaultNow(),
+    lease_until: instant(),
+    last_error: text(),
+    made_at: instant().notNull().defaultNow(),
+    sent_at: instant(),
+  },
+  (table) => [
+    // The lock against a second mail of one report to one address.
+    unique('report_mails_key').on(table.list, table.account_id, table.week, table.address),
+    unique('report_mails_message_id_key').on(table.message_id),
+    check('report_mails_state_check', sql`${table.state} IN (${listed(mailStates)})`),
+    check(
+      'report_mails_lease_until_check',
+      sql`(${table.lease_until} IS NOT NULL) = (${table.state} = 'sending')`,
+    ),
+    check(
+      'report_mails_sent_at_check',
+      sql`(${table.sent_at} IS NOT NULL) = (${table.state} = 'sent')`,
+    ),
+    check(
+      'report_mails_last_error_check',
+      sql`${table.state} <> 'failed' OR ${table.last_error} IS NOT NULL`,
+    ),
+    index('report_mails_due_at_idx').on(table.due_at).where(sql`state IN ('due', 'sending')`),
+  ],
+);
+
+export const reportMailsTable = commentTable(
+  reportMails,
+  'Each mail of a weekly report to one address, from when it was made to when it was taken.',
+  {
+    mail_id: 'Number of the mail.',
+    list: 'The list that the address is on: sync.report_lists.',
+    account_id: 'The account that is reported.',
+    week: 'The Monday of the week that it describes.',
+    address: 'The address that it is sent to.',
+    message_id: 'Its Message-ID, the same in each try: a program of mail may drop a repeat.',
+    state: 'due, sending, sent, or failed (given up after about a day).',
+    subject: 'Its subject.',
+    body_text: 'The report as text; null when it was sent or given up.',
+    body_html: 'The report as HTML; null when it was sent or given up.',
+    attempts: 'Tries so far.',
+    repeats:
+      'How often a worker was lost while it sent: the address may have the report as often again.',
+    fence: 'How often it was taken up; a worker that holds an older number may not write any more.',
+    due_at: 'When it may be sent; later than now after a try that failed.',
+    lease_until: 'Until when its present worker owns it; by the clock of this database.',
+    last_error: 'Why the last try failed.',
+    made_at: 'When it was made: its figures are of that moment.',
+    sent_at: 'When the mail server took it.',
   },
 );

@@ -33,7 +33,7 @@ export const parts = {
   },
   // These two look once a minute.
   retention: {what: 'the removal of what is no longer kept', lateMs: 3 * minuteMs},
-  reports: {what: 'the writing of weekly reports', lateMs: 3 * minuteMs},
+  reports: {what: 'the making and sending of weekly reports', lateMs: 3 * minuteMs},
 } as const satisfies Readonly<Record<string, PartBounds>>;
 
 export type PartName = keyof typeof parts;

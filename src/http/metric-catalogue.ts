@@ -101,6 +101,20 @@ export const warehouseCatalogue = {
     labels: ['target'],
     help: 'How many deliveries in a row have failed; 0 after one that succeeded.',
   },
+  reportAge: {
+    question: 'fresh',
+    name: 'fieldmirror_report_age_seconds',
+    type: 'gauge',
+    labels: ['list'],
+    help: 'Since a mail of the weekly report was last sent, or since the list was added.',
+  },
+  reportsUnsent: {
+    question: 'fresh',
+    name: 'fieldmirror_reports_unsent',
+    type: 'gauge',
+    labels: ['list'],
+    help: 'Mails of the weekly report that are to be sent, or were given up within eight days.',
+  },
   deliveryBytes: {
     question: 'fresh',
     name: 'fieldmirror_delivery_bytes',

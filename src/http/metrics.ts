@@ -77,6 +77,7 @@ export function toSamples(figures: HealthFigures): Sample[] {
     ...samplesOfTables(figures),
     ...samplesOfRetention(figures),
     ...samplesOfTargets(figures),
+    ...samplesOfReports(figures),
     sample('workersAlive', {}, figures.workersAlive),
     sample(
       'starWait',
@@ -225,6 +226,16 @@ function samplesOfTargets(figures: HealthFigures): Sample[] {
       sample('deliveryAge', labels, ageOf(latest?.deliveredAt ?? addedAt, figures)),
       sample('deliveryFailures', labels, attempts),
       ...(latest === null ? [] : [sample('deliveryBytes', labels, latest.bytes)]),
+    ];
+  });
+}
+
+function samplesOfReports(figures: HealthFigures): Sample[] {
+  return figures.reportLists.flatMap(({name, lastSentAt, addedAt, waiting, givenUp}) => {
+    const labels = {list: name};
+    return [
+      sample('reportAge', labels, ageOf(lastSentAt ?? addedAt, figures)),
+      sample('reportsUnsent', labels, waiting + givenUp),
     ];
   });
 }

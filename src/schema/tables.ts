@@ -52,7 +52,12 @@ import {
   transitionsTable,
   writeRulesTable,
 } from '../changes/tables.ts';
-import {deliveryTargetsTable, snapshotsTable} from '../delivery/tables.ts';
+import {
+  deliveryTargetsTable,
+  reportListsTable,
+  reportMailsTable,
+  snapshotsTable,
+} from '../delivery/tables.ts';
 import {
   deadLettersTable,
   feedEntriesTable,
@@ -263,6 +268,8 @@ export const syncTables: readonly CommentedTable[] = [
   deletionLimitsTable,
   deliveryTargetsTable,
   snapshotsTable,
+  reportListsTable,
+  reportMailsTable,
   editLimitsTable,
   installationTable,
   retentionTable,

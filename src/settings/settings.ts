@@ -16,6 +16,7 @@ import {
 import {deliverySection} from './delivery-section.ts';
 import {promotedFieldsSection, writeRulesSection} from './field-sections.ts';
 import {alertsSection, hooksSection} from './receiver-sections.ts';
+import {reportsSection} from './report-section.ts';
 import {
   complete,
   type Entry,
@@ -67,6 +68,7 @@ export const allSections: readonly Section[] = [
   hooksSection,
   alertsSection,
   deliverySection,
+  reportsSection,
 ];
 
 /** The shape of a whole file, where every section may be left out. */

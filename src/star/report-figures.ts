@@ -60,6 +60,20 @@ export function compare({
   return {now: value(0), before: value(1), yearAgo: value(52)};
 }
 
+/**
+ * How a figure changed since the week before, with an arrow: `▲ 12.5 %`; `▲` from 0, which has no
+ * percent of anything; empty where there is nothing to compare with.
+ */
+export function tellChange(now: string | null, before: string | null): string {
+  if (now === null || before === null) return '';
+  const [value, base] = [Number(now), Number(before)];
+  if (value === base) return '=';
+  const arrow = value > base ? '▲' : '▼';
+  if (base === 0) return arrow;
+  const percent = Math.abs((value - base) / base) * 100;
+  return `${arrow} ${percent >= 999.5 ? 'over 999' : percent.toFixed(1)} %`;
+}
+
 /** Weeks that a week is compared with. */
 const usualWeeks = 26;
 /** Standard deviations that a usual week is off the mean at most. */

@@ -3,9 +3,9 @@
 import {escapeXml} from '../core/text.ts';
 import {type Chart, drawChart} from './chart.ts';
 import {
-  inCurrency,
   type Report,
   type ReportList,
+  tableOfFigures,
   tellFindings,
   tellReportFreshness,
   tellRestated,
@@ -54,12 +54,9 @@ ${drawSentences(tellFindings(report), 'Nothing.')}
 `;
 }
 
-function drawFigures({figures, currency}: Report): string {
-  const rows = figures.map(({label, unit, now, before, yearAgo}) => [
-    unit === 'money' ? inCurrency(label, currency) : label,
-    ...[now, before, yearAgo].map(showNumber),
-  ]);
-  return drawTable(['', 'this week', 'the week before', 'a year ago'], rows);
+function drawFigures(report: Report): string {
+  const {columns, rows} = tableOfFigures(report);
+  return drawTable(columns, rows);
 }
 
 /** A picture, the sentence that says what it shows, and its table. */

@@ -1,6 +1,6 @@
 // The weekly report of an owner, as data, and the sentences that its page and its text share. Each
-// report that is delivered keeps its figures in mart.reported; the next one says what of them is
-// restated, with the jobs behind it. To look at a report keeps nothing.
+// report that is delivered keeps its figures in mart.reported; the next one that goes the same way
+// says what of them is restated, with the jobs behind it. To look at a report keeps nothing.
 
 import type pg from 'pg';
 import {formatDuration, showSecond} from '../core/format.ts';
@@ -12,6 +12,7 @@ import {
   type ReportMetric,
   readFigures,
   showNumber,
+  tellChange,
   tellMoves,
   type WeekValue,
 } from './report-figures.ts';
@@ -98,8 +99,16 @@ const listQueries: readonly (Omit<ReportList, 'rows'> & {
   },
 ];
 
-/** @returns the report of the last whole week of an account, by what is known now */
-export async function readReport(client: pg.ClientBase, accountKey: string): Promise<Report> {
+/**
+ * @param list - the list of addresses whose earlier reports it is compared with; left out: those
+ *   that went into files
+ * @returns the report of the last whole week of an account, by what is known now
+ */
+export async function readReport(
+  client: pg.ClientBase,
+  accountKey: string,
+  list = toFiles,
+): Promise<Report> {
   const {hasHours, ...head} = await readHead(client, accountKey);
   const figures = await readFigures(client, accountKey);
   return {
@@ -108,11 +117,14 @@ export async function readReport(client: pg.ClientBase, accountKey: string): Pro
     moves: tellMoves(figures),
     pictures: await readPictures(client, {accountKey, currency: head.currency}, figures),
     lists: await readLists(client, accountKey, head.currency),
-    restated: await readRestated(client, accountKey, figures),
+    restated: await readRestated(client, {accountKey, list}, figures),
     unseen: hasHours ? unseen : [...unseen, unseenWithoutHours],
     findings: await countFindings(client, accountKey),
   };
 }
+
+/** In place of a list of addresses. */
+const toFiles = '';
 
 async function readHead(client: pg.ClientBase, accountKey: string): Promise<Head> {
   const {rows} = await client.query<Head>(
@@ -153,8 +165,25 @@ async function readLists(
   return lists;
 }
 
+/** The figures as every form of the report shows them: one row for each. */
+export function tableOfFigures({figures, currency}: Pick<Report, 'figures' | 'currency'>): {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+} {
+  return {
+    columns: ['', 'this week', 'change', 'the week before', 'a year ago'],
+    rows: figures.map(({label, unit, now, before, yearAgo}) => [
+      unit === 'money' ? inCurrency(label, currency) : label,
+      showNumber(now),
+      tellChange(now, before),
+      showNumber(before),
+      showNumber(yearAgo),
+    ]),
+  };
+}
+
 /** The name of an amount with its currency, such as `Revenue (USD)`. */
-export function inCurrency(name: string, currency: string | null): string {
+function inCurrency(name: string, currency: string | null): string {
   return currency === null ? name : `${name} (${currency})`;
 }
 
@@ -321,7 +350,7 @@ const sums: Readonly<
 /** @returns what earlier reports told otherwise than it is known now, the latest week first */
 async function readRestated(
   client: pg.ClientBase,
-  accountKey: string,
+  {accountKey, list}: {readonly accountKey: string; readonly list: string},
   figures: readonly Figure[],
 ): Promise<readonly Restated[]> {
   const known = flatten(figures);
@@ -331,9 +360,10 @@ async function readRestated(
        FROM unnest($2::text[], $3::date[], $4::numeric[]) AS figure (metric, week, value)
       CROSS JOIN LATERAL (SELECT value, known_as_of FROM mart.reported AS told
                            WHERE told.account_key = $1 AND told.metric = figure.metric
-                             AND told.week = figure.week ORDER BY known_as_of DESC LIMIT 1) AS told
+                             AND told.week = figure.week AND told.list = $5
+                           ORDER BY known_as_of DESC LIMIT 1) AS told
       WHERE told.value <> figure.value ORDER BY figure.week DESC, figure.metric`,
-    [accountKey, known.metrics, known.weeks, known.values],
+    [accountKey, known.metrics, known.weeks, known.values, list],
   );
   const restated: Restated[] = [];
   for (const row of rows) restated.push({...row, jobs: await readJobs(client, accountKey, row)});
@@ -366,18 +396,19 @@ async function readJobs(
 /**
  * Keeps every figure of a report that is delivered. An edit under way at that moment counts as of
  * when it began.
+ * @param more.list - the list of addresses that gets it; left out: it went into a file
  */
 export async function keepReported(
   client: pg.ClientBase,
   accountKey: string,
-  figures: readonly Figure[],
+  {figures, list = toFiles}: {readonly figures: readonly Figure[]; readonly list?: string},
 ): Promise<void> {
   const known = flatten(figures);
   await client.query(
-    `INSERT INTO mart.reported (account_key, metric, week, value, known_as_of)
-     SELECT $1, figure.*, now() FROM unnest($2::text[], $3::date[], $4::numeric[]) AS figure
+    `INSERT INTO mart.reported (account_key, metric, week, value, known_as_of, list)
+     SELECT $1, figure.*, now(), $5 FROM unnest($2::text[], $3::date[], $4::numeric[]) AS figure
          ON CONFLICT DO NOTHING`,
-    [accountKey, known.metrics, known.weeks, known.values],
+    [accountKey, known.metrics, known.weeks, known.values, list],
   );
 }
 

@@ -198,11 +198,12 @@ const reportedTable = mart.table(
     metric: text().notNull(),
     value: numeric().notNull(),
     known_as_of: instant().notNull(),
+    list: text().notNull().default(''),
   },
   (table) => [
     primaryKey({
       name: 'reported_pkey',
-      columns: [table.account_key, table.metric, table.week, table.known_as_of],
+      columns: [table.account_key, table.metric, table.week, table.known_as_of, table.list],
     }),
   ],
 );
@@ -217,6 +218,7 @@ const reported = commentTable(
     metric: 'Which figure: a column of ask_weeks.',
     value: 'The figure, as it was reported.',
     known_as_of: 'The time of the report: ask_weeks_as_of(known_as_of) returns the figure again.',
+    list: 'The list that got the report by e-mail: sync.report_lists; empty for a file.',
   },
 );
 

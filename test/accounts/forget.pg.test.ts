@@ -91,7 +91,15 @@ const settings = [
     'change_transitions',
     'fields',
   ],
-  ...['forgotten', 'installation', 'migrations', 'retention', 'schedules', 'sessions'],
+  ...[
+    'forgotten',
+    'installation',
+    'migrations',
+    'report_lists',
+    'retention',
+    'schedules',
+    'sessions',
+  ],
   ...['sign_in_codes', 'source', 'workers', 'write_rules'],
 ];
 
@@ -116,6 +124,10 @@ async function plantMessages(): Promise<string[]> {
     `INSERT INTO sync.weekly_reports (account_id, week, file)
       VALUES (1, '2027-01-04', '${join(folder, 'one.html')}'),
       (1, '2027-01-11', '${join(folder, 'two.html')}')`,
+    `INSERT INTO sync.report_lists (name, addresses, weekday, at)
+      VALUES ('owners', '{a@example.com}', 1, '06:00')`,
+    `INSERT INTO sync.report_mails (list, account_id, week, address, subject, body_text, body_html)
+      VALUES ('owners', 1, '2027-01-04', 'a@example.com', 'x', 'x', 'x')`,
     `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error,
       ended_at) VALUES (1, 'jobs', 'record', 1, 'failed', 'command', $1::text, now())`,
     `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)

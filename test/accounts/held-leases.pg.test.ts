@@ -153,6 +153,8 @@ test('each lease is told to those who wait for it, or nobody waits', async () =>
     'feed_hooks',
     // prune
     'prunings',
+    // Workers alone, as above; report-unsent tells of what stays.
+    'report_mails',
     // sync, start --once, quarantine retry
     'sweeps',
   ]);

@@ -117,6 +117,15 @@ const cases: Readonly<
        manifest_sha256, broken_ties)
      VALUES ('lake', '2026-10-31T031245.123Z', now(), '{1}', 23, 1, 1, '', '{}')`,
   ],
+  'report-unsent': [
+    [
+      `INSERT INTO sync.report_lists (name, addresses, weekday, at)
+        VALUES ('owners', '{a@example.com}', 1, '06:00')`,
+      `INSERT INTO sync.report_mails (list, account_id, week, address, attempts, last_error)
+        VALUES ('owners', 1, '2026-10-26', 'a@example.com', 3, 'mail.example.com: 550')`,
+    ],
+    `UPDATE sync.report_mails SET state = 'sent', sent_at = now(), last_error = NULL`,
+  ],
   'star-behind': [
     `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at)
       VALUES (1, '{1}', ${ago('1 hour')})`,

@@ -6,10 +6,10 @@ import {once} from 'node:events';
 import {createServer, type LookupFunction} from 'node:net';
 import {createServer as createTlsServer} from 'node:tls';
 import {describe, expect, onTestFinished, test} from 'vitest';
-import {sendEmail} from '../../src/alerts/send.ts';
 import {isRefusedAddress} from '../../src/api/addresses.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {Secret} from '../../src/core/secret.ts';
+import {sendEmail} from '../../src/feed/mail.ts';
 import {
   parseSmtp,
   parseTarget,
@@ -99,7 +99,7 @@ const spelled = [
   '192.0.0.192',
 ];
 
-const message = {messageId: '1', kind: 'test', rule: 'r', news: []} as const;
+const message = {messageId: '1', subject: 'a test', text: 'a test'};
 
 /** All that connects to an address which a person gave. */
 const senders: Readonly<Record<string, (host: string, way?: Way) => Promise<unknown>>> = {

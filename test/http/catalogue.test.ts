@@ -17,7 +17,7 @@ test('names have base units, counters alone end in _total, and what is measured 
   expect(new Set(catalogue.map(({name}) => name)).size).toBe(catalogue.length);
 });
 
-test('labels are the account, its stream, a target, and words of our own', () => {
+test('labels are the account, its stream, a target, a list, and words of our own', () => {
   const words = [
     'state',
     'mode',
@@ -32,7 +32,9 @@ test('labels are the account, its stream, a target, and words of our own', () =>
   ];
   const labels = new Set(catalogue.flatMap((metric) => metric.labels));
   expect(
-    [...labels].filter((label) => !['account', 'stream', 'target', ...words].includes(label)),
+    [...labels].filter(
+      (label) => !['account', 'stream', 'target', 'list', ...words].includes(label),
+    ),
   ).toEqual([]);
 });
 

@@ -3,7 +3,14 @@ import {pauseAccount} from '../../src/accounts/accounts.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {type Exposition, figureOf} from './exposition.ts';
 import {openTelemetry, type TelemetryPlace} from './telemetry-place.ts';
-import {addChange, addPromise, addSweep, addTarget, addWorker} from './telemetry-rows.ts';
+import {
+  addChange,
+  addPromise,
+  addReportList,
+  addSweep,
+  addTarget,
+  addWorker,
+} from './telemetry-rows.ts';
 
 let place: TelemetryPlace;
 beforeEach(async () => {
@@ -114,6 +121,21 @@ test('a target has the age of its last snapshot, and counts its failures', async
   expect(hours(told, 'fieldmirror_delivery_age_seconds', lake)).toBe(3);
   expect(figureOf(told, 'fieldmirror_delivery_failures', lake)).toBe(2);
   expect(figureOf(told, 'fieldmirror_delivery_bytes', lake)).toBe(5000);
+});
+
+test('a list has the age of its last weekly report, and counts what did not arrive', async () => {
+  await addReportList(place, 5);
+  const owners = {list: 'owners'};
+  const waiting = await place.scrape();
+  expect(hours(waiting, 'fieldmirror_report_age_seconds', owners)).toBe(5);
+  expect(figureOf(waiting, 'fieldmirror_reports_unsent', owners)).toBe(1);
+  await place.pool.query(
+    `UPDATE sync.report_mails SET state = 'sent', sent_at = now() - interval '1 hour'`,
+  );
+  place.pass();
+  const sent = await place.scrape();
+  expect(hours(sent, 'fieldmirror_report_age_seconds', owners)).toBe(1);
+  expect(figureOf(sent, 'fieldmirror_reports_unsent', owners)).toBe(0);
 });
 
 describe('did the schedule fire?', () => {

@@ -64,6 +64,20 @@ export async function addTarget({pool}: TelemetryPlace, hoursAgo: number): Promi
   );
 }
 
+/** A list of the weekly report that was added some hours ago, with a mail that waits. */
+export async function addReportList({pool, acme}: TelemetryPlace, hoursAgo: number): Promise<void> {
+  await pool.query(
+    `INSERT INTO sync.report_lists (name, addresses, weekday, at, added_at)
+     VALUES ('owners', '{a@example.org}', 1, '06:00', now() - $1 * interval '1 hour')`,
+    [hoursAgo],
+  );
+  await pool.query(
+    `INSERT INTO sync.report_mails (list, account_id, week, address)
+     VALUES ('owners', $1, '2026-10-26', 'a@example.org')`,
+    [acme.accountId],
+  );
+}
+
 /**
  * A freshness of an hour that was promised of a stream of `acme`, first asked for ten hours ago,
  * and the looks at its whole list since then, by how many hours ago they began. The latest one has
@@ -116,6 +130,7 @@ export async function fillWarehouse(place: TelemetryPlace): Promise<void> {
     [accountId],
   );
   await addTarget(place, 2);
+  await addReportList(place, 2);
   await pool.query('ANALYZE warehouse.customers');
   const answered = {method: 'GET', ms: 80, bodyBytes: 20_000, concurrency: 4};
   place.requests.ended(acme.name, {...answered, result: 200});

@@ -169,6 +169,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.installation',
         'sync.prunings',
         'sync.quarantine',
+        'sync.report_mails',
         'sync.sweeps',
       ),
       ...all(
@@ -196,6 +197,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.forgotten',
         'sync.links',
         'sync.migrations',
+        'sync.report_lists',
         'sync.retention',
         'sync.source',
         'sync.sweep_days',
@@ -223,6 +225,7 @@ export const expected: Readonly<Record<string, Given>> = {
       'sync.links_link_id_seq',
       'sync.migrations_id_seq',
       'sync.quarantine_quarantine_id_seq',
+      'sync.report_mails_mail_id_seq',
       'sync.schedules_schedule_id_seq',
       'sync.sessions_session_id_seq',
       'sync.stale_jobs_note_id_seq',

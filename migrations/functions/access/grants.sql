@@ -133,6 +133,8 @@ BEGIN
       sync.feed_dead_letters TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.delivery_targets TO fieldmirror_worker;
   GRANT SELECT, INSERT, DELETE ON sync.snapshots TO fieldmirror_worker;
+  GRANT SELECT ON sync.report_lists TO fieldmirror_worker;
+  GRANT SELECT, INSERT, UPDATE ON sync.report_mails TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation,
     sync.prunings TO fieldmirror_worker;
   -- Entries of the audit are added, never changed.

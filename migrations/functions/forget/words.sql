@@ -60,8 +60,8 @@ BEGIN
        AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
        AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts',
          'captured_tables', 'change_transitions', 'fields', 'forgotten', 'installation',
-                           'links', 'migrations', 'retention', 'schedules', 'sessions',
-                             'sign_in_codes', 'source', 'workers', 'write_rules')
+                           'links', 'migrations', 'report_lists', 'retention', 'schedules',
+                             'sessions', 'sign_in_codes', 'source', 'workers', 'write_rules')
        AND relname NOT IN ('alterations', 'attempts', 'conflicts')
        AND (relname <> 'changes' OR attname = 'reason')
        AND NOT EXISTS (SELECT FROM pg_constraint AS held

@@ -1,0 +1,127 @@
+// The weekly report as a mail: HTML that programs of mail show (tables with their styles beside
+// them, no picture, nothing from elsewhere), and the same as text.
+
+import {escapeXml} from '../core/text.ts';
+import {
+  type Report,
+  type ReportList,
+  tableOfFigures,
+  tellFindings,
+  tellReportFreshness,
+  tellRestated,
+} from './report.ts';
+import {showMoney} from './report-figures.ts';
+import {drawReport} from './report-text.ts';
+
+/** What a mail says. */
+export interface ReportMailParts {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+const font = 'font:15px/1.5 -apple-system,Segoe UI,Roboto,sans-serif';
+const tableStyle = 'border-collapse:collapse;width:100%';
+const cellStyle = 'padding:4px 8px;border-bottom:1px solid #ddd';
+const headStyle = 'font-size:17px;margin:24px 0 8px';
+/** Further ones are folded. */
+const shownRestated = 5;
+
+/** Draws the mail of a report. */
+export function drawReportMail(report: Report): ReportMailParts {
+  const {account, from, to} = report;
+  const title = `${account}, week of ${from}`;
+  return {
+    subject: `Weekly report: ${title}${tellRevenue(report)}`,
+    text: `${drawReport(report, null)}\n\n${advice}\n`,
+    html: `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${escapeXml(title)}</title></head>
+<body style="${font};max-width:680px;margin:0 auto;padding:16px">
+<h1 style="font-size:21px">${escapeXml(title)}</h1>
+${drawParagraph(`${from} to ${to}. ${tellReportFreshness(report)}`)}
+${drawSections(report).join('\n')}
+${drawParagraph(advice)}
+</body></html>
+`,
+  };
+}
+
+const advice =
+  'fieldmirror report --to week.html draws this report with its charts. ' +
+  'The section reports of the settings names who gets this mail.';
+
+/** `, revenue 12,340.50 USD ▲ 4.2 %` */
+function tellRevenue(report: Report): string {
+  const row = tableOfFigures(report).rows[0];
+  const [, now = '', change = ''] = row ?? [];
+  if (now === '') return '';
+  const amount = report.currency === null ? now : `${now} ${report.currency}`;
+  return `, revenue ${amount}${change === '' ? '' : ` ${change}`}`;
+}
+
+function drawSections(report: Report): string[] {
+  const {columns, rows} = tableOfFigures(report);
+  return [
+    drawTable(columns, rows, [1, 2, 3, 4]),
+    drawHead('What moved more than usual'),
+    drawSentences(report.moves, 'Nothing did.'),
+    ...report.lists.map(drawList),
+    drawHead('What changed since the last report'),
+    drawRestated(tellRestated(report)),
+    drawHead('What cannot be seen'),
+    drawSentences(report.unseen, ''),
+    drawHead('What a person may want to look at'),
+    drawSentences(tellFindings(report), 'Nothing.'),
+  ];
+}
+
+/** A program of mail that does not fold shows all of them. */
+function drawRestated(sentences: readonly string[]): string {
+  const shown = drawSentences(
+    sentences.slice(0, shownRestated),
+    'Nothing of what earlier reports told.',
+  );
+  const rest = sentences.slice(shownRestated);
+  if (rest.length === 0) return shown;
+  const folded = `<summary>${rest.length} more</summary>${drawSentences(rest, '')}`;
+  return `${shown}<details>${folded}</details>`;
+}
+
+function drawList({title, columns, rows, amounts}: ReportList): string {
+  const cells = rows.map((row) =>
+    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
+  );
+  const table = rows.length === 0 ? drawParagraph('None.') : drawTable(columns, cells, amounts);
+  return `${drawHead(title)}\n${table}`;
+}
+
+function drawHead(title: string): string {
+  return `<h2 style="${headStyle}">${escapeXml(title)}</h2>`;
+}
+
+function drawParagraph(text: string): string {
+  return `<p style="color:#555">${escapeXml(text)}</p>`;
+}
+
+function drawSentences(sentences: readonly string[], none: string): string {
+  if (sentences.length === 0) return none === '' ? '' : drawParagraph(none);
+  return `<ul>${sentences.map((sentence) => `<li>${escapeXml(sentence)}</li>`).join('')}</ul>`;
+}
+
+/** @param numbers - columns that are set to the right */
+function drawTable(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+  numbers: readonly number[],
+): string {
+  const cells = (tag: 'th' | 'td', row: readonly string[]) =>
+    row
+      .map((cell, at) => {
+        const side = numbers.includes(at) ? 'right' : 'left';
+        return `<${tag} style="${cellStyle};text-align:${side}">${escapeXml(cell)}</${tag}>`;
+      })
+      .join('');
+  const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('');
+  const head = `<thead><tr>${cells('th', columns)}</tr></thead>`;
+  return `<table style="${tableStyle}">${head}<tbody>${body}</tbody></table>`;
+}

@@ -1,0 +1,43 @@
+// The weekly report as text: for a terminal, and for the part of a mail that every program shows.
+
+import {drawTable} from '../core/table.ts';
+import {
+  type Report,
+  type ReportList,
+  tableOfFigures,
+  tellFindings,
+  tellReportFreshness,
+  tellRestated,
+} from './report.ts';
+import {showMoney} from './report-figures.ts';
+
+/** @param warning - stands on top, as on the page */
+export function drawReport(made: Report, warning: string | null): string {
+  const {account, from, to, moves, lists, unseen} = made;
+  const {columns, rows} = tableOfFigures(made);
+  const numbers = drawTable(columns, rows, [1, 2, 3, 4]);
+  const section = (title: string, sentences: readonly string[], none: string) =>
+    [`\n${title}`, ...(sentences.length === 0 ? [none] : sentences)].join('\n');
+  return [
+    `${account}, ${from} to ${to}`,
+    tellReportFreshness(made),
+    ...(warning === null ? [] : [`Beware: ${warning}.`]),
+    numbers,
+    section('What moved more than usual', moves, 'Nothing did.'),
+    ...lists.map(drawList),
+    section(
+      'What changed since the last report',
+      tellRestated(made),
+      'Nothing of what earlier reports told.',
+    ),
+    section('What cannot be seen', unseen, ''),
+    section('What a person may want to look at', tellFindings(made), 'Nothing.'),
+  ].join('\n');
+}
+
+function drawList({title, columns, rows, amounts}: ReportList): string {
+  const cells = rows.map((row) =>
+    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
+  );
+  return `\n${title}\n${rows.length === 0 ? 'None.' : drawTable(columns, cells, amounts)}`;
+}

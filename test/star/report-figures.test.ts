@@ -1,0 +1,14 @@
+import {expect, test} from 'vitest';
+import {tellChange} from '../../src/star/report-figures.ts';
+
+test.each([
+  ['1125', '1000', '▲ 12.5 %'],
+  ['0.5', '1', '▼ 50.0 %'],
+  ['10', '10.00', '='],
+  ['3', '0', '▲'],
+  ['20000', '1', '▲ over 999 %'],
+  ['-5', '-10', '▲ 50.0 %'],
+  ['1', null, ''],
+])('%s after %s is shown as %s', (now, before, shown) => {
+  expect(tellChange(now, before)).toBe(shown);
+});
