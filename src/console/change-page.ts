@@ -4,7 +4,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
 import {z} from 'zod';
-import {type Attempt, listNearestChanges} from '../changes/change.ts';
+import {listNearestChanges} from '../changes/change.ts';
 import {
   decideChange,
   type PlainVerb,
@@ -32,18 +32,11 @@ import {formatNumber} from '../core/format.ts';
 import {isId} from '../core/text.ts';
 import {notThere} from './access.ts';
 import {type Action, defineAction, type Order, type Outcome} from './action.ts';
+import {drawRequests} from './change-requests.ts';
 import {choices} from './changes-page.ts';
 import {hideChangeInFull} from './hide-change.ts';
 import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
-import {
-  drawFacts,
-  drawForm,
-  drawMark,
-  drawState,
-  drawTime,
-  renderTable,
-  type Tone,
-} from './render.ts';
+import {drawFacts, drawForm, drawMark, drawState, drawTime, renderTable} from './render.ts';
 
 /** A change, and the name of its record as it is here. */
 type NamedChange = ChangeInFull & {readonly name?: string | null};
@@ -353,72 +346,6 @@ function drawValue(field: FieldSides, side: (typeof sides)[number]): SafeHtml | 
   const value = field[side];
   if (value === undefined) return '';
   return html`<span class="value">${showWanted(value)}</span>`;
-}
-
-const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone, string]>> = {
-  done: ['good', 'done'],
-  refused: ['bad', 'refused'],
-  'not-sent': ['quiet', 'nothing was written'],
-  'in-doubt': ['warning', 'nobody knows whether it was written'],
-};
-
-/** Every request that was sent with its answer, and the one that would be sent. */
-function drawRequests({attempts, change, request}: ChangeInFull, look: Look): SafeHtml {
-  return html`${request === null ? '' : drawPlanned(request, change)}
-  <h2>Requests</h2>
-  ${
-    attempts.length === 0
-      ? html`<p class="none">Nothing was sent.</p>`
-      : html`<ol class="story">${attempts.map(
-          (attempt) => html`<li>${drawAttempt(attempt, change, look)}</li>`,
-        )}</ol>`
-  }`;
-}
-
-function drawPlanned(
-  request: NonNullable<ChangeInFull['request']>,
-  {operation}: ChangeInFull['change'],
-): SafeHtml {
-  if ('problem' in request)
-    return html`<h2>Would be sent</h2><p>Nothing can be sent: ${request.problem}</p>`;
-  const {method, path, body} = request;
-  return html`<h2>Would be sent</h2>
-  <pre tabindex="0">${`${method} ${path}`}${body === null ? '' : `\n${body.trimEnd()}`}</pre>
-  ${
-    operation === 'update'
-      ? html`<p class="quiet">Less what the service holds by then, as a look just before will tell.</p>`
-      : ''
-  }`;
-}
-
-function drawAttempt(attempt: Attempt, {state}: ChangeInFull['change'], look: Look): SafeHtml {
-  const {method, path, startedAt, endedAt, outcome, status, answer, request} = attempt;
-  const [tone, word] =
-    outcome === null
-      ? state === 'sending'
-        ? (['busy', 'on its way'] as const)
-        : (['warning', 'its worker was lost'] as const)
-      : outcomes[outcome];
-  return html`<div>${drawTime(startedAt, look)}: <code>${method} ${path}</code></div>
-  <div>${drawMark(tone, word)}${status === null ? '' : `, answered ${status}`}${tellSeconds(
-    startedAt,
-    endedAt,
-  )}</div>
-  ${
-    request === null
-      ? ''
-      : html`<details><summary>The request</summary><pre tabindex="0">${request}</pre></details>`
-  }
-  ${
-    answer === null || answer === ''
-      ? ''
-      : html`<details open><summary>The answer</summary><pre tabindex="0">${answer}</pre></details>`
-  }`;
-}
-
-function tellSeconds(startedAt: string, endedAt: string | null): string {
-  if (endedAt === null) return '';
-  return `, after ${formatNumber((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)} s`;
 }
 
 const reason = z.string().trim().max(500).default('');

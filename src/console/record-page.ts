@@ -16,13 +16,14 @@ import {
   type ToldValue,
   type ToldVersion,
 } from '../explain/record-story.ts';
-import {describeLook, describeWriter, type Writer} from '../explain/record-versions.ts';
+import {describeLook} from '../explain/record-versions.ts';
 import {findStream} from '../streams/all.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {AccessRefused, findSeen} from './access.ts';
 import {defineAction} from './action.ts';
 import {drawReceipts} from './forget-customer-page.ts';
 import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {drawSince, drawValue, drawWriter} from './record-values.ts';
 import {
   findAsked,
   linkToRecord,
@@ -465,37 +466,6 @@ function drawLastKnown(
 function drawNextLook({nextLooks: [next]}: FieldStory, look: Look): SafeHtml | string {
   if (next === undefined) return 'none is planned';
   return html`${drawTime(next.nextDueAt, look)} ${describeLook(next)}`;
-}
-
-/** Characters of a value that a page shows; JSON has all. */
-const longest = 400;
-const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/;
-
-/** A value as a person reads it: instants by the clock of the page, nested ones as JSON. */
-function drawValue(value: unknown, look: Pick<Look, 'timeZone'>): SafeHtml | string {
-  if (value === null || value === undefined || value === '')
-    return html`<span class="quiet">empty</span>`;
-  if (typeof value === 'string' && instant.test(value))
-    return html`<time datetime="${value}">${showMinute(value, look.timeZone)}</time>`;
-  if (typeof value === 'string') return cut(value);
-  if (typeof value === 'boolean') return value ? 'true' : 'false';
-  return html`<code>${cut(JSON.stringify(value))}</code>`;
-}
-
-/** The writer of a version, with the way to its own page. @param field - the field in question */
-function drawWriter(writer: Writer, field?: string): SafeHtml | string {
-  const words = describeWriter(writer, field);
-  if (writer.kind === 'sweep') return html`<a href="/sweeps/${writer.sweepId}">${words}</a>`;
-  if (writer.kind === 'change') return html`<a href="/changes/${writer.changeId}">${words}</a>`;
-  return words;
-}
-
-function drawSince(since: string, writer: SafeHtml | string, look: Look): SafeHtml {
-  return html`since ${showMinute(since, look.timeZone)} <small>${writer}</small>`;
-}
-
-function cut(text: string): string {
-  return text.length <= longest ? text : `${text.slice(0, longest)}… (${text.length} characters)`;
 }
 
 /** Asks for a sweep of one record, as `fieldmirror sync STREAM --record N` does. */

@@ -1,0 +1,74 @@
+// The requests of a change: each that was sent with its answer, and the one that would be sent.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import type {Attempt} from '../changes/change.ts';
+import type {ChangeInFull} from '../changes/story.ts';
+import {formatNumber} from '../core/format.ts';
+import type {Look} from './page.ts';
+import {drawMark, drawTime, type Tone} from './render.ts';
+
+const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone, string]>> = {
+  done: ['good', 'done'],
+  refused: ['bad', 'refused'],
+  'not-sent': ['quiet', 'nothing was written'],
+  'in-doubt': ['warning', 'nobody knows whether it was written'],
+};
+
+/** Every request that was sent with its answer, and the one that would be sent. */
+export function drawRequests({attempts, change, request}: ChangeInFull, look: Look): SafeHtml {
+  return html`${request === null ? '' : drawPlanned(request, change)}
+  <h2>Requests</h2>
+  ${
+    attempts.length === 0
+      ? html`<p class="none">Nothing was sent.</p>`
+      : html`<ol class="story">${attempts.map(
+          (attempt) => html`<li>${drawAttempt(attempt, change, look)}</li>`,
+        )}</ol>`
+  }`;
+}
+
+function drawPlanned(
+  request: NonNullable<ChangeInFull['request']>,
+  {operation}: ChangeInFull['change'],
+): SafeHtml {
+  if ('problem' in request)
+    return html`<h2>Would be sent</h2><p>Nothing can be sent: ${request.problem}</p>`;
+  const {method, path, body} = request;
+  return html`<h2>Would be sent</h2>
+  <pre tabindex="0">${`${method} ${path}`}${body === null ? '' : `\n${body.trimEnd()}`}</pre>
+  ${
+    operation === 'update'
+      ? html`<p class="quiet">Less what the service holds by then, as a look just before will tell.</p>`
+      : ''
+  }`;
+}
+
+function drawAttempt(attempt: Attempt, {state}: ChangeInFull['change'], look: Look): SafeHtml {
+  const {method, path, startedAt, endedAt, outcome, status, answer, request} = attempt;
+  const [tone, word] =
+    outcome === null
+      ? state === 'sending'
+        ? (['busy', 'on its way'] as const)
+        : (['warning', 'its worker was lost'] as const)
+      : outcomes[outcome];
+  return html`<div>${drawTime(startedAt, look)}: <code>${method} ${path}</code></div>
+  <div>${drawMark(tone, word)}${status === null ? '' : `, answered ${status}`}${tellSeconds(
+    startedAt,
+    endedAt,
+  )}</div>
+  ${
+    request === null
+      ? ''
+      : html`<details><summary>The request</summary><pre tabindex="0">${request}</pre></details>`
+  }
+  ${
+    answer === null || answer === ''
+      ? ''
+      : html`<details open><summary>The answer</summary><pre tabindex="0">${answer}</pre></details>`
+  }`;
+}
+
+function tellSeconds(startedAt: string, endedAt: string | null): string {
+  if (endedAt === null) return '';
+  return `, after ${formatNumber((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)} s`;
+}
