@@ -38,7 +38,8 @@ function drawPlanned(
   <pre tabindex="0">${`${method} ${path}`}${body === null ? '' : `\n${body.trimEnd()}`}</pre>
   ${
     operation === 'update'
-      ? html`<p class="quiet">Less what the service holds by then, as a look just before will tell.</p>`
+      ? html`<p class="quiet">Without what the service holds by then: the record is read just
+        before.</p>`
       : ''
   }`;
 }
