@@ -210,6 +210,16 @@ test.each([
   await page.context().close();
 });
 
+test.each([true, false])('the bar for many changes, scripts: %s', async (scripts) => {
+  const page = await openPage('/changes', await openContext({scripts}));
+  const bar = page.getByRole('button', {name: 'Preview for those ticked'});
+  // Without scripts it is there from the start.
+  expect(await bar.isVisible()).toBe(!scripts);
+  await page.locator('td input').first().check();
+  expect(await bar.isVisible()).toBe(true);
+  await page.context().close();
+});
+
 test('a key is typed, and the page that was asked for is shown', async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
