@@ -70,7 +70,9 @@ export function checkTexts({query, params, body}: FastifyRequest): void {
   if (!texts.some((text) => typeof text === 'string' && text.includes('\0'))) return;
   throw new AccessRefused(422, {
     title: 'This is no text',
-    text: 'Expected letters, digits and signs, got a NUL among them, which no database holds. Nothing was done.',
+    text:
+      'Expected letters, digits and signs, got a NUL among them, which no database holds. ' +
+      'Nothing was done.',
   });
 }
 

@@ -116,13 +116,15 @@ function drawSteps(account: Account, look: Look): SafeHtml {
 function drawAdding(look: Look): SafeHtml | string {
   if (!may(look, 'admin')) return '';
   return html`<details><summary>Add an account, or give one a new token</summary>
-    <p>The token is tried at the service before it is stored, sealed with the first key of FIELDMIRROR_KEY.</p>
+    <p>The token is tried at the service before it is stored,
+      sealed with the first key of FIELDMIRROR_KEY.</p>
     ${drawForm(look, {
       to: '/accounts/add',
       role: 'admin',
       label: 'Try and keep',
       fields: html`<label>Name <input name="name" required maxlength="100"></label>
-        <label>Address <input name="url" type="url" placeholder="https://app.example.com/acme"></label>
+        <label>Address
+          <input name="url" type="url" placeholder="https://app.example.com/acme"></label>
         <label>Zone <input name="timeZone" placeholder="America/New_York"></label>
         <label>API token <input name="token" type="password" required autocomplete="off"></label>`,
     })}</details>`;
@@ -162,10 +164,12 @@ function drawAddingKey(look: Look): SafeHtml | string {
       <label>Role <select name="role">${roles.map(
         (role) => html`<option>${role}</option>`,
       )}</select></label>
-      <label>Account <select name="account"><option value="">all: console alone</option>${look.seen.map(
-        ({name}) => html`<option>${name}</option>`,
-      )}</select></label>
-      <label>Hide personal data <select name="masks"><option value="">no</option><option value="yes">yes</option></select></label>`,
+      <label>Account <select name="account">
+        <option value="">all: console alone</option>${look.seen.map(
+          ({name}) => html`<option>${name}</option>`,
+        )}</select></label>
+      <label>Hide personal data <select name="masks">
+        <option value="">no</option><option value="yes">yes</option></select></label>`,
   })}</details>`;
 }
 

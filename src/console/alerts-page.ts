@@ -59,9 +59,11 @@ export const alertsPage = definePage<Story>({
   elsewhere: () => ({
     command: 'fieldmirror alerts list && fieldmirror hooks list',
     sql: [
-      'SELECT cause, stream, since, text FROM sync.alerts WHERE mended_at IS NULL ORDER BY opened_at;',
+      'SELECT cause, stream, since, text FROM sync.alerts',
+      ' WHERE mended_at IS NULL ORDER BY opened_at;',
       'SELECT * FROM sync.alert_deliveries ORDER BY delivery_id DESC LIMIT 50;',
-      'SELECT name, cursor, attempts, failing_since, stopped_at, sent_at FROM sync.feed_hooks ORDER BY name;',
+      'SELECT name, cursor, attempts, failing_since, stopped_at, sent_at',
+      '  FROM sync.feed_hooks ORDER BY name;',
     ].join('\n'),
   }),
 });
@@ -254,24 +256,31 @@ function drawSteps({name}: RuleStatus, look: Look): SafeHtml {
 function drawAddingRule(look: Look): SafeHtml | string {
   if (!may(look, 'admin')) return '';
   return html`<details><summary>Add a rule</summary>
-    <p>The address is sealed with the first key of FIELDMIRROR_KEY, and is never shown again. A worker tells within a minute what is wrong already.</p>
+    <p>The address is sealed with the first key of FIELDMIRROR_KEY, and is never shown again.
+      A worker tells within a minute what is wrong already.</p>
     ${drawForm(look, {
       to: '/alerts/add',
       role: 'admin',
       label: 'Make the rule',
-      fields: html`<label>Name <input name="name" required maxlength="50" pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*"></label>
-        <label>By <select name="receiver"><option value="email">e-mail</option><option>slack</option><option>webhook</option><option value="ping">ping: comes while nothing is wrong</option></select></label>
-        <label>Address <input name="address" required autocomplete="off" size="34" placeholder="ops@example.com or https://…"></label>
-        <label>Server of e-mail <input name="smtp" type="password" autocomplete="off" placeholder="FIELDMIRROR_SMTP_URL"></label>
+      fields: html`<label>Name
+          <input name="name" required maxlength="50" pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*"></label>
+        <label>By <select name="receiver">
+          <option value="email">e-mail</option><option>slack</option><option>webhook</option>
+          <option value="ping">ping: comes while nothing is wrong</option></select></label>
+        <label>Address <input name="address" required autocomplete="off" size="34"
+          placeholder="ops@example.com or https://…"></label>
+        <label>Server of e-mail <input name="smtp" type="password" autocomplete="off"
+          placeholder="FIELDMIRROR_SMTP_URL"></label>
         <label>A ping every <input name="every" size="5" placeholder="5m"></label>
         <label>Quiet for <input name="quiet" size="5" placeholder="4h"></label>
         <label>Account <select name="account"><option value="">all</option>${look.seen.map(
           ({name}) => html`<option>${name}</option>`,
         )}</select></label>
-        <fieldset><legend>Tells of these alone; of everything where none is ticked</legend>${causes.map(
-          (cause) =>
-            html`<label><input type="checkbox" name="causes" value="${cause}"> ${cause}</label>`,
-        )}</fieldset>`,
+        <fieldset>
+          <legend>Tells of these alone; of everything where none is ticked</legend>${causes.map(
+            (cause) =>
+              html`<label><input type="checkbox" name="causes" value="${cause}"> ${cause}</label>`,
+          )}</fieldset>`,
     })}</details>`;
 }
 

@@ -208,7 +208,8 @@ function isUndoable({state, operation}: ChangeInFull['change']): boolean {
 
 function drawUndo({changeId}: ChangeInFull['change'], look: Look): SafeHtml {
   const preview = linkTo(look, '/changes/undo', {[`c${changeId}`]: 'on'});
-  return html`<a href="${preview}">Preview the undo</a> shows what would be written to take it back, and does nothing yet`;
+  const shows = 'shows what would be written to take it back, and does nothing yet';
+  return html`<a href="${preview}">Preview the undo</a> ${shows}`;
 }
 
 function drawMove({command, does, move}: Command, story: ChangeInFull, look: Look): SafeHtml {
@@ -276,7 +277,9 @@ function drawDecision(
 function drawCandidates({table, result}: ChangeInFull['change']): SafeHtml {
   const candidates = result?.candidates ?? [];
   const list = candidates.length === 0 ? '' : html` list="candidates"`;
-  return html`<label>Number of the record in ${table} <input name="number" inputmode="numeric" pattern="[1-9][0-9]*" required size="12"${list}></label>
+  return html`<label>Number of the record in ${table}
+    <input name="number" inputmode="numeric" pattern="[1-9][0-9]*" required
+      size="12"${list}></label>
   ${
     candidates.length === 0
       ? ''

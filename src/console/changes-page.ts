@@ -199,7 +199,8 @@ function drawPaging({next}: ChangeList, look: Look): SafeHtml | string {
     ${
       next === null
         ? ''
-        : html`<a href="${linkTo(look, '/changes', {...filters, after: next})}" rel="next">Next page</a>`
+        : html`<a href="${linkTo(look, '/changes', {...filters, after: next})}" rel="next">
+            Next page</a>`
     }
   </p>`;
 }
@@ -340,7 +341,8 @@ function drawChangeFilters(look: Look): SafeHtml {
       ...tables.map((name) => [name, name] as const),
     ])}</label>
     <label>By <input name="by" value="${by}" placeholder="user or application" size="18"></label>
-    <label>Batch <input name="batch" value="${batch}" placeholder="name of a transaction" maxlength="200" size="18"></label>
+    <label>Batch <input name="batch" value="${batch}" placeholder="name of a transaction"
+      maxlength="200" size="18"></label>
     <label>Requested ${drawSelect('age', age, [
       ['', 'at any time'],
       ...ageNames.map((name) => [name, ages[name].label] as const),

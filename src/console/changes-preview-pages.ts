@@ -94,13 +94,17 @@ function labelOf(name: string): string {
   return findChoice(name)?.label ?? name;
 }
 
+const cut =
+  `More changes match: these are the first ${formatNumber(mostDecided)}. ` +
+  'Decide the rest when these are done.';
+
 function drawDecisionPreview(preview: ChosenPreview, look: Look): SafeHtml {
   const {choice, can, canCount, cannot, cannotCount, isCut} = preview;
   const chosen = findChoice(choice);
   return html`
     <p class="lead">${chosen === undefined ? '' : `${capitalise(chosen.does)}.`}</p>
     <p>${tellDecidable(canCount, cannotCount)} Nothing is done yet.</p>
-    ${isCut ? html`<p>More changes match: these are the first ${formatNumber(mostDecided)}. Decide the rest when these are done.</p>` : ''}
+    ${isCut ? html`<p>${cut}</p>` : ''}
     ${canCount === 0 || chosen === undefined ? '' : drawDecideForm(preview, chosen, look)}
     <p><a href="${linkTo(look, '/changes', filtersOf(look.query))}">Back to the changes</a></p>
     <h2>What would be done</h2>
@@ -265,7 +269,9 @@ async function findUndoable(asked: AskedPage): Promise<string[]> {
   if (found.length <= mostDecided) return found;
   throw new AccessRefused(422, {
     title: 'These are too many to take back at once',
-    text: `Expected at most ${formatNumber(mostDecided)} changes, and more match. Narrow the filter, for example by table, batch or time. Nothing was done.`,
+    text:
+      `Expected at most ${formatNumber(mostDecided)} changes, and more match. ` +
+      'Narrow the filter, for example by table, batch or time. Nothing was done.',
     ways: [{href: linkTo({query}, '/changes', filtersOf(query)), label: 'Back to the changes'}],
   });
 }
@@ -274,14 +280,16 @@ function drawUndoPreview(preview: UndoStory, look: Look): SafeHtml {
   const {cancelledCount, undoneCount, madeCount, made, left} = preview;
   const count = cancelledCount + undoneCount;
   return html`
-    <p class="lead">Write back what the changes were made from. What it makes is held: nothing is sent before a person releases it.</p>
+    <p class="lead">Write back what the changes were made from.
+      What it makes is held: nothing is sent before a person releases it.</p>
     <p>${tellUndoCounts(preview)} Nothing is done yet.</p>
     ${count === 0 ? '' : drawUndoForm(preview, count, look)}
     <p><a href="${linkTo(look, '/changes', filtersOf(look.query))}">Back to the changes</a></p>
     <h2>What would be written</h2>
     ${
       madeCount > made.length
-        ? html`<p>These are the first ${formatNumber(made.length)} of ${formatNumber(madeCount)}.</p>`
+        ? html`<p>These are the first ${formatNumber(made.length)}
+            of ${formatNumber(madeCount)}.</p>`
         : ''
     }
     ${drawMade(preview, look)}
@@ -296,7 +304,8 @@ function tellUndoCounts({cancelledCount, undoneCount, madeCount}: UndoStory): st
       : `${tellChangeCount(cancelledCount)}, not sent yet, would be given up.`,
     undoneCount === 0
       ? ''
-      : `${tellChangeCount(undoneCount)}, done, would be taken back by ${tellChangeCount(madeCount)}.`,
+      : `${tellChangeCount(undoneCount)}, done, ` +
+        `would be taken back by ${tellChangeCount(madeCount)}.`,
   ];
   return told.filter((text) => text !== '').join(' ') || 'None of them can be taken back.';
 }
@@ -340,7 +349,8 @@ function drawRequest(request: PlannedRequest | Unplannable): SafeHtml {
   return html`<code>${method} ${path}</code>${
     body === null
       ? ''
-      : html`<details><summary>The document</summary><pre tabindex="0">${body.trimEnd()}</pre></details>`
+      : html`<details><summary>The document</summary>
+      <pre tabindex="0">${body.trimEnd()}</pre></details>`
   }`;
 }
 

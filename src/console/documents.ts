@@ -63,11 +63,15 @@ function renderDocument(path: string): {readonly title: string; readonly body: s
     renderer: {
       heading(token) {
         const text = this.parser.parseInline(token.tokens);
-        return `<h${token.depth} id="${anchors(token.text.replaceAll('`', ''))}">${text}</h${token.depth}>\n`;
+        const tag = `h${token.depth}`;
+        const anchor = anchors(token.text.replaceAll('`', ''));
+        return `<${tag} id="${anchor}">${text}</${tag}>\n`;
       },
       // A table or a listing that is wider than the page moves in a frame of its own, also by keys.
       table(token) {
-        return `<div class="scroll" role="group" aria-label="Table" tabindex="0">${marked.Renderer.prototype.table.call(this, token)}</div>\n`;
+        const drawn = marked.Renderer.prototype.table.call(this, token);
+        const frame = 'class="scroll" role="group" aria-label="Table" tabindex="0"';
+        return `<div ${frame}>${drawn}</div>\n`;
       },
       html: () => '',
       image: () => '',

@@ -120,7 +120,8 @@ function drawNaming(
   if (columnName !== null || types.includes('secret')) return '';
   const to = `/fields/${tableName}/${encodeURIComponent(field)}/name`;
   const fixed = {account, was: promotedAs ?? ''};
-  const input = html`<label>Name in mart.${tableName} <input name="name" value="${promotedAs ?? ''}" maxlength="63" pattern="[a-z][a-z0-9_]*" required></label>`;
+  const input = html`<label>Name in mart.${tableName} <input name="name"
+    value="${promotedAs ?? ''}" maxlength="63" pattern="[a-z][a-z0-9_]*" required></label>`;
   const role = 'admin';
   return html`<div class="actions">${drawForm(look, {
     ...{to, role, label: 'Give it this name', fixed, fields: input},
@@ -210,7 +211,9 @@ function emptyToNull(text: string): string | null {
 function moved(table: string, field: string): AccessRefused {
   return new AccessRefused(409, {
     title: 'It came too late',
-    text: `${field} of ${table} is not known, or somebody has given it another name meanwhile. Nothing was overwritten.`,
+    text:
+      `${field} of ${table} is not known, or somebody has given it another name meanwhile. ` +
+      'Nothing was overwritten.',
     ways: [
       {href: `/fields?${new URLSearchParams({table, field})}`, label: 'Look at it as it is now'},
     ],

@@ -86,7 +86,8 @@ ${drawForm(look, {
   role: 'admin',
   label: `Forget customer ${number}`,
   fixed: {account},
-  fields: html`<label>Its number, typed back <input name="typed" required maxlength="18" size="12" inputmode="numeric" autocomplete="off"></label>`,
+  fields: html`<label>Its number, typed back <input name="typed" required maxlength="18"
+    size="12" inputmode="numeric" autocomplete="off"></label>`,
   isGrave: true,
 })}
 <h2>What goes</h2>
@@ -100,11 +101,13 @@ function drawRefusal(refusal: string): SafeHtml {
 /** Says of a customer that it was forgotten, with what went; nothing of others. */
 export function drawReceipts(receipts: readonly Receipt[], look: Look): SafeHtml | string {
   if (receipts.length === 0) return '';
-  return html`<h2>Forgotten</h2>${receipts.map(
-    ({forgottenAt, forgottenBy, removed}) =>
-      html`<p>${drawMark('quiet', 'forgotten')} The personal data went ${drawTime(forgottenAt, look)}, by the login ${forgottenBy}. What the service still sends of them is kept out.</p>
-${drawRemoved(removed)}`,
-  )}`;
+  const mark = drawMark('quiet', 'forgotten');
+  return html`<h2>Forgotten</h2>${receipts.map(({forgottenAt, forgottenBy, removed}) => {
+    const when = drawTime(forgottenAt, look);
+    return html`<p>${mark} The personal data went ${when}, by the login ${forgottenBy}.
+What the service still sends of them is kept out.</p>
+${drawRemoved(removed)}`;
+  })}`;
 }
 
 /** Rows by table, as the verb shows them. */

@@ -60,7 +60,8 @@ ${live === null ? '' : html`<div id="live" hidden hx-sse:connect="${live}"></div
 <main id="page" tabindex="-1"${
       live === null
         ? ''
-        : html` hx-get="${look.path}" hx-trigger="moved from:#live" hx-select="#page" hx-swap="outerMorph"`
+        : html` hx-get="${look.path}" hx-trigger="moved from:#live"
+            hx-select="#page" hx-swap="outerMorph"`
     }>
   ${said === null ? '' : html`<p class="said" role="status">${said}</p>`}
   <h1>${title}</h1>
@@ -141,7 +142,8 @@ function drawShell(title: string, content: SafeHtml): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false, "morphIgnore": ["data-htmx-powered", "open"]}'>
+<meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false,
+  "morphIgnore": ["data-htmx-powered", "open"]}'>
 <title>${title} · Fieldmirror</title>
 <link rel="icon" href="${asset('icon.svg')}">
 <link rel="stylesheet" href="${asset('console.css')}">

@@ -49,7 +49,8 @@ export const quarantineListPage = definePage<Story>({
     ${drawFilters(look, [drawChoice('stream', 'Stream', streams, look.query.stream)])}
     ${drawEntries(story.entries, look)}
     ${story.hasMore ? html`<p class="quiet">There are more: choose a stream.</p>` : ''}
-    <p>The rows of these records stay as they were last read. A record leaves quarantine as soon as it is read well, or is gone at the service.
+    <p>The rows of these records stay as they were last read.
+      A record leaves quarantine as soon as it is read well, or is gone at the service.
       <a href="${linkTo(look, '/sweeps')}">Sweeps</a></p>`,
   hide: (story) => ({...story, entries: story.entries.map(hideEntry)}),
   elsewhere: ({query}) => ({
@@ -57,7 +58,8 @@ export const quarantineListPage = definePage<Story>({
       streams.some((known) => known === query.stream) ? ` ${query.stream}` : ''
     }`,
     sql: [
-      'SELECT quarantine_id, stream, number, reason, first_seen_at, last_seen_at FROM sync.quarantine',
+      'SELECT quarantine_id, stream, number, reason, first_seen_at, last_seen_at',
+      '  FROM sync.quarantine',
       ' WHERE resolved_at IS NULL ORDER BY last_seen_at DESC;',
     ].join('\n'),
   }),
@@ -214,7 +216,8 @@ export const retryQuarantine = defineAction({
       );
     if (number === null)
       throw new UsageError(
-        `entry ${quarantineId}: its number could not be read, so that it cannot be asked for; sweep ${stream} as a whole`,
+        `entry ${quarantineId}: its number could not be read, so that it cannot be asked for; ` +
+          `sweep ${stream} as a whole`,
       );
     if (state !== 'active')
       throw new UsageError(
@@ -227,7 +230,9 @@ export const retryQuarantine = defineAction({
       subject: `quarantine ${quarantineId}`,
       accountId,
       after: {sweepId, stream, number},
-      said: `Sweep ${sweepId} asks for ${stream} ${number} as soon as a worker is free; this page follows.`,
+      said:
+        `Sweep ${sweepId} asks for ${stream} ${number} as soon as a worker is free; ` +
+        'this page follows.',
     };
   },
 });

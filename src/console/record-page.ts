@@ -203,7 +203,9 @@ function drawMoment(story: RecordStory, look: Look): SafeHtml {
   return html`<h2>At another moment</h2>
 ${drawSlider(story, look, {path, account})}
 <form class="filters" action="${path}">${account}
-<label>Day and time in ${zone} <input type="datetime-local" name="at" value="${at}" required></label> <button>Show that moment</button></form>`;
+<label>Day and time in ${zone}
+<input type="datetime-local" name="at" value="${at}" required></label>
+<button>Show that moment</button></form>`;
 }
 
 function drawSlider(
@@ -216,8 +218,12 @@ function drawSlider(
   const since = showMinute(moments[shown - 1] ?? '', look.timeZone);
   const holds = at === null ? ', which holds now' : '';
   const words = `version ${shown} of ${moments.length}, since ${since}${holds}`;
-  return html`<form class="filters" action="${path}" hx-get="${path}" hx-trigger="change" hx-target="#page" hx-select="#page" hx-swap="outerMorph">${account}
-<label>Along its versions: ${words} <input type="range" name="version" min="1" max="${moments.length}" value="${shown}" aria-valuetext="${words}"></label> <button>Show this version</button></form>`;
+  return html`<form class="filters" action="${path}" hx-get="${path}" hx-trigger="change"
+  hx-target="#page" hx-select="#page" hx-swap="outerMorph">${account}
+<label>Along its versions: ${words}
+<input type="range" name="version" min="1" max="${moments.length}" value="${shown}"
+  aria-valuetext="${words}"></label>
+<button>Show this version</button></form>`;
 }
 
 /** Says clearly that a past moment is shown, and leads back to now. */
@@ -229,7 +235,8 @@ function drawPast(story: RecordStory, look: Look): SafeHtml | string {
     ? 'This is the record as it stood then; what differs from now is marked.'
     : `There was no row of it in account ${account} then.`;
   const now = linkToRecord(look, story);
-  return html`<p class="past"><strong>As of ${when}.</strong> ${told} <a href="${now}">Back to now</a></p>`;
+  return html`<p class="past"><strong>As of ${when}.</strong> ${told}
+<a href="${now}">Back to now</a></p>`;
 }
 
 /**

@@ -48,9 +48,12 @@ export const searchPage: Page = definePage({
 
 function drawSearch({sought, isByWords}: SearchStory): SafeHtml {
   const ways = isByWords
-    ? 'A number, words of a name or of an e-mail address (of the last word its beginning is enough), the last digits of a phone number, or a key of your own system.'
-    : 'A number, or a key of your own system. Names, phone numbers and e-mail addresses are hidden from your key, so nothing is found by them.';
-  return html`<form class="filters" action="/records"><label>Find a record <input type="search" name="q" value="${sought ?? ''}"></label> <button>Find</button></form>
+    ? 'A number, words of a name or of an e-mail address (of the last word its beginning is ' +
+      'enough), the last digits of a phone number, or a key of your own system.'
+    : 'A number, or a key of your own system. Names, phone numbers and e-mail addresses are ' +
+      'hidden from your key, so nothing is found by them.';
+  return html`<form class="filters" action="/records"><label>Find a record
+<input type="search" name="q" value="${sought ?? ''}"></label> <button>Find</button></form>
 <p class="quiet">${ways} Customers, jobs, employees and tasks are searched.</p>`;
 }
 

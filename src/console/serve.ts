@@ -195,7 +195,8 @@ async function sendOnce(
   {said, to = '/'}: Outcome,
   {secret, viewer}: {readonly secret: string; readonly viewer: Viewer},
 ): Promise<void> {
-  const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre><p>It is shown this once. <a href="${to}">Go on</a></p>`;
+  const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre>
+<p>It is shown this once. <a href="${to}">Go on</a></p>`;
   await reply.type('text/html; charset=utf-8').send(drawPlain('Shown this once', body, viewer));
 }
 

@@ -277,7 +277,9 @@ function checkTries(
   if (attempts.mayTry(attemptOf(request, secret))) return;
   throw new AccessRefused(429, {
     title: 'This key was wrong too often',
-    text: 'Keys that begin like it are refused from this address for a minute. Check the key, and try again then.',
+    text:
+      'Keys that begin like it are refused from this address for a minute. ' +
+      'Check the key, and try again then.',
     ways: [{href: '/sign-in', label: 'Sign in'}],
   });
 }
@@ -287,10 +289,12 @@ function drawSignIn(back: string): string {
     'Sign in',
     html`<form method="post" action="/sign-in" class="sign-in">
   <input type="hidden" name="back" value="${back}">
-  <label>Key <input type="password" name="key" autocomplete="current-password" required autofocus></label>
+  <label>Key
+    <input type="password" name="key" autocomplete="current-password" required autofocus></label>
   <button>Sign in</button>
 </form>
-<p>A key is made in a terminal: <code>fieldmirror keys add NAME --role viewer</code>. So is a link that signs in once: <code>fieldmirror open</code>.</p>`,
+<p>A key is made in a terminal: <code>fieldmirror keys add NAME --role viewer</code>.
+So is a link that signs in once: <code>fieldmirror open</code>.</p>`,
   );
 }
 

@@ -195,7 +195,8 @@ function drawWhy({reasons, error}: Sweep): SafeHtml | string {
 function drawApproval({sweep, tombstones}: SweepStory, look: Look): SafeHtml | string {
   if (sweep.state !== 'stopped') return '';
   const count = tombstones.filter(({writtenAt}) => writtenAt === null).length;
-  return html`<p>${formatNumber(count)} rows would be marked deleted; they are listed below. Each is asked for once more before it goes.</p>
+  return html`<p>${formatNumber(count)} rows would be marked deleted; they are listed below.
+      Each is asked for once more before it goes.</p>
     <div class="actions">${drawForm(look, {
       to: `/sweeps/${sweep.sweepId}/approve`,
       role: 'operator',
@@ -292,7 +293,9 @@ function drawTimeline(story: SweepStory, look: Look): SafeHtml {
       ];
     }),
     none: 'It has not begun.',
-  })}<p class="quiet">Upper bar: this sweep. Lower bar: the median of the last ten of the same stream and kind. Moments that no row keeps are left out; waiting is not drawn.</p>`;
+  })}<p class="quiet">Upper bar: this sweep.
+Lower bar: the median of the last ten of the same stream and kind.
+Moments that no row keeps are left out; waiting is not drawn.</p>`;
 }
 
 /**
@@ -348,9 +351,11 @@ function drawBar(step: Step, {fromMs, ms}: Scale, look: Look): SafeHtml | string
   const width = Math.min(Math.max(percent(lengthOf(step, look.now) ?? 0), 0.5), 100 - at);
   const usual =
     step.usualSeconds === null ? 0 : Math.min(percent(step.usualSeconds * 1_000), 100 - at);
-  return html`<svg class="bar" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true"><rect class="ground" width="100" height="12"/><rect class="span" x="${at}" y="1" width="${width}" height="6"/>${
-    usual === 0 ? '' : html`<rect class="usual" x="${at}" y="8" width="${usual}" height="3"/>`
-  }</svg>`;
+  return html`<svg class="bar" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="ground" width="100" height="12"/>
+    <rect class="span" x="${at}" y="1" width="${width}" height="6"/>${
+      usual === 0 ? '' : html`<rect class="usual" x="${at}" y="8" width="${usual}" height="3"/>`
+    }</svg>`;
 }
 
 export const sweepNow = defineAction({

@@ -72,8 +72,10 @@ export class CursorError extends Error {
   }
 }
 
-const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account, entry.table_name AS "table", entry.row_id, entry.number, entry.external_key,
-  entry.operation, entry.before, entry.after, entry.at, entry.written_by, entry.application, entry.change_id, entry.own, entry.overwritten`;
+const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account,
+  entry.table_name AS "table", entry.row_id, entry.number, entry.external_key,
+  entry.operation, entry.before, entry.after, entry.at, entry.written_by, entry.application,
+  entry.change_id, entry.own, entry.overwritten`;
 
 /**
  * Reads what follows a cursor, of the entries that have a position. The end of the feed is read in

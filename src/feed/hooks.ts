@@ -304,7 +304,8 @@ export interface DeadLetter {
 export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAddress'>): void {
   if (hasAddress) return;
   throw new UsageError(
-    `subscriber ${name} waits for its address, so that nothing can be sent to it: fieldmirror hooks add ${name} --url URL`,
+    `subscriber ${name} waits for its address, so that nothing can be sent to it: ` +
+      `fieldmirror hooks add ${name} --url URL`,
   );
 }
 

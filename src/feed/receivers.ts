@@ -163,7 +163,8 @@ export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
 
 function refuse(expected: string, got: string): UsageError {
   return new UsageError(
-    `the receiver's address: expected ${expected}, got ${got}; give it as https://HOST/PATH, or with FIELDMIRROR_ALLOW_HTTP=1 as http`,
+    `the receiver's address: expected ${expected}, got ${got}; give it as https://HOST/PATH, ` +
+      'or with FIELDMIRROR_ALLOW_HTTP=1 as http',
   );
 }
 
@@ -201,7 +202,8 @@ export function openAccess(
   const owner = secretBounds[kind](name);
   if (!keys.some(({id}) => id === sealed.keyId))
     throw new UsageError(
-      `${owner}: it is sealed with key ${sealed.keyId}, expected that key in FIELDMIRROR_KEY, got ${keys.length === 0 ? 'none' : 'another'}`,
+      `${owner}: it is sealed with key ${sealed.keyId}, expected that key in FIELDMIRROR_KEY, ` +
+        `got ${keys.length === 0 ? 'none' : 'another'}`,
     );
   try {
     // Sealed by us, and bound to its owner: what opens is what was sealed.
@@ -209,7 +211,8 @@ export function openAccess(
     for (const text of Object.values(access)) onSecret(new Secret(text));
     return access;
   } catch (cause) {
-    const mend = `fieldmirror ${verbs[kind]} remove ${name}, then fieldmirror ${verbs[kind]} add ${name}`;
+    const verb = `fieldmirror ${verbs[kind]}`;
+    const mend = `${verb} remove ${name}, then ${verb} add ${name}`;
     throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {
       cause,
       kind: 'key',

@@ -4,7 +4,7 @@ import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, primaryKey, text, unique, uuid} from 'drizzle-orm/pg-core';
 import {defaultSystem} from '../accounts/roles.ts';
 import {accounts, isSystemName, syncSchema} from '../accounts/tables.ts';
-import {bigNumber, bytea, commentTable, instant, listed} from '../postgres/tables.ts';
+import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
 import {entryOperations, mostEntries, usualMost} from './terms.ts';
 
 // No foreign key to the account: it would be checked once for every entry.
@@ -36,20 +36,26 @@ const feedEntries = syncSchema.table(
 
 export const feedEntriesTable = commentTable(
   feedEntries,
-  'What changed in the tables of warehouse, a row for each version that began or ended; sync.feed tells it with the values.',
+  'What changed in the tables of warehouse, a row for each version that began or ended; ' +
+    'sync.feed tells it with the values.',
   {
     entry_id: 'Number of the entry: the same for ever.',
     position:
-      'Its place in the feed, counted without gaps; null until it has been given one, after its commit.',
+      'Its place in the feed, counted without gaps; null until it has been given one, ' +
+      'after its commit.',
     account_id: 'The account of the row.',
     table_name: 'The table of the row; of loaded the stream.',
     row_id: 'The row; null of loaded.',
     operation:
-      'created, changed, removed; or loaded: the stream was read as a whole for the first time, and its rows are to be read from the tables.',
-    at: 'When the version began; of a row that was removed from the table, when its last version ended.',
+      'created, changed, removed; or loaded: the stream was read as a whole for the first ' +
+      'time, and its rows are to be read from the tables.',
+    at:
+      'When the version began; of a row that was removed from the table, ' +
+      'when its last version ended.',
     written_by: 'Database user who wrote it; null where it came from the service.',
     application:
-      'What the connection called itself: of the HTTP API http: and the name of the key. An author who calls itself so stands in quotes.',
+      'What the connection called itself: of the HTTP API http: and the name of the key. ' +
+      'An author who calls itself so stands in quotes.',
     change_id: 'The change that caused the entry; null where none did.',
   },
 );
@@ -96,7 +102,8 @@ const feedStarts = syncSchema.table(
 
 export const feedStartsTable = commentTable(
   feedStarts,
-  'Streams whose new rows are in the feed: those that were read as a whole once. A first load is not told row by row.',
+  'Streams whose new rows are in the feed: those that were read as a whole once. ' +
+    'A first load is not told row by row.',
   {
     account_id: 'The account.',
     stream: 'The stream.',
@@ -149,25 +156,31 @@ export const feedHooks = syncSchema.table(
     ),
     check(
       'feed_hooks_stopped_at_check',
-      sql`${table.stopped_at} IS NULL OR ${table.last_error} IS NOT NULL AND ${table.lease_until} IS NULL`,
+      inOneLine(
+        sql`${table.stopped_at} IS NULL`,
+        sql`OR ${table.last_error} IS NOT NULL AND ${table.lease_until} IS NULL`,
+      ),
     ),
   ],
 );
 
 export const feedHooksTable = commentTable(
   feedHooks,
-  'Subscribers of the feed that are sent its entries over HTTP, each with the place up to which it has taken them.',
+  'Subscribers of the feed that are sent its entries over HTTP, each with the place up to ' +
+    'which it has taken them.',
   {
     hook_id: 'Number of the subscriber.',
     name: 'What the subscriber is called here.',
     target: 'The host of its address, as far as a person may see it.',
     sealed_access:
-      'The whole address and the secret that signs, sealed with a key that is not in this database; empty while a subscriber of a file of settings waits for its address.',
+      'The whole address and the secret that signs, sealed with a key that is not in this ' +
+      'database; empty while a subscriber of a file of settings waits for its address.',
     key_id: 'Which key sealed it; empty while it waits for its address.',
     account_id: 'The only account whose entries are sent; null for all.',
     tables: 'The only tables whose entries are sent; null for all.',
     leaves_out:
-      'Writers whose entries are not sent, because they are its own echo: a login, or http: and the name of a key.',
+      'Writers whose entries are not sent, because they are its own echo: a login, or http: ' +
+      'and the name of a key.',
     masks: 'Whether personal values are hidden.',
     most: 'The most entries in one request.',
     cursor: 'Behind the last entry that it has taken.',
@@ -211,7 +224,8 @@ const deadLetters = syncSchema.table(
 
 export const deadLettersTable = commentTable(
   deadLetters,
-  'Batches that a subscriber did not take and a person skipped. They name places in the feed and hold no value.',
+  'Batches that a subscriber did not take and a person skipped. They name places in the feed ' +
+    'and hold no value.',
   {
     letter_id: 'Number of the dead letter.',
     hook_id: 'The subscriber.',

@@ -205,7 +205,9 @@ async function choose(
 function stopped(): HttpProblem {
   return new HttpProblem(503, 'stopping', {
     detail: 'the server stops',
-    hint: 'Send the same again later: what was decided stays decided, and the rest is left as it was.',
+    hint:
+      'Send the same again later: what was decided stays decided, and the rest is left as it ' +
+      'was.',
   });
 }
 

@@ -202,7 +202,9 @@ function refuse(error: unknown): never {
   }
   throw new HttpProblem(410, 'cursor-gone', {
     detail,
-    hint: 'Begin again: keep the cursor of GET /v1/feed?after=end, read the tables, then follow the feed from that cursor.',
+    hint:
+      'Begin again: keep the cursor of GET /v1/feed?after=end, read the tables, ' +
+      'then follow the feed from that cursor.',
     cause: error,
   });
 }

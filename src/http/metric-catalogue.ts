@@ -36,21 +36,27 @@ export const warehouseCatalogue = {
     name: 'fieldmirror_stream_proven_age_seconds',
     type: 'gauge',
     labels: stream,
-    help: 'How old the stream can be at worst: since the last certified sweep began. Absent if none was ever certified.',
+    help:
+      'How old the stream can be at worst: since the last certified sweep began. ' +
+      'Absent if none was ever certified.',
   },
   promisedFreshness: {
     question: 'fresh',
     name: 'fieldmirror_stream_promised_freshness_seconds',
     type: 'gauge',
     labels: stream,
-    help: 'How old the rows of the stream may become during the day. Absent if no freshness was set.',
+    help:
+      'How old the rows of the stream may become during the day. ' +
+      'Absent if no freshness was set.',
   },
   wholeListAge: {
     question: 'fresh',
     name: 'fieldmirror_stream_whole_list_age_seconds',
     type: 'gauge',
     labels: stream,
-    help: 'Since the whole list was last read, or since freshness was first set. Absent if no freshness was set.',
+    help:
+      'Since the whole list was last read, or since freshness was first set. ' +
+      'Absent if no freshness was set.',
   },
   unproven: {
     question: 'fresh',
@@ -78,14 +84,18 @@ export const warehouseCatalogue = {
     name: 'fieldmirror_full_sweep_state',
     type: 'gauge',
     labels: ['account', 'stream', 'state'],
-    help: '1 for how the last full sweep ended (certified, uncertified, stopped, failed), 0 for the others.',
+    help:
+      '1 for how the last full sweep ended (certified, uncertified, stopped, failed), ' +
+      '0 for the others.',
   },
   starWait: {
     question: 'fresh',
     name: 'fieldmirror_star_wait_seconds',
     type: 'gauge',
     labels: [],
-    help: 'How long the oldest change has waited to be written into the star of mart; 0 if none waits.',
+    help:
+      'How long the oldest change has waited to be written into the star of mart; ' +
+      '0 if none waits.',
   },
   deliveryAge: {
     question: 'fresh',
@@ -127,7 +137,9 @@ export const warehouseCatalogue = {
     name: 'fieldmirror_schedule_overdue_seconds',
     type: 'gauge',
     labels: ['account', 'stream', 'mode'],
-    help: 'How long a schedule has waited that has not run for two of its intervals; 0 if no schedule does.',
+    help:
+      'How long a schedule has waited that has not run for two of its intervals; ' +
+      '0 if no schedule does.',
   },
   nextDue: {
     question: 'schedule',
@@ -176,7 +188,9 @@ export const warehouseCatalogue = {
     name: 'fieldmirror_table_rows',
     type: 'gauge',
     labels: ['schema', 'table'],
-    help: "Rows of the table, of all accounts, by Postgres' own estimate. Absent before its first ANALYZE.",
+    help:
+      "Rows of the table, of all accounts, by Postgres' own estimate. " +
+      'Absent before its first ANALYZE.',
   },
   tableBytes: {
     question: 'load',
@@ -232,7 +246,9 @@ export const warehouseCatalogue = {
     name: 'fieldmirror_field_events_total',
     type: 'counter',
     labels: ['account', 'kind'],
-    help: 'Fields that appeared (new), disappeared (vanished), came back (returned) or changed their type (retyped).',
+    help:
+      'Fields that appeared (new), disappeared (vanished), came back (returned) ' +
+      'or changed their type (retyped).',
   },
 } as const satisfies Readonly<Record<string, Metric>>;
 
@@ -243,7 +259,9 @@ export const requestCatalogue = {
     name: 'fieldmirror_service_requests_total',
     type: 'counter',
     labels: ['account', 'method', 'result'],
-    help: 'Requests to the service, by the status of the answer, or by why there was none (network, deadline, …).',
+    help:
+      'Requests to the service, by the status of the answer, or by why there was none ' +
+      '(network, deadline, …).',
   },
   duration: {
     question: 'service',
@@ -264,7 +282,9 @@ export const requestCatalogue = {
     name: 'fieldmirror_service_concurrency',
     type: 'gauge',
     labels: ['account'],
-    help: 'How many parallel requests the account is known to accept; it halves when the service throttles.',
+    help:
+      'How many parallel requests the account is known to accept; ' +
+      'it halves when the service throttles.',
   },
   attempts: {
     question: 'wayBack',
@@ -282,7 +302,9 @@ export const processCatalogue = {
     name: 'fieldmirror_warehouse_up',
     type: 'gauge',
     labels: [],
-    help: '1 if the figures of the warehouse could be read for this answer; 0 if it has none of them.',
+    help:
+      '1 if the figures of the warehouse could be read for this answer; 0 if it has none of ' +
+      'them.',
   },
   reading: {
     question: 'process',

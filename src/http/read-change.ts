@@ -73,7 +73,8 @@ export async function readLatestChange(
   rowId: string,
 ): Promise<string | null> {
   const {rows} = await client.query<{change_id: string}>(
-    'SELECT change_id FROM sync.changes WHERE table_name = $1 AND row_id = $2 ORDER BY change_id DESC LIMIT 1',
+    `SELECT change_id FROM sync.changes WHERE table_name = $1 AND row_id = $2
+      ORDER BY change_id DESC LIMIT 1`,
     [table, rowId],
   );
   return rows[0]?.change_id ?? null;

@@ -74,7 +74,9 @@ async function findBefore(
   if (before === null || before.isSameBody) return before?.results ?? null;
   throw new HttpProblem(422, 'key-reused', {
     detail: 'Idempotency-Key: it was used for another request',
-    hint: 'Give each request a key of its own; repeat a request with the key and the body that it had.',
+    hint:
+      'Give each request a key of its own; repeat a request with the key and the body that it ' +
+      'had.',
     errors: [
       {in: 'header', at: 'Idempotency-Key', expected: 'a new key, or the same body as before'},
     ],
@@ -436,11 +438,11 @@ async function updateRow(
 ): Promise<void> {
   const names = Object.keys(values);
   if (names.length === 0) return;
-  await client.query(
-    `UPDATE ${nameOf(table.name)}
-        SET ${names.map((name, at) => `${pg.escapeIdentifier(name)} = $${at + 2}`).join(', ')} WHERE row_id = $1`,
-    [rowId, ...Object.values(values)],
-  );
+  const set = names.map((name, at) => `${pg.escapeIdentifier(name)} = $${at + 2}`);
+  await client.query(`UPDATE ${nameOf(table.name)} SET ${set.join(', ')} WHERE row_id = $1`, [
+    rowId,
+    ...Object.values(values),
+  ]);
 }
 
 async function deleteRow(client: pg.ClientBase, {table}: Writes, rowId: string): Promise<void> {
@@ -453,7 +455,8 @@ async function assignEmployees(
   {rowId, number}: Pick<FoundRow, 'rowId' | 'number'>,
   {accountId, employeeIds}: {readonly accountId: string; readonly employeeIds: readonly string[]},
 ): Promise<void> {
-  const held = `account_id = $1 AND (parent_row_id = $2 OR job_number = $3) AND _deleted_at IS NULL`;
+  const held = `account_id = $1 AND (parent_row_id = $2 OR job_number = $3)
+    AND _deleted_at IS NULL`;
   const job = [accountId, rowId, number, employeeIds];
   await client.query(
     `DELETE FROM warehouse.job_employees WHERE ${held} AND employee_id <> ALL ($4::bigint[])`,

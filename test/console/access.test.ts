@@ -133,7 +133,7 @@ describe('wrong keys', () => {
     expect(attempts.mayTry('a')).toBe(true);
   });
 
-  test('of ten thousand sources are remembered, and of one more the one that failed longest ago is not', () => {
+  test('of ten thousand sources are remembered, and the oldest one gives way', () => {
     const attempts = new Attempts(() => 0);
     const block = (source: string) => {
       for (let n = 0; n < 10; n++) attempts.noteFailure(source);

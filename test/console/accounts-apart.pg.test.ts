@@ -98,7 +98,8 @@ afterEach(async () => {
 
 async function repair(text: string): Promise<void> {
   await place.pool.query(
-    `SET fieldmirror.writer = 'repair'; ${text.replaceAll('$', place.stranger.accountId)}; RESET fieldmirror.writer`,
+    `SET fieldmirror.writer = 'repair'; ${text.replaceAll('$', place.stranger.accountId)};
+     RESET fieldmirror.writer`,
   );
 }
 
@@ -332,7 +333,7 @@ describe('the console, by somebody of one account', () => {
   const ticked = (numbers: readonly string[]) =>
     `choice=hold&${numbers.map((number) => `c${number}=on`).join('&')}`;
 
-  test('the test would see it: somebody of all accounts reads each of their changes, their sweep and their entry', async () => {
+  test('the test would see it: somebody of all accounts reads each of theirs', async () => {
     for (const path of [
       ...Object.values(theirs)
         .slice(0, 5)

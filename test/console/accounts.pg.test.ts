@@ -39,7 +39,7 @@ test('somebody who is bound to an account sees that one, its keys, and no other'
 });
 
 describe('an admin', () => {
-  test('adds an account whose token the service takes; the token is in no entry and no row', async () => {
+  test('adds an account whose token the service takes, and shows it nowhere', async () => {
     const admin = await place.person({role: 'admin'});
     const form = {
       name: 'north',

@@ -51,8 +51,10 @@ afterAll(async () => {
 });
 
 /** What stands out at the right, but for what moves in a frame of its own. */
-const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
-  .filter((each) => each.getBoundingClientRect().right > innerWidth && each.closest('.scroll') === null)
+const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
+  [...document.querySelectorAll('body *')]
+  .filter((each) => each.getBoundingClientRect().right > innerWidth)
+  .filter((each) => each.closest('.scroll') === null)
   .map((each) => each.outerHTML.slice(0, 200))`;
 
 /** What a browser complained of, and the addresses elsewhere that it asked for. */
@@ -153,7 +155,7 @@ describe('without scripts', () => {
   );
 });
 
-test('without scripts a filter is an address, a filter is an address, and a form does what it says', async () => {
+test('without scripts a filter is an address, and a form does what it says', async () => {
   const context = await openContext({scripts: false});
   const page = await context.newPage();
   await page.goto(`${place.url}/sweeps`);
@@ -243,7 +245,8 @@ test('an open page shows what another person did, without being asked', async ()
 test('an open page of alerts shows what was found, and that it is over', async () => {
   const page = await openPage('/alerts');
   await place.pool.query(
-    `INSERT INTO sync.alerts (cause, since, text) VALUES ('no-worker', now(), 'no worker is alive')`,
+    `INSERT INTO sync.alerts (cause, since, text)
+     VALUES ('no-worker', now(), 'no worker is alive')`,
   );
   const found = page.locator('main td', {hasText: 'no worker is alive'});
   await found.waitFor();

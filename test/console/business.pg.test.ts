@@ -64,7 +64,7 @@ test('an answer leaves as CSV, with its columns and as a file', async () => {
   expect(text.split('\n')[0]).toMatch(/^\uFEFF?place,state,jobs/);
 });
 
-test('somebody who is not to see names gets keys in their place, in the page, as JSON and as CSV', async () => {
+test('somebody who is not to see names gets keys in their place, in each form', async () => {
   const [seeing, masked] = [await place.person(), await place.person({masks: true})];
   for (const path of [
     '/business/ask/overdue',

@@ -25,7 +25,7 @@ function numbersOn({text}: {readonly text: string}): string[] {
 }
 
 describe('the list', () => {
-  test('shows first what needs a person, the most urgent first, then what is open, then what is over, the latest first', async () => {
+  test('shows first what needs a person, then what is open, then what is over', async () => {
     const [done, later, held, pending, rejected, conflict] = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),
@@ -84,7 +84,7 @@ describe('the list', () => {
     ]);
   });
 
-  test('is filtered by state, table, author and age, and says which filters there are', async () => {
+  test('is filtered by state, table, author and age, and says by which it may be', async () => {
     const customer = await place.edit(1, `phone_number = '1'`);
     const job = await place.make(
       `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId}
@@ -109,7 +109,7 @@ describe('the list', () => {
     expect(refused.text).toContain('did you mean');
   });
 
-  test('that is empty shows how a change is made; a filter that finds nothing, the way out', async () => {
+  test('that is empty shows how a change is made, or the way out of a filter', async () => {
     const person = await place.person();
     expect((await person.get('/changes')).text).toContain('UPDATE warehouse.customers');
     expect((await person.get('/changes?state=held')).text).toContain(
@@ -125,7 +125,8 @@ describe('the list', () => {
     await place.set(plain, `state = 'done', settled_at = now()`);
     await place.set(
       altered,
-      `state = 'done', settled_at = now(), result = '{"altered": {"phone_number": {"sent": "1", "got": "2"}}}'`,
+      `state = 'done', settled_at = now(),
+       result = '{"altered": {"phone_number": {"sent": "1", "got": "2"}}}'`,
     );
     const page = await (await place.person()).get('/changes?state=altered');
     expect(numbersOn(page)).toEqual([altered]);
@@ -218,7 +219,7 @@ describe('one change', () => {
     expect(text).toContain('&lt;phone_number&gt;555-0199&lt;/phone_number&gt;');
   });
 
-  test('leads to the change that it waits for and to those that wait for it, and of a note to the record it hangs on', async () => {
+  test('leads to what it waits for and what waits for it, a note to its record', async () => {
     const first = await place.edit(1, `phone_number = '1'`);
     await place.set(first, `state = 'held'`);
     const second = await place.edit(1, `phone_number = '2'`);
@@ -285,7 +286,7 @@ describe('one change', () => {
     expect(texts[0]).toContain('(set)');
   });
 
-  test('hides values, reasons, requests and keys from those who are not to see personal data', async () => {
+  test('hides values, reasons, requests and keys from those who may not see them', async () => {
     const id = await place.edit(1, `name = 'Secret Ltd', external_key = 'Secret key'`);
     await place.set(id, `external_key = 'Secret key'`);
     await place.putInConflict(id, {name: 'Secret other'});

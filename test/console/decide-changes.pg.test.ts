@@ -149,7 +149,8 @@ describe('a decision about one change', () => {
     ];
     await place.set(
       altered,
-      `state = 'done', settled_at = now(), result = '{"altered": {"phone_number": {"sent": "1", "got": "2"}}}'`,
+      `state = 'done', settled_at = now(),
+       result = '{"altered": {"phone_number": {"sent": "1", "got": "2"}}}'`,
     );
     await place.set(
       held,
@@ -178,7 +179,7 @@ describe('a decision about many changes', () => {
       ].map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]),
     );
 
-  test('is shown before it is made: to how many, of which kinds, and why not to the others', async () => {
+  test('is shown before it is made: to how many, and why not to the others', async () => {
     const [one, two, done] = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),
@@ -202,7 +203,7 @@ describe('a decision about many changes', () => {
     expect((await operator.get(`/changes/preview?choice=undo&c${one}=on`)).status).toBe(422);
   });
 
-  test('does what it can in one transaction with one entry, and lists what it could not and why', async () => {
+  test('does what it can in one transaction, and lists what it could not', async () => {
     const ids = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),
@@ -220,7 +221,8 @@ describe('a decision about many changes', () => {
     const done = await operator.post('/changes/decide', form(preview.text));
     expect(done.headers.get('location')).toBe('/changes?state=pending&table=customers');
     expect((await operator.get('/changes')).text).toContain(
-      `2 changes are held. 1 could not be decided so: expected pending to hold it, got cancelled (change ${two}).`,
+      '2 changes are held. 1 could not be decided so: ' +
+        `expected pending to hold it, got cancelled (change ${two}).`,
     );
     expect(await place.stateOf(late)).toBe('pending');
     expect(await place.lastAudit()).toMatchObject({

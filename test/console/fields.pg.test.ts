@@ -52,7 +52,7 @@ const give = (who: Person, fields: Readonly<Record<string, string>>, field = 'cu
   });
 
 describe('the list of fields', () => {
-  test('tells of each its types, where it is kept, its share and since when it is seen', async () => {
+  test('tells of each its types, its place, its share and since when it is seen', async () => {
     const {text} = await person.get('/fields?table=jobs');
     expect(text).toContain('3 fields of jobs');
     expect(text).toMatch(

@@ -62,7 +62,7 @@ test('each setting in force is told with where it came from; never a secret', as
 // A story is shown to others for a second; one with another address is read anew.
 const fresh = '/health?of=mail';
 
-test('an address of e-mail that an alert goes to is hidden from somebody who is not to see personal data', async () => {
+test('an address of e-mail is hidden from those who may not see personal data', async () => {
   await place.pool.query(
     `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
       VALUES ('desk', 'email', 'ops@example.com', 1000)`,

@@ -62,7 +62,7 @@ test('the list tells each with why and since when; of another account nothing', 
   expect((await person.json('/quarantine')).entries).toHaveLength(2);
 });
 
-test('one entry shows what the service sent, as text; that of another account is not there', async () => {
+test('one entry shows what the service sent, as text; of no other account', async () => {
   const person = await place.person();
   const {text} = await person.get(`/quarantine/${ids.numbered}`);
   expect(text).toContain('&lt;img src=x&gt;');
@@ -71,7 +71,7 @@ test('one entry shows what the service sent, as text; that of another account is
   expect((await person.get('/quarantine/1;drop')).status).toBe(404);
 });
 
-test('somebody who is not to see personal data sees what was expected, and nothing that came', async () => {
+test('somebody who may not see personal data sees what was expected alone', async () => {
   const masked = await place.person({masks: true});
   const {text} = await masked.get(`/quarantine/${ids.numbered}`);
   expect(text).toContain('field subtotal: expected a number, got •••');
@@ -108,7 +108,7 @@ test('another try is a sweep of that record, asked for once, and stands in the a
   expect(entries[0]).toMatchObject({subject: `quarantine ${ids.numbered}`, after: {number: '11'}});
 });
 
-test('what cannot be tried is told: no number, another account, one that has left, a paused account', async () => {
+test('what cannot be tried is told: no number, one that has left, a pause', async () => {
   const person = await place.person();
   const tried = (id: string) => person.post(`/quarantine/${id}/retry`);
   expect((await tried(ids.unnumbered)).text).toContain('its number could not be read');

@@ -32,7 +32,7 @@ describe('one field', () => {
 });
 
 describe('a past moment', () => {
-  test('shows the record and its parts as they stood, and marks what differs from now', async () => {
+  test('shows the record and its parts as they were, and marks what differs', async () => {
     const {record} = await person.json(`/records/jobs/31?at=${place.after.made}`);
     expect(record).toMatchObject({at: place.after.made, version: 1, isThere: true});
     const total = record.values.find(({field}: {field: string}) => field === 'total');

@@ -86,7 +86,7 @@ describe('to fetch a record again', () => {
     expect(await sweeps()).toEqual(before);
   });
 
-  test('is refused in an account that is not seen, is paused, or of a row without a number', async () => {
+  test('is refused in an account not seen, paused, or of a row without a number', async () => {
     const before = await sweeps();
     expect((await person.post('/records/jobs/11/fetch', {account: 'other'})).status).toBe(404);
     expect((await person.post('/records/customers/row-1/fetch', {account: 'acme'})).status).toBe(

@@ -70,7 +70,7 @@ describe('a record is found', () => {
     ]);
   });
 
-  test('among the latest where nothing is typed: changed ones, and those that were made here', async () => {
+  test('among the latest where nothing is typed: changed ones, and new ones', async () => {
     const {latest} = await person.json('/records');
     const told = latest.map(({stream, number, name}: Record<string, string>) =>
       [stream, number, name].join(' '),

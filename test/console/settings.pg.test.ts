@@ -20,7 +20,7 @@ async function readSettings() {
   return rows;
 }
 
-test('an admin sets currency and hours; answers that need them come; the audit has both', async () => {
+test('an admin sets currency and hours; answers come, and the audit has both', async () => {
   const admin = await place.person({role: 'admin'});
   const before = await admin.get('/business/ask/utilisation?account=acme');
   expect(before.text).toContain('href="/settings?account=acme"');

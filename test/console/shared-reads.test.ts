@@ -33,7 +33,7 @@ test('whoever has just written reads anew, and so do the others after that', asy
   expect(await read()).toBe(2);
 });
 
-test('where something must not be shown again, every story is read anew, also one that is kept longer', async () => {
+test('where something must not be shown again, every story is read anew', async () => {
   const {read, readings} = open();
   await read(60_000);
   readings.forgetRecent();
@@ -42,7 +42,7 @@ test('where something must not be shown again, every story is read anew, also on
   expect(await read(60_000)).toBe(2);
 });
 
-test('a story that is kept longer is shown when it is older, and read anew behind the page', async () => {
+test('a story that is kept longer is shown, and read anew behind the page', async () => {
   const {read, pass} = open();
   await read(60_000);
   pass(60_000);
@@ -53,7 +53,7 @@ test('a story that is kept longer is shown when it is older, and read anew behin
   expect(await read(60_000)).toBe(3);
 });
 
-test('after something moved nobody is given what was read before; what is kept longer stays', async () => {
+test('after something moved nobody is given what was read before', async () => {
   const {read, readings} = open();
   const kept = () => readings.read('board', async () => 'board', {isFresh: false, keptMs: 60_000});
   await Promise.all([read(), kept()]);

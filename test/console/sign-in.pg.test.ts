@@ -347,7 +347,7 @@ describe('behind a proxy that signs people in', () => {
     await other.close();
   });
 
-  test('a form is sent from the name that people use, though the proxy asks by another', async () => {
+  test('a form is sent from the name that people use, whatever the proxy asks', async () => {
     const person = makePerson(proxied.url);
     const headers = {'x-user': 'kim', 'x-role': 'operator'};
     const page = await person.get('/health', headers);

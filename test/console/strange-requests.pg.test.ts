@@ -15,8 +15,18 @@ const consoleFolder = join(import.meta.dirname, '..', '..', 'src', 'console');
 
 /** Every name by which code of the console reads a part of an address, or draws a field. */
 function namesInSource(): string[] {
-  const read =
-    /\bquery\.(\w+)|\bquery\[['"]([\w-]+)['"]\]|\bname="([\w-]+)"|readFields\([^)]*\)\.(\w+)|\bdrawChoice\('([\w-]+)'/g;
+  const read = new RegExp(
+    [
+      /\bquery\.(\w+)/,
+      /\bquery\[['"]([\w-]+)['"]\]/,
+      /\bname="([\w-]+)"/,
+      /readFields\([^)]*\)\.(\w+)/,
+      /\bdrawChoice\('([\w-]+)'/,
+    ]
+      .map(({source}) => source)
+      .join('|'),
+    'g',
+  );
   return readdirSync(consoleFolder, {recursive: true, encoding: 'utf8'})
     .filter((path) => path.endsWith('.ts'))
     .flatMap((path) => [...readFileSync(join(consoleFolder, path), 'utf8').matchAll(read)])

@@ -63,14 +63,15 @@ async function refuse(name: string): Promise<void> {
   await sequenceFeed(place.pool);
   await place.pool.query(
     `UPDATE sync.feed_hooks
-        SET batch_id = gen_random_uuid(), batch_to = sync.feed_end(), attempts = 34, failing_since = now() - interval '1 day', stopped_at = now(),
+        SET batch_id = gen_random_uuid(), batch_to = sync.feed_end(), attempts = 34,
+            failing_since = now() - interval '1 day', stopped_at = now(),
             last_error = 'erp: expected an answer of 2xx, got 422 <b>'
       WHERE name = $1`,
     [name],
   );
 }
 
-test('somebody who is bound to an account sees the subscribers of that account, and no step', async () => {
+test('somebody bound to an account sees its subscribers, and no step', async () => {
   await refuse('own');
   const person = await place.person({role: 'operator'});
   const story = await person.json('/alerts');
@@ -84,7 +85,7 @@ test('somebody who is bound to an account sees the subscribers of that account, 
 });
 
 describe('an admin', () => {
-  test('lets a stopped subscriber be sent its message again: the same batch is due, and it stands in the audit', async () => {
+  test('lets a stopped subscriber be sent its message again, with an audit', async () => {
     await refuse('erp');
     const admin = await place.person({role: 'admin'});
     const before = await hook('erp');
@@ -107,7 +108,7 @@ describe('an admin', () => {
     expect((await admin.get('/alerts')).text).toContain('erp is sent its message again at once.');
   });
 
-  test('passes a message over in their own name, sends it late, and is told why where it is not taken', async () => {
+  test('passes a message over in their own name, and sends it late', async () => {
     await refuse('erp');
     const admin = await place.person({role: 'admin'});
     expect(await admin.post('/alerts/hooks/erp/skip')).toMatchObject({status: 303});
@@ -152,7 +153,7 @@ describe('an admin', () => {
     expect((await admin.post(`/alerts/hooks/erp/letters/${after.letter}/skip`)).status).toBe(404);
   });
 
-  test('is refused what cannot be: no such subscriber or letter, and nothing to pass over', async () => {
+  test('is refused what cannot be: no such subscriber, nothing to pass over', async () => {
     const admin = await place.person({role: 'admin'});
     expect((await admin.post('/alerts/hooks/nobody/retry')).status).toBe(404);
     expect((await admin.post('/alerts/hooks/erp/letters/x/skip')).status).toBe(404);
@@ -201,7 +202,7 @@ test('open pages are told that a subscriber fails, and of no batch that is taken
   expect(told[0]).toBe('nothing until here');
 });
 
-test('a subscriber that a file of settings has made says that it waits for its address, and an open page hears when it is given', async () => {
+test('a subscriber of a file of settings says that it waits for its address', async () => {
   await writeHookSetting(place.pool, {
     ...{
       name: 'office',

@@ -94,7 +94,7 @@ test('a sweep is asked for once, however often the button is pressed', async () 
   await place.pool.query(`DELETE FROM sync.sweeps WHERE state = 'due'`);
 });
 
-test('a stopped sweep is let through once, by name; the second comes too late and is told so', async () => {
+test('a stopped sweep is let through once, by name; a second comes too late', async () => {
   const viewer = await place.person({role: 'viewer'});
   expect((await viewer.get(`/sweeps/${stopped}`)).text).not.toContain('/approve');
   expect((await viewer.post(`/sweeps/${stopped}/approve`)).status).toBe(403);

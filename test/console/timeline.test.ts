@@ -135,7 +135,7 @@ test('a window is read; one record is asked for', () => {
   ).toEqual(['asked']);
 });
 
-test('in words each step has how long it took, and what is usual; one without a length is left out', () => {
+test('in words each step has how long it took, and what is usual', () => {
   expect(tellSteps(tell({evidence: {readAt: at(12)}}, {usual}), at(30))).toEqual([
     'waited for a worker: 2 s',
     'read: 10 s, usually 8 s',

@@ -41,7 +41,8 @@ describe('a change that is taken back', () => {
     const {text} = await operator.get(`/changes/undo?c${id}=on`);
     expect(text).toContain('1 change, done, would be taken back by 1 change. Nothing is done yet.');
     expect(text).toContain(
-      `<span class="value">&quot;555-0199&quot;</span> becomes <span class="value">&quot;${before}&quot;</span>`,
+      '<span class="value">&quot;555-0199&quot;</span> becomes ' +
+        `<span class="value">&quot;${before}&quot;</span>`,
     );
     expect(text).toContain('PUT /customers/1.xml');
     expect(text).toContain('Nothing is left.');

@@ -99,7 +99,7 @@ describe('what an author writes', () => {
     expect(await read(start)).toMatchObject([{fields: ['fax'], change: await lastChange()}]);
   });
 
-  test('a key of the author’s own is no change at the service, also in a transaction or a row that has one', async () => {
+  test('a key of the author’s own is no change at the service', async () => {
     await place.sweep(`UPDATE warehouse.customers SET _change_id = 7, _sweep_id = NULL`);
     const start = await place.end();
     await place.author(
@@ -221,7 +221,7 @@ describe('what is read back', () => {
       expect(other).toMatchObject({own: false, change, operation: 'changed'});
   });
 
-  test('what a dispatcher edited meanwhile names none, nor what a later change of the row brings', async () => {
+  test('what a dispatcher edited meanwhile names none, nor does a later change', async () => {
     await dispatch('customers', 'customer_number', 2, {
       service_city: 'Oslo',
       updated_at: '2026-11-20T10:00:00Z',
@@ -333,7 +333,7 @@ describe('what is read back', () => {
     for (const entry of entries) expect(entry.change, JSON.stringify(entry)).toBe(change);
   });
 
-  test('a record that is deleted here names its change, and so do the rows that hang on it', async () => {
+  test('a record that is deleted here names its change, as do its rows', async () => {
     const {rows} = await world.pool.query(
       `SELECT job_number FROM warehouse.jobs AS job
        WHERE EXISTS (SELECT FROM warehouse.job_charges AS line
@@ -350,7 +350,7 @@ describe('what is read back', () => {
     for (const entry of entries) expect(entry).toMatchObject({operation: 'removed', change});
   });
 
-  test('a note that a dispatcher wrote, or an assignment of theirs, is no part of a change of the job', async () => {
+  test('a note or an assignment of a dispatcher is no part of a change of the job', async () => {
     const {rows} = await world.pool.query(
       `SELECT job_number, id FROM warehouse.jobs AS job
         WHERE _deleted_at IS NULL AND job_number > 20

@@ -13,7 +13,7 @@ const brief = ({table_name, operation, number, before, after, own}: Entry) => ({
   ...{table: table_name, operation, number, before, after, own},
 });
 
-test('a row that a sweep brings, changes and marks deleted is created, changed and removed, each with its values', async () => {
+test('a row that a sweep brings, changes and marks deleted is told each time', async () => {
   const start = await place.end();
   const rowId = await place.sent('customers', {
     customer_number: 1,
@@ -22,7 +22,8 @@ test('a row that a sweep brings, changes and marks deleted is created, changed a
     phone_number: '555-0100',
   });
   await place.sweep(
-    `UPDATE warehouse.customers SET name = 'Bolt', _sweep_id = 2, _hash = '\\x01' WHERE row_id = $1`,
+    `UPDATE warehouse.customers SET name = 'Bolt', _sweep_id = 2, _hash = '\\x01'
+      WHERE row_id = $1`,
     [rowId],
   );
   await place.sweep(
@@ -80,7 +81,7 @@ test('an edit is the own entry of the login that made it, and of no other', asyn
   expect(rows).toEqual([{own: false}]);
 });
 
-test('what a change brings back beyond what its author wrote is no own entry, and names the change', async () => {
+test('what a change brings back beyond its own is no own entry, but names it', async () => {
   const rowId = await place.sent('customers', {customer_number: 3, id: 103, name: 'Edge'});
   await place.author(`UPDATE warehouse.customers SET name = 'Fox' WHERE row_id = $1`, [rowId]);
   const start = await place.end();
@@ -121,7 +122,7 @@ test('several versions of one transaction are entries of their own, in their ord
   ]);
 });
 
-test('a new row is told before the rows that hang on it, and filters leave out the rest', async () => {
+test('a new row is told before the rows that hang on it; filters leave out more', async () => {
   const start = await place.end();
   await place.author(
     `INSERT INTO warehouse.customers (name, external_key) VALUES ('Gate', 'erp-1')`,
@@ -136,7 +137,7 @@ test('a new row is told before the rows that hang on it, and filters leave out t
   expect((await place.feed(start, ['jobs'])).map(({table_name}) => table_name)).toEqual(['jobs']);
 });
 
-test('a first load is told by one entry when its stream was read as a whole; what comes later by its own', async () => {
+test('a first load is told by one entry once its stream was read as a whole', async () => {
   const start = await place.end();
   const load = (id: number) =>
     place.sweep(
@@ -182,7 +183,7 @@ test('an author cannot keep its own rows out of the feed', async () => {
   expect((await place.feed(start)).map(({after}) => after?.name)).toEqual(['Hill']);
 });
 
-test('an author reads the entries of its accounts, a reader those of all, neither gives positions', async () => {
+test('an author reads the entries of its accounts, a reader those of all', async () => {
   const {rows} = await place.pool.query<{account_id: string}>(
     `INSERT INTO sync.accounts (name, api_url, time_zone)
       VALUES ('other', 'https://example.com/other', 'UTC') RETURNING account_id`,
@@ -204,7 +205,7 @@ test('an author reads the entries of its accounts, a reader those of all, neithe
     ).rejects.toThrow(/permission denied/);
 });
 
-test('a cursor that is malformed, of another warehouse, from the future or too old is refused, each in its own words', async () => {
+test('a cursor that is malformed, of another warehouse or too old is refused', async () => {
   const end = await place.end();
   const [feedId = '', last = ''] = end.split('-');
   const refusal = async (cursor: string) => {

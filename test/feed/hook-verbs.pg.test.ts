@@ -11,7 +11,7 @@ afterAll(() => place?.close());
 const hooks = (...args: string[]) =>
   runCommand(['hooks', ...args], {DATABASE_URL: place.url, FIELDMIRROR_KEY: keyText});
 
-test('a subscriber is added, listed, skips what it does not take, takes it late, and is removed', async () => {
+test('a subscriber is added, listed, skips, takes it late, and is removed', async () => {
   const added = await hooks(
     'add',
     'erp',

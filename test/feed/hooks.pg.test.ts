@@ -41,11 +41,12 @@ describe('a message', () => {
     expect(Object.fromEntries(keys)).toEqual({erp: [null, 'D-1'], tryton: ['T-1', 'T-1']});
   });
 
-  test('has the entries in order, without what the subscriber wrote itself, and is signed as its own library checks it', async () => {
+  test('has the entries in order, without its own, signed as its library checks', async () => {
     const secret = await place.addHook('erp', {leaveOut: ['http: erp']});
     await make('Roof');
     await place.author(
-      `SET application_name = 'http: erp'; INSERT INTO warehouse.tasks (name) VALUES ('Echo'); SET application_name = 'erp'`,
+      `SET application_name = 'http: erp'; INSERT INTO warehouse.tasks (name) VALUES ('Echo');
+       SET application_name = 'erp'`,
     );
     await place.author(`UPDATE warehouse.tasks SET name = 'Wall' WHERE name = 'Roof'`);
     await place.round();
@@ -75,7 +76,7 @@ describe('a message', () => {
     expect(place.http.arrived).toHaveLength(1);
   });
 
-  test('has entries of the tables and the account that were asked for, without personal values where that was', async () => {
+  test('has entries of the tables and the account that were asked for', async () => {
     const {rows} = await place.pool.query<{account_id: string}>(
       `INSERT INTO sync.accounts (name, api_url, time_zone)
         VALUES ('other', 'https://example.com/other', 'UTC') RETURNING account_id`,
@@ -89,7 +90,7 @@ describe('a message', () => {
     expect((await place.hook('erp')).cursor).toBe(await place.end());
   });
 
-  test('has no more entries than its limit, and nothing is sent before what came before it was taken', async () => {
+  test('has no more entries than its limit, and waits for what came before', async () => {
     await place.addHook('erp', {limit: 2});
     for (const name of ['a', 'b', 'c', 'd', 'e']) await make(name);
     await place.round();
@@ -106,7 +107,7 @@ describe('a message', () => {
 });
 
 describe('a subscriber', () => {
-  test('that fails three times gets the same message again by the same id, then what came meanwhile', async () => {
+  test('that fails three times gets the same message again by the same id', async () => {
     await place.addHook('erp');
     place.http.manners = (_arrived, at) => (at <= 3 ? 500 : undefined);
     await make('first');
@@ -125,7 +126,7 @@ describe('a subscriber', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('gets a batch again by the same id where the worker is killed between sending and noting', async () => {
+  test('gets a batch again by the same id if the worker is killed before it notes', async () => {
     await place.addHook('erp');
     const killed = spawn(process.execPath, [join(import.meta.dirname, 'hook-worker.ts')], {
       env: {...process.env, DATABASE_URL: place.url, KEY: keyText},
@@ -149,7 +150,7 @@ describe('a subscriber', () => {
     expect(rest.map(({names}) => names)).toEqual([['second']]);
   });
 
-  test('that took a batch which the database could not note gets it again, and has not failed', async () => {
+  test('that took a batch which could not be noted gets it again', async () => {
     await place.addHook('erp');
     await place.author(
       `CREATE FUNCTION public.refuse() RETURNS trigger
@@ -173,7 +174,7 @@ describe('a subscriber', () => {
     });
   });
 
-  test('gets each batch once from several workers at once, as soon as it is committed', async () => {
+  test('gets each batch once from several workers, as soon as it is committed', async () => {
     await place.addHook('erp', {limit: 3});
     for (let at = 0; at < 3; at++) place.makeKeeper().begin();
     const names = Array.from({length: 30}, (_, at) => `task ${at}`);
@@ -235,7 +236,7 @@ describe('a batch that is not taken for a day', () => {
     place.http.manners = () => undefined;
   };
 
-  test('stops its subscriber, and is sent again when a person says so, before what is behind it', async () => {
+  test('stops its subscriber, and is sent again when a person says so', async () => {
     await giveUp();
     await retryHook(place.pool, 'erp', null);
     await place.round();
@@ -255,7 +256,7 @@ describe('a batch that is not taken for a day', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('is a dead letter when a person skips it, and the subscriber goes on behind it', async () => {
+  test('is a dead letter when a person skips it, and the subscriber goes on', async () => {
     await giveUp();
     expect(await skipBatch(place.pool, 'erp')).toBe('1');
     await place.round();
@@ -267,7 +268,7 @@ describe('a batch that is not taken for a day', () => {
   });
 });
 
-test('a cursor that cannot be read from any more stops the subscriber with the way to begin again', async () => {
+test('a cursor that cannot be read from any more stops the subscriber', async () => {
   await place.addHook('erp');
   await place.author('SELECT sync.renew_feed()');
   await make('of another feed');

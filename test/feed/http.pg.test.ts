@@ -71,7 +71,7 @@ describe('an answer', () => {
     });
   });
 
-  test('has entries of the account of its key alone, and of the tables that are asked for', async () => {
+  test('has entries of the account of its key alone, and of the tables asked for', async () => {
     const after = await end();
     await rename(1, 'Elsewhere', place.stranger.accountId);
     await rename(3, 'Cove Ltd');
@@ -137,7 +137,7 @@ describe('an answer', () => {
     expect(JSON.stringify(body)).not.toContain('Secret');
   });
 
-  test('to a cursor that is none is 400, and to one of another warehouse 410 with the way to begin again', async () => {
+  test('to a cursor that is none is 400, to one of another warehouse 410', async () => {
     for (const none of ['7', '%00'])
       expect(await feed(`after=${none}`)).toMatchObject({
         status: 400,
@@ -153,7 +153,7 @@ describe('an answer', () => {
 });
 
 describe('a request that waits', () => {
-  test('is answered as soon as an entry is committed, and holds no connection until then', async () => {
+  test('is answered once an entry is committed, and holds no connection', async () => {
     const after = await end();
     const since = await readClock();
     const answer = feed(`after=${after}&wait=60`);
@@ -186,7 +186,7 @@ describe('a request that waits', () => {
     expect((await answer).status).toBe(401);
   });
 
-  test('whose key is revoked ends within seconds, though nothing moves, and one of another key waits on', async () => {
+  test('whose key is revoked ends within seconds, though nothing moves', async () => {
     const after = await end();
     const {accountId} = place.account;
     const key = await addApiKey(place.pool, {
@@ -207,7 +207,7 @@ describe('a request that waits', () => {
     expect((await staying).body.entries).toMatchObject([{after: {name: 'For the other one'}}]);
   });
 
-  test('is not kept waiting by a transaction that stays open, and gets its entries when it ends', async () => {
+  test('is not kept waiting by a transaction that stays open', async () => {
     const after = await end();
     await withClient(place.databaseUrl, async (client) => {
       await client.query(`BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`);
@@ -261,7 +261,7 @@ describe('a request that waits', () => {
   });
 });
 
-test('a system that wrote before it read an older entry ends with the value of the service, where it applies its own entries', async () => {
+test('a system that wrote before it read ends with the value of the service', async () => {
   const after = await end();
   await rename(2, 'As the dispatcher has it');
   const change = {

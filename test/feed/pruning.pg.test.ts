@@ -48,7 +48,7 @@ test('entries go after their days, which somebody may choose, and are counted', 
   expect(await left()).toBe(0);
 });
 
-test('what a subscriber has yet to be sent stays up to twice as long, unless it is stopped', async () => {
+test('what a subscriber has yet to be sent stays up to twice as long', async () => {
   await add(2, 31);
   await place.addHook('erp');
   await add(3, 31);

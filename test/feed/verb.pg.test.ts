@@ -17,7 +17,7 @@ afterAll(() => place?.close());
 
 const feed = (...args: string[]) => runCommand(['feed', ...args], {DATABASE_URL: place.url});
 
-test('feed lists what follows a cursor, a line an entry, and names the cursor to go on from', async () => {
+test('feed lists what follows a cursor, a line an entry, and the next cursor', async () => {
   const {code, stdout} = await feed('--after', start);
   expect(code).toBe(0);
   expect(stdout.trim().split('\n')).toEqual([
@@ -43,7 +43,7 @@ test('feed --json is one document, whose cursor goes on where it ended', async (
   ]);
 });
 
-test('feed --follow prints an entry as soon as it is committed, one JSON a line, and ends when it is told to', async () => {
+test('feed --follow prints an entry once it is committed, until it is stopped', async () => {
   const [before] = await place.author('SELECT clock_timestamp()::text AS at');
   const following = startCommand(['feed', '--after', 'end', '--follow', '--json'], {
     DATABASE_URL: place.url,
@@ -62,7 +62,7 @@ test('feed --follow prints an entry as soon as it is committed, one JSON a line,
   ).toMatchObject([{table: 'tasks', after: {name: 'Ring'}}]);
 });
 
-test('feed refuses an unknown table with the nearest name, and a cursor of another warehouse with the way to begin again', async () => {
+test('feed refuses an unknown table, and a cursor of another warehouse', async () => {
   expect(await feed('--table', 'costumers')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('customers'),
@@ -80,7 +80,8 @@ async function untilFollowed(since: string): Promise<void> {
     const [row] = await place.author(
       `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database()
        AND pid <> pg_backend_pid()
-          AND query LIKE '%LEFT JOIN sync.feed(%' AND state = 'idle' AND backend_start > '${since}'`,
+          AND query LIKE '%LEFT JOIN sync.feed(%' AND state = 'idle'
+          AND backend_start > '${since}'`,
     );
     count = Number(row?.count);
   }

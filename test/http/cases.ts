@@ -90,7 +90,8 @@ export const cases: readonly Case[] = [
       `UPDATE warehouse.jobs SET scheduled_on = '2027-11-07 01:30-04'
         WHERE account_id = $1 AND job_number = 11`,
       'DELETE FROM warehouse.job_employees WHERE account_id = $1 AND job_number = 11',
-      'INSERT INTO warehouse.job_employees (account_id, job_number, employee_id) VALUES ($1, 11, 502)',
+      `INSERT INTO warehouse.job_employees (account_id, job_number, employee_id)
+       VALUES ($1, 11, 502)`,
     ],
   },
   {

@@ -100,7 +100,7 @@ describe('several at once', () => {
     fields: {name: 'New'},
   };
 
-  test('a customer, a job for it and a note on that, each by another way of naming its parent', async () => {
+  test('a customer, a job for it and a note on that, each naming its parent', async () => {
     const {status, body} = await place.post([
       customer,
       {
@@ -234,7 +234,8 @@ describe('what is asked for', () => {
         in: 'body',
         at: '/fields/scheduled_on',
         expected:
-          'a time that exists in America/New_York, got one that the clock skips, from -05:00 to -04:00',
+          'a time that exists in America/New_York, got one that the clock skips, ' +
+          'from -05:00 to -04:00',
         got: '2027-03-14 02:30',
       },
     ]);
@@ -298,7 +299,7 @@ describe('what is asked for', () => {
   });
 });
 
-test('the HTTP API is an author that sends at once, whatever its connections were used for before', async () => {
+test('the HTTP API is an author that sends at once, on any connection', async () => {
   const clients = await Promise.all(
     Array.from({length: place.writes.options.max}, () => place.writes.connect()),
   );

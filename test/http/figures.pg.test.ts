@@ -33,7 +33,7 @@ const wordsOf = (told: Exposition, metric: string, label: string) =>
     );
 
 describe('is the data fresh?', () => {
-  test('a stream is as old as the start of its last certified sweep, whatever came after', async () => {
+  test('a stream is as old as the start of its last certified sweep', async () => {
     await addSweep(place, {
       stream: 'jobs',
       state: 'certified',
@@ -66,7 +66,7 @@ describe('is the data fresh?', () => {
     expect(figureOf(told, 'fieldmirror_stream_unproven', jobs)).toBe(0);
   });
 
-  test('a promise is told with the age of the last look at the whole list; before the first, since one was asked for', async () => {
+  test('a promise is told with the age of the last look at the whole list', async () => {
     const promised = 'fieldmirror_stream_promised_freshness_seconds';
     const age = 'fieldmirror_stream_whole_list_age_seconds';
     expect((await place.scrape()).get(promised)?.lines).toEqual([]);
@@ -148,7 +148,7 @@ describe('did the schedule fire?', () => {
       [place.acme.accountId, name, mode, dueInHours],
     );
 
-  test('a schedule is overdue once it has not run for two of its intervals; of several the longest counts', async () => {
+  test('a schedule is overdue once it has not run for two of its intervals', async () => {
     await schedule('nightly', 'full', 6);
     await schedule('scheduled=today', 'window', -3);
     await schedule('scheduled=tomorrow', 'window', -9);
@@ -187,7 +187,7 @@ describe('is the load healthy?', () => {
     expect(figureOf(told, 'fieldmirror_full_sweep_pages', jobs)).toBe(113);
   });
 
-  test('sweeps that have not ended are counted by state, and records in quarantine while they are open', async () => {
+  test('open sweeps are counted by state, and records that are in quarantine', async () => {
     const {accountId} = place.acme;
     await requestSweep(place.pool, {
       accountId,
@@ -225,7 +225,7 @@ describe('is the load healthy?', () => {
 });
 
 describe('is the way back flowing?', () => {
-  test('changes are counted by state, with the age of the oldest, and those that need a person by reason', async () => {
+  test('changes are counted by state, with the age of the oldest, by reason', async () => {
     await addChange(place, 'Rosalind Okafor', `requested_at = now() - interval '2 hours'`);
     await addChange(place, 'Tobias Lindqvist', `requested_at = now() - interval '7 hours'`);
     await addChange(place, 'Mei Castellanos', `state = 'conflict', reason = 'several match'`);
@@ -244,7 +244,7 @@ describe('is the way back flowing?', () => {
 });
 
 describe('has the source changed shape?', () => {
-  test('changes of fields are counted by kind, and an account without any has all kinds at 0', async () => {
+  test('changes of fields are counted by kind; without any all kinds are 0', async () => {
     await place.pool.query(
       `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
        SELECT $1, 'jobs', 'gate_code', kind, 'x', 1

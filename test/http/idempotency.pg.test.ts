@@ -46,7 +46,8 @@ describe('the same key', () => {
     const fields =
       '{"number_of_hours": "2", "started_on": "2026-05-05T10:00:00Z", "employee_id": "501"}';
     const again = await once(
-      `{ "parent": {"number": "11"}, "fields": ${fields}, "operation": "create", "table": "time_entries" }`,
+      `{ "parent": {"number": "11"}, "fields": ${fields}, ` +
+        '"operation": "create", "table": "time_entries" }',
     );
     expect(again).toMatchObject({status: 200, body: {change_id: first.body.change_id}});
   });

@@ -112,7 +112,7 @@ test('a write that waits too long for a row says so, and has done nothing', asyn
   expect(rowCount).toBe(0);
 });
 
-test('where nobody says otherwise, a lock is waited for no longer than a caller would wait', async () => {
+test('by default a lock is waited for no longer than a caller would wait', async () => {
   const pools = openPools(place.databaseUrl);
   try {
     for (const pool of [pools.reads, pools.writes])
@@ -129,7 +129,7 @@ test('a key whose own row is locked still opens', async () => {
   });
 });
 
-test('of one key so many are under way and so many wait; the next is told to come later', async () => {
+test('of one key so many are under way and so many wait, others come later', async () => {
   const turns = new Turns('writes', {atOnce: 2, waiting: 3});
   const gates: (() => void)[] = [];
   let underWay = 0;

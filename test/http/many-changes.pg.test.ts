@@ -160,7 +160,7 @@ describe('POST /v1/changes/decide', () => {
     expect((await send('/v1/changes/decide', body)).status).toBe(400);
   });
 
-  test('touches no change of another account, and is refused to a key that only reads', async () => {
+  test('touches no change of another account, and is refused to a reader', async () => {
     const [one] = await make();
     const ask = {decision: 'hold', change_ids: [one]};
     expect((await send('/v1/changes/decide', ask, place.keys.strange)).body.changes).toMatchObject([
@@ -175,7 +175,7 @@ describe('POST /v1/changes/decide', () => {
   });
 });
 
-test('POST /v1/changes/undo gives up what was not sent, and holds what takes back what is done', async () => {
+test('POST /v1/changes/undo gives up what was not sent, and holds the rest', async () => {
   const [one, two, three] = await make();
   await place.pool.query(
     `UPDATE sync.changes SET state = 'done', settled_at = now() WHERE change_id = $1`,

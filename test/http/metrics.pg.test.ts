@@ -29,7 +29,7 @@ async function openSilentPort(): Promise<number> {
 }
 
 describe('the metrics', () => {
-  test('are in the format of Prometheus, each by the type and with the labels of the catalogue', async () => {
+  test('are in the format of Prometheus, with the labels of the catalogue', async () => {
     place = await openTelemetry();
     await fillWarehouse(place);
     const {status, headers, text} = await place.get('/metrics');
@@ -64,7 +64,7 @@ describe('the metrics', () => {
       expect(text).not.toContain(word);
   });
 
-  test('read the warehouse once per interval, however many ask, and by eighteen statements each time', async () => {
+  test('read the warehouse once per interval, by eighteen statements', async () => {
     place = await openTelemetry();
     await place.scrape();
     const each = place.statements();
@@ -78,7 +78,7 @@ describe('the metrics', () => {
 });
 
 describe('while the warehouse is away', () => {
-  test('the metrics say so, without any figure of it, and the figures come back with it', async () => {
+  test('the metrics say so, and the figures come back with the warehouse', async () => {
     place = await openTelemetry();
     await fillWarehouse(place);
     expect(figureOf(await place.scrape(), 'fieldmirror_warehouse_up')).toBe(1);

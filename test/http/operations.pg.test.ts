@@ -111,7 +111,7 @@ describe('the alert rules', () => {
     },
   );
 
-  test('are found by the example for Prometheus, which asks for an address that is served', async () => {
+  test('are found by the example for Prometheus at an address that is served', async () => {
     const file = join(import.meta.dirname, '../../ops/prometheus.yml');
     const config = parse(readFileSync(file, 'utf8'));
     expect(config.rule_files).toEqual(['alerts.yml']);

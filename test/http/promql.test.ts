@@ -1,9 +1,10 @@
 import {expect, test} from 'vitest';
 import {readExpression} from './promql.ts';
 
-test('an expression gives its metrics with their matchers and the functions around them, and its groups', () => {
+test('an expression gives its metrics with matchers, functions and groups', () => {
   const expression =
-    'max by (account) (increase(a_total{kind=~"x|y", account="z"}[1d])) > 0 and on (stream) max by (account) (b == 1)';
+    'max by (account) (increase(a_total{kind=~"x|y", account="z"}[1d])) > 0 ' +
+    'and on (stream) max by (account) (b == 1)';
   expect(readExpression(expression)).toEqual({
     uses: [
       {

@@ -21,8 +21,19 @@ export interface Expression {
   readonly groups: readonly string[];
 }
 
-const token =
-  /\s+|(?<range>\[[^\]]*\])|(?<text>"(?:[^"\\]|\\.)*")|(?<word>[a-zA-Z_:$][\w:]*)|(?<number>\d[\w.]*)|(?<sign>=~|!~|!=|==|>=|<=|[-+*/%^(){},=<>])/gy;
+const token = new RegExp(
+  [
+    /\s+/,
+    /(?<range>\[[^\]]*\])/,
+    /(?<text>"(?:[^"\\]|\\.)*")/,
+    /(?<word>[a-zA-Z_:$][\w:]*)/,
+    /(?<number>\d[\w.]*)/,
+    /(?<sign>=~|!~|!=|==|>=|<=|[-+*/%^(){},=<>])/,
+  ]
+    .map(({source}) => source)
+    .join('|'),
+  'gy',
+);
 const grouping: ReadonlySet<string> = new Set([
   'by',
   'on',

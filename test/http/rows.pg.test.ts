@@ -78,7 +78,8 @@ test('every table is listed, with numbers as text and instants in UTC', async ()
 test('rows that are gone are listed when asked for', async () => {
   await inSweepTransaction(place.pool, (client) =>
     client.query(
-      'UPDATE warehouse.customers SET _deleted_at = now() WHERE account_id = $1 AND customer_number = 3',
+      `UPDATE warehouse.customers SET _deleted_at = now()
+        WHERE account_id = $1 AND customer_number = 3`,
       [place.account.accountId],
     ),
   );

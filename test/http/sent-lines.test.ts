@@ -30,7 +30,7 @@ describe('lines that are sent', () => {
     return {made, ended, socket, close: () => app.close()};
   }
 
-  test('are made no faster than they are read; a reader that takes nothing is cut off', async () => {
+  test('are made no faster than they are read; who takes nothing is cut off', async () => {
     const {made, ended, socket, close} = await serve(200);
     socket.pause();
     await ended;

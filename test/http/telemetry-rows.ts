@@ -126,7 +126,8 @@ export async function fillWarehouse(place: TelemetryPlace): Promise<void> {
   await pool.query(`INSERT INTO sync.prunings (ended_at) VALUES (now() - interval '10 minutes')`);
   await pool.query(
     `INSERT INTO sync.schedules (account_id, name, stream, mode, every_ms, next_due_at)
-     VALUES ($1, 'every night, for Rosalind', 'jobs', 'full', 86400000, now() + interval '5 hours')`,
+     VALUES ($1, 'every night, for Rosalind', 'jobs', 'full', 86400000,
+       now() + interval '5 hours')`,
     [accountId],
   );
   await addTarget(place, 2);

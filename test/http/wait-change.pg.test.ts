@@ -37,7 +37,7 @@ async function untilListening(): Promise<void> {
 }
 
 describe('GET /v1/changes/ID?wait=', () => {
-  test('is answered as soon as the change is settled, and holds no connection until then', async () => {
+  test('is answered once the change is settled, and holds no connection', async () => {
     const [id, other] = [await make(), await make(2)];
     const answer = place.get(`/v1/changes/${id}?wait=60`);
     await untilListening();
@@ -108,7 +108,7 @@ describe('GET /v1/changes/ID?wait=', () => {
     expect((await Promise.all(statuses)).filter((status) => status === 200)).toHaveLength(20);
   });
 
-  test('tells a change that a person has to decide, one that is over at once, and one that is not over when the time is', async () => {
+  test('tells a change to be decided, one that is over, and one that is not', async () => {
     const [fought, over, slow] = [await make(1), await make(2), await make(3)];
     const answer = place.get(`/v1/changes/${fought}?wait=60`);
     await untilListening();
