@@ -35,7 +35,7 @@ export async function openDeliveryPlace(): Promise<DeliveryPlace> {
   };
 }
 
-interface ReadManifest {
+export interface ReadManifest {
   readonly snapshot: string;
   readonly knownAsOf: string;
   readonly sweeps: readonly Readonly<Record<string, unknown>>[];
@@ -56,11 +56,16 @@ export async function readSnapshot(lake: string): Promise<ReadManifest | null> {
   const text = await readFile(join(lake, 'latest.json'), 'utf8').catch(() => null);
   if (text === null) return null;
   const latest = JSON.parse(text) as {snapshot: string; manifest: string; manifestSha256: string};
-  const held = await readFile(join(lake, latest.manifest));
-  expect(digest(held)).toBe(latest.manifestSha256);
-  const manifest = JSON.parse(held.toString()) as ReadManifest;
-  expect(manifest.snapshot).toBe(latest.snapshot);
-  const folder = join(lake, manifest.snapshot);
+  expect(digest(await readFile(join(lake, latest.manifest)))).toBe(latest.manifestSha256);
+  return await readManifest(lake, latest.snapshot);
+}
+
+/** A snapshot by its name, checked to the last byte. */
+export async function readManifest(lake: string, name: string): Promise<ReadManifest> {
+  const folder = join(lake, name);
+  const held = await readFile(join(folder, 'manifest.json'), 'utf8');
+  const manifest = JSON.parse(held) as ReadManifest;
+  expect(manifest.snapshot).toBe(name);
   expect((await readdir(folder)).sort()).toEqual(
     ['manifest.json', ...manifest.tables.map(({file}) => file)].sort(),
   );
