@@ -3,8 +3,9 @@
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {findBlocks} from '../readme/blocks.ts';
-import {type DeliveryPlace, openDeliveryPlace, queryDuck} from './delivery-place.ts';
+import {type DeliveryPlace, openDeliveryPlace, queryDuck, readSnapshot} from './delivery-place.ts';
 
 let place: DeliveryPlace;
 beforeAll(async () => {
@@ -14,12 +15,18 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-test('DuckDB loads a table, and finds that it is complete by the manifest', async () => {
+/** The blocks of the page for DuckDB. */
+async function readBlocks(): Promise<string[]> {
   const page = join(import.meta.dirname, '..', '..', 'docs', 'delivery.md');
-  const statements = findBlocks('delivery.md', await readFile(page, 'utf8'))
+  return findBlocks('delivery.md', await readFile(page, 'utf8'))
     .filter(({language}) => language === 'duckdb')
     .map(({text}) => text.replaceAll('/srv/lake', place.lake));
-  expect(statements).toHaveLength(2);
+}
+
+test('DuckDB loads a table, and finds that it is complete by the manifest', async () => {
+  const blocks = await readBlocks();
+  expect(blocks).toHaveLength(3);
+  const statements = blocks.slice(0, 2);
   expect(await queryDuck(...statements)).toEqual([{is_complete: true}]);
   const [held] = await place.query('SELECT count(*)::integer AS rows FROM mart.fct_job');
   const rows = await queryDuck(
@@ -27,4 +34,26 @@ test('DuckDB loads a table, and finds that it is complete by the manifest', asyn
     'SELECT CAST(count(*) AS integer) AS rows FROM fct_job',
   );
   expect(rows).toEqual([held]);
+});
+
+test('DuckDB finds what changed between two snapshots, and the keys that are gone', async () => {
+  const before = await readSnapshot(place.lake);
+  const [load = '', , compare = ''] = await readBlocks();
+  const [changed, deleted] = await place.query<{key: string}>(
+    'SELECT job_key::text AS key FROM mart.fct_job ORDER BY job_key LIMIT 2',
+  );
+  await inSweepTransaction(place.pool, async (client) => {
+    const edit = (set: string, key = '') =>
+      client.query(`UPDATE warehouse.jobs SET ${set} WHERE row_id = $1`, [key]);
+    await edit(`name = 'Made-up'`, changed?.key);
+    await edit('_deleted_at = now()', deleted?.key);
+  });
+  expect(await place.deliver()).toMatchObject({code: 0});
+  const statements = [load, compare.replace('2026-10-31T031245.123Z', before?.snapshot ?? '')];
+  const read = (table: string) =>
+    queryDuck(...statements, `SELECT CAST(job_key AS varchar) AS key FROM ${table}`);
+  // The first completed job of its customer may be another one now.
+  expect(await read('changed')).toContainEqual(changed);
+  expect((await read('changed')).length).toBeLessThanOrEqual(3);
+  expect(await read('deleted')).toEqual([deleted]);
 });
