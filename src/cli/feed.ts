@@ -21,6 +21,7 @@ import {type Warehouse, withWarehouse} from './warehouse.ts';
 interface FeedOptions {
   readonly after?: string;
   readonly table: readonly string[];
+  readonly column: readonly string[];
   readonly account?: string;
   readonly limit: number;
   readonly follow: boolean;
@@ -49,6 +50,7 @@ export async function feed(
       after: options.after ?? null,
       limit: options.limit,
       tables: options.table.length === 0 ? null : options.table,
+      columns: options.column.length === 0 ? null : options.column,
       accountId: account?.accountId ?? null,
       readers: null,
       system: null,
@@ -57,7 +59,8 @@ export async function feed(
     else {
       await sequenceFeed(warehouse.pool);
       const page = await read(warehouse, query);
-      print(options.json, {json: page, text: drawFeed(page)});
+      const {entries, cursor} = page;
+      print(options.json, {json: {entries, cursor}, text: drawFeed(page)});
     }
     return 0;
   });
@@ -83,7 +86,7 @@ async function follow(
       for (const entry of page.entries)
         tell(`${isJson ? JSON.stringify(entry) : drawEntry(entry)}\n`);
       after = page.cursor;
-      if (page.entries.length < query.limit) await waitOn(waitMs, signal);
+      if (!page.hasMore) await waitOn(waitMs, signal);
     }
   } finally {
     watch.close();

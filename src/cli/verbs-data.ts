@@ -249,6 +249,7 @@ export function addFeed(program: Command, {json, signal}: Surroundings): void {
       'start after this cursor; end is the newest entry (default: from the oldest)',
     )
     .option('--table <name>', 'only this table; may be repeated', addWord, [])
+    .option('--column <name>', 'leave out changes of other columns; may be repeated', addWord, [])
     .option('--account <name>', 'only one account')
     .option('--limit <number>', 'maximum number', readCount, 100)
     .option('--follow', 'keep printing entries as they arrive; with --json one per line')

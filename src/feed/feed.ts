@@ -43,6 +43,8 @@ export interface FeedQuery {
   readonly limit: number;
   /** Null: all tables. */
   readonly tables: readonly string[] | null;
+  /** A row that changed in none of these columns is left out; null: no row is. */
+  readonly columns: readonly string[] | null;
   /** Null: all accounts. */
   readonly accountId: string | null;
   /** Who reads: logins, or keys of the HTTP API as `http: NAME`; null: the login. */
@@ -55,6 +57,8 @@ export interface FeedQuery {
 export interface FeedPage {
   readonly entries: readonly FeedEntry[];
   readonly cursor: string;
+  /** Whether there may be more behind the cursor. */
+  readonly hasMore: boolean;
 }
 
 /** A cursor that cannot be read from: it is no cursor, or what it asks for is not there. */
@@ -83,21 +87,39 @@ const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account,
  * @throws {CursorError}
  */
 export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPage> {
-  const {after, limit, tables, accountId, readers, system} = query;
+  const {after, limit, tables, columns, accountId, readers, system} = query;
   const isEnd = after === 'end';
-  const values = [isEnd ? null : after, isEnd ? 0 : limit, tables, accountId, readers, system];
+  const values = [
+    ...[isEnd ? null : after, isEnd ? 0 : limit],
+    ...[tables, accountId, readers, system, columns],
+  ];
   const {rows} = await db
     .query<FeedEntry & {end: string}>(
       `SELECT sync.feed_end() AS end, ${feedColumns} FROM (SELECT) AS one
-         LEFT JOIN sync.feed($1, $2, $3, $4, $5, $6) AS entry ON true`,
+         LEFT JOIN sync.feed($1, $2, $3, $4, $5, $6, $7) AS entry ON true`,
       values,
     )
     .catch((error: unknown) => {
       throw toCursorError(error);
     });
-  const entries = rows.filter(({cursor}) => cursor !== null).map(({end: _, ...entry}) => entry);
+  const found = rows.filter(({cursor}) => cursor !== null).map(({end: _, ...entry}) => entry);
+  const last = found.at(-1);
   const end = rows[0]?.end ?? '';
-  return {entries, cursor: entries.length < limit ? end : (entries.at(-1)?.cursor ?? end)};
+  // sync.feed_after gives one entry that was not asked for where it has left out very many.
+  const isPassed = columns !== null && last !== undefined && !changesAny(last, columns);
+  const hasMore = found.length >= limit || isPassed;
+  const entries = isPassed ? found.slice(0, -1) : found;
+  return {entries, cursor: hasMore ? (last?.cursor ?? end) : end, hasMore};
+}
+
+/** Whether an entry is news to a reader of some columns. */
+function changesAny({operation, before, after}: FeedEntry, columns: readonly string[]): boolean {
+  const changed = Object.keys({...before, ...after});
+  return (
+    operation !== 'changed' ||
+    changed.length === 0 ||
+    columns.some((column) => changed.includes(column))
+  );
 }
 
 function toCursorError(error: unknown): unknown {
@@ -106,6 +128,44 @@ function toCursorError(error: unknown): unknown {
   return isGone || error.code === '22023'
     ? new CursorError(error.message, {isGone, cause: error})
     : error;
+}
+
+/** Whose place in the feed it is. */
+interface PlaceOwner {
+  readonly accountId: string;
+  /** A key of the HTTP API, as `http: NAME`. */
+  readonly reader: string;
+}
+
+/** Up to where a reader has followed the feed; all null where it has stored nothing. */
+interface FeedPlace {
+  readonly cursor: string | null;
+  readonly state: Record<string, unknown> | null;
+  /** ISO 8601 in UTC. */
+  readonly acked_at: string | null;
+}
+
+/** The place that a reader has stored. */
+export async function readFeedPlace(
+  db: Queryable,
+  {accountId, reader}: PlaceOwner,
+): Promise<FeedPlace> {
+  const {rows} = await db.query<FeedPlace>(
+    'SELECT cursor, state, acked_at FROM sync.feed_place($1, $2)',
+    [accountId, reader],
+  );
+  return rows[0] ?? {cursor: null, state: null, acked_at: null};
+}
+
+/**
+ * Stores the place of a reader, in the caller's transaction. @param place.state - null: as it was
+ * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from, or the state is too large
+ */
+export async function ackFeed(
+  db: Queryable,
+  {accountId, reader, cursor, state}: PlaceOwner & Omit<FeedPlace, 'acked_at'>,
+): Promise<void> {
+  await db.query('SELECT sync.feed_ack($1, $2, $3, $4)', [cursor, state, accountId, reader]);
 }
 
 /** The channel of Postgres that tells of new entries: sync.tell_feed names it. */
@@ -160,7 +220,7 @@ export async function readFeedBatch(
   {accountId, tables, leavesOut, masks, most, system}: ClaimedHook,
   {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
 ): Promise<FeedBatch> {
-  const whose = {tables, accountId, readers: leavesOut ?? [], system};
+  const whose = {tables, columns: null, accountId, readers: leavesOut ?? [], system};
   const page = await readFeed(db, {...whose, after: cursor, limit: most});
   const kept =
     batchTo === null

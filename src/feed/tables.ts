@@ -1,11 +1,21 @@
 // Tables of the feed, and of the subscribers that it is sent to.
 
 import {sql} from 'drizzle-orm';
-import {boolean, check, index, integer, primaryKey, text, unique, uuid} from 'drizzle-orm/pg-core';
+import {
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  primaryKey,
+  text,
+  unique,
+  uuid,
+} from 'drizzle-orm/pg-core';
 import {defaultSystem} from '../accounts/roles.ts';
 import {accounts, isSystemName, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
-import {entryOperations, mostEntries, usualMost} from './terms.ts';
+import {entryOperations, mostEntries, mostStateBytes, usualMost} from './terms.ts';
 
 // No foreign key to the account: it would be checked once for every entry.
 const feedEntries = syncSchema.table(
@@ -197,6 +207,38 @@ export const feedHooksTable = commentTable(
     created_at: 'When it was made.',
     created_by: 'Database user who made it.',
     system: 'The outside system whose keys of rows it is sent.',
+  },
+);
+
+const feedAcks = syncSchema.table(
+  'feed_acks',
+  {
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id, {onDelete: 'cascade'}),
+    reader: text().notNull(),
+    cursor: text().notNull(),
+    state: jsonb(),
+    acked_at: instant().notNull().defaultNow(),
+  },
+  (table) => [
+    primaryKey({name: 'feed_acks_pkey', columns: [table.account_id, table.reader]}),
+    check(
+      'feed_acks_state_check',
+      sql`octet_length(${table.state}::text) <= ${sql.raw(String(mostStateBytes))}`,
+    ),
+  ],
+);
+
+export const feedAcksTable = commentTable(
+  feedAcks,
+  'Up to where each author has followed the feed, and its state: stored by sync.feed_ack.',
+  {
+    account_id: 'The account.',
+    reader: 'Whose it is: a role, or http: and the name of a key. Nobody else is given it.',
+    cursor: 'Behind the last entry that it has processed.',
+    state: 'What it stored beside the cursor; null where it stored nothing.',
+    acked_at: 'When it last stored either.',
   },
 );
 

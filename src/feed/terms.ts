@@ -11,3 +11,6 @@ export const mostEntries = 1_000;
 
 /** The most entries of one request, where nothing else was asked for. */
 export const usualMost = 100;
+
+/** The largest state that a reader may store beside its cursor, as text. */
+export const mostStateBytes = 8_192;

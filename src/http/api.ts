@@ -16,6 +16,7 @@ import {FeedWatch} from '../feed/feed.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
 import {changeSchema, resultsSchema, storySchema, unchangedSchema} from './answers.ts';
 import {changeRequestSchema, changesRequestSchema} from './change-request.ts';
+import {addFeedPlaceRoutes, cursorSchema} from './feed-place-route.ts';
 import {addFeedRoute, entrySchema} from './feed-route.ts';
 import {apiKeyOf, requireKey, Turns} from './keys.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
@@ -229,6 +230,7 @@ function addRoutes(
     addStory(instance, {reads, turns, watch: watches.changes});
     addLogin(instance, {turns: writing.turns, setLogin});
     addFeedRoute(app, {reads, turns, watch: watches.feed});
+    addFeedPlaceRoutes(app, {reads: {pool: reads, turns}, writes: writing});
     addRows(instance, {reads, turns});
     done();
   };
@@ -263,17 +265,20 @@ function addChanges(app: App, {pool, turns}: Ways['writes']): void {
         batch: batchName
           .optional()
           .describe('A name for the transaction, by which its changes are found.'),
+        ack: cursorSchema
+          .optional()
+          .describe('Stored as the place of this key in the feed, in the same transaction.'),
       }),
       body: changesRequestSchema,
       response: {200: resultsSchema, 202: resultsSchema, ...problems},
     },
     handler: async (request, reply) => {
       const {body, headers, query} = request;
-      const {batch = null} = query;
+      const {batch = null, ack = null} = query;
       const key = apiKeyOf(request, {mustWrite: true});
       const idempotencyKey = headers['idempotency-key'] ?? null;
       const {results, isReplay} = await turns.take(key.apiKeyId, () =>
-        writeChanges(pool, {key, body, batch, idempotencyKey}),
+        writeChanges(pool, {key, body, batch, ack, idempotencyKey}),
       );
       const isNew = !isReplay && results.some(({state}) => state !== 'unchanged');
       const [first] = results;

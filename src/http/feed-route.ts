@@ -21,6 +21,10 @@ import {lineOf} from './queries.ts';
 
 const limits = {most: 1_000, usual: 200, waitSeconds: 60} as const;
 const tableNames = allTables.map(({name}) => name);
+const columnNames = new Set([
+  ...allTables.flatMap(({columns}) => columns.map(({name}) => name)),
+  ...['external_key', 'extra'],
+]);
 
 const feedQuery = z.strictObject({
   after: lineOf(60)
@@ -44,6 +48,16 @@ const feedQuery = z.strictObject({
     })
     .optional()
     .describe('Only entries of these, as in jobs,customers.'),
+  columns: z
+    .string()
+    .refine((given) => given.split(',').every((name) => columnNames.has(name)), {
+      error: 'expected names of columns with commas between, such as name,phone_number',
+    })
+    .optional()
+    .describe(
+      'A row that changed in none of these columns is left out, as in name,phone_number. Rows ' +
+        'that came or went are given.',
+    ),
   own: z
     .enum(['true', 'false'])
     .default('true')
@@ -123,13 +137,14 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
       },
     },
     handler: async (request, reply) => {
-      const {after = null, wait, limit, tables, own} = request.query;
+      const {after = null, wait, limit, tables, columns, own} = request.query;
       const {apiKeyId, accountId, name, masks, system} = apiKeyOf(request);
       const query = {
         after,
         limit,
         accountId,
         tables: tables?.split(',') ?? null,
+        columns: columns?.split(',') ?? null,
         readers: [`http: ${name}`],
         system,
       };
@@ -181,10 +196,10 @@ async function followFeed({watch, take}: FollowDeps, following: Following): Prom
     const entries = page.entries.filter(({own}) => showsOwn || !own);
     const left = until - performance.now();
     if (entries.length > 0 || query.after === 'end' || left <= 0 || ended.aborted)
-      return {entries: masks ? entries.map(hideEntry) : entries, cursor: page.cursor};
+      return {...page, entries: masks ? entries.map(hideEntry) : entries};
     after = page.cursor;
-    // A full page of own entries has more behind it.
-    if (page.entries.length < query.limit) await waitOn(left, ended);
+    // A full page of entries that are left out has more behind it.
+    if (!page.hasMore) await waitOn(left, ended);
   }
 }
 
@@ -192,13 +207,16 @@ function refuse(error: unknown): never {
   if (!(error instanceof CursorError)) throw error;
   const {message: detail, isGone} = error;
   if (!isGone) {
-    const errors = [{in: 'query' as const, at: 'after', expected: 'a cursor that the feed gave'}];
-    throw new HttpProblem(400, 'invalid', {
-      detail,
-      errors,
-      hint: 'Leave it out to read from the oldest entry.',
-      cause: error,
-    });
+    const isOfColumns = detail.startsWith('columns:');
+    const [at, expected, hint] = isOfColumns
+      ? [
+          'columns',
+          'columns of these tables',
+          'GET /v1/openapi.json has the columns of each table.',
+        ]
+      : ['after', 'a cursor that the feed gave', 'Leave it out to read from the oldest entry.'];
+    const errors = [{in: 'query' as const, at, expected}];
+    throw new HttpProblem(400, 'invalid', {detail, errors, hint, cause: error});
   }
   throw new HttpProblem(410, 'cursor-gone', {
     detail,

@@ -106,18 +106,27 @@ function isOfKeys({column: ofColumn, constraint = ''}: pg.DatabaseError): boolea
 /**
  * Turns the refusal of a cursor, by which an author says what it had read, into a problem. Any
  * other error comes back as it is.
- * @param at - JSON pointer to the cursor in the body
+ * @param at - JSON pointer to the cursor in the body, or the name of a parameter
  */
 export function explainCursor(error: unknown, at: string): unknown {
   if (!(error instanceof pg.DatabaseError) || !/^(?:22023|FM410)$/.test(error.code ?? ''))
     return error;
   const isGone = error.code === 'FM410';
+  if (error.message.startsWith('state:'))
+    return new HttpProblem(422, 'refused', {
+      detail: error.message,
+      hint: error.hint,
+      errors: [{in: 'body', at: '/state', expected: 'a smaller one'}],
+      cause: error,
+    });
   return new HttpProblem(isGone ? 410 : 422, isGone ? 'cursor-gone' : 'refused', {
     detail: error.message.replace('fieldmirror.seen', 'seen'),
     hint: isGone
       ? 'Begin again: keep the cursor of GET /v1/feed?after=end, read the tables, write with it.'
       : 'Give the cursor up to which you have read the feed, or leave it out.',
-    errors: [{in: 'body', at, expected: 'a cursor that the feed gave'}],
+    errors: [
+      {in: at.startsWith('/') ? 'body' : 'query', at, expected: 'a cursor that the feed gave'},
+    ],
     cause: error,
   });
 }

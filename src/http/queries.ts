@@ -100,6 +100,7 @@ const tokenSchema = z.tuple([
   z.string().regex(idPattern),
   z.boolean(),
   z.string().refine(isStorableInstant).nullable(),
+  z.record(z.string().max(60), z.string().max(200)),
 ]);
 
 /** The place where a list goes on: behind a row, with the filters that the list began with. */
@@ -108,24 +109,31 @@ export interface Place {
   readonly afterRowId: string;
   readonly showsDeleted: boolean;
   readonly changedSince: string | null;
+  /** By column the value that a row must have. */
+  readonly where?: Readonly<Record<string, string>>;
 }
 
 /**
  * Packs a place. The token is no secret and opens nothing: the account is always that of the key.
  */
-export function packPlace({table, afterRowId, showsDeleted, changedSince}: Place): string {
-  return Buffer.from(JSON.stringify([1, table, afterRowId, showsDeleted, changedSince])).toString(
-    'base64url',
-  );
+export function packPlace({
+  table,
+  afterRowId,
+  showsDeleted,
+  changedSince,
+  where = {},
+}: Place): string {
+  const place = [1, table, afterRowId, showsDeleted, changedSince, where];
+  return Buffer.from(JSON.stringify(place)).toString('base64url');
 }
 
 /** @returns null for a token that `packPlace` never made */
 export function unpackPlace(token: string): Place | null {
-  if (!/^[A-Za-z0-9_-]{1,400}$/.test(token)) return null;
+  if (!/^[A-Za-z0-9_-]{1,20000}$/.test(token)) return null;
   const read = tokenSchema.safeParse(parse(Buffer.from(token, 'base64url').toString()));
   if (!read.success) return null;
-  const [, table, afterRowId, showsDeleted, changedSince] = read.data;
-  const place = {table, afterRowId, showsDeleted, changedSince};
+  const [, table, afterRowId, showsDeleted, changedSince, where] = read.data;
+  const place = {table, afterRowId, showsDeleted, changedSince, where};
   return packPlace(place) === token ? place : null;
 }
 

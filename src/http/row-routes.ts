@@ -14,6 +14,13 @@ import {columnsOf, rowSchema, rowsSchema} from './answers.ts';
 import {type AccountKey, apiKeyOf, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
 import {lineOf, type Place, packPlace, unpackPlace} from './queries.ts';
+import {
+  conditionOf,
+  filterShapeOf,
+  mostFilters,
+  pickFilters,
+  type RowFilters,
+} from './row-filters.ts';
 
 /** The dependencies of a read. */
 interface Reading {
@@ -66,6 +73,22 @@ const listQuery = z.strictObject({
     .describe('The outside system that key is of: that of the API key, and no other.'),
 });
 
+/** The filters of each table's list, made once. */
+const filterShapes = new Map(
+  allTables.map((table) => [table.name, filterShapeOf(table, listQuery.shape)]),
+);
+const filtersOf = ({name}: MirrorTable) => filterShapes.get(name) ?? {};
+
+/** The parameters of a table's list: those of every list, and its columns. */
+function listQueryOf(table: MirrorTable) {
+  const shape = filtersOf(table);
+  return z
+    .strictObject({...shape, ...listQuery.shape})
+    .refine((query) => Object.keys(pickFilters(shape, query)).length <= mostFilters, {
+      error: `expected at most ${mostFilters} columns`,
+    });
+}
+
 /** Adds the addresses of the rows of every table. */
 export function addRows(instance: FastifyInstance, reading: Reading): void {
   const app = withTypes(instance);
@@ -88,7 +111,7 @@ function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
       operationId: `list_${table.name}`,
       summary: table.comment,
       tags: ['rows'],
-      querystring: listQuery,
+      querystring: listQueryOf(table),
       response: {200: rowsSchema(row), ...problems},
     },
     handler: async (request) => {
@@ -174,17 +197,22 @@ async function readRow(
 
 function findPlace(table: MirrorTable, query: z.infer<typeof listQuery>): Place {
   const {page, deleted, changed_since: changedSince} = query;
+  const shape = filtersOf(table);
+  const where = pickFilters(shape, query);
   const begun = page === undefined ? null : unpackPlace(page);
   if (page === undefined) {
     const filters = {showsDeleted: deleted === 'true', changedSince: changedSince ?? null};
-    return {table: table.name, afterRowId: '0', ...filters};
+    return {table: table.name, afterRowId: '0', ...filters, where};
   }
-  if (begun?.table !== table.name)
+  if (begun?.table !== table.name || !z.strictObject(shape).safeParse(begun.where).success)
     throw refuse('page', `next_page of an earlier answer for ${table.name}`);
   if (deleted !== undefined && (deleted === 'true') !== begun.showsDeleted)
     throw refuse('deleted', 'the same as for the first page, or nothing: page has it');
   if (changedSince !== undefined && changedSince !== begun.changedSince)
     throw refuse('changed_since', 'the same as for the first page, or nothing: page has it');
+  const other = Object.keys(where).find((name) => where[name] !== begun.where?.[name]);
+  if (other !== undefined)
+    throw refuse(other, 'the same as for the first page, or nothing: page has it');
   return begun;
 }
 
@@ -204,6 +232,7 @@ interface RowsQuery {
   readonly showsDeleted: boolean;
   /** ISO with an offset. */
   readonly changedSince: string | null;
+  readonly where?: RowFilters;
 }
 
 type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
@@ -214,15 +243,16 @@ type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
  */
 async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Promise<Row[]> {
   const {accountId, system, key, afterRowId, limit, showsDeleted, changedSince} = query;
+  const filter = conditionOf(table, query.where ?? {}, 7);
   const own = keysOf(system, pg.escapeLiteral(table.name));
   const isWanted = key === null ? '$6::text IS NULL' : own.isKnownBy('$1', '$6');
   const {rows} = await pool.query<Row>(
     `SELECT ${listColumns(table, own.key)}
      FROM warehouse.${pg.escapeIdentifier(table.name)} AS held
       WHERE account_id = $1 AND row_id > $2 AND ($4 OR _deleted_at IS NULL)
-        AND ($5::timestamptz IS NULL OR _changed_at >= $5) AND ${isWanted}
+        AND ($5::timestamptz IS NULL OR _changed_at >= $5) AND ${isWanted}${filter.sql}
       ORDER BY row_id LIMIT $3`,
-    [accountId, afterRowId, limit, showsDeleted, changedSince, key],
+    [accountId, afterRowId, limit, showsDeleted, changedSince, key, ...filter.values],
   );
   return rows;
 }

@@ -12,6 +12,7 @@ import {
 } from '../accounts/access.ts';
 import {defaultSystem} from '../accounts/roles.ts';
 import {RecordError} from '../core/errors.ts';
+import {ackFeed} from '../feed/feed.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {keysOf, setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
@@ -35,6 +36,8 @@ interface ChangesRequest {
   readonly body: ChangeRequest | readonly ChangeRequest[];
   /** The name of the transaction; null for none. */
   readonly batch: string | null;
+  /** A cursor that becomes the place of the key in the feed; null: it stays. */
+  readonly ack: string | null;
   /** The caller's own name for the request: the same request again has no effect of its own. */
   readonly idempotencyKey: string | null;
 }
@@ -47,7 +50,7 @@ interface ChangesRequest {
  */
 export async function writeChanges(
   pool: pg.Pool,
-  {key, body, batch, idempotencyKey}: ChangesRequest,
+  {key, body, batch, ack, idempotencyKey}: ChangesRequest,
 ): Promise<{readonly results: readonly Result[]; readonly isReplay: boolean}> {
   return await inTransaction(pool, async (client) => {
     // The HTTP API is an author like any other, whichever author used the connection before.
@@ -62,7 +65,19 @@ export async function writeChanges(
     const before = request === null ? null : await findBefore(client, request);
     const results = before ?? (await writeAll(client, {key, body}));
     if (request !== null && before === null) await keepApiResults(client, request, results);
+    if (ack !== null && before === null) await storePlace(client, key, ack);
     return {results: await readResults(client, key, results), isReplay: before !== null};
+  });
+}
+
+async function storePlace(
+  client: pg.ClientBase,
+  {accountId, name}: AccountKey,
+  cursor: string,
+): Promise<void> {
+  const place = {accountId, reader: `http: ${name}`, cursor, state: null};
+  await ackFeed(client, place).catch((error: unknown) => {
+    throw explainCursor(error, 'ack');
   });
 }
 

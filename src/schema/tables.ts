@@ -60,6 +60,7 @@ import {
 } from '../delivery/tables.ts';
 import {
   deadLettersTable,
+  feedAcksTable,
   feedEntriesTable,
   feedHooksTable,
   feedStartsTable,
@@ -279,5 +280,6 @@ export const syncTables: readonly CommentedTable[] = [
   feedStateTable,
   feedStartsTable,
   feedHooksTable,
+  feedAcksTable,
   deadLettersTable,
 ];

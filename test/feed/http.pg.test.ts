@@ -283,3 +283,30 @@ test('a system that wrote before it read ends with the value of the service', as
   // Left out, the older value of somebody else would stand for ever: docs/feed.md.
   expect(await apply('&own=false')).toBe('As the dispatcher has it');
 });
+
+test('a reader of some columns is not woken by others, and its cursor goes on', async () => {
+  const after = await end();
+  const touch = (set: string) =>
+    inSweepTransaction(place.pool, (client) =>
+      client.query(
+        `UPDATE warehouse.customers SET ${set} WHERE account_id = $1 AND customer_number = 3`,
+        [place.account.accountId],
+      ),
+    );
+  await touch('updated_at = now()');
+  const {body} = await feed(`after=${after}&columns=name,phone_number`);
+  expect(body).toEqual({entries: [], cursor: await end()});
+  expect(body.cursor).not.toBe(after);
+  const answer = feed(`after=${body.cursor}&columns=name,phone_number&wait=60`);
+  await touch('fax = 1');
+  await touch(`phone_number = '555-0303'`);
+  expect((await answer).body.entries).toMatchObject([{after: {phone_number: '555-0303'}}]);
+  expect(await feed('columns=nmae')).toMatchObject({
+    status: 400,
+    body: {errors: [{in: 'query', at: 'columns'}]},
+  });
+  expect(await feed('columns=total&tables=customers')).toMatchObject({
+    status: 400,
+    body: {errors: [{in: 'query', at: 'columns'}]},
+  });
+});

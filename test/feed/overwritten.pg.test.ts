@@ -66,7 +66,14 @@ test('the reader says whose writes count; a subscriber those that it leaves out'
      SET application_name = 'erp'`,
   );
   await place.end();
-  const query = {after: start, limit: 10, tables: null, accountId: null, system: null};
+  const query = {
+    after: start,
+    limit: 10,
+    tables: null,
+    columns: null,
+    accountId: null,
+    system: null,
+  };
   const read = async (readers: string[] | null) =>
     (await readFeed(place.pool, {...query, readers})).entries.map(({overwritten}) => overwritten);
   expect([await read(['http: erp']), await read(['http: other']), await read(null)]).toEqual([

@@ -67,6 +67,7 @@ test('is OpenAPI 3.1, and every reference in it leads somewhere', () => {
       '/v1/changes/{change_id}',
       '/v1/employees/{employee_number}/login',
       '/v1/feed',
+      '/v1/feed/place',
       ...allTables.map(({name}) => `/v1/${name}`),
       ...allTables.filter(({key}) => key.length === 1).map(({name}) => `/v1/${name}/{number}`),
     ].sort(),

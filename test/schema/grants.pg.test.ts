@@ -80,6 +80,7 @@ test("a table of which nothing is written here, is the owner's alone on purpose"
     'sync.all_fct_time_entry',
     'sync.assistant_scopes',
     'sync.author_accounts',
+    'sync.feed_acks',
   ]);
 });
 

@@ -71,7 +71,9 @@ const linking = [
   'sync.set_link(text,bigint,text,text)',
 ];
 
-const reading = ['sync.feed(text,integer,text[],bigint,text[],text)', 'sync.feed_end()'];
+const reading = ['sync.feed(text,integer,text[],bigint,text[],text,text[])', 'sync.feed_end()'];
+
+const placing = ['sync.feed_ack(text,jsonb,bigint,text)', 'sync.feed_place(bigint,text)'];
 
 interface Given {
   readonly schema: Rights;
@@ -121,7 +123,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.write_rules',
       ),
     },
-    function: all('EXECUTE', ...deciding, ...linking, ...reading),
+    function: all('EXECUTE', ...deciding, ...linking, ...reading, ...placing),
   },
   fieldmirror_assistant: {
     ...nothing,
@@ -239,6 +241,7 @@ export const expected: Readonly<Record<string, Given>> = {
         ...deciding,
         ...linking,
         ...reading,
+        ...placing,
         'sync.close_change(bigint,text,text)',
         'sync.count_prunable(text,timestamp with time zone)',
         'sync.move_links(bigint,text,bigint,bigint)',

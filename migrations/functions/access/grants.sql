@@ -55,7 +55,7 @@ DECLARE
   name text;
 BEGIN
   GRANT USAGE ON SCHEMA warehouse, history, mart, sync TO fieldmirror_reader;
-  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text[], text),
+  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text[], text, text[]),
     sync.feed_end() TO fieldmirror_reader;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
   FOR name IN SELECT oid::regprocedure FROM pg_proc
@@ -101,7 +101,8 @@ BEGIN
                      'decide_free', 'decider', 'caller', 'undo_changes',
                        'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal',
                        'was_theirs', 'changed_since_made',
-                     'feed', 'feed_end', 'set_link', 'find_link', 'remove_link')
+                     'feed', 'feed_end', 'feed_ack', 'feed_place',
+                     'set_link', 'find_link', 'remove_link')
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
   END LOOP;
@@ -165,7 +166,8 @@ BEGIN
                          'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
                        'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left',
                          'is_equal', 'was_theirs', 'changed_since_made',
-                       'feed', 'feed_end', 'seen_position', 'sequence_feed', 'renew_feed',
+                       'feed', 'feed_end', 'feed_ack', 'feed_place', 'seen_position',
+                       'sequence_feed', 'renew_feed',
                          'is_forgotten',
                        'set_link', 'find_link', 'remove_link', 'move_links')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)

@@ -28,7 +28,8 @@ COMMENT ON FUNCTION sync.feed_values
 -- An earlier form took positions, which an entry has only after its commit.
 DROP FUNCTION IF EXISTS sync.feed_versions(bigint[]);
 
--- The versions before and after some entries, by one statement for all tables.
+-- The versions before and after some entries, by one statement for all tables. Each is found by the
+-- primary key, however many versions a row has.
 CREATE OR REPLACE FUNCTION sync.feed_versions(of_entries bigint[])
   RETURNS TABLE (entry_id bigint, was jsonb, became jsonb)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -39,8 +40,9 @@ BEGIN
   SELECT string_agg(format(
       $sql$SELECT entry.entry_id, last.version, next.version FROM sync.feed_entries AS entry
              LEFT JOIN LATERAL (
-                  SELECT to_jsonb(held) AS version FROM history.%2$I AS held
-                   WHERE held.row_id = entry.row_id AND held.valid_to = entry.at) AS last ON true
+                  SELECT to_jsonb(held) AS version, held.valid_to FROM history.%2$I AS held
+                   WHERE held.row_id = entry.row_id AND held._changed_at < entry.at
+                   ORDER BY held._changed_at DESC LIMIT 1) AS last ON last.valid_to = entry.at
              LEFT JOIN LATERAL (
                   SELECT to_jsonb(held) AS version FROM warehouse.%1$I AS held
                    WHERE held.row_id = entry.row_id AND held._changed_at = entry.at
@@ -82,9 +84,10 @@ $$;
 COMMENT ON FUNCTION sync.feed_systems
   IS 'The outside system whose keys a reader of the feed is given, of each account.';
 
--- An earlier form had one reader, and did not say what was overwritten.
+-- Earlier forms had one reader, did not say what was overwritten, and knew no columns.
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text);
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text, text);
+DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text);
 
 -- Whether one of the readers has itself set a field of an entry since, by a change that has not
 -- come to nothing. If that change comes to nothing later, an entry says what the field holds then.
@@ -104,14 +107,92 @@ $$;
 COMMENT ON FUNCTION sync.is_overwritten
   IS 'Whether a reader of the feed has itself set a field of an entry since.';
 
+-- Of some entries those with news in some columns: rows that changed there, that came or went, and
+-- those of which a version is no longer kept apart. Both versions are found by the primary key.
+CREATE OR REPLACE FUNCTION sync.feed_in_columns(of_entries bigint[], of_columns text[])
+  RETURNS bigint[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  query text;
+  found bigint[];
+BEGIN
+  SELECT string_agg(format(
+      $sql$SELECT entry.entry_id, entry.position FROM sync.feed_entries AS entry
+             LEFT JOIN LATERAL (
+                  SELECT * FROM history.%2$I AS held
+                   WHERE held.row_id = entry.row_id AND held._changed_at < entry.at
+                   ORDER BY held._changed_at DESC LIMIT 1) AS last ON last.valid_to = entry.at
+             LEFT JOIN warehouse.%1$I AS live
+               ON live.row_id = entry.row_id AND live._changed_at = entry.at
+             LEFT JOIN history.%2$I AS past
+               ON past.row_id = entry.row_id AND past._changed_at = entry.at
+            WHERE entry.entry_id = ANY ($1) AND entry.table_name = %1$L
+              AND entry.operation = 'changed'
+              AND (last.row_id IS NULL OR num_nonnulls(live.row_id, past.row_id) = 0 OR %3$s)$sql$,
+      name, 'past_' || name, names), ' UNION ALL ')
+    INTO query
+    FROM (SELECT DISTINCT table_name AS name FROM sync.feed_entries
+      WHERE entry_id = ANY (of_entries)) AS met
+   CROSS JOIN LATERAL (
+     SELECT coalesce(string_agg(format('last.%1$I IS DISTINCT FROM CASE WHEN live.row_id IS NULL '
+       'THEN past.%1$I ELSE live.%1$I END', attname), ' OR '), 'false') AS names
+       FROM pg_attribute WHERE attrelid = format('warehouse.%I', met.name)::regclass
+        AND attname = ANY (of_columns) AND attnum > 0 AND NOT attisdropped) AS asked;
+  EXECUTE format('SELECT array_agg(entry_id ORDER BY position) FROM (
+      SELECT entry_id, position FROM sync.feed_entries
+       WHERE entry_id = ANY ($1) AND operation <> ''changed''%s) AS kept',
+    coalesce(' UNION ALL ' || query, ''))
+    INTO found USING of_entries;
+  RETURN coalesce(found, '{}');
+END
+$$;
+COMMENT ON FUNCTION sync.feed_in_columns
+  IS 'Of some entries those with news in some columns, in the order of the feed.';
+
+-- The next entries after a position. With columns, as many are looked at as it takes to find so
+-- many, or to come to the end; but the 20,000th is given whatever it changed, so that a reader who
+-- is far behind moves on.
+CREATE OR REPLACE FUNCTION sync.feed_after(start bigint, most integer, of_tables text[],
+  accounts bigint[], of_columns text[]) RETURNS bigint[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  at_once integer := CASE WHEN of_columns IS NULL THEN most ELSE greatest(most, 500) END;
+  next_ids bigint[];
+  looked integer := 0;
+  found bigint[] := '{}';
+BEGIN
+  LOOP
+    next_ids := ARRAY(
+      SELECT entry_id FROM sync.feed_entries
+       WHERE position > start AND account_id = ANY (accounts)
+         AND (of_tables IS NULL OR table_name = ANY (of_tables))
+       ORDER BY position LIMIT at_once);
+    IF of_columns IS NULL THEN
+      RETURN next_ids;
+    END IF;
+    found := found || sync.feed_in_columns(next_ids, of_columns);
+    EXIT WHEN cardinality(next_ids) < at_once OR cardinality(found) >= most;
+    looked := looked + at_once;
+    IF looked >= 20000 THEN
+      RETURN found || CASE WHEN found[cardinality(found)] IS DISTINCT FROM next_ids[at_once]
+        THEN next_ids[at_once:at_once] END;
+    END IF;
+    start := (SELECT position FROM sync.feed_entries WHERE entry_id = next_ids[at_once]);
+  END LOOP;
+  RETURN found[:most];
+END
+$$;
+COMMENT ON FUNCTION sync.feed_after IS 'The next entries after a position of the feed, by number.';
+
 -- Entries after a cursor, in the order of their positions.
 -- @param after_cursor - null: from the oldest entry kept; @param readers - who reads, logins or
 -- keys of the HTTP API as `http: NAME`; null: the login; @param of_system - the outside system
 -- whose keys are given, which only a worker may name; null: the login's own in each account
+-- @param of_columns - a row that changed in none of these columns is left out
 CREATE OR REPLACE FUNCTION sync.feed(after_cursor text DEFAULT NULL, most integer DEFAULT 500,
   of_tables text[] DEFAULT NULL,
                                      of_account bigint DEFAULT NULL, readers text[] DEFAULT NULL,
-                                     of_system text DEFAULT NULL)
+                                     of_system text DEFAULT NULL, of_columns text[] DEFAULT NULL)
 RETURNS TABLE (cursor text, entry_id bigint, account text, table_name text, row_id bigint,
   number bigint, external_key text, operation text,
                before jsonb, after jsonb, at timestamptz, written_by text, application text,
@@ -125,6 +206,11 @@ DECLARE
   prefix text := (SELECT feed_id FROM sync.feed_state);
   strange text := (SELECT string_agg(given, ', ') FROM unnest(of_tables) AS given
     WHERE given NOT IN (SELECT table_name FROM sync.captured_tables));
+  unknown text := (SELECT string_agg(given, ', ') FROM unnest(of_columns) AS given
+    WHERE NOT EXISTS (SELECT FROM pg_attribute JOIN sync.captured_tables
+        ON attrelid = format('warehouse.%I', table_name)::regclass
+       WHERE attname = given AND left(given, 1) <> '_' AND NOT attisdropped AND attnum > 0
+         AND (of_tables IS NULL OR table_name = ANY (of_tables))));
   is_worker boolean := has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE');
   own_names text[] := coalesce(readers, ARRAY[session_user::text]);
   found bigint[];
@@ -139,12 +225,16 @@ BEGIN
     RAISE EXCEPTION 'of_system: expected nothing, got %: a login reads the keys of its own system',
       quote_literal(left(of_system, 50)) USING ERRCODE = 'insufficient_privilege';
   END IF;
-  found := ARRAY(
-    SELECT entry.entry_id FROM sync.feed_entries AS entry
-     WHERE position > start AND account_id = ANY (accounts)
-     AND (of_account IS NULL OR account_id = of_account)
-       AND (of_tables IS NULL OR table_name = ANY (of_tables))
-     ORDER BY position LIMIT most);
+  IF unknown IS NOT NULL THEN
+    RAISE EXCEPTION 'columns: expected columns of %, got %',
+      coalesce(array_to_string(of_tables, ', '), 'tables of warehouse'), unknown
+      USING ERRCODE = 'invalid_parameter_value',
+        HINT = 'docs/data-dictionary.md lists them; a table without any of them has no entries of '
+        'rows that changed.';
+  END IF;
+  found := sync.feed_after(start, most, of_tables,
+    ARRAY(SELECT id FROM unnest(accounts) AS id WHERE of_account IS NULL OR id = of_account),
+    of_columns);
   RETURN QUERY
     SELECT format('%s-%s', prefix, entry.position), entry.entry_id, account.name, entry.table_name,
       entry.row_id,

@@ -32,6 +32,7 @@ export class Reader {
         after: this.#cursor,
         limit,
         tables: ['tasks'],
+        columns: null,
         accountId: null,
         readers: null,
         system: null,

@@ -179,6 +179,7 @@ export class Erp {
         after: this.#told === '' ? 'end' : this.#told,
         limit: 1_000,
         tables,
+        columns: null,
         accountId: null,
         readers: [erpName],
         system: null,

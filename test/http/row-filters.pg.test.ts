@@ -1,0 +1,106 @@
+// Lists are filtered by the values of columns.
+
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {packPlace} from '../../src/http/queries.ts';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
+import {allTables} from '../../src/streams/all.ts';
+import {openPlace, type Place} from './place.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace();
+});
+afterAll(() => place?.close());
+
+const numbers = async (query: string, key = place.keys.writer) => {
+  const {status, body} = await place.get(`/v1/customers?${query}`, {key});
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body.rows.map((row: {customer_number: string}) => Number(row.customer_number));
+};
+const set = (assignment: string, number: number) =>
+  inSweepTransaction(place.pool, (client) =>
+    client.query(
+      `UPDATE warehouse.customers SET ${assignment} WHERE account_id = $1 AND customer_number = $2`,
+      [place.account.accountId, number],
+    ),
+  );
+
+test('a list has the rows with a value, or without one', async () => {
+  expect(await numbers('service_city=Salem')).toEqual([1]);
+  expect(await numbers('service_city=salem')).toEqual([]);
+  expect(await numbers('service_city=')).toEqual([2, 3]);
+  await set(`service_city = '', is_active = true`, 3);
+  expect(await numbers('service_city=')).toEqual([2, 3]);
+  expect(await numbers('is_active=true')).toEqual([3]);
+  expect(await numbers('id=102')).toEqual([2]);
+  expect(await numbers('id=102&service_city=Salem')).toEqual([]);
+  expect(await numbers(`name=${encodeURIComponent("' OR 1=1 --")}`)).toEqual([]);
+  expect(await numbers('service_city=Salem', place.keys.strange)).toEqual([1]);
+});
+
+test('with changed_since a list has what is new among them', async () => {
+  const {rows} = await place.pool.query<{at: string}>('SELECT clock_timestamp() AS at');
+  const since = rows[0]?.at ?? '';
+  await set(`service_city = 'Salem'`, 2);
+  await set(`service_city = 'Oslo'`, 3);
+  expect(await numbers(`service_city=Salem&changed_since=${since}`)).toEqual([2]);
+});
+
+test('a page carries the filters that the list began with', async () => {
+  await set(`service_city = 'Salem'`, 2);
+  const {body} = await place.get('/v1/customers?service_city=Salem&limit=1');
+  expect(await numbers(`page=${body.next_page}`)).toEqual([2]);
+  expect(await numbers(`page=${body.next_page}&service_city=Salem`)).toEqual([2]);
+  for (const more of ['service_city=Oslo', 'name=Bolt']) {
+    const other = await place.get(`/v1/customers?page=${body.next_page}&${more}`);
+    expect(other).toMatchObject({
+      status: 400,
+      body: {errors: [{in: 'query', at: more.split('=')[0]}]},
+    });
+  }
+});
+
+test('a page that was made up is refused, whatever it filters by', async () => {
+  const made = {table: 'customers', afterRowId: '0', showsDeleted: true, changedSince: null};
+  for (const where of [{id: 'x'}, {extra: '1'}, {'id" OR 1=1 --': '1'}])
+    expect(await place.get(`/v1/customers?page=${packPlace({...made, where})}`)).toMatchObject({
+      status: 400,
+      body: {errors: [{in: 'query', at: 'page'}]},
+    });
+});
+
+test('a column that is none, or of no single value, is refused by its name', async () => {
+  const manyNames = ['pager', 'fax', 'mobile', 'phone', 'email', 'contact', 'origin', 'name', 'id'];
+  for (const [query, at] of [
+    ['city=Salem', 'city'],
+    ['extra=1', 'extra'],
+    ['created_at=2027-01-01T00:00:00Z', 'created_at'],
+    ['id=x', 'id'],
+    ['company=yes', 'company'],
+  ])
+    expect(await place.get(`/v1/customers?${query}`)).toMatchObject({
+      status: 400,
+      body: {errors: [{in: 'query', at}]},
+    });
+  const many = await place.get(`/v1/customers?${manyNames.map((name) => `${name}=1`).join('&')}`);
+  expect(many.status).toBe(400);
+  expect(JSON.stringify(many.body)).toContain('at most 8 columns');
+});
+
+test('every column of one value filters its list, and is in the document', async () => {
+  const {paths} = (await place.get('/v1/openapi.json')).body;
+  const samples: Record<string, string> = {text: 'x', integer: '1', boolean: 'true'};
+  for (const {name, columns} of allTables) {
+    const parameters = paths[`/v1/${name}`].get.parameters.map((each: {name: string}) => each.name);
+    for (const column of columns) {
+      const sample = samples[column.type];
+      if (sample === undefined || ['limit', 'page', 'deleted', 'key'].includes(column.name)) {
+        expect(parameters).not.toContain(column.type === 'nested' ? column.name : '');
+        continue;
+      }
+      expect(parameters).toContain(column.name);
+      const {status} = await place.get(`/v1/${name}?${column.name}=${sample}`);
+      expect(status, `${name}.${column.name}`).toBe(200);
+    }
+  }
+});
