@@ -326,18 +326,19 @@ const auditColumns = [
 /** An action in the console: a row of sync.audit, whose definition says what each column means. */
 export type AuditEntry = ReadRow<AuditRow, (typeof auditColumns)[number]>;
 
-/** Notes an action, in the transaction that does it. */
+/** Notes an action, in the transaction that does it. @returns the number of the entry */
 export async function writeAudit(
   db: Queryable,
   entry: Omit<AuditEntry, 'auditId' | 'at'>,
-): Promise<void> {
+): Promise<string> {
   const {sessionId, name, role, address, action, accountId, subject, before, after} = entry;
-  await db.query(
+  const {rows} = await db.query<{auditId: string}>(
     `INSERT INTO sync.audit (session_id, name, role, address, action, account_id, subject, before,
        after)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING audit_id AS "auditId"`,
     [sessionId, name, role, address, action, accountId, subject, toJson(before), toJson(after)],
   );
+  return rows[0]?.auditId ?? '';
 }
 
 /**

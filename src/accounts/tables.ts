@@ -462,9 +462,9 @@ export const audit = syncSchema.table(
 // No foreign keys: an entry outlives the session and the account that it names.
 export const auditTable = commentTable(
   audit,
-  'Every action in the console, every decision or undo of changes over HTTP, ' +
-    'every move of an account and every login given to an employee, ' +
-    'written in its own transaction; entries are added, never changed.',
+  'Every action in the console, every decision or undo of changes over HTTP, every move of an ' +
+    'account, every login given to an employee and every batch of links, written in its own ' +
+    'transaction; entries are added, never changed.',
   {
     audit_id: 'Number of the entry.',
     at: 'When the action began.',

@@ -13,7 +13,7 @@ import {
   reportError,
   StoppedError,
 } from './process.ts';
-import {addChanges, addFeed, addHooks, addInsight, addLinks} from './verbs-data.ts';
+import {addChanges, addFeed, addHooks, addInsight, addLinks, addMatch} from './verbs-data.ts';
 import {
   addConfig,
   addHttp,
@@ -36,6 +36,7 @@ const groups = [
   addFeed,
   addHooks,
   addLinks,
+  addMatch,
   addSweeps,
   addAccounts,
   addEmployees,

@@ -376,3 +376,27 @@ export function addLinks(program: Command, {json}: Surroundings): void {
       ),
     );
 }
+
+export function addMatch(program: Command, {json}: Surroundings): void {
+  program
+    .command('match')
+    .description('find which records of an outside system are already here, and link them')
+    .argument('<table>', 'customers or employees')
+    .option('--from <file>', 'CSV or NDJSON of the outside system; - is standard input')
+    .option('--review <file>', 'write the candidates to a new CSV file, for a person to decide')
+    .option('--decided <file>', 'read that file back, with yes in the column link')
+    .option('--apply', 'write links: of the sure pairs, or of those decided')
+    .option('--undo <batch>', 'remove the links of a batch', readNumber)
+    .option('--system <name>', 'outside system (default: default)')
+    .option('--country <code>', 'country of telephone numbers without a country code', 'US')
+    .option('--account <name>', 'account to use, if there are several')
+    .action((table, given) =>
+      finishVerb(async () =>
+        (await import('./match.ts')).match(await config(), table, {
+          ...given,
+          apply: given.apply === true,
+          ...json(),
+        }),
+      ),
+    );
+}

@@ -37,14 +37,20 @@ const closeWithin = 10;
 const mostShown = 5;
 
 /**
- * @param ours - parties of one kind, none of which has a key in that system; each id once
+ * @param ours - all parties of one kind; each id once
  * @param theirs - the same of the outside system
+ * @param linked - those of both that have a link: they are in no bucket, but what comes close to
+ *   them is as little sure as it was before they were linked
  */
-export function matchParties(ours: readonly PlainParty[], theirs: readonly PlainParty[]): Matches {
+export function matchParties(
+  ours: readonly PlainParty[],
+  theirs: readonly PlainParty[],
+  linked: ReadonlySet<PlainParty> = new Set(),
+): Matches {
   const counts = countValues([...ours, ...theirs]);
   const pairs = findPairs(ours, theirs, counts);
-  const sure = chooseSure(pairs);
-  const settled = new Set(sure.flatMap((pair) => [pair.ours, pair.theirs]));
+  const sure = chooseSure(pairs, linked);
+  const settled = new Set([...linked, ...sure.flatMap((pair) => [pair.ours, pair.theirs])]);
   const open = pairs.filter((pair) => !settled.has(pair.ours) && !settled.has(pair.theirs));
   const several = [...Map.groupBy(open, (pair) => pair.theirs)].map(([each, found]) => ({
     theirs: each,
@@ -77,11 +83,13 @@ function isSure({name, phone, email, address, score}: Likeness): boolean {
  * The sure pairs to which no other comes close. Mother and daughter of one household come close to
  * each other: once the mother is settled, the daughter is alone.
  */
-function chooseSure(pairs: readonly Pair[]): Pair[] {
+function chooseSure(pairs: readonly Pair[], linked: ReadonlySet<PlainParty>): Pair[] {
   const ofOurs = Map.groupBy(pairs, (pair) => pair.ours);
   const ofTheirs = Map.groupBy(pairs, (pair) => pair.theirs);
-  const settled = new Map<PlainParty, Pair>();
-  let open = pairs.filter(({likeness}) => isSure(likeness));
+  const settled = new Map<PlainParty, Pair | null>([...linked].map((party) => [party, null]));
+  let open = pairs.filter(
+    (pair) => isSure(pair.likeness) && !settled.has(pair.ours) && !settled.has(pair.theirs),
+  );
   for (let before = -1; before < settled.size; ) {
     before = settled.size;
     const alone = open.filter((pair) =>
@@ -92,11 +100,11 @@ function chooseSure(pairs: readonly Pair[]): Pair[] {
     for (const pair of alone) settled.set(pair.ours, pair).set(pair.theirs, pair);
     open = open.filter((pair) => settled.get(pair.ours) !== pair);
   }
-  return [...new Set(settled.values())];
+  return [...new Set(settled.values())].filter((pair) => pair !== null);
 }
 
 /** One of another name is no rival where the names of the pair are the same. */
-function comesClose(rival: Pair, pair: Pair, settled: ReadonlyMap<PlainParty, Pair>): boolean {
+function comesClose(rival: Pair, pair: Pair, settled: ReadonlyMap<PlainParty, unknown>): boolean {
   const {score, name} = rival.likeness;
   if (name === 'different') {
     if (pair.likeness.name === 'same') return false;

@@ -31,6 +31,7 @@ beforeAll(async () => {
   await makeRole(login, `LOGIN PASSWORD 'made-up'`);
   expect(await runCommand(['migrate'], place.env)).toMatchObject({code: 0});
   await owner.query(`GRANT fieldmirror_worker TO ${login}`);
+  await writeFile(join(folder, 'parties.csv'), 'key,name\nP-1,Nobody\n');
   await owner.query('INSERT INTO sync.delivery_targets (name, place) VALUES ($1, $2)', [
     ...['lake', join(folder, 'lake')],
   ]);
@@ -101,6 +102,7 @@ const asWorker = [
   'links set customers 1 P-1 --system tryton',
   'links list customers --system tryton',
   'links remove customers 1 --system tryton',
+  'match customers --from FOLDER/parties.csv --system tryton --apply',
   'keys revoke erp',
   'config export FOLDER/all.yaml',
   'config plan FOLDER/all.yaml',

@@ -6,7 +6,7 @@
 
 import {randomBytes} from 'node:crypto';
 import {globSync, readFileSync} from 'node:fs';
-import {mkdtemp, rm} from 'node:fs/promises';
+import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {Client} from '@modelcontextprotocol/sdk/client/index.js';
@@ -46,6 +46,7 @@ beforeAll(async () => {
   place = await openPlace();
   receiver = await openHttpReceiver();
   folder = await mkdtemp(join(tmpdir(), 'fieldmirror-apart-'));
+  await writeFile(join(folder, 'parties.csv'), 'key,name\nP-1,Nobody\n');
   const {pool, account, stranger} = place;
   await pool.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [
     stranger.accountId,
@@ -383,6 +384,7 @@ describe('a verb with --account', () => {
     'links list': 'links list customers',
     'links set': 'links set customers 1 P-1',
     'links remove': 'links remove customers 1',
+    match: 'match customers --from FOLDER/parties.csv',
     mcp: '',
   };
   /** Nobody knows a token here, and nobody types the name back. */

@@ -177,7 +177,7 @@ function makeEmail(dice: Dice, name: string): string {
     .normalize('NFKD')
     .replaceAll(/[^A-Za-z ]/g, '')
     .toLowerCase();
-  return `${plain.split(' ').join('.')}${dice.below(1_000)}@example.com`;
+  return `${plain.split(' ').join('.')}${dice.below(1_000_000)}@example.com`;
 }
 
 function makePerson(dice: Dice): Person {

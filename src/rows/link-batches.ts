@@ -1,0 +1,221 @@
+// Many links at once: rows without a key, keys written in one transaction, and taken back together.
+// The batch is an entry of sync.audit, which has the rows; keys stay where forgetting finds them.
+
+import pg from 'pg';
+import {writeAudit} from '../accounts/access.ts';
+import {defaultSystem} from '../accounts/roles.ts';
+import {UsageError} from '../core/errors.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {keysOf} from './links.ts';
+import {readNumbers, writeNumbers} from './number-set.ts';
+
+/** The rows of an account in a table, and the outside system whose keys are meant. */
+export interface LinkScope {
+  readonly accountId: string;
+  readonly table: string;
+  readonly system: string;
+}
+
+/** A row, and the key by which the system knows it; null where it has none. */
+export interface LinkedRow {
+  readonly rowId: string;
+  readonly key: string | null;
+  readonly values: Readonly<Record<string, string | null>>;
+}
+
+const rowsAtOnce = 5_000;
+/** Each link costs a statement of its own inside a function. */
+const linksAtOnce = 1_000;
+/** As many as a batch may have: text of their numbers is read back whole. */
+export const mostLinks = 1_000_000;
+
+/** Yields rows in order of row_id, but for those whose record is gone. */
+export async function* listLinkedRows(
+  db: Queryable,
+  {accountId, table, system}: LinkScope,
+  columns: readonly string[],
+): AsyncGenerator<LinkedRow> {
+  const names = columns.map((column) => `held.${pg.escapeIdentifier(column)}`);
+  const {key} = keysOf(system, pg.escapeLiteral(table));
+  for (let after = '0'; ; ) {
+    const {rows} = await db.query<Record<string, string | null>>(
+      `SELECT ${names.join(', ')}, held.row_id AS "_rowId", ${key} AS "_key"
+         FROM warehouse.${pg.escapeIdentifier(table)} AS held
+        WHERE held.account_id = $1 AND held.row_id > $2 AND held._deleted_at IS NULL
+        ORDER BY held.row_id LIMIT ${rowsAtOnce}`,
+      [accountId, after],
+    );
+    for (const {_rowId: rowId, _key: held, ...values} of rows)
+      yield {rowId: rowId ?? '', key: held ?? null, values};
+    if (rows.length < rowsAtOnce) return;
+    after = rows.at(-1)?._rowId ?? after;
+  }
+}
+
+/** The keys by which the system knows rows, gone records among them. */
+export async function listKeys(
+  db: Queryable,
+  {accountId, table, system}: LinkScope,
+): Promise<Set<string>> {
+  const {key} = keysOf(system, pg.escapeLiteral(table));
+  const {rows} = await db.query<{key: string | null}>(
+    `SELECT ${key} AS key FROM warehouse.${pg.escapeIdentifier(table)} AS held
+      WHERE held.account_id = $1`,
+    [accountId],
+  );
+  return new Set(rows.flatMap((row) => row.key ?? []));
+}
+
+/** A row, and the key that it is to have. */
+export interface NewLink {
+  readonly rowId: string;
+  readonly key: string;
+}
+
+export interface WrittenLinks {
+  /** Its number, by which it is taken back; null where nothing was written. */
+  readonly batch: string | null;
+  readonly rowIds: readonly string[];
+}
+
+/**
+ * Sets keys in the caller's transaction. A row that has a key by now, or is not of the account, and
+ * a key that another row has, are left out.
+ * @param links - each row and each key once
+ */
+export async function writeLinks(
+  client: pg.ClientBase,
+  scope: LinkScope,
+  links: readonly NewLink[],
+): Promise<WrittenLinks> {
+  const {accountId, table, system} = scope;
+  const {key} = keysOf(system, pg.escapeLiteral(table));
+  const written = await inOrder(client, scope, links, async (some) => {
+    const {rows} = await client.query<{rowId: string}>(
+      `WITH free AS MATERIALIZED (
+         SELECT given.row_id, given.key FROM unnest($1::bigint[], $2::text[]) AS given (row_id, key)
+           JOIN warehouse.${pg.escapeIdentifier(table)} AS held ON held.row_id = given.row_id
+          WHERE held.account_id = $3 AND ${key} IS NULL
+            AND sync.find_link($4, given.key, $3, $5) IS NULL)
+       SELECT row_id AS "rowId", sync.set_link($4, row_id, key, $5) FROM free`,
+      [some.map((link) => link.rowId), some.map((link) => link.key), accountId, table, system],
+    );
+    return rows;
+  });
+  const rowIds = written.map(({rowId}) => rowId);
+  if (rowIds.length === 0) return {batch: null, rowIds};
+  const after = {table, system, rows: writeNumbers(rowIds)};
+  return {batch: await noteBatch(client, scope, {action: 'links.match', after}), rowIds};
+}
+
+/** In order of row_id, each locked before its key is looked at, so that two calls do not meet. */
+async function inOrder<T extends {readonly rowId: string}, R>(
+  client: pg.ClientBase,
+  {accountId, table}: LinkScope,
+  all: readonly T[],
+  act: (some: readonly T[]) => Promise<R[]>,
+): Promise<R[]> {
+  const sorted = all.toSorted((one, other) => Number(BigInt(one.rowId) - BigInt(other.rowId)));
+  const done: R[] = [];
+  for (let at = 0; at < sorted.length; at += linksAtOnce) {
+    const some = sorted.slice(at, at + linksAtOnce);
+    await client.query(
+      `SELECT FROM warehouse.${pg.escapeIdentifier(table)}
+        WHERE row_id = ANY ($1) AND account_id = $2 ORDER BY row_id FOR NO KEY UPDATE`,
+      [some.map(({rowId}) => rowId), accountId],
+    );
+    done.push(...(await act(some)));
+  }
+  return done;
+}
+
+async function noteBatch(
+  client: pg.ClientBase,
+  {accountId, table, system}: LinkScope,
+  {action, after}: {readonly action: string; readonly after: unknown},
+): Promise<string> {
+  const {rows} = await client.query<{role: string}>('SELECT session_user AS role');
+  return await writeAudit(client, {
+    ...{sessionId: null, name: `command:${rows[0]?.role}`, role: 'admin', address: ''},
+    ...{action, accountId, subject: `${table} in system ${system}`, before: null, after},
+  });
+}
+
+export interface UndoneLinks {
+  readonly system: string;
+  readonly removed: number;
+  /** Rows whose key was set or removed since. */
+  readonly left: number;
+}
+
+/**
+ * Removes the keys of a batch, in the caller's transaction, but for those that were set or removed
+ * since.
+ * @param batch - its number, as `writeLinks` gave it
+ * @throws {UsageError} no such batch of that table and account; of the system default: its versions
+ *   are no longer kept, by which an older key is told from a newer one
+ */
+export async function undoLinks(
+  client: pg.ClientBase,
+  {accountId, table}: Omit<LinkScope, 'system'>,
+  batch: string,
+): Promise<UndoneLinks> {
+  const {system, rowIds, isPruned} = await readBatch(client, {accountId, table}, batch);
+  const scope = {accountId, table, system};
+  if (system === defaultSystem && isPruned)
+    throw new UsageError(
+      `match: batch ${batch} is older than the versions that are kept, so that nothing shows ` +
+        'which keys were set since; nothing was removed; fieldmirror links remove removes a key',
+    );
+  const all = rowIds.map((rowId) => ({rowId}));
+  const removed = await inOrder(client, scope, all, async (some) => {
+    const {rows} = await client.query<{rowId: string}>(
+      `WITH own AS MATERIALIZED (${ownOf(table, system)})
+       SELECT row_id AS "rowId", sync.remove_link($4, row_id, $5) FROM own`,
+      [some.map(({rowId}) => rowId), accountId, batch, table, system],
+    );
+    return rows;
+  });
+  if (removed.length > 0) {
+    const rows = writeNumbers(removed.map(({rowId}) => rowId));
+    await noteBatch(client, scope, {action: 'links.undo', after: {batch, table, system, rows}});
+  }
+  return {system, removed: removed.length, left: rowIds.length - removed.length};
+}
+
+/** SQL of the rows of $1 that have the key of the batch $3 still. */
+function ownOf(table: string, system: string): string {
+  const at = '(SELECT at FROM sync.audit WHERE audit_id = $3)';
+  if (system !== defaultSystem)
+    return `SELECT link.row_id FROM sync.links AS link
+       WHERE link.row_id = ANY ($1) AND link.account_id = $2 AND link.table_name = $4
+         AND link.system = $5 AND link.until IS NULL AND link.since = ${at}`;
+  return `SELECT held.row_id FROM warehouse.${pg.escapeIdentifier(table)} AS held
+     WHERE held.row_id = ANY ($1) AND held.account_id = $2 AND held.external_key IS NOT NULL
+       AND NOT EXISTS (SELECT FROM history.${pg.escapeIdentifier(`past_${table}`)} AS past
+         WHERE past.row_id = held.row_id AND past.valid_to > ${at}
+           AND past.external_key IS DISTINCT FROM held.external_key)`;
+}
+
+async function readBatch(
+  client: pg.ClientBase,
+  {accountId, table}: Omit<LinkScope, 'system'>,
+  batch: string,
+): Promise<{
+  readonly system: string;
+  readonly rowIds: readonly string[];
+  readonly isPruned: boolean;
+}> {
+  const {rows} = await client.query<{system: string; rows: string; isPruned: boolean}>(
+    `SELECT after->>'system' AS system, after->>'rows' AS rows, at < coalesce((SELECT pruned_to
+       FROM sync.retention WHERE kind = 'versions'), at) AS "isPruned"
+       FROM sync.audit WHERE audit_id = $1 AND account_id = $2 AND action = 'links.match'
+        AND after->>'table' = $3`,
+    [batch, accountId, table],
+  );
+  const [entry] = rows;
+  const rowIds = entry === undefined ? null : readNumbers(entry.rows, mostLinks);
+  if (entry === undefined || rowIds === null)
+    throw new UsageError(`match: the account has no batch ${batch} of links of ${table}`);
+  return {...entry, rowIds};
+}
