@@ -51,6 +51,7 @@ export async function feed(
       limit: options.limit,
       tables: options.table.length === 0 ? null : options.table,
       columns: options.column.length === 0 ? null : options.column,
+      changes: false,
       accountId: account?.accountId ?? null,
       readers: null,
       system: null,

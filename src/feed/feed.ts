@@ -45,6 +45,8 @@ export interface FeedQuery {
   readonly tables: readonly string[] | null;
   /** A row that changed in none of these columns is left out; null: no row is. */
   readonly columns: readonly string[] | null;
+  /** Whether what became of the changes of the readers is given, too. */
+  readonly changes: boolean;
   /** Null: all accounts. */
   readonly accountId: string | null;
   /** Who reads: logins, or keys of the HTTP API as `http: NAME`; null: the login. */
@@ -87,16 +89,16 @@ const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account,
  * @throws {CursorError}
  */
 export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPage> {
-  const {after, limit, tables, columns, accountId, readers, system} = query;
+  const {after, limit, tables, columns, changes, accountId, readers, system} = query;
   const isEnd = after === 'end';
   const values = [
     ...[isEnd ? null : after, isEnd ? 0 : limit],
-    ...[tables, accountId, readers, system, columns],
+    ...[tables, accountId, readers, system, columns, changes],
   ];
   const {rows} = await db
     .query<FeedEntry & {end: string}>(
       `SELECT sync.feed_end() AS end, ${feedColumns} FROM (SELECT) AS one
-         LEFT JOIN sync.feed($1, $2, $3, $4, $5, $6, $7) AS entry ON true`,
+         LEFT JOIN sync.feed($1, $2, $3, $4, $5, $6, $7, $8) AS entry ON true`,
       values,
     )
     .catch((error: unknown) => {
@@ -220,7 +222,14 @@ export async function readFeedBatch(
   {accountId, tables, leavesOut, masks, most, system}: ClaimedHook,
   {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
 ): Promise<FeedBatch> {
-  const whose = {tables, columns: null, accountId, readers: leavesOut ?? [], system};
+  const whose = {
+    tables,
+    columns: null,
+    changes: false,
+    accountId,
+    readers: leavesOut ?? [],
+    system,
+  };
   const page = await readFeed(db, {...whose, after: cursor, limit: most});
   const kept =
     batchTo === null

@@ -37,7 +37,8 @@ const feedEntries = syncSchema.table(
     check('feed_entries_operation_check', sql`${table.operation} IN (${listed(entryOperations)})`),
     check(
       'feed_entries_row_id_check',
-      sql`(${table.row_id} IS NULL) = (${table.operation} = 'loaded')`,
+      sql`(${table.row_id} IS NOT NULL)
+        = (${table.operation} IN ('created', 'changed', 'removed'))`,
     ),
     index('feed_entries_row_id_idx').on(table.row_id, table.table_name),
     index('feed_entries_waiting_idx').on(table.entry_id).where(sql`position IS NULL`),
@@ -55,10 +56,10 @@ export const feedEntriesTable = commentTable(
       'after its commit.',
     account_id: 'The account of the row.',
     table_name: 'The table of the row; of loaded the stream.',
-    row_id: 'The row; null of loaded.',
+    row_id: 'The row; null of loaded, and of what became of a change.',
     operation:
-      'created, changed, removed; or loaded: the stream was read as a whole for the first ' +
-      'time, and its rows are to be read from the tables.',
+      'created, changed, removed of a row; loaded: read the table as a whole; else the state ' +
+      'that change_id came into.',
     at:
       'When the version began; of a row that was removed from the table, ' +
       'when its last version ended.',

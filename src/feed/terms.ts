@@ -2,7 +2,12 @@
  * What an entry of the feed says of a row; `loaded` is of a stream: its rows are to be read from
  * the tables.
  */
-export const entryOperations = ['created', 'changed', 'removed', 'loaded'] as const;
+const rowOperations = ['created', 'changed', 'removed', 'loaded'] as const;
+
+/** What an entry says of a change of its reader's own: the state that it came into. */
+const changeStates = ['done', 'rejected', 'conflict', 'cancelled'] as const;
+
+export const entryOperations = [...rowOperations, ...changeStates] as const;
 
 export type EntryOperation = (typeof entryOperations)[number];
 

@@ -58,6 +58,13 @@ const feedQuery = z.strictObject({
       'A row that changed in none of these columns is left out, as in name,phone_number. Rows ' +
         'that came or went are given.',
     ),
+  changes: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe(
+      'true gives what became of the changes of this key, too: entries whose operation is done, ' +
+        'rejected, conflict or cancelled, without values. GET /v1/changes/ID has the reason.',
+    ),
   own: z
     .enum(['true', 'false'])
     .default('true')
@@ -80,7 +87,7 @@ export const entrySchema = z
       .enum(entryOperations)
       .describe(
         'loaded: the table was read as a whole for the first time; read its rows from its own ' +
-          'address.',
+          'address. done, rejected, conflict, cancelled: what became of change_id, on request.',
       ),
     before: values.describe('The changed fields before; of a removed row all that had a value.'),
     after: values.describe('The changed fields after; of a created row all that have a value.'),
@@ -137,7 +144,7 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
       },
     },
     handler: async (request, reply) => {
-      const {after = null, wait, limit, tables, columns, own} = request.query;
+      const {after = null, wait, limit, tables, columns, changes, own} = request.query;
       const {apiKeyId, accountId, name, masks, system} = apiKeyOf(request);
       const query = {
         after,
@@ -145,6 +152,7 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
         accountId,
         tables: tables?.split(',') ?? null,
         columns: columns?.split(',') ?? null,
+        changes: changes === 'true',
         readers: [`http: ${name}`],
         system,
       };

@@ -71,6 +71,7 @@ test('the reader says whose writes count; a subscriber those that it leaves out'
     limit: 10,
     tables: null,
     columns: null,
+    changes: false,
     accountId: null,
     system: null,
   };

@@ -71,7 +71,10 @@ const linking = [
   'sync.set_link(text,bigint,text,text)',
 ];
 
-const reading = ['sync.feed(text,integer,text[],bigint,text[],text,text[])', 'sync.feed_end()'];
+const reading = [
+  'sync.feed(text,integer,text[],bigint,text[],text,text[],boolean)',
+  'sync.feed_end()',
+];
 
 const placing = ['sync.feed_ack(text,jsonb,bigint,text)', 'sync.feed_place(bigint,text)'];
 

@@ -55,7 +55,8 @@ DECLARE
   name text;
 BEGIN
   GRANT USAGE ON SCHEMA warehouse, history, mart, sync TO fieldmirror_reader;
-  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text[], text, text[]),
+  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text[], text, text[],
+    boolean),
     sync.feed_end() TO fieldmirror_reader;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
   FOR name IN SELECT oid::regprocedure FROM pg_proc

@@ -39,7 +39,7 @@ BEGIN
          AND (position > place OR position IS NULL)
        ORDER BY entry_id);
     IF EXISTS (SELECT FROM sync.feed_entries AS loaded
-                WHERE row_id IS NULL AND table_name = of_table
+                WHERE operation = 'loaded' AND table_name = of_table
                   AND account_id = (held->>'account_id')::bigint
                   AND (position > place OR position IS NULL)
                   AND (later = '{}' OR loaded.entry_id < later[1])) THEN

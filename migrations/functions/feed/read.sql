@@ -88,6 +88,8 @@ COMMENT ON FUNCTION sync.feed_systems
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text);
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text, text);
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text);
+DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text, text[]);
+DROP FUNCTION IF EXISTS sync.feed_after(bigint, integer, text[], bigint[], text[]);
 
 -- Whether one of the readers has itself set a field of an entry since, by a change that has not
 -- come to nothing. If that change comes to nothing later, an entry says what the field holds then.
@@ -153,7 +155,7 @@ COMMENT ON FUNCTION sync.feed_in_columns
 -- many, or to come to the end; but the 20,000th is given whatever it changed, so that a reader who
 -- is far behind moves on.
 CREATE OR REPLACE FUNCTION sync.feed_after(start bigint, most integer, of_tables text[],
-  accounts bigint[], of_columns text[]) RETURNS bigint[]
+  accounts bigint[], of_columns text[], authors text[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at_once integer := CASE WHEN of_columns IS NULL THEN most ELSE greatest(most, 500) END;
@@ -166,6 +168,8 @@ BEGIN
       SELECT entry_id FROM sync.feed_entries
        WHERE position > start AND account_id = ANY (accounts)
          AND (of_tables IS NULL OR table_name = ANY (of_tables))
+         AND (operation IN ('created', 'changed', 'removed', 'loaded')
+           OR sync.writer_of(written_by, application) = ANY (authors))
        ORDER BY position LIMIT at_once);
     IF of_columns IS NULL THEN
       RETURN next_ids;
@@ -188,11 +192,13 @@ COMMENT ON FUNCTION sync.feed_after IS 'The next entries after a position of the
 -- @param after_cursor - null: from the oldest entry kept; @param readers - who reads, logins or
 -- keys of the HTTP API as `http: NAME`; null: the login; @param of_system - the outside system
 -- whose keys are given, which only a worker may name; null: the login's own in each account
--- @param of_columns - a row that changed in none of these columns is left out
+-- @param of_columns - a row that changed in none of these columns is left out; @param of_changes -
+-- whether what became of the readers' changes is given, too
 CREATE OR REPLACE FUNCTION sync.feed(after_cursor text DEFAULT NULL, most integer DEFAULT 500,
   of_tables text[] DEFAULT NULL,
                                      of_account bigint DEFAULT NULL, readers text[] DEFAULT NULL,
-                                     of_system text DEFAULT NULL, of_columns text[] DEFAULT NULL)
+                                     of_system text DEFAULT NULL, of_columns text[] DEFAULT NULL,
+                                     of_changes boolean DEFAULT false)
 RETURNS TABLE (cursor text, entry_id bigint, account text, table_name text, row_id bigint,
   number bigint, external_key text, operation text,
                before jsonb, after jsonb, at timestamptz, written_by text, application text,
@@ -234,22 +240,28 @@ BEGIN
   END IF;
   found := sync.feed_after(start, most, of_tables,
     ARRAY(SELECT id FROM unnest(accounts) AS id WHERE of_account IS NULL OR id = of_account),
-    of_columns);
+    of_columns, CASE WHEN of_changes THEN own_names ELSE '{}' END);
   RETURN QUERY
     SELECT format('%s-%s', prefix, entry.position), entry.entry_id, account.name, entry.table_name,
-      entry.row_id,
-           (known.version->>captured.key_column)::bigint,
-           CASE system.name WHEN 'default' THEN known.version->>'external_key' ELSE link.key END,
+      told_of.row_id,
+           coalesce((known.version->>captured.key_column)::bigint, settled.number),
+           CASE system.name WHEN 'default'
+             THEN coalesce(known.version->>'external_key', settled.external_key)
+             ELSE link.key END,
              entry.operation,
            told.before, told.after, entry.at, entry.written_by, entry.application, entry.change_id,
-           coalesce(sync.writer_of(entry.written_by, entry.application) = ANY (own_names), false),
+           entry.row_id IS NOT NULL AND coalesce(
+             sync.writer_of(entry.written_by, entry.application) = ANY (own_names), false),
            sync.is_overwritten(entry, own_names,
              ARRAY(SELECT jsonb_object_keys(coalesce(told.after, told.before, '{}'))))
       FROM sync.feed_entries AS entry
       LEFT JOIN sync.accounts AS account ON account.account_id = entry.account_id
       LEFT JOIN sync.feed_systems(accounts, of_system) AS system
         ON system.account_id = entry.account_id
-      LEFT JOIN sync.links AS link ON link.row_id = entry.row_id
+      LEFT JOIN sync.changes AS settled ON settled.change_id = entry.change_id
+        AND entry.operation NOT IN ('created', 'changed', 'removed', 'loaded')
+     CROSS JOIN LATERAL (SELECT coalesce(entry.row_id, settled.row_id) AS row_id) AS told_of
+      LEFT JOIN sync.links AS link ON link.row_id = told_of.row_id
         AND link.table_name = entry.table_name AND link.system = system.name AND link.until IS NULL
       LEFT JOIN sync.captured_tables AS captured ON captured.table_name = entry.table_name
       LEFT JOIN sync.feed_versions(found) AS version ON version.entry_id = entry.entry_id

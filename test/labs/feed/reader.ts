@@ -33,6 +33,7 @@ export class Reader {
         limit,
         tables: ['tasks'],
         columns: null,
+        changes: false,
         accountId: null,
         readers: null,
         system: null,

@@ -180,6 +180,7 @@ export class Erp {
         limit: 1_000,
         tables,
         columns: null,
+        changes: false,
         accountId: null,
         readers: [erpName],
         system: null,
