@@ -33,6 +33,8 @@ export interface FeedEntry {
   readonly own: boolean;
   /** Whether the reader has itself set one of its fields since. */
   readonly overwritten: boolean;
+  /** Of a removed row: the number of the record into which its record was merged. */
+  readonly merged_into: string | null;
 }
 
 type FieldValues = Readonly<Record<string, unknown>>;
@@ -81,7 +83,7 @@ export class CursorError extends Error {
 const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account,
   entry.table_name AS "table", entry.row_id, entry.number, entry.external_key,
   entry.operation, entry.before, entry.after, entry.at, entry.written_by, entry.application,
-  entry.change_id, entry.own, entry.overwritten`;
+  entry.change_id, entry.own, entry.overwritten, entry.merged_into`;
 
 /**
  * Reads what follows a cursor, of the entries that have a position. The end of the feed is read in

@@ -100,6 +100,9 @@ export const entrySchema = z
     change_id: number.describe('The change that caused the entry; null where none did.'),
     own: z.boolean().describe('Whether this key wrote it.'),
     overwritten: z.boolean().describe('Whether this key has set one of its fields since.'),
+    merged_into: number.describe(
+      'Of a removed row: the number of the record into which its record was merged.',
+    ),
   })
   .describe('A change of a row in the warehouse.');
 

@@ -23,8 +23,7 @@ async function answerWith(
   return {
     url: server.url,
     at: (status) => {
-      const head =
-        `HTTP/1.1 ${status} Words\r\nconnection: close\r\n` + 'content-type: application/xml\r\n';
+      const head = `HTTP/1.1 ${status} Words\r\nconnection: close\r\ncontent-type: application/xml\r\n`;
       answer = wordless(status)
         ? `${head}\r\n`
         : `${head}content-length: ${body.length}\r\n\r\n${body}`;

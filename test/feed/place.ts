@@ -21,6 +21,7 @@ export interface Entry {
   readonly change_id: string | null;
   readonly own: boolean;
   readonly overwritten: boolean;
+  readonly merged_into: string | null;
 }
 
 export interface FeedPlace extends CaptureWorld {

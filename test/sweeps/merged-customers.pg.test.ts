@@ -125,13 +125,16 @@ test('a reader of the feed hears of both, once', async () => {
   await world.sweep('customers');
   await rows('SELECT sync.sequence_feed()');
   const told = await rows(
-    `SELECT operation, number, external_key AS key, after FROM sync.feed($1, 100)
+    `SELECT operation, number, external_key AS key, after, merged_into FROM sync.feed($1, 100)
       WHERE table_name = 'customers'`,
     cursor,
   );
   expect(told).toEqual([
-    {operation: 'removed', number: '5', key: 'C-5', after: null},
-    {operation: 'changed', number: '3', key: 'C-5', after: {external_key: 'C-5'}},
+    {operation: 'removed', number: '5', key: 'C-5', after: null, merged_into: '3'},
+    {
+      ...{operation: 'changed', number: '3', key: 'C-5', merged_into: null},
+      after: {external_key: 'C-5'},
+    },
   ]);
 });
 

@@ -84,11 +84,12 @@ $$;
 COMMENT ON FUNCTION sync.feed_systems
   IS 'The outside system whose keys a reader of the feed is given, of each account.';
 
--- Earlier forms had one reader, did not say what was overwritten, and knew no columns.
+-- Earlier forms had one reader, did not say what was overwritten or merged, and knew no columns.
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text);
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text, text);
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text);
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text, text[]);
+DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text, text[], boolean);
 DROP FUNCTION IF EXISTS sync.feed_after(bigint, integer, text[], bigint[], text[]);
 
 -- Whether one of the readers has itself set a field of an entry since, by a change that has not
@@ -202,7 +203,7 @@ CREATE OR REPLACE FUNCTION sync.feed(after_cursor text DEFAULT NULL, most intege
 RETURNS TABLE (cursor text, entry_id bigint, account text, table_name text, row_id bigint,
   number bigint, external_key text, operation text,
                before jsonb, after jsonb, at timestamptz, written_by text, application text,
-                 change_id bigint, own boolean, overwritten boolean)
+                 change_id bigint, own boolean, overwritten boolean, merged_into bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   SET timezone = 'UTC' AS $$
 #variable_conflict use_column
@@ -253,7 +254,8 @@ BEGIN
            entry.row_id IS NOT NULL AND coalesce(
              sync.writer_of(entry.written_by, entry.application) = ANY (own_names), false),
            sync.is_overwritten(entry, own_names,
-             ARRAY(SELECT jsonb_object_keys(coalesce(told.after, told.before, '{}'))))
+             ARRAY(SELECT jsonb_object_keys(coalesce(told.after, told.before, '{}')))),
+           tombstone.merged_into
       FROM sync.feed_entries AS entry
       LEFT JOIN sync.accounts AS account ON account.account_id = entry.account_id
       LEFT JOIN sync.feed_systems(accounts, of_system) AS system
@@ -266,6 +268,10 @@ BEGIN
       LEFT JOIN sync.captured_tables AS captured ON captured.table_name = entry.table_name
       LEFT JOIN sync.feed_versions(found) AS version ON version.entry_id = entry.entry_id
      CROSS JOIN LATERAL (SELECT coalesce(version.became, version.was) AS version) AS known
+      LEFT JOIN sync.tombstones AS tombstone ON entry.operation = 'removed'
+        AND tombstone.sweep_id = (version.became->>'_sweep_id')::bigint
+        AND tombstone.number = (version.became->>captured.key_column)::bigint
+        AND tombstone.stream = entry.table_name AND tombstone.written_at IS NOT NULL
      CROSS JOIN LATERAL (SELECT
            CASE entry.operation WHEN 'changed' THEN sync.feed_values(version.was, version.became)
                                 WHEN 'removed' THEN sync.feed_values(coalesce(version.was,
@@ -280,4 +286,5 @@ END
 $$;
 COMMENT ON FUNCTION sync.feed IS 'What changed after a cursor, in order: each entry with its row, '
   'the changed fields before and after, who wrote it, whether that was '
-  'the reader, and whether the reader has overwritten it since.';
+  'the reader, whether the reader has overwritten it since, and the record into which one that is '
+  'gone was merged.';
