@@ -37,8 +37,11 @@ export async function* listLinkedRows(
 ): AsyncGenerator<LinkedRow> {
   const names = columns.map((column) => `held.${pg.escapeIdentifier(column)}`);
   const {key} = keysOf(system, pg.escapeLiteral(table));
-  for (let after = '0'; ; ) {
-    const {rows} = await db.query<Record<string, string | null>>(
+  let after: string | null = '0';
+  while (after !== null) {
+    const {rows}: {rows: Record<string, string | null>[]} = await db.query<
+      Record<string, string | null>
+    >(
       `SELECT ${names.join(', ')}, held.row_id AS "_rowId", ${key} AS "_key"
          FROM warehouse.${pg.escapeIdentifier(table)} AS held
         WHERE held.account_id = $1 AND held.row_id > $2 AND held._deleted_at IS NULL
@@ -47,8 +50,7 @@ export async function* listLinkedRows(
     );
     for (const {_rowId: rowId, _key: held, ...values} of rows)
       yield {rowId: rowId ?? '', key: held ?? null, values};
-    if (rows.length < rowsAtOnce) return;
-    after = rows.at(-1)?._rowId ?? after;
+    after = rows.length < rowsAtOnce ? null : (rows.at(-1)?._rowId ?? null);
   }
 }
 

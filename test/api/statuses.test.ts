@@ -23,10 +23,13 @@ async function answerWith(
   return {
     url: server.url,
     at: (status) => {
-      const head = `HTTP/1.1 ${status} Words\r\nconnection: close\r\ncontent-type: application/xml\r\n`;
-      answer = wordless(status)
-        ? `${head}\r\n`
-        : `${head}content-length: ${body.length}\r\n\r\n${body}`;
+      const lines = [
+        `HTTP/1.1 ${status} Words`,
+        'connection: close',
+        'content-type: application/xml',
+        ...(wordless(status) ? [] : [`content-length: ${body.length}`]),
+      ];
+      answer = `${lines.join('\r\n')}\r\n\r\n${wordless(status) ? '' : body}`;
     },
   };
 }

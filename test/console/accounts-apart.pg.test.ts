@@ -227,6 +227,7 @@ describe('the HTTP API, by a key of one account', () => {
     ],
     'GET /v1/feed': () =>
       ['', '?account=zanzibar'].map((query) => ({path: `/v1/feed${query}`, status: 0})),
+    'GET /v1/feed/place': () => [{path: '/v1/feed/place', status: 200}],
     ...Object.fromEntries(
       allTables.map(({name}) => [
         `GET /v1/${name}`,
@@ -455,6 +456,8 @@ describe('a function that an author of one account may call', () => {
     changed_since_made: 'sync.changed_since_made($)',
     why_not_undone: `(sync.why_not_undone(#, $) IS NULL AND false)`,
     feed: `(SELECT string_agg(entry_id::text, ',') FROM sync.feed(NULL, 100, NULL, @))`,
+    feed_ack: 'sync.feed_ack(sync.feed_end(), NULL, @)',
+    feed_place: `(SELECT string_agg(account, ',') FROM sync.feed_place(@))`,
     set_link: `sync.set_link('customers', ~, 'mine')`,
     find_link: `sync.find_link('customers', '${word}', @)`,
     remove_link: `sync.remove_link('customers', ~)`,

@@ -35,7 +35,8 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value',
         HINT = format('Yours are %s.', array_to_string(own, ', '));
   ELSIF of_account <> ALL (own) THEN
-    RAISE EXCEPTION 'of_account: expected one of %, got %', array_to_string(own, ', '), of_account
+    RAISE EXCEPTION 'of_account: expected one of yours, %, got %', array_to_string(own, ', '),
+      of_account
       USING ERRCODE = 'insufficient_privilege',
         HINT = 'Nothing was stored. An author has a place in the accounts that it may write.';
   ELSIF cursor IS NULL THEN
