@@ -8,6 +8,7 @@ import pg from 'pg';
 import {z} from 'zod';
 import {type ErrorKind, errorNumbers, FatalError, RetryableError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
+import {nearest} from '../core/names.ts';
 import {shorten} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 
@@ -313,10 +314,19 @@ function findWrongInputs(
       expected:
         keys === null || names.length === 0 || path.length > 0
           ? wordsOf(issue.message)
-          : `one of ${names.join(', ')}`,
+          : tellNames(names, String(at.at(-1))),
       got: describe(valueAt(value, at)),
     }));
   });
+}
+
+/** So many names are read at one glance; of more the nearest is told. */
+const mostNames = 16;
+
+function tellNames(names: readonly string[], typed: string): string {
+  return names.length <= mostNames
+    ? `one of ${names.join(', ')}`
+    : `a name that /v1/openapi.json lists${nearest(typed, names)}`;
 }
 
 /** The wrong inputs of a secret part: the path of an issue has only names of a schema. */

@@ -33,6 +33,7 @@ const accounts = 900;
 
 /** Of 900 accounts it names one: a plan tells which it leaves alone. */
 const settingsFile = join(tmpdir(), `fieldmirror-pipes-${process.pid}.yaml`);
+const partiesFile = join(tmpdir(), `fieldmirror-pipes-${process.pid}.csv`);
 const settings = `accounts: {account-9: {url: https://example.com/9, time_zone: Europe/Berlin}}
 insight: {}
 `;
@@ -56,6 +57,7 @@ const cases: Readonly<Record<string, Case>> = {
   'links set': {args: ['customers', '1', 'K-1', '--system', 'till', '--account', 'own']},
   'links list': {args: [...ofShop, '--limit', '4000'], bytes: pipeful},
   'links remove': {args: ['customers', '2', '--system', 'shop', '--account', 'own']},
+  match: {args: ['customers', '--from', partiesFile, '--system', 'shop', '--account', 'own']},
   // Its input is at its end.
   mcp: {args: ['--account', 'own'], isSilent: true},
   // Exit code 1: records are in quarantine.
@@ -137,6 +139,7 @@ const ended = new Map<string, Ended>();
 
 beforeAll(async () => {
   await writeFile(settingsFile, settings);
+  await writeFile(partiesFile, 'key,name\nP-1,Nobody\n');
   place = await openPlace({}, inject('warehouseTemplate'));
   empty = await createDatabase();
   const entries = Object.entries(cases);
@@ -164,6 +167,7 @@ afterAll(async () => {
   await place.close();
   await empty.drop();
   await rm(settingsFile);
+  await rm(partiesFile);
 });
 
 /** A text that the service may send: it begins a sequence, turns a line round, ends it. */

@@ -64,11 +64,11 @@ describe('a row', () => {
     });
   });
 
-  test('a filter that there is not is refused by the names of those that there are', async () => {
+  test('a filter that there is not is refused with the nearest that there is', async () => {
     const {status, body} = await place.get('/v1/customers?sistem=tryton', {key: tryton});
     expect(status).toBe(400);
     expect(body.detail).toBe(
-      'sistem: expected one of limit, page, changed_since, deleted, key, system, got "tryton"',
+      'sistem: expected a name that /v1/openapi.json lists (did you mean system?), got "tryton"',
     );
   });
 });

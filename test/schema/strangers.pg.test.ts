@@ -168,6 +168,8 @@ const known = {
     'fieldmirror.zone_checked': ['sync.check_zone'],
     // Believed of a worker alone.
     'fieldmirror.person': ['sync.decider'],
+    // Read for a row that a worker read back, which no author can write.
+    'fieldmirror.made': ['sync.cause_of'],
     application_name: ['sync.application'],
     // Of Postgres: who calls.
     role: ['sync.caller'],
