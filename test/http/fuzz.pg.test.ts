@@ -118,8 +118,8 @@ test('every parameter of every list', async () => {
     );
     isAnswered(await place.get(`${path}?${query.join('&')}`));
   };
-  // The tables, the changes and the feed.
-  expect(lists.length).toBe(allTables.length + 2);
+  // The tables, the changes, the feed, and the place of a key in it.
+  expect(lists.length).toBe(allTables.length + 3);
   await fc.assert(fc.asyncProperty(requests, ask), {numRuns: 300});
 });
 
