@@ -94,11 +94,13 @@ export async function writeLinks(
   const {key} = keysOf(system, pg.escapeLiteral(table));
   const written = await inOrder(client, scope, links, async (some) => {
     const {rows} = await client.query<{rowId: string}>(
+      // Row by row: the other way round, all rows of the account would be read for each link.
       `WITH free AS MATERIALIZED (
-         SELECT given.row_id, given.key FROM unnest($1::bigint[], $2::text[]) AS given (row_id, key)
-           JOIN warehouse.${pg.escapeIdentifier(table)} AS held ON held.row_id = given.row_id
-          WHERE held.account_id = $3 AND ${key} IS NULL
-            AND sync.find_link($4, given.key, $3, $5) IS NULL)
+         SELECT given.row_id, given.key
+           FROM unnest($1::bigint[], $2::text[]) AS given (row_id, key),
+                LATERAL (SELECT ${key} AS key FROM warehouse.${pg.escapeIdentifier(table)} AS held
+                  WHERE held.row_id = given.row_id AND held.account_id = $3 LIMIT 1) AS held
+          WHERE held.key IS NULL AND sync.find_link($4, given.key, $3, $5) IS NULL)
        SELECT row_id AS "rowId", sync.set_link($4, row_id, key, $5) FROM free`,
       [some.map((link) => link.rowId), some.map((link) => link.key), accountId, table, system],
     );
