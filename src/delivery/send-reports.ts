@@ -54,8 +54,11 @@ async function makeDueReports({pool, log, signal, onDone}: ReportDeps): Promise<
     const {list, account, week} = report;
     try {
       const mails = await makeReportMails(pool, report);
-      const facts = {event: 'report.mails_made', list, account, week, mails};
-      if (mails > 0) log.info(facts, 'the mails of a weekly report are made');
+      if (mails > 0)
+        log.info(
+          {event: 'report.mails_made', list, account, week, mails},
+          'the mails of a weekly report are made',
+        );
     } catch (error) {
       errors.push(error);
       log.error(
