@@ -61,7 +61,7 @@ export function addFeedPlaceRoutes(
       response,
     },
     handler: async (request) => {
-      const {apiKeyId, accountId, name} = apiKeyOf(request);
+      const {apiKeyId, accountId, name} = apiKeyOf(request, {hides: true});
       const reader = `http: ${name}`;
       return await reads.turns.take(apiKeyId, () => readFeedPlace(reads.pool, {accountId, reader}));
     },
@@ -78,7 +78,10 @@ export function addFeedPlaceRoutes(
       response,
     },
     handler: async (request) => {
-      const {apiKeyId, accountId, name} = apiKeyOf(request, {mustWrite: true});
+      const {apiKeyId, accountId, name} = apiKeyOf(request, {
+        mustWrite: true,
+        hides: true,
+      });
       const {cursor, state = null} = request.body;
       const whose = {accountId, reader: `http: ${name}`};
       return await writes.turns.take(apiKeyId, async () => {

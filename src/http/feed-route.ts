@@ -148,7 +148,7 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
     },
     handler: async (request, reply) => {
       const {after = null, wait, limit, tables, columns, changes, own} = request.query;
-      const {apiKeyId, accountId, name, masks, system} = apiKeyOf(request);
+      const {apiKeyId, accountId, name, masks, system} = apiKeyOf(request, {hides: true});
       const query = {
         after,
         limit,

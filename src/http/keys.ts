@@ -38,11 +38,13 @@ export interface AccountKey extends ApiKey {
 
 /**
  * The key that a request came with.
- * @throws {HttpProblem} it is of no one account, or may only read, and a writer is asked for
+ * @param options.hides - the address gives no personal value to a key that masks
+ * @throws {HttpProblem} it is of no one account, masks where the address does not, or may only
+ *   read, and a writer is asked for
  */
 export function apiKeyOf(
   request: FastifyRequest,
-  options: {readonly mustWrite?: boolean} = {},
+  options: {readonly mustWrite?: boolean; readonly hides?: boolean} = {},
 ): AccountKey {
   const key = keys.get(request);
   if (key === undefined) throw new HttpProblem(401, 'unauthorized');
@@ -50,6 +52,12 @@ export function apiKeyOf(
     throw new HttpProblem(403, 'read-only', {
       detail: 'this key may only read',
       hint: 'fieldmirror keys add NAME makes one that may write.',
+    });
+  }
+  if (key.masks && options.hides !== true) {
+    throw new HttpProblem(403, 'masked', {
+      detail: 'personal values are hidden from this key, and this address would show them',
+      hint: 'Follow GET /v1/feed with it, or use a key that was made without --mask.',
     });
   }
   const {accountId, timeZone} = key;

@@ -143,6 +143,7 @@ const problemKinds = {
   unauthorized: 'sign-in',
   'read-only': 'role',
   'no-account': 'role',
+  masked: 'role',
   'other-system': 'role',
   misdirected: 'host-name',
   'not-found': 'not-found',

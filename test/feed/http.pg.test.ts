@@ -135,6 +135,11 @@ describe('an answer', () => {
       {number: '2', before: {name: '•••'}, after: {name: '•••'}},
     ]);
     expect(JSON.stringify(body)).not.toContain('Secret');
+    for (const path of ['customers', 'customers/2', 'changes', 'changes/1', 'jobs'])
+      expect(await place.get(`/v1/${path}`, {key: key?.reveal() ?? null}), path).toMatchObject({
+        status: 403,
+        body: {type: 'urn:fieldmirror:problem:masked'},
+      });
   });
 
   test('to a cursor that is none is 400, to one of another warehouse 410', async () => {
