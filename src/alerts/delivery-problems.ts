@@ -1,7 +1,7 @@
 // What is wrong with the delivery of the star, for a person to see to. Silence is a fault: a night
 // that was not delivered is a problem, whether a try has failed or none was begun.
 
-import {formatDuration} from '../core/format.ts';
+import {formatAge} from '../core/format.ts';
 import type {TargetHealth} from '../delivery/targets.ts';
 import type {Problem} from './alerts.ts';
 
@@ -33,7 +33,7 @@ function describeFailing(
   if (failingSince === null || attempts < failingAfterTries) return null;
   return {
     since: failingSince,
-    text: `deliveries to ${name} fail, for ${sinceThen(failingSince, now)}: ${lastError}`,
+    text: `deliveries to ${name} fail, for ${formatAge(failingSince, now)}: ${lastError}`,
     next: `fieldmirror deliver ${name} tries again at once`,
   };
 }
@@ -55,7 +55,7 @@ function describeLate(
   const got = latest === null ? 'no snapshot yet' : 'no snapshot';
   return {
     since,
-    text: `${name} has got ${got}, for ${sinceThen(since, now)}${why}`,
+    text: `${name} has got ${got}, for ${formatAge(since, now)}${why}`,
     next:
       waitsFor.length > 0
         ? `fieldmirror status shows them; fieldmirror deliver ${name} delivers what is there`
@@ -72,10 +72,6 @@ function describeUnremoved({name, failingSince, lastError}: TargetHealth): Descr
   };
 }
 
-function sinceThen(instant: string, now: string): string {
-  return formatDuration(Math.max(0, Date.parse(now) - Date.parse(instant)));
-}
-
 /** One line for each target: the last snapshot, or what is done at the moment. */
 export function drawTargets(targets: readonly TargetHealth[], now: string): string {
   return targets.map((target) => `delivery  ${describeTarget(target, now)}`).join('\n');
@@ -89,7 +85,7 @@ function describeTarget(
     latest === null
       ? 'no snapshot yet'
       : `snapshot ${latest.name}, ${formatMegabytes(latest.bytes)}, ` +
-        `${sinceThen(latest.deliveredAt, now)} ago, ${held} held`;
+        `${formatAge(latest.deliveredAt, now)} ago, ${held} held`;
   const ties = latest?.brokenTies ?? [];
   const broken = ties.length === 0 ? '' : `; tie-outs that do not hold: ${ties.join(', ')}`;
   const next = failingSince === null ? '' : `; the last try failed, the next is due ${dueAt}`;

@@ -1,7 +1,7 @@
 // What is wrong with the weekly report by e-mail, for a person to see to. Silence is a fault: a
 // report that was not made is a problem, too.
 
-import {formatDuration, formatNumber} from '../core/format.ts';
+import {formatAge, formatNumber} from '../core/format.ts';
 import type {ReportListHealth} from '../delivery/report-lists.ts';
 import type {Problem} from './alerts.ts';
 import type {Workforce} from './installation-problems.ts';
@@ -47,9 +47,10 @@ function describeFailing(
   if (failingSince === null) return null;
   const lost = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
   const why = lastError ?? 'no worker has taken them up';
+  const age = formatAge(failingSince, now);
   return {
     since: failingSince,
-    text: `weekly reports to ${name} do not arrive${lost}, for ${since(failingSince, now)}: ${why}`,
+    text: `weekly reports to ${name} do not arrive${lost}, for ${age}: ${why}`,
     next: 'sync.report_mails has each mail, and the answer of the mail server',
   };
 }
@@ -57,20 +58,16 @@ function describeFailing(
 function describeLate({name, late: [first]}: ReportListHealth, now: string): Described | null {
   if (first === undefined) return null;
   const {account, freshAsOf} = first;
-  const age = since(first.since, now);
+  const age = formatAge(first.since, now);
   const proven =
     freshAsOf === null
       ? 'its jobs were never proven complete'
-      : `its jobs were last proven complete ${since(freshAsOf, now)} ago`;
+      : `its jobs were last proven complete ${formatAge(freshAsOf, now)} ago`;
   return {
     since: first.since,
     text: `the weekly report of ${account} to ${name} is due for ${age}: ${proven}`,
     next: 'fieldmirror status shows why; fieldmirror sync jobs proves them complete now',
   };
-}
-
-function since(instant: string, now: string): string {
-  return formatDuration(Math.max(0, Date.parse(now) - Date.parse(instant)));
 }
 
 /** One line for each list: when its last mail was sent, and what waits. */
@@ -81,7 +78,7 @@ export function drawReportLists(lists: readonly ReportListHealth[], now: string)
 function describeList(list: ReportListHealth, now: string): string {
   const {name, addresses, lastSentAt, waiting, givenUp, repeated} = list;
   const parts = [
-    lastSentAt === null ? 'nothing sent yet' : `last sent ${since(lastSentAt, now)} ago`,
+    lastSentAt === null ? 'nothing sent yet' : `last sent ${formatAge(lastSentAt, now)} ago`,
     ...(waiting === 0 ? [] : [`${formatNumber(waiting)} to be sent`]),
     ...(givenUp === 0 ? [] : [`${formatNumber(givenUp)} given up`]),
     ...(repeated === 0 ? [] : [`${formatNumber(repeated)} may have arrived twice`]),

@@ -11,7 +11,7 @@ import {type Mail, sendEmail} from '../feed/mail.ts';
 import {
   type Access,
   openAccess,
-  parseSmtp,
+  openSmtp,
   parseTarget,
   type SendMeans,
   sendRequest,
@@ -107,8 +107,7 @@ export async function sendMessage(
   const {address, secret = ''} = findAccess(deps, route);
   if (route.receiver === 'email') {
     if (message === null) throw new TypeError('a ping by e-mail');
-    const server = parseSmtp(address, allowsHttp);
-    if (server.auth !== null) deps.onSecret(new Secret(server.auth.pass));
+    const server = openSmtp(address, deps);
     return await sendEmail({to: route.target, server}, mailOf(message), way);
   }
   const url = parseTarget(address, allowsHttp);

@@ -12,8 +12,7 @@ import {formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
 import {drawTable} from '../core/table.ts';
 import {tellAside} from '../core/text.ts';
-import {countDifferences} from '../match/differences.ts';
-import {type Matches, matchParties, type Pair} from '../match/match.ts';
+import {countDifferences, type Matches, matchParties, type Pair} from '../match/match.ts';
 import {type Party, type PlainParty, readPlain} from '../match/party.ts';
 import {type RefusedLine, readFileLines} from '../match/read-lines.ts';
 import {guardCell, partyColumns, readDecisions, readParties} from '../match/read-parties.ts';
@@ -22,8 +21,8 @@ import {
   type LinkedRow,
   type LinkScope,
   listKeys,
-  listLinkedRows,
   type NewLink,
+  readLinkedRows,
   undoLinks,
   writeLinks,
 } from '../rows/link-batches.ts';
@@ -138,9 +137,7 @@ async function compare(
   for (const column of unknown)
     tellAside(`${name}: column ${column} is not read${nearest(column, partyColumns)}\n`);
   const keys = await listKeys(pool, place);
-  const rows = new Map<string, LinkedRow>();
-  for await (const row of listLinkedRows(pool, place, columnsOf(place.columns)))
-    rows.set(row.rowId, row);
+  const rows = await readLinkedRows(pool, place, columnsOf(place.columns));
   const plain = (party: Party) => readPlain(party, toCountry(country));
   const ours = [...rows.values()].map((row) => plain(toParty(row, place.columns)));
   const theirs = parties.map(plain);

@@ -47,12 +47,17 @@ export function formatAhead(instant: string, now: string): string {
   return `in ${formatDuration(Math.max(0, Date.parse(instant) - Date.parse(now)))}`;
 }
 
+/** `3 min 20 s` @param now - by the clock that the instant is by */
+export function formatAge(instant: string, now: string): string {
+  return formatDuration(Math.max(0, Date.parse(now) - Date.parse(instant)));
+}
+
 /**
  * `3 min 20 s ago` @param now - by the clock that the instant is by; this machine's when it is left
  * out
  */
 export function formatAgo(instant: string, now = new Date().toISOString()): string {
-  return `${formatDuration(Math.max(0, Date.parse(now) - Date.parse(instant)))} ago`;
+  return `${formatAge(instant, now)} ago`;
 }
 
 /** Characters of one value that a person is shown; JSON has all. */

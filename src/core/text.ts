@@ -22,6 +22,9 @@ export function toPrintable(text: string): string {
     );
 }
 
+/** A pattern, for us and for Postgres: what begins so is a formula to a spreadsheet. */
+export const formulaStart = '^[-=+@\\t\\r]';
+
 /** Writes the text that was asked for, to standard output. */
 export function tell(text: string): void {
   process.stdout.write(toPrintable(text));

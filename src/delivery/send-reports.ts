@@ -3,10 +3,10 @@
 
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
-import {Secret} from '../core/secret.ts';
+import type {Secret} from '../core/secret.ts';
 import {deliverClaim, type FailedTry} from '../feed/deliver.ts';
 import {sendEmail} from '../feed/mail.ts';
-import {parseSmtp, type SendMeans} from '../feed/receivers.ts';
+import {openSmtp, type SendMeans} from '../feed/receivers.ts';
 import {refreshStar} from '../star/refresh-star.ts';
 import {
   claimReportMails,
@@ -88,7 +88,7 @@ async function sendDueReports(deps: ReportDeps, smtpUrl: Secret): Promise<void> 
 }
 
 async function sendReport(deps: ReportDeps, smtpUrl: Secret, mail: ReportMail): Promise<true> {
-  const {pool, log, allowsHttp, allowsLinkLocal, onSecret, signal} = deps;
+  const {pool, log, allowsLinkLocal, signal} = deps;
   const {list, account, address, isRepeat} = mail;
   const facts = {list, account, address};
   if (isRepeat)
@@ -96,8 +96,7 @@ async function sendReport(deps: ReportDeps, smtpUrl: Secret, mail: ReportMail): 
       {event: 'report.sent_again', ...facts},
       'a worker was lost while it sent this report: the address may get it twice',
     );
-  const server = parseSmtp(smtpUrl.reveal(), allowsHttp);
-  if (server.auth !== null) onSecret(new Secret(server.auth.pass));
+  const server = openSmtp(smtpUrl.reveal(), deps);
   await sendEmail({to: address, server}, mail, {allowsLinkLocal, signal});
   await noteReportSent(pool, mail);
   log.info({event: 'report.sent', ...facts}, 'the mail server took a weekly report');

@@ -161,6 +161,19 @@ export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
   };
 }
 
+/**
+ * The mail server of an address. Its password is told, so that no line of the log shows it.
+ * @throws {UsageError} as parseSmtp
+ */
+export function openSmtp(
+  address: string,
+  {allowsHttp, onSecret}: Pick<SendMeans, 'allowsHttp' | 'onSecret'>,
+): SmtpServer {
+  const server = parseSmtp(address, allowsHttp);
+  if (server.auth !== null) onSecret(new Secret(server.auth.pass));
+  return server;
+}
+
 function refuse(expected: string, got: string): UsageError {
   return new UsageError(
     `the receiver's address: expected ${expected}, got ${got}; give it as https://HOST/PATH, ` +

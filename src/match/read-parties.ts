@@ -2,7 +2,7 @@
 // those that may be several of ours.
 
 import {UsageError} from '../core/errors.ts';
-import {isId} from '../core/text.ts';
+import {formulaStart, isId} from '../core/text.ts';
 import type {Party} from './party.ts';
 import type {FileLine, RefusedLine} from './read-lines.ts';
 
@@ -30,10 +30,28 @@ export async function readParties(
   lines: AsyncIterable<FileLine>,
   name: string,
 ): Promise<ReadParties> {
-  const parties: Party[] = [];
+  const lineOf = new Map<string, number>();
+  const read = await readEach(lines, (values, line) => {
+    const refusal = checkKey(values.key, lineOf) ?? checkParty(values);
+    if (refusal !== null) return refusal;
+    const party = toParty(values);
+    lineOf.set(party.id, line);
+    return party;
+  });
+  const {taken: parties, refused, columns} = read;
+  requireColumns(['key'], columns, name);
+  const unknown = [...columns].filter((column) => !partyColumns.some((known) => known === column));
+  return {parties, refused, unknown};
+}
+
+/** @param take - what a line is, why it is refused, or null: it is passed over */
+async function readEach<T extends object>(
+  lines: AsyncIterable<FileLine>,
+  take: (values: Values, line: number) => T | string | null,
+) {
+  const taken: T[] = [];
   const refused: RefusedLine[] = [];
   const columns = new Set<string>();
-  const lineOf = new Map<string, number>();
   for await (const read of lines) {
     if ('refusal' in read) {
       refused.push(read);
@@ -41,16 +59,11 @@ export async function readParties(
     }
     const {line, values} = read;
     for (const column of Object.keys(values)) columns.add(column);
-    const refusal = checkKey(values.key, lineOf) ?? checkParty(values);
-    if (refusal === null) {
-      const party = toParty(values);
-      lineOf.set(party.id, line);
-      parties.push(party);
-    } else refused.push({line, refusal});
+    const found = take(values, line);
+    if (typeof found === 'string') refused.push({line, refusal: found});
+    else if (found !== null) taken.push(found);
   }
-  requireColumns(['key'], columns, name);
-  const unknown = [...columns].filter((column) => !partyColumns.some((known) => known === column));
-  return {parties, refused, unknown};
+  return {taken, refused, columns};
 }
 
 function requireColumns(
@@ -116,28 +129,18 @@ export async function readDecisions(
   lines: AsyncIterable<FileLine>,
   name: string,
 ): Promise<ReadDecisions> {
-  const links: DecidedLink[] = [];
-  const refused: RefusedLine[] = [];
-  const columns = new Set<string>();
   const lineOfKey = new Map<string, number>();
   const lineOfRow = new Map<string, number>();
-  for await (const read of lines) {
-    if ('refusal' in read) {
-      refused.push(read);
-      continue;
-    }
-    const {line, values} = read;
-    for (const column of Object.keys(values)) columns.add(column);
-    const {row_id: rowId = '', link = ''} = values;
-    const key = unguard(values.key ?? '');
-    if (no.includes(link.toLowerCase())) continue;
+  const read = await readEach(lines, ({key: guarded = '', row_id: rowId = '', link = ''}, line) => {
+    if (no.includes(link.toLowerCase())) return null;
+    const key = unguard(guarded);
     const refusal = checkWord(link) ?? checkKey(key, lineOfKey) ?? checkRow(rowId, lineOfRow);
-    if (refusal === null) {
-      links.push({line, key, rowId});
-      lineOfKey.set(key, line);
-      lineOfRow.set(rowId, line);
-    } else refused.push({line, refusal});
-  }
+    if (refusal !== null) return refusal;
+    lineOfKey.set(key, line);
+    lineOfRow.set(rowId, line);
+    return {line, key, rowId};
+  });
+  const {taken: links, refused, columns} = read;
   // Where there were no candidates, the file has its header alone.
   if (columns.size > 0) requireColumns(['key', 'row_id', 'link'], columns, name);
   return {links, refused};
@@ -154,8 +157,7 @@ function checkRow(rowId: string, lineOf: ReadonlyMap<string, number>): string | 
   return before === undefined ? null : `row ${rowId}: line ${before} links it already`;
 }
 
-/** What a spreadsheet would run as a formula. */
-const formula = /^[-=+@\t\r]/;
+const formula = new RegExp(formulaStart);
 
 /** A cell of CSV that no spreadsheet runs: `unguard` takes the apostrophe off. */
 export function guardCell(text: string): string {

@@ -15,9 +15,9 @@ import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
 import {
   embedCustomer,
   embedMissing,
-  includeOf,
   type RecordPlace,
   recordPathOf,
+  requestRecord,
 } from '../sweeps/requests.ts';
 import {elementOf, type Remote} from './facts.ts';
 import type {Made} from './made.ts';
@@ -64,11 +64,9 @@ export async function readRecordAt(
 ): Promise<Remote | Gone> {
   const askedAt = performance.now();
   const {stream, account} = at;
-  const path = recordPathOf(stream, number);
   const call = {signal, urgency: 'write-back'} as const;
-  const answer = await account.api.transport.read({path, query: includeOf(stream), ...call});
+  const {thing, answer} = await requestRecord({account, stream, call}, number);
   if (isGone(answer)) return answer;
-  const thing = `GET ${path} at ${account.api.transport.place}`;
   const shown = readRecord(answer.body, stream, {thing, contentType: answer.contentType});
   const place = {...at, call};
   const record = await embedMissing(place, await embedCustomer(place, shown), wanted);

@@ -5,7 +5,8 @@ import pg from 'pg';
 import {writeAudit} from '../accounts/access.ts';
 import {defaultSystem} from '../accounts/roles.ts';
 import {UsageError} from '../core/errors.ts';
-import type {Queryable} from '../postgres/database.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {readByCursor} from '../postgres/sql.ts';
 import {keysOf} from './links.ts';
 import {readNumbers, writeNumbers} from './number-set.ts';
 
@@ -23,35 +24,33 @@ export interface LinkedRow {
   readonly values: Readonly<Record<string, string | null>>;
 }
 
-const rowsAtOnce = 5_000;
 /** Each link costs a statement of its own inside a function. */
 const linksAtOnce = 1_000;
 /** As many as a batch may have: text of their numbers is read back whole. */
 export const mostLinks = 1_000_000;
 
-/** Yields rows in order of row_id, but for those whose record is gone. */
-export async function* listLinkedRows(
-  db: Queryable,
+/** Rows by row_id, in that order, but for those whose record is gone. */
+export async function readLinkedRows(
+  pool: pg.Pool,
   {accountId, table, system}: LinkScope,
   columns: readonly string[],
-): AsyncGenerator<LinkedRow> {
+): Promise<Map<string, LinkedRow>> {
   const names = columns.map((column) => `held.${pg.escapeIdentifier(column)}`);
   const {key} = keysOf(system, pg.escapeLiteral(table));
-  let after: string | null = '0';
-  while (after !== null) {
-    const {rows}: {rows: Record<string, string | null>[]} = await db.query<
-      Record<string, string | null>
-    >(
-      `SELECT ${names.join(', ')}, held.row_id AS "_rowId", ${key} AS "_key"
-         FROM warehouse.${pg.escapeIdentifier(table)} AS held
-        WHERE held.account_id = $1 AND held.row_id > $2 AND held._deleted_at IS NULL
-        ORDER BY held.row_id LIMIT ${rowsAtOnce}`,
-      [accountId, after],
-    );
-    for (const {_rowId: rowId, _key: held, ...values} of rows)
-      yield {rowId: rowId ?? '', key: held ?? null, values};
-    after = rows.length < rowsAtOnce ? null : (rows.at(-1)?._rowId ?? null);
-  }
+  const query = `SELECT ${names.join(', ')}, held.row_id AS "_rowId", ${key} AS "_key"
+     FROM warehouse.${pg.escapeIdentifier(table)} AS held
+    WHERE held.account_id = $1 AND held._deleted_at IS NULL ORDER BY held.row_id`;
+  return await inTransaction(pool, async (client) => {
+    const found = new Map<string, LinkedRow>();
+    for await (const rows of readByCursor<Record<string, string | null>>(client, query, [
+      accountId,
+    ]))
+      for (const {_rowId, _key: held = null, ...values} of rows) {
+        const rowId = _rowId ?? '';
+        found.set(rowId, {rowId, key: held, values});
+      }
+    return found;
+  });
 }
 
 /** The keys by which the system knows rows, gone records among them. */

@@ -5,12 +5,12 @@
 
 import {AsyncLocalStorage} from 'node:async_hooks';
 import {setTimeout as wait} from 'node:timers/promises';
-import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import type {FastifyInstance, FastifyRequest} from 'fastify';
 import {UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {nearest} from '../core/names.ts';
 import {Random} from './random.ts';
-import {writeErrors} from './xml-write.ts';
+import {ServiceRefusal, writeErrors} from './xml-write.ts';
 
 /** What may happen to a request, each with its share of the requests, 0 to 1. */
 const kinds = {
@@ -154,9 +154,11 @@ export function addFaults(http: FastifyInstance, faults: Faults, deps: Deps): vo
     befell.set(request, kind);
     const {method, url} = request;
     deps.log?.info({event: 'service.fault', fault: kind, method, path: url}, told[kind]);
-    if (kind === 'throttled')
-      return refuse(reply.header('retry-after', String(random.integer(1, 5))), 429);
-    if (kind === 'unavailable') return refuse(reply, 503);
+    if (kind === 'throttled') {
+      reply.header('retry-after', String(random.integer(1, 5)));
+      throw new ServiceRefusal(429, 'Please try again later.');
+    }
+    if (kind === 'unavailable') throw new ServiceRefusal(503, 'Please try again later.');
     if (kind === 'late') {
       sendLater(request, random.next() * faults.lateSeconds * 1000);
       reply.hijack();
@@ -195,11 +197,4 @@ function draw({shares}: Faults, random: Random, method: string): Kind | null {
     if (rest < 0) return isRead && kinds[kind] === 'write' ? null : kind;
   }
   return null;
-}
-
-function refuse(reply: FastifyReply, status: number): FastifyReply {
-  return reply
-    .code(status)
-    .type('application/xml; charset=utf-8')
-    .send(writeErrors(['Please try again later.']));
 }

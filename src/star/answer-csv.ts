@@ -3,11 +3,10 @@ import type {Writable} from 'node:stream';
 import {pipeline} from 'node:stream/promises';
 import pg from 'pg';
 import {to as copyTo} from 'pg-copy-streams';
+import {formulaStart} from '../core/text.ts';
 
 /** Excel takes a file for UTF-8 where it begins with this. */
 const byteOrderMark = '\uFEFF';
-/** A spreadsheet takes what begins with one of these for a formula. */
-const formula = '^[-=+@\\t\\r]';
 
 /**
  * Writes the rows of a statement as CSV, as Postgres makes it: no row passes through our code.
@@ -33,7 +32,7 @@ async function guard(client: pg.ClientBase, sql: string): Promise<string> {
   const columns = fields.map(({name, dataTypeID}) => {
     const own = pg.escapeIdentifier(name);
     if (dataTypeID !== pg.types.builtins.TEXT) return own;
-    return `CASE WHEN ${own} ~ ${pg.escapeLiteral(formula)} THEN '''' || ${own}
+    return `CASE WHEN ${own} ~ ${pg.escapeLiteral(formulaStart)} THEN '''' || ${own}
                  ELSE ${own} END AS ${own}`;
   });
   return `SELECT ${columns.join(', ')} FROM (${sql}) AS guarded`;

@@ -3,6 +3,7 @@
 
 import {escapeXml} from '../core/text.ts';
 import {
+  cellsOf,
   type Report,
   type ReportList,
   tableOfFigures,
@@ -10,7 +11,6 @@ import {
   tellReportFreshness,
   tellRestated,
 } from './report.ts';
-import {showMoney} from './report-figures.ts';
 import {drawReport} from './report-text.ts';
 
 /** What a mail says. */
@@ -87,11 +87,10 @@ function drawRestated(sentences: readonly string[]): string {
   return `${shown}<details>${folded}</details>`;
 }
 
-function drawList({title, columns, rows, amounts}: ReportList): string {
-  const cells = rows.map((row) =>
-    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
-  );
-  const table = rows.length === 0 ? drawParagraph('None.') : drawTable(columns, cells, amounts);
+function drawList(list: ReportList): string {
+  const {title, columns, amounts} = list;
+  const cells = cellsOf(list);
+  const table = cells.length === 0 ? drawParagraph('None.') : drawTable(columns, cells, amounts);
   return `${drawHead(title)}\n${table}`;
 }
 

@@ -3,6 +3,7 @@
 import {escapeXml} from '../core/text.ts';
 import {type Chart, drawChart} from './chart.ts';
 import {
+  cellsOf,
   type Report,
   type ReportList,
   tableOfFigures,
@@ -10,7 +11,7 @@ import {
   tellReportFreshness,
   tellRestated,
 } from './report.ts';
-import {showMoney, showNumber} from './report-figures.ts';
+import {showNumber} from './report-figures.ts';
 
 const style = `
   :root { color-scheme: light dark; }
@@ -74,12 +75,10 @@ function drawPicture(chart: Chart): string {
 <details><summary>as a table</summary>${table}</details>`;
 }
 
-function drawList({title, columns, rows, amounts}: ReportList): string {
-  const cells = rows.map((row) =>
-    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
-  );
-  const list = rows.length === 0 ? '<p>None.</p>' : drawTable(columns, cells);
-  return `<h2>${escapeXml(title)}</h2>\n${list}`;
+function drawList(list: ReportList): string {
+  const cells = cellsOf(list);
+  const table = cells.length === 0 ? '<p>None.</p>' : drawTable(list.columns, cells);
+  return `<h2>${escapeXml(list.title)}</h2>\n${table}`;
 }
 
 function drawSentences(sentences: readonly string[], none: string): string {

@@ -2,6 +2,7 @@
 
 import {drawTable} from '../core/table.ts';
 import {
+  cellsOf,
   type Report,
   type ReportList,
   tableOfFigures,
@@ -9,7 +10,6 @@ import {
   tellReportFreshness,
   tellRestated,
 } from './report.ts';
-import {showMoney} from './report-figures.ts';
 
 /** @param warning - stands on top, as on the page */
 export function drawReport(made: Report, warning: string | null): string {
@@ -35,9 +35,8 @@ export function drawReport(made: Report, warning: string | null): string {
   ].join('\n');
 }
 
-function drawList({title, columns, rows, amounts}: ReportList): string {
-  const cells = rows.map((row) =>
-    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
-  );
-  return `\n${title}\n${rows.length === 0 ? 'None.' : drawTable(columns, cells, amounts)}`;
+function drawList(list: ReportList): string {
+  const {title, columns, amounts} = list;
+  const cells = cellsOf(list);
+  return `\n${title}\n${cells.length === 0 ? 'None.' : drawTable(columns, cells, amounts)}`;
 }

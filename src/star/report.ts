@@ -11,6 +11,7 @@ import {
   type Figure,
   type ReportMetric,
   readFigures,
+  showMoney,
   showNumber,
   tellChange,
   tellMoves,
@@ -180,6 +181,13 @@ export function tableOfFigures({figures, currency}: Pick<Report, 'figures' | 'cu
       showNumber(yearAgo),
     ]),
   };
+}
+
+/** The cells of a list as every form of the report shows them. */
+export function cellsOf({rows, amounts}: ReportList): readonly (readonly string[])[] {
+  return rows.map((row) =>
+    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
+  );
 }
 
 /** The name of an amount with its currency, such as `Revenue (USD)`. */

@@ -20,7 +20,7 @@ import {findMerged} from './merged-records.ts';
 import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
 import type {QuarantinedRecord} from './quarantine.ts';
 import {resolveGone} from './quarantine.ts';
-import {embedCustomer, embedMissing, includeOf, recordPathOf} from './requests.ts';
+import {embedCustomer, embedMissing, requestRecord} from './requests.ts';
 import {pass, type SweepRun, scopeOf, transportCallOf} from './sweep-run.ts';
 import {saveCheckpoint} from './sweeps.ts';
 import {type GoneNumber, readClock} from './tombstones.ts';
@@ -141,13 +141,8 @@ async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer
 
 async function askOne(run: SweepRun, number: string): Promise<Answer> {
   const {stream, account, tally} = run;
-  const path = recordPathOf(stream, number);
-  const thing = `GET ${path} at ${account.api.transport.place}`;
-  const answer = await account.api.transport.read({
-    path,
-    query: includeOf(stream),
-    ...transportCallOf(run),
-  });
+  const call = transportCallOf(run);
+  const {thing, answer} = await requestRecord({account, stream, call}, number);
   if (isGone(answer)) {
     const {status, words} = answer;
     if (isAboutRecord(stream, answer)) return {gone: {number, status, words}};

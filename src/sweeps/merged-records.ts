@@ -8,7 +8,7 @@ import {readOneApart} from '../api/xml-read.ts';
 import {RecordError} from '../core/errors.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import {numberOf} from '../streams/record-rows.ts';
-import {includeOf, recordPathOf} from './requests.ts';
+import {requestRecord} from './requests.ts';
 import {type SweepRun, transportCallOf} from './sweep-run.ts';
 
 /**
@@ -51,14 +51,9 @@ async function readHeld({deps, sweep, stream}: SweepRun, number: string, into: s
 /** A record by its number; null where the answer is none. */
 async function show(run: SweepRun, number: string): Promise<FieldRecord | null> {
   const {stream, account} = run;
-  const path = recordPathOf(stream, number);
-  const answer = await account.api.transport.read({
-    path,
-    query: includeOf(stream),
-    ...transportCallOf(run),
-  });
+  const call = transportCallOf(run);
+  const {thing, answer} = await requestRecord({account, stream, call}, number);
   if (isGone(answer)) return null;
-  const thing = `GET ${path} at ${account.api.transport.place}`;
   try {
     return readOneApart(answer.body, stream, {thing, contentType: answer.contentType});
   } catch (error) {

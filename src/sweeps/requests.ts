@@ -69,6 +69,17 @@ export interface RecordPlace {
   readonly call: Omit<ReadRequest, 'path' | 'query'>;
 }
 
+/** Asks for a record by its number. @returns its answer, and what to call that in an error */
+export async function requestRecord(
+  {account, stream, call}: Pick<RecordPlace, 'account' | 'stream' | 'call'>,
+  number: string,
+) {
+  const path = recordPathOf(stream, number);
+  const {transport} = account.api;
+  const answer = await transport.read({path, query: includeOf(stream), ...call});
+  return {thing: `GET ${path} at ${transport.place}`, answer};
+}
+
 /**
  * The record with the wanted elements that another place tells. A record that has them all costs no
  * request.
