@@ -5,9 +5,10 @@
 import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
-import {dirname, join} from 'node:path';
+import {dirname, join, resolve} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
+import {chartStyle} from '../star/chart.ts';
 import type {Viewer} from './access.ts';
 import {type Elsewhere, type Look, linkTo} from './page.ts';
 import {drawChosenAccount, drawHidden, drawOption} from './render.ts';
@@ -193,21 +194,18 @@ const htmx = dirname(createRequire(import.meta.url).resolve('htmx.org'));
  * htmx begins as soon as it is there: in a file of its own its extension for events would come too
  * late on a slow machine.
  */
-const scripts = [
-  join(htmx, 'htmx.min.js'),
-  join(htmx, 'ext', 'hx-sse.min.js'),
-  join(import.meta.dirname, 'shortcuts.js'),
-];
+const scripts = [join(htmx, 'htmx.min.js'), join(htmx, 'ext', 'hx-sse.min.js'), 'shortcuts.js'];
 
 const assets: ReadonlyMap<string, Asset> = new Map(
   (
     [
-      ['console.css', 'text/css; charset=utf-8', [join(import.meta.dirname, 'console.css')]],
-      ['icon.svg', 'image/svg+xml', [join(import.meta.dirname, 'icon.svg')]],
-      ['console.js', 'text/javascript; charset=utf-8', scripts],
+      ['console.css', 'text/css; charset=utf-8', ['console.css'], chartStyle],
+      ['icon.svg', 'image/svg+xml', ['icon.svg'], ''],
+      ['console.js', 'text/javascript; charset=utf-8', scripts, ''],
     ] as const
-  ).map(([name, type, paths]) => {
-    const bytes = Buffer.from(paths.map((path) => readFileSync(path, 'utf8')).join('\n'));
+  ).map(([name, type, paths, more]) => {
+    const texts = paths.map((path) => readFileSync(resolve(import.meta.dirname, path), 'utf8'));
+    const bytes = Buffer.from([...texts, more].join('\n'));
     const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 12);
     return [name, {type, bytes, address: `/assets/${hash}/${name}`}];
   }),

@@ -111,6 +111,8 @@ export const subjects: readonly Pick<Board, 'title' | 'questions'>[] = [
 interface Drawing {
   /** The column along the axis. */
   readonly along: string;
+  /** Whether bars lie, with their names beside them. */
+  readonly isLying?: boolean;
   /** Columns that are drawn, each as it is drawn. */
   readonly series: Readonly<Record<string, Series['kind']>>;
   /** Whether the series stand on each other. */
@@ -140,13 +142,17 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
   },
   ask_load_ahead: {along: 'date', series: {planned_hours: 'bar', capacity_hours: 'line'}},
   ask_reschedules: {along: 'week', series: {moved: 'bar', on_short_notice: 'bar'}},
-  ask_planned_lengths: {along: 'name', series: {planned_hours: 'bar', hours: 'bar'}},
+  ask_planned_lengths: {
+    along: 'name',
+    series: {planned_hours: 'bar', hours: 'bar'},
+    isLying: true,
+  },
   ask_new_customers: {
     along: 'month',
     series: {revenue_new: 'bar', revenue_repeat: 'bar'},
     isStacked: true,
   },
-  ask_largest_customers: {along: 'place', series: {revenue: 'bar'}},
+  ask_largest_customers: {along: 'name', series: {revenue: 'bar'}, isLying: true},
   ask_estimates: {
     along: 'quarter',
     series: {won: 'bar', lost: 'bar', undecided: 'bar'},
@@ -156,6 +162,7 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
 
 /** More bars than these cannot be told apart. */
 export const mostDrawn = 60;
+const mostLying = 15;
 
 /** @returns null if the answer has no chart, or nothing to draw */
 export function pictureOf(
@@ -164,13 +171,13 @@ export function pictureOf(
 ): Chart | null {
   const drawing = drawings[name];
   if (grouped !== undefined || drawing === undefined || json.rows.length === 0) return null;
-  const {along, series, isStacked = false} = drawing;
-  // Answers begin with the newest; a chart goes from left to right.
-  const rows = json.rows
-    .slice(0, mostDrawn)
-    .toSorted((one, other) => compare(one[along], other[along]));
+  const {along, series, isStacked = false, isLying = false} = drawing;
+  // Answers begin with the newest; a chart goes from left to right. Names stay in their order.
+  const rows = isLying
+    ? json.rows.slice(0, mostLying)
+    : json.rows.slice(0, mostDrawn).toSorted((one, other) => compare(one[along], other[along]));
   return {
-    form: 'columns',
+    form: isLying ? 'rows' : 'columns',
     title: question,
     sentence: definition,
     names: rows.map((row) => String(row[along] ?? '')),

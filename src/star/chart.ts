@@ -27,7 +27,8 @@ export interface Series {
 }
 
 export interface Chart {
-  readonly form: 'columns' | 'heatmap';
+  /** Rows are bars that lie, each beside its name. */
+  readonly form: 'columns' | 'rows' | 'heatmap';
   readonly title: string;
   /** What the chart shows, in a sentence. */
   readonly sentence: string;
@@ -35,81 +36,148 @@ export interface Chart {
   readonly series: readonly Series[];
 }
 
-const width = 720;
-const height = 280;
-const rowHeight = 28;
+/**
+ * A chart is drawn for a phone and for a wider place, and the page shows one of them by its width:
+ * its text is never smaller than 11 pixels. Sizes are those of the drawings, in pixels.
+ */
+const sizes = {narrow: {width: 300, height: 220}, wide: {width: 480, height: 240}} as const;
+type Size = keyof typeof sizes;
+
+/** Rules of a page that shows charts: each in a `figure`, whose width decides. */
+export const chartStyle = `
+  figure { container-type: inline-size; }
+  figure svg { display: block; width: 100%; height: auto; max-width: 42rem; }
+  figure svg.wide { display: none; }
+  @container (min-width: 27.5rem) {
+    figure svg.narrow { display: none; } figure svg.wide { display: block; }
+  }`;
+
+const rowHeight = 24;
+const lineHeight = 22;
 /** Told apart in grey and by people who see red and green alike. */
 const colors = ['#1f5f8b', '#e08e0b', '#5b8c5a', '#8c4a6b', '#6b6b6b', '#b5533c'];
 /** The colour of the page's text: light, dark and print alike. */
-const text = {color: 'currentColor'};
+const text = {color: 'currentColor', fontSize: 12};
+const compact = new Intl.NumberFormat('en', {notation: 'compact'});
+const valueLabel = {...text, formatter: (value: number) => compact.format(value)};
 
-/** @returns an SVG text that takes its text's colour from the page */
+/** @returns two SVG texts, of the classes `narrow` and `wide`, in the colour of the page's text */
 export function drawChart(chart: Chart): string {
-  const size = {
-    width,
-    height: chart.form === 'heatmap' ? 96 + rowHeight * chart.series.length : height,
-  };
-  const drawn = init(null, null, {renderer: 'svg', ssr: true, ...size});
+  return drawAt(chart, 'narrow') + drawAt(chart, 'wide');
+}
+
+function drawAt(chart: Chart, size: Size): string {
+  const {width, height} = sizes[size];
+  const drawn = init(null, null, {
+    ...{renderer: 'svg', ssr: true, width},
+    height: chart.form === 'columns' ? height : 72 + rowHeight * rowsOf(chart),
+  });
   try {
     drawn.setOption({
-      animation: false,
-      color: colors,
-      textStyle: text,
-      ...(chart.form === 'heatmap' ? heatmapOf(chart) : columnsOf(chart)),
+      ...{animation: false, color: colors, textStyle: text},
+      ...optionsOf(chart, size),
     });
-    return describe(withoutStyles(drawn.renderToSVGString()), chart);
+    return describe(withoutStyles(drawn.renderToSVGString()), chart, size);
   } finally {
     drawn.dispose();
   }
 }
 
-function columnsOf({names, series}: Chart): EChartsCoreOption {
+function rowsOf({form, names, series}: Chart): number {
+  return form === 'rows' ? names.length : series.length;
+}
+
+function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
+  if (chart.form === 'heatmap') return heatmapOf(chart, size);
+  const {form, names, series} = chart;
+  const isUpright = form === 'columns';
+  const places = {
+    ...{type: 'category', data: names.map(shortOf(names)), inverse: !isUpright},
+    axisLabel: isUpright ? text : {...text, ...labelOf(size)},
+  };
+  // A bar that does not begin at zero lies.
+  const values = {
+    ...{type: 'value', min: 0, axisLabel: valueLabel, splitNumber: size === 'wide' ? 5 : 4},
+    splitLine: {lineStyle: {opacity: 0.2}},
+  };
   return {
-    grid: {left: 64, right: 16, top: 32, bottom: 32},
-    legend: series.length > 1 ? {top: 0, textStyle: text} : undefined,
-    xAxis: {type: 'category', data: [...names], axisLabel: text},
-    // A bar that does not begin at zero lies.
-    yAxis: {type: 'value', min: 0, axisLabel: text, splitLine: {lineStyle: {opacity: 0.2}}},
-    series: series.map(({name, kind, values, stack}) => ({
-      name,
+    grid: {
+      ...{
+        left: 2,
+        right: isUpright ? 2 : 16,
+        bottom: 2,
+        top: 10 + lineHeight * linesOf(chart, size),
+      },
+      ...{outerBoundsMode: 'same', outerBoundsContain: 'axisLabel'},
+    },
+    legend: series.length > 1 ? {top: 0, left: 0, itemWidth: 16, textStyle: text} : undefined,
+    xAxis: isUpright ? places : values,
+    yAxis: isUpright ? values : places,
+    series: series.map(({name, kind, values: data, stack}) => ({
+      ...{name, stack, symbol: 'none', data: [...data]},
       type: kind === 'bar' ? 'bar' : 'line',
-      stack,
-      symbol: 'none',
       areaStyle: kind === 'area' ? {opacity: 0.7} : undefined,
-      data: [...values],
     })),
   };
 }
 
-function heatmapOf({names, series}: Chart): EChartsCoreOption {
+const labelOf = (size: Size) => ({width: size === 'wide' ? 150 : 96, overflow: 'truncate'});
+
+/** Months, which are named by their first days, without the days. */
+function shortOf(names: readonly string[]): (name: string) => string {
+  const areMonths = names.length > 1 && names.every((name) => /^\d{4}-\d{2}-01$/.test(name));
+  return (name) => (areMonths ? name.slice(0, 7) : name);
+}
+
+/** Lines that a legend takes: a letter is about 7 pixels wide. */
+function linesOf({series}: Chart, size: Size): number {
+  if (series.length < 2) return 0;
+  let [lines, used] = [1, 0];
+  for (const {name} of series) {
+    const needed = 32 + 7 * name.length;
+    if (used > 0 && used + needed > sizes[size].width) [lines, used] = [lines + 1, 0];
+    used += needed;
+  }
+  return lines;
+}
+
+function heatmapOf({names, series}: Chart, size: Size): EChartsCoreOption {
   const rows = series.toReversed();
   const cells = rows.flatMap(({values}, row) => values.map((value, at) => [at, row, value ?? '-']));
   return {
-    grid: {left: 160, right: 16, top: 8, bottom: 72},
+    grid: {left: labelOf(size).width + 8, right: 2, top: 2, bottom: 72},
     xAxis: {type: 'category', data: [...names], axisLabel: text},
     yAxis: {
-      type: 'category',
-      data: rows.map(({name}) => name),
-      axisLabel: {...text, width: 150, overflow: 'truncate'},
+      ...{type: 'category', data: rows.map(({name}) => name)},
+      axisLabel: {...text, ...labelOf(size)},
     },
     visualMap: {
       ...{min: 0, max: 100, orient: 'horizontal', left: 'center', bottom: 0, textStyle: text},
       inRange: {color: ['#f2e9d8', '#1f5f8b']},
     },
-    series: [{type: 'heatmap', data: cells, label: {show: true}}],
+    series: [{type: 'heatmap', data: cells, label: {show: size === 'wide'}}],
   };
 }
 
 /**
  * The same picture without style sheets and style attributes: a page whose policy allows none shows
  * it all the same. A class of the drawing counts up from one picture to the next, and is not needed
- * without them.
+ * without them; nor is what a script would look for, or what each text repeats of the whole. A page may
+ * have its own colours for a dark ground.
  */
 function withoutStyles(svg: string): string {
   return svg
     .replaceAll(/<style.*?<\/style>/gs, '')
-    .replaceAll(/ class="[^"]*"/g, '')
-    .replaceAll(/ style="([^"]*)"/g, (_, declarations: string) => toAttributes(declarations));
+    .replaceAll(/ (?:class|pointer-events|ecmeta_\w+)="[^"]*"/g, '')
+    .replaceAll(/ (?:version|baseProfile|xmlns:xlink)="[^"]*"/g, '')
+    .replaceAll('\n', '')
+    .replaceAll(/ style="([^"]*)"/g, (_, declarations: string) => toAttributes(declarations))
+    .replaceAll(' font-size="12px" font-family="sans-serif"', '')
+    .replaceAll(/><\/(?:path|rect)>/g, '/>')
+    .replaceAll(/"(#[0-9a-f]{6})"/g, (whole, color: string) => {
+      const at = colors.indexOf(color);
+      return at === -1 ? whole : `"var(--series-${at + 1},${color})"`;
+    });
 }
 
 /** `font-size:12px;` becomes ` font-size="12px"`: SVG has an attribute of the same name. */
@@ -124,11 +192,11 @@ function toAttributes(declarations: string): string {
 }
 
 /** Names the picture for whoever hears it. */
-function describe(svg: string, {title, sentence}: Chart): string {
+function describe(svg: string, {title, sentence}: Chart, size: Size): string {
   return svg.replace(
     /<svg([^>]*)>/,
     (_, rest: string) =>
-      `<svg${rest} role="img">` +
+      `<svg${rest} class="${size}" role="img" font-size="12" font-family="sans-serif">` +
       `<title>${escapeXml(title)}</title><desc>${escapeXml(sentence)}</desc>`,
   );
 }

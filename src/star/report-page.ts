@@ -1,7 +1,7 @@
 // The weekly report as one file of HTML: no script, nothing from elsewhere.
 
 import {escapeXml} from '../core/text.ts';
-import {type Chart, drawChart} from './chart.ts';
+import {type Chart, chartStyle, drawChart} from './chart.ts';
 import {
   cellsOf,
   type Report,
@@ -21,7 +21,7 @@ const style = `
   table { border-collapse: collapse; width: 100%; }
   th, td { padding: .3rem .5rem; text-align: left; border-bottom: 1px solid #8884; }
   .number { text-align: right; font-variant-numeric: tabular-nums; }
-  figure { margin: 0; break-inside: avoid; } svg { width: 100%; height: auto; }
+  figure { margin: 0; break-inside: avoid; }${chartStyle}
   .quiet { opacity: .75; }
   @media print { details { display: none; } body { margin: 0; max-width: none; } }`;
 
