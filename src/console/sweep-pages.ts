@@ -5,8 +5,15 @@ import {z} from 'zod';
 import {formatDuration, formatElapsed, formatNumber} from '../core/format.ts';
 import {isId} from '../core/text.ts';
 import {allStreams} from '../streams/all.ts';
-import {listSweeps, readSweepStory, type SweepStory, tookMs} from '../sweeps/story.ts';
-import type {Sweep, SweepState} from '../sweeps/sweep.ts';
+import {
+  listQuietRuns,
+  listSweeps,
+  type QuietRuns,
+  readSweepStory,
+  type SweepStory,
+  tookMs,
+} from '../sweeps/story.ts';
+import type {Sweep, SweepCounts, SweepState} from '../sweeps/sweep.ts';
 import {letThrough, readSweep, requestSweep, tellLetThrough} from '../sweeps/sweeps.ts';
 import {
   describeTarget,
@@ -28,6 +35,7 @@ import {
   drawFilters,
   drawForm,
   drawMark,
+  drawOption,
   drawState,
   drawTime,
   renderTable,
@@ -38,23 +46,30 @@ const modes = ['full', 'window', 'record'] as const;
 const streams = allStreams.map(({name}) => name);
 const sweepStates = Object.keys(sweepMeanings) as SweepState[];
 
-export const sweepList = definePage({
+interface ListStory {
+  readonly sweeps: readonly Sweep[];
+  /** What is folded by day: windows and single records that changed nothing. */
+  readonly quiet: readonly QuietRuns[];
+  readonly isLast: boolean;
+}
+
+export const sweepList = definePage<ListStory>({
   path: '/sweeps',
   section: '/sweeps',
   moving: ['sweeps'],
-  read: async ({db, ...asked}) => {
-    const found = await listSweeps(db, {...filterOf(asked), limit: perPage + 1});
-    return {sweeps: found.slice(0, perPage), isLast: found.length <= perPage};
-  },
+  read: readList,
   title: () => 'Sweeps',
-  draw: ({sweeps, isLast}, look) => html`
+  draw: ({sweeps, quiet, isLast}, look) => html`
     ${drawFilters(look, [
       drawChoice('stream', 'Stream', streams, look.query.stream),
       drawChoice('mode', 'Kind', modes, look.query.mode),
       drawChoice('state', 'State', sweepStates, look.query.state),
+      html`<label>Quiet runs <select name="quiet">
+        ${drawOption('', !isUnfolded(look), 'by day')}
+        ${drawOption('each', isUnfolded(look), 'each')}</select></label>`,
     ])}
-    ${drawSweepTable(sweeps, look)}
-    ${isLast ? '' : drawWayBack(sweeps, look)}
+    ${drawSweepTable({sweeps, quiet}, look)}
+    ${isLast ? '' : drawWayBack({sweeps, quiet}, look)}
     <p>Records that could not be read are <a href="${linkTo(look, '/quarantine', {
       stream: look.query.stream,
     })}">in quarantine</a>.</p>
@@ -69,8 +84,32 @@ export const sweepList = definePage({
   }),
 });
 
-function drawWayBack(sweeps: readonly Sweep[], look: Look): SafeHtml {
-  const to = linkTo(look, '/sweeps', {...look.query, before: sweeps.at(-1)?.sweepId});
+/** Reads the newest sweeps and quiet runs, so many together as a page has lines. */
+async function readList({db, ...asked}: AskedPage): Promise<ListStory> {
+  const isFolded = !isUnfolded(asked);
+  const filter = {...filterOf(asked), isFolded, limit: perPage + 1};
+  const sweeps = await listSweeps(db, filter);
+  const quiet = isFolded ? await listQuietRuns(db, filter) : [];
+  const lines = mergeLines({sweeps, quiet});
+  const shown = new Set(lines.slice(0, perPage));
+  return {
+    sweeps: sweeps.filter((sweep) => shown.has(sweep)),
+    quiet: quiet.filter((runs) => shown.has(runs)),
+    isLast: lines.length <= perPage,
+  };
+}
+
+const isUnfolded = ({query}: Pick<AskedPage, 'query'>) => query.quiet === 'each';
+
+/** The newest first; quiet runs are where the newest of them is. */
+function mergeLines({sweeps, quiet}: Pick<ListStory, 'sweeps' | 'quiet'>) {
+  return [...sweeps, ...quiet].toSorted((one, other) =>
+    BigInt(one.sweepId) < BigInt(other.sweepId) ? 1 : -1,
+  );
+}
+
+function drawWayBack(shown: Pick<ListStory, 'sweeps' | 'quiet'>, look: Look): SafeHtml {
+  const to = linkTo(look, '/sweeps', {...look.query, before: mergeLines(shown).at(-1)?.sweepId});
   return html`<p><a href="${to}">Older sweeps</a></p>`;
 }
 
@@ -88,45 +127,96 @@ function filterOf({accounts, seen, query}: Pick<AskedPage, 'accounts' | 'seen' |
   };
 }
 
-/** Sweeps as rows, the newest first. */
-function drawSweepTable(sweeps: readonly Sweep[], look: Look): SafeHtml {
-  const hasSeveral = look.seen.length > 1;
+/** Sweeps and quiet runs as rows, each with a bar beside the longest of them. */
+function drawSweepTable(shown: Pick<ListStory, 'sweeps' | 'quiet'>, look: Look): SafeHtml {
+  const longest = Math.max(
+    ...shown.sweeps.map((sweep) => tookMs(sweep, look.now) ?? 0),
+    ...shown.quiet.map(({ms}) => ms),
+  );
   return renderTable({
     caption: 'Sweeps, the newest first',
     columns: [
-      'sweep',
-      ...(hasSeveral ? ['account'] : []),
-      'of',
-      'state',
+      {head: 'sweep', isTitle: true},
+      {head: 'state', isTitle: true},
       'began',
-      {head: 'took', kind: 'number'},
+      'took',
+      'what changed',
       {head: 'records', kind: 'number'},
-      {head: 'new', kind: 'number'},
-      {head: 'changed', kind: 'number'},
-      {head: 'gone', kind: 'number'},
       {head: 'requests', kind: 'number'},
     ],
-    rows: sweeps.map((sweep) => drawRow(sweep, look, hasSeveral)),
+    rows: mergeLines(shown).map((line) =>
+      'count' in line ? drawQuietRuns(line, look, longest) : drawRow(line, look, longest),
+    ),
     none: 'No sweep fits.',
+    isStacked: true,
   });
 }
 
-function drawRow(sweep: Sweep, look: Look, hasSeveral: boolean): Cell[] {
-  const {sweepId, accountId, state, startedAt, counts} = sweep;
+function drawRow(sweep: Sweep, look: Look, longest: number): Cell[] {
+  const {sweepId, accountId, stream, recordNumber, state, startedAt, counts} = sweep;
   const ms = tookMs(sweep, look.now);
+  const account = nameIfSeveral(accountId, look);
+  const link = linkTo(look, `/sweeps/${sweepId}`);
+  const record =
+    recordNumber === null
+      ? ''
+      : html`, <a href="${linkTo(look, `/records/${stream}/${recordNumber}`)}">record</a>`;
   return [
-    html`<a href="${linkTo(look, `/sweeps/${sweepId}`)}">${sweepId}</a>`,
-    ...(hasSeveral ? [nameOfAccount(look, accountId)] : []),
-    describeTarget(sweep),
+    html`<a href="${link}">${describeTarget(sweep)}</a><small>${account}sweep ${sweepId}${
+      record
+    }</small>`,
     drawState(state),
     drawTime(startedAt, look),
-    ms === null ? '' : formatDuration(ms),
+    ms === null ? '' : drawLength(ms, longest),
+    tellChanged(counts),
     counts.records,
-    counts.inserted,
-    counts.updated + counts.revived,
-    counts.tombstoned,
     counts.requests,
   ];
+}
+
+/** All quiet runs of a day in one row; its link leads to each of them. */
+function drawQuietRuns(runs: QuietRuns, look: Look, longest: number): Cell[] {
+  const {accountId, targets, day, count, requests, ms, sweepId, lastEndedAt} = runs;
+  const before = String(BigInt(sweepId) + 1n);
+  const to = linkTo(look, '/sweeps', {...look.query, before, quiet: 'each'});
+  return [
+    html`<a href="${to}">${formatNumber(count)} quiet ${count === 1 ? 'run' : 'runs'} of ${
+      day
+    }</a><small>${nameIfSeveral(accountId, look)}${targets.join(', ')}</small>`,
+    drawMark('quiet', 'quiet'),
+    drawTime(lastEndedAt, look),
+    drawLength(ms, longest, count === 1 ? '' : ' each'),
+    html`<span class="quiet">nothing</span>`,
+    '',
+    requests,
+  ];
+}
+
+/** `acme, `, where several accounts are seen. */
+function nameIfSeveral(accountId: string, look: Look): string {
+  return look.seen.length > 1 ? `${nameOfAccount(look, accountId)}, ` : '';
+}
+
+/** How long it took: a bar beside the longest of the page, and in words. */
+function drawLength(ms: number, longest: number, more = ''): SafeHtml {
+  const width = Math.max(1, Math.round((100 * ms) / Math.max(1, longest)));
+  return html`<span class="value">${formatElapsed(ms)}${more}
+    <svg class="bar thin" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="ground" width="100" height="12"/>
+    <rect class="span" width="${width}" height="12"/></svg></span>`;
+}
+
+/** `3 new, 12 changed`, or that nothing did. */
+function tellChanged({inserted, updated, revived, tombstoned}: SweepCounts): Cell {
+  const parts = [
+    [inserted, 'new'],
+    [updated + revived, 'changed'],
+    [tombstoned, 'gone'],
+  ] as const;
+  const told = parts.flatMap(([count, word]) =>
+    count === 0 ? [] : [`${formatNumber(count)} ${word}`],
+  );
+  return told.length === 0 ? html`<span class="quiet">nothing</span>` : told.join(', ');
 }
 
 function drawSweepNow(

@@ -9,6 +9,7 @@ import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {type Sweep, type SweepState, sweepColumns} from './sweep.ts';
 import {readSweep} from './sweeps.ts';
+import {isQuiet} from './tables.ts';
 import {listTombstones, type Tombstone} from './tombstones.ts';
 
 /** All facts about a sweep. */
@@ -49,19 +50,65 @@ interface SweepFilter {
   readonly state?: Sweep['state'] | null;
   /** Only older ones: the number of the last on the page before. */
   readonly before?: string | null;
+  /** Leaves out those that `listQuietRuns` counts. */
+  readonly isFolded?: boolean;
   readonly limit: number;
 }
 
+const matches = `($1::bigint[] IS NULL OR account_id = ANY ($1))
+  AND ($2::text IS NULL OR stream = $2) AND ($3::text IS NULL OR mode = $3)
+  AND ($4::text IS NULL OR state = $4)`;
+/** A full sweep proves something also where it changes nothing. */
+const isFoldable = `mode <> 'full' AND ${isQuiet}`;
+
 /** The latest sweeps, the newest first. */
 export async function listSweeps(db: Queryable, filter: SweepFilter): Promise<Sweep[]> {
-  const {accountIds, stream, mode = null, state = null, before = null, limit} = filter;
+  const {before = null, isFolded = false} = filter;
   const {rows} = await db.query<Sweep>(
     `SELECT ${sweepColumns} FROM sync.sweeps
-      WHERE ($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR stream = $2)
-        AND ($3::text IS NULL OR mode = $3) AND ($4::text IS NULL OR state = $4)
-        AND ($5::bigint IS NULL OR sweep_id < $5)
-      ORDER BY sweep_id DESC LIMIT $6`,
-    [accountIds, stream, mode, state, before, limit],
+      WHERE ${matches} AND ($5::bigint IS NULL OR sweep_id < $5) AND NOT ($6 AND ${isFoldable})
+      ORDER BY sweep_id DESC LIMIT $7`,
+    [...valuesOf(filter), before, isFolded, filter.limit],
+  );
+  return rows;
+}
+
+function valuesOf({accountIds, stream, mode = null, state = null}: SweepFilter) {
+  return [accountIds, stream, mode, state];
+}
+
+/** Sweeps of windows and of single records that ended on one day and changed nothing. */
+export interface QuietRuns extends Pick<Sweep, 'accountId'> {
+  /** The number of the newest. */
+  readonly sweepId: string;
+  /** What was swept, by name: `jobs today` is a window, `jobs by number` single records. */
+  readonly targets: readonly string[];
+  /** In the zone of the account. */
+  readonly day: string;
+  readonly count: number;
+  readonly requests: number;
+  /** The median of how long one took. */
+  readonly ms: number;
+  /** When the last of them ended. */
+  readonly lastEndedAt: string;
+}
+
+/** Counts the quiet runs of each day, the newest first. */
+export async function listQuietRuns(db: Queryable, filter: SweepFilter): Promise<QuietRuns[]> {
+  const {rows} = await db.query<QuietRuns>(
+    `SELECT account_id AS "accountId", max(sweep_id) AS "sweepId",
+            (ended_at AT TIME ZONE time_zone)::date::text AS day,
+            array_agg(DISTINCT stream || ' ' || coalesce(window_name, 'by number')) AS targets,
+            count(*)::integer AS count, sum(requests)::float8 AS requests,
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY
+              1000 * extract(epoch FROM ended_at - started_at))::float8 AS ms,
+            max(ended_at) AS "lastEndedAt"
+       FROM (SELECT * FROM sync.sweeps WHERE ${matches} AND ${isFoldable}) AS quiet
+       JOIN (SELECT account_id, time_zone FROM sync.accounts) AS account USING (account_id)
+      GROUP BY account_id, day
+     HAVING $5::bigint IS NULL OR max(sweep_id) < $5
+      ORDER BY max(sweep_id) DESC LIMIT $6`,
+    [...valuesOf(filter), filter.before ?? null, filter.limit],
   );
   return rows;
 }

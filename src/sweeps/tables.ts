@@ -107,7 +107,7 @@ const states = [
 ] as const;
 
 /** As SQL, whether a sweep succeeded and changed nothing. */
-const isQuiet =
+export const isQuiet =
   "state IN ('certified', 'refreshed') AND " +
   'inserted + updated + revived + tombstoned + vanished + quarantined = 0';
 

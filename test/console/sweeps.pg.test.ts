@@ -60,6 +60,46 @@ test('filters are words of the address, and other words filter nothing', async (
   ).toHaveLength(50);
 });
 
+test('quiet runs are one line a day, which leads to each of them', async () => {
+  await place.pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, requested_by, state,
+       started_at, ended_at, requests, updated)
+     SELECT $1, 'jobs', 'window', 'recent', 'schedule', 'refreshed', at, at + interval '3 seconds',
+            2, CASE WHEN at = now() - interval '5 days' THEN 1 ELSE 0 END
+       FROM generate_series(now() - interval '7 days', now(), interval '10 minutes') AS at`,
+    [place.account.accountId],
+  );
+  const person = await place.person();
+  const {sweeps, quiet} = await person.json('/sweeps?mode=window');
+  // One of them changed a row: that one is not quiet.
+  expect(sweeps).toMatchObject([{counts: {updated: 1}}]);
+  const counts = quiet.map(({count}: {count: number}) => count);
+  expect([7, 8, 9]).toContain(counts.length);
+  expect(counts.reduce((sum: number, count: number) => sum + count, 0)).toBe(7 * 144);
+  expect(quiet[1]).toMatchObject({
+    targets: ['jobs recent'],
+    ms: 3_000,
+    requests: 2 * counts[1],
+  });
+  const {text} = await person.get('/sweeps?mode=window');
+  expect(text).toContain(`${counts[1]} quiet runs of ${quiet[1].day}`);
+  const links = [...text.matchAll(/href="([^"]+quiet=each[^"]*)"/g)].map(([, href = '']) =>
+    href.replaceAll('&amp;', '&'),
+  );
+  expect(links).toHaveLength(quiet.length);
+  const each = await person.json(links[1] ?? '');
+  expect(each.sweeps).toHaveLength(50);
+  expect(each.sweeps[0].sweepId).toBe(quiet[1].sweepId);
+  // With the others the page is full, and the next one goes on behind it without a line twice.
+  const first = await person.json('/sweeps');
+  const lines = [...first.sweeps, ...first.quiet].map(({sweepId}) => BigInt(sweepId));
+  expect(lines).toHaveLength(50);
+  const last = lines.toSorted((one, other) => (one < other ? -1 : 1))[0];
+  const next = await person.json(`/sweeps?before=${last}`);
+  expect([first, next].flatMap((page) => page.quiet)).toHaveLength(quiet.length);
+  await place.pool.query(`DELETE FROM sync.sweeps WHERE mode = 'window'`);
+});
+
 test('a sweep of another account is not there', async () => {
   const person = await place.person();
   const {rows} = await place.pool.query(
