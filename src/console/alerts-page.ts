@@ -1,4 +1,4 @@
-// Alerts: what is wrong, who is told, which messages were sent, and the actions on rules.
+// Alerts: what is wrong, who is told, which messages were sent, and the steps with a rule.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
@@ -10,12 +10,12 @@ import {
   type RuleStatus,
   readAlertOverview,
 } from '../alerts/deliveries.ts';
-import {deleteRule, insertRule, tellAddressStep} from '../alerts/rules.ts';
-import {causes, receivers, UsageError} from '../core/errors.ts';
+import {deleteRule, tellAddressStep} from '../alerts/rules.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
-import {findSeen, notThere} from './access.ts';
+import {notThere} from './access.ts';
 import {defineAction} from './action.ts';
+import {drawAddingRule} from './alert-rule-form.ts';
 import {drawCause} from './documents.ts';
 import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {drawForm, drawMark, drawSmall, drawTime, renderTable, type Tone} from './render.ts';
@@ -114,7 +114,13 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
   const hasSeveral = look.seen.length > 1;
   return renderTable({
     caption: 'What is wrong now, the oldest first',
-    columns: ['what', ...(hasSeveral ? ['account'] : []), 'in words', 'since', 'found'],
+    columns: [
+      {head: 'what', isTitle: true},
+      ...(hasSeveral ? ['account'] : []),
+      {head: 'in words', isTitle: true},
+      'since',
+      'found',
+    ],
     rows: open.map(({cause, account, stream, text, nextStep, since, openedAt}) => {
       const link = linkOfProblem({kind: cause, stream, account}, look);
       return [
@@ -128,6 +134,7 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
       ];
     }),
     none: 'Nothing. What is wrong is looked for once a minute, as long as there is a rule.',
+    isStacked: true,
   });
 }
 
@@ -152,7 +159,7 @@ function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHt
   return renderTable({
     caption: 'Messages to receivers, the newest first',
     columns: [
-      'state',
+      {head: 'state', isTitle: true},
       'rule',
       'tells',
       {head: 'tries', kind: 'number'},
@@ -172,6 +179,7 @@ function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHt
       delivery.state === 'due' ? drawTime(delivery.dueAt, look) : '',
     ]),
     none: 'None yet.',
+    isStacked: true,
   });
 }
 
@@ -195,7 +203,7 @@ function drawRules(rules: readonly RuleStatus[], look: Look): SafeHtml {
   return renderTable({
     caption: 'Rules: who is told, of what, and whether it arrives',
     columns: [
-      'rule',
+      {head: 'rule', isTitle: true},
       'tells',
       'of',
       'messages',
@@ -215,6 +223,7 @@ function drawRules(rules: readonly RuleStatus[], look: Look): SafeHtml {
       ...(may(look, 'admin') ? [drawSteps(rule, look)] : []),
     ]),
     none: 'Nobody. A rule tells a person, a program or a dead man’s switch what is wrong.',
+    isStacked: true,
   });
 }
 
@@ -251,37 +260,6 @@ function drawSteps({name}: RuleStatus, look: Look): SafeHtml {
     label: 'Remove',
     isGrave: true,
   })}`;
-}
-
-function drawAddingRule(look: Look): SafeHtml | string {
-  if (!may(look, 'admin')) return '';
-  return html`<details><summary>Add a rule</summary>
-    <p>The address is sealed with the first key of FIELDMIRROR_KEY, and is never shown again.
-      A worker tells within a minute what is wrong already.</p>
-    ${drawForm(look, {
-      to: '/alerts/add',
-      role: 'admin',
-      label: 'Make the rule',
-      fields: html`<label>Name
-          <input name="name" required maxlength="50" pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*"></label>
-        <label>By <select name="receiver">
-          <option value="email">e-mail</option><option>slack</option><option>webhook</option>
-          <option value="ping">ping: comes while nothing is wrong</option></select></label>
-        <label>Address <input name="address" required autocomplete="off" size="34"
-          placeholder="ops@example.com or https://…"></label>
-        <label>Server of e-mail <input name="smtp" type="password" autocomplete="off"
-          placeholder="FIELDMIRROR_SMTP_URL"></label>
-        <label>A ping every <input name="every" size="5" placeholder="5m"></label>
-        <label>Quiet for <input name="quiet" size="5" placeholder="4h"></label>
-        <label>Account <select name="account"><option value="">all</option>${look.seen.map(
-          ({name}) => html`<option>${name}</option>`,
-        )}</select></label>
-        <fieldset>
-          <legend>Tells of these alone; of everything where none is ticked</legend>${causes.map(
-            (cause) =>
-              html`<label><input type="checkbox" name="causes" value="${cause}"> ${cause}</label>`,
-          )}</fieldset>`,
-    })}</details>`;
 }
 
 type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];
@@ -322,48 +300,6 @@ export function linkOfProblem(
     account: of,
   });
 }
-
-const text = z.string().trim();
-const optional = text.transform((given) => (given === '' ? null : given)).default(null);
-/** A box that is ticked alone comes as a text, several as a list. */
-const causeWords = z
-  .union([z.array(z.string()), z.string().transform((word) => [word])])
-  .default([]);
-
-/** Makes a rule; its address is sealed before the transaction, and is in no answer and no entry. */
-export const addRule = defineAction({
-  path: '/alerts/add',
-  name: 'alerts.add',
-  role: 'admin',
-  form: z.object({
-    name: text,
-    receiver: z.enum(receivers),
-    address: text,
-    smtp: optional,
-    every: optional,
-    quiet: optional,
-    account: z.string().default(''),
-    causes: causeWords,
-  }),
-  prepare: async ({given, doings}) => await doings.planRule(given),
-  act: async (db, {seen, given: {account}}, {plan, secret}) => {
-    const accountId = account === '' ? null : findSeen(seen, account).accountId;
-    const {name, receiver, target, causes, quietMs, everyMs} = plan;
-    if (!(await insertRule(db, {...plan, accountId})))
-      throw new UsageError(`there is an alert rule ${name} already; remove it first`);
-    return {
-      subject: `alert rule ${name}`,
-      accountId,
-      after: {receiver, target, causes, quietMs, everyMs},
-      said:
-        secret === null
-          ? `${name} tells ${target} by ${receiver}; test it to see whether it arrives.`
-          : `${name} tells ${target}. This signs each message (Standard Webhooks):`,
-      to: '/alerts',
-      ...(secret === null ? {} : {once: secret}),
-    };
-  },
-});
 
 /** Sends a made-up alert, and tells the receiver's answer. */
 export const testRuleAction = defineAction({

@@ -31,7 +31,8 @@ import {
   revokeKey,
 } from './accounts-page.ts';
 import type {Action} from './action.ts';
-import {addRule, alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
+import {addRule} from './alert-rule-form.ts';
+import {alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
 import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
 import {decideOne, oneChange} from './change-page.ts';
 import {changeList} from './changes-page.ts';

@@ -5,6 +5,8 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {alertsTest} from '../../src/cli/alerts.ts';
 import {planFilledRule} from '../../src/cli/http.ts';
+import {causeGroups, tellMeaning} from '../../src/console/alert-rule-form.ts';
+import {causes} from '../../src/core/errors.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
 import {keyText} from '../support/alerts-place.ts';
@@ -98,6 +100,7 @@ describe('an admin', () => {
     ['a span that is none', {name: 'new', quiet: 'long'}, 'quiet time: expected a span'],
     ['a clock without a ping', {name: 'new', every: '5m'}, 'expected it with --ping'],
     ['a cause that is none', {name: 'new', causes: 'weather'}, 'no cause &quot;weather&quot;'],
+    ['these causes alone, and none', {name: 'new', scope: 'these', causes: ''}, 'none was ticked'],
   ])('is refused %s, and nothing is stored', async (_, fields, words) => {
     const admin = await place.person({role: 'admin'});
     const refused = await admin.post('/alerts/add', {...webhook('ops'), ...fields});
@@ -118,6 +121,16 @@ describe('an admin', () => {
     expect(text).toMatch(/sun is up<\/span><small>constructor: an alert of another version</);
   });
 
+  test('tells of everything, whatever was ticked before that was chosen', async () => {
+    const admin = await place.person({role: 'admin'});
+    const form = {...webhook('all'), scope: 'everything', account: ''};
+    expect((await admin.post('/alerts/add', form)).status).toBe(200);
+    const {rows} = await place.pool.query(
+      `DELETE FROM sync.alert_rules WHERE name = 'all' RETURNING causes`,
+    );
+    expect(rows).toEqual([{causes: null}]);
+  });
+
   test('a ping is due at once, and removed once: the second comes too late', async () => {
     const admin = await place.person({role: 'admin'});
     const form = {name: 'watch', receiver: 'ping', address: `${receiver.url}/p`, every: '60m'};
@@ -133,6 +146,14 @@ describe('an admin', () => {
     expect(await listEntries('alerts.remove')).toHaveLength(1);
     expect(await countRules()).toBe(1);
   });
+});
+
+test('each cause is in one group of the form, with what it means in its document', async () => {
+  const grouped = causeGroups.flatMap((group) => group.causes);
+  expect(grouped.toSorted()).toEqual(causes.toSorted());
+  expect(causes.filter((cause) => !/^[A-Z].{10,}\.$/.test(tellMeaning(cause)))).toEqual([]);
+  const {text} = await (await place.person({role: 'admin'})).get('/alerts');
+  expect(text).toContain(`value="failed"> <span>failed<small>${tellMeaning('failed')}</small>`);
 });
 
 test.each([
