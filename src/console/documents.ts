@@ -1,14 +1,15 @@
 // The documents that come with the program, at `/docs`. They need no sign-in, because a message
-// ends with a code, and its reader may not be signed in.
+// ends with a code, and its reader may not be signed in; who is has the frame around them.
 
 import {posix} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {FastifyInstance} from 'fastify';
+import type {FastifyInstance, FastifyRequest} from 'fastify';
 import {Marked, type Token} from 'marked';
 import {numberOfCause, seeDocs} from '../core/errors.ts';
 import {findCodeSection, listDocuments, readDocument} from '../core/package.ts';
 import {AccessRefused} from './access.ts';
 import {drawPlain} from './layout.ts';
+import {knownViewerOf} from './sign-in.ts';
 
 /** A link to the section about the code of an error or of an alert. */
 export function drawCodeLink(code: string): SafeHtml {
@@ -22,9 +23,11 @@ export function drawCause(cause: string): SafeHtml {
 }
 
 export function addDocuments(app: FastifyInstance): void {
-  const send = {config: {isOpen: true}};
-  app.get('/docs', send, async (_request, reply) =>
-    reply.type('text/html; charset=utf-8').send(drawPlain('Documents', drawIndex())),
+  const send = {config: {isOpen: true, knowsViewer: true}};
+  const draw = ({title, body, chapters}: Rendered, request: FastifyRequest) =>
+    drawPlain(title, drawFramed(body, chapters), knownViewerOf(request));
+  app.get('/docs', send, async (request, reply) =>
+    reply.type('text/html; charset=utf-8').send(draw(renderIndex(), request)),
   );
   app.get('/docs/*', send, async (request, reply) => {
     const wanted = (request.params as Readonly<Record<string, string>>)['*'] ?? '';
@@ -37,34 +40,81 @@ export function addDocuments(app: FastifyInstance): void {
         text: 'There is no such document.',
         ways: [{href: '/docs', label: 'Documents'}],
       });
-    const {title, body} = renderDocument(wanted);
-    return reply.type('text/html; charset=utf-8').send(drawPlain(title, html.raw`${body}`));
+    return reply.type('text/html; charset=utf-8').send(draw(renderDocument(wanted), request));
   });
 }
 
-function drawIndex(): SafeHtml {
-  const groups = Map.groupBy(listDocuments(), (path) => posix.dirname(path));
-  return html`${[...groups].map(
-    ([folder, paths]) => html`<h2>${folder === '.' ? 'Guides' : folder}</h2>
+interface Chapter {
+  readonly anchor: string;
+  readonly title: string;
+}
+
+interface Rendered {
+  readonly title: string;
+  readonly body: string;
+  readonly chapters: readonly Chapter[];
+}
+
+/** Fewer chapters than these are seen at a glance. */
+const leastChapters = 3;
+
+/** A document, with the way to all documents and its chapters beside it. */
+function drawFramed(body: string, chapters: readonly Chapter[]): SafeHtml {
+  const list = chapters.map(
+    ({anchor, title}) => html`<li><a href="#${anchor}">${title}</a></li>`,
+  );
+  return html`<div class="document"><nav aria-label="Documents"><a href="/docs">All documents</a>${
+    chapters.length < leastChapters
+      ? ''
+      : html`<details open><summary>On this page</summary><ul class="links">${list}</ul></details>`
+  }</nav><article>${html.raw`${body}`}</article></div>`;
+}
+
+const indexName = 'README';
+
+/** The document that lists the others, and those of folders, which it names as a whole. */
+function renderIndex(): Rendered {
+  const {body, chapters} = renderDocument(indexName);
+  const others = listDocuments().filter(
+    (path) => path !== indexName && !body.includes(`href="/docs/${path}"`),
+  );
+  const groups = [...Map.groupBy(others, (path) => posix.dirname(path))].map(([folder, paths]) => {
+    const anchor = folder === '.' ? 'more' : folder;
+    return {anchor, title: capitalise(anchor), paths};
+  });
+  const more = groups.map(
+    ({anchor, title, paths}) => html`<h2 id="${anchor}">${title}</h2>
 <ul>${paths.map((path) => html`<li><a href="/docs/${path}">${titleOf(path)}</a></li>`)}</ul>`,
-  )}`;
+  );
+  return {
+    title: 'Documents',
+    body: `${body}${html`${more}`}`,
+    chapters: [...chapters, ...groups],
+  };
+}
+
+function capitalise(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1);
 }
 
 function titleOf(path: string): string {
   return /^# (.+)$/m.exec(readDocument(path))?.[1]?.replaceAll('`', '') ?? path;
 }
 
-function renderDocument(path: string): {readonly title: string; readonly body: string} {
+function renderDocument(path: string): Rendered {
   const marked = new Marked();
   const tokens = marked.lexer(readDocument(path));
   marked.walkTokens(tokens, (token) => leadIntoConsole(token, path));
   const anchors = makeAnchors();
+  const chapters: Chapter[] = [];
   marked.use({
     renderer: {
       heading(token) {
         const text = this.parser.parseInline(token.tokens);
         const tag = `h${token.depth}`;
-        const anchor = anchors(token.text.replaceAll('`', ''));
+        const title = token.text.replaceAll('`', '');
+        const anchor = anchors(title);
+        if (token.depth === 2) chapters.push({anchor, title});
         return `<${tag} id="${anchor}">${text}</${tag}>\n`;
       },
       // A table or a listing that is wider than the page moves in a frame of its own, also by keys.
@@ -78,20 +128,29 @@ function renderDocument(path: string): {readonly title: string; readonly body: s
     },
   });
   const isTitle = (token: Token) => token.type === 'heading' && token.depth === 1;
-  return {title: titleOf(path), body: marked.parser(tokens.filter((token) => !isTitle(token)))};
+  const body = marked.parser(tokens.filter((token) => !isTitle(token)));
+  return {title: titleOf(path), body, chapters};
 }
 
 /**
- * Lets a link lead to the page of its document here; one to a file that is not among them leads
- * nowhere.
+ * Lets a link lead to the page of its document here, by the title where the name of the file stood;
+ * one to a file that is not among them leads nowhere.
  */
 function leadIntoConsole(token: Token, from: string): void {
   if (token.type !== 'link' || /^(https?:|#)/.test(token.href)) return;
   const [target = '', anchor] = String(token.href).split('#');
   const path = posix.join(posix.dirname(from), target).replace(/\.md$/, '');
-  token.href = listDocuments().includes(path)
-    ? `/docs/${path}${anchor === undefined ? '' : `#${anchor}`}`
-    : '#';
+  if (listDocuments().includes(path)) {
+    token.href = `/docs/${path}${anchor === undefined ? '' : `#${anchor}`}`;
+    if (token.text === posix.basename(target)) token.tokens = [nameTitle(titleOf(path))];
+  } else {
+    const isFolder = listDocuments().some((each) => each.startsWith(`${path}/`));
+    token.href = isFolder ? `/docs#${path}` : '#';
+  }
+}
+
+function nameTitle(title: string): Token {
+  return {type: 'text', raw: title, text: title};
 }
 
 /**

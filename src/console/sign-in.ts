@@ -33,6 +33,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Shown to somebody who is not signed in. */
     isOpen?: boolean;
+    /** An open page that has the frame for somebody who is signed in. */
+    knowsViewer?: boolean;
   }
 }
 
@@ -44,7 +46,11 @@ const viewers = new WeakMap<FastifyRequest, Viewer>();
 export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
   const sessions = new SessionReads(deps.pools.reads);
   app.addHook('onRequest', async (request, reply) => {
-    if (request.routeOptions.config.isOpen === true) return;
+    const {isOpen, knowsViewer} = request.routeOptions.config;
+    if (isOpen === true) {
+      if (knowsViewer === true) await greet(request, {sessions, proxy: deps.proxy});
+      return;
+    }
     const viewer =
       (await findViewer(request, {sessions, proxy: deps.proxy})) ??
       (await admit(request, reply, deps));
@@ -56,6 +62,15 @@ export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
     const back = request.url === '/' ? '' : `?back=${encodeURIComponent(request.url)}`;
     await reply.redirect(`/sign-in${back}`, 303);
   });
+}
+
+/** An open page is there for everybody, also while the warehouse cannot say who asks for it. */
+async function greet(
+  request: FastifyRequest,
+  known: Parameters<typeof findViewer>[1],
+): Promise<void> {
+  const viewer = await findViewer(request, known).catch(() => null);
+  if (viewer !== null) viewers.set(request, viewer);
 }
 
 const signedOut = {

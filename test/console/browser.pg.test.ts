@@ -39,6 +39,9 @@ const addresses: Readonly<Record<string, string>> = {
   '/health': '/health',
 };
 
+/** Documents, for the widest of what is in them. */
+const documents = ['/docs', '/docs/console', '/docs/errors'];
+
 let place: ChangesPlace;
 let browser: Browser;
 beforeAll(async () => {
@@ -103,7 +106,10 @@ describe('in both themes, wide and narrow', () => {
   afterAll(() => context?.close());
 
   // Theme and width are matters of the style sheet alone: a page that is open takes all four looks.
-  test.each(Object.values(addresses))('%s is whole, and open to everybody', async (path) => {
+  test.each([
+    ...Object.values(addresses),
+    ...documents,
+  ])('%s is whole, and open to everybody', async (path) => {
     complaints.length = 0;
     const page = await context.newPage();
     const answer = await page.goto(place.url + path);
@@ -140,7 +146,7 @@ describe('without scripts', () => {
   });
   afterAll(() => context?.close());
 
-  test.each(Object.values(addresses))(
+  test.each([...Object.values(addresses), ...documents])(
     '%s is there, and not wider than the window',
     async (path) => {
       const page = await context.newPage();

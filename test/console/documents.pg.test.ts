@@ -29,14 +29,35 @@ test('each document is a page, whose links lead to pages and headings that are t
       links.push([`/docs/${path}`, href]);
   }
   expect(ids.size).toBeGreaterThan(50);
+  const index = (await get('/docs')).text;
+  expect([...ids.keys()].filter((path) => !index.includes(`href="${path}"`))).toEqual([
+    '/docs/README',
+  ]);
+  ids.set('/docs', new Set([...index.matchAll(/<h\d id="([^"]+)"/g)].map(([, id = '']) => id)));
   const dead = links.filter(([from, href]) => {
     const [target = '', anchor] = (href.startsWith('#') ? from + href : href).split('#');
     const held = ids.get(target);
     return held === undefined || (anchor !== undefined && anchor !== '' && !held.has(anchor));
   });
   expect(dead).toEqual([]);
-  const index = (await get('/docs')).text;
-  expect([...ids.keys()].filter((path) => !index.includes(`href="${path}"`))).toEqual([]);
+});
+
+test('a link to a document has its title, and a folder has its list on the first page', async () => {
+  const {text} = await get('/docs');
+  expect(text).toContain('<a href="/docs/insight">');
+  expect(text).not.toMatch(/>[\w-]+\.md</);
+  expect(text).toContain('<a href="/docs#decisions">decisions</a>');
+  expect(text).toContain('<h2 id="decisions">Decisions</h2>');
+});
+
+test('who is signed in has the frame around a document; who is not has the document', async () => {
+  const sections = '<nav class="side"';
+  const viewer = await place.person({role: 'viewer'});
+  for (const path of ['/docs', '/docs/insight']) {
+    expect((await viewer.get(path)).text).toContain(sections);
+    expect((await get(path)).text).not.toContain(sections);
+  }
+  expect((await get('/docs/insight')).text).toContain('On this page');
 });
 
 test.each([
