@@ -14,21 +14,25 @@ import {
   groupQuestion,
   prepareQuestion,
   readAnswers,
+  sortQuestion,
   sqlOf,
   type Told,
   tellScope,
   wordOf,
 } from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
-import {type Board, boards, mostDrawn, pictureOf, subjects} from '../star/boards.ts';
+import {type Board, boards, gridOf, pictureOf, subjects} from '../star/boards.ts';
 import type {Question} from '../star/member.ts';
 import {questions} from '../star/star.ts';
 import {AccessRefused, type FormFields, notThere} from './access.ts';
 import {definePage, type Look, linkTo} from './page.ts';
 import {
   type Cell,
+  type Column,
   drawChosenAccount,
   drawFigure,
+  drawGrid,
+  drawHidden,
   drawMark,
   drawTime,
   renderTable,
@@ -78,6 +82,7 @@ interface Story {
 }
 
 const boardRows = 10;
+const questionRows = 500;
 
 /** The answers that somebody looks at together. */
 export const boardPage = definePage<Story>({
@@ -94,7 +99,7 @@ export const boardPage = definePage<Story>({
       accountKey: account.accountId,
       asOf: query['as-of'],
       isMasked: masks,
-      limit: mostDrawn,
+      limit: questionRows,
     };
     const asked = board.questions.flatMap((name) =>
       questions.filter((question) => question.name === name),
@@ -134,8 +139,6 @@ function wayTo({name, title}: Board) {
   return {href: `/business/${name}`, label: title};
 }
 
-const questionRows = 500;
-
 /** One question, with all its rows. */
 export const questionPage = definePage<{readonly account: string; readonly told: Told}>({
   path: '/business/ask/:question',
@@ -143,7 +146,7 @@ export const questionPage = definePage<{readonly account: string; readonly told:
   moving: [],
   keptMs: 60_000,
   read: async ({db, accounts, params, query, masks}) => {
-    const question = findQuestion(params.question, query.by);
+    const question = sortQuestion(findQuestion(params.question, query.by), query.sort);
     const {accountId: accountKey, name: account} = chooseOne(accounts);
     const wanted = {
       ...{accountKey, asOf: query['as-of'], isMasked: masks, limit: questionRows},
@@ -172,6 +175,8 @@ export const questionPage = definePage<{readonly account: string; readonly told:
 
 /** What is asked of a question in an address, by the same words as on the command line. */
 const asked = ['from', 'to', 'by', 'as-of'] as const;
+/** What is asked of a question on its page alone. */
+const kept = [...asked, 'sort'] as const;
 
 function daysOf({from, to}: FormFields) {
   return {from, to};
@@ -197,8 +202,32 @@ function linkToQuestion(
   question: Pick<Question, 'name'>,
   as: 'ask' | 'csv' = 'ask',
 ): string {
-  const filters = Object.fromEntries(asked.map((name) => [name, look.query[name]]));
+  const filters = Object.fromEntries(kept.map((name) => [name, look.query[name]]));
   return linkTo(look, `/business/${as}/${wordOf(question)}`, filters);
+}
+
+/** The head of a column, with the link that sorts by it: numbers from the largest, else upwards. */
+function drawSortable(name: string, head: string, {question, isNumber, look}: Sorting): Column {
+  const {sort} = look.query;
+  const first = isNumber ? `-${name}` : name;
+  const other = isNumber ? name : `-${name}`;
+  const filters = Object.fromEntries(asked.map((each) => [each, look.query[each]]));
+  const sorted = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined;
+  return {
+    head,
+    sorted,
+    to: linkTo(look, `/business/ask/${wordOf(question)}`, {
+      ...filters,
+      sort: sort === first ? other : first,
+    }),
+    ...(isNumber ? {kind: 'number' as const} : {}),
+  };
+}
+
+interface Sorting {
+  readonly question: Question;
+  readonly isNumber: boolean;
+  readonly look: Look;
 }
 
 /**
@@ -214,19 +243,25 @@ function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
   const {answered} = told;
   const {json, drawn} = answered.answer;
   const chart = pictureOf(question, answered.answer);
-  const cells = chart !== null && shownRows !== undefined ? [] : drawn.cells.slice(0, shownRows);
+  const grid = gridOf(question, answered.answer);
+  const isDrawn = chart !== null || grid !== null;
+  const cells = isDrawn && shownRows !== undefined ? [] : drawn.cells.slice(0, shownRows);
   const hasMore = json.isCutOff || cells.length < drawn.cells.length;
   const csv = linkToQuestion(look, question, 'csv');
   return html`
     <p class="small"><a href="${csv}" download>Download as CSV</a></p>
     ${chart === null ? '' : drawFigure(chart)}
+    ${grid === null ? '' : drawGrid(grid)}
     ${
-      chart !== null && cells.length === 0
+      isDrawn && cells.length === 0
         ? ''
         : renderTable({
             caption: question.question,
             columns: drawn.head.map((head, at) =>
-              drawn.numbers.includes(at) ? {head, kind: 'number'} : head,
+              drawSortable(json.columns[at] ?? '', head, {
+                ...{question, look},
+                isNumber: drawn.numbers.includes(at),
+              }),
             ),
             rows: cells.length === 0 ? [] : [...linkRows(cells, answered, look), ...drawn.foot],
             none: 'Nothing.',
@@ -247,6 +282,9 @@ const leads = [
   {key: 'employee_key', stream: 'employees', columns: ['technician', 'name']},
 ] as const;
 
+/** A date, or a number of a telephone: it stays in one line. */
+const isUnbroken = /^[\d\s()+-]{9,20}$/;
+
 /** The cells of an answer: each that names a record leads to it. */
 function linkRows(
   rows: readonly (readonly string[])[],
@@ -260,7 +298,8 @@ function linkRows(
         ({key, columns}) => isRow(keys[place]?.[key]) && columns.some((name) => name === column),
       );
       const rowId = lead === undefined ? undefined : keys[place]?.[lead.key];
-      if (lead === undefined || !isRow(rowId) || cell === '') return cell;
+      if (lead === undefined || !isRow(rowId) || cell === '')
+        return isUnbroken.test(cell) ? html`<span class="whole">${cell}</span>` : cell;
       return html`<a href="${linkTo(look, `/records/${lead.stream}/row-${rowId}`)}">${cell}</a>`;
     }),
   );
@@ -348,6 +387,7 @@ function drawMoment(look: Look, question?: Question): SafeHtml {
   const isChosen = asked.some((name) => look.query[name] !== undefined);
   return html`<form class="filters">
     ${drawChosenAccount(look)}
+    ${look.query.sort === undefined ? '' : drawHidden('sort', look.query.sort)}
     ${
       question?.period === undefined
         ? ''
@@ -391,7 +431,7 @@ export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
     const viewer = viewerOf(request);
     const query = request.query as FormFields;
     const {question: word} = request.params as {readonly question: string};
-    const question = findQuestion(word, query.by);
+    const question = sortQuestion(findQuestion(word, query.by), query.sort);
     const {accountId} = chooseOne(
       chooseAccounts(await readSeenVersion(viewer, deps), query.account),
     );

@@ -60,9 +60,7 @@ const leastChapters = 3;
 
 /** A document, with the way to all documents and its chapters beside it. */
 function drawFramed(body: string, chapters: readonly Chapter[]): SafeHtml {
-  const list = chapters.map(
-    ({anchor, title}) => html`<li><a href="#${anchor}">${title}</a></li>`,
-  );
+  const list = chapters.map(({anchor, title}) => html`<li><a href="#${anchor}">${title}</a></li>`);
   return html`<div class="document"><nav aria-label="Documents"><a href="/docs">All documents</a>${
     chapters.length < leastChapters
       ? ''

@@ -3,17 +3,21 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {Role} from '../accounts/roles.ts';
 import {formatAgo, formatAhead, formatNumber} from '../core/format.ts';
+import type {Grid} from '../star/boards.ts';
 import {type Chart, drawChart} from '../star/chart.ts';
 import {type Look, may} from './page.ts';
 
 /** A cell: a number is set to the right, with its thousands. */
 export type Cell = SafeHtml | string | number | null;
 
-interface Column {
+export interface Column {
   readonly head: string;
   readonly kind?: 'number' | 'code';
   /** Its cells name the row: on a phone they stand without the head. */
   readonly isTitle?: boolean;
+  /** Where the rows are sorted by this column. */
+  readonly to?: string;
+  readonly sorted?: 'ascending' | 'descending' | undefined;
 }
 
 interface Table {
@@ -37,13 +41,17 @@ export function renderTable({caption, columns, rows, none, isStacked = false}: T
     isStacked ? html` class="stacked"` : ''
   }>
 <caption class="unseen">${caption}</caption>
-<thead><tr>${heads.map(
-    ({head, kind}) => html`<th scope="col"${classOf(kind)}>${head}</th>`,
-  )}</tr></thead>
+<thead><tr>${heads.map(drawHead)}</tr></thead>
 <tbody>${rows.map(
     (row) => html`<tr>${row.map((cell, at) => drawCell(cell, heads[at], isStacked))}</tr>`,
   )}</tbody>
 </table></div>`;
+}
+
+function drawHead({head, kind, to, sorted}: Column): SafeHtml {
+  const order = sorted === undefined ? '' : html` aria-sort="${sorted}"`;
+  const words = to === undefined ? head : html`<a class="sort" href="${to}">${head}</a>`;
+  return html`<th scope="col"${classOf(kind)}${order}>${words}</th>`;
 }
 
 function drawCell(cell: Cell, column: Column | undefined, isStacked: boolean): SafeHtml {
@@ -238,6 +246,30 @@ export function drawFigure(chart: Chart): SafeHtml {
       rows: names.map((name, at) => [name, ...series.map(({values}) => values[at] ?? null)]),
       none: 'There is nothing to show.',
     })}</details></figure>`;
+}
+
+/** Steps of colour of a grid. */
+const shades = 5;
+
+/** An answer as a table of two directions: the larger a value, the darker its cell. */
+export function drawGrid({title, corner, names, rows}: Grid): SafeHtml {
+  const most = Math.max(...rows.flatMap(({values}) => values.map((value) => value ?? 0)));
+  const shadeOf = (value: number) => (most <= 0 ? 0 : Math.ceil((shades * value) / most));
+  return html`<div class="scroll" role="region" aria-label="${title}" tabindex="0">
+<table class="grid"><caption class="unseen">${title}</caption>
+<thead><tr><th scope="col">${corner}</th>${names.map(
+    (name) => html`<th scope="col" class="number">${name}</th>`,
+  )}</tr></thead>
+<tbody>${rows.map(
+    ({name, values}) =>
+      html`<tr><th scope="row">${name}</th>${values.map((value) =>
+        value === null
+          ? html`<td></td>`
+          : html`<td class="number shade-${String(shadeOf(value))}">${formatNumber(
+              value < 100 ? value : Math.round(value),
+            )}</td>`,
+      )}</tr>`,
+  )}</tbody></table></div>`;
 }
 
 /** An SVG of our own chart module, which escapes what it is given. */

@@ -194,6 +194,24 @@ export function groupQuestion(question: Question, by: string | undefined): Quest
   throw new UsageError(`${wordOf(question)}: --by ${by}: expected ${known}`);
 }
 
+/**
+ * The question with its rows by one of its columns: `owed`, or `-owed` for the largest first.
+ * @throws {UsageError} the answer has no such column
+ */
+export function sortQuestion(question: Question, sort: string | undefined): Question {
+  if (sort === undefined) return question;
+  const column = sort.replace(/^-/, '');
+  const columns = question.columns.map(([name]) => name).filter((name) => !name.endsWith('_key'));
+  if (!columns.includes(column))
+    throw new UsageError(
+      `${wordOf(question)}: expected a column to sort by, such as ${columns[0]}, got ` +
+        `"${column}"${nearest(column, columns)}`,
+    );
+  // What a masked reader sees in place of a name has its name, and so its order.
+  const direction = column === sort ? 'ASC' : 'DESC';
+  return {...question, order: `${column} ${direction} NULLS LAST, ${question.order}`};
+}
+
 /** A reader of answers sees one state of the warehouse, and can change nothing. */
 export async function beginReading(client: pg.ClientBase): Promise<void> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off');

@@ -198,3 +198,52 @@ function compare(one: unknown, other: unknown): number {
 function toNumber(value: unknown): number | null {
   return value === null || value === undefined ? null : Number(value);
 }
+
+/** An answer whose rows are cells of a table: what is down, across, and in the cells. */
+interface GridColumns {
+  readonly down: string;
+  readonly across: string;
+  /** The column that names what is across; left out: the same. */
+  readonly acrossName?: string;
+  readonly value: string;
+}
+
+/** By question; a test holds each column against those of the answer. */
+export const gridColumns: Partial<Readonly<Record<Question['name'], GridColumns>>> = {
+  ask_rush_hours: {down: 'hour', across: 'weekday', acrossName: 'weekday_name', value: 'jobs'},
+  ask_cohorts: {down: 'cohort', across: 'quarters_after', value: 'worth'},
+  ask_utilisation: {down: 'name', across: 'week', value: 'percent'},
+};
+
+/** A table of two directions; a cell without a row is null. */
+export interface Grid {
+  readonly title: string;
+  /** What is down and across, and what the cells hold. */
+  readonly corner: string;
+  readonly names: readonly string[];
+  readonly rows: readonly {readonly name: string; readonly values: readonly (number | null)[]}[];
+}
+
+/** @returns null if the answer is no such table, or has no row */
+export function gridOf(
+  {name, question, grouped}: Question,
+  {json: {rows}}: QuestionAnswer,
+): Grid | null {
+  const columns = gridColumns[name];
+  if (grouped !== undefined || columns === undefined || rows.length === 0) return null;
+  const {down, across, acrossName = across, value} = columns;
+  const valuesOf = (column: string) =>
+    [...new Set(rows.map((row) => row[column]))].toSorted(compare);
+  const places = valuesOf(across);
+  const nameOf = (place: unknown) => rows.find((row) => row[across] === place)?.[acrossName];
+  const cells = new Map(rows.map((row) => [JSON.stringify([row[down], row[across]]), row[value]]));
+  return {
+    title: question,
+    corner: `${down} / ${across}`.replaceAll('_', ' '),
+    names: places.map((place) => String(nameOf(place) ?? '')),
+    rows: valuesOf(down).map((line) => ({
+      name: String(line ?? ''),
+      values: places.map((place) => toNumber(cells.get(JSON.stringify([line, place])))),
+    })),
+  };
+}

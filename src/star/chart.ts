@@ -98,6 +98,7 @@ function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
   // A bar that does not begin at zero lies.
   const values = {
     ...{type: 'value', min: 0, axisLabel: valueLabel, splitNumber: size === 'wide' ? 5 : 4},
+    minInterval: series.every((each) => each.values.every(isWhole)) ? 1 : 0,
     splitLine: {lineStyle: {opacity: 0.2}},
   };
   return {
@@ -121,6 +122,7 @@ function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
   };
 }
 
+const isWhole = (value: number | null) => value === null || Number.isInteger(value);
 const labelOf = (size: Size) => ({width: size === 'wide' ? 150 : 96, overflow: 'truncate'});
 
 /** Months, which are named by their first days, without the days. */
@@ -162,8 +164,8 @@ function heatmapOf({names, series}: Chart, size: Size): EChartsCoreOption {
 /**
  * The same picture without style sheets and style attributes: a page whose policy allows none shows
  * it all the same. A class of the drawing counts up from one picture to the next, and is not needed
- * without them; nor is what a script would look for, or what each text repeats of the whole. A page may
- * have its own colours for a dark ground.
+ * without them; nor is what a script would look for, or what each text repeats of the whole. A
+ * page may have its own colours for a dark ground.
  */
 function withoutStyles(svg: string): string {
   return svg

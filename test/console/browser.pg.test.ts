@@ -106,22 +106,22 @@ describe('in both themes, wide and narrow', () => {
   afterAll(() => context?.close());
 
   // Theme and width are matters of the style sheet alone: a page that is open takes all four looks.
-  test.each([
-    ...Object.values(addresses),
-    ...documents,
-  ])('%s is whole, and open to everybody', async (path) => {
-    complaints.length = 0;
-    const page = await context.newPage();
-    const answer = await page.goto(place.url + path);
-    expect(answer?.status()).toBe(200);
-    expect((await answer?.body())?.length).toBeLessThan(150_000);
-    await page.evaluate(axe);
-    for (const look of looks)
-      expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
-    expect(await page.title()).not.toBe('taken');
-    expect(complaints).toEqual([]);
-    await page.close();
-  });
+  test.each([...Object.values(addresses), ...documents])(
+    '%s is whole, and open to everybody',
+    async (path) => {
+      complaints.length = 0;
+      const page = await context.newPage();
+      const answer = await page.goto(place.url + path);
+      expect(answer?.status()).toBe(200);
+      expect((await answer?.body())?.length).toBeLessThan(150_000);
+      await page.evaluate(axe);
+      for (const look of looks)
+        expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
+      expect(await page.title()).not.toBe('taken');
+      expect(complaints).toEqual([]);
+      await page.close();
+    },
+  );
 });
 
 /** @returns what stands out at the right, and what axe complains of */

@@ -134,3 +134,47 @@ test('a question is answered for other days and by something else', async () => 
     expect(refused.text).toContain(words);
   }
 });
+
+test('a heading sorts the whole answer by its column, in each form, and back', async () => {
+  const {accountId} = place.account;
+  await inSweepTransaction(place.pool, async (client) => {
+    await client.query(
+      `UPDATE warehouse.jobs SET status = 'scheduled', scheduled_on = now() - interval '9 days',
+         customer_id = 103, invoice_date = now() - interval '50 days', total = 700,
+         balance_remaining = 700 WHERE account_id = $1 AND job_number = 11`,
+      [accountId],
+    );
+  });
+  await place.pool.query('SELECT sync.refresh_star()');
+  const person = await place.person();
+  const orderOf = async (path: string) =>
+    [...(await person.get(path)).text.matchAll(/Acme|Cove/g)].map(([name]) => name);
+  const path = '/business/ask/debtors';
+  expect((await orderOf(`${path}?sort=owed`))[0]).toBe('Acme');
+  expect((await orderOf(`${path}?sort=-owed`))[0]).toBe('Cove');
+  expect(await orderOf('/business/csv/debtors?sort=-name')).toEqual(['Cove', 'Acme']);
+  const {text} = await person.get(`${path}?sort=-owed`);
+  expect(text).toContain(
+    'aria-sort="descending"><a class="sort" href="/business/ask/debtors?sort=owed">',
+  );
+  expect(text).toContain('<a class="sort" href="/business/ask/debtors?sort=name">');
+  expect(text).toContain('href="/business/csv/debtors?sort=-owed"');
+  for (const column of ['customer_key', 'owed; DROP TABLE x', 'nothing']) {
+    const refused = await person.get(`${path}?sort=${encodeURIComponent(column)}`);
+    expect(refused.status, column).toBe(422);
+    expect(refused.text).toContain('expected a column to sort by');
+  }
+});
+
+test('who is not to see names gets no order by them', async () => {
+  const masked = await place.person({masks: true});
+  const {text} = await masked.get('/business/csv/debtors?sort=name');
+  const names = [...text.matchAll(/customer \d+/g)].map(([name]) => name);
+  expect(names.length).toBeGreaterThan(1);
+  expect(names).toEqual(names.toSorted());
+});
+
+test('appointments by hour and weekday are a table of two directions', async () => {
+  const {text} = await (await place.person()).get('/business/ask/rush-hours');
+  expect(text).toMatch(/<table class="grid">[\s\S]*<td class="number shade-5">/);
+});

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {boards, drawings} from '../../src/star/boards.ts';
+import {boards, drawings, gridColumns} from '../../src/star/boards.ts';
 import {questions} from '../../src/star/star.ts';
 
 const drawn = Object.entries(drawings).flatMap(([name, drawing]) =>
@@ -11,6 +11,13 @@ test.each(drawn)('$name has the columns that are drawn of it', ({name, along, se
     .find((question) => question.name === name)
     ?.columns.map(([column]) => column);
   expect(columns).toEqual(expect.arrayContaining([along, ...Object.keys(series)]));
+});
+
+test.each(Object.entries(gridColumns))('%s has the columns of its table', (name, of) => {
+  const columns = questions
+    .find((question) => question.name === name)
+    ?.columns.map(([column]) => column);
+  expect(columns).toEqual(expect.arrayContaining(Object.values(of)));
 });
 
 test.each(boards)('each answer of the page $name is one that there is', ({questions: names}) => {
