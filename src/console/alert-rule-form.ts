@@ -55,7 +55,7 @@ export const causeGroups: readonly CauseGroup[] = [
     ],
   },
   {
-    name: 'The installation and what it delivers',
+    name: 'The installation',
     sentence: 'Workers, database, figures, reports and messages: for those who operate it.',
     causes: [
       ...(['copy', 'no-worker', 'part-late', 'held-up', 'growth', 'star-behind'] as const),

@@ -103,12 +103,9 @@ function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
   };
   return {
     grid: {
-      ...{
-        left: 2,
-        right: isUpright ? 2 : 16,
-        bottom: 2,
-        top: 10 + lineHeight * linesOf(chart, size),
-      },
+      // Half a name of the axis may be outside at the right.
+      ...{left: isUpright ? 12 : 2, right: isUpright ? 28 : 16, bottom: 2},
+      ...{top: 10 + lineHeight * linesOf(chart, size)},
       ...{outerBoundsMode: 'same', outerBoundsContain: 'axisLabel'},
     },
     legend: series.length > 1 ? {top: 0, left: 0, itemWidth: 16, textStyle: text} : undefined,
