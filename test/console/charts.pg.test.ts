@@ -24,14 +24,21 @@ beforeAll(async () => {
     await client.query(
       `INSERT INTO warehouse.jobs (account_id, job_number, id, customer_number, customer_id, status,
          created_at, scheduled_on, completed_on, subtotal, total, balance_remaining, invoice_date,
-         invoice_paid_on, _sweep_id)
+         invoice_paid_on, duration, _sweep_id)
        SELECT $1, 1000 + at, 12000 + at, 1001 + at % 20, 11001 + at % 20,
               CASE WHEN at <= 0 THEN 'scheduled' ELSE 'complete' END, day - interval '9 days', day,
               CASE WHEN at > 0 THEN day END, 1234.5 * (1 + at % 30), 1300, at % 7 * 100,
               CASE WHEN at > 5 THEN day + interval '2 days' END,
-              CASE WHEN at > 9 THEN day + interval '5 days' END, 1
+              CASE WHEN at > 9 THEN day + interval '5 days' END, 90, 1
          FROM generate_series(-6, 800) AS at, LATERAL (SELECT now() - at * interval '1 day' AS day)
            AS days`,
+      [accountId],
+    );
+    await client.query(
+      `INSERT INTO warehouse.time_entries (account_id, id, job_number, job_id, employee_id,
+         started_on, number_of_hours, _sweep_id)
+       SELECT account_id, id, job_number, id, 501, completed_on, 1.25, 1 FROM warehouse.jobs
+        WHERE account_id = $1 AND completed_on IS NOT NULL`,
       [accountId],
     );
   });
