@@ -144,9 +144,8 @@ function drawGroup({name, sentence, causes}: CauseGroup): SafeHtml {
 }
 
 function drawCauseBox(cause: Cause): SafeHtml {
-  return html`<label><input type="checkbox" name="causes" value="${cause}"> <span>${cause}<small>${meaningOf(
-    cause,
-  )}</small></span></label>`;
+  const words = html`<span>${cause}<small>${meaningOf(cause)}</small></span>`;
+  return html`<label><input type="checkbox" name="causes" value="${cause}"> ${words}</label>`;
 }
 
 const text = z.string().trim();

@@ -28,7 +28,6 @@ import {AccessRefused, type FormFields, notThere} from './access.ts';
 import {definePage, type Look, linkTo} from './page.ts';
 import {
   type Cell,
-  type Column,
   drawChosenAccount,
   drawFigure,
   drawGrid,
@@ -36,6 +35,7 @@ import {
   drawMark,
   drawTime,
   renderTable,
+  type TableHead,
 } from './render.ts';
 import {chooseAccounts, readSeenVersion} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
@@ -207,7 +207,7 @@ function linkToQuestion(
 }
 
 /** The head of a column, with the link that sorts by it: numbers from the largest, else upwards. */
-function drawSortable(name: string, head: string, {question, isNumber, look}: Sorting): Column {
+function drawSortable(name: string, head: string, {question, isNumber, look}: Sorting): TableHead {
   const {sort} = look.query;
   const first = isNumber ? `-${name}` : name;
   const other = isNumber ? name : `-${name}`;

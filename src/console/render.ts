@@ -10,7 +10,7 @@ import {type Look, may} from './page.ts';
 /** A cell: a number is set to the right, with its thousands. */
 export type Cell = SafeHtml | string | number | null;
 
-export interface Column {
+export interface TableHead {
   readonly head: string;
   readonly kind?: 'number' | 'code';
   /** Its cells name the row: on a phone they stand without the head. */
@@ -23,7 +23,7 @@ export interface Column {
 interface Table {
   /** What the table holds, for those who hear it. */
   readonly caption: string;
-  readonly columns: readonly (Column | string)[];
+  readonly columns: readonly (TableHead | string)[];
   readonly rows: readonly (readonly Cell[])[];
   /** What is said where there is no row. */
   readonly none: string;
@@ -35,7 +35,7 @@ interface Table {
 export function renderTable({caption, columns, rows, none, isStacked = false}: Table): SafeHtml {
   if (rows.length === 0) return html`<p class="none">${none}</p>`;
   const heads = columns.map(
-    (column): Column => (typeof column === 'string' ? {head: column} : column),
+    (column): TableHead => (typeof column === 'string' ? {head: column} : column),
   );
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table${
     isStacked ? html` class="stacked"` : ''
@@ -48,20 +48,20 @@ export function renderTable({caption, columns, rows, none, isStacked = false}: T
 </table></div>`;
 }
 
-function drawHead({head, kind, to, sorted}: Column): SafeHtml {
+function drawHead({head, kind, to, sorted}: TableHead): SafeHtml {
   const order = sorted === undefined ? '' : html` aria-sort="${sorted}"`;
   const words = to === undefined ? head : html`<a class="sort" href="${to}">${head}</a>`;
   return html`<th scope="col"${classOf(kind)}${order}>${words}</th>`;
 }
 
-function drawCell(cell: Cell, column: Column | undefined, isStacked: boolean): SafeHtml {
+function drawCell(cell: Cell, column: TableHead | undefined, isStacked: boolean): SafeHtml {
   const name =
     isStacked && column?.isTitle !== true ? html` data-name="${column?.head ?? ''}"` : '';
   if (typeof cell === 'number') return html`<td class="number"${name}>${formatNumber(cell)}</td>`;
   return html`<td${classOf(column?.kind)}${name}>${cell ?? ''}</td>`;
 }
 
-function classOf(kind: Column['kind']): SafeHtml | string {
+function classOf(kind: TableHead['kind']): SafeHtml | string {
   return kind === undefined ? '' : html` class="${kind}"`;
 }
 

@@ -42,7 +42,7 @@ test('each document is a page, whose links lead to pages and headings that are t
   expect(dead).toEqual([]);
 });
 
-test('a link to a document has its title, and a folder has its list on the first page', async () => {
+test('a link to a document has its title, and a folder leads to its list', async () => {
   const {text} = await get('/docs');
   expect(text).toContain('<a href="/docs/insight">');
   expect(text).not.toMatch(/>[\w-]+\.md</);
