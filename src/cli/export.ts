@@ -1,4 +1,4 @@
-// The verb `export`: the star as files, for dbt. Other verbs write their rows with it.
+// The verb `export`: the star as files, and as a dbt package. Other verbs write their rows with it.
 
 import {mkdir, mkdtemp, open, rename, rm, rmdir, writeFile as writeWhole} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
@@ -13,15 +13,28 @@ import {drawTable} from '../core/table.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {beginReading, findAsOf} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
-import {drawDbtSources, exportedTables, members, questions, sharedTables} from '../star/star.ts';
+import {drawDbtPackage} from '../star/dbt.ts';
+import {exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
 import {print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
-/** Prints the star as sources of a dbt project. */
-export function exportDbt(options: {readonly json: boolean}): number {
-  const sources = drawDbtSources();
-  print(options.json, {json: {'sources.yml': sources}, text: sources});
+/**
+ * Writes the star as a package of dbt.
+ * @throws {UsageError} a folder that cannot be written
+ */
+export async function exportDbt(options: {
+  readonly folder: string;
+  readonly json: boolean;
+}): Promise<number> {
+  checkPath('export', options.folder);
+  const written: string[] = [];
+  for (const [path, text] of drawDbtPackage()) {
+    const file = join(options.folder, path);
+    await writeText(file, text).catch(refuseFolder(options.folder));
+    written.push(file);
+  }
+  print(options.json, {json: written.map((file) => ({file})), text: written.join('\n')});
   return 0;
 }
 
@@ -212,11 +225,7 @@ async function writeAll(
   names: readonly string[],
   write: (aside: string) => Promise<void>,
 ): Promise<void> {
-  const refuse = (error: Error) => {
-    throw new UsageError(`${folder}: expected a folder that can be written, got ${error.message}`, {
-      cause: error,
-    });
-  };
+  const refuse = refuseFolder(folder);
   const created = await mkdir(folder, {recursive: true}).catch(refuse);
   const aside = await mkdtemp(join(folder, '.part-')).catch(refuse);
   try {
@@ -227,6 +236,11 @@ async function writeAll(
     if (created !== undefined) await removeEmpty(folder, created);
   }
 }
+
+const refuseFolder = (folder: string) => (cause: Error) => {
+  const got = `expected a folder that can be written, got ${cause.message}`;
+  throw new UsageError(`${folder}: ${got}`, {cause});
+};
 
 /** Removes the folders that were made, from the innermost one up, as far as they are empty. */
 async function removeEmpty(innermost: string, outermost: string): Promise<void> {

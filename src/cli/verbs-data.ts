@@ -108,8 +108,11 @@ function addExport(program: Command, {json}: Surroundings): void {
   }
   verb
     .command('dbt')
-    .description('print sources.yml for dbt: names, descriptions, keys, relations, freshness')
-    .action(() => finishVerb(async () => (await insight.export()).exportDbt(json())));
+    .description('write a dbt package: sources with tests, semantic models, metrics, exposures')
+    .argument('<folder>', 'folder for the package')
+    .action((folder) =>
+      finishVerb(async () => (await insight.export()).exportDbt({folder, ...json()})),
+    );
 }
 
 function addDeliver(program: Command, {json, signal}: Surroundings): void {

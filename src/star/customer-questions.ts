@@ -36,7 +36,7 @@ export const customerQuestions: readonly Question[] = [
                OVER (PARTITION BY account_key), 0), 1) AS cumulated
         FROM (
           SELECT job.account_key, customer.group_key, min(customer.group_name) AS name,
-                 sum(job.completed_amount) AS revenue, count(*) AS jobs,
+                 {job.revenue} AS revenue, {job.jobs_completed} AS jobs,
                  max(job.completed_date) AS last_completed
             FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
               ON customer.customer_key = job.customer_key ${ofAccount('job')}
@@ -74,11 +74,9 @@ export const customerQuestions: readonly Question[] = [
     ),
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month,
-             count(*) FILTER (WHERE job.is_first_completed_of_customer) AS new_customers,
-             coalesce(sum(job.completed_amount) FILTER (WHERE job.is_first_completed_of_customer),
-               0) AS revenue_new,
-             coalesce(sum(job.completed_amount)
-               FILTER (WHERE NOT job.is_first_completed_of_customer), 0) AS revenue_repeat
+             {job.new_customers} AS new_customers,
+             coalesce({job.revenue_of_new_customers}, 0) AS revenue_new,
+             coalesce({job.revenue_of_returning_customers}, 0) AS revenue_repeat
         FROM {mart.fct_job} AS job WHERE job.completed_date BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
   },
@@ -148,7 +146,7 @@ export const customerQuestions: readonly Question[] = [
              ((extract(year FROM job.completed_date) - extract(year FROM first.date)) * 4
                + extract(quarter FROM job.completed_date) -
                  extract(quarter FROM first.date))::integer AS quarters_after,
-             count(DISTINCT job.customer_key) AS customers, sum(job.completed_amount) AS revenue
+             count(DISTINCT job.customer_key) AS customers, {job.revenue} AS revenue
         FROM {mart.fct_job} AS job
         JOIN (SELECT customer_key, min(completed_date) AS date FROM {mart.fct_job} AS known
                WHERE completed_date IS NOT NULL AND customer_key <> -1
@@ -184,8 +182,8 @@ export const customerQuestions: readonly Question[] = [
     ),
     from: `FROM (
       SELECT job.account_key, customer.customer_key, customer.name,
-             max(job.completed_date) AS last_completed, count(job.completed_date) AS jobs,
-             sum(job.completed_amount) AS revenue
+             max(job.completed_date) AS last_completed, {job.jobs_completed} AS jobs,
+             {job.revenue} AS revenue
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
           ON customer.customer_key = job.customer_key ${ofAccount('job')}
        WHERE NOT customer.is_deleted AND customer.is_active IS NOT FALSE

@@ -1,6 +1,8 @@
 // What a dimension, a fact or a question of the star is, the SQL that their definitions share, and
 // how a definition becomes views and functions.
 
+import {measured} from './measures.ts';
+
 /**
  * The name of a column, its value as SQL, and its comment for the reader of a BI tool. What may
  * name a person says which key of its row stands for it where such data is masked.
@@ -17,7 +19,7 @@ export type MemberColumn = readonly [
  * present, as of any past moment, and for some jobs alone, which refreshes what is kept. In its
  * SQL `{jobs}` is the table `warehouse.jobs` with the rows that are gone, or the versions of that
  * moment; `{mart.dim_customer}` is another member, at the same moment; `{now}` is the present, or
- * that moment.
+ * that moment; `{job.revenue}` is the measure `revenue` over the rows that are called `job`.
  */
 export interface Member {
   /** Its view in the schema `mart`. */
@@ -47,6 +49,11 @@ export interface Member {
   readonly formerlyKeptBy?: readonly (readonly string[])[];
   /** Made from versions, so it holds the past already: no form of it as of a moment. */
   readonly isOfVersions?: true;
+}
+
+/** The columns that tell one row of a member from another. */
+export function rowKeyOf({columns, key}: Pick<Member, 'columns' | 'key'>): readonly string[] {
+  return key ?? [columns[0]?.[0] ?? ''];
 }
 
 /**
@@ -232,10 +239,10 @@ function shownColumn([name, , , maskedBy]: MemberColumn): string {
 }
 
 function renderKept(member: Member): StarMember['kept'] {
-  const {columns, key = [columns[0]?.[0] ?? ''], keptBy, formerlyKeptBy = []} = member;
+  const {keptBy, formerlyKeptBy = []} = member;
   if (keptBy === undefined) return null;
   return {
-    key: [...new Set(['job_key', ...key])],
+    key: [...new Set(['job_key', ...rowKeyOf(member)])],
     indexes: keptBy,
     formerIndexes: formerlyKeptBy,
     someJobs: renderAt(member, someJobs),
@@ -249,11 +256,13 @@ function renderAt(
 ): string {
   const list = columns.map(([name, value]) => `${value} AS ${name}`).join(',\n       ');
   const rows = `SELECT ${list}\n  ${from}`.replace(
-    /\{(mart\.)?(\w+)\}/g,
-    (_, mart: string | undefined, word: string) => {
+    /\{(?:(\w+)\.)?(\w+)\}/g,
+    (_, of: string | undefined, word: string) => {
+      if (of === 'mart') return time.member(word);
+      if (of !== undefined) return measured(word, of);
       if (word === 'now') return time.now;
       if (word === 'first' || word === 'last') return `(${word === 'first' ? first : last})`;
-      return mart === undefined ? time.table(word) : time.member(word);
+      return time.table(word);
     },
   );
   if (missing === undefined) return rows;

@@ -42,7 +42,7 @@ export const money: readonly Question[] = [
       },
     ),
     from: `FROM (
-      SELECT job.account_key, customer.customer_key, customer.name, sum(job.receivable) AS owed,
+      SELECT job.account_key, customer.customer_key, customer.name, {job.receivables} AS owed,
              ${owedSince('<= 30')} AS up_to_30_days,
              ${owedSince('BETWEEN 31 AND 60')} AS up_to_60_days,
              ${owedSince('BETWEEN 61 AND 90')} AS up_to_90_days, ${owedSince('> 90')} AS older,
@@ -120,7 +120,7 @@ export const money: readonly Question[] = [
     from: `FROM (
       SELECT sums.*, round(sums.owed / nullif(sums.invoiced, 0) * 91, 1) AS days
         FROM (
-          SELECT job.account_key, sum(job.receivable) AS owed,
+          SELECT job.account_key, {job.receivables} AS owed,
                  sum(job.invoiced_amount + job.invoiced_tax)
                    FILTER (WHERE job.invoiced_date > account.today - 91) AS invoiced
             FROM {mart.fct_job} AS job ${ofAccount('job')} GROUP BY job.account_key
@@ -152,9 +152,8 @@ export const money: readonly Question[] = [
       {money: ['collected', 'dated_by_observation'], totals: ['collected', 'dated_by_observation']},
     ),
     from: `FROM (
-      SELECT step.account_key, ${mondayOf('step.paid_date')} AS week, sum(step.amount) AS collected,
-             coalesce(sum(step.amount) FILTER (WHERE step.dated_by = 'observed'),
-               0) AS dated_by_observation
+      SELECT step.account_key, ${mondayOf('step.paid_date')} AS week, {step.collected} AS collected,
+             coalesce({step.collected_by_observation}, 0) AS dated_by_observation
         FROM mart.fct_payment AS step ${ofAccount('step')}
        WHERE step.observed_at <= {now} AND step.paid_date BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
@@ -187,8 +186,8 @@ export const money: readonly Question[] = [
     ),
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.invoiced_date)::date AS month,
-             count(*) AS invoices, sum(job.invoiced_amount) AS invoiced_before_tax,
-             sum(job.invoiced_tax) AS tax_invoiced, sum(job.receivable) AS unpaid
+             {job.invoices} AS invoices, {job.invoiced_before_tax} AS invoiced_before_tax,
+             {job.tax_invoiced} AS tax_invoiced, {job.receivables} AS unpaid
         FROM {mart.fct_job} AS job
        WHERE job.invoiced_date BETWEEN {first} AND {last} AND job.job_state <> 'cancelled'
        GROUP BY 1, 2
@@ -224,8 +223,8 @@ export const money: readonly Question[] = [
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.invoiced_date)::date AS month,
              tax.tax_entity_key, tax.name, tax.tax_rate,
-             sum(job.invoiced_amount) AS invoiced_before_tax, sum(job.invoiced_tax) AS tax_invoiced,
-             coalesce(sum(job.invoiced_tax) FILTER (WHERE job.balance = 0), 0) AS tax_of_paid
+             {job.invoiced_before_tax} AS invoiced_before_tax,
+             {job.tax_invoiced} AS tax_invoiced, coalesce({job.tax_of_paid}, 0) AS tax_of_paid
         FROM {mart.fct_job} AS job JOIN {mart.dim_tax_entity} AS tax
           ON tax.tax_entity_key = job.tax_entity_key
        WHERE job.invoiced_date BETWEEN {first} AND {last} GROUP BY 1, 2, 3, 4, 5
@@ -260,8 +259,8 @@ export const money: readonly Question[] = [
              round(100 * sums.revenue / nullif(sum(sums.revenue)
                OVER (PARTITION BY sums.account_key), 0), 1) AS percent
         FROM (
-          SELECT line.account_key, line.item_key, sum(line.quantity) AS quantity,
-                 sum(line.amount) AS revenue, count(DISTINCT line.job_key) AS jobs,
+          SELECT line.account_key, line.item_key, {line.line_quantity} AS quantity,
+                 {line.line_amount} AS revenue, count(DISTINCT line.job_key) AS jobs,
                  min(line.price_per_unit) AS lowest, max(line.price_per_unit) AS highest
             FROM {mart.fct_job_charge} AS line ${ofAccount('line')}
            WHERE line.completed_date BETWEEN {first} AND {last}

@@ -39,9 +39,9 @@ export const people: readonly Question[] = [
     ),
     from: `FROM (
       SELECT day.account_key, day.employee_key, person.name, ${mondayOf('day.date')} AS week,
-             sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
-             sum(day.capacity_hours) AS capacity_hours,
-             round(100 * sum(day.hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
+             {day.hours} AS hours, {day.billable_hours} AS billable_hours,
+             {day.capacity_hours} AS capacity_hours,
+             round(100 * {day.hours} / nullif({day.capacity_hours}, 0), 1) AS percent
         FROM ${daysOfAccounts('{first}', '{last}')} AS day
         JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
        WHERE day.employee_key <> -1
@@ -93,7 +93,8 @@ export const people: readonly Question[] = [
              round(done.revenue / nullif(done.days, 0), 2) AS revenue_a_day,
              round(done.revenue / nullif(done.job_share, 0), 2) AS mean_ticket
         FROM (
-          SELECT share.account_key, share.employee_key, sum(share.amount_share) AS revenue,
+          SELECT share.account_key, share.employee_key,
+                 {share.revenue_of_technicians} AS revenue,
                  sum(share.job_share) AS job_share, count(visit.repeat_job_key) AS repeat_visits,
                  count(DISTINCT share.completed_date) AS days
             FROM {mart.fct_assignment} AS share
@@ -103,7 +104,8 @@ export const people: readonly Question[] = [
            GROUP BY 1, 2
         ) AS done
         FULL JOIN (
-          SELECT entry.account_key, entry.employee_key, sum(entry.hours) AS hours
+          SELECT entry.account_key, entry.employee_key,
+                 {entry.hours_on_completed_jobs} AS hours
             FROM {mart.fct_time_entry} AS entry ${ofAccount('entry')}
            WHERE entry.completed_date BETWEEN {first} AND {last}
            GROUP BY 1, 2
@@ -134,7 +136,7 @@ export const people: readonly Question[] = [
         ),
         from: `FROM (
       SELECT share.account_key, share.completed_date AS date, person.employee_key, person.name,
-             count(*) AS jobs, sum(share.amount_share) AS revenue
+             count(*) AS jobs, {share.revenue_of_technicians} AS revenue
         FROM {mart.fct_assignment} AS share
         JOIN {mart.dim_employee} AS person
           ON person.employee_key = share.employee_key ${ofAccount('share')}
@@ -208,9 +210,9 @@ export const people: readonly Question[] = [
       {totals: ['jobs', 'repeat_visits']},
     ),
     from: `FROM (
-      SELECT visit.account_key, kind.job_type_key, kind.name, count(*) AS jobs,
-             count(visit.repeat_job_key) AS repeat_visits,
-             round(100.0 * count(visit.repeat_job_key) / count(*), 1) AS percent
+      SELECT visit.account_key, kind.job_type_key, kind.name, {visit.visits} AS jobs,
+             {visit.repeat_visits} AS repeat_visits,
+             round(100.0 * {visit.repeat_visits} / {visit.visits}, 1) AS percent
         FROM {mart.fct_repeat_visit} AS visit
         JOIN {mart.fct_job} AS job ON job.job_key = visit.job_key
         JOIN {mart.dim_job_type} AS kind
@@ -240,7 +242,7 @@ export const people: readonly Question[] = [
     ),
     from: `FROM (
       SELECT task.account_key, person.employee_key, person.name,
-             count(*) FILTER (WHERE NOT task.is_completed) AS open,
+             {task.open_tasks} AS open,
              count(*) FILTER (WHERE NOT task.is_completed AND task.scheduled_at < {now}) AS overdue,
              count(*) FILTER (WHERE task.completed_date > account.today - 7) AS done_in_7_days
         FROM {mart.fct_task} AS task JOIN {mart.dim_employee} AS person

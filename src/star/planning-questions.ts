@@ -1,5 +1,6 @@
 // Questions of planning and selling: appointments, room, estimates, and how old the data is.
 
+import {estimateDate, withAlias} from './measures.ts';
 import {
   always,
   daysOfAccounts,
@@ -40,25 +41,23 @@ function estimatesBy({
   readonly columns: string;
   readonly from?: string;
 }): string {
-  const amount = (state: string) => `coalesce(sum(each.amount) FILTER (WHERE ${state}), 0.00)`;
+  const estimated = withAlias(estimateDate, 'job');
   return `FROM (
-      SELECT sums.*, sums.estimates - sums.won - sums.lost AS undecided,
-             round(100.0 * sums.won / nullif(sums.won + sums.lost, 0), 1) AS percent_won,
-             round(100.0 * sums.amount_won / nullif(sums.amount_won + sums.amount_lost, 0),
+      SELECT sums.*, sums.estimates - sums.decided AS undecided,
+             sums.amount - sums.amount_decided AS amount_undecided,
+             round(100.0 * sums.won / nullif(sums.decided, 0), 1) AS percent_won,
+             round(100.0 * sums.amount_won / nullif(sums.amount_decided, 0),
                1) AS percent_won_by_money
         FROM (
-          SELECT job.account_key, ${columns}, count(*) AS estimates,
-                 count(*) FILTER (WHERE each.is_won) AS won,
-                 count(*) FILTER (WHERE each.is_lost) AS lost,
-                 ${amount('each.is_won')} AS amount_won, ${amount('each.is_lost')} AS amount_lost,
-                 ${amount('NOT each.is_won AND NOT each.is_lost')} AS amount_undecided
+          SELECT job.account_key, ${columns}, {job.estimates} AS estimates,
+                 {job.estimates_won} AS won, {job.estimates_lost} AS lost,
+                 {job.estimates_decided} AS decided,
+                 {job.estimated_amount} AS amount,
+                 coalesce({job.amount_won}, 0.00) AS amount_won,
+                 coalesce({job.amount_lost}, 0.00) AS amount_lost,
+                 coalesce({job.amount_decided}, 0.00) AS amount_decided
             FROM {mart.fct_job} AS job ${from}
-           CROSS JOIN LATERAL (SELECT job.job_state = 'lost' AS is_lost,
-                                      job.job_state <> 'lost' AND (job.won_date IS NOT NULL
-                                        OR coalesce(job.estimate_type = 'won', false)) AS is_won,
-                                      coalesce(job.subtotal, 0) AS amount) AS each
-           WHERE job.was_estimate
-             AND coalesce(job.estimate_sent_date, job.booked_date) BETWEEN {first} AND {last}
+           WHERE job.was_estimate AND ${estimated} BETWEEN {first} AND {last}
            GROUP BY job.account_key, ${columns.replace(/\s+AS \w+$/, '')}
         ) AS sums
     ) AS answer`;
@@ -87,9 +86,9 @@ export const planning: readonly Question[] = [
     ),
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.started_date)::date AS month,
-             count(job.is_on_time) AS started,
-             round(100.0 * count(*) FILTER (WHERE job.is_on_time) / nullif(count(job.is_on_time),
-               0), 1) AS percent_on_time
+             {job.jobs_started} AS started,
+             round(100.0 * {job.jobs_started_on_time} / nullif({job.jobs_started}, 0),
+               1) AS percent_on_time
         FROM {mart.fct_job} AS job WHERE job.started_date BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
   },
@@ -115,10 +114,10 @@ export const planning: readonly Question[] = [
       {totals: ['capacity_hours', 'planned_hours', 'jobs']},
     ),
     from: `FROM (
-      SELECT day.account_key, day.date, sum(day.capacity_hours) AS capacity_hours,
-             round(sum(day.planned_hours), 2) AS planned_hours,
-             sum(day.jobs_planned)::bigint AS jobs,
-             round(100 * sum(day.planned_hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
+      SELECT day.account_key, day.date, {day.capacity_hours} AS capacity_hours,
+             round({day.planned_hours}, 2) AS planned_hours,
+             {day.appointments}::bigint AS jobs,
+             round(100 * {day.planned_hours} / nullif({day.capacity_hours}, 0), 1) AS percent
         FROM ${daysOfAccounts('{first}', '{last}')} AS day GROUP BY 1, 2
     ) AS answer`,
     by: {
@@ -174,9 +173,9 @@ export const planning: readonly Question[] = [
       {money: ['amount'], totals: ['jobs', 'amount', 'without_price']},
     ),
     from: `FROM (
-      SELECT job.account_key, job.scheduled_date AS date, count(*) AS jobs,
-             sum(job.open_amount) AS amount,
-             count(*) FILTER (WHERE coalesce(job.subtotal, 0) = 0) AS without_price
+      SELECT job.account_key, job.scheduled_date AS date, {job.open_jobs} AS jobs,
+             {job.open_amount} AS amount,
+             {job.open_jobs_without_price} AS without_price
         FROM {mart.fct_job} AS job ${ofAccount('job')}
        WHERE job.is_open AND job.scheduled_date BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
@@ -228,8 +227,7 @@ export const planning: readonly Question[] = [
     key: ['account_key', 'quarter'],
     ...told({quarter: 'The first day of the quarter.', ...estimateWords}, estimateSums),
     from: estimatesBy({
-      columns: `date_trunc('quarter', coalesce(job.estimate_sent_date,
-               job.booked_date))::date AS quarter`,
+      columns: `date_trunc('quarter', ${withAlias(estimateDate, 'job')})::date AS quarter`,
     }),
     by: {
       seller: {
@@ -332,9 +330,8 @@ export const planning: readonly Question[] = [
     ),
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.booked_date)::date AS month,
-             count(*) AS booked, count(*) FILTER (WHERE job.job_state = 'cancelled') AS cancelled,
-             round(100.0 * count(*) FILTER (WHERE job.job_state = 'cancelled') / count(*),
-               1) AS percent
+             {job.jobs_booked} AS booked, {job.jobs_cancelled} AS cancelled,
+             round(100.0 * {job.jobs_cancelled} / {job.jobs_booked}, 1) AS percent
         FROM {mart.fct_job} AS job WHERE job.booked_date BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
   },

@@ -60,12 +60,11 @@ function ticketsBy({columns, from}: {readonly columns: string; readonly from: st
              round(100 * tickets.revenue / nullif(sum(tickets.revenue)
                OVER (PARTITION BY tickets.account_key), 0), 1) AS percent
         FROM (
-          SELECT job.account_key, ${columns}, count(*) AS jobs,
-                 sum(job.completed_amount) AS revenue,
+          SELECT job.account_key, ${columns}, {job.jobs_completed} AS jobs,
+                 {job.revenue} AS revenue,
                  round(avg(job.completed_amount), 2) AS mean_ticket,
-                 round((percentile_cont(0.5)
-                   WITHIN GROUP (ORDER BY job.completed_amount))::numeric, 2) AS median_ticket,
-                 count(*) FILTER (WHERE job.is_first_completed_of_customer) AS new_customers
+                 round({job.median_ticket}, 2) AS median_ticket,
+                 {job.new_customers} AS new_customers
             FROM {mart.fct_job} AS job ${from} ${ofAccount('job')}
            WHERE job.completed_date BETWEEN {first} AND {last}
            GROUP BY job.account_key, ${columns.replace(/\s+AS \w+$/, '')}
@@ -97,12 +96,12 @@ export const revenue: readonly Question[] = [
       {money: ['revenue', 'four_week_mean', 'mean_ticket'], totals: ['jobs', 'revenue']},
     ),
     from: `FROM (
-      SELECT account.account_key, {first} AS first, day.week, count(job.job_key) AS jobs,
-             coalesce(sum(job.completed_amount), 0) AS revenue,
-             round(avg(coalesce(sum(job.completed_amount), 0))
+      SELECT account.account_key, {first} AS first, day.week, {job.jobs_completed} AS jobs,
+             coalesce({job.revenue}, 0) AS revenue,
+             round(avg(coalesce({job.revenue}, 0))
                OVER (PARTITION BY account.account_key ORDER BY day.week ROWS 3 PRECEDING),
                2) AS four_week_mean,
-             round(sum(job.completed_amount) / nullif(count(job.job_key), 0), 2) AS mean_ticket
+             round({job.revenue} / nullif({job.jobs_completed}, 0), 2) AS mean_ticket
         FROM ${accountsSource}
         JOIN mart.dim_date AS day ON day.date >= ${mondayOf('{first}')} - 7 * 3
          AND day.date <= {last} AND (day.date >= {first} OR day.week < ${mondayOf('{first}')})
@@ -141,12 +140,13 @@ export const revenue: readonly Question[] = [
     from: `FROM (
       SELECT month.*, before.revenue AS a_year_before
         FROM (SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month,
-                     count(*) AS jobs, sum(job.completed_amount) AS revenue,
+                     {job.jobs_completed} AS jobs,
+                     {job.revenue} AS revenue,
                      round(avg(job.completed_amount), 2) AS mean_ticket
                 FROM {mart.fct_job} AS job WHERE job.completed_date BETWEEN {first} AND {last}
                GROUP BY 1, 2) AS month
         LEFT JOIN (SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month,
-                          sum(job.completed_amount) AS revenue
+                          {job.revenue} AS revenue
                 FROM {mart.fct_job} AS job
                WHERE job.completed_date BETWEEN ({first} - interval '1 year')::date
                  AND ({last} - interval '1 year')::date
@@ -282,9 +282,9 @@ export const revenue: readonly Question[] = [
       {money: ['amount_by_now'], totals: ['booked', 'amount_by_now', 'cancelled_since']},
     ),
     from: `FROM (
-      SELECT job.account_key, ${mondayOf('job.booked_date')} AS week, count(*) AS booked,
-             sum(job.booked_amount) AS amount_by_now,
-             count(*) FILTER (WHERE job.job_state = 'cancelled') AS cancelled_since
+      SELECT job.account_key, ${mondayOf('job.booked_date')} AS week, {job.jobs_booked} AS booked,
+             {job.booked_amount} AS amount_by_now,
+             {job.jobs_cancelled} AS cancelled_since
         FROM {mart.fct_job} AS job ${ofAccount('job')}
        WHERE job.booked_date BETWEEN {first} AND {last}
        GROUP BY 1, 2
@@ -329,12 +329,12 @@ export const revenue: readonly Question[] = [
              coalesce(backlog.open_jobs, 0) AS open_jobs
         FROM ${weeksOfPeriod} AS weeks
         LEFT JOIN (SELECT job.account_key, ${mondayOf('job.completed_date')} AS week,
-                          sum(job.completed_amount) AS revenue, count(*) AS completed
+                          {job.revenue} AS revenue, {job.jobs_completed} AS completed
                      FROM {mart.fct_job} AS job ${ofAccount('job')}
                     WHERE job.completed_date >= {first} GROUP BY 1, 2) AS done
                       ON done.account_key = weeks.account_key AND done.week = weeks.week
         LEFT JOIN (SELECT job.account_key, ${mondayOf('job.booked_date')} AS week,
-                          sum(job.booked_amount) AS booked
+                          {job.booked_amount} AS booked
                      FROM {mart.fct_job} AS job ${ofAccount('job')}
                     WHERE job.booked_date >= {first} GROUP BY 1, 2) AS come
                       ON come.account_key = weeks.account_key AND come.week = weeks.week

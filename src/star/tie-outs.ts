@@ -1,5 +1,7 @@
 // What is checked of the star: claims that must hold, and findings about the business.
 
+import {rowKeyOf} from './member.ts';
+import {relationsOf} from './relations.ts';
 import {members} from './star.ts';
 
 /** A claim about the star that a query can break: each row it returns is a break. */
@@ -30,51 +32,23 @@ function sameRows(one: string, other: string): string {
       FROM ${one} AS one)`;
 }
 
-const keyed = members.map(({name, columns, key = [columns[0]?.[0] ?? '']}) => ({
-  name,
-  key,
-  columns: columns.map(([column]) => column),
-}));
-
-const noKeyTwice = keyed
-  .map(
-    ({name, key}) =>
-      `SELECT '${name}' AS member, to_jsonb(array_agg(${key[0]})) AS keys FROM mart.${name}
-        GROUP BY ${key.join(', ')} HAVING count(*) > 1`,
-  )
+const noKeyTwice = members
+  .map((member) => {
+    const key = rowKeyOf(member);
+    return `SELECT '${member.name}' AS member, to_jsonb(array_agg(${key[0]})) AS keys
+         FROM mart.${member.name} GROUP BY ${key.join(', ')} HAVING count(*) > 1`;
+  })
   .join(' UNION ALL ');
 
-/** The dimensions, and the facts that others point at, by the name of their key. */
-const targets = new Map(
-  [
-    ...keyed.filter(({name}) => /^dim_(?!.*_version$)/.test(name)),
-    ...keyed.filter(({name}) => name === 'fct_job'),
-  ].map(({name, key}) => [key[0] ?? '', name]),
-);
-const otherNames: Readonly<Record<string, string>> = {
-  booked_by_employee_key: 'employee_key',
-  group_key: 'customer_key',
-  repeat_job_key: 'job_key',
-};
-
-/**
- * Facts of versions tell of jobs that are gone, which have no row in `fct_job`; so does a parent
- * that is a fact of the same row.
- */
 const noKeyWithoutRow = members
-  .flatMap(({name, columns, isOfVersions}) =>
-    columns.flatMap(([column]) => {
-      const target = targets.get(otherNames[column] ?? column);
-      if (target === undefined || (target === name && otherNames[column] === undefined)) return [];
-      if (isOfVersions && target === 'fct_job') return [];
-      const key = otherNames[column] ?? column;
-      const none = target === 'fct_job' ? ` AND held.${column} <> -1` : '';
+  .flatMap((member) =>
+    relationsOf(member).map(({column, target, key, mayBeNone}) => {
+      const none = mayBeNone ? ` AND held.${column} <> -1` : '';
       const account = target === 'dim_account' ? '' : ' OR there.account_key <> held.account_key';
-      return [
-        `SELECT '${name}.${column}' AS place, held.${column}::text AS key FROM mart.${name} AS held
+      return `SELECT '${member.name}.${column}' AS place, held.${column}::text AS key
+           FROM mart.${member.name} AS held
            LEFT JOIN mart.${target} AS there ON there.${key} = held.${column}
-          WHERE held.${column} IS NOT NULL${none} AND (there.${key} IS NULL${account})`,
-      ];
+          WHERE held.${column} IS NOT NULL${none} AND (there.${key} IS NULL${account})`;
     }),
   )
   .join(' UNION ALL ');

@@ -63,9 +63,9 @@ export const backlog: readonly Question[] = [
       },
     ),
     from: `FROM (
-      SELECT job.account_key, state.place, state.label AS state, count(*) AS jobs,
-             count(*) FILTER (WHERE job.is_on_hold) AS on_hold,
-             sum(job.open_amount) AS amount, ${agesOf(`account.today - (${openedDate})`)}
+      SELECT job.account_key, state.place, state.label AS state, {job.open_jobs} AS jobs,
+             {job.jobs_on_hold} AS on_hold,
+             {job.open_amount} AS amount, ${agesOf(`account.today - (${openedDate})`)}
         FROM {mart.fct_job} AS job JOIN mart.dim_job_state AS state
           ON state.job_state = job.job_state ${ofAccount('job')}
        WHERE job.is_open GROUP BY job.account_key, state.place, state.label
@@ -203,7 +203,7 @@ export const backlog: readonly Question[] = [
       {money: ['amount'], totals: ['jobs', 'amount']},
     ),
     from: `FROM (
-      SELECT job.account_key, count(*) AS jobs, sum(job.unbilled) AS amount,
+      SELECT job.account_key, {job.unbilled_jobs} AS jobs, {job.unbilled_amount} AS amount,
              max(account.today - job.completed_date) AS oldest_days
         FROM {mart.fct_job} AS job ${ofAccount('job')}
        WHERE job.job_state = 'completed' AND job.invoiced_date IS NULL GROUP BY job.account_key

@@ -49,7 +49,7 @@ const cases: Readonly<Record<string, Case>> = {
   push: {args: ['--dry-run'], bytes: megabyte},
   ask: {args: ['debtors', '--account', 'own']},
   check: {args: []},
-  'export dbt': {args: []},
+  'export dbt': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
   report: {args: ['--account', 'own', '--force']},
   'export csv': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
   'export parquet': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},

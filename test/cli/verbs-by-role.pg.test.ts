@@ -63,7 +63,7 @@ const asWorker = [
   'report',
   'export csv FOLDER/csv',
   'export parquet FOLDER/parquet',
-  'export dbt',
+  'export dbt FOLDER/dbt',
   'deliver',
   'explain customers 1',
   'changes list',

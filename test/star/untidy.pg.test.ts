@@ -3,8 +3,6 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {
   answerQuestion,
   beginReading,
@@ -15,39 +13,17 @@ import {
 } from '../../src/star/answer.ts';
 import {questions} from '../../src/star/star.ts';
 import {SetUp} from '../support/set-up.ts';
-import {openStarWarehouse} from './star-warehouse.ts';
-import {fillUntidyBusiness} from './untidy-business.ts';
+import {openUntidyWarehouse, untidyAccounts} from './untidy-warehouse.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
 const setUp = new SetUp();
 let pool: pg.Pool;
-const accounts = [
-  {name: 'here', timeZone: 'America/New_York', accountId: ''},
-  {name: 'far', timeZone: 'Australia/Lord_Howe', accountId: ''},
-];
+const accounts = untidyAccounts();
 type Account = (typeof accounts)[number];
 
 beforeAll(async () => {
-  ({pool} = await openStarWarehouse(setUp, 4));
-  for (const [seed, account] of accounts.entries()) {
-    const {name, timeZone} = account;
-    ({accountId: account.accountId} = await upsertAccount(pool, {
-      ...{name, timeZone, apiUrl: `http://127.0.0.1:${seed + 1}`},
-    }));
-    const {accountId} = account;
-    await inSweepTransaction(pool, (client) => fillUntidyBusiness(client, {accountId, seed}));
-    await pool.query(
-      `INSERT INTO mart.settings (account_key, currency, working_hours) VALUES ($1, $2, $3)`,
-      [accountId, ['USD', 'AUD'][seed], [8, 8, 8, 8, 8, 0, 0]],
-    );
-  }
-  await pool.query(
-    `INSERT INTO mart.labels (account_key, kind, id, label)
-     VALUES ($1, 'customer_source', 1, 'Web page'), ($1, 'customer_type', 2, 'none of these')`,
-    [accounts[0]?.accountId],
-  );
-  await pool.query('SELECT sync.refresh_star()');
+  ({pool} = await openUntidyWarehouse(setUp, accounts));
 });
 afterAll(() => setUp.end());
 

@@ -1,0 +1,291 @@
+// The star as a package of dbt: sources with their tests, semantic models and metrics, and an
+// exposure for each question. Its models stand for the tables of the star where they are, and
+// create nothing: the SQL of each figure is in one place.
+
+import {getTableConfig} from 'drizzle-orm/pg-core';
+import {stringify} from 'yaml';
+import {wordOf} from './answer.ts';
+import {type MeasureName, measures, ownDates, ratios, withAlias} from './measures.ts';
+import {type Member, type Question, rowKeyOf} from './member.ts';
+import {relationsOf} from './relations.ts';
+import {members, questions, sharedTables} from './star.ts';
+import {martTables} from './tables.ts';
+
+type Yaml = Readonly<Record<string, unknown>>;
+type Table = Pick<Member, 'name' | 'comment' | 'columns' | 'key' | 'isOfVersions'>;
+
+const sharedOnes = sharedTables.flatMap(({name, key}): Table[] => {
+  const found = martTables.find(({drizzle}) => getTableConfig(drizzle).name === name);
+  if (found === undefined) return [];
+  const {comment, columns} = found;
+  const told = Object.entries(columns).map(([column, text]) => [column, column, text] as const);
+  return [{name: name as Table['name'], comment, columns: told, key}];
+});
+const tables: readonly Table[] = [...sharedOnes, ...members];
+const columnsOf = ({columns}: Table) => columns.map(([column]) => column);
+
+/** The few values that a column may have. */
+const acceptedValues: Readonly<Record<string, readonly string[]>> = {
+  'dim_customer.kind': ['company', 'person', 'unknown'],
+  'fct_payment.dated_by': ['stated', 'observed', 'unknown'],
+  'fct_open_job_day.state_then': ['unscheduled', 'scheduled', 'in_progress'],
+};
+
+/** The name of an entity of the semantic models, by the column that is its key. */
+const entityOf = (column: string) => column.replace(/_key$/, '');
+const entityOfRows = ({name}: Table) => name.replace(/^(dim|fct)_/, '');
+const byState = {column: 'job_state', target: 'dim_job_state', key: 'job_state', mayBeNone: false};
+
+/** As `relationsOf`, with the states of the jobs, which have no number. */
+function relationsAndState(table: Table) {
+  const isOfState = table.name !== 'dim_job_state' && columnsOf(table).includes(byState.column);
+  return [...relationsOf(table), ...(isOfState ? [byState] : [])];
+}
+
+function drawColumn(table: Table, [column, , comment]: Member['columns'][number]): Yaml {
+  const key = rowKeyOf(table);
+  const accepted = acceptedValues[`${table.name}.${column}`];
+  const relation = relationsAndState(table).find((found) => found.column === column);
+  const to = relation && `source('fieldmirror', '${relation.target}')`;
+  const tests = [
+    ...(key.length === 1 && key[0] === column ? ['unique', 'not_null'] : []),
+    ...(accepted === undefined ? [] : [{accepted_values: {arguments: {values: accepted}}}]),
+    ...(relation === undefined
+      ? []
+      : [
+          {
+            relationships: {
+              arguments: {to, field: relation.key},
+              ...(relation.mayBeNone ? {config: {where: `${column} <> -1`}} : {}),
+            },
+          },
+        ]),
+  ];
+  return {name: column, description: comment, ...(tests.length === 0 ? {} : {data_tests: tests})};
+}
+
+function drawSource(table: Table): Yaml {
+  const key = rowKeyOf(table);
+  const freshness = {
+    loaded_at_field: 'jobs_fresh_as_of',
+    freshness: {
+      warn_after: {count: 26, period: 'hour'},
+      error_after: {count: 50, period: 'hour'},
+    },
+  };
+  return {
+    name: table.name,
+    description: table.comment,
+    ...(table.name === 'dim_account' ? {config: freshness} : {}),
+    ...(key.length > 1 ? {data_tests: [{unique_together: {arguments: {columns: key}}}]} : {}),
+    columns: table.columns.map((column) => drawColumn(table, column)),
+  };
+}
+
+const schema = `{{ var('fieldmirror_schema', 'mart') }}`;
+
+const sources = {
+  version: 2,
+  sources: [
+    {
+      name: 'fieldmirror',
+      description:
+        'A field-service business as a star: dimensions, facts, and the answers to the ' +
+        'questions of an owner.',
+      schema,
+      tables: [...tables, ...questions].map(drawSource),
+    },
+  ],
+};
+
+/** The facts that are measured, and the dimensions that they point at. */
+const measuredFacts = new Set<string>(Object.values(measures).map(({fact}) => fact));
+const modelled = tables.filter(
+  ({name}) => measuredFacts.has(name) || /^dim_(?!.*_version$)/.test(name),
+);
+
+const models = {
+  version: 2,
+  models: modelled.map(({name, comment}) => ({
+    name,
+    description: comment,
+    ...(name === 'dim_date'
+      ? {
+          time_spine: {standard_granularity_column: 'date'},
+          columns: [{name: 'date', granularity: 'day'}],
+        }
+      : {}),
+  })),
+};
+
+/** Columns of facts that group; those of dimensions all do. */
+const groups = /^(is|was)_|^(status|estimate_type|dated_by|net_days|technicians|job_number)$/;
+const dates = /(^|_)date$/;
+/** Instants and lists group nothing. */
+const others = /_key$|_at$|_as_of$|_since$|^working_hours$|^today$/;
+
+function drawDimensions(table: Table): Yaml[] {
+  const isDimension = table.name.startsWith('dim_');
+  const own = table.columns.flatMap(([name, , description]): Yaml[] => {
+    if (dates.test(name))
+      return [{name, description, type: 'time', type_params: {time_granularity: 'day'}}];
+    if (others.test(name) || name === byState.column) return [];
+    return isDimension || groups.test(name) ? [{name, description, type: 'categorical'}] : [];
+  });
+  const made = Object.entries(ownDates[table.name] ?? {}).map(([name, sql]) => ({
+    ...{name, type: 'time', type_params: {time_granularity: 'day'}},
+    expr: withAlias(sql, null),
+  }));
+  return [...own, ...made];
+}
+
+/** An employee by another name: who booked a job. */
+const booker = 'booked_by_employee_key';
+
+function drawEntities(table: Table): Yaml[] {
+  const [key = '', ...more] = rowKeyOf(table);
+  const own = {name: entityOfRows(table), type: 'primary', expr: key};
+  const booked = {name: entityOf(booker), type: 'unique', expr: key};
+  const foreign = relationsAndState(table)
+    .filter(({column, key: named}) => column === named || column === booker)
+    .map(({column}) => ({name: entityOf(column), type: 'foreign', expr: column}));
+  return [
+    ...(more.length === 0 ? [own] : []),
+    ...(table.name === 'dim_employee' ? [booked] : []),
+    ...foreign,
+  ];
+}
+
+function drawMeasure(name: MeasureName): Yaml {
+  const {kind, value, where, on, comment} = measures[name];
+  const of = withAlias(value, null);
+  return {
+    name,
+    description: comment,
+    agg: kind === 'last' ? 'sum' : kind,
+    expr: where === undefined ? of : `CASE WHEN ${withAlias(where, null)} THEN ${of} END`,
+    agg_time_dimension: on,
+    ...(kind === 'last'
+      ? {non_additive_dimension: {name: on, window_choice: 'max', window_groupings: ['account']}}
+      : {}),
+  };
+}
+
+const measureNames = Object.keys(measures) as MeasureName[];
+
+function drawSemanticModel(table: Table): Yaml {
+  const own = measureNames.filter((name) => measures[name].fact === table.name);
+  const [first] = own;
+  return {
+    name: table.name,
+    description: table.comment,
+    model: `ref('${table.name}')`,
+    ...(first === undefined ? {} : {defaults: {agg_time_dimension: measures[first].on}}),
+    ...(rowKeyOf(table).length > 1 ? {primary_entity: entityOfRows(table)} : {}),
+    entities: drawEntities(table),
+    dimensions: drawDimensions(table),
+    ...(first === undefined ? {} : {measures: own.map(drawMeasure)}),
+  };
+}
+
+/** `Revenue of new customers` for `revenue_of_new_customers`. */
+function labelOf(name: string): string {
+  const words = name.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function drawMetric(
+  name: string,
+  {comment, answer}: {readonly comment: string; readonly answer?: string},
+  type: Yaml,
+): Yaml {
+  const [word] = answer?.split('.') ?? [];
+  return {
+    ...{name, label: labelOf(name), description: comment, ...type},
+    ...(word === undefined ? {} : {config: {meta: {answer: `fieldmirror ask ${word}`}}}),
+  };
+}
+
+const metrics = {
+  version: 2,
+  semantic_models: modelled.filter(({name}) => name !== 'dim_date').map(drawSemanticModel),
+  metrics: [
+    ...measureNames.map((name) =>
+      drawMetric(name, measures[name], {type: 'simple', type_params: {measure: name}}),
+    ),
+    ...Object.entries(ratios).map(([name, ratio]) =>
+      drawMetric(name, ratio, {
+        type: 'ratio',
+        type_params: {numerator: ratio.of, denominator: ratio.by},
+      }),
+    ),
+  ],
+};
+
+/** The members that a question reads. */
+function readBy({from}: Pick<Question, 'from'>): string[] {
+  const found = [...from.matchAll(/\bmart\.((?:dim|fct)_\w+)/g)].map(([, name = '']) => name);
+  return [...new Set(found)].sort();
+}
+
+const exposures = {
+  version: 2,
+  exposures: questions.map((question) => ({
+    name: question.name,
+    label: question.question,
+    type: 'analysis',
+    maturity: 'high',
+    description: `${question.definition} ${question.caveats}`,
+    owner: {name: 'Fieldmirror'},
+    depends_on: readBy(question).map((name) => `source('fieldmirror', '${name}')`),
+    config: {meta: {answer: `fieldmirror ask ${wordOf(question)}`}},
+  })),
+};
+
+const project = {
+  ...{name: 'fieldmirror', version: '1.0.0', 'config-version': 2, profile: 'fieldmirror'},
+  'require-dbt-version': ['>=1.10.8'],
+  'model-paths': ['models'],
+  'macro-paths': ['macros'],
+  models: {fieldmirror: {'+materialized': 'in_place', '+schema': schema}},
+};
+
+const inPlace = `{#- The table is there: nothing is made. -#}
+{% materialization in_place, default %}
+  {%- call noop_statement('main', 'IN PLACE') -%}{%- endcall -%}
+  {{ return({'relations': [this.incorporate(type='view')]}) }}
+{% endmaterialization %}
+`;
+
+const schemaName = `{#- The schema of the star, without that of the target before it. -#}
+{% macro generate_schema_name(custom_schema_name, node) -%}
+  {{ custom_schema_name or target.schema }}
+{%- endmacro %}
+`;
+
+const uniqueTogether = `{#- No two rows have the same values of these columns. -#}
+{% test unique_together(model, columns) %}
+SELECT {{ columns | join(', ') }} FROM {{ model }}
+ GROUP BY {{ columns | join(', ') }} HAVING count(*) > 1
+{% endtest %}
+`;
+
+const toYaml = (value: unknown) => stringify(value, {lineWidth: 100, aliasDuplicateObjects: false});
+
+/** The files of the package by their paths. */
+export function drawDbtPackage(): ReadonlyMap<string, string> {
+  return new Map([
+    ['dbt_project.yml', toYaml(project)],
+    ['macros/in_place.sql', inPlace],
+    ['macros/generate_schema_name.sql', schemaName],
+    ['macros/unique_together.sql', uniqueTogether],
+    ['models/sources.yml', toYaml(sources)],
+    ['models/models.yml', toYaml(models)],
+    ['models/metrics.yml', toYaml(metrics)],
+    ['models/exposures.yml', toYaml(exposures)],
+    ...modelled.map(
+      ({name}) =>
+        [`models/${name}.sql`, `SELECT * FROM {{ source('fieldmirror', '${name}') }}\n`] as const,
+    ),
+  ]);
+}
