@@ -18,11 +18,21 @@ export interface Entry {
 /** Documents that stand beside the README. */
 const besideReadme = ['SECURITY.md', 'CONTRIBUTING.md', 'licences/README.md', 'CHANGELOG.md'];
 
-/** README, all of docs, and what stands beside the README. */
+/** The README of a folder of examples, and those of the examples in it. */
+async function listExamples(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(join(repository, folder), {withFileTypes: true});
+  const names = entries.filter((entry) => entry.isDirectory()).map(({name}) => name);
+  return [folder, ...names.toSorted().map((name) => `${folder}/${name}`)].map(
+    (place) => `${place}/README.md`,
+  );
+}
+
+/** README, all of docs, the examples, and what stands beside the README. */
 export async function listDocuments(): Promise<readonly Document[]> {
   const names = await readdir(join(repository, 'docs'), {recursive: true});
   const inDocs = names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
-  const paths = ['README.md', ...inDocs.toSorted(), ...besideReadme];
+  const examples = await listExamples('examples/orm');
+  const paths = ['README.md', ...inDocs.toSorted(), ...examples, ...besideReadme];
   return await Promise.all(
     paths.map(async (path) => ({path, markdown: await readFile(join(repository, path), 'utf8')})),
   );
