@@ -322,12 +322,15 @@ async function checkSettings(
     [accountKey],
   );
   if (rows[0]?.set === true) return;
-  throw new UsageError(
-    `${wordOf({name})} needs the working hours of a technician, Monday to Sunday, which the ` +
-      'service does not know: INSERT INTO mart.settings (account_key, working_hours) ' +
+  throw new MissingSettingError(
+    `${wordOf({name})} ${needsHours}: INSERT INTO mart.settings (account_key, working_hours) ` +
       `VALUES (${accountKey}, '{8,8,8,8,8,0,0}')`,
   );
 }
+
+class MissingSettingError extends UsageError {}
+const needsHours =
+  'needs the working hours of a technician, Monday to Sunday, which the service does not know';
 
 async function findBroken(client: pg.ClientBase, question: Question): Promise<string[]> {
   const broken: string[] = [];
@@ -453,7 +456,7 @@ export async function readAnswers(
     const told: Told[] = [];
     for (const question of asked) {
       const prepared = await prepareQuestion(client, question, wanted).catch((error: unknown) => {
-        if (error instanceof UsageError && question.needs !== undefined) return error.message;
+        if (error instanceof MissingSettingError) return `It ${needsHours}`;
         throw error;
       });
       if (typeof prepared === 'string') told.push({question, missing: prepared});

@@ -53,6 +53,8 @@ test('a moment before the mirror knew anything is refused with the reason', asyn
 test('an answer that needs a setting says which, and holds up no other', async () => {
   const {text} = await (await place.person()).get('/business/owner');
   expect(text).toContain('needs the working hours of a technician');
+  expect(text).toContain('href="/settings"');
+  expect(text).not.toContain('INSERT INTO');
   expect(text).toContain('Who owes us, since when?');
 });
 
@@ -127,6 +129,7 @@ test('a question is answered for other days and by something else', async () => 
   for (const [path, words] of [
     ['/business/ask/debtors?from=2026-10-01', 'debtors has no period'],
     ['/business/ask/items?to=2026-02-30', 'expected a day'],
+    ['/business/ask/load-ahead?to=2026-02-30', 'expected a day'],
     ['/business/csv/items?by=colour', 'expected no --by'],
   ] as const) {
     const refused = await person.get(path);
