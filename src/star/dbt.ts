@@ -244,7 +244,7 @@ const exposures = {
 
 const project = {
   ...{name: 'fieldmirror', version: '1.0.0', 'config-version': 2, profile: 'fieldmirror'},
-  'require-dbt-version': ['>=1.10.8'],
+  'require-dbt-version': ['>=1.11.0'],
   'model-paths': ['models'],
   'macro-paths': ['macros'],
   models: {fieldmirror: {'+materialized': 'in_place', '+schema': schema}},
