@@ -2,7 +2,7 @@
 // do.
 
 import type {IncomingHttpHeaders} from 'node:http';
-import swagger from '@fastify/swagger';
+import swagger, {type SwaggerTransform} from '@fastify/swagger';
 import type {FastifyInstance, FastifyPluginCallback, FastifyReply} from 'fastify';
 import {
   createJsonSchemaTransform,
@@ -14,20 +14,20 @@ import {errorNumbers} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {FeedWatch} from '../feed/feed.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
-import {changeSchema, resultsSchema, storySchema, unchangedSchema} from './answers.ts';
-import {changeRequestSchema, changesRequestSchema} from './change-request.ts';
-import {addFeedPlaceRoutes, cursorSchema} from './feed-place-route.ts';
+import {changeSchema, storySchema, unchangedSchema} from './answers.ts';
+import {changeRequestSchema} from './change-request.ts';
+import {addChangesRoute} from './changes-route.ts';
+import {addFeedPlaceRoutes} from './feed-place-route.ts';
 import {addFeedRoute, entrySchema} from './feed-route.ts';
-import {apiKeyOf, requireKey, Turns} from './keys.ts';
+import {requireKey, Turns} from './keys.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
+import {linesType} from './lines.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
-import {addManyRoutes, type Ways} from './many-routes.ts';
+import {addManyRoutes} from './many-routes.ts';
 import type {ApiPools} from './pools.ts';
 import {checkWith, type Explain, HttpProblem, problemSchema, toProblem} from './problem.ts';
-import {batchName} from './queries.ts';
 import {addRows, rowSchemas} from './row-routes.ts';
 import {addStory} from './story-route.ts';
-import {writeChanges} from './write-changes.ts';
 
 const retryAfterSeconds = 5;
 
@@ -66,7 +66,10 @@ export async function addApi(
   await app.register(
     async (api) => {
       api.removeContentTypeParser('text/plain');
-      api.setValidatorCompiler<z.ZodType>(({schema, httpPart}) => checkWith(schema, httpPart));
+      // Lines are checked one by one, by the address that takes them.
+      api.setValidatorCompiler<z.ZodType>(({schema, httpPart, contentType}) =>
+        contentType === linesType ? (value) => ({value}) : checkWith(schema, httpPart),
+      );
       // Answers are made by our own statements, and the tests compare them with the document.
       api.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
       api.setErrorHandler((error, request, reply) => sendProblem(reply, explain(error, request)));
@@ -150,9 +153,27 @@ async function addDocument(app: FastifyInstance): Promise<void> {
       components: {securitySchemes: {key: {type: 'http', scheme: 'bearer'}}},
       security: [{key: []}],
     },
-    transform: createJsonSchemaTransform(options),
+    transform: describeBodies(createJsonSchemaTransform(options)),
     transformObject: (given) => dropUnused(fill(given)),
   });
+}
+
+const mediaSchema = z.object({
+  content: z.record(z.string(), z.object({schema: z.instanceof(z.ZodType)})),
+});
+
+/** Describes a body of several media types, each by the schema of its own. */
+function describeBodies(describe: SwaggerTransform): SwaggerTransform {
+  return (document) => {
+    const media = mediaSchema.safeParse(document.schema?.body);
+    if (!media.success) return describe(document);
+    const {body: _, ...rest} = document.schema;
+    const content = Object.entries(media.data.content).map(([type, {schema: body}]) => {
+      return [type, {schema: describe({...document, schema: {body}}).schema?.body}];
+    });
+    const whole = describe({...document, schema: rest});
+    return {...whole, schema: {...whole.schema, body: {content: Object.fromEntries(content)}}};
+  };
 }
 
 /**
@@ -186,28 +207,9 @@ interface Watches {
   readonly changes: NoticeWatch;
 }
 
-type App = ReturnType<typeof withTypes>;
-
 /** The limits of each key: half of the connections, and the requests that a burst may hold. */
 const readLimits = {atOnce: 4, waiting: 100} as const;
 const writeLimits = {atOnce: 4, waiting: 50} as const;
-
-const problems = {
-  default: {
-    description: 'What went wrong.',
-    content: {'application/problem+json': {schema: problemSchema}},
-  },
-} as const;
-
-const idempotencyKey = z
-  .string()
-  .regex(/^[\x21-\x7e]{1,200}$/, {error: 'expected 1 to 200 characters of ASCII, no blanks'})
-  .optional()
-  .describe(
-    'Your own name for the request, kept for 30 days: sent again with the same body it has no ' +
-      'second effect, and is answered with what became of the first. What was refused leaves no ' +
-      'trace, and may be mended under the same key.',
-  );
 
 /** The addresses under /v1, all for the account of the key alone. */
 function addRoutes(
@@ -225,7 +227,7 @@ function addRoutes(
     });
     const turns = new Turns('reads', readLimits);
     const writing = {pool: writes, turns: new Turns('writes', writeLimits)};
-    addChanges(app, writing);
+    addChangesRoute(instance, writing, explain);
     addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing}, explain);
     addStory(instance, {reads, turns, watch: watches.changes});
     addLogin(instance, {turns: writing.turns, setLogin});
@@ -250,42 +252,4 @@ function refuseConditions(headers: IncomingHttpHeaders): void {
 
 function withTypes(app: FastifyInstance) {
   return app.withTypeProvider<ZodTypeProvider>();
-}
-
-function addChanges(app: App, {pool, turns}: Ways['writes']): void {
-  app.route({
-    method: 'POST',
-    url: '/changes',
-    schema: {
-      operationId: 'makeChanges',
-      summary: 'Changes a row; or, given an array, several rows together or not at all.',
-      tags: ['changes'],
-      headers: z.object({'idempotency-key': idempotencyKey}),
-      querystring: z.strictObject({
-        batch: batchName
-          .optional()
-          .describe('A name for the transaction, by which its changes are found.'),
-        ack: cursorSchema
-          .optional()
-          .describe('Stored as the place of this key in the feed, in the same transaction.'),
-      }),
-      body: changesRequestSchema,
-      response: {200: resultsSchema, 202: resultsSchema, ...problems},
-    },
-    handler: async (request, reply) => {
-      const {body, headers, query} = request;
-      const {batch = null, ack = null} = query;
-      const key = apiKeyOf(request, {mustWrite: true});
-      const idempotencyKey = headers['idempotency-key'] ?? null;
-      const {results, isReplay} = await turns.take(key.apiKeyId, () =>
-        writeChanges(pool, {key, body, batch, ack, idempotencyKey}),
-      );
-      const isNew = !isReplay && results.some(({state}) => state !== 'unchanged');
-      const [first] = results;
-      if (Array.isArray(body) || first === undefined)
-        return await reply.code(isNew ? 202 : 200).send({changes: [...results]});
-      if (first.state !== 'unchanged') reply.header('location', `/v1/changes/${first.change_id}`);
-      return await reply.code(isNew ? 202 : 200).send(first);
-    },
-  });
 }

@@ -19,6 +19,7 @@ import {
 import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
+import {type BatchDeps, inBatches} from './batches.ts';
 import {type AccountKey, auditKey, decideAs, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema} from './problem.ts';
 import {
@@ -119,7 +120,6 @@ async function decideFound(
   return decided.map(({changeId, state, refusal}) => ({change_id: changeId, state, refusal}));
 }
 
-/** Changes of one batch: few enough that its rows are locked for a moment alone. */
 const batchSize = 500;
 
 const decidedEndSchema = z
@@ -140,45 +140,28 @@ const decidedEndSchema = z
 export const decidedLineSchema = z.union([decidedChangeSchema, decidedEndSchema]);
 type DecidedLine = z.infer<typeof decidedLineSchema>;
 
-interface BatchDeps {
-  readonly pool: pg.Pool;
-  /** A batch has its turn: a reader that is slow keeps none. */
-  readonly turns: Turns;
-  /** Aborts when the server stops. */
-  readonly stop: AbortSignal;
-  readonly explain: (error: unknown) => HttpProblem;
-}
-
 /**
  * Decides what can be decided, and gives a line for each change and one for the end. Changes are
  * chosen at the beginning.
  * @throws nothing was decided: the first batch has failed
  */
 export async function* decideInBatches(
-  {pool, turns, stop, explain}: BatchDeps,
+  {pool, ...deps}: BatchDeps & {readonly pool: pg.Pool},
   key: AccountKey,
   asked: DecideAsked,
 ): AsyncGenerator<DecidedLine[], void, void> {
-  const {ids, isCut} = await turns.take(key.apiKeyId, () => choose(pool, key, asked.body));
+  const {apiKeyId} = key;
+  const {ids, isCut} = await deps.turns.take(apiKeyId, () => choose(pool, key, asked.body));
   const totals = {decided: 0, refused: 0, left: ids.length};
-  let problem: HttpProblem | null = null;
-  for (let at = 0; at < ids.length && problem === null; at += batchSize) {
-    const batch = {...asked, ids: ids.slice(at, at + batchSize)};
-    try {
-      if (stop.aborted) throw stopped();
-      const lines = await turns.take(key.apiKeyId, () => decideBatch(pool, key, batch), {
-        isPart: true,
-      });
-      const decided = lines.filter(({state}) => state !== null).length;
-      totals.decided += decided;
-      totals.refused += lines.length - decided;
-      totals.left -= lines.length;
-      yield lines;
-    } catch (error) {
-      if (at === 0) throw error;
-      problem = explain(error);
-    }
-  }
+  const work = async (batch: readonly string[]) => {
+    const lines = await decideBatch(pool, key, {...asked, ids: batch});
+    const decided = lines.filter(({state}) => state !== null).length;
+    totals.decided += decided;
+    totals.refused += lines.length - decided;
+    totals.left -= lines.length;
+    return lines;
+  };
+  const problem = yield* inBatches(deps, apiKeyId, {items: ids, size: batchSize, work});
   yield [{totals, is_cut: isCut, problem: problem?.body ?? null}];
 }
 
@@ -200,15 +183,6 @@ async function choose(
     Number(BigInt(one) - BigInt(other)),
   );
   return {ids: decision === 'cancel' ? ids.reverse() : ids, isCut: found.length > mostDecided};
-}
-
-function stopped(): HttpProblem {
-  return new HttpProblem(503, 'stopping', {
-    detail: 'the server stops',
-    hint:
-      'Send the same again later: what was decided stays decided, and the rest is left as it ' +
-      'was.',
-  });
 }
 
 export const undoRequestSchema = z.strictObject(chosenShape).refine(isOneChosen, oneOf);

@@ -1,13 +1,9 @@
 // The addresses for many changes at once; an answer may be one JSON document a line, sent as it
 // comes to be.
 
-import {once} from 'node:events';
-import {PassThrough} from 'node:stream';
-import {finished} from 'node:stream/promises';
-import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
-import type {z} from 'zod';
 import {
   decidedLineSchema,
   decidedSchema,
@@ -21,6 +17,7 @@ import {
   undoRequestSchema,
 } from './decide-changes.ts';
 import {apiKeyOf, type Turns, WaitingPlaces} from './keys.ts';
+import {jsonOrLines, sendLines, wantsLines} from './lines.ts';
 import {type Explain, problemSchema} from './problem.ts';
 import {toWanted} from './queries.ts';
 import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
@@ -112,14 +109,6 @@ function addDeciding(
   });
 }
 
-/** One answer at the end, or lines as they come to be, where Accept says so. */
-function jsonOrLines(whole: z.ZodType, line: z.ZodType) {
-  return {
-    description: 'All of it in one; or line by line, for Accept: application/x-ndjson.',
-    content: {'application/json': {schema: whole}, [linesType]: {schema: line}},
-  };
-}
-
 function addUndoing(
   instance: FastifyInstance,
   {writes: {pool, turns}}: Ways,
@@ -152,66 +141,4 @@ function addUndoing(
       });
     },
   });
-}
-
-export const linesType = 'application/x-ndjson';
-
-/** Characters that wait for the socket before the sender waits as well. */
-const mostWaiting = 65_536;
-
-/** A reader that takes nothing for so long is cut off. */
-const usualPatienceMs = 30_000;
-
-/** Whether a request asks for lines, by its Accept. */
-function wantsLines({headers}: FastifyRequest): boolean {
-  const accepted = (headers.accept ?? '')
-    .split(',')
-    .map((range) => range.toLowerCase().replace(/\s/g, ''));
-  return accepted.some(
-    (range) => range.split(';', 1)[0] === linesType && !/;q=0(?:\.0*)?(?:;|$)/.test(range),
-  );
-}
-
-interface Sending {
-  /** Aborts when the client is gone. */
-  readonly gone: AbortSignal;
-  readonly patienceMs?: number;
-}
-
-/**
- * Sends what `batches` gives, a line for each item, and asks for the next batch when the reader has
- * taken so much of those before that little is left waiting. It resolves when all is sent, or the
- * client is gone.
- * @throws the first batch has failed: nothing is sent yet
- */
-export async function sendLines(
-  reply: FastifyReply,
-  batches: AsyncGenerator<readonly unknown[], void, void>,
-  {gone, patienceMs = usualPatienceMs}: Sending,
-): Promise<void> {
-  const first = (await batches.next()).value ?? undefined;
-  const lines = new PassThrough({highWaterMark: mostWaiting});
-  // A reader that goes away ends the answer, and is no error.
-  lines.on('error', () => {});
-  // A server that stops while lines are sent waits for the connection: the headers are out by then,
-  // so they say it always.
-  reply.header('connection', 'close').type(linesType).send(lines);
-  const isTaken = (waiting: (options: {signal: AbortSignal}) => Promise<unknown>) =>
-    waiting({signal: AbortSignal.any([gone, AbortSignal.timeout(patienceMs)])}).then(
-      () => true,
-      () => false,
-    );
-  try {
-    for (let batch = first; batch !== undefined && !gone.aborted; ) {
-      const text = batch.map((item) => `${JSON.stringify(item)}\n`).join('');
-      if (!lines.write(text) && !(await isTaken((options) => once(lines, 'drain', options))))
-        return;
-      batch = gone.aborted ? undefined : ((await batches.next()).value ?? undefined);
-    }
-    lines.end();
-    await isTaken((options) => finished(reply.raw, options));
-  } finally {
-    await batches.return();
-    if (!reply.raw.writableFinished) reply.raw.destroy();
-  }
 }

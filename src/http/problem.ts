@@ -11,6 +11,7 @@ import type {Logger} from '../core/log.ts';
 import {nearest} from '../core/names.ts';
 import {shorten} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {linesType} from './lines.ts';
 
 const wrongInput = z.object({
   in: z.enum(['body', 'query', 'path', 'header']),
@@ -184,6 +185,8 @@ export function pageOfStatus(status: number): string {
 
 /** A body may be this long. */
 export const maxBodyBytes = 1_000_000;
+/** A body of lines may. */
+export const maxLinesBytes = 10_000_000;
 
 /** Turns an error into the problem that its caller is told. */
 export type Explain = (error: unknown, request: FastifyRequest) => HttpProblem;
@@ -197,8 +200,11 @@ interface Context {
 /** Words for the refusals of the framework. */
 const refusals: Readonly<Record<number, readonly [kind: ProblemKind, detail: string]>> = {
   400: ['invalid', 'the body is no JSON'],
-  413: ['too-large', `expected a body of at most ${maxBodyBytes} bytes`],
-  415: ['unsupported', 'expected Content-Type: application/json'],
+  413: [
+    'too-large',
+    `expected a body of at most ${maxBodyBytes} bytes, or ${maxLinesBytes} of lines`,
+  ],
+  415: ['unsupported', `expected Content-Type: application/json; for lines ${linesType}`],
 };
 
 /**

@@ -3,7 +3,7 @@
 // the triggers made is looked up.
 
 import {createHash} from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import {
   type ApiRequest,
   type ApiResult,
@@ -14,20 +14,23 @@ import {defaultSystem} from '../accounts/roles.ts';
 import {RecordError} from '../core/errors.ts';
 import {ackFeed} from '../feed/feed.ts';
 import {inTransaction} from '../postgres/database.ts';
-import {keysOf, setLink} from '../rows/links.ts';
+import {setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
-import {
-  type ChangeRequest,
-  type Reference,
-  readTime,
-  setsKey,
-  type Wanted,
-} from './change-request.ts';
+import {type ChangeRequest, type Reference, readTime, setsKey} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {explainCursor, explainRefusal, HttpProblem} from './problem.ts';
 import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
+import {
+  assignEmployees,
+  deleteRow,
+  findRow,
+  insertRow,
+  type NamedRow,
+  updateRow,
+  type Values,
+} from './write-rows.ts';
 
 /** A request as it came in. */
 interface ChangesRequest {
@@ -53,12 +56,7 @@ export async function writeChanges(
   {key, body, batch, ack, idempotencyKey}: ChangesRequest,
 ): Promise<{readonly results: readonly Result[]; readonly isReplay: boolean}> {
   return await inTransaction(pool, async (client) => {
-    // The HTTP API is an author like any other, whichever author used the connection before.
-    await client.query(
-      `SELECT set_config('fieldmirror.writer', '', true), set_config('application_name', $1, true),
-              set_config('fieldmirror.batch', $2, true)`,
-      [`http: ${key.name}`, batch ?? ''],
-    );
+    await writeAs(client, key, batch);
     const {accountId} = key;
     const request =
       idempotencyKey === null ? null : {accountId, idempotencyKey, bodyHash: hashBody(body)};
@@ -68,6 +66,22 @@ export async function writeChanges(
     if (ack !== null && before === null) await storePlace(client, key, ack);
     return {results: await readResults(client, key, results), isReplay: before !== null};
   });
+}
+
+/**
+ * The transaction's author is the key, whichever author used the connection before.
+ * @param batch - the name of the transaction; null for none
+ */
+export async function writeAs(
+  client: pg.ClientBase,
+  {name}: AccountKey,
+  batch: string | null,
+): Promise<void> {
+  await client.query(
+    `SELECT set_config('fieldmirror.writer', '', true), set_config('application_name', $1, true),
+            set_config('fieldmirror.batch', $2, true)`,
+    [`http: ${name}`, batch ?? ''],
+  );
 }
 
 async function storePlace(
@@ -111,11 +125,13 @@ async function writeAll(
   return earlier.map(({result}) => result);
 }
 
-async function readResults(
+/** The changes as they are when the transaction ends: one that writes too much holds them. */
+export async function readResults(
   client: pg.ClientBase,
   key: AccountKey,
   results: readonly ApiResult[],
 ): Promise<readonly Result[]> {
+  await client.query('SET CONSTRAINTS sync.hold_large IMMEDIATE');
   const ids = results.flatMap((result) => ('change_id' in result ? [result.change_id] : []));
   const changes = await answerChanges(client, key, ids);
   return results.map((result) => {
@@ -163,24 +179,19 @@ interface Wishes {
  * Writes one change in the caller's transaction.
  * @throws {HttpProblem} the row or its parent is not there, or a trigger refuses
  */
-async function writeChange(
+export async function writeChange(
   client: pg.ClientBase,
   asked: ChangeRequest,
   scope: Scope,
 ): Promise<Made> {
-  const request = await readUpsert(client, asked, scope);
-  const {table, operation, hold = false} = request;
-  await client.query(
-    `SELECT set_config('fieldmirror.mode', $1, true),
-      set_config('fieldmirror.last_change', '', true)`,
-    [hold ? 'hold' : ''],
-  );
-  await sayWhatWasSeen(client, request, scope);
+  const {request, found} = await readUpsert(client, asked, scope);
+  const {table, operation} = request;
+  await prepare(client, request, scope);
   try {
     const row =
       operation === 'create'
         ? await create(client, request, scope)
-        : await change(client, request, scope);
+        : await change(client, request, {...scope, found});
     const changeId =
       (await readLastChange(client)) ??
       // The row is deleted before it was sent: its create is cancelled, and nothing is left to
@@ -199,12 +210,13 @@ async function writeChange(
 }
 
 /**
- * Says what the author of the change had read, by the settings of any author.
+ * Prepares the transaction for one change: whether it is held, and what its author had read, are
+ * settings as of any author.
  * @throws {HttpProblem} `seen` is no cursor, or one that is no longer kept
  */
-async function sayWhatWasSeen(
+async function prepare(
   client: pg.ClientBase,
-  {table, seen = '', was}: ChangeRequest,
+  {table, hold = false, seen = '', was}: ChangeRequest,
   scope: Scope,
 ): Promise<void> {
   let said = '';
@@ -215,8 +227,10 @@ async function sayWhatWasSeen(
   }
   try {
     await client.query(
-      `SELECT set_config('fieldmirror.seen', $1, true), set_config('fieldmirror.was', $2, true)`,
-      [seen, said],
+      `SELECT set_config('fieldmirror.last_change', '', true),
+        set_config('fieldmirror.mode', $1, true), set_config('fieldmirror.seen', $2, true),
+        set_config('fieldmirror.was', $3, true)`,
+      [hold ? 'hold' : '', seen, said],
     );
     if (seen !== '') await client.query('SELECT sync.seen_position()');
   } catch (error) {
@@ -224,24 +238,24 @@ async function sayWhatWasSeen(
   }
 }
 
-/** An upsert is an update of the row that has its key; without one, a create. */
+/** An upsert is an update of the row that has its key, `found`; without one, a create. */
 async function readUpsert(
   client: pg.ClientBase,
   request: ChangeRequest,
   {key}: Scope,
-): Promise<ChangeRequest> {
+): Promise<{readonly request: ChangeRequest; readonly found: NamedRow | null}> {
   const {operation, table, external_key} = request;
-  if (operation !== 'upsert') return request;
+  if (operation !== 'upsert') return {request, found: null};
   const reference = {external_key: external_key ?? undefined};
-  const row = await findRow(client, findWrites(table), {key, reference, lock: 'UPDATE'});
-  return {...request, operation: row === null ? 'create' : 'update'};
+  const found = await findRow(client, findWrites(table), {key, reference, lock: 'UPDATE'});
+  return {request: {...request, operation: found === null ? 'create' : 'update'}, found};
 }
 
 async function create(
   client: pg.ClientBase,
   request: ChangeRequest,
   scope: Scope,
-): Promise<FoundRow> {
+): Promise<NamedRow> {
   const writes = findWrites(request.table);
   const {accountId, system} = scope.key;
   const {table, external_key: key = null} = request;
@@ -259,17 +273,18 @@ async function create(
   return made;
 }
 
+/** @param scope.found - the row, locked; null: it is looked for */
 async function change(
   client: pg.ClientBase,
   request: ChangeRequest,
-  scope: Scope,
-): Promise<FoundRow> {
+  {found, ...scope}: Scope & {readonly found: NamedRow | null},
+): Promise<NamedRow> {
   const writes = findWrites(request.table);
   const {accountId, system} = scope.key;
   const {external_key: key = null, number, row_id} = request;
   const sets = setsKey(request);
   const reference = {number, row_id, external_key: sets ? undefined : (key ?? undefined)};
-  const row = await findRow(client, writes, {key: scope.key, reference, lock: 'UPDATE'});
+  const row = found ?? (await findRow(client, writes, {key: scope.key, reference, lock: 'UPDATE'}));
   if (row === null || row.isDeleted)
     throw refuseUnknown({...request, ...reference}, scope, row !== null);
   const {rowId} = row;
@@ -392,101 +407,4 @@ function refuseUnknown(
 function describe({number, row_id, external_key}: Reference): string {
   if (number !== undefined) return `number ${number}`;
   return row_id === undefined ? `external_key ${JSON.stringify(external_key)}` : `row_id ${row_id}`;
-}
-
-/** A row of the key's account. */
-interface FoundRow {
-  readonly rowId: string;
-  readonly number: string | null;
-  readonly externalKey: string | null;
-  readonly isDeleted: boolean;
-}
-
-/**
- * The row of an account that a reference names, null when there is none. @param lock - held until
- * the commit
- */
-async function findRow(
-  client: pg.ClientBase,
-  {table, key: numberColumn}: Pick<Writes, 'table' | 'key'>,
-  {
-    key: {accountId, system},
-    reference,
-    lock,
-  }: {readonly key: AccountKey; readonly reference: Reference; readonly lock: 'UPDATE' | 'SHARE'},
-): Promise<FoundRow | null> {
-  const number = pg.escapeIdentifier(numberColumn);
-  const own = keysOf(system, pg.escapeLiteral(table.name));
-  const {rows} = await client.query<FoundRow>(
-    `SELECT row_id AS "rowId", ${number} AS number, ${own.key} AS "externalKey",
-      _deleted_at IS NOT NULL AS "isDeleted"
-       FROM warehouse.${pg.escapeIdentifier(table.name)} AS held
-      WHERE account_id = $1 AND (row_id = $2 OR ${number} = $3 OR ${own.isKnownBy('$1', '$4')})
-        FOR ${lock} OF held`,
-    [accountId, reference.row_id ?? null, reference.number ?? null, reference.external_key ?? null],
-  );
-  return rows[0] ?? null;
-}
-
-type Values = Readonly<Record<string, Exclude<Wanted, readonly string[]>>>;
-
-/** @returns row_id of the new row */
-async function insertRow(
-  client: pg.ClientBase,
-  {table}: Writes,
-  values: Values & {readonly account_id: string},
-): Promise<string> {
-  const names = Object.keys(values);
-  const {rows} = await client.query<{row_id: string}>(
-    `INSERT INTO ${nameOf(table.name)} (${names.map(pg.escapeIdentifier).join(', ')})
-     VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
-    Object.values(values),
-  );
-  if (rows[0] === undefined) throw new Error(`${table.name}: the insert gave no row`);
-  return rows[0].row_id;
-}
-
-async function updateRow(
-  client: pg.ClientBase,
-  {table}: Writes,
-  {rowId, values}: {readonly rowId: string; readonly values: Values},
-): Promise<void> {
-  const names = Object.keys(values);
-  if (names.length === 0) return;
-  const set = names.map((name, at) => `${pg.escapeIdentifier(name)} = $${at + 2}`);
-  await client.query(`UPDATE ${nameOf(table.name)} SET ${set.join(', ')} WHERE row_id = $1`, [
-    rowId,
-    ...Object.values(values),
-  ]);
-}
-
-async function deleteRow(client: pg.ClientBase, {table}: Writes, rowId: string): Promise<void> {
-  await client.query(`DELETE FROM ${nameOf(table.name)} WHERE row_id = $1`, [rowId]);
-}
-
-/** Assigns these employees to a job, and no others. The caller holds the lock of the job. */
-async function assignEmployees(
-  client: pg.ClientBase,
-  {rowId, number}: Pick<FoundRow, 'rowId' | 'number'>,
-  {accountId, employeeIds}: {readonly accountId: string; readonly employeeIds: readonly string[]},
-): Promise<void> {
-  const held = `account_id = $1 AND (parent_row_id = $2 OR job_number = $3)
-    AND _deleted_at IS NULL`;
-  const job = [accountId, rowId, number, employeeIds];
-  await client.query(
-    `DELETE FROM warehouse.job_employees WHERE ${held} AND employee_id <> ALL ($4::bigint[])`,
-    job,
-  );
-  await client.query(
-    `INSERT INTO warehouse.job_employees (account_id, parent_row_id, job_number, employee_id)
-     SELECT $1, CASE WHEN $3::bigint IS NULL THEN $2::bigint END, $3, employee_id
-       FROM (SELECT unnest($4::bigint[]) AS employee_id
-             EXCEPT SELECT employee_id FROM warehouse.job_employees WHERE ${held}) AS missing
-      ORDER BY employee_id`,
-    job,
-  );
-}
-
-function nameOf(table: string): string {
-  return `warehouse.${pg.escapeIdentifier(table)}`;
 }

@@ -1,7 +1,7 @@
 // Many changes, a client that asks for lines, and another session that holds one of the changes.
 
 import pg from 'pg';
-import {linesType} from '../../src/http/many-routes.ts';
+import {linesType} from '../../src/http/lines.ts';
 import type {Place} from './place.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: what a stranger reads from JSON
@@ -70,11 +70,21 @@ export async function whileHeld(
   changeId: string | undefined,
   work: (letGo: () => Promise<void>) => Promise<void>,
 ) {
+  const rows = `sync.changes WHERE change_id = ${changeId}`;
+  await whileRowsHeld(place, rows, work);
+}
+
+/** Does some work while another transaction holds rows. @param rows - SQL after FROM */
+export async function whileRowsHeld(
+  place: Place,
+  rows: string,
+  work: (letGo: () => Promise<void>) => Promise<void>,
+) {
   const holder = new pg.Client(place.databaseUrl);
   await holder.connect();
   try {
     await holder.query('BEGIN');
-    await holder.query('SELECT FROM sync.changes WHERE change_id = $1 FOR UPDATE', [changeId]);
+    await holder.query(`SELECT FROM ${rows} FOR UPDATE`);
     await work(async () => void (await holder.query('ROLLBACK')));
   } finally {
     await holder.end();

@@ -165,6 +165,25 @@ describe('promises what comes of', () => {
     for (const text of lines) expect(line.parse(JSON.parse(text))).toEqual(JSON.parse(text));
   });
 
+  test('changes that are made line by line', async () => {
+    const {post} = document.paths['/v1/changes'];
+    const line = schemaOf(post.requestBody.content['application/x-ndjson'].schema);
+    const ask = {...create, external_key: 'T-1'};
+    expect(() => line.parse(ask)).not.toThrow();
+    const answer = await fetch(`${place.url}/v1/changes`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${place.keys.writer}`,
+        'content-type': 'application/x-ndjson',
+      },
+      body: [ask, same, {...same, number: 99}].map((one) => JSON.stringify(one)).join('\n'),
+    });
+    const told = answerOf('/v1/changes', 'post', '200', 'application/x-ndjson');
+    const lines = (await answer.text()).trimEnd().split('\n');
+    expect(lines).toHaveLength(4);
+    for (const text of lines) expect(told.parse(JSON.parse(text))).toEqual(JSON.parse(text));
+  });
+
   test('every refusal', async () => {
     const refused = answerOf('/v1/changes', 'post', 'default', 'application/problem+json');
     const answers = [

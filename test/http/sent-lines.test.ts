@@ -4,7 +4,7 @@ import {once} from 'node:events';
 import net from 'node:net';
 import fastify from 'fastify';
 import {describe, expect, test} from 'vitest';
-import {sendLines} from '../../src/http/many-routes.ts';
+import {sendLines} from '../../src/http/lines.ts';
 
 describe('lines that are sent', () => {
   /** A server that sends 640 MB, if its reader takes them. */
