@@ -97,10 +97,11 @@ async function numberAssignments(
 }
 
 /**
- * Notes which change took employees off their jobs, once the service's record is loaded: a record
- * that was read before does not bring them back.
+ * Notes which change assigned employees that its reading does not tell of, and which took employees
+ * off their jobs, once the service's record is loaded: a record that was read before neither takes
+ * the former off nor brings the latter back.
  */
-export async function stampUnassigned(
+export async function stampAssignments(
   client: pg.ClientBase,
   jobs: readonly AssignedJob[],
 ): Promise<void> {
@@ -110,7 +111,7 @@ export async function stampUnassigned(
     `UPDATE warehouse.job_employees AS link SET _change_id = job.change_id
        FROM unnest($2::bigint[], $3::bigint[]) AS job (number, change_id)
       WHERE link.account_id = $1 AND link.job_number = job.number AND link.job_number = ANY ($2)
-        AND link._deleted_at IS NOT NULL AND link._sweep_id IS NULL AND link._change_id IS NULL`,
+        AND link._sweep_id IS NULL AND link._change_id IS NULL`,
     [job.accountId, jobs.map(({number}) => number), jobs.map(({changeId}) => changeId)],
   );
 }

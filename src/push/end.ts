@@ -9,7 +9,7 @@ import {
   giveNumber,
   markDeleted,
   settleAssignments,
-  stampUnassigned,
+  stampAssignments,
 } from '../changes/authored-rows.ts';
 import {
   type Alteration,
@@ -180,7 +180,7 @@ async function writeEndings(
     remote === null ? [] : [{run, remote, since, made}],
   );
   await writeRemote(client, reads);
-  await stampUnassigned(client, assigned);
+  await stampAssignments(client, assigned);
   for (const ending of endings) if (ending.done.isGone) await markRowDeleted(client, ending);
   return stopped;
 }

@@ -101,7 +101,7 @@ export async function readBack(run: ChangeContext, number: string): Promise<Remo
 
 /** A reading of a change's record. */
 interface Read {
-  readonly run: Pick<ChangeContext, 'change' | 'stream'>;
+  readonly run: Pick<ChangeContext, 'change' | 'stream' | 'writes'>;
   readonly remote: Remote;
   /** By the database's clock, before the record was asked for. */
   readonly since: string;
@@ -143,25 +143,34 @@ async function writeLot(
 /** Readings in lots that hold no record twice. */
 function lotsOf(reads: readonly Read[]): Read[][] {
   const ofRecords = Map.groupBy(reads, ({remote}) => remote.number).values();
-  const kept = [...ofRecords].flatMap((ofRecord) => [...leaveOutRepeats(ofRecord).entries()]);
+  const kept = [...ofRecords].flatMap((ofRecord) => [...joinReadings(ofRecord).entries()]);
   return [...Map.groupBy(kept, ([at]) => at).values()].map((lot) => lot.map(([, read]) => read));
 }
 
 /**
- * The latest of several readings of one record counts. Children of the record stand only in the
- * reading of a change that asked for them: an earlier reading counts for the children that no later
- * one tells.
+ * Several readings of one record as one. Each proves its own change alone: where reads lag behind
+ * writes, a later request may show an earlier state. So children are taken as a change about them
+ * read them; the record, and children that no change is about, as a change of the record did. Of
+ * several such readings the latest counts.
  */
-function leaveOutRepeats(reads: readonly Read[]): Read[] {
-  const [latest, ...earlier] = reads.toSorted(
-    (one, other) => other.remote.askedAt - one.remote.askedAt,
+export function joinReadings(reads: readonly Read[]): Read[] {
+  const latestFirst = reads.toSorted((one, other) => other.remote.askedAt - one.remote.askedAt);
+  const ofOwn = latestFirst.filter(({run}) => elementOf(run) === null);
+  const [own] = [...ofOwn, ...latestFirst];
+  if (own === undefined) return [];
+  const isAbout = (element: string) => (read: Read) => elementOf(read.run) === element;
+  const tells = (element: string) => (read: Read) =>
+    read.remote.children.some((child) => child.element === element);
+  const elements = new Set(
+    reads.flatMap(({remote}) => remote.children.map(({element}) => element)),
   );
-  if (latest === undefined) return [];
-  const told = new Set(latest.remote.children.map(({element}) => element));
-  const untold = earlier.flatMap((read) => {
-    const children = read.remote.children.filter(({element}) => !told.has(element));
-    for (const {element} of children) told.add(element);
-    return children.length === 0 ? [] : [{...read, remote: {...latest.remote, children}}];
+  const taken = Map.groupBy(elements, (element) =>
+    [...latestFirst.filter(isAbout(element)), own, ...latestFirst].find(tells(element)),
+  );
+  return [...new Set([own, ...latestFirst])].flatMap((read) => {
+    const told = taken.get(read) ?? [];
+    const children = read.remote.children.filter(({element}) => told.includes(element));
+    if (read !== own && children.length === 0) return [];
+    return [{...read, remote: {...own.remote, children}}];
   });
-  return [latest, ...untold];
 }

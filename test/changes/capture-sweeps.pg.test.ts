@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {settleAssignments, stampUnassigned} from '../../src/changes/authored-rows.ts';
+import {settleAssignments, stampAssignments} from '../../src/changes/authored-rows.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {loadRows, markVanished} from '../../src/rows/load.ts';
 import {allTables} from '../../src/streams/all.ts';
@@ -226,13 +226,36 @@ describe('a row that a change has written', () => {
     await settle('done');
     await inSweep(async (client) => {
       await settleAssignments(client, [assigned]);
-      await stampUnassigned(client, [assigned]);
+      await stampAssignments(client, [assigned]);
     });
     const link = rowOf(jobEmployees, {job_number: '4', employee_id: '7'});
     const counts = await inSweep((client) =>
       loadRows(client, jobEmployees, [link], {...batch(), since: sweepBegan}),
     );
     expect(counts).toMatchObject({revived: 0, fresher: 1});
+  });
+
+  test('and whose employee its reading does not tell keeps it on an older page', async () => {
+    const rowId = await world.sent('jobs', {job_number: '4', name: 'Roof'});
+    await world.author(
+      'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7)',
+    );
+    const [{change_id: changeId} = {}] = await world.changes('change_id');
+    const {accountId} = world;
+    const assigned = {changeId: String(changeId), accountId, rowId, number: '4', isNew: false};
+    await settle('done');
+    await inSweep(async (client) => {
+      await settleAssignments(client, [assigned]);
+      await stampAssignments(client, [assigned]);
+    });
+    const family = {
+      ...batch(),
+      since: await moment(),
+      parentColumn: 'job_number',
+      parents: ['4'],
+      kept: [],
+    };
+    expect(await inSweep((client) => markVanished(client, jobEmployees, family))).toBe(0);
   });
 });
 

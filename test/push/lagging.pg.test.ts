@@ -277,6 +277,44 @@ describe('employees of a job', () => {
     await sweepBehind('jobs', async () => expect(await assigned()).toBe(0));
   });
 
+  test('stay as their change read them, where a later reading for a note shows less', async () => {
+    const note = await write('job_notes');
+    await place.rest();
+    await place.pass(longSeconds);
+    place.service.lag = () => longestLag;
+    await edit('job_notes', note);
+    expect(await place.push()).toMatchObject({inDoubt: 1});
+    await place.pass(longSeconds);
+    await assign();
+    await place.author("UPDATE warehouse.tasks SET name = 'Call soon'");
+    const rows = await place.changes('change_id, table_name');
+    const tableOf = new Map(rows.map((row) => [String(row.change_id), row.table_name]));
+    let lag = 0;
+    place.service.lag = () => lag;
+    const jobRead = Promise.withResolvers<void>();
+    const taskEnds = Promise.withResolvers<void>();
+    const noteRead = Promise.withResolvers<void>();
+    const onStep = async (step: PushStep, changeId: string) => {
+      const at = `${tableOf.get(changeId)} ${step}`;
+      if (at === 'job_notes claimed') {
+        await Promise.all([jobRead.promise, taskEnds.promise]);
+        lag = longestLag;
+      } else if (at === 'job_notes looked') {
+        noteRead.resolve();
+      } else if (at === 'jobs read-back') {
+        jobRead.resolve();
+        await noteRead.promise;
+      } else if (at === 'tasks end-written') {
+        taskEnds.resolve();
+        await noteRead.promise;
+        // The other two decide, and wait for this batch: they end in one.
+        for (let turn = 0; turn < 100; turn++) await setImmediate();
+      }
+    };
+    expect(await place.push({onStep})).toMatchObject({done: 3});
+    expect(await assigned()).toBe(1);
+  });
+
   test('stay as a change left them, also where a sweep began while it was ending', async () => {
     await assign();
     await endDuringSweep('jobs');
