@@ -31,13 +31,12 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {demoName} from '../core/names.ts';
 import {type Secret, seal} from '../core/secret.ts';
-import {drawTable} from '../core/table.ts';
 import {tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {chooseAccount, isEnvironments} from './accounts.ts';
 import {checkName} from './accounts-add.ts';
 import {askAccount, refuseWrongZone} from './accounts-check.ts';
-import {print} from './print.ts';
+import {fitTable, print} from './print.ts';
 import {typeBack} from './prompt.ts';
 import {tellWait, withWarehouse} from './warehouse.ts';
 
@@ -180,7 +179,7 @@ function drawCompared({streams}: ComparedBusiness): string {
     stream,
     ...[equal, differing.length, gone.length].map(formatNumber),
   ]);
-  return drawTable(['number, id and moment of creation', 'equal', 'differ', 'not there'], rows);
+  return fitTable(['number, id and moment of creation', 'equal', 'differ', 'not there'], rows);
 }
 
 function refuseOther({name}: Account, url: string, {streams, isSame}: ComparedBusiness): void {
@@ -342,7 +341,7 @@ function refuse(name: string, reason: string | null): void {
 
 function drawHoldings(holdings: readonly Holding[]): string {
   if (holdings.length === 0) return 'It holds nothing here.';
-  return drawTable(
+  return fitTable(
     ['table', 'rows that go'],
     holdings.map(({table, rows}) => [table, formatNumber(Number(rows))]),
   );

@@ -11,9 +11,8 @@ import {
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {demoName, nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {print} from './print.ts';
+import {fitTable, print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {
@@ -37,7 +36,7 @@ export async function accountsList(config: Config, {json}: Output): Promise<numb
     ]);
     const none = 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
     const head = ['account', 'address', 'time zone', 'state', 'its token', 'reason'];
-    print(json, {json: {accounts}, text: rows.length === 0 ? none : drawTable(head, rows)});
+    print(json, {json: {accounts}, text: rows.length === 0 ? none : fitTable(head, rows)});
     return 0;
   });
 }

@@ -22,7 +22,6 @@ import {type Cause, causes, receivers, seeDocs, UsageError} from '../core/errors
 import {formatAgo, formatDuration} from '../core/format.ts';
 import {checkShortName, isMailbox, nearest} from '../core/names.ts';
 import type {Sealed} from '../core/secret.ts';
-import {drawTable} from '../core/table.ts';
 import {
   type Access,
   makeWebhookSecret,
@@ -32,7 +31,7 @@ import {
 } from '../feed/receivers.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {chooseAccount} from './accounts.ts';
-import {print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './print.ts';
 import {readSecret} from './prompt.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -205,13 +204,9 @@ function drawAlerts({rules, open}: AlertOverview): string {
   const waiting = rules.flatMap(({name, receiver, hasAddress}) =>
     hasAddress ? [] : [wrap(`${name} waits for its address: ${tellAddressStep(name, receiver)}`)],
   );
-  return [
-    drawTable(head, rules.map(describeRule)),
-    ...failing,
-    ...waiting,
-    '',
-    drawOpen(open),
-  ].join('\n');
+  return [fitTable(head, rules.map(describeRule)), ...failing, ...waiting, '', drawOpen(open)].join(
+    '\n',
+  );
 }
 
 function describeRule({

@@ -6,7 +6,6 @@ import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
-import {drawTable} from '../core/table.ts';
 import {tell, tellStep} from '../core/text.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {
@@ -27,7 +26,7 @@ import {questions} from '../star/star.ts';
 import {findings, tieOuts} from '../star/tie-outs.ts';
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeFile} from './export.ts';
-import {print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface AskOptions {
@@ -59,7 +58,7 @@ export function listQuestions(options: {readonly json: boolean}): number {
     hasPeriod: question.period !== undefined,
     by: Object.keys(question.by ?? {}),
   }));
-  const text = drawTable(
+  const text = fitTable(
     ['name', 'question', '--from --to', '--by'],
     listed.map(({name, question, hasPeriod, by}) => [
       name,
@@ -99,7 +98,8 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
         accountKey: account.accountId,
         ...{asOf: options.asOf, from: options.from, to: options.to},
       });
-      if (options.sql === true) print(false, {json: null, text: `${sqlOf(asked)};`});
+      if (options.sql === true)
+        print(false, {json: null, text: `${sqlOf(asked)};`, isDocument: true});
       else if (options.parquet !== undefined) {
         const rows = await writeFile(client, sqlOf(asked), {
           file: options.parquet,
@@ -187,7 +187,7 @@ export function drawAnswer({
   return `${
     rows.length === 0
       ? 'nothing'
-      : drawTable(
+      : fitTable(
           [...head],
           [...cells, ...foot].map((row) => [...row]),
           [...numbers],

@@ -24,11 +24,10 @@ import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber, formatRoughly, showSecond} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {allWrites} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {maxWidth, print, wrap} from './print.ts';
+import {fitTable, lineWidth, print, wrap} from './print.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface ListOptions extends ChangeFilters {
@@ -340,8 +339,8 @@ export function drawChanges(changes: readonly Change[], accounts: readonly Accou
     nameOutcome(change),
     tellWhy(change),
   ]);
-  const room = maxWidth - widthBefore(columns, rows);
-  return drawTable(
+  const room = lineWidth() - widthBefore(columns, rows);
+  return fitTable(
     columns,
     rows.map((row) => [...row.slice(0, -1), cut(row.at(-1) ?? '', Math.max(shortestReason, room))]),
   );

@@ -3,7 +3,6 @@
 import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {drawTable} from '../core/table.ts';
 import {sequenceFeed} from '../feed/feed.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
@@ -20,7 +19,7 @@ import {findFreshnessCost, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {isThere, readSettingsFile, write, writeInForce} from './config-file.ts';
-import {print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './print.ts';
 import {settingsEnvironment} from './settings.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
@@ -46,7 +45,7 @@ export async function exportConfig(
     await refuseOld(warehouse);
     const {text, settings} = await writeInForce(warehouse.pool, file);
     const told = file === undefined ? text.trimEnd() : `${file} has the settings in force`;
-    print(json, {json: {file: file ?? null, settings}, text: told});
+    print(json, {json: {file: file ?? null, settings}, text: told, isDocument: file === undefined});
     return 0;
   });
 }
@@ -106,7 +105,11 @@ export async function configSchema(file: string | undefined, {json}: Output): Pr
   const shape = toJsonSchema();
   const text = JSON.stringify(shape, null, 2);
   if (file !== undefined) await write(file, `${text}\n`);
-  print(json, {json: shape, text: file === undefined ? text : `${file} has the schema`});
+  print(json, {
+    json: shape,
+    text: file === undefined ? text : `${file} has the schema`,
+    isDocument: file === undefined,
+  });
   return 0;
 }
 
@@ -172,7 +175,7 @@ interface Told extends ReturnType<typeof tellPlan> {
 /** @param done - told above the differences */
 function drawSettingsPlan({differences, overridden, unnamed, costs}: Told, done: string): string {
   const rows = differences.map(({section, key, from, to}) => [section, key, show(from), show(to)]);
-  const changes = rows.length === 0 ? [] : [drawTable(['section', 'key', 'from', 'to'], rows)];
+  const changes = rows.length === 0 ? [] : [fitTable(['section', 'key', 'from', 'to'], rows)];
   const stronger = overridden.map(
     ({section, key, inFile, inEnvironment}) =>
       `${section} / ${key}: the environment goes before the file: ` +

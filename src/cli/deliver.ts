@@ -3,14 +3,13 @@
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import {tellStep} from '../core/text.ts';
 import type {StorageAccess} from '../delivery/bucket-store.ts';
 import type {Delivered, DeliveryDeps} from '../delivery/deliver-star.ts';
 import {listTargetSettings} from '../delivery/targets.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import {print} from './print.ts';
+import {fitTable, print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface DeliverOptions {
@@ -85,7 +84,7 @@ async function deliverOne(deps: DeliveryDeps, name: string): Promise<Delivered> 
 }
 
 function draw(delivered: readonly Delivered[]): string {
-  const table = drawTable(
+  const table = fitTable(
     ['target', 'snapshot', 'files', 'rows', 'bytes', 'old ones removed'],
     delivered.map(({target, snapshot: {name, files, rows, bytes}, removed}) => [
       ...[target, name, files.length, rows, bytes, removed],

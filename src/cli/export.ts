@@ -9,14 +9,13 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {beginReading, findAsOf} from '../star/answer.ts';
 import {writeCsv} from '../star/answer-csv.ts';
 import {drawDbtPackage} from '../star/dbt.ts';
 import {exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
-import {print} from './print.ts';
+import {fitTable, print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 /**
@@ -95,7 +94,7 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
         file: join(options.folder, name),
         rows,
       }));
-      const drawn = drawTable(
+      const drawn = fitTable(
         ['file', 'rows'],
         written.map(({file, rows}) => [file, formatNumber(rows)]),
         [1],

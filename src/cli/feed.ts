@@ -3,7 +3,7 @@
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
-import {tell, tellAside} from '../core/text.ts';
+import {tell, tellAside, tellFolded} from '../core/text.ts';
 import {
   CursorError,
   type FeedEntry,
@@ -85,7 +85,8 @@ async function follow(
       await watch.sequence();
       const page = await read(warehouse, {...query, after});
       for (const entry of page.entries)
-        tell(`${isJson ? JSON.stringify(entry) : drawEntry(entry)}\n`);
+        if (isJson) tell(`${JSON.stringify(entry)}\n`);
+        else tellFolded(`${drawEntry(entry)}\n`);
       after = page.cursor;
       if (!page.hasMore) await waitOn(waitMs, signal);
     }

@@ -6,7 +6,6 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import {readFeedBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,
@@ -32,7 +31,7 @@ import {namePlace, refuseCopy} from '../health/installation.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './print.ts';
 import {readSecret} from './prompt.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
@@ -343,7 +342,7 @@ function drawHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[
   const letters = deadLetters.map(({letterId, hook, skippedAt, reason}) =>
     wrap(`dead letter ${letterId} of ${hook}, skipped ${formatAgo(skippedAt)}: ${reason}`),
   );
-  return [drawTable(head, hooks.map(describeHook)), ...failing, ...waiting, ...letters].join('\n');
+  return [fitTable(head, hooks.map(describeHook)), ...failing, ...waiting, ...letters].join('\n');
 }
 
 function describeHook({

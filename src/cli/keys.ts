@@ -6,9 +6,8 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import {chooseAccount} from './accounts.ts';
-import {print} from './print.ts';
+import {fitTable, print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {
@@ -80,7 +79,7 @@ export async function keysList(config: Config, {json}: Output): Promise<number> 
     const text =
       keys.length === 0
         ? 'no key yet: fieldmirror keys add NAME'
-        : drawTable(head, keys.map(describe));
+        : fitTable(head, keys.map(describe));
     print(json, {json: {keys}, text});
     return 0;
   });

@@ -6,12 +6,11 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {listLinks, setLink} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {print} from './print.ts';
+import {fitTable, print} from './print.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface LinkOptions {
@@ -49,7 +48,7 @@ export async function linksList(
     ]);
     const none = `account ${account}: system ${scope.system} has no key of ${table}`;
     const head = [table, 'key', 'since', 'set by'];
-    print(json, {json: {links}, text: rows.length === 0 ? none : drawTable(head, rows)});
+    print(json, {json: {links}, text: rows.length === 0 ? none : fitTable(head, rows)});
     return 0;
   });
 }

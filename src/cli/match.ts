@@ -10,7 +10,6 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import {tellAside} from '../core/text.ts';
 import {countDifferences, type Matches, matchParties, type Pair} from '../match/match.ts';
 import {type Party, type PlainParty, readPlain} from '../match/party.ts';
@@ -27,7 +26,7 @@ import {
   writeLinks,
 } from '../rows/link-batches.ts';
 import {chooseAccount} from './accounts.ts';
-import {print} from './print.ts';
+import {fitTable, print} from './print.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface MatchOptions {
@@ -330,12 +329,12 @@ function describe(
   ];
   return [
     `${table} of account ${account} and ${file}, system ${system}`,
-    drawTable(['bucket', 'count'], buckets),
+    fitTable(['bucket', 'count'], buckets),
     ...(sure === 0
       ? []
       : [
           'The sure pairs, field by field:',
-          drawTable(['field', 'equal', 'differ', 'only here', 'only there'], differences),
+          fitTable(['field', 'equal', 'differ', 'only here', 'only there'], differences),
         ]),
     ...samples,
     ...(review === null ? [] : [`${review} has the candidates: write yes into the column link`]),

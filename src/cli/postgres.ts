@@ -9,7 +9,6 @@ import {listWorkers} from '../accounts/workers.ts';
 import {tellChangeCount} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {drawTable} from '../core/table.ts';
 import {tellAside, tellStep} from '../core/text.ts';
 import {
   dropOwnSchemas,
@@ -25,7 +24,7 @@ import {
   openEmbeddedPostgres,
   removeEmbedded,
 } from '../postgres/embedded.ts';
-import {callOf, print} from './print.ts';
+import {callOf, fitTable, print} from './print.ts';
 import {typeBack} from './prompt.ts';
 import {requireEmbedded, tellWait, withWarehouse} from './warehouse.ts';
 
@@ -361,7 +360,7 @@ function drawHeld({schemas, accounts, openChanges}: Held): string {
     Math.ceil(bytes / megabyte),
   ]);
   return [
-    ...(rows.length === 0 ? [] : [drawTable(['schema', 'tables', 'MB'], rows)]),
+    ...(rows.length === 0 ? [] : [fitTable(['schema', 'tables', 'MB'], rows)]),
     `accounts: ${accounts.length === 0 ? 'none' : accounts.join(', ')}`,
     ...(openChanges === 0
       ? []

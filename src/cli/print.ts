@@ -3,18 +3,44 @@
 import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
 import {findCodeSection, listCodeSections} from '../core/package.ts';
-import {tell} from '../core/text.ts';
+import {drawTable} from '../core/table.ts';
+import {widthOf} from '../core/terminal.ts';
+import {tell, tellFolded, toPrintable} from '../core/text.ts';
 
-/** Prints for a person, or one JSON document for a program. */
-export function print(
-  isJson: boolean,
-  output: {readonly json: unknown; readonly text: string},
-): void {
-  tell(isJson ? `${JSON.stringify(output.json, null, 2)}\n` : `${output.text}\n`);
+/** What a verb found out, for a program and for a person. */
+interface Result {
+  readonly json: unknown;
+  readonly text: string;
+  /** A text that somebody copies or a program reads, such as SQL: it is never folded. */
+  readonly isDocument?: boolean;
 }
 
-/** Lines for a person are at most this wide. */
-export const maxWidth = 110;
+/** Prints for a person, in lines that fit the terminal, or one JSON document for a program. */
+export function print(isJson: boolean, {json, text, isDocument = false}: Result): void {
+  if (isJson) tell(`${JSON.stringify(json, null, 2)}\n`);
+  else if (isDocument) tell(`${text}\n`);
+  else tellFolded(`${text}\n`);
+}
+
+/** Lines for a person are at most this wide, and no wider than the terminal. */
+export function lineWidth(): number {
+  return Math.min(widestLine, widthOf(process.stdout) ?? widestLine);
+}
+
+const widestLine = 110;
+
+/** A table that fits the terminal. @param numbers - columns of numbers that are given as texts */
+export function fitTable(
+  head: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+  numbers: readonly number[] = [],
+): string {
+  // What a terminal must not get is longer as it is printed.
+  const printable = rows.map((row) =>
+    row.map((cell) => (typeof cell === 'string' ? toPrintable(cell) : cell)),
+  );
+  return drawTable(head, printable, {numbers, width: widthOf(process.stdout)});
+}
 
 /**
  * Breaks a long line between words; further lines are indented more. @param hanging - by how much
@@ -22,10 +48,11 @@ export const maxWidth = 110;
 export function wrap(line: string, hanging = 4): string {
   const [, indent = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
   const lines: string[] = [];
+  const width = lineWidth();
   let open = indent;
   for (const word of text.split(' ')) {
     const longer = open.trim() === '' ? `${open}${word}` : `${open} ${word}`;
-    if (longer.length > maxWidth && open.trim() !== '') {
+    if (longer.length > width && open.trim() !== '') {
       lines.push(open);
       open = `${indent}${' '.repeat(hanging)}${word}`;
     } else open = longer;

@@ -2,7 +2,8 @@
 
 import cliProgress from 'cli-progress';
 import {paceOf, tellPace} from '../core/format.ts';
-import {drawAside, tell, tellAside, tellStep, toPrintable} from '../core/text.ts';
+import {canDraw} from '../core/terminal.ts';
+import {drawAside, tellAside, tellFolded, tellStep, toPrintable} from '../core/text.ts';
 
 /**
  * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal;
@@ -44,7 +45,7 @@ const machineClock: Clock = () => performance.now();
 export function watchProgress(isQuiet: boolean): Progress {
   if (isQuiet)
     return {begin: () => {}, advance: () => {}, end: () => {}, note: tellStep, close: () => {}};
-  return process.stdout.isTTY ? drawBars(process.stdout) : printLines();
+  return canDraw(process.stdout) ? drawBars(process.stdout) : printLines();
 }
 
 /** Results go to standard output, steps to standard error. */
@@ -68,7 +69,7 @@ export function printLines(
       own.toldAt = clock();
       aside(`sweeping ${stream}: ${tellRecords(records, own.expected, own.toldAt - own.beganAt)}`);
     },
-    end: (_stream, line) => tell(`${line}\n`),
+    end: (_stream, line) => tellFolded(`${line}\n`),
     note: (line) => aside(line),
     close: () => {},
   };
@@ -120,7 +121,7 @@ export interface PushProgress {
 /** @param isQuiet - prints nothing at all: the caller prints JSON */
 export function watchPush(isQuiet: boolean): PushProgress {
   if (isQuiet) return {begin: () => {}, advance: () => {}, close: () => {}};
-  return process.stdout.isTTY ? drawPushBar(process.stdout) : printPushLines(tickEach);
+  return canDraw(process.stdout) ? drawPushBar(process.stdout) : printPushLines(tickEach);
 }
 
 export function drawPushBar(terminal: NodeJS.WritableStream, clock = machineClock): PushProgress {
@@ -221,7 +222,7 @@ export interface Screen {
   draw(chunk: Uint8Array): void;
 }
 
-const machineScreen: Screen = {isTerminal: process.stderr.isTTY === true, draw: drawAside};
+const machineScreen: Screen = {isTerminal: canDraw(process.stderr), draw: drawAside};
 
 /**
  * Names a step before it begins, and at a terminal counts on the same line how far it is; elsewhere

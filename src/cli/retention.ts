@@ -15,14 +15,13 @@ import {
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {drawTable} from '../core/table.ts';
 import {isId, tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {countPrunable, pruneHistory, readPruningLeaseMs} from '../retention/prune.ts';
 import {type Retention, readRetention, tellDays, wordsOf} from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {chooseAccount} from './accounts.ts';
-import {print} from './print.ts';
+import {fitTable, print} from './print.ts';
 import {typeBack} from './prompt.ts';
 import {tellWait, withWarehouse} from './warehouse.ts';
 
@@ -83,7 +82,7 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
 
 function draw(rows: readonly Row[], isDry: boolean): string {
   const total = rows.reduce((sum, {count}) => sum + count, 0);
-  const table = drawTable(
+  const table = fitTable(
     ['what', 'kept', isDry ? 'would go' : 'removed', 'gone from before'],
     rows.map(({kind, days, count, prunedTo}) => [
       wordsOf(kind),
@@ -186,7 +185,7 @@ function checkArguments(stream: string, number: string): void {
 
 function drawRemoved(removed: readonly ForgottenRows[]): string {
   if (removed.length === 0) return 'Nothing personal of it is here any more.';
-  return drawTable(
+  return fitTable(
     ['table', 'rows that are emptied or go'],
     removed.map(({table, rows}) => [table, formatNumber(rows)]),
   );

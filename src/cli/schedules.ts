@@ -14,7 +14,6 @@ import {
   isWholeDays,
 } from '../core/format.ts';
 import {nearest} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {isSame, type SettingsTree} from '../settings/section.ts';
 import {applySettings, planSettings} from '../settings/settings.ts';
@@ -26,7 +25,7 @@ import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.t
 import {listUsualCosts} from '../sweeps/story.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
-import {print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './print.ts';
 import {settingsEnvironment} from './settings.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -88,7 +87,7 @@ export async function schedulesList(
       'requests a day',
     ];
     const text =
-      rows.length === 0 ? 'no schedule' : `${drawTable(head, rows)}\n${tellAll(schedules)}`;
+      rows.length === 0 ? 'no schedule' : `${fitTable(head, rows)}\n${tellAll(schedules)}`;
     print(json, {json: {schedules}, text});
     return 0;
   });

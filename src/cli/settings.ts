@@ -5,10 +5,10 @@ import type {SettingTold} from '../console/services.ts';
 import type {Config, Setting} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
-import {drawTable} from '../core/table.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Environment} from '../settings/section.ts';
 import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts';
+import {fitTable} from './print.ts';
 import {envFileOf, settingsFile} from './verb.ts';
 
 /** More rows than these are asked for. */
@@ -37,7 +37,7 @@ export function drawSettings({settings, inForce}: Shown, {all}: {readonly all: b
   const shown = all ? set : set.slice(0, mostRows);
   const rows = shown.map(({name, value, source, file}) => [name, value, file ?? source]);
   const table =
-    set.length === 0 ? 'no setting was set' : drawTable(['setting', 'value', 'from'], rows);
+    set.length === 0 ? 'no setting was set' : fitTable(['setting', 'value', 'from'], rows);
   const given = told.filter(({source, isDefault}) => isDefault && source !== 'default');
   const notes = [
     ...(set.length > shown.length ? [`${set.length - shown.length} more are set`] : []),

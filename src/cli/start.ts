@@ -18,8 +18,7 @@ import type {Logger} from '../core/log.ts';
 import {readVersion} from '../core/package.ts';
 import {type Pulse, Rounds} from '../core/rounds.ts';
 import type {Secret} from '../core/secret.ts';
-import {drawTable} from '../core/table.ts';
-import {tell, tellStep} from '../core/text.ts';
+import {tellFolded, tellStep} from '../core/text.ts';
 import {makeDeliveryRounds} from '../delivery/deliver-star.ts';
 import {mendOfCopy} from '../health/installation.ts';
 import type {QueueCheck} from '../http/readiness.ts';
@@ -38,7 +37,7 @@ import {
 } from './app.ts';
 import {toStorage} from './deliver.ts';
 import type {OpenedServer} from './http.ts';
-import {drawNextSteps, print} from './print.ts';
+import {drawNextSteps, fitTable, print} from './print.ts';
 import {StoppedError} from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {drawPushed, hasPushed, pushAll} from './push.ts';
@@ -67,7 +66,7 @@ const streamNames = allStreams.map(({name}) => name);
 const plainLines: Progress = {
   begin: () => {},
   advance: () => {},
-  end: (_stream, line) => tell(`${line}\n`),
+  end: (_stream, line) => tellFolded(`${line}\n`),
   note: tellStep,
   close: () => {},
 };
@@ -90,7 +89,7 @@ export async function start(
     const {directUrl, log} = world;
     await checkSequences(world.pool);
     const copy = await world.findCopy();
-    if (copy !== null && !options.json) tell(`${copy}; ${mendOfCopy}\n\n`);
+    if (copy !== null && !options.json) tellFolded(`${copy}; ${mendOfCopy}\n\n`);
     const served = await listServed(world);
     const {known, active, unopened} = served;
     const backend = await openQueueBackend({
@@ -101,7 +100,7 @@ export async function start(
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
     const ends = new EventEmitter<{ended: []}>();
     const doing = {...options, ...served, progress, ends, signal};
-    if (!options.json) tell(`${drawOpening(world, served, backend.kind)}\n\n`);
+    if (!options.json) tellFolded(`${drawOpening(world, served, backend.kind)}\n\n`);
     if (options.once && active.length === 0) throw new FatalError(describeNone(known));
     if (!options.once)
       for (const account of active) await beginAccount(world.pool, account, streamNames);
@@ -219,7 +218,7 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
   await workers.wakeDue();
   const ended: {readonly account: Account; readonly sweeps: Sweep[]}[] = [];
   for (const [account, sweepIds] of asked) {
-    if (asked.size > 1 && !run.json) tell(`\naccount ${account.name}\n`);
+    if (asked.size > 1 && !run.json) tellFolded(`\naccount ${account.name}\n`);
     const sweeps = await Promise.race([watchSweeps(world, sweepIds, run), workers.broken]);
     ended.push({account, sweeps});
   }
@@ -280,7 +279,7 @@ async function stay(
   });
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
   if (!run.json)
-    tell('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
+    tellFolded('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
   return 0;
 }
 
@@ -351,14 +350,14 @@ function drawPlans(plans: readonly AccountPlan[]): string {
       schedules.length,
       ahead(schedules[0]?.nextDueAt),
     ]);
-    return drawTable(['account', 'schedules', 'next due'], rows);
+    return fitTable(['account', 'schedules', 'next due'], rows);
   }
   const rows = first.schedules.map((row) => [
     row.name,
     `every ${formatDuration(row.everyMs)}`,
     ahead(row.nextDueAt),
   ]);
-  return drawTable(['schedule', 'comes round', 'next due'], rows);
+  return fitTable(['schedule', 'comes round', 'next due'], rows);
 }
 
 function ahead(instant: string | undefined): string {

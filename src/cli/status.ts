@@ -16,7 +16,6 @@ import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
 import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
-import {drawTable} from '../core/table.ts';
 import type {ReportListHealth} from '../delivery/report-lists.ts';
 import type {TargetHealth} from '../delivery/targets.ts';
 import {
@@ -35,7 +34,7 @@ import {type RetentionStory, readRetention, tellRetention} from '../retention/re
 import {checkMigrations} from '../schema/checks.ts';
 import {tellFreshness} from '../sweeps/freshness.ts';
 import {chooseAccount} from './accounts.ts';
-import {print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './print.ts';
 import {briefLockTimeoutMs, type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface StatusOptions {
@@ -182,7 +181,7 @@ function drawOverview(accounts: readonly ShownAccount[], now: string): string {
       account.state === 'active' ? ahead(schedules[0]?.nextDueAt, now) : '',
     ];
   });
-  return drawTable(head, rows);
+  return fitTable(head, rows);
 }
 
 function drawAccount(status: ShownAccount, now: string): string {
@@ -215,7 +214,7 @@ function drawAccount(status: ShownAccount, now: string): string {
   const promises = status.promises.map((promise) => wrap(tellFreshness(promise, now)));
   return [
     describeState({account}),
-    drawTable(head, rows),
+    fitTable(head, rows),
     ...promises,
     ...drawChanges(status, now),
     ...reasons,

@@ -5,7 +5,6 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
-import {drawTable} from '../core/table.ts';
 import {isId, shorten} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {tellPruned} from '../retention/retention.ts';
@@ -23,7 +22,7 @@ import {
   tellSteps,
 } from '../sweeps/words.ts';
 import {chooseAccount} from './accounts.ts';
-import {print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './print.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface ListOptions {
@@ -111,7 +110,7 @@ function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): str
     sweep.counts.tombstoned,
     sweep.counts.requests,
   ]);
-  return drawTable(head, rows);
+  return fitTable(head, rows);
 }
 
 const listedTombstones = 50;
@@ -146,7 +145,7 @@ function drawTombstones(tombstones: readonly Tombstone[]): string[] {
   const more = tombstones.length - rows.length;
   return [
     '',
-    drawTable(['number', 'the service said', 'asked', 'row'], rows),
+    fitTable(['number', 'the service said', 'asked', 'row'], rows),
     ...(more > 0 ? [`and ${formatNumber(more)} more; --json lists all`] : []),
   ];
 }
@@ -224,7 +223,7 @@ function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): 
     shorten(entry.reason, reasonWidth),
   ]);
   const next = 'fieldmirror quarantine show ENTRY shows what the service sent';
-  return `${drawTable(head, rows)}\n${next}; ${seeNumber(quarantineCause)}`;
+  return `${fitTable(head, rows)}\n${next}; ${seeNumber(quarantineCause)}`;
 }
 
 function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral: boolean): string {

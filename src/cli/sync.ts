@@ -8,7 +8,6 @@ import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {isProcessGone, nameThisProcess} from '../core/lease.ts';
-import {drawTable} from '../core/table.ts';
 import {isId, tellAside} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
@@ -27,7 +26,7 @@ import {
 } from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
 import {requireOpened, withWorld} from './app.ts';
-import {print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './print.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {findEntry, type ShownEntry} from './sweeps.ts';
 import type {Warehouse} from './warehouse.ts';
@@ -426,7 +425,7 @@ export function drawSummary(summaries: readonly StreamSummary[]): string {
         (why) => `${line.stream}: ${why}${line.docs === null ? '' : ` (${seeNumber(line.docs)})`}`,
       ),
   );
-  return [drawTable(head, rows), ...remarks].join('\n');
+  return [fitTable(head, rows), ...remarks].join('\n');
 }
 
 /** 3 when a sweep failed, 1 when records were refused or a person must approve, else 0. */

@@ -7,6 +7,7 @@ import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
+import {widthOf} from '../core/terminal.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {keepReported, type Report, readReport, tellAge} from '../star/report.ts';
@@ -68,7 +69,11 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
 async function give(options: ReportOptions, made: Report, warning: string | null): Promise<void> {
   const text = await draw(options, made, warning);
   if (options.to === undefined) {
-    print(options.json && options.html !== true, {json: {...made, warning}, text});
+    print(options.json && options.html !== true, {
+      json: {...made, warning},
+      text,
+      isDocument: options.html === true,
+    });
     return;
   }
   await writeText(options.to, text).catch((error: Error) => {
@@ -87,7 +92,9 @@ async function draw(
     const {drawPage} = await import('../star/report-page.ts');
     return drawPage(made, warning);
   }
-  return json ? `${JSON.stringify({...made, warning}, null, 2)}\n` : drawReport(made, warning);
+  return json
+    ? `${JSON.stringify({...made, warning}, null, 2)}\n`
+    : drawReport(made, warning, to === undefined ? widthOf(process.stdout) : null);
 }
 
 interface Due {

@@ -99,7 +99,7 @@ function chooseDestination(isPretty: boolean): DestinationStream {
     destination: 2,
     sync: true,
     translateTime: 'HH:MM:ss',
-    colorize: process.stderr.isTTY,
+    colorize: process.stderr.isTTY && process.stderr.hasColors(),
   });
 }
 

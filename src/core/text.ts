@@ -3,6 +3,8 @@
 // turn what is read around: U+009B begins a sequence as ESC [ does, U+202E reverses a line, U+2028
 // ends one.
 
+import {fold, type TerminalStream, widthOf} from './terminal.ts';
+
 /**
  * Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new
  * line and a tab.
@@ -30,9 +32,19 @@ export function tell(text: string): void {
   process.stdout.write(toPrintable(text));
 }
 
-/** Writes the text that goes beside it, to standard error. */
+/** Writes whole lines for a person to standard output; to a terminal none that it would break. */
+export function tellFolded(text: string): void {
+  process.stdout.write(toWidth(toPrintable(text), process.stdout));
+}
+
+/** Writes the whole lines that go beside it, to standard error, for a person as well. */
 export function tellAside(text: string): void {
-  process.stderr.write(toPrintable(text));
+  process.stderr.write(toWidth(toPrintable(text), process.stderr));
+}
+
+function toWidth(text: string, stream: TerminalStream): string {
+  const width = widthOf(stream);
+  return width === null ? text : fold(text, width);
 }
 
 /**

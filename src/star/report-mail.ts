@@ -33,7 +33,7 @@ export function drawReportMail(report: Report): ReportMailParts {
   const title = `${account}, week of ${from}`;
   return {
     subject: `Weekly report: ${title}${tellRevenue(report)}`,
-    text: `${drawReport(report, null)}\n\n${advice}\n`,
+    text: `${drawReport(report, null, null)}\n\n${advice}\n`,
     html: `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${escapeXml(title)}</title></head>
 <body style="${font};max-width:680px;margin:0 auto;padding:16px">

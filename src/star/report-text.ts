@@ -11,11 +11,14 @@ import {
   tellRestated,
 } from './report.ts';
 
-/** @param warning - stands on top, as on the page */
-export function drawReport(made: Report, warning: string | null): string {
+/**
+ * @param warning - stands on top, as on the page
+ * @param width - of the terminal; null where there is none
+ */
+export function drawReport(made: Report, warning: string | null, width: number | null): string {
   const {account, from, to, moves, lists, unseen} = made;
   const {columns, rows} = tableOfFigures(made);
-  const numbers = drawTable(columns, rows, [1, 2, 3, 4]);
+  const numbers = drawTable(columns, rows, {numbers: [1, 2, 3, 4], width});
   const section = (title: string, sentences: readonly string[], none: string) =>
     [`\n${title}`, ...(sentences.length === 0 ? [none] : sentences)].join('\n');
   return [
@@ -24,7 +27,7 @@ export function drawReport(made: Report, warning: string | null): string {
     ...(warning === null ? [] : [`Beware: ${warning}.`]),
     numbers,
     section('What moved more than usual', moves, 'Nothing did.'),
-    ...lists.map(drawList),
+    ...lists.map((list) => drawList(list, width)),
     section(
       'What changed since the last report',
       tellRestated(made),
@@ -35,8 +38,9 @@ export function drawReport(made: Report, warning: string | null): string {
   ].join('\n');
 }
 
-function drawList(list: ReportList): string {
+function drawList(list: ReportList, width: number | null): string {
   const {title, columns, amounts} = list;
   const cells = cellsOf(list);
-  return `\n${title}\n${cells.length === 0 ? 'None.' : drawTable(columns, cells, amounts)}`;
+  const layout = {numbers: amounts, width};
+  return `\n${title}\n${cells.length === 0 ? 'None.' : drawTable(columns, cells, layout)}`;
 }

@@ -1,153 +1,24 @@
 // The output of a verb reaches its reader whole, however slow the reader, and with the exit code of
 // the verb.
 
-import {rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import PQueue from 'p-queue';
-import pg from 'pg';
-import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type Ended, runCommand} from '../support/command.ts';
 import {commandsOfTerminal} from '../support/commands-of-terminal.ts';
-import {openPlace, type Place} from '../support/place.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {runIntoPipe} from '../support/slow-pipe.ts';
+import {openVerbPlace, type VerbCase, type VerbPlace, verbCases} from './verb-cases.ts';
 
-interface Case {
-  readonly args: readonly string[];
-  readonly code?: number;
-  /** The least number of bytes that it prints; a pipe takes 65,536 at once. */
-  readonly bytes?: number;
-  /** The command runs until it is told to stop. */
-  readonly stays?: boolean;
-  /** The command runs before there is much to tell. */
-  readonly isFirst?: boolean;
-  /** The command says nothing of itself: it answers, and was not asked. */
-  readonly isSilent?: boolean;
-}
-
-const megabyte = 1_000_000;
-/** The size of one write into a pipe, and a little more. */
-const pipeful = 66_000;
-const accounts = 900;
-
-/** Of 900 accounts it names one: a plan tells which it leaves alone. */
-const settingsFile = join(tmpdir(), `fieldmirror-pipes-${process.pid}.yaml`);
-const partiesFile = join(tmpdir(), `fieldmirror-pipes-${process.pid}.csv`);
-const settings = `accounts: {account-9: {url: https://example.com/9, time_zone: Europe/Berlin}}
-insight: {}
-`;
-
-const ofShop = ['customers', '--system', 'shop', '--account', 'own'];
-
-/** Every verb of the program, by the words that call it. */
-const cases: Readonly<Record<string, Case>> = {
-  // No address is one of letters alone.
-  init: {args: ['--url', 'acme'], code: 2},
-  start: {args: ['--once'], isFirst: true},
-  sync: {args: ['tasks', '--account', 'own']},
-  push: {args: ['--dry-run'], bytes: megabyte},
-  ask: {args: ['debtors', '--account', 'own']},
-  check: {args: []},
-  'export dbt': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
-  report: {args: ['--account', 'own', '--force']},
-  'export csv': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
-  'export parquet': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
-  deliver: {args: []},
-  'links set': {args: ['customers', '1', 'K-1', '--system', 'till', '--account', 'own']},
-  'links list': {args: [...ofShop, '--limit', '4000'], bytes: pipeful},
-  'links remove': {args: ['customers', '2', '--system', 'shop', '--account', 'own']},
-  match: {args: ['customers', '--from', partiesFile, '--system', 'shop', '--account', 'own']},
-  // Its input is at its end.
-  mcp: {args: ['--account', 'own'], isSilent: true},
-  // Exit code 1: records are in quarantine.
-  status: {args: [], bytes: megabyte, code: 1},
-  explain: {args: ['customers', '1', 'service_address', '--account', 'own'], bytes: megabyte},
-  'alerts add': {args: ['ops', '--email', 'ops@example.com']},
-  'alerts list': {args: [], bytes: megabyte},
-  // No server of e-mail is named.
-  'alerts test': {args: ['rule-1'], code: 2},
-  'alerts remove': {args: ['rule-2']},
-  doctor: {args: []},
-  migrate: {args: []},
-  prune: {args: []},
-  // There is no such customer.
-  forget: {args: ['customers', '999999', '--account', 'own'], code: 2},
-  service: {args: ['--port', '0', '--customers', '5'], stays: true},
-  http: {args: ['--port', '0'], stays: true},
-  'changes list': {args: ['--limit', '3600'], bytes: megabyte},
-  'changes show': {args: ['1'], bytes: megabyte},
-  'changes retry': {args: Array.from({length: 1_100}, (_, at) => String(at + 2)), bytes: pipeful},
-  'changes hold': {args: ['2001']},
-  'changes release': {args: ['2002'], code: 2},
-  'changes cancel': {args: ['2003']},
-  'changes accept': {args: ['2005'], code: 2},
-  'changes resolve': {args: ['2004', '--take', 'service'], code: 2},
-  'changes undo': {args: ['2006', '--dry-run']},
-  feed: {args: ['--limit', '4000'], bytes: megabyte},
-  // No key is given.
-  'hooks add': {args: ['erp', '--url', 'https://example.com/hook'], code: 2},
-  'hooks list': {args: [], bytes: pipeful},
-  'hooks remove': {args: ['hook-1']},
-  'hooks retry': {args: ['hook-2']},
-  'hooks skip': {args: ['hook-3'], code: 2},
-  'sweeps list': {args: ['--limit', '3600'], bytes: megabyte},
-  'sweeps show': {args: ['1'], bytes: megabyte},
-  'sweeps approve': {args: ['1'], code: 2},
-  'quarantine list': {args: ['--limit', '3600'], bytes: megabyte},
-  'quarantine show': {args: ['1'], bytes: megabyte},
-  'quarantine retry': {args: ['2']},
-  'accounts list': {args: [], bytes: pipeful},
-  'accounts add': {args: ['other', '--url', 'https://example.com/other'], code: 2},
-  'accounts check': {args: [], bytes: pipeful, code: 3},
-  'accounts pause': {args: ['account-2']},
-  'accounts resume': {args: ['account-3']},
-  'schedules list': {args: []},
-  'schedules set': {args: ['jobs today', '--account', 'own', '--every', '5m'], code: 2},
-  // The account has no schedule yet.
-  'schedules remove': {args: ['jobs today', '--account', 'own'], code: 2},
-  'schedules run': {args: ['jobs today', '--account', 'own'], code: 2},
-  'accounts rename': {args: ['account-4', 'renamed']},
-  // It mirrors that address.
-  'accounts move': {args: ['account-6', '--url', 'https://example.com/6'], code: 2},
-  // Nothing is typed back.
-  'accounts remove': {args: ['account-5'], code: 2},
-  // No password comes.
-  'employees login': {args: ['own', '1', '--username', 'ada'], code: 2},
-  open: {args: ['--at', 'http://127.0.0.1:8086']},
-  'config export': {args: [], bytes: pipeful},
-  'config plan': {args: [settingsFile]},
-  'config apply': {args: [settingsFile]},
-  'config schema': {args: []},
-  'installation show': {args: []},
-  // Nothing is typed back.
-  'installation claim': {args: [], code: 2},
-  // No key is given.
-  'installation reseal': {args: [], code: 2},
-  url: {args: []},
-  psql: {args: ['-X', '-Atc', "SELECT '{}'"]},
-  // Nothing is typed back.
-  reset: {args: [], code: 2},
-  'keys add': {args: ['erp', '--account', 'own']},
-  'keys list': {args: [], bytes: megabyte},
-  'keys revoke': {args: ['key-7']},
-};
-
-let place: Place;
+let place: VerbPlace;
 let empty: TestDatabase;
 const ended = new Map<string, Ended>();
 
 beforeAll(async () => {
-  await writeFile(settingsFile, settings);
-  await writeFile(partiesFile, 'key,name\nP-1,Nobody\n');
-  place = await openPlace({}, inject('warehouseTemplate'));
+  place = await openVerbPlace();
   empty = await createDatabase();
-  const entries = Object.entries(cases);
+  const entries = Object.entries(verbCases);
   for (const [verb, each] of entries) if (each.isFirst) ended.set(verb, await run(verb, each));
-  const client = new pg.Client({connectionString: place.databaseUrl});
-  await client.connect();
-  for (const statement of statements) await client.query(statement);
-  await client.end();
+  await place.fill(4000);
   const rest = entries.filter(([, each]) => !each.isFirst);
   const runs = rest.map(
     ([verb, each]) =>
@@ -157,7 +28,7 @@ beforeAll(async () => {
   await new PQueue({concurrency: 3}).addAll(runs);
 }, 300_000);
 
-async function run(verb: string, {args, stays}: Case): Promise<Ended> {
+async function run(verb: string, {args, stays}: VerbCase): Promise<Ended> {
   const own = verb === 'service' ? ['--database', empty.url] : [];
   const pipe = stays === true ? {stopsAt: '}\n'} : {};
   return await runIntoPipe([...verb.split(' '), ...args, ...own, '--json'], place.env, pipe);
@@ -166,51 +37,7 @@ async function run(verb: string, {args, stays}: Case): Promise<Ended> {
 afterAll(async () => {
   await place.close();
   await empty.drop();
-  await rm(settingsFile);
-  await rm(partiesFile);
 });
-
-/** A text that the service may send: it begins a sequence, turns a line round, ends it. */
-const hostile = `E'\\u009b31m \\u202e \\u2028 \\u2066 '`;
-
-const statements = [
-  `INSERT INTO sync.delivery_targets (name, place)
-    VALUES ('lake', '${join(tmpdir(), `fieldmirror-pipes-${process.pid}-lake`)}')`,
-  `UPDATE sync.accounts SET name = 'own'`,
-  `UPDATE warehouse.customers SET service_address = ${hostile} || repeat('Ring twice. ', 100000)
-    WHERE customer_number = 1`,
-  `INSERT INTO warehouse.customers (name, service_address)
-   SELECT 'Customer ' || ${hostile} || n, repeat('Roofs and more ', 20)
-   FROM generate_series(1, 4000) AS n`,
-  `INSERT INTO sync.links (system, account_id, table_name, key, row_id, linked_by)
-   SELECT 'shop', account_id, 'customers', 'key-' || row_id, row_id, ${hostile}
-   FROM warehouse.customers`,
-  `INSERT INTO sync.accounts (name, api_url, time_zone, state, state_reason)
-   SELECT 'account-' || n, 'https://example.com/' || n, 'UTC', 'paused', ${hostile}
-   FROM generate_series(1, ${accounts}) AS n`,
-  `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error,
-    ended_at)
-   SELECT 1, 'jobs', 'record', n, 'failed', 'command', ${hostile}, now()
-   FROM generate_series(1, 3000) AS n`,
-  `INSERT INTO sync.quarantine (account_id, stream, number, reason, xml, xml_hash)
-   SELECT 1, 'jobs', 2000000 + n, ${hostile} || repeat('no name ', 30), ${hostile}
-   || repeat('<job/>', CASE n WHEN 1 THEN 200000 ELSE 1 END), n::text::bytea
-     FROM generate_series(1, 3000) AS n`,
-  `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream)
-   SELECT 1, n, 1, 'customers' FROM generate_series(1000000, 1008000) AS n`,
-  `INSERT INTO sync.api_keys (name, account_id, key_hash, role)
-   SELECT 'key-' || n, 1, sha256(n::text::bytea), 'operator' FROM generate_series(1, 5000) AS n`,
-  `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
-   SELECT 'rule-' || n, 'email', 'rule-' || n || '@example.com', 0
-     FROM generate_series(1, 100) AS n`,
-  `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, cursor, failing_since,
-    last_error)
-   SELECT 'hook-' || n, 'example.com', '\\x00', 'key', sync.feed_end(), now(), ${hostile}
-   || repeat('no answer ', 30) FROM generate_series(1, 300) AS n`,
-  `INSERT INTO sync.alerts (cause, subject, since, text)
-   SELECT 'growth', n, now(), ${hostile} || repeat('much too large ', 30)
-   FROM generate_series(1, 3000) AS n`,
-];
 
 /** Verbs from the program's own help, those of a group with its name before them. */
 async function listVerbs(group: readonly string[] = []): Promise<string[]> {
@@ -224,12 +51,12 @@ async function listVerbs(group: readonly string[] = []): Promise<string[]> {
   return (await Promise.all(verbs.map(listVerbs))).flat();
 }
 
-test('every verb of the program is one of the cases below', async () => {
-  expect((await listVerbs()).toSorted()).toEqual(Object.keys(cases).toSorted());
+test('every verb of the program is one of the cases', async () => {
+  expect((await listVerbs()).toSorted()).toEqual(Object.keys(verbCases).toSorted());
 });
 
 describe('--json through a slow pipe is one whole document, with the exit code', () => {
-  test.each(Object.entries(cases))('%s', (verb, {code = 0, bytes = 0, isSilent = false}) => {
+  test.each(Object.entries(verbCases))('%s', (verb, {code = 0, bytes = 0, isSilent = false}) => {
     const {stdout, stderr, ...held} = ended.get(verb) ?? {stdout: '', stderr: ''};
     expect(held, stderr.slice(0, 1_000)).toEqual({code});
     if (isSilent) expect(stdout).toBe('');

@@ -1,0 +1,106 @@
+// What a terminal gets is as wide as it is, and says the same.
+
+import fc from 'fast-check';
+import {describe, expect, test} from 'vitest';
+import {drawTable} from '../../src/core/table.ts';
+import {canDraw, countColumns, fold, widthOf} from '../../src/core/terminal.ts';
+
+const words = fc.array(fc.stringMatching(/^[a-zé漢#]{1,14}$/), {minLength: 1, maxLength: 40});
+const widths = fc.integer({min: 40, max: 130});
+
+describe('a stream', () => {
+  test('that is no terminal has no width, and nothing is drawn on it', () => {
+    expect(widthOf({columns: 60})).toBeNull();
+    expect(canDraw({}, {TERM: 'xterm'})).toBe(false);
+  });
+  test('that is a terminal has its own, or that of terminals that tell none', () => {
+    expect(widthOf({isTTY: true, columns: 61})).toBe(61);
+    expect(widthOf({isTTY: true, columns: 0})).toBe(80);
+    expect(widthOf({isTTY: true, columns: 3})).toBe(40);
+  });
+  test('is not drawn on where it is dumb', () => {
+    expect(canDraw({isTTY: true}, {TERM: 'dumb'})).toBe(false);
+    expect(canDraw({isTTY: true}, {TERM: 'xterm'})).toBe(true);
+  });
+});
+
+describe('a folded line', () => {
+  test('fits, and has the same words in the same order', () => {
+    fc.assert(
+      fc.property(words, widths, fc.integer({min: 0, max: 6}), (text, width, indent) => {
+        const line = ' '.repeat(indent) + text.join(' ');
+        const folded = fold(line, width);
+        for (const each of folded.split('\n'))
+          expect(countColumns(each)).toBeLessThanOrEqual(width);
+        expect(folded.split(/\s+/).filter(Boolean)).toEqual(text);
+      }),
+    );
+  });
+  test('that fits stays as it is, blanks and all', () => {
+    expect(fold('  a   b\n\n c', 40)).toBe('  a   b\n\n c');
+  });
+  test('with a word that is wider keeps the word whole', () => {
+    const address = `https://example.com/${'a'.repeat(60)}`;
+    expect(fold(`see ${address} for more`, 40)).toBe(`see\n    ${address}\n    for more`);
+  });
+  test('that is a command can be copied, its remark beside it', () => {
+    expect(
+      fold('  fieldmirror accounts add NAME --url URL --time-zone ZONE  # a second account', 44),
+    ).toBe(
+      [
+        '  fieldmirror accounts add NAME --url URL \\',
+        '      --time-zone ZONE',
+        '    # a second account',
+      ].join('\n'),
+    );
+  });
+  test('of East Asian text counts two columns a sign', () => {
+    expect(countColumns('漢字e\u0301')).toBe(5);
+  });
+});
+
+describe('a table', () => {
+  const cell = fc.oneof(
+    words.map((text) => text.join(' ')),
+    fc.integer(),
+  );
+  const tables = fc.integer({min: 1, max: 6}).chain((columns) =>
+    fc.record({
+      head: fc.array(fc.stringMatching(/^[a-z]{1,10}$/), {minLength: columns, maxLength: columns}),
+      rows: fc.array(fc.array(cell, {minLength: columns, maxLength: columns}), {maxLength: 5}),
+    }),
+  );
+  const signs = (text: string) => text.replaceAll(/[^a-zé漢#\d-]/g, '');
+
+  test('is as wide as there is room, and loses no cell', () => {
+    fc.assert(
+      fc.property(tables, widths, ({head, rows}, width) => {
+        const drawn = drawTable(head, rows, {width});
+        for (const line of drawn.split('\n')) expect(countColumns(line)).toBeLessThanOrEqual(width);
+        expect(signs(drawn).length).toBeGreaterThanOrEqual(signs(rows.flat().join('')).length);
+      }),
+    );
+  });
+  test('without a width is as wide as its cells', () => {
+    const drawn = drawTable(['name'], [['a b '.repeat(60)]]);
+    expect(drawn.split('\n')[0]?.length).toBe(4 * 60 + 4);
+  });
+  test('folds its widest text, never a number', () => {
+    expect(drawTable(['name', 'count'], [['Ada Lovelace and sons', 1234567]], {width: 30})).toBe(
+      [
+        '┌──────────────┬───────────┐',
+        '│ name         │     count │',
+        '├──────────────┼───────────┤',
+        '│ Ada Lovelace │ 1,234,567 │',
+        '│ and sons     │           │',
+        '└──────────────┴───────────┘',
+      ].join('\n'),
+    );
+  });
+  test('that has no room is a list of its cells, empty ones left out', () => {
+    const head = ['account', 'stream', 'last', 'next', 'state'];
+    expect(drawTable(head, [['north', 'customers', '', 'in 5 minutes', 'good']], {width: 40})).toBe(
+      ['account  north', 'stream   customers', 'next     in 5 minutes', 'state    good'].join('\n'),
+    );
+  });
+});
