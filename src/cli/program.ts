@@ -20,6 +20,7 @@ import {
   addInit,
   addInstallation,
   addMirror,
+  addRehearse,
   addService,
   addWarehouse,
 } from './verbs-mirror.ts';
@@ -32,6 +33,7 @@ const groups = [
   addInsight,
   addUpkeep,
   addService,
+  addRehearse,
   addChanges,
   addFeed,
   addHooks,

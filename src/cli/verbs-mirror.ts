@@ -288,6 +288,28 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     );
 }
 
+export function addRehearse(program: Command, {json, signal}: Surroundings): void {
+  program
+    .command('rehearse')
+    .description(
+      'try a connector: run the reference service with masked records of an account, ' +
+        'and report what changed',
+    )
+    .option('--account <name>', 'account whose records it has (default: the only one)')
+    .option('--port <number>', 'port to listen on at 127.0.0.1', readPort, 8085)
+    .option(
+      '--faults [list]',
+      'let requests fail on purpose, such as lost=0.1,delay=500 (default: usual)',
+    )
+    .option('--database <url>', 'separate Postgres database (default: the embedded Postgres)')
+    .option('--report', 'print what the last rehearsal received, and start none')
+    .action((given) =>
+      finishVerb(async () =>
+        (await import('./rehearse.ts')).rehearse(await config(), {...given, ...json()}, signal),
+      ),
+    );
+}
+
 const loadInstallation = () => import('./installation.ts');
 
 export function addInstallation(program: Command, {json}: Surroundings): void {

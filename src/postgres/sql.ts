@@ -83,7 +83,7 @@ const usualRows = 10_000;
 
 /**
  * Yields the rows of a query some at a time, so that never all of them are in memory. One such
- * query a transaction.
+ * query at a time, in a transaction.
  */
 export async function* readByCursor<R extends pg.QueryResultRow>(
   client: pg.ClientBase,
@@ -95,6 +95,7 @@ export async function* readByCursor<R extends pg.QueryResultRow>(
   for (;;) {
     const {rows} = await client.query<R>(`FETCH ${rowsAtOnce} FROM some_rows`);
     yield rows;
-    if (rows.length < rowsAtOnce) return;
+    if (rows.length < rowsAtOnce) break;
   }
+  await client.query('CLOSE some_rows');
 }

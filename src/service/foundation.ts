@@ -66,6 +66,8 @@ export async function ensureFoundation(database: pg.Pool): Promise<string> {
  * @returns the owner's token, which may be an older one
  */
 export async function layFoundation(db: ServiceQueryable, token: string): Promise<string> {
+  const there = await selectOwnerToken(db);
+  if (there !== null) return there;
   await insertMissing(
     db,
     jobTypes,
@@ -83,11 +85,15 @@ export async function layFoundation(db: ServiceQueryable, token: string): Promis
   const {rowCount} = await db.query(text, [JSON.stringify(fields), token]);
   if (rowCount === 1)
     await db.query(`SELECT setval('service.employee_numbers', $1)`, [owner.number]);
+  return (await selectOwnerToken(db)) ?? token;
+}
+
+async function selectOwnerToken(db: ServiceQueryable): Promise<string | null> {
   const {rows} = await db.query<{token: string}>(
-    'SELECT token FROM service.employees WHERE id = $1',
-    [owner.id],
+    `SELECT token FROM service.employees WHERE fields ->> 'is_account_owner' = 'true'
+      ORDER BY id LIMIT 1`,
   );
-  return rows[0]?.token ?? token;
+  return rows[0]?.token ?? null;
 }
 
 function ownerFields(): ServiceFields {

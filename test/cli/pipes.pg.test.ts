@@ -11,11 +11,13 @@ import {openVerbPlace, type VerbCase, type VerbPlace, verbCases} from './verb-ca
 
 let place: VerbPlace;
 let empty: TestDatabase;
+let rehearsal: TestDatabase;
 const ended = new Map<string, Ended>();
 
 beforeAll(async () => {
   place = await openVerbPlace();
   empty = await createDatabase();
+  rehearsal = await createDatabase();
   const entries = Object.entries(verbCases);
   for (const [verb, each] of entries) if (each.isFirst) ended.set(verb, await run(verb, each));
   await place.fill(4000);
@@ -29,7 +31,9 @@ beforeAll(async () => {
 }, 300_000);
 
 async function run(verb: string, {args, stays}: VerbCase): Promise<Ended> {
-  const own = verb === 'service' ? ['--database', empty.url] : [];
+  const databases: Readonly<Record<string, TestDatabase>> = {service: empty, rehearse: rehearsal};
+  const {url} = databases[verb] ?? {};
+  const own = url === undefined ? [] : ['--database', url];
   const pipe = stays === true ? {stopsAt: '}\n'} : {};
   return await runIntoPipe([...verb.split(' '), ...args, ...own, '--json'], place.env, pipe);
 }
@@ -37,6 +41,7 @@ async function run(verb: string, {args, stays}: VerbCase): Promise<Ended> {
 afterAll(async () => {
   await place.close();
   await empty.drop();
+  await rehearsal.drop();
 });
 
 /** Verbs from the program's own help, those of a group with its name before them. */

@@ -9,7 +9,16 @@ import {programLine} from '../support/command.ts';
 import {openVerbPlace, type VerbPlace, verbCases} from './verb-cases.ts';
 
 /** What stays, another protocol, the program of somebody else, and documents: they are whole. */
-const others = ['service', 'http', 'mcp', 'psql', 'push', 'config export', 'config schema'];
+const others = [
+  'service',
+  'rehearse',
+  'http',
+  'mcp',
+  'psql',
+  'push',
+  'config export',
+  'config schema',
+];
 const verbs = Object.entries(verbCases).filter(
   ([verb, {isFirst}]) => isFirst !== true && !others.includes(verb),
 );

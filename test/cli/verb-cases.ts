@@ -70,6 +70,7 @@ export const verbCases: Readonly<Record<string, VerbCase>> = {
   // There is no such customer.
   forget: {args: ['customers', '999999', '--account', 'own'], code: 2},
   service: {args: ['--port', '0', '--customers', '5'], stays: true},
+  rehearse: {args: ['--port', '0', '--account', 'own'], stays: true},
   http: {args: ['--port', '0'], stays: true},
   'changes list': {args: ['--limit', '3600'], bytes: megabyte},
   'changes show': {args: ['1'], bytes: megabyte},

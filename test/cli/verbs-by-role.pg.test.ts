@@ -140,6 +140,7 @@ const asOwner = [
 const elsewhere: Readonly<Record<string, string>> = {
   init: 'makes an installation, as the owner: init.pg.test.ts',
   service: 'has no warehouse: service.pg.test.ts',
+  rehearse: 'stays; as a worker: rehearse.pg.test.ts',
   http: 'stays; what it serves is served by start, too: worker-role.pg.test.ts',
 };
 

@@ -352,7 +352,7 @@ describe('the console, by somebody of one account', () => {
 describe('a verb with --account', () => {
   /**
    * By its name, as it is called for `acme`; `FOLDER` and `URL` are filled in. That of an assistant
-   * has its own table.
+   * has its own table, a rehearsal its own test (test/cli/rehearse.pg.test.ts).
    */
   const calls: Readonly<Record<string, string>> = {
     sync: 'sync customers --record 1',
@@ -387,6 +387,7 @@ describe('a verb with --account', () => {
     'links remove': 'links remove customers 1',
     match: 'match customers --from FOLDER/parties.csv',
     mcp: '',
+    rehearse: '',
   };
   /** Nobody knows a token here, and nobody types the name back. */
   const refused = {sync: true, forget: true};
