@@ -10,7 +10,7 @@ import {cursorSchema} from './feed-place-route.ts';
 import {type AccountKey, apiKeyOf, WaitingPlaces} from './keys.ts';
 import {jsonOrLines, linesType, sendLines} from './lines.ts';
 import type {Ways} from './many-routes.ts';
-import {type Explain, HttpProblem, maxLinesBytes, problemSchema} from './problem.ts';
+import {checkWith, type Explain, HttpProblem, maxLinesBytes, problemSchema} from './problem.ts';
 import {batchName} from './queries.ts';
 import {writeChanges} from './write-changes.ts';
 import {writeInLines, writtenLineSchema} from './write-lines.ts';
@@ -95,7 +95,7 @@ export function addChangesRoute(
         const {batch = null, ack = null} = request.query;
         const idempotencyKey = request.headers['idempotency-key'] ?? null;
         const asked = {batch, ack, idempotencyKey};
-        const body = request.body as Body;
+        const body = requireBody(request.body);
         if (!Buffer.isBuffer(body)) {
           const {status, location, answer} = await turns.take(key.apiKeyId, () =>
             makeChanges(pool, key, {...asked, body}),
@@ -114,6 +114,15 @@ export function addChangesRoute(
     });
     done();
   });
+}
+
+const checkBody = checkWith(changesRequestSchema, 'body');
+
+/** A request without a body has no media type, so no schema of one has refused it yet. */
+function requireBody(body: unknown): Body {
+  const read = body === undefined ? checkBody(body) : {value: body};
+  if ('error' in read) throw read.error;
+  return read.value as Body;
 }
 
 /** Makes one change, or an array of them. */
