@@ -7,9 +7,9 @@ import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
+import {isQuiet} from './quiet.ts';
 import {type Sweep, type SweepState, sweepColumns} from './sweep.ts';
 import {readSweep} from './sweeps.ts';
-import {isQuiet} from './tables.ts';
 import {listTombstones, type Tombstone} from './tombstones.ts';
 
 /** All facts about a sweep. */

@@ -15,6 +15,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
+import {isQuiet} from './quiet.ts';
 
 /**
  * How a first pass came to its end; only an empty page, or an answer that is the whole list, ends
@@ -105,11 +106,6 @@ const states = [
   'stopped',
   'failed',
 ] as const;
-
-/** As SQL, whether a sweep succeeded and changed nothing. */
-export const isQuiet =
-  "state IN ('certified', 'refreshed') AND " +
-  'inserted + updated + revived + tombstoned + vanished + quarantined = 0';
 
 /** The columns that are never below zero, in the order in which their check names them. */
 const counts = [
