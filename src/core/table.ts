@@ -12,8 +12,8 @@ export interface TableLayout {
   readonly width?: number | null;
 }
 
-/** A line of a column that is narrower says nothing any more. */
-const narrowest = 8;
+/** A word that is longer, such as an address, is broken where its column ends. */
+const longestWord = 20;
 
 /**
  * Rows of a table for a person: numbers to the right, no colours. Where the width is too small for
@@ -33,7 +33,7 @@ export function drawTable(
   const columns = head.map((title, column) => {
     const texts = [title, ...cells.map((row) => row[column] ?? '')];
     const width = texts.reduce((most, text) => Math.max(most, widest(text)), 0);
-    return {width, isNumber: isNumber(column)};
+    return {width, least: isNumber(column) ? width : leastWidth(texts)};
   });
   const widths =
     width === null ? columns.map((column) => column.width) : fitColumns(columns, width);
@@ -51,17 +51,23 @@ export function drawTable(
 
 interface Column {
   readonly width: number;
-  readonly isNumber: boolean;
+  /** The width below which it would break a word, or a number. */
+  readonly least: number;
+}
+
+function leastWidth(texts: readonly string[]): number {
+  const words = texts.flatMap((text) => text.split(/\s+/));
+  return words.reduce((most, word) => Math.max(most, Math.min(countColumns(word), longestWord)), 1);
 }
 
 /** The width of each column, as wide as there is room for; null where there is too little. */
 function fitColumns(columns: readonly Column[], width: number): number[] | null {
   const room = width - 1 - 3 * columns.length;
   const widthsAt = (most: number) =>
-    columns.map((column) => (column.isNumber ? column.width : Math.min(column.width, most)));
+    columns.map((column) => Math.max(column.least, Math.min(column.width, most)));
   const sum = (widths: readonly number[]) => widths.reduce((total, each) => total + each, 0);
-  let most = Math.max(narrowest, ...columns.map((column) => column.width));
-  while (most > narrowest && sum(widthsAt(most)) > room) most -= 1;
+  let most = Math.max(1, ...columns.map((column) => column.width));
+  while (most > 1 && sum(widthsAt(most)) > room) most -= 1;
   const widths = widthsAt(most);
   return sum(widths) > room ? null : widths;
 }

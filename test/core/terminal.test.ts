@@ -97,6 +97,14 @@ describe('a table', () => {
       ].join('\n'),
     );
   });
+  test('breaks no word but one that is longer than 20 signs', () => {
+    const address = 'https://example.com/a/b/c/d/e/f';
+    const drawn = drawTable(['stream', 'state'], [['customers', `certified ${address}`]], {
+      width: 40,
+    });
+    expect(drawn).toContain('│ customers │ certified                │');
+    expect(drawn).toContain(`│           │ ${address.slice(0, 24)} │`);
+  });
   test('that has no room is a list of its cells, empty ones left out', () => {
     const head = ['account', 'stream', 'last', 'next', 'state'];
     expect(drawTable(head, [['north', 'customers', '', 'in 5 minutes', 'good']], {width: 40})).toBe(
