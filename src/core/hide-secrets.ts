@@ -263,11 +263,13 @@ function dropBlanks(view: View): View {
 /** Without the differences of upper and lower case, of forms of a character, and of accents. */
 function fold(view: View): View {
   if (!beyondAscii.test(view.text)) return {...view, text: view.text.toLowerCase()};
-  return mapEach(view, (char, code) =>
-    code < 0x80
-      ? char.toLowerCase()
-      : char.toUpperCase().normalize('NFKD').replaceAll(marks, '').toLowerCase(),
-  );
+  return mapEach(view, (char, code) => (code < 0x80 ? char.toLowerCase() : foldLetter(char)));
+}
+
+/** A capital sharp s is its own upper case, unlike the small one: lower case comes first. */
+function foldLetter(char: string): string {
+  const upper = char.toLowerCase().toUpperCase();
+  return upper.normalize('NFKD').replaceAll(marks, '').toLowerCase();
 }
 
 const entityName = 'lt|gt|quot|apos|amp|nbsp|shy|zwj|zwnj|zerowidthspace|newline|tab';

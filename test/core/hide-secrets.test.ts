@@ -48,6 +48,21 @@ describe('a secret is not shown', () => {
     );
   });
 
+  test('whichever letters it has, in upper and in lower case', () => {
+    const letters = Array.from({length: 0x20000}, (_, code) => code)
+      .filter((code) => code < 0xd800 || code > 0xdfff)
+      .map((code) => String.fromCodePoint(code))
+      .filter((letter) => letter.toLowerCase() !== letter.toUpperCase() && !/\p{M}/u.test(letter));
+    expect(letters.length).toBeGreaterThan(2_000);
+    for (let at = 0; at < letters.length; at += 20) {
+      const secret = letters.slice(at, at + 20).join('');
+      for (const disguised of [secret.toLowerCase(), secret.toUpperCase()])
+        expect(hide(`got ${disguised} here`, secret).replaceAll(/\p{M}/gu, ''), secret).toBe(
+          'got [secret] here',
+        );
+    }
+  });
+
   test('and what is beside it stays', () => {
     const secret = 'Tok3n/abc+def_1%2;&x';
     for (const [name, wear] of disguises.filter(([name]) => !/base64|Basic/.test(name)))
