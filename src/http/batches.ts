@@ -16,6 +16,8 @@ interface Batches<Item, Line> {
   readonly items: readonly Item[];
   /** Items of one batch: few enough that its rows are locked for a moment alone. */
   readonly size: number;
+  /** Whether the request has had a turn before: then the first batch waits, however many do. */
+  readonly isPart?: boolean;
   /** Does one batch, in a transaction of its own. @returns its lines */
   readonly work: (batch: readonly Item[]) => Promise<Line[]>;
 }
@@ -28,14 +30,14 @@ interface Batches<Item, Line> {
 export async function* inBatches<Item, Line>(
   {turns, stop, explain}: BatchDeps,
   apiKeyId: string,
-  {items, size, work}: Batches<Item, Line>,
+  {items, size, work, isPart = false}: Batches<Item, Line>,
 ): AsyncGenerator<Line[], HttpProblem | null, void> {
   for (let at = 0; at < items.length; at += size) {
     const batch = items.slice(at, at + size);
     let lines: Line[];
     try {
       if (stop.aborted) throw stopped();
-      lines = await turns.take(apiKeyId, () => work(batch), {isPart: at > 0});
+      lines = await turns.take(apiKeyId, () => work(batch), {isPart: isPart || at > 0});
     } catch (error) {
       if (at === 0) throw error;
       return explain(error);

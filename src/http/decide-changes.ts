@@ -161,7 +161,10 @@ export async function* decideInBatches(
     totals.left -= lines.length;
     return lines;
   };
-  const problem = yield* inBatches(deps, apiKeyId, {items: ids, size: batchSize, work});
+  const problem = yield* inBatches(deps, apiKeyId, {
+    ...{items: ids, size: batchSize, work},
+    isPart: true,
+  });
   yield [{totals, is_cut: isCut, problem: problem?.body ?? null}];
 }
 
