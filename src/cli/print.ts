@@ -4,7 +4,7 @@ import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
 import {findCodeSection, listCodeSections} from '../core/package.ts';
 import {drawTable} from '../core/table.ts';
-import {widthOf} from '../core/terminal.ts';
+import {foldWords, widthOf} from '../core/terminal.ts';
 import {tell, tellFolded, toPrintable} from '../core/text.ts';
 
 /** What a verb found out, for a program and for a person. */
@@ -46,18 +46,9 @@ export function fitTable(
  * Breaks a long line between words; further lines are indented more. @param hanging - by how much
  */
 export function wrap(line: string, hanging = 4): string {
-  const [, indent = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
-  const lines: string[] = [];
-  const width = lineWidth();
-  let open = indent;
-  for (const word of text.split(' ')) {
-    const longer = open.trim() === '' ? `${open}${word}` : `${open} ${word}`;
-    if (longer.length > width && open.trim() !== '') {
-      lines.push(open);
-      open = `${indent}${' '.repeat(hanging)}${word}`;
-    } else open = longer;
-  }
-  return [...lines, open].join('\n');
+  const [, first = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
+  const folding = {width: lineWidth(), first, next: first + ' '.repeat(hanging)};
+  return foldWords(text, folding).join('\n');
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;

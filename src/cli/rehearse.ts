@@ -2,7 +2,6 @@
 // connector is tried. At the end it prints what the connector has done to them.
 
 import {randomBytes} from 'node:crypto';
-import {once} from 'node:events';
 import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
@@ -15,6 +14,7 @@ import type {Effect} from '../service/rehearsal.ts';
 import {beginReading} from '../star/answer.ts';
 import {chooseAccount} from './accounts.ts';
 import {callOf, fitTable, print} from './print.ts';
+import {readAskedFaults, serveUntilStopped, todayIn} from './service.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface RehearseOptions {
@@ -40,9 +40,8 @@ export async function rehearse(
   options: RehearseOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const {readFaults} = await import('../service/faults.ts');
-  const {faults: asked, json} = options;
-  const faults = asked === undefined ? {} : {faults: readFaults(asked === true ? 'usual' : asked)};
+  const {json} = options;
+  const faults = await readAskedFaults(options.faults);
   // The embedded Postgres has room for the service, wherever the warehouse is.
   const opening = {migrates: false, makes: config.databaseUrl !== null, signal};
   return await withWarehouse(config, opening, async ({pool, place}, {embedded}) => {
@@ -59,14 +58,10 @@ export async function rehearse(
     const {timeZone} = account;
     const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
     const running = await startService({...faults, databaseUrl, port: options.port, timeZone, log});
-    try {
-      const {url, token} = running;
+    await serveUntilStopped(running, signal, ({url, token}) => {
       const told = {url, token, timeZone};
       print(json, {json: told, text: describe(account.name, told)});
-      if (!signal.aborted) await once(signal, 'abort');
-    } finally {
-      await running.close();
-    }
+    });
     // Standard output has one document.
     if (!json) await printEffects(databaseUrl, json);
     return 0;
@@ -97,7 +92,7 @@ async function fill(pool: pg.Pool, account: Account, databaseUrl: string): Promi
     const counts = await fillRehearsal(databaseUrl, {
       batches: readRehearsalRows(client, account.accountId, randomBytes(32)),
       timeZone: account.timeZone,
-      today: new Date().toLocaleDateString('sv-SE', {timeZone: account.timeZone}),
+      today: todayIn(account.timeZone),
     });
     const records = [...counts.values()].reduce((all, count) => all + count, 0);
     return {records, leftOut: rows - records};

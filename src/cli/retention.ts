@@ -15,7 +15,7 @@ import {
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {isId, tellAside} from '../core/text.ts';
+import {capitalise, isId, tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {countPrunable, pruneHistory, readPruningLeaseMs} from '../retention/prune.ts';
 import {type Retention, readRetention, tellDays, wordsOf} from '../retention/retention.ts';
@@ -155,9 +155,7 @@ export async function clearUp(
   const pool = openPatient(directUrl);
   try {
     const told = describeFiles(await clearUpForgotten(pool, forgotten)).join('; ');
-    return told === ''
-      ? 'No weekly report named it.'
-      : `${told.slice(0, 1).toUpperCase()}${told.slice(1)}.`;
+    return told === '' ? 'No weekly report named it.' : `${capitalise(told)}.`;
   } finally {
     await pool.end();
   }

@@ -17,6 +17,8 @@ import {Secret} from '../core/secret.ts';
 import {tellStep} from '../core/text.ts';
 import {openEmbeddedPostgres} from '../postgres/embedded.ts';
 import type {Business} from '../service/business.ts';
+import type {Faults} from '../service/faults.ts';
+import type {RunningService} from '../service/server.ts';
 import type {PastDeps} from './demo-past.ts';
 import {callOf, print} from './print.ts';
 import type {Opening} from './warehouse.ts';
@@ -57,8 +59,7 @@ export async function service(
   if (options.speed !== undefined && options.live !== true)
     throw new UsageError('service: --speed is for a business that goes on: give --live as well');
   const {faults: asked, ...given} = options;
-  const {readFaults} = await import('../service/faults.ts');
-  const faults = asked === undefined ? {} : {faults: readFaults(asked === true ? 'usual' : asked)};
+  const faults = await readAskedFaults(asked);
   const embedded =
     options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
   embedded?.keepUp();
@@ -92,21 +93,44 @@ export async function service(
       ...(options.live === true ? {speed: options.speed ?? 1} : {}),
       log,
     });
-    try {
-      const {url, token} = running;
-      print(options.json, {json: {url, token, timeZone}, text: describe({url, token, timeZone})});
-      if (!signal.aborted) await once(signal, 'abort');
-    } finally {
-      await running.close();
-    }
+    await serveUntilStopped(running, signal, ({url, token}) =>
+      print(options.json, {json: {url, token, timeZone}, text: describe({url, token, timeZone})}),
+    );
     return 0;
   } finally {
     await embedded?.leave();
   }
 }
 
-/** The date on which a business that lives is made up. */
-function todayIn(timeZone: string): string {
+/**
+ * The faults that the option `--faults` asks for, as `startService` takes them.
+ * @param asked - true where it was given without a list
+ * @throws {UsageError} a fault that there is not
+ */
+export async function readAskedFaults(
+  asked: string | true | undefined,
+): Promise<{readonly faults?: Faults}> {
+  if (asked === undefined) return {};
+  const {readFaults} = await import('../service/faults.ts');
+  return {faults: readFaults(asked === true ? 'usual' : asked)};
+}
+
+/** Tells how a service is reached, and closes it when the signal says so. */
+export async function serveUntilStopped(
+  running: RunningService,
+  signal: AbortSignal,
+  tellPlace: (running: RunningService) => void,
+): Promise<void> {
+  try {
+    tellPlace(running);
+    if (!signal.aborted) await once(signal, 'abort');
+  } finally {
+    await running.close();
+  }
+}
+
+/** The date of now in a time zone: `2026-11-02`. */
+export function todayIn(timeZone: string): string {
   return new Date().toLocaleDateString('sv-SE', {timeZone});
 }
 

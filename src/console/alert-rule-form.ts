@@ -70,14 +70,6 @@ export function tellMeaning(cause: Cause): string {
   return (/\*\*(.+?)\*\*/s.exec(section)?.[1] ?? '').replaceAll(/\s+/g, ' ');
 }
 
-const meanings = new Map<Cause, string>();
-
-function meaningOf(cause: Cause): string {
-  const known = meanings.get(cause) ?? tellMeaning(cause);
-  meanings.set(cause, known);
-  return known;
-}
-
 export function drawAddingRule(look: Look): SafeHtml | string {
   if (!may(look, 'admin')) return '';
   return html`<details><summary>Add a rule</summary>
@@ -144,7 +136,7 @@ function drawGroup({name, sentence, causes}: CauseGroup): SafeHtml {
 }
 
 function drawCauseBox(cause: Cause): SafeHtml {
-  const words = html`<span>${cause}<small>${meaningOf(cause)}</small></span>`;
+  const words = html`<span>${cause}<small>${tellMeaning(cause)}</small></span>`;
   return html`<label><input type="checkbox" name="causes" value="${cause}"> ${words}</label>`;
 }
 

@@ -202,8 +202,11 @@ function linkToQuestion(
   question: Pick<Question, 'name'>,
   as: 'ask' | 'csv' = 'ask',
 ): string {
-  const filters = Object.fromEntries(kept.map((name) => [name, look.query[name]]));
-  return linkTo(look, `/business/${as}/${wordOf(question)}`, filters);
+  return linkTo(look, `/business/${as}/${wordOf(question)}`, filtersOf(look));
+}
+
+function filtersOf({query}: Look): FormFields {
+  return Object.fromEntries(kept.map((name) => [name, query[name]]));
 }
 
 /** The head of a column, with the link that sorts by it: numbers from the largest, else upwards. */
@@ -211,13 +214,12 @@ function drawSortable(name: string, head: string, {question, isNumber, look}: So
   const {sort} = look.query;
   const first = isNumber ? `-${name}` : name;
   const other = isNumber ? name : `-${name}`;
-  const filters = Object.fromEntries(asked.map((each) => [each, look.query[each]]));
   const sorted = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined;
   return {
     head,
     sorted,
     to: linkTo(look, `/business/ask/${wordOf(question)}`, {
-      ...filters,
+      ...filtersOf(look),
       sort: sort === first ? other : first,
     }),
     ...(isNumber ? {kind: 'number' as const} : {}),

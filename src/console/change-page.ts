@@ -29,7 +29,7 @@ import {
 } from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {isId} from '../core/text.ts';
+import {capitalise, isId} from '../core/text.ts';
 import {notThere} from './access.ts';
 import {type Action, defineAction, type Order, type Outcome} from './action.ts';
 import {drawRequests} from './change-requests.ts';
@@ -198,7 +198,7 @@ function mayChooseSides({decisions, fought}: ChangeInFull, look: Look): boolean 
 }
 
 function toSentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  return `${capitalise(text)}.`;
 }
 
 /** A change that is not sent yet is given up; a record that was deleted does not come back. */

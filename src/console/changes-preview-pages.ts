@@ -20,6 +20,7 @@ import {nameUndo, noteUndo, previewUndo, type UndoPreview, undoMany} from '../ch
 import {nameChange, showWanted, tellChangeCount, tellMany, tellUndo} from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
+import {capitalise} from '../core/text.ts';
 import {readNumbers, writeNumbers} from '../rows/number-set.ts';
 import {AccessRefused} from './access.ts';
 import {defineAction} from './action.ts';
@@ -121,10 +122,6 @@ function drawDecisionPreview(preview: ChosenPreview, look: Look): SafeHtml {
       caption: 'Changes that cannot be decided so',
       none: 'It is open to all of them.',
     })}`;
-}
-
-function capitalise(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function tellDecidable(can: number, cannot: number): string {

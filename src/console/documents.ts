@@ -7,6 +7,7 @@ import type {FastifyInstance, FastifyRequest} from 'fastify';
 import {Marked, type Token} from 'marked';
 import {numberOfCause, seeDocs} from '../core/errors.ts';
 import {findCodeSection, listDocuments, readDocument} from '../core/package.ts';
+import {capitalise} from '../core/text.ts';
 import {AccessRefused} from './access.ts';
 import {drawPlain} from './layout.ts';
 import {knownViewerOf} from './sign-in.ts';
@@ -89,10 +90,6 @@ function renderIndex(): Rendered {
     body: `${body}${html`${more}`}`,
     chapters: [...chapters, ...groups],
   };
-}
-
-function capitalise(word: string): string {
-  return word.slice(0, 1).toUpperCase() + word.slice(1);
 }
 
 function titleOf(path: string): string {

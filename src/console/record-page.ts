@@ -5,6 +5,7 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import {listReceipts, type Receipt} from '../accounts/forget-customer.ts';
 import {UsageError} from '../core/errors.ts';
+import {capitalise} from '../core/text.ts';
 import {type FieldStory, nameEvent, readFieldStory} from '../explain/explain-record.ts';
 import {
   hideField,
@@ -59,7 +60,7 @@ export const recordPage = definePage<Story>({
   read: readStory,
   title: ({record: {stream, number, rowId}}) => {
     const {item} = findStream(stream);
-    const kind = `${item.slice(0, 1).toUpperCase()}${item.slice(1)}`;
+    const kind = capitalise(item);
     return number === null ? `${kind} without a number, row ${rowId}` : `${kind} ${number}`;
   },
   draw: ({record: story, field, receipts}, look) =>
@@ -363,8 +364,7 @@ function drawWriterOf({sweepId, changeId, writtenBy}: ToldPart): SafeHtml | stri
 }
 
 function titleOfParts({table}: ToldParts): string {
-  const words = table.replace('_', ' ');
-  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
+  return capitalise(table.replace('_', ' '));
 }
 
 /** Fields that one version shows; the rest is in history. */

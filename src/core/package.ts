@@ -39,12 +39,16 @@ export function listDocuments(): readonly string[] {
   return documents;
 }
 
+const texts = new Map<string, string>();
+
 /**
- * The text of a document, in Markdown.
+ * The text of a document, in Markdown; read once.
  * @param path - one of `listDocuments`
  */
 export function readDocument(path: string): string {
-  return readFileSync(join(folder, `${path}.md`), 'utf8');
+  const text = texts.get(path) ?? readFileSync(join(folder, `${path}.md`), 'utf8');
+  texts.set(path, text);
+  return text;
 }
 
 /** The section of a document about the code of an error or of an alert, as `E07` or `A16`. */
@@ -63,16 +67,19 @@ export function isCode(word: string): boolean {
   return /^[EA]\d\d$/i.test(word);
 }
 
+let sections: readonly CodeSection[] | null = null;
+
 export function listCodeSections(): readonly CodeSection[] {
-  return ['errors', 'alerts'].flatMap((document) => {
-    const sections = readDocument(document)
+  sections ??= ['errors', 'alerts'].flatMap((document) => {
+    const parts = readDocument(document)
       .split(/^(?=## )/m)
       .slice(1);
-    return sections.map((text) => {
+    return parts.map((text) => {
       const [, code = '', kind = ''] = /^## ([EA]\d\d) ([\w-]+)$/m.exec(text) ?? [];
       return {code, document, anchor: `${code}-${kind}`.toLowerCase(), text};
     });
   });
+  return sections;
 }
 
 /** @param word - a code, in any case @returns null where there is no such code */

@@ -59,13 +59,13 @@ interface Folding {
   readonly next: string;
 }
 
-/** Breaks a text between its words; blanks within a line stay as they are. */
+/** Breaks a text where it has blanks; those within a line stay as they are. */
 export function foldWords(text: string, {width, first, next}: Folding): string[] {
   const lines: string[] = [];
   let open = first;
   let columns = countColumns(first);
   let isEmpty = true;
-  for (const [, blanks = '', word = ''] of text.matchAll(/(\s*)(\S+)/g)) {
+  for (const [, blanks = '', word = ''] of text.matchAll(/( *)([^ ]+)/g)) {
     const added = isEmpty ? word : blanks + word;
     const wanted = countColumns(added);
     if (isEmpty || columns + wanted <= width) {

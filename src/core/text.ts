@@ -72,6 +72,11 @@ export function shorten(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
+/** The text with a capital at its beginning. */
+export function capitalise(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 /** A word as a shell takes it: `'import 4711'`. */
 export function quoteWord(word: string): string {
   return /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

@@ -3,6 +3,7 @@
 // is an answer, not a failure: it is thrown because a transaction has to be unwound on the way to
 // the client, and it never leaves the service.
 
+import {capitalise} from '../core/text.ts';
 import type {AccountTime} from './account-time.ts';
 import type {ServiceField, ServiceFields} from './field.ts';
 import type {ServiceResource} from './resource.ts';
@@ -363,6 +364,5 @@ export function invalid(problems: readonly string[]): ServiceRefusal {
 
 /** `job_type_id` as Rails says it to a person: `Job type`. */
 export function humanize(field: string): string {
-  const words = field.replace(/_id$/, '').replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return capitalise(field.replace(/_id$/, '').replaceAll('_', ' '));
 }

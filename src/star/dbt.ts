@@ -4,6 +4,7 @@
 
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import {stringify} from 'yaml';
+import {capitalise} from '../core/text.ts';
 import {wordOf} from './answer.ts';
 import {type MeasureName, measures, ownDates, ratios, withAlias} from './measures.ts';
 import {type Member, type Question, rowKeyOf} from './member.ts';
@@ -190,8 +191,7 @@ function drawSemanticModel(table: Table): Yaml {
 
 /** `Revenue of new customers` for `revenue_of_new_customers`. */
 function labelOf(name: string): string {
-  const words = name.replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return capitalise(name.replaceAll('_', ' '));
 }
 
 function drawMetric(
