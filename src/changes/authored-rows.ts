@@ -41,6 +41,8 @@ export interface AssignedJob {
   readonly number: string;
   /** True of a job that was just created: its assignments have no number yet. */
   readonly isNew: boolean;
+  /** The employees that the job has at the service by now, by employees.id. */
+  readonly employeeIds: readonly string[];
 }
 
 /**
@@ -97,9 +99,10 @@ async function numberAssignments(
 }
 
 /**
- * Notes which change assigned employees that its reading does not tell of, and which took employees
- * off their jobs, once the service's record is loaded: a record that was read before neither takes
- * the former off nor brings the latter back.
+ * Notes which change assigned employees that the loaded record does not tell of, and which took
+ * employees off their jobs: a record that was read before neither takes the former off nor brings
+ * the latter back. An employee assigned since, for whom a later change is open, stays unknown at
+ * the service.
  */
 export async function stampAssignments(
   client: pg.ClientBase,
@@ -109,10 +112,17 @@ export async function stampAssignments(
   if (job === undefined) return;
   await client.query(
     `UPDATE warehouse.job_employees AS link SET _change_id = job.change_id
-       FROM unnest($2::bigint[], $3::bigint[]) AS job (number, change_id)
+       FROM unnest($2::bigint[], $3::bigint[], $4::text[])
+              AS job (number, change_id, employee_ids)
       WHERE link.account_id = $1 AND link.job_number = job.number AND link.job_number = ANY ($2)
-        AND link._sweep_id IS NULL AND link._change_id IS NULL`,
-    [job.accountId, jobs.map(({number}) => number), jobs.map(({changeId}) => changeId)],
+        AND link._sweep_id IS NULL AND link._change_id IS NULL
+        AND (link._deleted_at IS NOT NULL OR link.employee_id = ANY (job.employee_ids::bigint[]))`,
+    [
+      job.accountId,
+      jobs.map(({number}) => number),
+      jobs.map(({changeId}) => changeId),
+      jobs.map(({employeeIds}) => `{${employeeIds.join(',')}}`),
+    ],
   );
 }
 

@@ -211,7 +211,9 @@ function assignedJobOf({run, done}: FinishedChange): AssignedJob[] {
   const isNew = operation === 'create';
   const isAssigning = isNew || 'employee_ids' in fields || 'employee_ids' in base;
   if (run.writes.table.name !== 'jobs' || !isAssigning) return [];
-  return [{changeId, accountId, rowId, number: done.number, isNew}];
+  const {employee_ids: held = fields.employee_ids} = done.values;
+  const employeeIds = Array.isArray(held) ? held : [];
+  return [{changeId, accountId, rowId, number: done.number, isNew, employeeIds}];
 }
 
 /** Writes the change's own part: its conflicts, and the number and author of a created record. */

@@ -300,7 +300,9 @@ test('one that is taken off while its job gets a number is taken off', async () 
       [rowId],
     );
     await giveNumber(client, jobs.table, {accountId, rowId, key: 'job_number', number: '9'});
-    await settleAssignments(client, [{changeId: '1', accountId, rowId, number: '9', isNew: true}]);
+    await settleAssignments(client, [
+      {changeId: '1', accountId, rowId, number: '9', isNew: true, employeeIds: ['5', '6']},
+    ]);
     const deletion = pool.query(
       'DELETE FROM warehouse.job_employees WHERE parent_row_id = $1 AND employee_id = 5',
       [rowId],

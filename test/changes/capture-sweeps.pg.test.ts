@@ -222,6 +222,7 @@ describe('a row that a change has written', () => {
       rowId,
       number: '4',
       isNew: false,
+      employeeIds: [],
     };
     await settle('done');
     await inSweep(async (client) => {
@@ -242,7 +243,14 @@ describe('a row that a change has written', () => {
     );
     const [{change_id: changeId} = {}] = await world.changes('change_id');
     const {accountId} = world;
-    const assigned = {changeId: String(changeId), accountId, rowId, number: '4', isNew: false};
+    const assigned = {
+      changeId: String(changeId),
+      accountId,
+      rowId,
+      number: '4',
+      isNew: false,
+      employeeIds: ['7'],
+    };
     await settle('done');
     await inSweep(async (client) => {
       await settleAssignments(client, [assigned]);

@@ -315,6 +315,34 @@ describe('employees of a job', () => {
     expect(await assigned()).toBe(1);
   });
 
+  test('that are assigned while a change of others is on its way are no conflict', async () => {
+    const assignLater = async (name: string) => {
+      const changes = {name};
+      const made = place.service.store.create(
+        employeeResource,
+        {changes, employeeIds: [], owner: null},
+        by,
+      );
+      await place.author(
+        `BEGIN; SET LOCAL fieldmirror.mode = 'hold';
+         INSERT INTO warehouse.job_employees (job_number, employee_id)
+         SELECT job_number, ${made.fields.id} FROM warehouse.jobs; COMMIT`,
+      );
+    };
+    await assign();
+    await place.push({
+      onStep: async (step) => {
+        if (step === 'read-back') await assignLater('Cleo');
+      },
+    });
+    await assignLater('Dan');
+    await place.pass(longSeconds);
+    await place.author('SELECT sync.release_change(change_id) FROM sync.changes WHERE is_open');
+    await place.rest();
+    expect(await outcomes()).toEqual([done('update'), done('update')]);
+    expect(await assigned()).toBe(3);
+  });
+
   test('stay as a change left them, also where a sweep began while it was ending', async () => {
     await assign();
     await endDuringSweep('jobs');
