@@ -2,6 +2,7 @@
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
+import {toArrayText} from '../postgres/sql.ts';
 import type {ChangeValues} from '../rows/change-values.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
@@ -121,7 +122,7 @@ export async function stampAssignments(
       job.accountId,
       jobs.map(({number}) => number),
       jobs.map(({changeId}) => changeId),
-      jobs.map(({employeeIds}) => `{${employeeIds.join(',')}}`),
+      jobs.map(({employeeIds}) => toArrayText(employeeIds)),
     ],
   );
 }

@@ -162,8 +162,10 @@ export async function* decideInBatches(
     return lines;
   };
   const problem = yield* inBatches(deps, apiKeyId, {
-    ...{items: ids, size: batchSize, work},
+    items: ids,
+    size: batchSize,
     isPart: true,
+    work,
   });
   yield [{totals, is_cut: isCut, problem: problem?.body ?? null}];
 }

@@ -5,7 +5,7 @@ import {inBatches} from '../../src/http/batches.ts';
 import {Turns} from '../../src/http/keys.ts';
 import {HttpProblem} from '../../src/http/problem.ts';
 
-/** What the batches of one give, where no request may wait for its turn. */
+/** The lines of a request's batches, by a key of which no request may wait for its turn. */
 async function runAll(isPart: boolean): Promise<number[]> {
   const deps = {
     turns: new Turns('writes', {atOnce: 1, waiting: 0}),
