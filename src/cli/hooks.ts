@@ -6,7 +6,7 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
-import {readFeedBatch, sequenceFeed} from '../feed/feed.ts';
+import {listFeedColumns, readFeedBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,
   deleteDeadLetter,
@@ -96,6 +96,7 @@ function refuseSettings(
   name: string,
   {
     table,
+    column,
     leaveOut,
     limit,
     mask,
@@ -105,6 +106,7 @@ function refuseSettings(
 ): void {
   const given = [
     ...(table.length > 0 ? ['--table'] : []),
+    ...(column.length > 0 ? ['--column'] : []),
     ...(leaveOut.length > 0 ? ['--leave-out'] : []),
     ...(limit === usualMost ? [] : ['--limit']),
     ...(mask ? ['--mask'] : []),
@@ -350,11 +352,13 @@ function describeHook({
   target,
   account,
   tables,
+  columns,
   sentAt,
   behind,
   ...hook
 }: FeedHook): (string | number)[] {
-  const of = [account, tables?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+  const parts = [account, tables?.join(', ') ?? null, columns?.join(', ') ?? null];
+  const of = parts.filter((part) => part !== null).join(': ');
   const served = hook.isUntaken ? `waits for key ${hook.keyId}` : 'at work';
   const state = hook.hasAddress ? served : 'has no address';
   return [
@@ -374,6 +378,8 @@ function describeHook({
 export interface HookOptions {
   readonly url: string;
   readonly table: readonly string[];
+  /** A row that changed in none of these is not sent; empty: every row is that changed. */
+  readonly column: readonly string[];
   /** Logins, and keys as `http:NAME`, whose entries are not sent. */
   readonly leaveOut: readonly string[];
   readonly after?: string;
@@ -393,13 +399,13 @@ const tables = allTables.map(({name}) => name);
 
 /**
  * Makes a subscriber of what was typed.
- * @throws {UsageError} an address that may not be used, an unknown table, a limit that is too
- *   large, no key to seal with
+ * @throws {UsageError} an address that may not be used, an unknown table or column, a limit that is
+ *   too large, no key to seal with
  */
 export function planHook(
   {keys, allowsHttp}: Pick<Config, 'keys' | 'allowsHttp'>,
   name: string,
-  {url, table, leaveOut, after, limit, mask, system = defaultSystem}: HookOptions,
+  {url, table, column, leaveOut, after, limit, mask, system = defaultSystem}: HookOptions,
 ): PlannedHook {
   const [key] = keys;
   checkShortName(name, 'hooks add');
@@ -408,6 +414,13 @@ export function planHook(
     if (!tables.includes(typed))
       throw new UsageError(
         `hooks add: no table "${typed}"${nearest(typed, tables)}; there are ${tables.join(', ')}`,
+      );
+  const columns = listFeedColumns(table.length === 0 ? null : table);
+  for (const typed of column)
+    if (!columns.includes(typed))
+      throw new UsageError(
+        `hooks add: --column: no column "${typed}" in ${table.join(', ') || 'any table'}` +
+          `${nearest(typed, columns)}; docs/data-dictionary.md lists them`,
       );
   if (limit < 1 || limit > mostEntries)
     throw new UsageError(`hooks add: --limit: expected 1 to ${mostEntries}, got ${limit}`);
@@ -423,6 +436,7 @@ export function planHook(
     ...{name, target: host, masks: mask, most: limit, system},
     sealed: sealAccess({address: url, secret}, key, {kind: 'feed_hooks', name}),
     tables: table.length === 0 ? null : [...table],
+    columns: column.length === 0 ? null : [...column],
     leavesOut: leaveOut.length === 0 ? null : leaveOut.map(spellWriter),
     after: after === undefined || after === 'end' ? null : after,
   };

@@ -281,6 +281,7 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     .argument('<name>', 'name of the webhook')
     .requiredOption('--url <url>', 'address; - prompts for it, or reads it from standard input')
     .option('--table <name>', 'only this table; may be repeated', addWord, [])
+    .option('--column <name>', 'leave out changes of other columns; may be repeated', addWord, [])
     .option('--account <name>', 'only one account')
     .option(
       '--leave-out <writer>',

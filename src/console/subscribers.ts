@@ -52,8 +52,9 @@ export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtm
   });
 }
 
-function tellScope({account, tables}: FeedHook): string {
-  const of = [account, tables?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+function tellScope({account, tables, columns}: FeedHook): string {
+  const parts = [account, tables?.join(', ') ?? null, columns?.join(', ') ?? null];
+  const of = parts.filter((part) => part !== null).join(': ');
   return of === '' ? 'everything' : of;
 }
 

@@ -4,7 +4,7 @@
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import {NoticeWatch, type WaitOn} from '../postgres/listen.ts';
-import {isPersonal} from '../streams/all.ts';
+import {allTables, isPersonal} from '../streams/all.ts';
 import type {ClaimedHook} from './hooks.ts';
 import type {EntryOperation} from './terms.ts';
 
@@ -55,6 +55,13 @@ export interface FeedQuery {
   readonly readers: readonly string[] | null;
   /** The outside system whose keys are given; null: that of the login. */
   readonly system: string | null;
+}
+
+/** The columns that a reader of some tables may ask for. @param tables - null: all tables */
+export function listFeedColumns(tables: readonly string[] | null): string[] {
+  const read = allTables.filter(({name}) => tables === null || tables.includes(name));
+  const names = read.flatMap(({columns}) => columns.map(({name}) => name));
+  return [...new Set([...names, 'external_key', 'extra'])];
 }
 
 /** Entries, and the cursor to go on from. */
@@ -221,26 +228,43 @@ const mostCharacters = 500_000;
  */
 export async function readFeedBatch(
   db: Queryable,
-  {accountId, tables, leavesOut, masks, most, system}: ClaimedHook,
+  {accountId, tables, columns, leavesOut, masks, most, system}: ClaimedHook,
   {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
 ): Promise<FeedBatch> {
-  const whose = {
-    tables,
-    columns: null,
-    changes: false,
-    accountId,
-    readers: leavesOut ?? [],
-    system,
-  };
-  const page = await readFeed(db, {...whose, after: cursor, limit: most});
-  const kept =
-    batchTo === null
-      ? cutToSize(page.entries)
-      : page.entries.filter((entry) => positionOf(entry.cursor) <= positionOf(batchTo));
-  const isCut = kept.length < page.entries.length;
-  const to = batchTo ?? (isCut ? (kept.at(-1)?.cursor ?? page.cursor) : page.cursor);
-  const sent = kept.filter(({own}) => !own);
+  const readers = leavesOut ?? [];
+  const scope = {tables, columns, changes: false, accountId, readers, system};
+  const query = {...scope, after: cursor, limit: most};
+  const {entries, to} =
+    batchTo === null ? await readNext(db, query) : await readUpTo(db, query, batchTo);
+  const sent = entries.filter(({own}) => !own);
   return {to, entries: sent.map(({own: _, ...entry}) => (masks ? hideEntry(entry) : entry))};
+}
+
+interface ReadBatch {
+  readonly entries: readonly FeedEntry[];
+  readonly to: string;
+}
+
+async function readNext(db: Queryable, query: FeedQuery): Promise<ReadBatch> {
+  const page = await readFeed(db, query);
+  const entries = cutToSize(page.entries);
+  const isCut = entries.length < page.entries.length;
+  return {entries, to: isCut ? (entries.at(-1)?.cursor ?? page.cursor) : page.cursor};
+}
+
+/**
+ * The entries of a batch that was noted. Its subscriber may have other settings by now, so that one
+ * page need not reach its end.
+ */
+async function readUpTo(db: Queryable, query: FeedQuery, to: string): Promise<ReadBatch> {
+  const entries: FeedEntry[] = [];
+  for (let {after} = query, isBefore = true; isBefore; ) {
+    const page = await readFeed(db, {...query, after});
+    entries.push(...page.entries.filter(({cursor}) => positionOf(cursor) <= positionOf(to)));
+    after = page.cursor;
+    isBefore = page.hasMore && positionOf(after) < positionOf(to);
+  }
+  return {entries, to};
 }
 
 function cutToSize(entries: readonly FeedEntry[]): readonly FeedEntry[] {

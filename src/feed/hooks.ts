@@ -19,6 +19,7 @@ const columns = [
   'key_id',
   'account_id',
   'tables',
+  'columns',
   'leaves_out',
   'masks',
   'most',
@@ -55,7 +56,15 @@ export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
 export interface HookPlan
   extends Pick<
     FeedHook,
-    'name' | 'target' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most' | 'system'
+    | 'name'
+    | 'target'
+    | 'accountId'
+    | 'tables'
+    | 'columns'
+    | 'leavesOut'
+    | 'masks'
+    | 'most'
+    | 'system'
   > {
   readonly sealed: Sealed;
   /** The cursor to begin at; null: the end of the feed as it is now. */
@@ -72,12 +81,12 @@ export async function insertHook(db: Queryable, plan: HookPlan): Promise<string 
   if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
   const {rows} = await db.query<{cursor: string}>(
     `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, account_id, tables,
-       leaves_out, masks, most, system, cursor)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, sync.feed_end()))
+       leaves_out, masks, most, system, columns, cursor)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, sync.feed_end()))
        ON CONFLICT (name) DO NOTHING RETURNING cursor`,
     [
       ...[name, target, sealed.bytes, sealed.keyId, accountId, tables, leavesOut, masks, most],
-      ...[system, after],
+      ...[system, plan.columns, after],
     ],
   );
   return rows[0]?.cursor ?? null;
@@ -154,6 +163,7 @@ interface HookSetting {
   /** Name of the only account whose entries are sent; null for all. */
   readonly account: string | null;
   readonly tables: readonly string[] | null;
+  readonly columns: readonly string[] | null;
   readonly leavesOut: readonly string[] | null;
   readonly masks: boolean;
   readonly most: number;
@@ -163,8 +173,8 @@ interface HookSetting {
 /** The settings of every subscriber, by name. */
 export async function listHookSettings(db: Queryable): Promise<HookSetting[]> {
   const {rows} = await db.query<HookSetting>(
-    `SELECT hook.name, target, account.name AS account, tables, leaves_out AS "leavesOut", masks,
-            most, system
+    `SELECT hook.name, target, account.name AS account, tables, columns,
+            leaves_out AS "leavesOut", masks, most, system
        FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id)
          ORDER BY hook.name`,
   );
@@ -179,20 +189,20 @@ export async function listHookSettings(db: Queryable): Promise<HookSetting[]> {
  */
 export async function writeHookSetting(
   db: Queryable,
-  {name, target, account, tables, leavesOut, masks, most, system}: HookSetting,
+  {name, target, account, tables, columns, leavesOut, masks, most, system}: HookSetting,
 ): Promise<void> {
   await db.query(
     `INSERT INTO sync.feed_hooks AS hook (name, target, sealed_access, key_id, account_id, tables,
-       leaves_out, masks, most, system, cursor)
+       leaves_out, masks, most, system, columns, cursor)
      VALUES ($1, $2, '', '', (SELECT account_id FROM sync.accounts WHERE name = $3), $4, $5, $6, $7,
-       $8, sync.feed_end())
+       $8, $9, sync.feed_end())
          ON CONFLICT (name) DO UPDATE
         SET account_id = EXCLUDED.account_id, tables = EXCLUDED.tables,
             leaves_out = EXCLUDED.leaves_out, masks = EXCLUDED.masks,
-            most = EXCLUDED.most, system = EXCLUDED.system,
+            most = EXCLUDED.most, system = EXCLUDED.system, columns = EXCLUDED.columns,
             batch_id = NULL, batch_to = NULL, lease_until = NULL,
             fence = hook.fence + 1`,
-    [name, target, account, tables, leavesOut, masks, most, system],
+    [name, target, account, tables, leavesOut, masks, most, system, columns],
   );
 }
 
@@ -214,7 +224,10 @@ export async function listAuthors(db: Queryable): Promise<string[]> {
 /** A subscriber that was claimed, and all that it takes to send to it. */
 export interface ClaimedHook
   extends SendClaim,
-    Pick<FeedHook, 'name' | 'accountId' | 'tables' | 'leavesOut' | 'masks' | 'most' | 'system'> {
+    Pick<
+      FeedHook,
+      'name' | 'accountId' | 'tables' | 'columns' | 'leavesOut' | 'masks' | 'most' | 'system'
+    > {
   readonly cursor: string;
   /** The batch that was under way; null: none. */
   readonly batchId: string | null;
@@ -225,7 +238,7 @@ export interface ClaimedHook
 export const hookQueue = {table: 'sync.feed_hooks', id: 'hook_id'} as const;
 
 /** What `ClaimedHook` has of a subscriber, for a query in which it is `due`. */
-const claimedColumns = `due.name, due.account_id AS "accountId", due.tables,
+const claimedColumns = `due.name, due.account_id AS "accountId", due.tables, due.columns,
   due.leaves_out AS "leavesOut", due.masks, due.system, due.key_id AS "keyId",
   due.sealed_access AS bytes`;
 

@@ -149,11 +149,13 @@ export const feedHooks = syncSchema.table(
     created_at: instant().notNull().defaultNow(),
     created_by: text().notNull().default(sql`session_user`),
     system: text().notNull().default(defaultSystem),
+    columns: text().array(),
   },
   (table) => [
     check('feed_hooks_system_check', isSystemName(table.system)),
     unique('feed_hooks_name_key').on(table.name),
     check('feed_hooks_tables_check', sql`${table.tables} <> '{}'`),
+    check('feed_hooks_columns_check', sql`${table.columns} <> '{}'`),
     check('feed_hooks_leaves_out_check', sql`${table.leaves_out} <> '{}'`),
     check(
       'feed_hooks_most_check',
@@ -208,6 +210,8 @@ export const feedHooksTable = commentTable(
     created_at: 'When it was made.',
     created_by: 'Database user who made it.',
     system: 'The outside system whose keys of rows it is sent.',
+    columns:
+      'A row that changed in none of these columns is not sent; null: every row is that changed.',
   },
 );
 

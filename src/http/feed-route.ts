@@ -11,6 +11,7 @@ import {
   type FeedQuery,
   type FeedWatch,
   hideEntry,
+  listFeedColumns,
   readFeed,
 } from '../feed/feed.ts';
 import {entryOperations} from '../feed/terms.ts';
@@ -21,10 +22,7 @@ import {lineOf} from './queries.ts';
 
 const limits = {most: 1_000, usual: 200, waitSeconds: 60} as const;
 const tableNames = allTables.map(({name}) => name);
-const columnNames = new Set([
-  ...allTables.flatMap(({columns}) => columns.map(({name}) => name)),
-  ...['external_key', 'extra'],
-]);
+const columnNames = new Set(listFeedColumns(null));
 
 const feedQuery = z.strictObject({
   after: lineOf(60)

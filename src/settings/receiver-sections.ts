@@ -13,6 +13,7 @@ import {
 import {causes, receivers} from '../core/errors.ts';
 import {formatInterval} from '../core/format.ts';
 import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
+import {listFeedColumns} from '../feed/feed.ts';
 import {
   deleteHook,
   listAuthors,
@@ -166,6 +167,7 @@ function findRuleProblems({path, before, after}: EntryChange<Rule>): SettingProb
 const hookSecret =
   'an address and a secret are never in this file: fieldmirror hooks add NAME --url - asks for it';
 const tableText = `expected one of ${allTables.map(({name}) => name).join(', ')}`;
+const columnText = 'expected a list of columns, such as [name, phone_number]';
 const writerText = 'expected a login, or a key of the HTTP API as http:NAME';
 const limitText = `expected a whole number, 1 to ${mostEntries}`;
 
@@ -188,6 +190,12 @@ const hook = z.strictObject({
     .readonly()
     .exactOptional()
     .describe('The only tables whose entries are sent.'),
+  columns: z
+    .array(z.string(columnText).min(1, columnText), columnText)
+    .min(1, 'expected one column or more; without the key every change of a row is sent')
+    .readonly()
+    .exactOptional()
+    .describe('A row that changed in none of these is not sent. Rows that came or went are sent.'),
   leave_out: z
     .array(
       z.string(writerText).min(1, writerText).overwrite(spellWriter),
@@ -226,10 +234,10 @@ export const hooksSection: Section<Hook> = {
   advice: {url: hookSecret, address: hookSecret, secret: hookSecret},
   observed: ['host'],
   read: async (db) =>
-    (await listHookSettings(db)).map(({name, target: host, account, tables, ...held}) => ({
+    (await listHookSettings(db)).map(({name, target: host, account, tables, columns, ...held}) => ({
       path: [name],
       entry: known({
-        ...{host, account, tables, leave_out: held.leavesOut},
+        ...{host, account, tables, columns, leave_out: held.leavesOut},
         ...{limit: held.most, mask: held.masks, system: held.system},
       }),
     })),
@@ -237,16 +245,35 @@ export const hooksSection: Section<Hook> = {
   check: async (db, changes) => {
     if (changes.length === 0) return [];
     const [writers, authors] = [await listWriters(db), await listAuthors(db)];
-    return changes.flatMap((change) => findUnknownWriters(change, writers, authors));
+    return changes.flatMap((change) => [
+      ...findUnknownColumns(change),
+      ...findUnknownWriters(change, writers, authors),
+    ]);
   },
   write: (db, [name = ''], {host: target, account = null, tables = null, ...after}) =>
     writeHookSetting(db, {
-      ...{name, target, account, tables, leavesOut: after.leave_out ?? null},
+      ...{name, target, account, tables, columns: after.columns ?? null},
+      leavesOut: after.leave_out ?? null,
       ...{masks: after.mask ?? false, most: after.limit ?? usualMost},
       system: after.system ?? defaultSystem,
     }),
   remove: (db, [name = '']) => deleteHook(db, name),
 };
+
+/** A column that no table of a subscriber has would keep all its changes from it. */
+function findUnknownColumns({path, after}: EntryChange<Hook>): SettingProblem[] {
+  if (after === null) return [];
+  const {tables = null, columns = []} = after;
+  const names = listFeedColumns(tables);
+  return columns
+    .filter((column) => !names.includes(column))
+    .map((column) => ({
+      path: [...path, 'columns'],
+      text:
+        `expected columns of ${tables?.join(', ') ?? 'tables of warehouse'}, ` +
+        `got ${column}${nearest(column, names)}`,
+    }));
+}
 
 /**
  * A writer that is misspelt would leave nothing out: its entries would come back as an echo. Where

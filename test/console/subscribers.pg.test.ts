@@ -47,7 +47,7 @@ function configOf(databaseUrl: string) {
 
 async function addHook(name: string, accountId: string | null): Promise<void> {
   const url = `${receiver.url}/hook?token=hush`;
-  const asked = {url, table: [], leaveOut: [], limit: 100, mask: false};
+  const asked = {url, table: [], column: [], leaveOut: [], limit: 100, mask: false};
   const {plan} = planHook(configOf(place.databaseUrl), name, asked);
   await insertHook(place.pool, {...plan, accountId});
 }
@@ -209,15 +209,15 @@ test('a subscriber of a file of settings says that it waits for its address', as
       target: 'office.example.com',
       account: null,
       tables: ['jobs'],
+      columns: ['name'],
       leavesOut: null,
       system: 'default',
     },
     ...{masks: false, most: 100},
   });
   const {text} = await (await place.person({role: 'admin'})).get('/alerts?of=office');
-  expect(text).toMatch(
-    /office\.example\.com[\s\S]*no address[\s\S]*fieldmirror hooks add office --url URL/,
-  );
+  expect(text).toMatch(/office\.example\.com[\s\S]*jobs: name[\s\S]*no address/);
+  expect(text).toMatch(/no address[\s\S]*fieldmirror hooks add office --url URL/);
   const early = await (await place.person({role: 'admin', isOfAll: true})).post(
     '/alerts/hooks/office/retry',
   );

@@ -43,7 +43,8 @@ describe('a subscriber that a file has made', () => {
   test('waits for its address, misses nothing meanwhile, and is told about', async () => {
     await place.sent('tasks', {id: 1, name: 'Before'});
     const made = await apply(
-      'erp: {host: erp.example.com, tables: [tasks], leave_out: ["http:erp"], system: tryton}',
+      'erp: {host: erp.example.com, tables: [tasks], columns: [name], leave_out: ["http:erp"], ' +
+        'system: tryton}',
     );
     expect(made, made.stderr).toMatchObject({
       code: 0,
@@ -54,6 +55,7 @@ describe('a subscriber that a file has made', () => {
         hasAddress: false,
         target: 'erp.example.com',
         tables: ['tasks'],
+        columns: ['name'],
         leavesOut: ['http: erp'],
       },
       ...{most: 100, masks: false, system: 'tryton'},
@@ -62,7 +64,7 @@ describe('a subscriber that a file has made', () => {
     await place.round();
     expect((await run('hooks', 'list')).stdout).toMatch(
       inSequence(
-        /│ erp +│ erp\.example\.com │ tasks +│ never +│ 1 +│ has no address │[\s\S]*/m,
+        /│ erp +│ erp\.example\.com │ tasks: name +│ never +│ 1 +│ has no address │[\s\S]*/m,
         /^erp waits for its address: fieldmirror hooks add erp --url URL$/,
       ),
     );
@@ -105,12 +107,11 @@ describe('a subscriber that a file has made', () => {
       'erp',
       '--url',
       `${place.http.url}/s3cret`,
-      '--table',
-      'jobs',
+      ...['--table', 'jobs', '--column', 'name'],
     );
     expect(both).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/address of erp alone.*got --table; change the file/),
+      stderr: expect.stringMatching(/address of erp alone.*got --table, --column; change the file/),
     });
     const added = await run('hooks', 'add', 'erp', '--url', `${place.http.url}/s3cret`, '--json');
     expect(added, added.stderr).toMatchObject({code: 0});
@@ -186,6 +187,11 @@ describe('nothing is made of', () => {
       'an unknown table',
       'erp: {host: x.example.com, tables: [job]}',
       /tables \/ 0: expected one of .*, got "job"/,
+    ],
+    [
+      'an unknown column',
+      'erp: {host: x.example.com, tables: [tasks], columns: [phone_number]}',
+      /columns: expected columns of tasks, got phone_number/,
     ],
     ['no table', 'erp: {host: x.example.com, tables: []}', /expected one table or more/],
     [

@@ -77,6 +77,10 @@ test('what cannot be is refused in words', async () => {
     code: 2,
     stderr: expect.stringContaining('jobs'),
   });
+  expect(await hooks('add', 'erp', ...url, '--table', 'jobs', '--column', 'nmae')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--column: no column "nmae" in jobs (did you mean name?)'),
+  });
   expect(await hooks('add', 'erp', ...url, '--leave-out', 'http:nope')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('no login and no key "http: nope"'),

@@ -45,6 +45,7 @@ export async function openHookPlace(): Promise<HookPlace> {
       const asked = {
         url: `${http.url}/${name}`,
         table: [],
+        column: [],
         leaveOut: [],
         limit: 100,
         mask: false,

@@ -7,7 +7,14 @@ import {join} from 'node:path';
 import {Webhook} from 'standardwebhooks';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {findFailingHooks} from '../../src/alerts/installation-problems.ts';
-import {listDeadLetters, listHooks, retryHook, skipBatch} from '../../src/feed/hooks.ts';
+import {type FeedEntry, readFeedBatch} from '../../src/feed/feed.ts';
+import {
+  type ClaimedHook,
+  listDeadLetters,
+  listHooks,
+  retryHook,
+  skipBatch,
+} from '../../src/feed/hooks.ts';
 import {type HookPlace, keyText, openHookPlace, readMessage} from './hooks-place.ts';
 
 let place: HookPlace;
@@ -88,6 +95,65 @@ describe('a message', () => {
     await place.round();
     expect(messages().map(({names}) => names)).toEqual([['•••']]);
     expect((await place.hook('erp')).cursor).toBe(await place.end());
+  });
+
+  describe('of some columns', () => {
+    const set = (rowId: string, assignment: string) =>
+      place.sweep(`UPDATE warehouse.tasks SET ${assignment} WHERE row_id = $1`, [rowId]);
+    const told = () =>
+      place.http.arrived.map(({body}) =>
+        JSON.parse(body).data.entries.map((entry: FeedEntry) => [
+          entry.operation,
+          entry.after?.name,
+        ]),
+      );
+
+    test('has no row that changed in others alone, and its subscriber goes on', async () => {
+      await place.addHook('erp', {column: ['name'], limit: 2});
+      const rowId = await make('Roof');
+      for (const minute of [1, 2, 3]) await set(rowId, `scheduled_at = '2027-03-01 09:0${minute}'`);
+      await place.round();
+      expect(told()).toEqual([[['created', 'Roof']]]);
+      await set(rowId, 'completed_at = now()');
+      await place.round();
+      expect(place.http.arrived).toHaveLength(1);
+      expect(await place.hook('erp')).toMatchObject({cursor: await place.end(), behind: 0});
+      await set(rowId, `name = 'Wall', completed_at = NULL`);
+      await set(rowId, '_deleted_at = now()');
+      await place.round();
+      expect(told().slice(1)).toEqual([
+        [
+          ['changed', 'Wall'],
+          ['removed', undefined],
+        ],
+      ]);
+    });
+
+    test('is the same when it is sent again after more has come', async () => {
+      await place.addHook('erp', {column: ['name']});
+      place.http.manners = (_arrived, at) => (at === 1 ? 500 : undefined);
+      const rowId = await make('Roof');
+      await set(rowId, 'completed_at = now()');
+      await place.round();
+      await set(rowId, `name = 'Wall'`);
+      await place.pass();
+      await place.round();
+      const [first, again, next] = messages();
+      expect(again).toEqual(first);
+      expect(next?.names).toEqual(['Wall']);
+    });
+
+    test('is whole if its subscriber takes fewer entries by now', async () => {
+      await place.addHook('erp', {column: ['name']});
+      const {cursor} = await place.hook('erp');
+      for (const name of ['a', 'b', 'c']) await set(await make(name), 'completed_at = now()');
+      const hook = {...(await place.hook('erp')), most: 1} as unknown as ClaimedHook;
+      const batchTo = await place.end();
+      await make('later');
+      await place.end();
+      const {entries, to} = await readFeedBatch(place.pool, hook, {cursor, batchTo});
+      expect([entries.map(({after}) => after?.name), to]).toEqual([['a', 'b', 'c'], batchTo]);
+    });
   });
 
   test('has no more entries than its limit, and waits for what came before', async () => {

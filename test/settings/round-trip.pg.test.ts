@@ -86,6 +86,7 @@ const hook = (accounts: readonly string[]) =>
       host: fc.constantFrom('erp.example.com', '127.0.0.1:8080'),
       account: fc.constantFrom(...accounts),
       tables: fc.uniqueArray(fc.constantFrom('jobs', 'customers', 'tasks'), {minLength: 1}),
+      columns: fc.uniqueArray(fc.constantFrom('name', 'external_key'), {minLength: 1}),
       leave_out: fc.uniqueArray(fc.constantFrom('http:erp', 'http: office'), {minLength: 1}),
       limit: fc.integer({min: 1, max: 1_000}),
       mask: fc.boolean(),
@@ -250,8 +251,8 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
     'SELECT table_name, field, rule FROM sync.write_rules ORDER BY 1, 2',
     'SELECT kind, kept_for::text FROM sync.retention ORDER BY kind',
     'SELECT keep_days FROM sync.feed_state',
-    `SELECT hook.name, target, account.name AS account, tables, leaves_out, masks, most,
-      hook.system, hook.key_id, sealed_access
+    `SELECT hook.name, target, account.name AS account, tables, columns, leaves_out, masks,
+      most, hook.system, hook.key_id, sealed_access
        FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id)
        ORDER BY hook.name`,
     `SELECT rule.name, receiver, target, account.name AS account, causes, quiet_ms, every_ms,

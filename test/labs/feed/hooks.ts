@@ -50,6 +50,7 @@ export class Hooks {
       const asked = {
         url: `${receiver.url}/${name}`,
         table: ['tasks'],
+        column: [],
         leaveOut: [],
         limit: 100,
         mask: false,

@@ -1,0 +1,2 @@
+ALTER TABLE "sync"."feed_hooks" ADD COLUMN "columns" text[];--> statement-breakpoint
+ALTER TABLE "sync"."feed_hooks" ADD CONSTRAINT "feed_hooks_columns_check" CHECK ("sync"."feed_hooks"."columns" <> '{}');
