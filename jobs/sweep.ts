@@ -13,8 +13,8 @@ import {nameSweep, tellSweepEnd} from '../src/health/under-way.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
 import {pageOfSweep} from '../src/sweeps/story.ts';
-import type {ClaimedSweep} from '../src/sweeps/sweep.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
+import type {ClaimedSweep} from '../src/sweeps/sweeps.ts';
 
 /**
  * Carries one sweep as far as it goes, and brings the star in line with it. Running it twice, or in

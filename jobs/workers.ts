@@ -11,7 +11,7 @@ import {FeedKeeper} from '../src/feed/send-hooks.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
 import type {PushDeps} from '../src/push/run.ts';
-import {makePruner} from '../src/retention/prune.ts';
+import {makePruner} from '../src/retention/retention.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';

@@ -28,7 +28,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {type RetentionStory, readRetention} from '../retention/retention.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
 import {allStreams} from '../streams/all.ts';
-import {wholeList} from '../streams/windows.ts';
+import {wholeList} from '../streams/stream.ts';
 import {
   listOverdueSchedules,
   listPromisedFreshness,

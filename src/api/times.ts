@@ -4,8 +4,7 @@
 
 import {Temporal} from 'temporal-polyfill';
 import {RecordError} from '../core/errors.ts';
-import type {TimeShape} from './time-shapes.ts';
-import {daysInMonth, isIsoInstant} from './time-shapes.ts';
+import {daysInMonth, isIsoInstant, type TimeShape} from './value-types.ts';
 
 interface ParsedTime {
   /** ISO with offset, `2031-07-04T09:00:00-04:00`. */

@@ -1,14 +1,3 @@
-import type {Element, Value} from './xml-document.ts';
-import {
-  extendShape,
-  type Limits,
-  MAX_NAME_LENGTH,
-  namesOf,
-  type Shape,
-  startShape,
-  TooMuch,
-  toUnderscored,
-} from './xml-document.ts';
 import {
   ARRAY,
   isOfType,
@@ -17,7 +6,19 @@ import {
   type SeenElements,
   TEXT,
   type ValueType,
-} from './xml-types.ts';
+} from './value-types.ts';
+import {
+  type Element,
+  extendShape,
+  type Limits,
+  MAX_NAME_LENGTH,
+  namesOf,
+  type Shape,
+  startShape,
+  TooMuch,
+  toUnderscored,
+  type Value,
+} from './xml-document.ts';
 
 /** `xsi:nil` of XML Schema, under whatever prefix a serialiser gives it: .NET writes `i:nil`. */
 const XSI_NIL = ':nil';

@@ -6,6 +6,15 @@
 
 import {isUtf8} from 'node:buffer';
 import {
+  ARRAY,
+  isOfType,
+  maxSeenDepth,
+  readValueType,
+  SeenElements,
+  TEXT,
+  type ValueType,
+} from './value-types.ts';
+import {
   type Element,
   extendShape,
   findForbidden,
@@ -16,15 +25,6 @@ import {
   toUnderscored,
   type Value,
 } from './xml-document.ts';
-import {
-  ARRAY,
-  isOfType,
-  maxSeenDepth,
-  readValueType,
-  SeenElements,
-  TEXT,
-  type ValueType,
-} from './xml-types.ts';
 
 /** The terms of a quick reading. */
 export interface Terms {

@@ -7,6 +7,7 @@ import {SaxesParser} from 'saxes';
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import {shorten} from '../core/text.ts';
 import {BadDocument, RefusedDocument, TreeBuilder} from './tree-builder.ts';
+import type {SeenElements} from './value-types.ts';
 import {
   DEFAULT_LIMITS,
   decodeText,
@@ -21,7 +22,6 @@ import {
   UnknownEncoding,
   type Value,
 } from './xml-document.ts';
-import type {SeenElements} from './xml-types.ts';
 
 /** The source of the bytes, and the terms of their reading. */
 export interface ReadMeta {

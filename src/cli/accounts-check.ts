@@ -15,8 +15,8 @@ import {
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import {type Client, createClient, type RawPage} from '../api/client.ts';
-import {isIsoInstant} from '../api/time-shapes.ts';
 import {createTransport} from '../api/transport.ts';
+import {isIsoInstant} from '../api/value-types.ts';
 import {readList} from '../api/xml-strict.ts';
 import type {Config} from '../core/config.ts';
 import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../core/errors.ts';

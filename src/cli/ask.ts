@@ -20,10 +20,9 @@ import {
   tellScope,
   wordOf,
 } from '../star/answer.ts';
-import {writeCsv} from '../star/answer-csv.ts';
-import {beginUpToDate, readTies, type Tie} from '../star/check.ts';
+import {writeCsv} from '../star/draw-answer.ts';
 import {questions} from '../star/star.ts';
-import {findings, tieOuts} from '../star/tie-outs.ts';
+import {beginUpToDate, findings, readTies, type Tie, tieOuts} from '../star/tie-outs.ts';
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeFile} from './export.ts';
 import {fitTable, print, wrap} from './print.ts';

@@ -13,8 +13,14 @@ import {checkShortName, nearest} from '../core/names.ts';
 import {tellAside} from '../core/text.ts';
 import {countDifferences, type Matches, matchParties, type Pair} from '../match/match.ts';
 import {type Party, type PlainParty, readPlain} from '../match/party.ts';
-import {type RefusedLine, readFileLines} from '../match/read-lines.ts';
-import {guardCell, partyColumns, readDecisions, readParties} from '../match/read-parties.ts';
+import {
+  guardCell,
+  partyColumns,
+  type RefusedLine,
+  readDecisions,
+  readFileLines,
+  readParties,
+} from '../match/party-file.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {
   type LinkedRow,
@@ -24,7 +30,7 @@ import {
   readLinkedRows,
   undoLinks,
   writeLinks,
-} from '../rows/link-batches.ts';
+} from '../rows/links.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print} from './print.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';

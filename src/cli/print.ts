@@ -4,8 +4,7 @@ import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
 import {findCodeSection, listCodeSections} from '../core/package.ts';
 import {drawTable} from '../core/table.ts';
-import {foldWords, widthOf} from '../core/terminal.ts';
-import {tell, tellFolded, toPrintable} from '../core/text.ts';
+import {foldWords, tell, tellFolded, toPrintable, widthOf} from '../core/text.ts';
 
 /** What a verb found out, for a program and for a person. */
 interface Result {

@@ -2,8 +2,7 @@
 
 import cliProgress from 'cli-progress';
 import {paceOf, tellPace} from '../core/format.ts';
-import {canDraw} from '../core/terminal.ts';
-import {drawAside, tellAside, tellFolded, tellStep, toPrintable} from '../core/text.ts';
+import {canDraw, drawAside, tellAside, tellFolded, tellStep, toPrintable} from '../core/text.ts';
 
 /**
  * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal;

@@ -17,8 +17,15 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {capitalise, isId, tellAside} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
-import {countPrunable, pruneHistory, readPruningLeaseMs} from '../retention/prune.ts';
-import {type Retention, readRetention, tellDays, wordsOf} from '../retention/retention.ts';
+import {
+  countPrunable,
+  pruneHistory,
+  type Retention,
+  readPruningLeaseMs,
+  readRetention,
+  tellDays,
+  wordsOf,
+} from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print} from './print.ts';

@@ -26,7 +26,7 @@ import {checkSequences} from '../postgres/checks.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listLatestSweeps} from '../sweeps/story.ts';
-import type {Sweep, SweepStep} from '../sweeps/sweep.ts';
+import type {Sweep, SweepStep} from '../sweeps/sweeps.ts';
 import {
   describeNone,
   describeUnopened,

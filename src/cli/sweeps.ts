@@ -11,8 +11,7 @@ import {tellPruned} from '../retention/retention.ts';
 import {findStream} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {listSweeps, quarantineCause, readSweepStory, type SweepStory} from '../sweeps/story.ts';
-import type {Sweep} from '../sweeps/sweep.ts';
-import {letThrough, readSweep, tellLetThrough} from '../sweeps/sweeps.ts';
+import {letThrough, readSweep, type Sweep, tellLetThrough} from '../sweeps/sweeps.ts';
 import type {Tombstone} from '../sweeps/tombstones.ts';
 import {
   describeTarget,

@@ -11,10 +11,8 @@ import {isProcessGone, nameThisProcess} from '../core/lease.ts';
 import {isId, tellAside} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
-import type {Stream} from '../streams/stream.ts';
-import {nameWindow} from '../streams/windows.ts';
+import {nameWindow, type Stream} from '../streams/stream.ts';
 import {countRows, pageOfSweep} from '../sweeps/story.ts';
-import type {Sweep} from '../sweeps/sweep.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {
   failIdleSweeps,
@@ -22,6 +20,7 @@ import {
   listEndedSweeps,
   listHeldSweeps,
   requestSweep,
+  type Sweep,
   type SweepRequest,
 } from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';

@@ -20,8 +20,8 @@ import {
   tellScope,
   wordOf,
 } from '../star/answer.ts';
-import {writeCsv} from '../star/answer-csv.ts';
 import {type Board, boards, gridOf, pictureOf, subjects} from '../star/boards.ts';
+import {writeCsv} from '../star/draw-answer.ts';
 import type {Question} from '../star/member.ts';
 import {questions} from '../star/star.ts';
 import {AccessRefused, type FormFields, notThere} from './access.ts';

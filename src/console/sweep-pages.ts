@@ -13,8 +13,15 @@ import {
   type SweepStory,
   tookMs,
 } from '../sweeps/story.ts';
-import type {Sweep, SweepCounts, SweepState} from '../sweeps/sweep.ts';
-import {letThrough, readSweep, requestSweep, tellLetThrough} from '../sweeps/sweeps.ts';
+import {
+  letThrough,
+  readSweep,
+  requestSweep,
+  type Sweep,
+  type SweepCounts,
+  type SweepState,
+  tellLetThrough,
+} from '../sweeps/sweeps.ts';
 import {
   describeTarget,
   describeTombstone,

@@ -2,7 +2,7 @@
 
 import Table from 'cli-table3';
 import {formatNumber} from './format.ts';
-import {countColumns, foldWords} from './terminal.ts';
+import {countColumns, foldWords} from './text.ts';
 
 /** How a table is laid out. */
 export interface TableLayout {

@@ -7,9 +7,9 @@ import {join} from 'node:path';
 import type pg from 'pg';
 import {RetryableError} from '../core/errors.ts';
 import {readVersion} from '../core/package.ts';
-import {beginUpToDate, readTies, type Tie} from '../star/check.ts';
 import {type WrittenColumn, writeParquet} from '../star/parquet.ts';
 import {type ExportedTable, exportedTables} from '../star/star.ts';
+import {beginUpToDate, readTies, type Tie} from '../star/tie-outs.ts';
 
 /** A file of a snapshot. */
 export interface SnapshotFile {

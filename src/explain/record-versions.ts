@@ -6,10 +6,10 @@ import type {ChangeState} from '../changes/states.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {keyOf} from '../rows/table-sql.ts';
+import {wholeList} from '../streams/stream.ts';
 import type {ChangeOperation, MirrorTable} from '../streams/table.ts';
-import {wholeList} from '../streams/windows.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
-import type {SweepMode, SweepState} from '../sweeps/sweep.ts';
+import type {SweepMode, SweepState} from '../sweeps/sweeps.ts';
 
 /**
  * The sweep that wrote a version; mode, state and start are null when its own row is no longer

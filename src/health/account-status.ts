@@ -14,7 +14,7 @@ import {
 import {readNow} from '../postgres/checks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
-import {wholeList} from '../streams/windows.ts';
+import {wholeList} from '../streams/stream.ts';
 import {
   listOverdueSchedules,
   listPromisedFreshness,
@@ -24,7 +24,7 @@ import {
   type Schedule,
 } from '../sweeps/schedules.ts';
 import {readStatus, readStreamNotes, type StreamNotes} from '../sweeps/story.ts';
-import {isLatestOpinion, type Sweep, sweepColumns} from '../sweeps/sweep.ts';
+import {isLatestOpinion, type Sweep, sweepColumns} from '../sweeps/sweeps.ts';
 
 /** What is noted of one stream of one account. Instants are ISO 8601 in UTC. */
 export interface StreamFacts extends StreamNotes {

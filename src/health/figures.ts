@@ -5,7 +5,7 @@
 
 import {statfs} from 'node:fs/promises';
 import type {Queryable} from '../postgres/database.ts';
-import type {Sweep, SweepEnd} from '../sweeps/sweep.ts';
+import type {Sweep, SweepEnd} from '../sweeps/sweeps.ts';
 import type {FieldNews} from './account-status.ts';
 
 /** Records of one stream in quarantine, still open. */

@@ -8,7 +8,7 @@ import {describeChanges} from '../changes/words.ts';
 import {formatElapsed, formatNumber, paceOf, tellPace, type UnderWay} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {ChangeOperation} from '../streams/table.ts';
-import type {Sweep, SweepCounts, SweepEnd, SweepMode, SweepStage} from '../sweeps/sweep.ts';
+import type {Sweep, SweepCounts, SweepEnd, SweepMode, SweepStage} from '../sweeps/sweeps.ts';
 
 /**
  * A sweep that a worker has under way, and the last one of the same kind that read its list to the

@@ -8,7 +8,7 @@ import {openStates} from '../changes/states.ts';
 import type {FieldNews} from '../health/account-status.ts';
 import type {StreamFigures} from '../health/figures.ts';
 import {closestPromise, countsSince} from '../sweeps/freshness.ts';
-import type {SweepEnd} from '../sweeps/sweep.ts';
+import type {SweepEnd} from '../sweeps/sweeps.ts';
 import {type Metric, warehouseCatalogue} from './metric-catalogue.ts';
 
 /** Makes a gauge as the catalogue has it. */

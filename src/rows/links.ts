@@ -1,12 +1,18 @@
 // The keys by which outside systems know rows: the column external_key for the system default,
 // sync.links for the others. Functions of migrations/functions/links write them.
+// Many links at once: rows without a key, keys written in one transaction, and taken back together.
+// The batch is an entry of sync.audit, which has the rows; keys stay where forgetting finds them.
 
 import pg from 'pg';
+import {writeAudit} from '../accounts/access.ts';
 import {defaultSystem} from '../accounts/roles.ts';
-import type {Queryable} from '../postgres/database.ts';
+import {UsageError} from '../core/errors.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {readByCursor} from '../postgres/sql.ts';
+import {readNumbers, writeNumbers} from './number-set.ts';
 
 /** A row, and the outside system whose key of it is meant. */
-export interface LinkPlace {
+interface LinkPlace {
   readonly table: string;
   readonly rowId: string;
   readonly system: string;
@@ -58,7 +64,7 @@ export function keysOf(system: string, table: string): OwnKeys {
 }
 
 /** A row that has a key. */
-export interface Link {
+interface Link {
   /** Number of its record; null until the service has given one. */
   readonly number: string | null;
   readonly rowId: string;
@@ -69,7 +75,7 @@ export interface Link {
 }
 
 /** Of which rows keys are wanted. */
-export interface LinkQuery {
+interface LinkQuery {
   readonly accountId: string;
   readonly table: string;
   /** The column with the number of a record. */
@@ -103,4 +109,219 @@ export async function listLinks(db: Queryable, query: LinkQuery): Promise<Link[]
           [...values, table, system],
         );
   return rows;
+}
+
+/** The rows of an account in a table, and the outside system whose keys are meant. */
+export interface LinkScope {
+  readonly accountId: string;
+  readonly table: string;
+  readonly system: string;
+}
+
+/** A row, and the key by which the system knows it; null where it has none. */
+export interface LinkedRow {
+  readonly rowId: string;
+  readonly key: string | null;
+  readonly values: Readonly<Record<string, string | null>>;
+}
+
+/** Each link costs a statement of its own inside a function. */
+const linksAtOnce = 1_000;
+/** As many as a batch may have: text of their numbers is read back whole. */
+const mostLinks = 1_000_000;
+
+/** Rows by row_id, in that order, but for those whose record is gone. */
+export async function readLinkedRows(
+  pool: pg.Pool,
+  {accountId, table, system}: LinkScope,
+  columns: readonly string[],
+): Promise<Map<string, LinkedRow>> {
+  const names = columns.map((column) => `held.${pg.escapeIdentifier(column)}`);
+  const {key} = keysOf(system, pg.escapeLiteral(table));
+  const query = `SELECT ${names.join(', ')}, held.row_id AS "_rowId", ${key} AS "_key"
+     FROM warehouse.${pg.escapeIdentifier(table)} AS held
+    WHERE held.account_id = $1 AND held._deleted_at IS NULL ORDER BY held.row_id`;
+  return await inTransaction(pool, async (client) => {
+    const found = new Map<string, LinkedRow>();
+    for await (const rows of readByCursor<Record<string, string | null>>(client, query, [
+      accountId,
+    ]))
+      for (const {_rowId, _key: held = null, ...values} of rows) {
+        const rowId = _rowId ?? '';
+        found.set(rowId, {rowId, key: held, values});
+      }
+    return found;
+  });
+}
+
+/** The keys by which the system knows rows, gone records among them. */
+export async function listKeys(
+  db: Queryable,
+  {accountId, table, system}: LinkScope,
+): Promise<Set<string>> {
+  const {key} = keysOf(system, pg.escapeLiteral(table));
+  const {rows} = await db.query<{key: string | null}>(
+    `SELECT ${key} AS key FROM warehouse.${pg.escapeIdentifier(table)} AS held
+      WHERE held.account_id = $1`,
+    [accountId],
+  );
+  return new Set(rows.flatMap((row) => row.key ?? []));
+}
+
+/** A row, and the key that it is to have. */
+export interface NewLink {
+  readonly rowId: string;
+  readonly key: string;
+}
+
+interface WrittenLinks {
+  /** Its number, by which it is taken back; null where nothing was written. */
+  readonly batch: string | null;
+  readonly rowIds: readonly string[];
+}
+
+/**
+ * Sets keys in the caller's transaction. A row that has a key by now, or is not of the account, and
+ * a key that another row has, are left out.
+ * @param links - each row and each key once
+ */
+export async function writeLinks(
+  client: pg.ClientBase,
+  scope: LinkScope,
+  links: readonly NewLink[],
+): Promise<WrittenLinks> {
+  const {accountId, table, system} = scope;
+  const {key} = keysOf(system, pg.escapeLiteral(table));
+  const written = await inOrder(client, scope, links, async (some) => {
+    const {rows} = await client.query<{rowId: string}>(
+      // Row by row: the other way round, all rows of the account would be read for each link.
+      `WITH free AS MATERIALIZED (
+         SELECT given.row_id, given.key
+           FROM unnest($1::bigint[], $2::text[]) AS given (row_id, key),
+                LATERAL (SELECT ${key} AS key FROM warehouse.${pg.escapeIdentifier(table)} AS held
+                  WHERE held.row_id = given.row_id AND held.account_id = $3 LIMIT 1) AS held
+          WHERE held.key IS NULL AND sync.find_link($4, given.key, $3, $5) IS NULL)
+       SELECT row_id AS "rowId", sync.set_link($4, row_id, key, $5) FROM free`,
+      [some.map((link) => link.rowId), some.map((link) => link.key), accountId, table, system],
+    );
+    return rows;
+  });
+  const rowIds = written.map(({rowId}) => rowId);
+  if (rowIds.length === 0) return {batch: null, rowIds};
+  const after = {table, system, rows: writeNumbers(rowIds)};
+  return {batch: await noteBatch(client, scope, {action: 'links.match', after}), rowIds};
+}
+
+/** In order of row_id, each locked before its key is looked at, so that two calls do not meet. */
+async function inOrder<T extends {readonly rowId: string}, R>(
+  client: pg.ClientBase,
+  {accountId, table}: LinkScope,
+  all: readonly T[],
+  act: (some: readonly T[]) => Promise<R[]>,
+): Promise<R[]> {
+  const sorted = all.toSorted((one, other) => Number(BigInt(one.rowId) - BigInt(other.rowId)));
+  const done: R[] = [];
+  // Of an empty table Postgres would read every row, also once there are thousands.
+  await client.query(`SELECT set_config('enable_seqscan', 'off', true)`);
+  for (let at = 0; at < sorted.length; at += linksAtOnce) {
+    const some = sorted.slice(at, at + linksAtOnce);
+    await client.query(
+      `SELECT FROM warehouse.${pg.escapeIdentifier(table)}
+        WHERE row_id = ANY ($1) AND account_id = $2 ORDER BY row_id FOR NO KEY UPDATE`,
+      [some.map(({rowId}) => rowId), accountId],
+    );
+    done.push(...(await act(some)));
+  }
+  return done;
+}
+
+async function noteBatch(
+  client: pg.ClientBase,
+  {accountId, table, system}: LinkScope,
+  {action, after}: {readonly action: string; readonly after: unknown},
+): Promise<string> {
+  const {rows} = await client.query<{role: string}>('SELECT session_user AS role');
+  return await writeAudit(client, {
+    ...{sessionId: null, name: `command:${rows[0]?.role}`, role: 'admin', address: ''},
+    ...{action, accountId, subject: `${table} in system ${system}`, before: null, after},
+  });
+}
+
+interface UndoneLinks {
+  readonly system: string;
+  readonly removed: number;
+  /** Rows whose key was set or removed since. */
+  readonly left: number;
+}
+
+/**
+ * Removes the keys of a batch, in the caller's transaction, but for those that were set or removed
+ * since.
+ * @param batch - its number, as `writeLinks` gave it
+ * @throws {UsageError} no such batch of that table and account; of the system default: its versions
+ *   are no longer kept, by which an older key is told from a newer one
+ */
+export async function undoLinks(
+  client: pg.ClientBase,
+  {accountId, table}: Omit<LinkScope, 'system'>,
+  batch: string,
+): Promise<UndoneLinks> {
+  const {system, rowIds, isPruned} = await readBatch(client, {accountId, table}, batch);
+  const scope = {accountId, table, system};
+  if (system === defaultSystem && isPruned)
+    throw new UsageError(
+      `match: batch ${batch} is older than the versions that are kept, so that nothing shows ` +
+        'which keys were set since; nothing was removed; fieldmirror links remove removes a key',
+    );
+  const all = rowIds.map((rowId) => ({rowId}));
+  const removed = await inOrder(client, scope, all, async (some) => {
+    const {rows} = await client.query<{rowId: string}>(
+      `WITH own AS MATERIALIZED (${ownOf(table, system)})
+       SELECT row_id AS "rowId", sync.remove_link($4, row_id, $5) FROM own`,
+      [some.map(({rowId}) => rowId), accountId, batch, table, system],
+    );
+    return rows;
+  });
+  if (removed.length > 0) {
+    const rows = writeNumbers(removed.map(({rowId}) => rowId));
+    await noteBatch(client, scope, {action: 'links.undo', after: {batch, table, system, rows}});
+  }
+  return {system, removed: removed.length, left: rowIds.length - removed.length};
+}
+
+/** SQL of the rows of $1 that have the key of the batch $3 still. */
+function ownOf(table: string, system: string): string {
+  const at = '(SELECT at FROM sync.audit WHERE audit_id = $3)';
+  if (system !== defaultSystem)
+    return `SELECT link.row_id FROM sync.links AS link
+       WHERE link.row_id = ANY ($1) AND link.account_id = $2 AND link.table_name = $4
+         AND link.system = $5 AND link.until IS NULL AND link.since = ${at}`;
+  return `SELECT held.row_id FROM warehouse.${pg.escapeIdentifier(table)} AS held
+     WHERE held.row_id = ANY ($1) AND held.account_id = $2 AND held.external_key IS NOT NULL
+       AND NOT EXISTS (SELECT FROM history.${pg.escapeIdentifier(`past_${table}`)} AS past
+         WHERE past.row_id = held.row_id AND past.valid_to > ${at}
+           AND past.external_key IS DISTINCT FROM held.external_key)`;
+}
+
+async function readBatch(
+  client: pg.ClientBase,
+  {accountId, table}: Omit<LinkScope, 'system'>,
+  batch: string,
+): Promise<{
+  readonly system: string;
+  readonly rowIds: readonly string[];
+  readonly isPruned: boolean;
+}> {
+  const {rows} = await client.query<{system: string; rows: string; isPruned: boolean}>(
+    `SELECT after->>'system' AS system, after->>'rows' AS rows, at < coalesce((SELECT pruned_to
+       FROM sync.retention WHERE kind = 'versions'), at) AS "isPruned"
+       FROM sync.audit WHERE audit_id = $1 AND account_id = $2 AND action = 'links.match'
+        AND after->>'table' = $3`,
+    [batch, accountId, table],
+  );
+  const [entry] = rows;
+  const rowIds = entry === undefined ? null : readNumbers(entry.rows, mostLinks);
+  if (entry === undefined || rowIds === null)
+    throw new UsageError(`match: the account has no batch ${batch} of links of ${table}`);
+  return {...entry, rowIds};
 }

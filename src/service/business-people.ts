@@ -3,9 +3,9 @@
 
 import type {BusinessPlan} from './business-plan.ts';
 import type {ServiceRow} from './database.ts';
-import type {ServiceFields} from './field.ts';
 import {makeUpCredentials, owner, taxes} from './foundation.ts';
 import type {Random} from './random.ts';
+import type {ServiceFields} from './resource.ts';
 import {
   instructionCount,
   makeFirm,

@@ -1,6 +1,5 @@
 import {randomBytes} from 'node:crypto';
 import type {ServiceQueryable} from './database.ts';
-import type {ServiceFields} from './field.ts';
 import {deleteJob} from './job-routes.ts';
 import {customerConditions} from './query.ts';
 import {
@@ -12,7 +11,7 @@ import {
   readListChanges,
   type ServiceRoute,
 } from './records.ts';
-import {customerResource, taskResource} from './resource.ts';
+import {customerResource, type ServiceFields, taskResource} from './resource.ts';
 import {
   assignNumbers,
   createRecord,

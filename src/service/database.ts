@@ -9,8 +9,7 @@ import pg from 'pg';
 import {from} from 'pg-copy-streams';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import type {ServiceFields} from './field.ts';
-import type {Table} from './resource.ts';
+import type {ServiceFields, Table} from './resource.ts';
 
 /** A runner of statements: the pool, or the connection of a transaction. */
 export type ServiceQueryable = Pick<pg.ClientBase, 'query'>;

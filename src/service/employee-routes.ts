@@ -2,7 +2,6 @@
 
 import {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
-import type {ServiceFields} from './field.ts';
 import {hashPassword, isPassword, makeUpCredentials, newToken} from './foundation.ts';
 import {
   answerEffects,
@@ -17,7 +16,7 @@ import {
   type ServiceRequest,
   type ServiceRoute,
 } from './records.ts';
-import {employeeResource, jobResource, timeEntries} from './resource.ts';
+import {employeeResource, jobResource, type ServiceFields, timeEntries} from './resource.ts';
 import {
   assignNumbers,
   type Beside,

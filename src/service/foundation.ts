@@ -6,8 +6,13 @@ import {createHash, randomBytes, scrypt, timingSafeEqual} from 'node:crypto';
 import {promisify} from 'node:util';
 import type pg from 'pg';
 import {inServiceTransaction, type ServiceQueryable} from './database.ts';
-import type {ServiceFields} from './field.ts';
-import {jobStatuses, jobTypes, type ServiceResource, taxEntityResource} from './resource.ts';
+import {
+  jobStatuses,
+  jobTypes,
+  type ServiceFields,
+  type ServiceResource,
+  taxEntityResource,
+} from './resource.ts';
 
 /** A category of work, with the facts from which a business makes such jobs up. */
 interface Trade {

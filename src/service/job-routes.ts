@@ -2,7 +2,6 @@
 
 import {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
-import type {ServiceFields} from './field.ts';
 import {jobConditions} from './query.ts';
 import {
   answerEffects,
@@ -15,7 +14,13 @@ import {
   type ServiceRequest,
   type ServiceRoute,
 } from './records.ts';
-import {customerResource, jobCharges, jobResource, taskResource} from './resource.ts';
+import {
+  customerResource,
+  jobCharges,
+  jobResource,
+  type ServiceFields,
+  taskResource,
+} from './resource.ts';
 import {
   assignNumbers,
   type Changes,

@@ -8,10 +8,9 @@ import type {Logger} from '../core/log.ts';
 import {arrivedAt, Ledger, makeCustomer} from './business-people.ts';
 import {BusinessPlan, idCount, type Kind, type Scale} from './business-plan.ts';
 import {copyRows, inServiceTransaction, openDatabase, type ServiceRow} from './database.ts';
-import type {ServiceFields} from './field.ts';
 import {Roster} from './order.ts';
 import {lifeAt, timesOf} from './order-life.ts';
-import type {Table} from './resource.ts';
+import type {ServiceFields, Table} from './resource.ts';
 import {makeJob} from './work-orders.ts';
 
 interface LiveOptions {

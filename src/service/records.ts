@@ -3,10 +3,9 @@
 import pg from 'pg';
 import type {AccountTime} from './account-time.ts';
 import {inServiceTransaction, type ServiceQueryable} from './database.ts';
-import type {ServiceFields} from './field.ts';
 import type {Condition, ListChange, ListQuery, Lists} from './lists.ts';
 import {embed, plainView, type Query, readPageNumber, readView} from './query.ts';
-import type {ServiceResource, Table} from './resource.ts';
+import type {ServiceFields, ServiceResource, Table} from './resource.ts';
 import {
   type Effects,
   Problems,

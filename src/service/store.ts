@@ -4,9 +4,8 @@
 import type pg from 'pg';
 import type {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
-import type {ServiceField, ServiceFields} from './field.ts';
 import type {ListChange} from './lists.ts';
-import type {ServiceResource, Table} from './resource.ts';
+import type {ServiceField, ServiceFields, ServiceResource, Table} from './resource.ts';
 import type {Given, RequestFields} from './xml-read.ts';
 import {humanize, invalid} from './xml-write.ts';
 

@@ -2,7 +2,6 @@
 
 import {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
-import type {ServiceFields} from './field.ts';
 import {taskConditions} from './query.ts';
 import {
   answerEffects,
@@ -21,6 +20,7 @@ import {
   customerResource,
   jobResource,
   notes,
+  type ServiceFields,
   type ServiceResource,
   taskResource,
 } from './resource.ts';

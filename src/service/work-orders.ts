@@ -6,10 +6,10 @@ import {AccountTime} from './account-time.ts';
 import {type Ledger, makeNote} from './business-people.ts';
 import type {BusinessPlan} from './business-plan.ts';
 import type {ServiceRow} from './database.ts';
-import type {ServiceFields} from './field.ts';
 import type {Roster, WorkOrder} from './order.ts';
 import {lifeAt, startOf, statusOf, timesOf, workedMinutes} from './order-life.ts';
 import type {Random} from './random.ts';
+import type {ServiceFields} from './resource.ts';
 import {labourItemId, writeMoney} from './vocabulary.ts';
 
 /** Places of what belongs to a job within the ids of the job; its charges have those from 1. */

@@ -5,8 +5,7 @@
 
 import {capitalise} from '../core/text.ts';
 import type {AccountTime} from './account-time.ts';
-import type {ServiceField, ServiceFields} from './field.ts';
-import type {ServiceResource} from './resource.ts';
+import type {ServiceField, ServiceFields, ServiceResource} from './resource.ts';
 
 /** A record with what was embedded in it, ready to be written. */
 export interface Node extends Writable {

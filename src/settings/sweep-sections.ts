@@ -20,7 +20,7 @@ import {
   setRetention,
 } from '../retention/retention.ts';
 import {allStreams, allTables, findStream} from '../streams/all.ts';
-import {readWindow, wholeList} from '../streams/windows.ts';
+import {readWindow, wholeList} from '../streams/stream.ts';
 import {estimatePass} from '../sweeps/freshness.ts';
 import {
   deleteSchedule,

@@ -8,8 +8,7 @@ import {capitalise} from '../core/text.ts';
 import {wordOf} from './answer.ts';
 import {type MeasureName, measures, ownDates, ratios, withAlias} from './measures.ts';
 import {type Member, type Question, rowKeyOf} from './member.ts';
-import {relationsOf} from './relations.ts';
-import {members, questions, sharedTables} from './star.ts';
+import {members, questions, relationsOf, sharedTables} from './star.ts';
 import {martTables} from './tables.ts';
 
 type Yaml = Readonly<Record<string, unknown>>;

@@ -1,6 +1,8 @@
-// The weekly report as a mail: HTML that programs of mail show (tables with their styles beside
-// them, no picture, nothing from elsewhere), and the same as text.
+// The weekly report as text, for a terminal and for the part of a mail that every program shows;
+// and as a mail: HTML that programs of mail show, tables with their styles beside them, no picture,
+// nothing from elsewhere.
 
+import {drawTable} from '../core/table.ts';
 import {escapeXml} from '../core/text.ts';
 import {
   cellsOf,
@@ -11,10 +13,43 @@ import {
   tellReportFreshness,
   tellRestated,
 } from './report.ts';
-import {drawReport} from './report-text.ts';
+
+/**
+ * @param warning - stands on top, as on the page
+ * @param width - of the terminal; null where there is none
+ */
+export function drawReport(made: Report, warning: string | null, width: number | null): string {
+  const {account, from, to, moves, lists, unseen} = made;
+  const {columns, rows} = tableOfFigures(made);
+  const numbers = drawTable(columns, rows, {numbers: [1, 2, 3, 4], width});
+  const section = (title: string, sentences: readonly string[], none: string) =>
+    [`\n${title}`, ...(sentences.length === 0 ? [none] : sentences)].join('\n');
+  return [
+    `${account}, ${from} to ${to}`,
+    tellReportFreshness(made),
+    ...(warning === null ? [] : [`Beware: ${warning}.`]),
+    numbers,
+    section('What moved more than usual', moves, 'Nothing did.'),
+    ...lists.map((list) => drawListAsText(list, width)),
+    section(
+      'What changed since the last report',
+      tellRestated(made),
+      'Nothing of what earlier reports told.',
+    ),
+    section('What cannot be seen', unseen, ''),
+    section('What a person may want to look at', tellFindings(made), 'Nothing.'),
+  ].join('\n');
+}
+
+function drawListAsText(list: ReportList, width: number | null): string {
+  const {title, columns, amounts} = list;
+  const cells = cellsOf(list);
+  const layout = {numbers: amounts, width};
+  return `\n${title}\n${cells.length === 0 ? 'None.' : drawTable(columns, cells, layout)}`;
+}
 
 /** What a mail says. */
-export interface ReportMailParts {
+interface ReportMailParts {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
@@ -62,7 +97,7 @@ function tellRevenue(report: Report): string {
 function drawSections(report: Report): string[] {
   const {columns, rows} = tableOfFigures(report);
   return [
-    drawTable(columns, rows, [1, 2, 3, 4]),
+    drawMailTable(columns, rows, [1, 2, 3, 4]),
     drawHead('What moved more than usual'),
     drawSentences(report.moves, 'Nothing did.'),
     ...report.lists.map(drawList),
@@ -90,7 +125,8 @@ function drawRestated(sentences: readonly string[]): string {
 function drawList(list: ReportList): string {
   const {title, columns, amounts} = list;
   const cells = cellsOf(list);
-  const table = cells.length === 0 ? drawParagraph('None.') : drawTable(columns, cells, amounts);
+  const table =
+    cells.length === 0 ? drawParagraph('None.') : drawMailTable(columns, cells, amounts);
   return `${drawHead(title)}\n${table}`;
 }
 
@@ -108,7 +144,7 @@ function drawSentences(sentences: readonly string[], none: string): string {
 }
 
 /** @param numbers - columns that are set to the right */
-function drawTable(
+function drawMailTable(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
   numbers: readonly number[],

@@ -1,10 +1,9 @@
 // Jobs with their parts: categories, statuses, assignments, time entries, charges.
 
-import {TIME_SHAPES} from '../api/time-shapes.ts';
+import {TIME_SHAPES} from '../api/value-types.ts';
 import {jobNotes, taxEntities} from './shared-parts.ts';
-import type {Stream, Writes} from './stream.ts';
+import {type Stream, spans, type Writes} from './stream.ts';
 import {mirrorTable} from './table.ts';
-import {spans} from './windows.ts';
 
 /** Categories of jobs, as jobs embed them. No recording shows one (docs/service.md "Fields"). */
 const jobTypes = mirrorTable('job_types', {

@@ -1,7 +1,6 @@
-import {TIME_SHAPES} from '../api/time-shapes.ts';
-import type {Stream, Writes} from './stream.ts';
+import {TIME_SHAPES} from '../api/value-types.ts';
+import {type Stream, spans, type Writes} from './stream.ts';
 import {mirrorTable} from './table.ts';
-import {spans} from './windows.ts';
 
 // A task may bring excerpts of its job, customer and employees: those are in `extra`. See
 // docs/service.md "Fields".

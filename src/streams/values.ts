@@ -4,8 +4,8 @@
 // tenth and does not.
 
 import {hash} from 'node:crypto';
-import {daysInMonth, isIsoInstant} from '../api/time-shapes.ts';
 import {parseTime} from '../api/times.ts';
+import {daysInMonth, isIsoInstant} from '../api/value-types.ts';
 import {RecordError} from '../core/errors.ts';
 import type {ColumnType} from './table.ts';
 

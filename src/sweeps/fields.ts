@@ -1,9 +1,9 @@
 // The fields that the service sends: from the elements that the parser saw to the fields of
 // warehouse tables, once a page, at a cost per shape of record; and those that a sweep has met.
 
-import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/xml-types.ts';
+import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/value-types.ts';
 import type {SeenField} from '../star/remember-fields.ts';
-import {type Part, planOf} from '../streams/record-plan.ts';
+import {type Part, planOf} from '../streams/record-rows.ts';
 import {isSecret} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
 

@@ -3,7 +3,7 @@
 // list: its interval is how old what is known may become, give or take the time that a pass needs.
 
 import {formatAgo, formatDuration, formatElapsed, formatNumber} from '../core/format.ts';
-import {wholeList} from '../streams/windows.ts';
+import {wholeList} from '../streams/stream.ts';
 import type {PromisedFreshness, Schedule} from './schedules.ts';
 import type {UsualCost} from './story.ts';
 

@@ -8,17 +8,7 @@ import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import {freeBytes, takeBytes} from '../core/own-bytes.ts';
 import {findStream} from '../streams/all.ts';
 import {type PlacedRowSet, unpackRows} from './packed-rows.ts';
-import type {PackedPage, PageTask} from './read-page.ts';
-
-/** The answer of a thread to one task. */
-export interface PageAnswer {
-  readonly id: number;
-  readonly content?: PackedPage;
-  /** An error cannot cross threads with its class: its name and message can. */
-  readonly failure?: {readonly name: string; readonly message: string};
-  /** The copy that the thread was given: its memory comes back to the thread that copies pages. */
-  readonly body: Uint8Array<ArrayBuffer>;
-}
+import type {PackedPage, PageAnswer, PageTask} from './page-thread.ts';
 
 /** A page as it was read. */
 interface PageContent extends Omit<PackedPage, 'rows'> {

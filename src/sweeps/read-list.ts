@@ -7,7 +7,7 @@ import {freeBytes} from '../core/own-bytes.ts';
 import {inSpan} from '../core/span.ts';
 import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
 import {NumberSet} from '../rows/number-set.ts';
-import {wholeList} from '../streams/windows.ts';
+import {wholeList} from '../streams/stream.ts';
 import {type ReadBatch, readBatch, writeBatch} from './batches.ts';
 import {endsOf} from './open-numbers.ts';
 import {

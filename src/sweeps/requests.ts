@@ -12,9 +12,8 @@ import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {FatalError, RecordError} from '../core/errors.ts';
 import {readCustomerNumber} from '../rows/held-numbers.ts';
 import {numberOf, toNumber} from '../streams/record-rows.ts';
-import type {Stream} from '../streams/stream.ts';
-import {readWindow, type Window} from '../streams/windows.ts';
-import type {SweepTarget} from './sweep.ts';
+import {readWindow, type Stream, type Window} from '../streams/stream.ts';
+import type {SweepTarget} from './sweeps.ts';
 
 // A record that was asked for by its number may lack elements that lists embed. Such an element has
 // other places: a path of its own below the record, and the list that holds the record. An element

@@ -22,7 +22,6 @@ import {type Answers, askNumbers, pauseForNewer, readOlderAgain} from './ask-num
 import {FieldSightings} from './fields.ts';
 import {sweepFull} from './full-sweep.ts';
 import {doubtsOfList, readFirstPass} from './read-list.ts';
-import type {ClaimedSweep, Sweep, SweepCounts} from './sweep.ts';
 import {
   endRun,
   type Finished,
@@ -32,7 +31,15 @@ import {
   scopeOf,
   Tally,
 } from './sweep-run.ts';
-import {claimSweep, endSweep, postponeSweep, renewLease} from './sweeps.ts';
+import {
+  type ClaimedSweep,
+  claimSweep,
+  endSweep,
+  postponeSweep,
+  renewLease,
+  type Sweep,
+  type SweepCounts,
+} from './sweeps.ts';
 import type {Evidence} from './tables.ts';
 import {dropSuspects, type GoneNumber, keepAnswers, listTombstones} from './tombstones.ts';
 

@@ -4,11 +4,9 @@ import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import type {StreamName} from '../streams/stream.ts';
-import {wholeList} from '../streams/windows.ts';
+import {type StreamName, wholeList} from '../streams/stream.ts';
 import {listLatestSweeps} from './story.ts';
-import type {Sweep} from './sweep.ts';
-import {requestSweep} from './sweeps.ts';
+import {requestSweep, type Sweep} from './sweeps.ts';
 import type {schedules} from './tables.ts';
 
 type Row = typeof schedules.$inferSelect;

@@ -8,8 +8,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {isQuiet} from './quiet.ts';
-import {type Sweep, type SweepState, sweepColumns} from './sweep.ts';
-import {readSweep} from './sweeps.ts';
+import {readSweep, type Sweep, type SweepState, sweepColumns} from './sweeps.ts';
 import {listTombstones, type Tombstone} from './tombstones.ts';
 
 /** All facts about a sweep. */

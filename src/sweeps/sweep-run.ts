@@ -5,13 +5,11 @@ import type {AccountApi} from '../accounts/open-accounts.ts';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {inSweepTransaction} from '../postgres/database.ts';
-import {ownedTablesOf, type Stream} from '../streams/stream.ts';
-import {wholeList} from '../streams/windows.ts';
+import {ownedTablesOf, type Stream, wholeList} from '../streams/stream.ts';
 import type {FieldSightings} from './fields.ts';
 import type {PageReader} from './page-reader.ts';
 import {countRows} from './story.ts';
-import type {ClaimedSweep, SweepCounts, SweepStep} from './sweep.ts';
-import {endSweep} from './sweeps.ts';
+import {type ClaimedSweep, endSweep, type SweepCounts, type SweepStep} from './sweeps.ts';
 import type {Evidence} from './tables.ts';
 import {writeTombstones} from './tombstones.ts';
 

@@ -5,7 +5,7 @@
 import {formatElapsed, formatNumber} from '../core/format.ts';
 import {wideGap} from './open-numbers.ts';
 import type {SweepStory} from './story.ts';
-import type {Sweep, SweepState} from './sweep.ts';
+import type {Sweep, SweepState} from './sweeps.ts';
 import type {Asked, ListEnd} from './tables.ts';
 import type {Tombstone} from './tombstones.ts';
 

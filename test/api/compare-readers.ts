@@ -2,11 +2,10 @@
 // another thing.
 
 import {isDeepStrictEqual} from 'node:util';
-import type {FieldRecord} from '../../src/api/xml-document.ts';
-import {DEFAULT_LIMITS} from '../../src/api/xml-document.ts';
+import {SeenElements} from '../../src/api/value-types.ts';
+import {DEFAULT_LIMITS, type FieldRecord} from '../../src/api/xml-document.ts';
 import {readQuickly, readRecordQuickly} from '../../src/api/xml-read.ts';
 import {readList, readOne} from '../../src/api/xml-strict.ts';
-import {SeenElements} from '../../src/api/xml-types.ts';
 import {makeFixture, mutate} from './mutated-page.ts';
 
 const pieces = [

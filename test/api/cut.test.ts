@@ -1,6 +1,6 @@
 import {createHash} from 'node:crypto';
 import {describe, expect, test} from 'vitest';
-import {cutList, hashSlice} from '../../src/api/xml-cut.ts';
+import {cutList, hashSlice} from '../../src/api/xml-read.ts';
 import {readList} from '../../src/api/xml-strict.ts';
 import {makeJobPage} from './job-page.ts';
 

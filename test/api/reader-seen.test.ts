@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
+import {listTypes, namesTypes, SeenElements} from '../../src/api/value-types.ts';
 import {readList, readOne} from '../../src/api/xml-strict.ts';
-import {listTypes, namesTypes, SeenElements} from '../../src/api/xml-types.ts';
 import {makeJobPage} from './job-page.ts';
 import {JOBS} from './read-jobs.ts';
 

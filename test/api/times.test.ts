@@ -1,7 +1,7 @@
 import {Temporal} from 'temporal-polyfill';
 import {describe, expect, test} from 'vitest';
-import {TIME_SHAPES} from '../../src/api/time-shapes.ts';
 import {formatTime, parseTime} from '../../src/api/times.ts';
+import {TIME_SHAPES} from '../../src/api/value-types.ts';
 import {RecordError} from '../../src/core/errors.ts';
 
 const NEW_YORK = 'America/New_York';

@@ -4,7 +4,7 @@ import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {text} from 'node:stream/consumers';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {countColumns} from '../../src/core/terminal.ts';
+import {countColumns} from '../../src/core/text.ts';
 import {programLine} from '../support/command.ts';
 import {openVerbPlace, type VerbPlace, verbCases} from './verb-cases.ts';
 

@@ -2,7 +2,7 @@
 
 import {expect, test} from 'vitest';
 import type {SweepStory} from '../../src/sweeps/story.ts';
-import {countNames, type Sweep} from '../../src/sweeps/sweep.ts';
+import {countNames, type Sweep} from '../../src/sweeps/sweeps.ts';
 import {listSteps, tellSteps} from '../../src/sweeps/words.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 3, 0, second)).toISOString();

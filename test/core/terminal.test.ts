@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {drawTable} from '../../src/core/table.ts';
-import {canDraw, countColumns, fold, widthOf} from '../../src/core/terminal.ts';
+import {canDraw, countColumns, fold, widthOf} from '../../src/core/text.ts';
 
 const words = fc.array(fc.stringMatching(/^[a-zé漢#]{1,14}$/), {minLength: 1, maxLength: 40});
 const widths = fc.integer({min: 40, max: 130});

@@ -2,8 +2,12 @@
 // to be sent.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {countPrunable, pruneHistory} from '../../src/retention/prune.ts';
-import {readRetention, setRetention} from '../../src/retention/retention.ts';
+import {
+  countPrunable,
+  pruneHistory,
+  readRetention,
+  setRetention,
+} from '../../src/retention/retention.ts';
 import {type HookPlace, openHookPlace} from './hooks-place.ts';
 
 let place: HookPlace;

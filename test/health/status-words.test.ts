@@ -4,7 +4,7 @@ import type {Problem} from '../../src/alerts/alerts.ts';
 import {drawStatus} from '../../src/cli/status.ts';
 import type {AccountStatus, StreamHealth} from '../../src/health/account-status.ts';
 import type {OverdueSchedule, Schedule} from '../../src/sweeps/schedules.ts';
-import type {Sweep} from '../../src/sweeps/sweep.ts';
+import type {Sweep} from '../../src/sweeps/sweeps.ts';
 import {inSequence} from '../support/patterns.ts';
 
 const now = '2026-11-21T12:00:00Z';

@@ -343,7 +343,7 @@ describe('work that goes on by itself', () => {
     'src/delivery/deliver-star.ts': 'part delivery',
     'src/feed/send-hooks.ts': 'parts feed and hooks; hook-failing, by the row of the subscriber',
     'src/core/lease.ts': 'renews the lease of a sweep, which lapses without it',
-    'src/retention/prune.ts': 'part retention',
+    'src/retention/retention.ts': 'part retention',
     'src/push/push.ts': 'change-untaken, by the row of the change',
     'src/push/claims.ts': 'change-untaken, by the row of the change',
     'src/postgres/embedded.ts': 'keeps the embedded Postgres, without which no command works',

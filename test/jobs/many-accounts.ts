@@ -12,9 +12,8 @@ import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import type {Sweep} from '../../src/sweeps/sweep.ts';
 import type {SweepDeps} from '../../src/sweeps/sweep-run.ts';
-import {readSweep, requestSweep} from '../../src/sweeps/sweeps.ts';
+import {readSweep, requestSweep, type Sweep} from '../../src/sweeps/sweeps.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {type AccountServer, serveAccounts} from './account-server.ts';
 

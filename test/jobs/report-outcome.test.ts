@@ -5,7 +5,7 @@ import {AccessError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger, type Logger} from '../../src/core/log.ts';
 import type {Carried} from '../../src/push/run.ts';
 import type {SweepResult} from '../../src/sweeps/run-sweep.ts';
-import {type ClaimedSweep, countNames, type SweepCounts} from '../../src/sweeps/sweep.ts';
+import {type ClaimedSweep, countNames, type SweepCounts} from '../../src/sweeps/sweeps.ts';
 
 interface Line {
   readonly level: number;

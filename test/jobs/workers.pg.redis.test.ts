@@ -10,9 +10,8 @@ import {watchProgress} from '../../src/cli/progress.ts';
 import {watchSweeps} from '../../src/cli/sync.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {insertSchedules, listSchedules, planSchedules} from '../../src/sweeps/schedules.ts';
-import type {Sweep} from '../../src/sweeps/sweep.ts';
 import type {SweepDeps} from '../../src/sweeps/sweep-run.ts';
-import {claimSweep, requestSweep} from '../../src/sweeps/sweeps.ts';
+import {claimSweep, requestSweep, type Sweep} from '../../src/sweeps/sweeps.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
 import {

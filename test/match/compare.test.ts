@@ -1,7 +1,7 @@
 // Values of two systems written in one way, and compared.
 
 import {expect, test} from 'vitest';
-import {comparePartyNames, isSameHouse, isSlip} from '../../src/match/compare.ts';
+import {comparePartyNames, isSameHouse, isSlip} from '../../src/match/likeness.ts';
 import {readName, readPhone, readPlainAddress} from '../../src/match/party.ts';
 
 test.each([

@@ -1,8 +1,12 @@
 // Files of other systems, read line by line.
 
 import {expect, test} from 'vitest';
-import {type FileLine, readFileLines} from '../../src/match/read-lines.ts';
-import {guardCell, readDecisions} from '../../src/match/read-parties.ts';
+import {
+  type FileLine,
+  guardCell,
+  readDecisions,
+  readFileLines,
+} from '../../src/match/party-file.ts';
 
 async function* listed(text: string) {
   yield* text.split('\n');

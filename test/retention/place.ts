@@ -4,7 +4,7 @@
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
-import {pruneHistory, type Removed} from '../../src/retention/prune.ts';
+import {pruneHistory, type Removed} from '../../src/retention/retention.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 export let database: TestDatabase;

@@ -4,8 +4,13 @@
 import {expect, test} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';
 import {Pulse} from '../../src/core/rounds.ts';
-import {makePruner, pruneBatch, pruneHistory, takePruning} from '../../src/retention/prune.ts';
-import {readRetention} from '../../src/retention/retention.ts';
+import {
+  makePruner,
+  pruneBatch,
+  pruneHistory,
+  readRetention,
+  takePruning,
+} from '../../src/retention/retention.ts';
 import {runCommand} from '../support/command.ts';
 import {addSweep, database, ids, pool, pruneNow, useRetentionPlace} from './place.ts';
 

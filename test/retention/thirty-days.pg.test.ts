@@ -6,7 +6,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Account} from '../../src/accounts/accounts.ts';
 import {listNights, readDatabaseBytes} from '../../src/health/figures.ts';
-import {pruneHistory} from '../../src/retention/prune.ts';
+import {pruneHistory} from '../../src/retention/retention.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {type ManyAccounts, openManyAccounts, streams} from '../jobs/many-accounts.ts';
 

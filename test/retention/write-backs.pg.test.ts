@@ -4,7 +4,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {describeWriter, readVersions} from '../../src/explain/record-versions.ts';
 import {pushAccount} from '../../src/push/push.ts';
-import {pruneHistory} from '../../src/retention/prune.ts';
+import {pruneHistory} from '../../src/retention/retention.ts';
 import {findStream} from '../../src/streams/all.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 

@@ -2,7 +2,7 @@
 // does.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {routes} from '../../src/service/http.ts';
+import {routes} from '../../src/service/server.ts';
 import {field, openSandbox, type Sandbox, type Seen} from './sandbox.ts';
 
 const updates = routes.filter(({method}) => method === 'PUT').map(({path}) => path);

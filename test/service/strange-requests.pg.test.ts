@@ -4,8 +4,8 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {escapeXml} from '../../src/core/text.ts';
-import {routes} from '../../src/service/http.ts';
 import * as resources from '../../src/service/resource.ts';
+import {routes} from '../../src/service/server.ts';
 import {openSandbox, type Sandbox} from './sandbox.ts';
 
 const values: readonly (readonly [string, string])[] = [

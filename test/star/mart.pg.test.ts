@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {valueTypes} from '../../src/api/xml-types.ts';
+import {valueTypes} from '../../src/api/value-types.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {countRows} from '../../src/sweeps/story.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld} from '../changes/capture-world.ts';

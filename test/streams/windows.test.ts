@@ -3,7 +3,7 @@
 import {describe, expect, test} from 'vitest';
 import {UsageError} from '../../src/core/errors.ts';
 import {allStreams, findStream} from '../../src/streams/all.ts';
-import {listWindows, nameWindow, readWindow, wholeList} from '../../src/streams/windows.ts';
+import {listWindows, nameWindow, readWindow, wholeList} from '../../src/streams/stream.ts';
 
 const spans = [
   'today',

@@ -1,7 +1,6 @@
 import {watchProgress} from '../../src/cli/progress.ts';
 import {watchSweeps} from '../../src/cli/sync.ts';
-import type {Sweep} from '../../src/sweeps/sweep.ts';
-import {requestSweep} from '../../src/sweeps/sweeps.ts';
+import {requestSweep, type Sweep} from '../../src/sweeps/sweeps.ts';
 import type {TestWorld} from './world.ts';
 
 const longestMs = 90_000;

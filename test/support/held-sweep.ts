@@ -1,4 +1,4 @@
-import type {SweepStep} from '../../src/sweeps/sweep.ts';
+import type {SweepStep} from '../../src/sweeps/sweeps.ts';
 
 export interface HeldSweep {
   readonly onSweepStep: (step: SweepStep) => Promise<void>;

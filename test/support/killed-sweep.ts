@@ -10,8 +10,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 import {openPool} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import type {Sweep, SweepStep} from '../../src/sweeps/sweep.ts';
-import {readSweep, requestSweep} from '../../src/sweeps/sweeps.ts';
+import {readSweep, requestSweep, type Sweep, type SweepStep} from '../../src/sweeps/sweeps.ts';
 import type {Work} from './sweep-worker.ts';
 
 export interface KilledSweep {

@@ -10,7 +10,7 @@ import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import type {SweepStep} from '../../src/sweeps/sweep.ts';
+import type {SweepStep} from '../../src/sweeps/sweeps.ts';
 
 export interface Work {
   readonly databaseUrl: string;

@@ -11,7 +11,7 @@ import {
   type Resource,
   type WritableFields,
 } from '../../src/api/xml-encode.ts';
-import type {FieldType} from '../../src/service/field.ts';
+import type {FieldType} from '../../src/service/resource.ts';
 import * as resources from '../../src/service/resource.ts';
 
 export type WritingClient = ReturnType<typeof createWritingClient>;
@@ -129,7 +129,9 @@ const kinds: Partial<Record<FieldType, FieldKind>> = {
 
 /** The fields of a resource that the service lets its clients write. */
 export function writableOf(element: Resource): WritableFields {
-  const resource = Object.values(resources).find((known) => known.element === element);
+  const resource = Object.values(resources)
+    .filter((known) => typeof known === 'object' && 'element' in known)
+    .find((known) => known.element === element);
   if (resource === undefined) throw new TypeError(`the service has no ${element}`);
   const {fields, writable} = resource;
   const types = new Map(fields.map(({name, type}) => [name, kinds[type] ?? 'text']));

@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import PQueue from 'p-queue';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {sweepSteps} from '../../src/sweeps/sweep.ts';
+import {sweepSteps} from '../../src/sweeps/sweeps.ts';
 import {Adversary} from '../labs/adversary.ts';
 import {openMirror} from '../labs/adversary-mirror.ts';
 import {type AdversaryService, serveAdversary} from '../labs/adversary-service.ts';

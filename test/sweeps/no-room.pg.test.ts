@@ -5,7 +5,7 @@ import {afterEach, beforeEach, expect, test} from 'vitest';
 import {findAccountProblems} from '../../src/alerts/account-problems.ts';
 import {readAccounts} from '../../src/health/account-status.ts';
 import {pushAccount} from '../../src/push/push.ts';
-import type {Sweep} from '../../src/sweeps/sweep.ts';
+import type {Sweep} from '../../src/sweeps/sweeps.ts';
 import {openSmallDisk} from '../support/small-disk.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 

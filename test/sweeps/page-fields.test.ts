@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
+import {SeenElements} from '../../src/api/value-types.ts';
 import {readList} from '../../src/api/xml-strict.ts';
-import {SeenElements} from '../../src/api/xml-types.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import type {Stream} from '../../src/streams/stream.ts';

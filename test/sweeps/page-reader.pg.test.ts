@@ -3,7 +3,7 @@
 
 import {afterEach, expect, test} from 'vitest';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import type {PageTask} from '../../src/sweeps/read-page.ts';
+import type {PageTask} from '../../src/sweeps/page-thread.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {job, list, scriptService} from '../support/scripted-service.ts';

@@ -3,8 +3,7 @@
 
 import {afterEach, expect, test} from 'vitest';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
-import type {SweepStep} from '../../src/sweeps/sweep.ts';
-import {requestSweep} from '../../src/sweeps/sweeps.ts';
+import {requestSweep, type SweepStep} from '../../src/sweeps/sweeps.ts';
 import {openFaultyLine} from '../support/faulty-line.ts';
 import {openService, openWorld} from '../support/world.ts';
 

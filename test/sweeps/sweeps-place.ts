@@ -3,11 +3,13 @@
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
-import type {Claim, Sweep, SweepCounts} from '../../src/sweeps/sweep.ts';
 import {
+  type Claim,
   claimSweep,
   listDueSweeps,
   requestSweep,
+  type Sweep,
+  type SweepCounts,
   type SweepRequest,
   saveCheckpoint,
 } from '../../src/sweeps/sweeps.ts';

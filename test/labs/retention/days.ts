@@ -5,7 +5,7 @@ import {writeDueReports} from '../../../src/cli/weekly-report.ts';
 import {sequenceFeed} from '../../../src/feed/feed.ts';
 import {readDatabaseBytes} from '../../../src/health/figures.ts';
 import {pushAccount} from '../../../src/push/push.ts';
-import {pruneHistory} from '../../../src/retention/prune.ts';
+import {pruneHistory} from '../../../src/retention/retention.ts';
 import {refreshStar} from '../../../src/star/refresh-star.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 
