@@ -1,15 +1,10 @@
-// Sections of the file of settings about receivers: rules of alerts, and subscribers of the feed.
-// Addresses and secrets are never in the file.
+// Sections of the file of settings about receivers: rules of alerts, subscribers of the feed, the
+// delivery of the star, and the weekly report by e-mail. Addresses and secrets of receivers are
+// never in the file; keys of storage and the mail server are in the environment of the worker.
 
 import {z} from 'zod';
 import {defaultSystem} from '../accounts/roles.ts';
-import {
-  deleteRule,
-  listRuleSettings,
-  usualEveryMs,
-  usualQuietMs,
-  writeRuleSetting,
-} from '../alerts/rules.ts';
+import {deleteRule, listRuleSettings, usualEveryMs, usualQuietMs, writeRuleSetting} from '../alerts/rules.ts';
 import {causes, receivers} from '../core/errors.ts';
 import {formatInterval} from '../core/format.ts';
 import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
@@ -26,6 +21,10 @@ import {mostEntries, usualMost} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
 import {type EntryChange, isSame, known, type Section, type SettingProblem} from './section.ts';
 import {accountName, interval, intervalMs, removable} from './values.ts';
+import {posix} from 'node:path';
+import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
+import {deleteTarget, listTargetSettings, writeTargetSetting} from '../delivery/targets.ts';
+import {deleteReportList, listReportListSettings, writeReportList} from '../delivery/report-lists.ts';
 
 const receiverName = z.string().regex(shortName, shortNameText);
 const yesOrNo = z.boolean('expected true or false');
@@ -300,3 +299,142 @@ function findUnknownWriters(
 function isKey(writer: string): boolean {
   return writer.startsWith('http: ');
 }
+
+const place =
+  'expected the absolute path of a folder, such as /srv/lake, or a bucket, such as s3://lake/star';
+const address = 'expected an address without a password, such as https://storage.googleapis.com';
+const zone = 'expected a region, such as eu-central-1';
+const keep = 'expected a whole number of snapshots, 1 to 10000';
+const secret =
+  'a key is never in this file: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment';
+
+const target = z.strictObject({
+  to: z
+    .string(place)
+    .superRefine((text, context) => {
+      // What looks like an address may hold a password.
+      const params = {isPrivate: text.includes('@')};
+      if (!isPlace(text)) context.addIssue({code: 'custom', message: place, params});
+    })
+    .describe('The folder, or the bucket of S3-compatible storage, that gets the snapshots.'),
+  endpoint: z
+    .string(address)
+    .superRefine((text, context) => {
+      if (!isEndpoint(text))
+        context.addIssue({code: 'custom', message: address, params: {isPrivate: true}});
+    })
+    .exactOptional()
+    .describe('Of a bucket: address of its service. Default: that of AWS in the region.'),
+  region: z
+    .string(zone)
+    .regex(/^[a-z0-9-]{2,40}$/, zone)
+    .exactOptional()
+    .describe(`Of a bucket: region that requests are signed for. Default: ${usualRegion}.`),
+  keep: z
+    .int(keep)
+    .min(1, keep)
+    .max(10_000, keep)
+    .exactOptional()
+    .describe(`How many snapshots stay there, the newest ones. Default: ${usualKeep}.`),
+});
+
+type Target = z.infer<typeof target>;
+
+function isPlace(text: string): boolean {
+  if (/^[a-z\d]+:/i.test(text)) return parseBucket(text) !== null;
+  return posix.isAbsolute(text) && posix.normalize(text) === text;
+}
+
+function isEndpoint(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const {protocol, username, password, search, hash} = new URL(text);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
+export const deliverySection: Section<Target> = {
+  name: 'delivery',
+  about: [
+    'Where the star is delivered at the end of each certified night, by name: one snapshot of all',
+    'its tables as Parquet. Keys of storage are never in this file: the worker has them in',
+    'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+  ],
+  schema: z.record(z.string().regex(shortName, shortNameText), removable(target)),
+  depth: 1,
+  advice: Object.fromEntries(
+    ['key', 'secret', 'access_key_id', 'secret_access_key'].map((key) => [key, secret]),
+  ),
+  read: async (db) =>
+    (await listTargetSettings(db)).map(({name, place: to, endpoint, region, keep: kept}) => ({
+      path: [name],
+      entry: known({to, endpoint, region, keep: kept}),
+    })),
+  defaultsOf: () => ({keep: usualKeep}),
+  check: (_db, changes) => changes.flatMap(findTargetProblems),
+  write: (db, [name = ''], {to, endpoint = null, region = null, keep: kept = usualKeep}) =>
+    writeTargetSetting(db, {name, place: to, endpoint, region, keep: kept}),
+  remove: (db, [name = '']) => deleteTarget(db, name),
+};
+
+/** Keys that mean something with a bucket alone. */
+function findTargetProblems({path, after}: EntryChange<Target>): SettingProblem[] {
+  if (after === null || parseBucket(after.to) !== null) return [];
+  return (['endpoint', 'region'] as const)
+    .filter((key) => after[key] !== undefined)
+    .map((key) => ({
+      path: [...path, key],
+      text: `expected it beside a bucket alone, got the folder ${after.to}`,
+    }));
+}
+
+const days = [
+  ...(['monday', 'tuesday', 'wednesday', 'thursday'] as const),
+  ...(['friday', 'saturday', 'sunday'] as const),
+] as const;
+const usualDay = days[0];
+const usualAt = '06:00';
+
+const addresses = 'expected addresses of e-mail, such as [owner@example.com]';
+const clock = 'expected a time of day, such as 07:30';
+const dayText = `expected one of ${days.join(', ')}`;
+const server =
+  'a mail server is never in this file: FIELDMIRROR_SMTP_URL in the environment of start';
+
+const list = z.strictObject({
+  to: z
+    .array(z.string(addresses).refine(isMailbox, addresses), addresses)
+    .min(1, addresses)
+    .max(100, 'expected at most 100 addresses')
+    .refine((all) => new Set(all).size === all.length, 'expected each address once')
+    .readonly()
+    .describe('The addresses; each gets a mail of its own.'),
+  account: accountName.exactOptional().describe('The only account reported. Default: all.'),
+  day: z
+    .enum(days, dayText)
+    .exactOptional()
+    .describe(`The day on which the week before is reported. Default: ${usualDay}.`),
+  at: z
+    .string(clock)
+    .regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, clock)
+    .exactOptional()
+    .describe(`The time of that day, in the zone of the account. Default: ${usualAt}.`),
+});
+
+export const reportsSection: Section<z.infer<typeof list>> = {
+  name: 'reports',
+  about: [
+    'Who gets the weekly report by e-mail, by name. The mail server is never in this file: the',
+    'worker has it in FIELDMIRROR_SMTP_URL.',
+  ],
+  schema: z.record(z.string().regex(shortName, shortNameText), removable(list)),
+  depth: 1,
+  advice: Object.fromEntries(['smtp', 'server', 'password'].map((key) => [key, server])),
+  read: async (db) =>
+    (await listReportListSettings(db)).map(({name, addresses: to, account, weekday, at}) => ({
+      path: [name],
+      entry: known({to, account, day: days[weekday - 1] ?? usualDay, at}),
+    })),
+  defaultsOf: () => ({day: usualDay, at: usualAt}),
+  write: (db, [name = ''], {to, account = null, day = usualDay, at = usualAt}) =>
+    writeReportList(db, {name, addresses: to, account, weekday: days.indexOf(day) + 1, at}),
+  remove: (db, [name = '']) => deleteReportList(db, name),
+};
