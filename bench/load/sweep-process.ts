@@ -60,7 +60,7 @@ async function sweepOnce() {
  * that of a sweep.
  */
 async function carryWithStar(): Promise<typeof runSweep> {
-  const {runSweepJob} = await import('../../jobs/sweep.ts');
+  const {runSweepJob} = await import('../../jobs/queue-jobs.ts');
   return (deps, sweepId, signal) => runSweepJob(deps, sweepId, {signal});
 }
 

@@ -143,7 +143,7 @@ export async function migrate(config: Config, options: {readonly json: boolean})
       const {applied} = await bringUpToDate(direct, true);
       // A worker may not make the tables of the queue: a login that may, makes them here.
       if (config.redisUrl === null) {
-        const {migrateQueue} = await import('../../jobs/queue-schema.ts');
+        const {migrateQueue} = await import('../../jobs/queue.ts');
         await migrateQueue(directUrl, {tell: tellWait});
       }
       const done = applied === 1 ? '1 migration' : `${applied} migrations`;

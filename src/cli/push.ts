@@ -1,6 +1,6 @@
 // The verb `push`: carries the due changes here and now; or shows the requests, and sends nothing.
 
-import {reportChange} from '../../jobs/push.ts';
+import {reportChange} from '../../jobs/queue-jobs.ts';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {type Change, listNeedy, listUnsent} from '../changes/change.ts';
 import {countChanges, countMovingChanges} from '../changes/change-health.ts';

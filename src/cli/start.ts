@@ -5,7 +5,7 @@ import {EventEmitter, once} from 'node:events';
 import {hostname} from 'node:os';
 import type pg from 'pg';
 import type {BackgroundPart, BackgroundSurroundings, Heart} from '../../jobs/background.ts';
-import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {type Account, describeIdle} from '../accounts/accounts.ts';
 import {type AlertLook, endLook, giveBackLook, type Kept, takeLook} from '../alerts/alerts.ts';
@@ -406,7 +406,7 @@ function makeReportRounds(
         const {writeDueReports} = await import('./weekly-report.ts');
         await writeDueReports(pool, {folder, accountIds: listServed(), log, onMade});
       } finally {
-        const {mailReports} = await import('../delivery/send-reports.ts');
+        const {mailReports} = await import('../delivery/report-mails.ts');
         const means = {smtpUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
         await mailReports({pool, log, ...means, onDone: onMade});
       }

@@ -1,15 +1,22 @@
-// The mails of the weekly report: rows of sync.report_mails. A report is made once for a list, an
-// account and a week, and is kept as it is until each address has it; its figures are kept with it,
-// so that the next report to that list says what was restated since.
+// The weekly report on its way to the addresses of its lists: rows of sync.report_mails. A report
+// is made once for a list, an account and a week, when its time has come, and is kept as it is
+// until each address has it; its figures are kept with it, so that the next report to that list
+// says what was restated since. It is sent at least once, and not twice unless a worker is lost
+// between the mail server's answer and its note.
 
 import type pg from 'pg';
-import {claimDue, type FailedTry, noteClaim, type SendClaim} from '../feed/deliver.ts';
+import {claimDue, type FailedTry, noteClaim, type SendClaim, deliverClaim} from '../feed/deliver.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {keepReported, readReport} from '../star/report.ts';
 import {drawReportMail} from '../star/report-mail.ts';
+import type {Logger} from '../core/log.ts';
+import type {Secret} from '../core/secret.ts';
+import {sendEmail} from '../feed/mail.ts';
+import {openSmtp, type SendMeans} from '../feed/receivers.ts';
+import {refreshStar} from '../star/refresh-star.ts';
 
 /** A report that is due for a list. */
-export interface DueReport {
+interface DueReport {
   readonly list: string;
   readonly accountId: string;
   readonly account: string;
@@ -21,7 +28,7 @@ export interface DueReport {
  * The reports whose day and time have come, by the zone of their account: once its jobs are proven
  * complete within a day. None in a copy of the warehouse.
  */
-export async function listDueReports(db: Queryable): Promise<DueReport[]> {
+async function listDueReports(db: Queryable): Promise<DueReport[]> {
   const {rows} = await db.query<DueReport>(
     `SELECT list.name AS list, account.account_key::text AS "accountId", account.name AS account,
             week::text AS week
@@ -45,7 +52,7 @@ export async function listDueReports(db: Queryable): Promise<DueReport[]> {
  * Makes the mails of a report, one for each address of its list, and keeps its figures.
  * @returns how many; 0 where another worker has made them
  */
-export async function makeReportMails(
+async function makeReportMails(
   pool: pg.Pool,
   {list, accountId, week}: DueReport,
 ): Promise<number> {
@@ -71,7 +78,7 @@ export async function makeReportMails(
 }
 
 /** A mail that this process sends. */
-export interface ReportMail extends SendClaim {
+interface ReportMail extends SendClaim {
   readonly list: string;
   readonly account: string;
   readonly address: string;
@@ -83,7 +90,7 @@ export interface ReportMail extends SendClaim {
   readonly isRepeat: boolean;
 }
 
-export const reportQueue = {
+const reportQueue = {
   ...{table: 'sync.report_mails', id: 'mail_id'},
   onClaim: `, state = 'sending', attempts = claimed.attempts + 1,
     repeats = claimed.repeats + (claimed.state = 'sending')::integer`,
@@ -91,7 +98,7 @@ export const reportQueue = {
 } as const;
 
 /** Claims mails that are due. */
-export async function claimReportMails(db: Queryable, limit: number): Promise<ReportMail[]> {
+async function claimReportMails(db: Queryable, limit: number): Promise<ReportMail[]> {
   const select = {
     columns: `due.list, account.name AS account, due.address, due.message_id AS "messageId",
       due.subject, due.body_text AS text, due.body_html AS html, due.attempts AS failures,
@@ -105,13 +112,13 @@ export async function claimReportMails(db: Queryable, limit: number): Promise<Re
 const noBody = 'body_text = NULL, body_html = NULL, lease_until = NULL';
 
 /** The mail server took it. @returns whether it was still ours */
-export async function noteReportSent(db: Queryable, mail: ReportMail): Promise<boolean> {
+async function noteReportSent(db: Queryable, mail: ReportMail): Promise<boolean> {
   const changes = `state = 'sent', sent_at = now(), last_error = NULL, ${noBody}`;
   return await noteClaim(db, reportQueue, mail, changes);
 }
 
 /** The mail server did not take it: it is due again later, or given up. */
-export async function noteReportFailed(
+async function noteReportFailed(
   db: Queryable,
   mail: ReportMail,
   {error, afterMs, isLast}: FailedTry,
@@ -122,4 +129,106 @@ export async function noteReportFailed(
     `${state}, last_error = $3, due_at = now() + $4 * interval '1 millisecond'`,
     [error, afterMs],
   );
+}
+
+interface ReportDeps extends Omit<SendMeans, 'keys'> {
+  readonly pool: pg.Pool;
+  readonly log: Logger;
+  /** The mail server; null: mails wait for a worker that has one. */
+  readonly smtpUrl: Secret | null;
+  readonly signal?: AbortSignal;
+  /** Is told after each report that was made, and each few mails that were tried. */
+  readonly onDone?: () => void;
+}
+
+/** Mail servers take few connections of one sender. */
+const atOnce = 4;
+const backOff = {firstMs: 60_000, longestMs: 3_600_000};
+/** About a day of tries. */
+const mostTries = 30;
+
+/**
+ * Makes the reports that are due, and sends the mails that are due.
+ * @throws the error of the first report that could not be made, after all else was done
+ */
+export async function mailReports(deps: ReportDeps): Promise<void> {
+  const errors = await makeDueReports(deps);
+  if (deps.smtpUrl !== null) await sendDueReports(deps, deps.smtpUrl);
+  if (errors.length > 0) throw errors[0];
+}
+
+/** A report that cannot be made holds up no other one. */
+async function makeDueReports({pool, log, signal, onDone}: ReportDeps): Promise<unknown[]> {
+  const errors: unknown[] = [];
+  const due = await listDueReports(pool);
+  if (due.length > 0) await refreshStar(pool);
+  for (const report of due) {
+    if (signal?.aborted === true) break;
+    const {list, account, week} = report;
+    try {
+      const mails = await makeReportMails(pool, report);
+      if (mails > 0)
+        log.info(
+          {event: 'report.mails_made', list, account, week, mails},
+          'the mails of a weekly report are made',
+        );
+    } catch (error) {
+      errors.push(error);
+      log.error(
+        {event: 'report.failed', list, account, reason: String(error)},
+        'the weekly report could not be made; it is tried again',
+      );
+    }
+    onDone?.();
+  }
+  return errors;
+}
+
+async function sendDueReports(deps: ReportDeps, smtpUrl: Secret): Promise<void> {
+  const {pool, signal, onDone} = deps;
+  const way = {
+    ...{queue: reportQueue, backOff, mostTries},
+    send: (mail: ReportMail) => sendReport(deps, smtpUrl, mail),
+    refuse: (mail: ReportMail, failed: FailedTry) => postpone(deps, mail, failed),
+  };
+  for (;;) {
+    if (signal?.aborted === true) return;
+    const claimed = await claimReportMails(pool, atOnce);
+    if (claimed.length === 0) return;
+    await Promise.all(claimed.map((mail) => deliverClaim({pool, signal}, way, mail)));
+    onDone?.();
+  }
+}
+
+async function sendReport(deps: ReportDeps, smtpUrl: Secret, mail: ReportMail): Promise<true> {
+  const {pool, log, allowsLinkLocal, signal} = deps;
+  const {list, account, address, isRepeat} = mail;
+  const facts = {list, account, address};
+  if (isRepeat)
+    log.warn(
+      {event: 'report.sent_again', ...facts},
+      'a worker was lost while it sent this report: the address may get it twice',
+    );
+  const server = openSmtp(smtpUrl.reveal(), deps);
+  await sendEmail({to: address, server}, mail, {allowsLinkLocal, signal});
+  await noteReportSent(pool, mail);
+  log.info({event: 'report.sent', ...facts}, 'the mail server took a weekly report');
+  return true;
+}
+
+async function postpone(
+  {pool, log}: ReportDeps,
+  mail: ReportMail,
+  failed: FailedTry,
+): Promise<void> {
+  if (!(await noteReportFailed(pool, mail, failed))) return;
+  const {list, account, address, failures} = mail;
+  const facts = {list, account, address, attempt: failures + 1, reason: failed.error};
+  if (failed.isLast)
+    log.error({event: 'report.given_up', ...facts}, 'a mail of the weekly report was given up');
+  else
+    log.warn(
+      {event: 'report.postponed', ...facts},
+      'the mail server did not take a weekly report; it is tried again',
+    );
 }

@@ -9,7 +9,7 @@ import {findReportProblems} from '../../src/alerts/report-problems.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {listReportLists} from '../../src/delivery/report-lists.ts';
-import {mailReports} from '../../src/delivery/send-reports.ts';
+import {mailReports} from '../../src/delivery/report-mails.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {type Arrived, openMailReceiver, type TestReceiver} from '../support/alert-receivers.ts';
 import {runCommand} from '../support/command.ts';

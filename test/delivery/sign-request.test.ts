@@ -2,7 +2,7 @@
 
 import {expect, test} from 'vitest';
 import {Secret} from '../../src/core/secret.ts';
-import {emptySha256, signRequest} from '../../src/delivery/sign-request.ts';
+import {emptySha256, signRequest} from '../../src/delivery/bucket-store.ts';
 
 const keys = {
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',

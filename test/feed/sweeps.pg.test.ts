@@ -1,7 +1,7 @@
 // The feed as sweeps of a service and workers fill it.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 import {type Entry, readEntries} from './place.ts';

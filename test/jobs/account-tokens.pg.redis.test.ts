@@ -1,7 +1,7 @@
 // A token that is refused, replaced, damaged or unknown affects its own account only.
 
 import {beforeEach, describe, expect, test} from 'vitest';
-import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue.ts';
 import {readAccount, resumeAccount} from '../../src/accounts/accounts.ts';
 import {Accounts} from '../../src/accounts/open-accounts.ts';
 import {markToken, Secret} from '../../src/core/secret.ts';

@@ -8,7 +8,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {listLateParts} from '../../src/alerts/installation-problems.ts';
 import {makesParts} from '../../src/cli/start.ts';
@@ -334,7 +334,7 @@ describe('work that goes on by itself', () => {
   const known: Readonly<Record<string, string>> = {
     'jobs/background.ts': 'notes the heartbeats themselves',
     'jobs/workers.ts': 'part rounds, which makes up for a notice that was lost or woke nobody, too',
-    'jobs/sweep.ts': 'part star',
+    'jobs/queue-jobs.ts': 'part star',
     'src/core/rounds.ts': 'the rounds of parts',
     'src/cli/start.ts': 'parts alerts, messages and reports',
     'src/cli/process.ts': 'ends the process with its parent',

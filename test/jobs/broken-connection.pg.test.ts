@@ -2,7 +2,7 @@
 // and no process ends. A worker that hears no notice looks by itself.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {type FaultyLine, openFaultyLine} from '../support/faulty-line.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 

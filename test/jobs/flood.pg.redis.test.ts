@@ -3,8 +3,7 @@
 
 import pg from 'pg';
 import {afterEach, expect, inject, test} from 'vitest';
-import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
-import {queueNames} from '../../jobs/wake.ts';
+import {openQueueBackend, type QueueBackend, queueNames} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {openService, openWorld} from '../support/world.ts';

@@ -6,10 +6,8 @@ import {createPostgresBackend, isPgPool, Queue} from 'bullmq';
 import {Redis} from 'ioredis';
 import pg from 'pg';
 import {expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
-import {queueSchema} from '../../jobs/queue-schema.ts';
+import {openQueueBackend, queueSchema, queueNames, wakeOptions} from '../../jobs/queue.ts';
 import {prefix} from '../../jobs/redis.ts';
-import {queueNames, wakeOptions} from '../../jobs/wake.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {backends, closers, endedWell, many, start, useManyAccounts} from './many-accounts-place.ts';
 

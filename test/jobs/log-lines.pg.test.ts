@@ -1,8 +1,7 @@
 // Every line that a real sweep and a real push write, at the lowest level.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {runPushJob} from '../../jobs/push.ts';
-import {runSweepJob} from '../../jobs/sweep.ts';
+import {runPushJob, runSweepJob} from '../../jobs/queue-jobs.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';

@@ -3,7 +3,7 @@
 // change reaches the service once.
 
 import {afterEach, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {openFaultyLine} from '../support/faulty-line.ts';
 import {openRecordingProxy} from '../support/recording-proxy.ts';

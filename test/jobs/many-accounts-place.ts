@@ -1,7 +1,7 @@
 // Many accounts at one worker, made anew for each test of a file that uses it.
 
 import {afterEach, beforeEach, expect, inject} from 'vitest';
-import type {QueueBackend} from '../../jobs/queue-backend.ts';
+import type {QueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type WorkerOptions, type Workers} from '../../jobs/workers.ts';
 import {type ManyAccounts, openManyAccounts} from './many-accounts.ts';
 

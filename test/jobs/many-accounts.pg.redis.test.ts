@@ -1,7 +1,7 @@
 // Many accounts at one worker: each is served as if it were alone, whatever happens to the others.
 
 import {beforeEach, describe, expect, test} from 'vitest';
-import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue.ts';
 import {type Account, pauseAccount, resumeAccount} from '../../src/accounts/accounts.ts';
 import {insertSchedules} from '../../src/sweeps/schedules.ts';
 import {emptyRedis} from '../support/redis.ts';

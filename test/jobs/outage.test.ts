@@ -1,5 +1,5 @@
 import {beforeEach, expect, test} from 'vitest';
-import {Outage} from '../../jobs/queue-backend.ts';
+import {Outage} from '../../jobs/queue.ts';
 import {createLogger} from '../../src/core/log.ts';
 
 let lines: {msg: string; reason?: string; durationMs?: number}[];

@@ -2,7 +2,7 @@
 // two of them. Changes made meanwhile arrive once when the line is back.
 
 import {afterEach, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {type FaultyLine, openFaultyLine} from '../support/faulty-line.ts';

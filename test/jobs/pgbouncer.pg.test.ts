@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';

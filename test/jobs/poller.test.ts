@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {Outage} from '../../jobs/queue-backend.ts';
+import {Outage} from '../../jobs/queue.ts';
 import {poll} from '../../jobs/workers.ts';
 import {NoRoomError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger} from '../../src/core/log.ts';

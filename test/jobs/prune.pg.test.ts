@@ -1,7 +1,7 @@
 // A worker at work removes what is no longer kept, and says so in one line.
 
 import {afterEach, expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';

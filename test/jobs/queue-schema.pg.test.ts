@@ -1,5 +1,5 @@
 import {expect, inject, test} from 'vitest';
-import {migrateQueue} from '../../jobs/queue-schema.ts';
+import {migrateQueue} from '../../jobs/queue.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 test.each([1, 2, 3])(

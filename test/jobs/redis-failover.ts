@@ -1,7 +1,7 @@
 // The claims of a queue that is on several servers of Redis, for each kind of them.
 
 import {expect} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {runCommand} from '../support/command.ts';

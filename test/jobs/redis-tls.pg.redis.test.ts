@@ -4,8 +4,7 @@
 import {readFileSync} from 'node:fs';
 import {getCACertificates, setDefaultCACertificates} from 'node:tls';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
-import {queueNames, wakePushes} from '../../jobs/wake.ts';
+import {openQueueBackend, queueNames, wakePushes} from '../../jobs/queue.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {freePorts} from '../support/free-ports.ts';
 import {createDatabase} from '../support/postgres.ts';

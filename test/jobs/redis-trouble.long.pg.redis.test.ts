@@ -3,7 +3,7 @@
 
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {runCommand} from '../support/command.ts';

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {runSweepJob} from '../../jobs/sweep.ts';
+import {runSweepJob} from '../../jobs/queue-jobs.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 

@@ -2,8 +2,7 @@
 // poller.
 
 import {afterEach, beforeEach, expect, inject, test, vi} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
-import {queueNames, wakePushes} from '../../jobs/wake.ts';
+import {openQueueBackend, queueNames, wakePushes} from '../../jobs/queue.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {emptyRedis} from '../support/redis.ts';

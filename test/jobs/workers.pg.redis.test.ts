@@ -4,7 +4,7 @@
 import {connect, createServer} from 'node:net';
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {watchProgress} from '../../src/cli/progress.ts';
 import {watchSweeps} from '../../src/cli/sync.ts';

@@ -2,7 +2,7 @@
 // byte for byte, and its answer is in the warehouse without another sweep.
 
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {openRecordingProxy, type RecordingProxy} from '../support/recording-proxy.ts';
 import {emptyRedis} from '../support/redis.ts';

@@ -3,7 +3,7 @@
 
 import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {migrateQueue} from '../../jobs/queue-schema.ts';
+import {migrateQueue} from '../../jobs/queue.ts';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {asSuperuser} from '../support/postgres.ts';

@@ -3,7 +3,7 @@
 // has written down its rights there.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {migrateQueue} from '../../jobs/queue-schema.ts';
+import {migrateQueue} from '../../jobs/queue.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {each, expected, type Rights} from './written-grants.ts';
 

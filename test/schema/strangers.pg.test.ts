@@ -5,7 +5,7 @@ import {randomBytes} from 'node:crypto';
 import {globSync, readFileSync} from 'node:fs';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {migrateQueue} from '../../jobs/queue-schema.ts';
+import {migrateQueue} from '../../jobs/queue.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {prepareTurn, takeTurn} from '../../src/postgres/migration-turn.ts';
 import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
@@ -134,7 +134,7 @@ describe('the code', () => {
     expect(files.length).toBeGreaterThan(200);
     const taken = files.filter(({text}) => /pg_(try_)?advisory/.test(text)).map(({name}) => name);
     // The stand-ins for the advisory locks of BullMQ.
-    expect(taken).toEqual(['jobs/queue-schema.ts']);
+    expect(taken).toEqual(['jobs/queue.ts']);
   });
 
   test('listens to channels whose notices are hints and no more', () => {

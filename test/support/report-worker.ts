@@ -2,7 +2,7 @@
 
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {mailReports} from '../../src/delivery/send-reports.ts';
+import {mailReports} from '../../src/delivery/report-mails.ts';
 import {openPool} from '../../src/postgres/database.ts';
 
 const {DATABASE_URL: databaseUrl = '', SMTP_URL: smtpUrl = ''} = process.env;

@@ -2,7 +2,7 @@
 // step. Its orders stand in the environment variable WORK, as JSON.
 
 import {openSync} from 'node:fs';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';

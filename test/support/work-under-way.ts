@@ -3,7 +3,7 @@
 
 import {randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {allowLargeEdits} from './large-edits.ts';

@@ -1,20 +1,23 @@
-// The queue job that runs one sweep, brings the star in line with it, and logs its outcome. The
-// rows have recorded the outcome, and the queue is told only that the job was taken: so this, and
-// push.ts for changes, are where outcomes become log lines for an operator. At `info` there is one
-// line for each sweep that ended.
+// What the queue's jobs do: one runs a sweep, and brings the star in line with it; one carries the
+// changes of an account. The rows have recorded the outcome, and the queue is told only that the
+// job was taken: so here outcomes become log lines for an operator. At `info` there is one line for
+// each sweep and each change that ended.
 
 import type pg from 'pg';
-import {AccessError, OlderReadingError} from '../src/core/errors.ts';
-import {formatDuration} from '../src/core/format.ts';
+import {AccessError, OlderReadingError, causeNumbers} from '../src/core/errors.ts';
+import {formatDuration, formatNumber} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
 import {type Pulse, Rounds} from '../src/core/rounds.ts';
 import {boundsOf} from '../src/health/heartbeats.ts';
-import {nameSweep, tellSweepEnd} from '../src/health/under-way.ts';
+import {nameSweep, tellSweepEnd, tellChangeEnd} from '../src/health/under-way.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
 import {pageOfSweep} from '../src/sweeps/story.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 import type {ClaimedSweep} from '../src/sweeps/sweeps.ts';
+import {pushAccount} from '../src/push/push.ts';
+import type {Carried, PushCounts, PushDeps} from '../src/push/run.ts';
+import {findWrites} from '../src/streams/all.ts';
 
 /**
  * Carries one sweep as far as it goes, and brings the star in line with it. Running it twice, or in
@@ -167,5 +170,65 @@ function report(log: RefreshDeps['log'], error: unknown): void {
   log.warn(
     {event: 'star.not_refreshed', reason: String(error)},
     'the star was not refreshed; it is tried again within seconds',
+  );
+}
+
+/**
+ * Carries the due changes of one account. Running it twice, or in two places, sends nothing twice.
+ * @returns the counts, which are the result of the queue's job, too
+ */
+export async function runPushJob(
+  deps: PushDeps,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<PushCounts> {
+  let account = accountId;
+  const onCarried = (carried: Carried) => {
+    account = carried.change.accountName;
+    reportChange(deps.log, carried);
+  };
+  const counts = await pushAccount({...deps, onCarried}, accountId, signal);
+  reportPush(deps.log, account, counts);
+  return counts;
+}
+
+/**
+ * One line at `info` for a change that came to its end or waits for a person; others have theirs at
+ * `debug`.
+ */
+export function reportChange(log: Logger, {change, end, durationMs}: Carried): void {
+  const level = end === 'postponed' || end === 'in_doubt' ? 'debug' : 'info';
+  if (!log.isLevelEnabled(level)) return;
+  const {changeId, operation, table, number, accountName} = change;
+  const state = end === 'postponed' ? 'pending' : end;
+  const facts = {stream: findWrites(table).stream, change: changeId, operation, table, number};
+  log[level](
+    {event: eventOf(end), account: accountName, ...facts, state, durationMs},
+    tellChangeEnd(change, {state, durationMs}),
+  );
+}
+
+function eventOf(end: Carried['end']) {
+  if (end === 'conflict') return 'change.conflict';
+  if (end === 'in_doubt') return 'change.in_doubt';
+  return end === 'postponed' ? 'change.postponed' : 'change.ended';
+}
+
+/** One warning for all changes of a push that a person must look at, however many they are. */
+export function reportPush(log: Logger, account: string, {rejected, conflict}: PushCounts): void {
+  if (rejected + conflict === 0) return;
+  const parts = [
+    ...(rejected === 0 ? [] : [`${formatNumber(rejected)} refused`]),
+    ...(conflict === 0 ? [] : [`${formatNumber(conflict)} in conflict`]),
+  ];
+  log.warn(
+    {
+      event: 'push.needs_person',
+      account,
+      rejected,
+      conflict,
+      ...(conflict === 0 ? {docs: causeNumbers['change-rejected']} : {}),
+    },
+    `changes of ${account} need a person: ${parts.join(', ')}; fieldmirror changes list`,
   );
 }

@@ -1,0 +1,491 @@
+// The queue wakes workers: for due sweeps, or for due changes of an account. It is in Redis when an
+// address of Redis is given, else in the warehouse's Postgres, where the owner of the warehouse
+// makes its tables and workers use them; all else is the same for both. A backend is reached once
+// before BullMQ sees it: a queue built while Postgres is down stays dead without a word, and one
+// built while Redis is down waits for ever.
+
+import {Queue, LATEST_SCHEMA_VERSION, runMigrations, createPostgresBackend, isPgPool, type JobProgress, type PgPool, type PostgresConnectionOptions, type PostgresQueueBackend, type Processor, Worker} from 'bullmq';
+import type {DueAccount} from '../src/changes/claim-changes.ts';
+import type {DueSweep} from '../src/sweeps/sweeps.ts';
+import pg from 'pg';
+import {FatalError} from '../src/core/errors.ts';
+import {readProcessId, tellWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
+import {takeTurn} from '../src/postgres/migration-turn.ts';
+import type {Logger} from '../src/core/log.ts';
+import {parseRedisAddress} from '../src/core/redis-address.ts';
+import {explainDatabaseError} from '../src/postgres/database-errors.ts';
+import {connect, inspectRedis, prefixAt} from './redis.ts';
+
+/** The queues, by the reason to wake a worker: a sweep, the changes of an account. */
+export const queueNames = {sweeps: 'sweep', pushes: 'push'} as const;
+
+/** The part of BullMQ's queue that we use, with either backend. */
+export type WakeQueue = Pick<Queue, 'addBulk' | 'waitUntilReady' | 'close'>;
+
+/**
+ * Retries are counted in the rows, so the queue makes none. A job that has ended stays for a day,
+ * so that bull-board and BullMQ's own metrics show the runs; BullMQ removes older jobs when a later
+ * one ends.
+ */
+export const wakeOptions = {
+  attempts: 1,
+  removeOnComplete: {age: 86_400, count: 1_000},
+  removeOnFail: {age: 86_400, count: 1_000},
+} as const;
+
+interface WakeWorker {
+  waitUntilReady(): Promise<unknown>;
+  close(force?: boolean): Promise<void>;
+}
+
+const wakeSweepAgainMs = 10_000;
+
+/**
+ * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue
+ * job of a worker that died holding it stays locked for a minute, and must not keep the next one
+ * out. A wake-up too many finds nothing due. Windows and single records come before full sweeps,
+ * however many of those wait.
+ */
+export async function wakeSweeps(queue: WakeQueue, due: readonly DueSweep[]): Promise<void> {
+  if (due.length === 0) return;
+  const again = Math.floor(Date.now() / wakeSweepAgainMs);
+  await queue.addBulk(
+    due.map((sweep) => ({
+      name: queueNames.sweeps,
+      data: dataOf(sweep),
+      opts: {
+        ...wakeOptions,
+        deduplication: {id: `sweep-${sweep.sweepId}-${sweep.fence}-${again}`},
+        ...(sweep.mode === 'full' ? {priority: 1} : {}),
+      },
+    })),
+  );
+}
+
+/** A worker reads the two ids; the rest is for people who look at the queue. */
+function dataOf({
+  sweepId,
+  accountId,
+  accountName,
+  stream,
+  mode,
+  windowName,
+  recordNumber,
+  failures,
+}: DueSweep) {
+  return {
+    ...{sweepId, accountId, account: accountName, stream, mode, attempt: failures + 1},
+    ...(windowName === null ? {} : {window: windowName}),
+    ...(recordNumber === null ? {} : {record: recordNumber}),
+  };
+}
+
+/**
+ * Wake-ups within so long count as one. A dead worker's queue job stays a minute; later ones still
+ * count.
+ */
+const wakePushAgainMs = 250;
+
+/**
+ * Wakes a worker for each account that has changes to carry. A wake-up that counts as one with a
+ * running job follows it: a change committed after that job's last look is not left to the poller.
+ * A wake-up too many finds nothing due.
+ */
+export async function wakePushes(queue: WakeQueue, accounts: readonly DueAccount[]): Promise<void> {
+  if (accounts.length === 0) return;
+  const again = Math.floor(Date.now() / wakePushAgainMs);
+  await queue.addBulk(
+    accounts.map(({accountId, name}) => ({
+      name: queueNames.pushes,
+      data: {accountId, account: name},
+      opts: {
+        ...wakeOptions,
+        deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true},
+      },
+    })),
+  );
+}
+
+export const queueSchema = 'bullmq';
+
+const connectTimeoutMs = 5_000;
+
+/**
+ * Makes missing or old tables, in the turn of migrations. A dedicated session: a migration's lock
+ * and its transaction must share one.
+ * @throws {FatalError} a part is missing, and we may not make it
+ */
+export async function migrateQueue(
+  connectionString: string,
+  words: WaitWords = {tell: () => {}},
+): Promise<void> {
+  const pool = new pg.Pool({connectionString, connectionTimeoutMillis: connectTimeoutMs, max: 3});
+  pool.on('error', () => {});
+  pool.on('connect', (each) => each.on('error', () => {}));
+  const client = await pool.connect();
+  try {
+    // A worker may use the schema, but not make it: `IF NOT EXISTS` is refused even where it
+    // exists.
+    if (!(await isReady(client))) await makeReady(pool, client, words);
+  } catch (cause) {
+    if (!isError(cause, '42501')) throw cause;
+    throw new FatalError(
+      `the queue in Postgres: expected the schema ${queueSchema} in version ` +
+        `${LATEST_SCHEMA_VERSION}, which this login may not make; let the owner of the warehouse ` +
+        'run `fieldmirror migrate`, without REDIS_URL',
+      {cause, kind: 'queue'},
+    );
+  } finally {
+    client.release(true);
+    await pool.end();
+  }
+}
+
+/**
+ * Two processes that start at once would grant on the same objects. The turn ends with the session.
+ */
+async function makeReady(pool: pg.Pool, client: pg.PoolClient, words: WaitWords): Promise<void> {
+  const turn = await pool.connect();
+  try {
+    const pids = await Promise.all([readProcessId(client), readProcessId(turn)]);
+    await tellWaits(pool, {pids, what: 'the tables of the queue', words}, async () => {
+      await takeTurn(turn);
+      if (await isReady(client)) return;
+      await makeTurns(client, queueSchema);
+      await client.query(`SET search_path = ${searchPathOf(queueSchema)}`);
+      await runMigrations(client, queueSchema);
+      await useTurns(client, queueSchema);
+      await makeSequences(client);
+      await client.query('SELECT sync.grant_queue()');
+    });
+  } finally {
+    turn.release(true);
+  }
+}
+
+async function isReady(client: pg.ClientBase): Promise<boolean> {
+  try {
+    const {rows} = await client.query<{isReady: boolean}>(
+      `SELECT (SELECT max(version) FROM ${queueSchema}.migration) >= $1
+              AND NOT EXISTS (SELECT FROM unnest($2::text[]) AS queue
+                               WHERE to_regclass('${queueSchema}.'
+                                 || ${queueSchema}.job_id_seq_name(queue)) IS NULL)
+              AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS stands
+                WHERE to_regprocedure('${queueSchema}.' || stands) IS NULL)
+              AND NOT EXISTS (SELECT FROM pg_proc
+                WHERE pronamespace = '${queueSchema}'::regnamespace
+                                 AND proconfig @> ARRAY['search_path=${queueSchema}'])
+                AS "isReady"`,
+      [LATEST_SCHEMA_VERSION, Object.values(queueNames), standIns],
+    );
+    return rows[0]?.isReady === true;
+  } catch (error) {
+    if (isError(error, '42P01') || isError(error, '3F000') || isError(error, '42883')) return false;
+    throw error;
+  }
+}
+
+/** BullMQ makes the sequence of a queue with its first job; a worker may not make it. */
+async function makeSequences(client: pg.ClientBase): Promise<void> {
+  for (const queue of Object.values(queueNames))
+    await client.query('SELECT next_job_id($1)', [queue]);
+}
+
+function isError(error: unknown, code: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === code;
+}
+
+// BullMQ's functions take turns by advisory locks, and any login may take those: the queue would
+// stand still. In their place they find functions of the same names in their own schema, which lock
+// rows of a table that only a worker may lock.
+
+/**
+ * Where BullMQ's functions look for names: functions of the schema stand before those of Postgres.
+ */
+const searchPathOf = (schema: string) => `${schema}, pg_catalog, pg_temp`;
+
+const forms = [
+  {parameters: 'bigint', key: '$1::text'},
+  {parameters: 'integer, integer', key: `$1 || ' ' || $2`},
+];
+
+const kinds = [
+  {name: 'pg_advisory_xact_lock', mode: 'UPDATE', returns: 'void'},
+  {name: 'pg_advisory_xact_lock_shared', mode: 'SHARE', returns: 'void'},
+  {name: 'pg_try_advisory_xact_lock', mode: 'UPDATE SKIP LOCKED', returns: 'boolean'},
+];
+
+/** The functions that stand in for those of Postgres, with their parameters. */
+const standIns = kinds.flatMap(({name}) =>
+  forms.map(({parameters}) => `${name}(${parameters})`),
+);
+
+/** Makes the table and the functions; BullMQ's own may be there or not. */
+async function makeTurns(client: pg.ClientBase, schema: string): Promise<void> {
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema};
+    CREATE TABLE IF NOT EXISTS ${schema}.turn (key text PRIMARY KEY)`);
+  for (const {name, mode, returns} of kinds)
+    for (const {parameters, key} of forms)
+      await client.query(
+        `CREATE OR REPLACE FUNCTION ${schema}.${name}(${parameters}) RETURNS ${returns}
+         LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+         BEGIN
+           INSERT INTO ${schema}.turn (key) SELECT ${key}
+            WHERE NOT EXISTS (SELECT FROM ${schema}.turn WHERE key = ${key}) ON CONFLICT DO NOTHING;
+           PERFORM FROM ${schema}.turn WHERE key = ${key} FOR ${mode};
+           ${returns === 'boolean' ? 'RETURN FOUND;' : ''}
+         END $$`,
+      );
+}
+
+/** Lets BullMQ's functions find those of `makeTurns`. */
+async function useTurns(client: pg.ClientBase, schema: string): Promise<void> {
+  const {rows} = await client.query<{name: string}>(
+    `SELECT oid::regprocedure::text AS name FROM pg_proc
+      WHERE pronamespace = $1::regnamespace AND prokind = 'f'
+      AND proconfig @> ARRAY['search_path=' || $1]`,
+    [schema],
+  );
+  for (const {name} of rows)
+    await client.query(`ALTER FUNCTION ${name} SET search_path = ${searchPathOf(schema)}`);
+}
+
+export interface QueueBackend {
+  readonly kind: 'redis' | 'postgres';
+  /** Logs when the backend goes and when it is back; its users report each failure and success. */
+  readonly outage: Outage;
+  makeQueue(name: string): WakeQueue;
+  makeWorker(
+    name: string,
+    processor: Processor,
+    options: {readonly concurrency: number},
+  ): WakeWorker;
+}
+
+const reachTimeoutMs = 5_000;
+
+/**
+ * @throws {FatalError} the backend cannot be reached or refuses us
+ */
+export async function openQueueBackend(addresses: {
+  readonly redisUrl: string | null;
+  /**
+   * An address of sessions of our own: the queue listens, and names its tables without their
+   * schema.
+   */
+  readonly databaseUrl: string;
+  readonly log: Logger;
+}): Promise<QueueBackend> {
+  if (addresses.redisUrl !== null) return await openRedis(addresses.redisUrl, addresses.log);
+  return await openPostgres(addresses.databaseUrl, addresses.log);
+}
+
+async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
+  const {problems} = await inspectRedis(url);
+  for (const problem of problems) log.warn({event: 'queue.unsafe'}, problem);
+  const outage = new Outage(log);
+  const address = parseRedisAddress(url);
+  const prefix = prefixAt(address);
+  return {
+    kind: 'redis',
+    outage,
+    makeQueue: (name) => {
+      const {connection, close} = connect(address, 'producer');
+      const queue = new Queue(name, {connection, prefix, streams: {events: {maxLen: 1_000}}});
+      return endWith(listen(queue, outage), close);
+    },
+    makeWorker: (name, processor, options) => {
+      const {connection, close} = connect(address, 'worker');
+      const worker = new Worker(name, processor, {
+        connection,
+        prefix,
+        ...workerOptions,
+        ...options,
+      });
+      return endWith(listen(worker, outage), close);
+    },
+  };
+}
+
+async function openPostgres(connectionString: string, log: Logger): Promise<QueueBackend> {
+  await migrateQueue(connectionString, {tell: (line) => log.warn({event: 'queue.waits'}, line)});
+  const outage = new Outage(log);
+  const explain = (error: Error) => explainDatabaseError(error, connectionString);
+  return {
+    kind: 'postgres',
+    outage,
+    makeQueue: (name) => {
+      const connection = openQueuePool(connectionString);
+      const queue = new Queue(name, {connection}, createPostgresBackend);
+      return endWith(listen(queue, outage, explain), () => connection.end());
+    },
+    makeWorker: (name, processor, options) => {
+      const connection = openQueuePool(connectionString);
+      const given = {connection, ...workerOptions, ...options};
+      const worker = new PostgresWorker(name, processor, given, createPostgresBackend);
+      return endWith(listen(worker, outage, explain), () => connection.end());
+    },
+  };
+}
+
+/**
+ * Connections for one part of the queue, which keeps one of them to listen. BullMQ takes some out
+ * without a listener for errors: a connection that broke just then would end the process.
+ */
+function openQueuePool(connectionString: string): PgPool {
+  const pool = new pg.Pool({
+    connectionString,
+    keepAlive: true,
+    connectionTimeoutMillis: reachTimeoutMs,
+    max: 5,
+    // Not at the start of the connection: a pooler in session mode would refuse it.
+    onConnect: async (client) => {
+      await client.query(`SELECT set_config('search_path', '${searchPathOf(queueSchema)}', false)`);
+    },
+  });
+  pool.on('connect', (client) => client.on('error', () => {}));
+  // BullMQ has types of its own for the parts of the driver that it uses.
+  const seen: unknown = pool;
+  if (!isPgPool(seen)) throw new TypeError('the queue: expected the driver that BullMQ knows');
+  return seen;
+}
+
+/** BullMQ leaves a connection that it was given to its owner. */
+function endWith<T extends WakeWorker>(part: T, end: () => Promise<void> | void): T {
+  const close = part.close.bind(part);
+  return Object.assign(part, {
+    close: async (force?: boolean) => {
+      await close(force);
+      await end();
+    },
+  });
+}
+
+/**
+ * A long lock and many stalls allowed: the row's fence, not the queue, guards against doing work
+ * twice. A worker whose connection was closed, as by a failover, looks again after a second.
+ */
+const workerOptions = {
+  lockDuration: 60_000,
+  maxStalledCount: 1_000,
+  stalledInterval: 15_000,
+  drainDelay: 5,
+  runRetryDelay: 1_000,
+};
+
+/**
+ * After a wait that broke, BullMQ on Postgres would wait for a notice for up to an hour. A session
+ * that breaks just when it begins to listen is taken for one that listens, and no notice comes.
+ */
+class PostgresWorker extends Worker<
+  unknown,
+  unknown,
+  string,
+  PostgresQueueBackend,
+  JobProgress,
+  PostgresConnectionOptions
+> {
+  override get maximumBlockTimeout(): number {
+    return workerOptions.drainDelay;
+  }
+}
+
+/**
+ * BullMQ reports each lost connection as an event; without a listener the event would end the
+ * process.
+ */
+function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(
+  part: T,
+  outage: Outage,
+  explain = (error: Error) => error,
+): T {
+  part.on('error', (error) => outage.failed(explain(error).message));
+  return part;
+}
+
+// When the queue or the warehouse goes away, half a dozen connections notice, again and again. An
+// operator is told once when it goes and once when it is back, and between the two of each further
+// reason for which a whole round of work failed: a connection that was cut says nothing of the
+// read-only warehouse that the next one finds.
+
+/**
+ * The time without a failure before all is called well again: connections come back one after the
+ * other.
+ */
+const quietMs = 10_000;
+
+/** Remembers since when calls fail. */
+export class Outage {
+  readonly #log: Logger;
+  readonly #now: () => number;
+  /** Null: all is well. */
+  #failing: {
+    readonly since: number;
+    lastAt: number;
+    wellAgainAt: number | null;
+    /** Reasons that were told, without their numbers. */
+    readonly told: Set<string>;
+  } | null = null;
+
+  /** @param now - milliseconds of a clock that is never set */
+  constructor(log: Logger, now: () => number = () => performance.now()) {
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** From the first failure until all has been well for a while. */
+  get isUnderWay(): boolean {
+    return this.#failing !== null;
+  }
+
+  /** One call failed, of many on many connections. */
+  failed(reason: string): void {
+    const now = this.#now();
+    if (this.#failing !== null) {
+      this.#failing.lastAt = now;
+      this.#failing.wellAgainAt = null;
+      return;
+    }
+    this.#failing = {
+      since: now,
+      lastAt: now,
+      wellAgainAt: null,
+      told: new Set([withoutNumbers(reason)]),
+    };
+    this.#log.warn(
+      {event: 'outage.began', reason},
+      'the queue or the warehouse is out of reach; nothing is lost, trying again',
+    );
+  }
+
+  /** A whole round of work failed. */
+  roundFailed(reason: string): void {
+    this.failed(reason);
+    const told = this.#failing?.told;
+    if (told === undefined || told.has(withoutNumbers(reason))) return;
+    told.add(withoutNumbers(reason));
+    this.#log.warn(
+      {event: 'outage.lasts', reason},
+      'the queue or the warehouse is still out of reach',
+    );
+  }
+
+  succeeded(): void {
+    const failing = this.#failing;
+    if (failing === null) return;
+    const now = this.#now();
+    failing.wellAgainAt ??= now;
+    if (now - failing.lastAt < quietMs) return;
+    const durationMs = Math.round(failing.wellAgainAt - failing.since);
+    this.#failing = null;
+    this.#log.warn(
+      {event: 'outage.ended', durationMs},
+      'the queue and the warehouse are within reach again; work continues',
+    );
+  }
+}
+
+/** Ports and times differ from one failure to the next, and are no news. */
+function withoutNumbers(reason: string): string {
+  return reason.replaceAll(/\d+/g, '0');
+}
