@@ -4,20 +4,20 @@
 // each sweep and each change that ended.
 
 import type pg from 'pg';
-import {AccessError, OlderReadingError, causeNumbers} from '../src/core/errors.ts';
+import {AccessError, causeNumbers, OlderReadingError} from '../src/core/errors.ts';
 import {formatDuration, formatNumber} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
 import {type Pulse, Rounds} from '../src/core/rounds.ts';
 import {boundsOf} from '../src/health/heartbeats.ts';
-import {nameSweep, tellSweepEnd, tellChangeEnd} from '../src/health/under-way.ts';
+import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/health/under-way.ts';
+import {pushAccount} from '../src/push/push.ts';
+import type {Carried, PushCounts, PushDeps} from '../src/push/run.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
+import {findWrites} from '../src/streams/all.ts';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
 import {pageOfSweep} from '../src/sweeps/story.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 import type {ClaimedSweep} from '../src/sweeps/sweeps.ts';
-import {pushAccount} from '../src/push/push.ts';
-import type {Carried, PushCounts, PushDeps} from '../src/push/run.ts';
-import {findWrites} from '../src/streams/all.ts';
 
 /**
  * Carries one sweep as far as it goes, and brings the star in line with it. Running it twice, or in

@@ -4,16 +4,28 @@
 // before BullMQ sees it: a queue built while Postgres is down stays dead without a word, and one
 // built while Redis is down waits for ever.
 
-import {Queue, LATEST_SCHEMA_VERSION, runMigrations, createPostgresBackend, isPgPool, type JobProgress, type PgPool, type PostgresConnectionOptions, type PostgresQueueBackend, type Processor, Worker} from 'bullmq';
-import type {DueAccount} from '../src/changes/claim-changes.ts';
-import type {DueSweep} from '../src/sweeps/sweeps.ts';
+import {
+  createPostgresBackend,
+  isPgPool,
+  type JobProgress,
+  LATEST_SCHEMA_VERSION,
+  type PgPool,
+  type PostgresConnectionOptions,
+  type PostgresQueueBackend,
+  type Processor,
+  Queue,
+  runMigrations,
+  Worker,
+} from 'bullmq';
 import pg from 'pg';
+import type {DueAccount} from '../src/changes/claim-changes.ts';
 import {FatalError} from '../src/core/errors.ts';
-import {readProcessId, tellWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
-import {takeTurn} from '../src/postgres/migration-turn.ts';
 import type {Logger} from '../src/core/log.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
+import {readProcessId, tellWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
+import {takeTurn} from '../src/postgres/migration-turn.ts';
+import type {DueSweep} from '../src/sweeps/sweeps.ts';
 import {connect, inspectRedis, prefixAt} from './redis.ts';
 
 /** The queues, by the reason to wake a worker: a sweep, the changes of an account. */
@@ -216,9 +228,7 @@ const kinds = [
 ];
 
 /** The functions that stand in for those of Postgres, with their parameters. */
-const standIns = kinds.flatMap(({name}) =>
-  forms.map(({parameters}) => `${name}(${parameters})`),
-);
+const standIns = kinds.flatMap(({name}) => forms.map(({parameters}) => `${name}(${parameters})`));
 
 /** Makes the table and the functions; BullMQ's own may be there or not. */
 async function makeTurns(client: pg.ClientBase, schema: string): Promise<void> {
@@ -261,8 +271,6 @@ export interface QueueBackend {
     options: {readonly concurrency: number},
   ): WakeWorker;
 }
-
-const reachTimeoutMs = 5_000;
 
 /**
  * @throws {FatalError} the backend cannot be reached or refuses us
@@ -336,7 +344,7 @@ function openQueuePool(connectionString: string): PgPool {
   const pool = new pg.Pool({
     connectionString,
     keepAlive: true,
-    connectionTimeoutMillis: reachTimeoutMs,
+    connectionTimeoutMillis: connectTimeoutMs,
     max: 5,
     // Not at the start of the connection: a pooler in session mode would refuse it.
     onConnect: async (client) => {

@@ -16,9 +16,28 @@ import type {SweepResult} from '../src/sweeps/run-sweep.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 import {listDueSweeps} from '../src/sweeps/sweeps.ts';
-import {type AccountIds, Background, type BackgroundPart, type BackgroundSurroundings, type BackgroundTimes, CopyWatch, type FindCopy, type Heart, Heartbeat, OverdueSchedules, ServedAccounts} from './background.ts';
-import {runPushJob, makeStarRounds, runSweepJob} from './queue-jobs.ts';
-import {type Outage, type QueueBackend, queueNames, type WakeQueue, wakePushes, wakeSweeps} from './queue.ts';
+import {
+  type AccountIds,
+  Background,
+  type BackgroundPart,
+  type BackgroundSurroundings,
+  type BackgroundTimes,
+  CopyWatch,
+  type FindCopy,
+  type Heart,
+  Heartbeat,
+  OverdueSchedules,
+  ServedAccounts,
+} from './background.ts';
+import {
+  type Outage,
+  type QueueBackend,
+  queueNames,
+  type WakeQueue,
+  wakePushes,
+  wakeSweeps,
+} from './queue.ts';
+import {makeStarRounds, runPushJob, runSweepJob} from './queue-jobs.ts';
 
 /** Workers of this process, on every queue. */
 export interface Workers {

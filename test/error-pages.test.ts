@@ -6,8 +6,8 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test, vi} from 'vitest';
 import {pageOfChange} from '../src/changes/story.ts';
-import {explainCode} from '../src/cli/print.ts';
 import {reportError} from '../src/cli/process.ts';
+import {explainCode} from '../src/cli/terminal.ts';
 import {
   AccessError,
   causeNumbers,

@@ -23,7 +23,7 @@ import {readWaitingSince} from '../star/refresh-star.ts';
 import {findAccountProblems, findDrift} from './account-problems.ts';
 import type {FoundProblems, Problem} from './alerts.ts';
 import {listRuleHealth, type RuleHealth} from './deliveries.ts';
-import {findDeliveryProblems} from './delivery-problems.ts';
+import {findDeliveryProblems, findReportProblems} from './delivery-problems.ts';
 import {
   type Bound,
   findFailingHooks,
@@ -37,7 +37,6 @@ import {
   type PartFacts,
   type Workforce,
 } from './installation-problems.ts';
-import {findReportProblems} from './report-problems.ts';
 
 /** What stands beside the accounts. */
 interface Installation extends Workforce, PartFacts {

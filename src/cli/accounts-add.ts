@@ -14,14 +14,12 @@ import {
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {demoName, expectTimeZone, isTimeZone} from '../core/names.ts';
-import type {Secret} from '../core/secret.ts';
-import {type SealingKey, seal} from '../core/secret.ts';
+import {type SealingKey, type Secret, seal} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';
 import {askAccount, refuseWrongZone} from './accounts-check.ts';
-import {print} from './print.ts';
-import {readSecret} from './prompt.ts';
+import {print, readSecret} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface AddOptions {

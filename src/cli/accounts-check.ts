@@ -23,7 +23,7 @@ import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '
 import {demoName} from '../core/names.ts';
 import {markToken, type Secret, seal} from '../core/secret.ts';
 import {chooseAccount, isEnvironments} from './accounts.ts';
-import {print} from './print.ts';
+import {print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {

@@ -36,8 +36,7 @@ import {inTransaction, openPool} from '../postgres/database.ts';
 import {chooseAccount, isEnvironments} from './accounts.ts';
 import {checkName} from './accounts-add.ts';
 import {askAccount, refuseWrongZone} from './accounts-check.ts';
-import {fitTable, print} from './print.ts';
-import {typeBack} from './prompt.ts';
+import {fitTable, print, typeBack} from './terminal.ts';
 import {tellWait, withWarehouse} from './warehouse.ts';
 
 interface Options {

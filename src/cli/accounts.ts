@@ -12,7 +12,7 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {demoName, nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {fitTable, print} from './print.ts';
+import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {

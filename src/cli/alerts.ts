@@ -31,8 +31,7 @@ import {
 } from '../feed/receivers.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print, wrap} from './print.ts';
-import {readSecret} from './prompt.ts';
+import {fitTable, print, readSecret, wrap} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {

@@ -25,7 +25,7 @@ import {questions} from '../star/star.ts';
 import {beginUpToDate, findings, readTies, type Tie, tieOuts} from '../star/tie-outs.ts';
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeFile} from './export.ts';
-import {fitTable, print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface AskOptions {

@@ -28,7 +28,7 @@ import {formatNumber} from '../core/format.ts';
 import {isId} from '../core/text.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ChangeFilters, type Choosing, drawPlan, isFiltered, readFilters} from './changes.ts';
-import {print, wrap} from './print.ts';
+import {print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface DecideOptions extends Choosing {

@@ -27,7 +27,7 @@ import {nearest} from '../core/names.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {allWrites} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, lineWidth, print, wrap} from './print.ts';
+import {fitTable, lineWidth, print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface ListOptions extends ChangeFilters {

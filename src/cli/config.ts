@@ -19,8 +19,8 @@ import {findFreshnessCost, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {isThere, readSettingsFile, write, writeInForce} from './config-file.ts';
-import {fitTable, print, wrap} from './print.ts';
 import {settingsEnvironment} from './settings.ts';
+import {fitTable, print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface Output {

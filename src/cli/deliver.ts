@@ -9,7 +9,7 @@ import type {Delivered, DeliveryDeps} from '../delivery/deliver-star.ts';
 import {listTargetSettings} from '../delivery/targets.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import {fitTable, print} from './print.ts';
+import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface DeliverOptions {

@@ -8,7 +8,12 @@ import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Problem} from '../alerts/alerts.ts';
 import {listRuleHealth} from '../alerts/deliveries.ts';
-import {drawTargets, findDeliveryProblems} from '../alerts/delivery-problems.ts';
+import {
+  drawReportLists,
+  drawTargets,
+  findDeliveryProblems,
+  findReportProblems,
+} from '../alerts/delivery-problems.ts';
 import {
   drawWorkers,
   findFailingHooks,
@@ -20,7 +25,6 @@ import {
   type Workforce,
 } from '../alerts/installation-problems.ts';
 import {readPartFacts} from '../alerts/problems.ts';
-import {drawReportLists, findReportProblems} from '../alerts/report-problems.ts';
 import {tellAddressStep} from '../alerts/rules.ts';
 import type {RunCheck} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
@@ -63,9 +67,9 @@ import {
   examineAccount,
   findZoneMismatch,
 } from './accounts-check.ts';
-import {print, wrap} from './print.ts';
 import {compareSettings, drawSettings} from './settings.ts';
 import {UnlockedReader} from './status.ts';
+import {print, wrap} from './terminal.ts';
 import {briefLockTimeoutMs} from './warehouse.ts';
 
 const maxClockMs = 2_000;

@@ -20,7 +20,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
-import {print} from './print.ts';
+import {print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 /** The question, as it was typed. */

@@ -15,7 +15,7 @@ import {drawDbtPackage} from '../star/dbt.ts';
 import {writeCsv} from '../star/draw-answer.ts';
 import {exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print} from './print.ts';
+import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 /**

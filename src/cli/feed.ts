@@ -15,7 +15,7 @@ import {
 } from '../feed/feed.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {print} from './print.ts';
+import {print} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface FeedOptions {

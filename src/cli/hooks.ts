@@ -31,8 +31,7 @@ import {namePlace, refuseCopy} from '../health/installation.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print, wrap} from './print.ts';
-import {readSecret} from './prompt.ts';
+import {fitTable, print, readSecret, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface Output {

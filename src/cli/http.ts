@@ -16,8 +16,8 @@ import {Secret} from '../core/secret.ts';
 import {tellAside} from '../core/text.ts';
 import {openPools} from '../http/pools.ts';
 import type {PlannedRule} from './alerts.ts';
-import {callOf, print} from './print.ts';
 import {toHealthInput} from './status.ts';
+import {callOf, print} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 /** Where the console and the HTTP API are, unless somebody asks for another port. */

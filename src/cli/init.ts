@@ -16,8 +16,7 @@ import {checkName} from './accounts-add.ts';
 import {askAccount, findZoneMismatch, guessZones} from './accounts-check.ts';
 import {writeInForce} from './config-file.ts';
 import {readHeld} from './postgres.ts';
-import {callOf, print, wrap} from './print.ts';
-import {Asker, readSecret} from './prompt.ts';
+import {Asker, callOf, print, readSecret, wrap} from './terminal.ts';
 import {envFileOf, expectFile, readEnvFile, settingsFile, writeEnvFile} from './verb.ts';
 import {withWarehouse} from './warehouse.ts';
 

@@ -16,8 +16,7 @@ import {
 } from '../health/installation.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {checkRoles, describeRoles, listRoleStatements} from '../schema/checks.ts';
-import {print} from './print.ts';
-import {typeBack} from './prompt.ts';
+import {print, typeBack} from './terminal.ts';
 import {bringUpToDate, tellWait, withWarehouse} from './warehouse.ts';
 
 interface Output {

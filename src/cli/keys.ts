@@ -7,7 +7,7 @@ import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print} from './print.ts';
+import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {

@@ -10,7 +10,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {listLinks, setLink} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print} from './print.ts';
+import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface LinkOptions {

@@ -32,7 +32,7 @@ import {
   writeLinks,
 } from '../rows/links.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print} from './print.ts';
+import {fitTable, print} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface MatchOptions {

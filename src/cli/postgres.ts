@@ -24,8 +24,7 @@ import {
   openEmbeddedPostgres,
   removeEmbedded,
 } from '../postgres/embedded.ts';
-import {callOf, fitTable, print} from './print.ts';
-import {typeBack} from './prompt.ts';
+import {callOf, fitTable, print, typeBack} from './terminal.ts';
 import {requireEmbedded, tellWait, withWarehouse} from './warehouse.ts';
 
 interface UrlOptions {

@@ -26,9 +26,8 @@ import {
   withWorld,
 } from './app.ts';
 import {drawPlan} from './changes.ts';
-import {print, wrap} from './print.ts';
 import {type PushProgress, watchPush} from './progress.ts';
-import {readSecret} from './prompt.ts';
+import {print, readSecret, wrap} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface PushOptions {

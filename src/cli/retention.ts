@@ -28,8 +28,7 @@ import {
 } from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print} from './print.ts';
-import {typeBack} from './prompt.ts';
+import {fitTable, print, typeBack} from './terminal.ts';
 import {tellWait, withWarehouse} from './warehouse.ts';
 
 interface PruneOptions {

@@ -25,8 +25,8 @@ import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.t
 import {listUsualCosts} from '../sweeps/story.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
-import {fitTable, print, wrap} from './print.ts';
 import {settingsEnvironment} from './settings.ts';
+import {fitTable, print, wrap} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface Output {

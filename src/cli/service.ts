@@ -20,7 +20,7 @@ import type {Business} from '../service/business.ts';
 import type {Faults} from '../service/faults.ts';
 import type {RunningService} from '../service/server.ts';
 import type {PastDeps} from './demo-past.ts';
-import {callOf, print} from './print.ts';
+import {callOf, print} from './terminal.ts';
 import type {Opening} from './warehouse.ts';
 
 interface ServiceOptions {

@@ -8,7 +8,7 @@ import {demoName} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Environment} from '../settings/section.ts';
 import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts';
-import {fitTable} from './print.ts';
+import {fitTable} from './terminal.ts';
 import {envFileOf, settingsFile} from './verb.ts';
 
 /** More rows than these are asked for. */

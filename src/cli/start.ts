@@ -37,13 +37,13 @@ import {
 } from './app.ts';
 import {toStorage} from './deliver.ts';
 import type {OpenedServer} from './http.ts';
-import {drawNextSteps, fitTable, print} from './print.ts';
 import {StoppedError} from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {drawPushed, hasPushed, pushAll} from './push.ts';
 import {type Supervisor, takeStartPlace, takeSupervisor, tellSupervisor} from './start-place.ts';
 import {toHealthInput} from './status.ts';
 import {askForSweep, drawSummary, exitCodeOfSweeps, summarise, watchSweeps} from './sync.ts';
+import {drawNextSteps, fitTable, print} from './terminal.ts';
 
 interface StartOptions {
   readonly once: boolean;

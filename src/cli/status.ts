@@ -8,10 +8,9 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
 import {findAccountProblems} from '../alerts/account-problems.ts';
 import type {Problem} from '../alerts/alerts.ts';
-import {drawTargets} from '../alerts/delivery-problems.ts';
+import {drawReportLists, drawTargets} from '../alerts/delivery-problems.ts';
 import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-problems.ts';
 import {findProblems, type HealthInput, readInstallation} from '../alerts/problems.ts';
-import {drawReportLists} from '../alerts/report-problems.ts';
 import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
@@ -34,7 +33,7 @@ import {type RetentionStory, readRetention, tellRetention} from '../retention/re
 import {checkMigrations} from '../schema/checks.ts';
 import {tellFreshness} from '../sweeps/freshness.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './terminal.ts';
 import {briefLockTimeoutMs, type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface StatusOptions {

@@ -21,7 +21,7 @@ import {
   tellSteps,
 } from '../sweeps/words.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print, wrap} from './print.ts';
+import {fitTable, print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface ListOptions {

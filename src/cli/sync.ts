@@ -25,9 +25,9 @@ import {
 } from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
 import {requireOpened, withWorld} from './app.ts';
-import {fitTable, print, wrap} from './print.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {findEntry, type ShownEntry} from './sweeps.ts';
+import {fitTable, print, wrap} from './terminal.ts';
 import type {Warehouse} from './warehouse.ts';
 
 interface SyncOptions {

@@ -47,7 +47,7 @@ function addExplain(program: Command, {json}: Surroundings): void {
     .action((stream, number, field, given) =>
       finishVerb(async () => {
         if (number === undefined && isCode(stream))
-          return (await import('./print.ts')).explainCode(stream, json());
+          return (await import('./terminal.ts')).explainCode(stream, json());
         if (number === undefined)
           throw new UsageError(
             'explain: expected a stream and a number, as in explain jobs 4711, ' +

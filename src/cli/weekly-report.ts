@@ -14,7 +14,7 @@ import {keepReported, type Report, readReport, tellAge} from '../star/report.ts'
 import {drawReport} from '../star/report-mail.ts';
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeText} from './export.ts';
-import {print} from './print.ts';
+import {print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface ReportOptions {

@@ -22,8 +22,7 @@ import {listWorkers, type Worker} from '../accounts/workers.ts';
 import {UsageError} from '../core/errors.ts';
 import {checkShortName} from '../core/names.ts';
 import {findSeen} from './access.ts';
-import {defineAction} from './action.ts';
-import {definePage, type Look, may, nameOfAccount} from './page.ts';
+import {defineAction, definePage, type Look, may, nameOfAccount} from './page.ts';
 import {drawForm, drawMark, drawSmall, drawState, drawTime, renderTable} from './render.ts';
 
 interface Story {

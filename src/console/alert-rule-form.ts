@@ -7,8 +7,7 @@ import {insertRule} from '../alerts/rules.ts';
 import {type Cause, causeNumbers, receivers, UsageError} from '../core/errors.ts';
 import {findCodeSection} from '../core/package.ts';
 import {findSeen} from './access.ts';
-import {defineAction} from './action.ts';
-import {type Look, may} from './page.ts';
+import {defineAction, type Look, may} from './page.ts';
 import {drawForm, drawOption} from './render.ts';
 
 const choices: Readonly<

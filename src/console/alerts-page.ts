@@ -14,10 +14,9 @@ import {deleteRule, tellAddressStep} from '../alerts/rules.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
 import {notThere} from './access.ts';
-import {defineAction} from './action.ts';
 import {drawAddingRule} from './alert-rule-form.ts';
 import {drawCause} from './documents.ts';
-import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {type AskedPage, defineAction, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {drawForm, drawMark, drawSmall, drawTime, renderTable, type Tone} from './render.ts';
 import {drawLetters, drawSubscribers} from './subscribers.ts';
 

@@ -31,11 +31,21 @@ import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {capitalise, isId} from '../core/text.ts';
 import {notThere} from './access.ts';
-import {type Action, defineAction, type Order, type Outcome} from './action.ts';
 import {drawRequests} from './change-requests.ts';
 import {choices} from './changes-page.ts';
 import {hideChangeInFull} from './hide-change.ts';
-import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {
+  type Action,
+  type AskedPage,
+  defineAction,
+  definePage,
+  hidden,
+  type Look,
+  linkTo,
+  may,
+  type Order,
+  type Outcome,
+} from './page.ts';
 import {drawFacts, drawForm, drawMark, drawState, drawTime, renderTable} from './render.ts';
 
 /** A change, and the name of its record as it is here. */

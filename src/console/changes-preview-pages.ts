@@ -23,7 +23,6 @@ import {formatNumber} from '../core/format.ts';
 import {capitalise} from '../core/text.ts';
 import {readNumbers, writeNumbers} from '../rows/number-set.ts';
 import {AccessRefused} from './access.ts';
-import {defineAction} from './action.ts';
 import {
   type Choice,
   choices,
@@ -36,7 +35,7 @@ import {
   writeOptions,
 } from './changes-page.ts';
 import {hideChange, hideGroup, hideRequest} from './hide-change.ts';
-import {type AskedPage, definePage, type Look, linkTo} from './page.ts';
+import {type AskedPage, defineAction, definePage, type Look, linkTo} from './page.ts';
 import {drawForm, renderTable} from './render.ts';
 
 interface ChosenPreview extends DecisionPreview {

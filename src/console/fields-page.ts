@@ -10,8 +10,7 @@ import {
 } from '../explain/search-records.ts';
 import {nameField} from '../star/fields.ts';
 import {AccessRefused, findSeen, notThere} from './access.ts';
-import {defineAction} from './action.ts';
-import {definePage, hidden, type Look, linkTo, type Page} from './page.ts';
+import {defineAction, definePage, hidden, type Look, linkTo, type Page} from './page.ts';
 import {
   drawChosenAccount,
   drawFacts,

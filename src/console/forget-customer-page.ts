@@ -19,8 +19,7 @@ import {
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
 import {AccessRefused, findSeen, notThere} from './access.ts';
-import {defineAction} from './action.ts';
-import {type AskedPage, definePage, hidden, type Look} from './page.ts';
+import {type AskedPage, defineAction, definePage, hidden, type Look} from './page.ts';
 import {findAsked, linkToRecord} from './records-page.ts';
 import {drawForm, drawMark, drawTime, renderTable} from './render.ts';
 

@@ -11,8 +11,7 @@ import {allStreams} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {notThere} from './access.ts';
-import {defineAction} from './action.ts';
-import {definePage, hidden, type Look, linkTo, nameOfAccount} from './page.ts';
+import {defineAction, definePage, hidden, type Look, linkTo, nameOfAccount} from './page.ts';
 import {
   drawChoice,
   drawFacts,

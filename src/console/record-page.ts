@@ -21,10 +21,8 @@ import {describeLook} from '../explain/record-versions.ts';
 import {findStream} from '../streams/all.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {AccessRefused, findSeen} from './access.ts';
-import {defineAction} from './action.ts';
 import {drawReceipts} from './forget-customer-page.ts';
-import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
-import {drawSince, drawValue, drawWriter} from './record-values.ts';
+import {type AskedPage, defineAction, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {
   findAsked,
   linkToRecord,
@@ -39,8 +37,11 @@ import {
   drawForm,
   drawHidden,
   drawMark,
+  drawSince,
   drawState,
   drawTime,
+  drawValue,
+  drawWriter,
   renderTable,
   showMinute,
 } from './render.ts';

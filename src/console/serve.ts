@@ -17,10 +17,9 @@ import {
   readFormFields,
   type Viewer,
 } from './access.ts';
-import type {Action, Order, Outcome} from './action.ts';
 import {drawDocument, drawPlain} from './layout.ts';
 import type {SharedReads} from './live.ts';
-import type {AskedPage, Look, Page} from './page.ts';
+import type {Action, AskedPage, Look, Order, Outcome, Page} from './page.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 

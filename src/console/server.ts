@@ -4,12 +4,8 @@
 import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
-import fastify, {
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify';
+import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import fastify from 'fastify';
 import {readSessions} from '../accounts/access.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
@@ -30,7 +26,6 @@ import {
   resumeAccountAction,
   revokeKey,
 } from './accounts-page.ts';
-import type {Action} from './action.ts';
 import {addRule} from './alert-rule-form.ts';
 import {alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
 import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
@@ -49,7 +44,7 @@ import {health} from './health-page.ts';
 import {addAssets, drawPlain} from './layout.ts';
 import {Live, SharedReads} from './live.ts';
 import {overview} from './overview-page.ts';
-import type {Page} from './page.ts';
+import type {Action, Page} from './page.ts';
 import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
 import {fetchRecord, recordPage} from './record-page.ts';
 import {searchPage} from './records-page.ts';

@@ -13,8 +13,7 @@ import {
 } from '../accounts/settings.ts';
 import {UsageError} from '../core/errors.ts';
 import {findSeen} from './access.ts';
-import {defineAction} from './action.ts';
-import {definePage, type Look, linkTo, may} from './page.ts';
+import {defineAction, definePage, type Look, linkTo, may} from './page.ts';
 import {drawFacts, drawForm, renderTable} from './render.ts';
 
 interface AccountSettings extends InsightSettings {

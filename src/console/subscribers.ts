@@ -17,8 +17,7 @@ import {
 } from '../feed/hooks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {notThere} from './access.ts';
-import {defineAction, type Order} from './action.ts';
-import {type Look, may} from './page.ts';
+import {defineAction, type Look, may, type Order} from './page.ts';
 import {drawForm, drawMark, drawSmall, drawTime, renderTable} from './render.ts';
 
 /**

@@ -33,8 +33,14 @@ import {
   tellEvidence,
 } from '../sweeps/words.ts';
 import {findSeen, notThere} from './access.ts';
-import {defineAction} from './action.ts';
-import {type AskedPage, definePage, type Look, linkTo, nameOfAccount} from './page.ts';
+import {
+  type AskedPage,
+  defineAction,
+  definePage,
+  type Look,
+  linkTo,
+  nameOfAccount,
+} from './page.ts';
 import {
   type Cell,
   drawChoice,

@@ -5,7 +5,6 @@
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 
 import {createHash, createHmac} from 'node:crypto';
-import type {StorageKeys} from '../core/config.ts';
 import {createReadStream} from 'node:fs';
 import {mkdir, rm} from 'node:fs/promises';
 import type {LookupFunction} from 'node:net';
@@ -17,9 +16,24 @@ import {createAgents} from '../api/agents.ts';
 import {ExchangeError, exchange} from '../api/exchange.ts';
 import {describeFailure} from '../api/verdict.ts';
 import {DEFAULT_RETRY, parseRetryAfter, retry} from '../core/back-off.ts';
+import type {StorageKeys} from '../core/config.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
-import {type DeliveryCourse, isSnapshotName, manifestFile, measure, type Snapshot, type SnapshotFile} from './snapshot.ts';
-import {describeLatest, latestFile, nameOfLatest, parseBucket, type Store, usualRegion} from './store.ts';
+import {
+  type DeliveryCourse,
+  isSnapshotName,
+  manifestFile,
+  measure,
+  type Snapshot,
+  type SnapshotFile,
+} from './snapshot.ts';
+import {
+  describeLatest,
+  latestFile,
+  nameOfLatest,
+  parseBucket,
+  type Store,
+  usualRegion,
+} from './store.ts';
 import type {TargetSetting} from './targets.ts';
 
 interface UnsignedRequest {

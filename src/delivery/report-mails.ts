@@ -5,15 +5,21 @@
 // between the mail server's answer and its note.
 
 import type pg from 'pg';
-import {claimDue, type FailedTry, noteClaim, type SendClaim, deliverClaim} from '../feed/deliver.ts';
-import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {keepReported, readReport} from '../star/report.ts';
-import {drawReportMail} from '../star/report-mail.ts';
 import type {Logger} from '../core/log.ts';
 import type {Secret} from '../core/secret.ts';
+import {
+  claimDue,
+  deliverClaim,
+  type FailedTry,
+  noteClaim,
+  type SendClaim,
+} from '../feed/deliver.ts';
 import {sendEmail} from '../feed/mail.ts';
 import {openSmtp, type SendMeans} from '../feed/receivers.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {refreshStar} from '../star/refresh-star.ts';
+import {keepReported, readReport} from '../star/report.ts';
+import {drawReportMail} from '../star/report-mail.ts';
 
 /** A report that is due for a list. */
 interface DueReport {
@@ -52,10 +58,7 @@ async function listDueReports(db: Queryable): Promise<DueReport[]> {
  * Makes the mails of a report, one for each address of its list, and keeps its figures.
  * @returns how many; 0 where another worker has made them
  */
-async function makeReportMails(
-  pool: pg.Pool,
-  {list, accountId, week}: DueReport,
-): Promise<number> {
+async function makeReportMails(pool: pg.Pool, {list, accountId, week}: DueReport): Promise<number> {
   return await inTransaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL jit = off');
     const {rowCount} = await client.query(

@@ -2,13 +2,27 @@
 // delivery of the star, and the weekly report by e-mail. Addresses and secrets of receivers are
 // never in the file; keys of storage and the mail server are in the environment of the worker.
 
+import {posix} from 'node:path';
 import {z} from 'zod';
 import {defaultSystem} from '../accounts/roles.ts';
-import {deleteRule, listRuleSettings, usualEveryMs, usualQuietMs, writeRuleSetting} from '../alerts/rules.ts';
+import {
+  deleteRule,
+  listRuleSettings,
+  usualEveryMs,
+  usualQuietMs,
+  writeRuleSetting,
+} from '../alerts/rules.ts';
 import {causes, receivers} from '../core/errors.ts';
 import {formatInterval} from '../core/format.ts';
 import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
 import {listFeedColumns} from '../feed/feed.ts';
+import {
+  deleteReportList,
+  listReportListSettings,
+  writeReportList,
+} from '../delivery/report-lists.ts';
+import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
+import {deleteTarget, listTargetSettings, writeTargetSetting} from '../delivery/targets.ts';
 import {
   deleteHook,
   listAuthors,
@@ -21,10 +35,6 @@ import {mostEntries, usualMost} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
 import {type EntryChange, isSame, known, type Section, type SettingProblem} from './section.ts';
 import {accountName, interval, intervalMs, removable} from './values.ts';
-import {posix} from 'node:path';
-import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
-import {deleteTarget, listTargetSettings, writeTargetSetting} from '../delivery/targets.ts';
-import {deleteReportList, listReportListSettings, writeReportList} from '../delivery/report-lists.ts';
 
 const receiverName = z.string().regex(shortName, shortNameText);
 const yesOrNo = z.boolean('expected true or false');

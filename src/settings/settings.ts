@@ -6,11 +6,44 @@ import {z} from 'zod';
 import {lockSettings} from '../accounts/settings.ts';
 import {nearest} from '../core/names.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {accountsSection, capacitySection, closedDaysSection, insightSection, labelsSection} from './account-sections.ts';
-import {deliverySection, alertsSection, hooksSection, reportsSection} from './receiver-sections.ts';
+import {
+  accountsSection,
+  capacitySection,
+  closedDaysSection,
+  insightSection,
+  labelsSection,
+} from './account-sections.ts';
 import {promotedFieldsSection, writeRulesSection} from './field-sections.ts';
-import {complete, type Entry, type EntryChange, type EntryFields, type Environment, fieldsOf, hasFields, isBuiltIn, isSame, listEntries, type Named, type Path, presetOf, type Section, type SettingProblem, type SettingsTree, type SettingValue, spellPath, type Tree, toValuePath} from './section.ts';
-import {deletionsSection, editsSection, freshnessSection, retentionSection, schedulesSection} from './sweep-sections.ts';
+import {alertsSection, deliverySection, hooksSection, reportsSection} from './receiver-sections.ts';
+import {
+  complete,
+  type Entry,
+  type EntryChange,
+  type EntryFields,
+  type Environment,
+  fieldsOf,
+  hasFields,
+  isBuiltIn,
+  isSame,
+  listEntries,
+  type Named,
+  type Path,
+  presetOf,
+  type Section,
+  type SettingProblem,
+  type SettingsTree,
+  type SettingValue,
+  spellPath,
+  type Tree,
+  toValuePath,
+} from './section.ts';
+import {
+  deletionsSection,
+  editsSection,
+  freshnessSection,
+  retentionSection,
+  schedulesSection,
+} from './sweep-sections.ts';
 import {accountName} from './values.ts';
 
 /**

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {callOf, drawNextSteps} from '../../src/cli/print.ts';
+import {callOf, drawNextSteps} from '../../src/cli/terminal.ts';
 
 test('next steps are called as they are typed: by npm in a checkout, else by name', () => {
   const script = 'node --x src/main.ts start';

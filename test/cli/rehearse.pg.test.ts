@@ -4,7 +4,7 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {maskValue} from '../../src/cli/rehearsal-rows.ts';
+import {maskValue} from '../../src/cli/rehearse.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import {allStreams, allTables} from '../../src/streams/all.ts';
 import {type Running, runCommand, startCommand} from '../support/command.ts';

@@ -6,7 +6,7 @@ import {createPostgresBackend, isPgPool, Queue} from 'bullmq';
 import {Redis} from 'ioredis';
 import pg from 'pg';
 import {expect, test} from 'vitest';
-import {openQueueBackend, queueSchema, queueNames, wakeOptions} from '../../jobs/queue.ts';
+import {openQueueBackend, queueNames, queueSchema, wakeOptions} from '../../jobs/queue.ts';
 import {prefix} from '../../jobs/redis.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {backends, closers, endedWell, many, start, useManyAccounts} from './many-accounts-place.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {reportChange, reportPush, reportOutcome} from '../../jobs/queue-jobs.ts';
+import {reportChange, reportOutcome, reportPush} from '../../jobs/queue-jobs.ts';
 import {AccessError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger, type Logger} from '../../src/core/log.ts';
 import type {Carried} from '../../src/push/run.ts';

@@ -1,0 +1,270 @@
+// What verbs print, and what a person is asked: lines that break, the next steps, a page of the
+// documents; secrets, a name to be typed back, questions one after the other.
+
+import {createInterface, type Interface} from 'node:readline/promises';
+import {Writable} from 'node:stream';
+import {text} from 'node:stream/consumers';
+import {UsageError} from '../core/errors.ts';
+import {demoName} from '../core/names.ts';
+import {findCodeSection, listCodeSections} from '../core/package.ts';
+import {Secret} from '../core/secret.ts';
+import {drawTable} from '../core/table.ts';
+import {
+  drawAside,
+  foldWords,
+  tell,
+  tellAside,
+  tellFolded,
+  toPrintable,
+  widthOf,
+} from '../core/text.ts';
+
+/** What a verb found out, for a program and for a person. */
+interface Result {
+  readonly json: unknown;
+  readonly text: string;
+  /** A text that somebody copies or a program reads, such as SQL: it is never folded. */
+  readonly isDocument?: boolean;
+}
+
+/** Prints for a person, in lines that fit the terminal, or one JSON document for a program. */
+export function print(isJson: boolean, {json, text, isDocument = false}: Result): void {
+  if (isJson) tell(`${JSON.stringify(json, null, 2)}\n`);
+  else if (isDocument) tell(`${text}\n`);
+  else tellFolded(`${text}\n`);
+}
+
+/** Lines for a person are at most this wide, and no wider than the terminal. */
+export function lineWidth(): number {
+  return Math.min(widestLine, widthOf(process.stdout) ?? widestLine);
+}
+
+const widestLine = 110;
+
+/** A table that fits the terminal. @param numbers - columns of numbers that are given as texts */
+export function fitTable(
+  head: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+  numbers: readonly number[] = [],
+): string {
+  // What a terminal must not get is longer as it is printed.
+  const printable = rows.map((row) =>
+    row.map((cell) => (typeof cell === 'string' ? toPrintable(cell) : cell)),
+  );
+  return drawTable(head, printable, {numbers, width: widthOf(process.stdout)});
+}
+
+/**
+ * Breaks a long line between words; further lines are indented more. @param hanging - by how much
+ */
+export function wrap(line: string, hanging = 4): string {
+  const [, first = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
+  const folding = {width: lineWidth(), first, next: first + ' '.repeat(hanging)};
+  return foldWords(text, folding).join('\n');
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * A verb, with its options, as the reader would type it at this place. Where npm runs us no program
+ * of our name need be in PATH: in a checkout the scripts of its package.json run the source, and
+ * npx finds a program that was installed.
+ */
+export function callOf(verb: string, env: Environment = process.env): string {
+  const {npm_lifecycle_event: event, npm_lifecycle_script: script = ''} = env;
+  if (event === undefined) return `fieldmirror ${verb}`;
+  if (!script.includes('src/main.ts')) return `npx fieldmirror ${verb}`;
+  if (!/^start\b/.test(verb)) return `npm run -s fieldmirror -- ${verb}`;
+  return verb.replace(/^start/, 'npm start').replace(' --', ' -- --');
+}
+
+/**
+ * The lines that a reader may copy after a first look.
+ * @param account - the name of the account of the environment, or of the made-up one; null where
+ *   there is neither
+ */
+export function drawNextSteps(account: string | null, env: Environment = process.env): string {
+  const call = (verb: string) => callOf(verb, env);
+  const steps: readonly (readonly [string, string])[] = [
+    [call('status'), 'health, and how old the knowledge of each stream can be'],
+    [call('start'), 'stays, mirrors by its schedules, and prints a link to the console'],
+    account === demoName
+      ? [`${call('reset')} && ${call('init')}`, 'your own account in place of the made-up one']
+      : [call('ask'), 'the questions of an owner that have an answer'],
+  ];
+  const width = Math.max(...steps.map(([line]) => line.length));
+  return ['What next:', ...steps.map(([line, told]) => `  ${line.padEnd(width)}  # ${told}`)].join(
+    '\n',
+  );
+}
+
+/**
+ * Prints the section about the code of an error or of an alert. It needs nothing but the documents.
+ * @returns the exit code
+ * @throws {UsageError} no such code
+ */
+export function explainCode(code: string, {json}: {readonly json: boolean}): number {
+  const section = findCodeSection(code);
+  if (section === null) throw new UsageError(`explain: no code ${code}; there are ${listCodes()}`);
+  const {document, anchor} = section;
+  const text = section.text.trim();
+  print(json, {json: {code: section.code, document, anchor, text}, text: toPlain(text)});
+  return 0;
+}
+
+function listCodes(): string {
+  const ranges = Map.groupBy(listCodeSections(), ({document}) => document).values();
+  return [...ranges].map((range) => `${range[0]?.code} to ${range.at(-1)?.code}`).join(', ');
+}
+
+/**
+ * A terminal shows no links: of one to another page its number is left, of one to a document its
+ * name.
+ */
+function toPlain(markdown: string): string {
+  return markdown.replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, (_, text: string, href: string) => {
+    const name = /([\w-]+\.md)/.exec(href)?.[1];
+    return name === undefined || text === name || `${text}.md` === name
+      ? text
+      : `${text} (docs: ${name})`;
+  });
+}
+
+/**
+ * Reads a secret from standard input: a prompt that shows nothing on a terminal, else all there is.
+ * Never an argument: every user of the machine sees those.
+ * @param missing - the message where nothing came
+ * @param options.keepsBlanks - for a secret that may begin or end with blanks: it loses no more
+ *   than one newline at its end
+ * @throws {UsageError} nothing came
+ */
+export async function readSecret(
+  question: string,
+  missing: string,
+  {keepsBlanks = false} = {},
+): Promise<Secret> {
+  const came = process.stdin.isTTY ? await askHidden(question) : await text(process.stdin);
+  const typed = keepsBlanks ? came.replace(/\r?\n$/, '') : came.trim();
+  if (typed !== '') return new Secret(typed);
+  throw new UsageError(missing);
+}
+
+async function askHidden(question: string): Promise<string> {
+  tellAside(question);
+  const nowhere = new Writable({write: (_chunk, _encoding, done) => done()});
+  const lines = createInterface({input: process.stdin, output: nowhere, terminal: true});
+  try {
+    const cancelled = new Promise<string>((done) => lines.once('close', () => done('')));
+    return await Promise.race([lines.question(''), cancelled]);
+  } finally {
+    lines.close();
+    tellAside('\n');
+  }
+}
+
+/**
+ * Lets a person type back the name of what an act is about, so that it is not done by a slip: at a
+ * terminal by a question, else by the first line of standard input.
+ * @param act - what would be done, as `to remove the account`
+ * @throws {UsageError} something else was typed, or nothing: nothing was done
+ */
+export async function typeBack(act: string, name: string): Promise<void> {
+  const typed = process.stdin.isTTY ? await ask(`Type ${name} ${act}: `) : await readLine();
+  if (typed.trim() === name) return;
+  const got = typed.trim() === '' ? 'nothing' : `"${typed.trim()}"`;
+  throw new UsageError(
+    `expected ${name} to be typed back ${act}, got ${got}; nothing was done. In a script: ` +
+      `echo ${name} | fieldmirror …`,
+  );
+}
+
+async function ask(question: string): Promise<string> {
+  tellAside(question);
+  const lines = createInterface({input: process.stdin});
+  try {
+    const cancelled = new Promise<string>((done) => lines.once('close', () => done('')));
+    return await Promise.race([lines.question(''), cancelled]);
+  } finally {
+    lines.close();
+  }
+}
+
+async function readLine(): Promise<string> {
+  return (await text(process.stdin)).split('\n')[0] ?? '';
+}
+
+/** Asks a person at a terminal, one question after the other. */
+export class Asker {
+  readonly #lines: Interface;
+  readonly #closed: Promise<never>;
+  #isHidden = false;
+
+  constructor() {
+    const output = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        if (!this.#isHidden) drawAside(chunk);
+        done();
+      },
+    });
+    this.#lines = createInterface({input: process.stdin, output, terminal: true});
+    this.#closed = new Promise((_, failed) => {
+      this.#lines.once('close', () =>
+        failed(new UsageError('\ninit: it was ended; no file was written')),
+      );
+    });
+    this.#closed.catch(() => {});
+  }
+
+  /**
+   * Asks until an answer is taken.
+   * @param otherwise - taken where nothing is typed; null where something must be
+   * @param take - makes of the answer what is wanted; its UsageError is told, and the question
+   *   comes again
+   * @throws {UsageError} the person ended it
+   */
+  async ask<T>(
+    question: string,
+    otherwise: string | null,
+    take: (answer: string) => T | Promise<T>,
+    {isHidden = false} = {},
+  ): Promise<T> {
+    const shown = otherwise === null || otherwise === '' ? '' : ` [${otherwise}]`;
+    for (;;) {
+      const typed = await this.#read(`${question}${shown}: `, isHidden);
+      const answer = typed === '' ? otherwise : typed;
+      if (answer === null) continue;
+      try {
+        return await take(answer);
+      } catch (error) {
+        if (!(error instanceof UsageError)) throw error;
+        this.tell(error.message);
+      }
+    }
+  }
+
+  /** Tells how an answer was found. */
+  tell(text: string): void {
+    tellAside(`${text}\n`);
+  }
+
+  close(): void {
+    this.#lines.close();
+  }
+
+  async #read(prompt: string, isHidden: boolean): Promise<string> {
+    // Readline draws its prompt anew at each key, so that it has to know it; of a hidden answer it
+    // draws nothing.
+    if (isHidden) tellAside(prompt);
+    this.#isHidden = isHidden;
+    try {
+      const typed = await Promise.race([
+        this.#lines.question(isHidden ? '' : prompt),
+        this.#closed,
+      ]);
+      return typed.trim();
+    } finally {
+      this.#isHidden = false;
+      if (isHidden) tellAside('\n');
+    }
+  }
+}
