@@ -1,18 +1,20 @@
 // The process around a verb: the requests to stop it, and its end, at which an error is a sentence
-// and an exit code.
+// and an exit code. And the place of a `start`: the only one in its folder, and under a supervisor
+// that waits to be told.
 
 import {readFileSync} from 'node:fs';
 import {CommanderError} from 'commander';
-import {
-  FatalError,
-  RecordError,
-  RetryableError,
-  seeKind,
-  seePage,
-  UsageError,
-} from '../core/errors.ts';
+import {FatalError, RecordError, RetryableError, seeKind, seePage, UsageError} from '../core/errors.ts';
 import {tellAside} from '../core/text.ts';
 import {describeMissingPackage} from './launch.ts';
+import {execFile} from 'node:child_process';
+import {once} from 'node:events';
+import {mkdir, open, rm, stat} from 'node:fs/promises';
+import {connect, createServer, type Server} from 'node:net';
+import {join, relative, resolve} from 'node:path';
+import {setTimeout as wait} from 'node:timers/promises';
+import {promisify} from 'node:util';
+import type {Logger} from '../core/log.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
 
@@ -223,4 +225,246 @@ function readProcess(pid: number, file: 'stat' | 'comm'): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+// One `start` for each folder of local state. The process listens on a socket in the folder, which
+// the kernel closes when the process ends, however it ends; a socket file without a listener is
+// left over, and counts for nothing.
+
+/** The place of a folder's only `start`, which is ours. */
+interface StartPlace {
+  /** What a second start is told: where the console of this one is. */
+  setConsole(url: string | null): void;
+  release(): Promise<void>;
+}
+
+interface Running {
+  readonly pid: number;
+  readonly console: string | null;
+}
+
+const fileName = 'start.sock';
+/** The longest path of a socket: 108 bytes on Linux, 104 on macOS, with the zero at the end. */
+const mostBytes = 100;
+const answerMs = 2_000;
+const attempts = 100;
+const pauseMs = 50;
+/** A file is removed in far less. */
+const guardMs = 3_000;
+
+/**
+ * Takes the place of the folder's only `start`.
+ * @param home - FIELDMIRROR_HOME
+ * @throws {FatalError} another start is running in this folder
+ */
+export async function takeStartPlace(home: string): Promise<StartPlace> {
+  const folder = resolve(home);
+  // A folder that cannot be made is refused with its reason when Postgres is made in it.
+  await mkdir(folder, {recursive: true}).catch(() => {});
+  const reach = await reachFolder(folder);
+  if (reach === null) return nobodysPlace;
+  const running: {pid: number; console: string | null} = {pid: process.pid, console: null};
+  const path = join(reach.path, fileName);
+  try {
+    for (let attempt = 1; attempt <= attempts; attempt++) {
+      const server = await listen(path, () => JSON.stringify(running));
+      if (server === 'denied') return nobodysPlace;
+      if (server !== 'taken')
+        return {
+          setConsole: (url) => {
+            running.console = url;
+          },
+          release: () => close(server, reach),
+        };
+      const other = await ask(path);
+      if (other !== null) throw describeRunning(home, other);
+      await removeLeftOver(path);
+    }
+  } catch (error) {
+    await reach.close();
+    throw error;
+  }
+  await reach.close();
+  throw new FatalError(
+    `start: expected no other start in ${home}, got several that begin at once; start again`,
+    {kind: 'in-use'},
+  );
+}
+
+/** Where no socket can be made, a second start is not found out. */
+const nobodysPlace: StartPlace = {setConsole: () => {}, release: async () => {}};
+
+function describeRunning(home: string, {pid, console}: Running): FatalError {
+  const where = console === null ? 'it has no console yet' : `its console is at ${console}`;
+  return new FatalError(
+    `start: already running in ${home}: pid ${pid}; ${where}, ` +
+      'and fieldmirror open prints a link that signs in. Nothing was started; ' +
+      'stop that one first, or set FIELDMIRROR_HOME to another folder',
+    {kind: 'in-use'},
+  );
+}
+
+/** A way to the folder that is short enough for a socket; null where there is none. */
+async function reachFolder(
+  folder: string,
+): Promise<{path: string; close: () => Promise<void>} | null> {
+  const short = [folder, relative(process.cwd(), folder) || '.'].toSorted(
+    (a, b) => a.length - b.length,
+  )[0];
+  if (short !== undefined && Buffer.byteLength(join(short, fileName)) <= mostBytes)
+    return {path: short, close: async () => {}};
+  if (process.platform !== 'linux') return null;
+  const handle = await open(folder).catch(() => null);
+  return handle === null ? null : {path: `/proc/self/fd/${handle.fd}`, close: () => handle.close()};
+}
+
+async function listen(path: string, answer: () => string): Promise<Server | 'taken' | 'denied'> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.end(answer());
+  });
+  const begun = Promise.withResolvers<Server | 'taken' | 'denied'>();
+  server.once('error', (error: NodeJS.ErrnoException) =>
+    begun.resolve(error.code === 'EADDRINUSE' ? 'taken' : 'denied'),
+  );
+  server.listen(path, () => begun.resolve(server));
+  const got = await begun.promise;
+  server.on('error', () => {});
+  server.unref();
+  return got;
+}
+
+/**
+ * Asks who listens; null where nobody does. One that listens and says nothing is there all the
+ * same.
+ */
+async function ask(path: string): Promise<Running | null> {
+  const socket = connect(path);
+  const ending = new AbortController();
+  const text = new Promise<string | null>((done) => {
+    let said = '';
+    socket.on('data', (chunk) => (said += chunk));
+    socket.on('end', () => done(said));
+    socket.on('error', () => done(null));
+  });
+  const late = wait(answerMs, '', {signal: ending.signal}).catch(() => '');
+  const said = await Promise.race([text, late]);
+  ending.abort();
+  socket.destroy();
+  if (said === null) return null;
+  try {
+    return JSON.parse(said) as Running;
+  } catch {
+    return {pid: 0, console: null};
+  }
+}
+
+/**
+ * Removes a socket file that nobody listens on. Two that begin at once both find it: one of them
+ * removes it, and looks once more before, for a file that is bound anew meanwhile must stay.
+ */
+async function removeLeftOver(path: string): Promise<void> {
+  const guard = `${path}.removing`;
+  const held = await open(guard, 'wx').catch(() => null);
+  if (held === null) {
+    await removeOld(guard);
+    await wait(pauseMs);
+    return;
+  }
+  try {
+    if ((await ask(path)) === null) await rm(path, {force: true});
+  } finally {
+    await held.close();
+    await rm(guard, {force: true});
+  }
+}
+
+/** Whoever held it was killed in the middle of removing. */
+async function removeOld(guard: string): Promise<void> {
+  const {mtimeMs} = await stat(guard).catch(() => ({mtimeMs: Date.now()}));
+  if (Date.now() - mtimeMs > guardMs) await rm(guard, {force: true});
+}
+
+async function close(server: Server, reach: {readonly close: () => Promise<void>}): Promise<void> {
+  // Closing removes the file, too.
+  await new Promise<void>((done) => server.close(() => done()));
+  await reach.close();
+}
+
+// A supervisor that waits to be told, as systemd does for a unit of Type=notify: when the work can
+// begin, that the process still runs, that it stops. Node has no sockets for datagrams;
+// systemd-notify, which is where systemd is, passes each word on.
+
+/** The socket of a supervisor, and how long it bears silence; null where it does not care. */
+export interface Supervisor {
+  readonly socket: string;
+  readonly patienceMs: number | null;
+}
+
+interface Watched {
+  /** Whether the work can be done. */
+  readonly isReady: () => Promise<boolean>;
+  /** Aborts when the process begins to stop. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+const run = promisify(execFile);
+const ownerLookEveryMs = 500;
+/** Longer than systemd-notify waits for systemd to have taken a word. */
+const tellMs = 6_000;
+
+/**
+ * Takes the address of the supervisor out of the environment, so that a Postgres that we start does
+ * not answer in our place.
+ * @returns null where nothing waits to be told
+ */
+export function takeSupervisor(env: NodeJS.ProcessEnv): Supervisor | null {
+  const {
+    NOTIFY_SOCKET: socket,
+    WATCHDOG_USEC: patience,
+    WATCHDOG_PID: pid = String(process.pid),
+  } = env;
+  for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
+  if (socket === undefined || socket === '') return null;
+  const patienceMs = Number(patience) / 1_000;
+  return {socket, patienceMs: pid === String(process.pid) && patienceMs > 0 ? patienceMs : null};
+}
+
+/**
+ * Tells a supervisor that the work can begin, then that the event loop runs, three times in its
+ * patience, and in the end that the process stops. Returns after the last word; it never fails, for
+ * the work does not hang on who watches.
+ */
+export async function tellSupervisor(
+  {socket, patienceMs}: Supervisor,
+  watched: Watched,
+): Promise<void> {
+  const {signal, isReady, log} = watched;
+  const tell = async (...words: string[]) => {
+    try {
+      const env = {...process.env, NOTIFY_SOCKET: socket};
+      await run('systemd-notify', words, {env, timeout: tellMs});
+    } catch (error) {
+      log.warn(
+        {event: 'supervisor.not_told', words, reason: String(error)},
+        'the supervisor could not be notified: put systemd-notify on the PATH and ' +
+          'NotifyAccess=all in the unit',
+      );
+    }
+  };
+  while (!signal.aborted && !(await isReady())) await pause(ownerLookEveryMs, signal);
+  if (!signal.aborted) await tell('READY=1', 'STATUS=At work');
+  while (!signal.aborted) {
+    if (patienceMs === null) await once(signal, 'abort');
+    else {
+      await pause(patienceMs / 3, signal);
+      if (!signal.aborted) await tell('WATCHDOG=1');
+    }
+  }
+  await tell('STOPPING=1', 'STATUS=Stopping');
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await wait(ms, undefined, {signal}).catch(() => {});
 }

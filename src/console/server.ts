@@ -4,8 +4,8 @@
 import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
-import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import fastify from 'fastify';
+import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {readSessions} from '../accounts/access.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
@@ -17,26 +17,13 @@ import {HttpProblem, maxBodyBytes, pageOfStatus} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {AccessRefused, checkHost, checkTexts, readFormFields} from './access.ts';
-import {
-  accountsPage,
-  addAccount,
-  addKey,
-  checkAccountAction,
-  pauseAccountAction,
-  resumeAccountAction,
-  revokeKey,
-} from './accounts-page.ts';
-import {addRule} from './alert-rule-form.ts';
+import {accountsPage, addAccount, addKey, checkAccountAction, pauseAccountAction, resumeAccountAction, revokeKey} from './accounts-page.ts';
+import {addRule, dropLetter, passOver, sendAgain, sendLetter} from './receivers.ts';
 import {alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
 import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
 import {decideOne, oneChange} from './change-page.ts';
 import {changeList} from './changes-page.ts';
-import {
-  changePreview,
-  decideManyAction,
-  undoChangesAction,
-  undoPreview,
-} from './changes-preview-pages.ts';
+import {changePreview, decideManyAction, undoChangesAction, undoPreview} from './changes-preview-pages.ts';
 import {addDocuments, drawCodeLink} from './documents.ts';
 import {fieldsPage, giveFieldName} from './fields-page.ts';
 import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
@@ -52,7 +39,6 @@ import {addAction, addClock, addPage} from './serve.ts';
 import type {ConsoleDeps, ConsoleOptions} from './services.ts';
 import {addClosedDay, removeClosedDay, saveSettings, settingsPage} from './settings-page.ts';
 import {addSignIn, knownViewerOf, requireViewer, tokenOf, viewerOf} from './sign-in.ts';
-import {dropLetter, passOver, sendAgain, sendLetter} from './subscribers.ts';
 import {approve, sweepList, sweepNow, sweepPage} from './sweep-pages.ts';
 
 export interface ServerOptions {

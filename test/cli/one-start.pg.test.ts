@@ -6,7 +6,7 @@ import {mkdir, mkdtemp, readFile, rm} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {takeStartPlace} from '../../src/cli/start-place.ts';
+import {takeStartPlace} from '../../src/cli/process.ts';
 import {type Running, runCommand, startCommand} from '../support/command.ts';
 import {temporaryFolder} from '../support/temporary-folder.ts';
 

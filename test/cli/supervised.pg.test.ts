@@ -5,7 +5,7 @@ import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
-import {takeSupervisor} from '../../src/cli/start-place.ts';
+import {takeSupervisor} from '../../src/cli/process.ts';
 import {startCommand} from '../support/command.ts';
 import {isInstalled, openNotifySocket} from '../support/notify-socket.ts';
 import {openPlace, type Place} from '../support/place.ts';

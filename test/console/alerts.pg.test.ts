@@ -5,7 +5,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {alertsTest} from '../../src/cli/alerts.ts';
 import {planFilledRule} from '../../src/cli/http.ts';
-import {causeGroups, tellMeaning} from '../../src/console/alert-rule-form.ts';
+import {causeGroups, tellMeaning} from '../../src/console/receivers.ts';
 import {causes} from '../../src/core/errors.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
