@@ -344,7 +344,6 @@ describe('work that goes on by itself', () => {
     'src/core/lease.ts': 'renews the lease of a sweep, which lapses without it',
     'src/retention/retention.ts': 'part retention',
     'src/push/push.ts': 'change-untaken, by the row of the change',
-    'src/push/claims.ts': 'change-untaken, by the row of the change',
     'src/postgres/embedded.ts': 'keeps the embedded Postgres, without which no command works',
     'src/postgres/listen.ts': 'listens for whoever called it: pages of the console and the API',
   };

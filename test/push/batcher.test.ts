@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {Batcher} from '../../src/push/shared.ts';
+import {Batcher} from '../../src/push/run.ts';
 
 test('what comes alone goes at once, and what comes meanwhile goes together', async () => {
   const batches: (readonly number[])[] = [];

@@ -3,7 +3,7 @@ import type {AccountApi} from '../../src/accounts/open-accounts.ts';
 import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {OpenedAccount} from '../../src/push/shared.ts';
+import {OpenedAccount} from '../../src/push/run.ts';
 
 let openings: PromiseWithResolvers<AccountApi>[];
 let nowMs: number;

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {SharedReadings} from '../../src/push/shared.ts';
+import {SharedReadings} from '../../src/push/run.ts';
 
 const list = {};
 

@@ -1,5 +1,5 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {StoppedKinds} from '../../src/push/shared.ts';
+import {StoppedKinds} from '../../src/push/run.ts';
 import {factsOf} from './facts.ts';
 
 let stops: StoppedKinds;
