@@ -12,7 +12,7 @@ import {upsertAccount} from '../src/accounts/accounts.ts';
 import {openServer} from '../src/console/server.ts';
 import {createLogger} from '../src/core/log.ts';
 import {drawTable} from '../src/core/table.ts';
-import {openPools} from '../src/http/pools.ts';
+import {openPools} from '../src/http/api.ts';
 import {openPool} from '../src/postgres/database.ts';
 import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
 import {percentile} from '../test/support/percentile.ts';

@@ -14,7 +14,7 @@ import {parseInterval} from '../core/format.ts';
 import {createLogger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
 import {tellAside} from '../core/text.ts';
-import {openPools} from '../http/pools.ts';
+import {openPools} from '../http/api.ts';
 import type {PlannedRule} from './alerts.ts';
 import {toHealthInput} from './status.ts';
 import {callOf, print} from './terminal.ts';

@@ -155,7 +155,7 @@ async function openConsole(
   {host, port, outage, signal}: StartOptions & Pick<QueueBackend, 'outage'> & Pick<Run, 'signal'>,
 ): Promise<OpenedServer> {
   const {openHttpServer, usualPort} = await import('./http.ts');
-  const {RequestMetrics} = await import('../http/process-metrics.ts');
+  const {RequestMetrics} = await import('../http/metrics.ts');
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
   const requests = new RequestMetrics();
   world.observeRequests(requests);

@@ -15,7 +15,7 @@ import {
   verbs,
 } from '../changes/decisions.ts';
 import {type Command, listFought} from '../changes/next-step.ts';
-import {findName, readRecordNames, titleChange} from '../changes/record-names.ts';
+import {findName, readRecordNames, titleChange} from '../changes/change-list.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
 import {type ChangeInFull, type FieldSides, readChangeInFull} from '../changes/story.ts';
 import {

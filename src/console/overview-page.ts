@@ -6,7 +6,7 @@ import type {Account} from '../accounts/accounts.ts';
 import type {Problem} from '../alerts/alerts.ts';
 import {findProblems, type HealthInput, readInstallation} from '../alerts/problems.ts';
 import {type ChangeCount, countChanges} from '../changes/change-health.ts';
-import {readChangeTitles} from '../changes/record-names.ts';
+import {readChangeTitles} from '../changes/change-list.ts';
 import {formatDuration, formatNumber, type UnderWay} from '../core/format.ts';
 import {isId} from '../core/text.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';

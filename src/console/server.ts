@@ -9,10 +9,9 @@ import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from '
 import {readSessions} from '../accounts/access.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import {type ApiOptions, addApi, sendProblem} from '../http/api.ts';
+import {type ApiOptions, addApi, sendProblem, type ApiPools} from '../http/api.ts';
 import {nameOfKey} from '../http/keys.ts';
 import {listKnownNames} from '../http/known-names.ts';
-import type {ApiPools} from '../http/pools.ts';
 import {HttpProblem, maxBodyBytes, pageOfStatus} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';

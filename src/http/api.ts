@@ -1,14 +1,14 @@
 // The HTTP API: HTTP and JSON for systems that do not speak SQL. It adds nothing to what SQL can
-// do.
+// do. It stays open to all callers while one caller's writes wait for a lock: reads have
+// connections of their own, and a write gives its connection back soon.
 
+import type pg from 'pg';
+import {openPool, type PoolOptions} from '../postgres/database.ts';
 import type {IncomingHttpHeaders} from 'node:http';
-import swagger, {type SwaggerTransform} from '@fastify/swagger';
+import swagger from '@fastify/swagger';
+import type {SwaggerTransform} from '@fastify/swagger';
 import type {FastifyInstance, FastifyPluginCallback, FastifyReply} from 'fastify';
-import {
-  createJsonSchemaTransform,
-  createJsonSchemaTransformObject,
-  type ZodTypeProvider,
-} from 'fastify-type-provider-zod';
+import {createJsonSchemaTransform, createJsonSchemaTransformObject, type ZodTypeProvider} from 'fastify-type-provider-zod';
 import {z} from 'zod';
 import {errorNumbers} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
@@ -17,17 +17,51 @@ import {NoticeWatch} from '../postgres/listen.ts';
 import {changeSchema, storySchema, unchangedSchema} from './answers.ts';
 import {changeRequestSchema} from './change-request.ts';
 import {addChangesRoute} from './changes-route.ts';
-import {addFeedPlaceRoutes} from './feed-place-route.ts';
-import {addFeedRoute, entrySchema} from './feed-route.ts';
+import {addFeedPlaceRoutes, addFeedRoute, entrySchema} from './feed-routes.ts';
 import {requireKey, Turns} from './keys.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
 import {linesType} from './lines.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
-import {addManyRoutes} from './many-routes.ts';
-import type {ApiPools} from './pools.ts';
+import {addManyRoutes} from './decide-changes.ts';
 import {checkWith, type Explain, HttpProblem, problemSchema, toProblem} from './problem.ts';
 import {addRows, rowSchemas} from './row-routes.ts';
-import {addStory} from './story-route.ts';
+import {addStory} from './read-change.ts';
+
+export interface ApiPools {
+  /** For keys, rows, changes and health. */
+  readonly reads: pg.Pool;
+  readonly writes: pg.Pool;
+  close(): Promise<void>;
+}
+
+const connections = {reads: 8, writes: 8} as const;
+const statementTimeoutMs = 30_000;
+const lockTimeoutMs = 3_000;
+
+/**
+ * @param given - for how long a write waits for a row that another transaction is changing; whether
+ * sessions are shared
+ */
+export function openPools(
+  databaseUrl: string,
+  given: Pick<PoolOptions, 'lockTimeoutMs' | 'sharesSessions'> = {},
+): ApiPools {
+  const shared = {statementTimeoutMs, lockTimeoutMs, ...given};
+  const reads = openPool(databaseUrl, {
+    ...shared,
+    max: connections.reads,
+    applicationName: 'http reads',
+  });
+  const writes = openPool(databaseUrl, {
+    ...shared,
+    max: connections.writes,
+    applicationName: 'http writes',
+  });
+  const close = async () => {
+    await Promise.all([reads.end(), writes.end()]);
+  };
+  return {reads, writes, close};
+}
 
 const retryAfterSeconds = 5;
 

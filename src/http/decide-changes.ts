@@ -1,38 +1,26 @@
-// Decisions about many changes over HTTP, and changes taken back, within the key's account: in one
-// transaction with one answer at its end, or told line by line. Decisions are then made batch by
-// batch, each in a transaction of its own with its entry of the audit, and the next batch begins
-// when the lines of the one before were taken, so that no more is decided than is told. Changes are
-// taken back in one transaction all the same, which goes on to its end though the reader is gone.
+// The addresses for many changes at once: decisions about them, and changes taken back, within the
+// key's account: in one transaction with one answer at its end, or told line by line, as one JSON
+// document a line. Decisions are then made batch by batch, each in a transaction of its own with
+// its entry of the audit, and the next batch begins when the lines of the one before were taken, so
+// that no more is decided than is told. Changes are taken back in one transaction all the same,
+// which goes on to its end though the reader is gone.
 
 import type pg from 'pg';
 import {z} from 'zod';
-import {
-  type DecidableChange,
-  decideMany,
-  listDecidable,
-  listUndoable,
-  mostDecided,
-  noteDecision,
-  readDecidable,
-  verbs,
-} from '../changes/decisions.ts';
+import {type DecidableChange, decideMany, listDecidable, listUndoable, mostDecided, noteDecision, readDecidable, verbs} from '../changes/decisions.ts';
 import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type BatchDeps, inBatches} from './batches.ts';
-import {type AccountKey, auditKey, decideAs, type Turns} from './keys.ts';
-import {HttpProblem, problemSchema} from './problem.ts';
-import {
-  type AskedQuery,
-  chosenShape,
-  isOneChosen,
-  lineOf,
-  listUnknown,
-  oneOf,
-  toWanted,
-} from './queries.ts';
+import {type AccountKey, auditKey, decideAs, type Turns, apiKeyOf, WaitingPlaces} from './keys.ts';
+import {HttpProblem, problemSchema, type Explain} from './problem.ts';
+import {type AskedQuery, chosenShape, isOneChosen, lineOf, listUnknown, oneOf, toWanted} from './queries.ts';
+import type {FastifyInstance} from 'fastify';
+import type {ZodTypeProvider} from 'fastify-type-provider-zod';
+import {jsonOrLines, sendLines, wantsLines} from './lines.ts';
+import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
 
-export const decideRequestSchema = z
+const decideRequestSchema = z
   .strictObject({
     decision: z.enum(verbs),
     ...chosenShape,
@@ -57,12 +45,12 @@ const isCutSchema = z
   .boolean()
   .describe(`More match than the ${mostDecided} that are decided at once: send the same again.`);
 
-export const decidedSchema = z.object({changes: z.array(decidedChangeSchema), is_cut: isCutSchema});
+const decidedSchema = z.object({changes: z.array(decidedChangeSchema), is_cut: isCutSchema});
 
 type DecidedAnswer = z.infer<typeof decidedChangeSchema>;
 
 /** Decides what can be decided, in one transaction. */
-export async function decideOverHttp(
+async function decideOverHttp(
   pool: pg.Pool,
   key: AccountKey,
   asked: DecideAsked,
@@ -137,7 +125,7 @@ const decidedEndSchema = z
   .describe('The last line. An answer without it was cut off.');
 
 /** A line of the answer. */
-export const decidedLineSchema = z.union([decidedChangeSchema, decidedEndSchema]);
+const decidedLineSchema = z.union([decidedChangeSchema, decidedEndSchema]);
 type DecidedLine = z.infer<typeof decidedLineSchema>;
 
 /**
@@ -190,7 +178,7 @@ async function choose(
   return {ids: decision === 'cancel' ? ids.reverse() : ids, isCut: found.length > mostDecided};
 }
 
-export const undoRequestSchema = z.strictObject(chosenShape).refine(isOneChosen, oneOf);
+const undoRequestSchema = z.strictObject(chosenShape).refine(isOneChosen, oneOf);
 
 /** A request to take changes back. */
 type UndoAsked = AskedQuery<typeof undoRequestSchema>;
@@ -206,7 +194,7 @@ const undoneChangeSchema = z.object({
   refusal: z.string().nullable().describe('What was left, and why.'),
 });
 
-export const undoneSchema = z.object({
+const undoneSchema = z.object({
   batch: z.string().describe('The name of the changes that were made: release them by it.'),
   changes: z.array(undoneChangeSchema),
 });
@@ -221,7 +209,7 @@ interface UndoProgress {
  * Takes changes back, in one transaction.
  * @throws {HttpProblem} more match than can be taken back at once
  */
-export async function undoOverHttp(
+async function undoOverHttp(
   pool: pg.Pool,
   key: AccountKey,
   {body: {change_ids: ids, filter: filters = {}}, address}: UndoAsked,
@@ -277,7 +265,7 @@ const undoneEndSchema = z
   .describe('The last line. An answer without it was cut off.');
 
 /** A line of the answer. */
-export const undoneLineSchema = z.union([progressSchema, undoneChangeSchema, undoneEndSchema]);
+const undoneLineSchema = z.union([progressSchema, undoneChangeSchema, undoneEndSchema]);
 type UndoneLine = z.infer<typeof undoneLineSchema>;
 
 interface UndoDeps {
@@ -287,7 +275,7 @@ interface UndoDeps {
 }
 
 /** Takes changes back in one transaction. @throws it failed before any line of its progress */
-export async function* undoInLines(
+async function* undoInLines(
   {pool, turns, explain}: UndoDeps,
   key: AccountKey,
   asked: UndoAsked,
@@ -342,4 +330,125 @@ class LatestProgress {
       else yield latest;
     }
   }
+}
+
+/** The two pools, each with the turns of the keys. */
+export interface Ways {
+  readonly reads: {readonly pool: pg.Pool; readonly turns: Turns};
+  readonly writes: {readonly pool: pg.Pool; readonly turns: Turns};
+}
+
+const problems = {
+  default: {
+    description: 'What went wrong.',
+    content: {'application/problem+json': {schema: problemSchema}},
+  },
+} as const;
+
+export function addManyRoutes(instance: FastifyInstance, ways: Ways, explain: Explain): void {
+  addListing(instance, ways);
+  addDeciding(instance, ways, explain);
+  addUndoing(instance, ways, explain);
+}
+
+function addListing(instance: FastifyInstance, {reads}: Ways): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.route({
+    method: 'GET',
+    url: '/changes',
+    schema: {
+      operationId: 'listChanges',
+      summary: 'The changes that match, in the order in which they were made.',
+      tags: ['changes'],
+      querystring: listChangesQuery,
+      response: {200: listChangesSchema, ...problems},
+    },
+    handler: async (request) => {
+      const {external_key: externalKey = null, after = '0', limit, ...filters} = request.query;
+      const {apiKeyId, accountId, system} = apiKeyOf(request);
+      const wanted = toWanted(accountId, filters);
+      const changes = await reads.turns.take(apiKeyId, () =>
+        listApiChanges(reads.pool, wanted, {externalKey, system, after, limit: limit + 1}),
+      );
+      const page = changes.slice(0, limit);
+      return {
+        changes: page,
+        next_after: changes.length > limit ? (page.at(-1)?.change_id ?? null) : null,
+      };
+    },
+  });
+}
+
+function addDeciding(
+  instance: FastifyInstance,
+  {writes: {pool, turns}}: Ways,
+  explain: Explain,
+): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  const places = new WaitingPlaces('decisions line by line', 'Make them one after the other.');
+  const stopping = new AbortController();
+  app.addHook('preClose', async () => stopping.abort());
+  app.route({
+    method: 'POST',
+    url: '/changes/decide',
+    schema: {
+      operationId: 'decideChanges',
+      summary:
+        'Decides up to 10,000 changes alike: what can be decided is done, and the rest says ' +
+        'why not.',
+      tags: ['changes'],
+      body: decideRequestSchema,
+      response: {200: jsonOrLines(decidedSchema, decidedLineSchema), ...problems},
+    },
+    handler: async (request, reply) => {
+      const key = apiKeyOf(request, {mustWrite: true});
+      const {body, ip: address} = request;
+      if (!wantsLines(request))
+        return await turns.take(key.apiKeyId, () => decideOverHttp(pool, key, {body, address}));
+      return await places.take(key.apiKeyId, reply, async (gone) => {
+        const deps = {
+          pool,
+          turns,
+          stop: stopping.signal,
+          explain: (error: unknown) => explain(error, request),
+        };
+        await sendLines(reply, decideInBatches(deps, key, {body, address}), {gone});
+        return reply;
+      });
+    },
+  });
+}
+
+function addUndoing(
+  instance: FastifyInstance,
+  {writes: {pool, turns}}: Ways,
+  explain: Explain,
+): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  const places = new WaitingPlaces(
+    'undos line by line',
+    'Take changes back with one request after the other.',
+  );
+  app.route({
+    method: 'POST',
+    url: '/changes/undo',
+    schema: {
+      operationId: 'undoChanges',
+      summary: 'Takes changes back: what was not sent is given up, what is done gets held changes.',
+      tags: ['changes'],
+      body: undoRequestSchema,
+      response: {200: jsonOrLines(undoneSchema, undoneLineSchema), ...problems},
+    },
+    handler: async (request, reply) => {
+      const key = apiKeyOf(request, {mustWrite: true});
+      const {body, ip: address} = request;
+      if (!wantsLines(request))
+        return await turns.take(key.apiKeyId, () => undoOverHttp(pool, key, {body, address}));
+      return await places.take(key.apiKeyId, reply, async (gone) => {
+        const deps = {pool, turns, explain: (error: unknown) => explain(error, request)};
+        await sendLines(reply, undoInLines(deps, key, {body, address}), {gone});
+        return reply;
+      });
+    },
+  });
 }

@@ -1,26 +1,76 @@
 // The addresses of rows: the list of each table, in the account and with the keys of the outside
-// system that the API key is of.
+// system that the API key is of. A list is filtered by the values of columns. Any column of one
+// value may be named: one with an index answers at once, another costs at most one reading of the
+// account's rows for each page.
 
-import type {FastifyInstance} from 'fastify';
-import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import pg from 'pg';
 import {z} from 'zod';
+import type {ColumnType, MirrorTable} from '../streams/table.ts';
+import {lineOf, type Place, packPlace, unpackPlace} from './queries.ts';
+import type {FastifyInstance} from 'fastify';
+import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import {idPattern, shorten} from '../core/text.ts';
 import {keysOf} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';
-import type {MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
 import {columnsOf, rowSchema, rowsSchema} from './answers.ts';
 import {type AccountKey, apiKeyOf, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
-import {lineOf, type Place, packPlace, unpackPlace} from './queries.ts';
-import {
-  conditionOf,
-  filterShapeOf,
-  mostFilters,
-  pickFilters,
-  type RowFilters,
-} from './row-filters.ts';
+
+/** By column the value that a row must have; '' means none. */
+type RowFilters = Readonly<Record<string, string>>;
+
+/** How many columns one list may be filtered by. */
+const mostFilters = 8;
+
+const kinds: Partial<Readonly<Record<ColumnType, z.ZodType<string>>>> = {
+  text: lineOf(200),
+  integer: z.string().regex(/^(?:-?\d{1,18})?$/, {error: 'expected a number, or nothing'}),
+  boolean: z.enum(['true', 'false', '']),
+};
+
+type FilterShape = Readonly<Record<string, z.ZodOptional<z.ZodType<string>>>>;
+
+/** @param taken - parameters of the list that have another meaning */
+function filterShapeOf({columns}: MirrorTable, taken: object): FilterShape {
+  return Object.fromEntries(
+    columns.flatMap(({name, type, comment}) => {
+      const kind = kinds[type];
+      if (kind === undefined || name in taken) return [];
+      const description = `Only rows with this value; nothing for those without one. ${comment}`;
+      return [[name, kind.optional().describe(description)]];
+    }),
+  );
+}
+
+/** The filters among the parameters of a list. */
+function pickFilters(shape: FilterShape, query: object): RowFilters {
+  return Object.fromEntries(
+    Object.entries(query).filter(
+      (entry): entry is [string, string] => entry[0] in shape && typeof entry[1] === 'string',
+    ),
+  );
+}
+
+/**
+ * The condition of some filters on rows that are `held`.
+ * @param first - the number of its first parameter
+ */
+function conditionOf(
+  {columns}: MirrorTable,
+  filters: RowFilters,
+  first: number,
+): {readonly sql: string; readonly values: readonly string[]} {
+  const values: string[] = [];
+  const parts = Object.entries(filters).map(([name, value]) => {
+    const column = `held.${pg.escapeIdentifier(name)}`;
+    const isText = columns.find((each) => each.name === name)?.type === 'text';
+    if (value === '') return `(${column} IS NULL${isText ? ` OR ${column} = ''` : ''})`;
+    values.push(value);
+    return `${column} = $${first + values.length - 1}`;
+  });
+  return {sql: parts.map((part) => ` AND ${part}`).join(''), values};
+}
 
 /** The dependencies of a read. */
 interface Reading {
@@ -267,7 +317,7 @@ function listColumns(table: MirrorTable, key: string): string {
 }
 
 /** @throws {HttpProblem} 403: a system is named that is not the key's own */
-export function checkSystem({system: own}: AccountKey, named: string | undefined): void {
+function checkSystem({system: own}: AccountKey, named: string | undefined): void {
   if (named === undefined || named === own) return;
   const expected = `${own}, the system of this key`;
   const got = shorten(JSON.stringify(named), 60);

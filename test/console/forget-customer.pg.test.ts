@@ -9,7 +9,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {addApiKey} from '../../src/accounts/access.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {openPools} from '../../src/http/pools.ts';
+import {openPools} from '../../src/http/api.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {inSequence} from '../support/patterns.ts';
 import {plainConsole} from '../support/plain-console.ts';

@@ -8,7 +8,7 @@ import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {openServer, type Route} from '../../src/console/server.ts';
 import type {ConsoleOptions} from '../../src/console/services.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {openPools} from '../../src/http/pools.ts';
+import {openPools} from '../../src/http/api.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {rowsOfService} from '../http/place.ts';
 import {plainConsole} from '../support/plain-console.ts';

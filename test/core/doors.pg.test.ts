@@ -7,7 +7,7 @@ import {addApiKey} from '../../src/accounts/access.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {openPools} from '../../src/http/pools.ts';
+import {openPools} from '../../src/http/api.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import {runCommand} from '../support/command.ts';
 import {plainConsole} from '../support/plain-console.ts';

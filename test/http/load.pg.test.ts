@@ -3,7 +3,7 @@
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {Turns} from '../../src/http/keys.ts';
-import {openPools} from '../../src/http/pools.ts';
+import {openPools} from '../../src/http/api.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 
 let place: Place;

@@ -7,7 +7,7 @@ import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import type {Role} from '../../src/accounts/roles.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {openPools} from '../../src/http/pools.ts';
+import {openPools} from '../../src/http/api.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {createDatabase} from '../support/postgres.ts';

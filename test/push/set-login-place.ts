@@ -7,7 +7,7 @@ import type {Role} from '../../src/accounts/roles.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {openPools} from '../../src/http/pools.ts';
+import {openPools} from '../../src/http/api.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import {type LoginRequest, type LoginResult, setLogin} from '../../src/push/set-login.ts';
