@@ -7,8 +7,26 @@ import {formatMinute} from '../core/format.ts';
 import type {Logger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
 import {deliverClaim, type FailedTry} from '../feed/deliver.ts';
-import {type Mail, sendEmail, type Access, openAccess, openSmtp, parseTarget, type SendMeans, sendRequest, sendSigned} from '../feed/receivers.ts';
-import {claimDeliveries, type Delivery, deliveryQueue, listNews, type News, noteFailed, noteSent} from './deliveries.ts';
+import {
+  type Access,
+  type Mail,
+  openAccess,
+  openSmtp,
+  parseTarget,
+  type SendMeans,
+  sendEmail,
+  sendRequest,
+  sendSigned,
+} from '../feed/receivers.ts';
+import {
+  claimDeliveries,
+  type Delivery,
+  deliveryQueue,
+  listNews,
+  type News,
+  noteFailed,
+  noteSent,
+} from './deliveries.ts';
 
 interface SendDueDeps extends SendDeps {
   readonly pool: pg.Pool;

@@ -1,13 +1,27 @@
 // The changes as a list, a page at a time: each with its next step and the name of its record, and
 // how many there are by state. A person knows "Kaja Thornholt", not row 4711.
 
+import type {Account} from '../accounts/accounts.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import {allWrites} from '../streams/all.ts';
-import {type Change, type ChangeFilter, changeColumns, countLatestSettled, isWanted, needySql, valuesOf} from './change.ts';
-import type {Account} from '../accounts/accounts.ts';
+import {
+  type Change,
+  type ChangeFilter,
+  changeColumns,
+  countLatestSettled,
+  isWanted,
+  needySql,
+  valuesOf,
+} from './change.ts';
 import {countChanges, countMovingChanges, listLateChanges} from './change-health.ts';
-import {type Circumstances, listFought, type NextStep, readCircumstances, tellNext} from './next-step.ts';
+import {
+  type Circumstances,
+  listFought,
+  type NextStep,
+  readCircumstances,
+  tellNext,
+} from './next-step.ts';
 import {type OpenState, openStates, type SettledState} from './states.ts';
 import {describeChanges} from './words.ts';
 

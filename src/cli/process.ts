@@ -2,19 +2,26 @@
 // and an exit code. And the place of a `start`: the only one in its folder, and under a supervisor
 // that waits to be told.
 
-import {readFileSync} from 'node:fs';
-import {CommanderError} from 'commander';
-import {FatalError, RecordError, RetryableError, seeKind, seePage, UsageError} from '../core/errors.ts';
-import {tellAside} from '../core/text.ts';
-import {describeMissingPackage} from './launch.ts';
 import {execFile} from 'node:child_process';
 import {once} from 'node:events';
+import {readFileSync} from 'node:fs';
 import {mkdir, open, rm, stat} from 'node:fs/promises';
 import {connect, createServer, type Server} from 'node:net';
 import {join, relative, resolve} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import {promisify} from 'node:util';
+import {CommanderError} from 'commander';
+import {
+  FatalError,
+  RecordError,
+  RetryableError,
+  seeKind,
+  seePage,
+  UsageError,
+} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
+import {tellAside} from '../core/text.ts';
+import {describeMissingPackage} from './launch.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
 

@@ -15,10 +15,9 @@ import {
 } from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {isSame, type SettingsTree} from '../settings/section.ts';
+import {intervalMs, isSame, type SettingsTree} from '../settings/section.ts';
 import {applySettings, planSettings} from '../settings/settings.ts';
 import {freshness, schedule, scheduleName, schedulesSection} from '../settings/sweep-sections.ts';
-import {intervalMs} from '../settings/values.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import {findFreshnessCost, requestsADay, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.ts';

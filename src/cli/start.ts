@@ -27,10 +27,23 @@ import {allStreams} from '../streams/all.ts';
 import {beginAccount, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listLatestSweeps} from '../sweeps/story.ts';
 import type {Sweep, SweepStep} from '../sweeps/sweeps.ts';
-import {describeNone, describeUnopened, listServed, type Served, type World, withWorld} from './app.ts';
+import {
+  describeNone,
+  describeUnopened,
+  listServed,
+  type Served,
+  type World,
+  withWorld,
+} from './app.ts';
 import {toStorage} from './deliver.ts';
 import type {OpenedServer} from './http.ts';
-import {StoppedError, type Supervisor, takeStartPlace, takeSupervisor, tellSupervisor} from './process.ts';
+import {
+  StoppedError,
+  type Supervisor,
+  takeStartPlace,
+  takeSupervisor,
+  tellSupervisor,
+} from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {drawPushed, hasPushed, pushAll} from './push.ts';
 import {toHealthInput} from './status.ts';

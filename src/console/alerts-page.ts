@@ -3,14 +3,20 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import type {Alert, Problem} from '../alerts/alerts.ts';
-import {type AlertOverview, listPastDeliveries, type PastDelivery, type RuleStatus, readAlertOverview} from '../alerts/deliveries.ts';
+import {
+  type AlertOverview,
+  listPastDeliveries,
+  type PastDelivery,
+  type RuleStatus,
+  readAlertOverview,
+} from '../alerts/deliveries.ts';
 import {deleteRule, tellAddressStep} from '../alerts/rules.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
 import {notThere} from './access.ts';
-import {drawAddingRule, drawLetters, drawSubscribers} from './receivers.ts';
 import {drawCause} from './documents.ts';
 import {type AskedPage, defineAction, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {drawAddingRule, drawLetters, drawSubscribers} from './receivers.ts';
 import {drawForm, drawMark, drawSmall, drawTime, renderTable, type Tone} from './render.ts';
 
 interface Story extends AlertOverview {

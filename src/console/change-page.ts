@@ -5,6 +5,7 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
 import {z} from 'zod';
 import {listNearestChanges} from '../changes/change.ts';
+import {findName, readRecordNames, titleChange} from '../changes/change-list.ts';
 import {
   decideChange,
   type PlainVerb,
@@ -15,7 +16,6 @@ import {
   verbs,
 } from '../changes/decisions.ts';
 import {type Command, listFought} from '../changes/next-step.ts';
-import {findName, readRecordNames, titleChange} from '../changes/change-list.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
 import {type ChangeInFull, type FieldSides, readChangeInFull} from '../changes/story.ts';
 import {

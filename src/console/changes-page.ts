@@ -4,18 +4,48 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import pg from 'pg';
 import type {ChangeFilter} from '../changes/change.ts';
-import {type ChangeCounts, type ChangeLine, type ChangeList, isPlace, readChangeList, titleChange} from '../changes/change-list.ts';
+import {
+  type ChangeCounts,
+  type ChangeLine,
+  type ChangeList,
+  isPlace,
+  readChangeList,
+  titleChange,
+} from '../changes/change-list.ts';
 import type {Deciding} from '../changes/decisions.ts';
 import {changeStates} from '../changes/states.ts';
-import {decisionsDo, findBlocker, nameChange, nameOutcome, tellNextStep, tellReason} from '../changes/words.ts';
+import {
+  decisionsDo,
+  findBlocker,
+  nameChange,
+  nameOutcome,
+  tellNextStep,
+  tellReason,
+} from '../changes/words.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import {isId, quoteWord} from '../core/text.ts';
 import {allWrites} from '../streams/all.ts';
 import {AccessRefused} from './access.ts';
 import {hideLine} from './hide-change.ts';
-import {type AskedPage, definePage, type Elsewhere, type Look, linkTo, may, nameOfAccount} from './page.ts';
-import {type Cell, drawChosenAccount, drawHidden, drawOption, drawState, drawTime, renderTable} from './render.ts';
+import {
+  type AskedPage,
+  definePage,
+  type Elsewhere,
+  type Look,
+  linkTo,
+  may,
+  nameOfAccount,
+} from './page.ts';
+import {
+  type Cell,
+  drawChosenAccount,
+  drawHidden,
+  drawOption,
+  drawState,
+  drawTime,
+  renderTable,
+} from './render.ts';
 
 export const changeList = definePage<ChangeList>({
   path: '/changes',

@@ -7,13 +7,22 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import {insertRule} from '../alerts/rules.ts';
 import {type Cause, causeNumbers, receivers, UsageError} from '../core/errors.ts';
+import {formatNumber} from '../core/format.ts';
 import {findCodeSection} from '../core/package.ts';
+import {
+  type DeadLetter,
+  deleteDeadLetter,
+  type FeedHook,
+  listHooks,
+  readDeadLetter,
+  refuseWaiting,
+  retryHook,
+  skipBatch,
+} from '../feed/hooks.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {findSeen, notThere} from './access.ts';
 import {defineAction, type Look, may, type Order} from './page.ts';
-import {drawForm, drawOption, drawMark, drawSmall, drawTime, renderTable} from './render.ts';
-import {formatNumber} from '../core/format.ts';
-import {type DeadLetter, deleteDeadLetter, type FeedHook, listHooks, readDeadLetter, refuseWaiting, retryHook, skipBatch} from '../feed/hooks.ts';
-import type {Queryable} from '../postgres/database.ts';
+import {drawForm, drawMark, drawOption, drawSmall, drawTime, renderTable} from './render.ts';
 
 const choices: Readonly<
   Record<(typeof receivers)[number], {readonly label: string; readonly address: string}>

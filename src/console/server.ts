@@ -4,25 +4,37 @@
 import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
-import fastify from 'fastify';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import fastify from 'fastify';
 import {readSessions} from '../accounts/access.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import {type ApiOptions, addApi, sendProblem, type ApiPools} from '../http/api.ts';
+import {type ApiOptions, type ApiPools, addApi, sendProblem} from '../http/api.ts';
 import {nameOfKey} from '../http/keys.ts';
 import {listKnownNames} from '../http/known-names.ts';
 import {HttpProblem, maxBodyBytes, pageOfStatus} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {AccessRefused, checkHost, checkTexts, readFormFields} from './access.ts';
-import {accountsPage, addAccount, addKey, checkAccountAction, pauseAccountAction, resumeAccountAction, revokeKey} from './accounts-page.ts';
-import {addRule, dropLetter, passOver, sendAgain, sendLetter} from './receivers.ts';
+import {
+  accountsPage,
+  addAccount,
+  addKey,
+  checkAccountAction,
+  pauseAccountAction,
+  resumeAccountAction,
+  revokeKey,
+} from './accounts-page.ts';
 import {alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
 import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
 import {decideOne, oneChange} from './change-page.ts';
 import {changeList} from './changes-page.ts';
-import {changePreview, decideManyAction, undoChangesAction, undoPreview} from './changes-preview-pages.ts';
+import {
+  changePreview,
+  decideManyAction,
+  undoChangesAction,
+  undoPreview,
+} from './changes-preview-pages.ts';
 import {addDocuments, drawCodeLink} from './documents.ts';
 import {fieldsPage, giveFieldName} from './fields-page.ts';
 import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
@@ -32,6 +44,7 @@ import {Live, SharedReads} from './live.ts';
 import {overview} from './overview-page.ts';
 import type {Action, Page} from './page.ts';
 import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
+import {addRule, dropLetter, passOver, sendAgain, sendLetter} from './receivers.ts';
 import {fetchRecord, recordPage} from './record-page.ts';
 import {searchPage} from './records-page.ts';
 import {addAction, addClock, addPage} from './serve.ts';

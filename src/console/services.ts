@@ -4,8 +4,8 @@ import type {Account} from '../accounts/accounts.ts';
 import type {HealthInput} from '../alerts/problems.ts';
 import type {Receiver, RulePlan} from '../alerts/rules.ts';
 import type {Logger} from '../core/log.ts';
-import type {KnownNames} from '../http/known-names.ts';
 import type {ApiPools} from '../http/api.ts';
+import type {KnownNames} from '../http/known-names.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /**

@@ -7,8 +7,14 @@
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
 import type {Secret} from '../core/secret.ts';
-import {claimDue, deliverClaim, type FailedTry, noteClaim, type SendClaim} from '../feed/deliver.ts';
-import {sendEmail, openSmtp, type SendMeans} from '../feed/receivers.ts';
+import {
+  claimDue,
+  deliverClaim,
+  type FailedTry,
+  noteClaim,
+  type SendClaim,
+} from '../feed/deliver.ts';
+import {openSmtp, type SendMeans, sendEmail} from '../feed/receivers.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {refreshStar} from '../star/refresh-star.ts';
 import {keepReported, readReport} from '../star/report.ts';

@@ -4,9 +4,15 @@
 // of a receiver and its secret are sealed as the tokens of accounts are.
 
 import {randomBytes} from 'node:crypto';
-import {type LookupFunction, connect, type Socket} from 'node:net';
+import {connect, type LookupFunction, type Socket} from 'node:net';
 import {Webhook} from 'standardwebhooks';
-import {isLoopback, onlyThisMachine, isRefusedAddress, refusingLookup, toRefusal} from '../api/addresses.ts';
+import {
+  isLoopback,
+  isRefusedAddress,
+  onlyThisMachine,
+  refusingLookup,
+  toRefusal,
+} from '../api/addresses.ts';
 import {createAgents} from '../api/agents.ts';
 import {ExchangeError, exchange} from '../api/exchange.ts';
 import {describeFailure} from '../api/verdict.ts';

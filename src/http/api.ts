@@ -2,30 +2,34 @@
 // do. It stays open to all callers while one caller's writes wait for a lock: reads have
 // connections of their own, and a write gives its connection back soon.
 
-import type pg from 'pg';
-import {openPool, type PoolOptions} from '../postgres/database.ts';
 import type {IncomingHttpHeaders} from 'node:http';
-import swagger from '@fastify/swagger';
 import type {SwaggerTransform} from '@fastify/swagger';
+import swagger from '@fastify/swagger';
 import type {FastifyInstance, FastifyPluginCallback, FastifyReply} from 'fastify';
-import {createJsonSchemaTransform, createJsonSchemaTransformObject, type ZodTypeProvider} from 'fastify-type-provider-zod';
+import {
+  createJsonSchemaTransform,
+  createJsonSchemaTransformObject,
+  type ZodTypeProvider,
+} from 'fastify-type-provider-zod';
+import type pg from 'pg';
 import {z} from 'zod';
 import {errorNumbers} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {FeedWatch} from '../feed/feed.ts';
+import {openPool, type PoolOptions} from '../postgres/database.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
 import {changeSchema, storySchema, unchangedSchema} from './answers.ts';
 import {changeRequestSchema} from './change-request.ts';
 import {addChangesRoute} from './changes-route.ts';
+import {addManyRoutes} from './decide-changes.ts';
 import {addFeedPlaceRoutes, addFeedRoute, entrySchema} from './feed-routes.ts';
 import {requireKey, Turns} from './keys.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
 import {linesType} from './lines.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
-import {addManyRoutes} from './decide-changes.ts';
 import {checkWith, type Explain, HttpProblem, problemSchema, toProblem} from './problem.ts';
-import {addRows, rowSchemas} from './row-routes.ts';
 import {addStory} from './read-change.ts';
+import {addRows, rowSchemas} from './row-routes.ts';
 
 export interface ApiPools {
   /** For keys, rows, changes and health. */

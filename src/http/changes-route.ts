@@ -4,6 +4,8 @@
 // batch with it. The whole request is read before its first line is made: one that was cut off on
 // its way does nothing, and a client that sends all before it reads is not kept waiting.
 
+import type {FastifyInstance} from 'fastify';
+import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
 import {type ApiResult, isKeyInUse} from '../accounts/access.ts';
@@ -12,15 +14,13 @@ import {inTransaction} from '../postgres/database.ts';
 import {type Result, resultsSchema} from './answers.ts';
 import {type BatchDeps, inBatches} from './batches.ts';
 import {type ChangeRequest, changeRequestSchema, changesRequestSchema} from './change-request.ts';
-import {type AccountKey, apiKeyOf, WaitingPlaces} from './keys.ts';
-import {checkWith, HttpProblem, problemSchema, type Explain, maxLinesBytes} from './problem.ts';
-import {readResults, writeAs, writeChange, writeChanges} from './write-changes.ts';
-import type {FastifyInstance} from 'fastify';
-import type {ZodTypeProvider} from 'fastify-type-provider-zod';
-import {cursorSchema} from './feed-routes.ts';
-import {jsonOrLines, linesType, sendLines} from './lines.ts';
 import type {Ways} from './decide-changes.ts';
+import {cursorSchema} from './feed-routes.ts';
+import {type AccountKey, apiKeyOf, WaitingPlaces} from './keys.ts';
+import {jsonOrLines, linesType, sendLines} from './lines.ts';
+import {checkWith, type Explain, HttpProblem, maxLinesBytes, problemSchema} from './problem.ts';
 import {batchName} from './queries.ts';
+import {readResults, writeAs, writeChange, writeChanges} from './write-changes.ts';
 
 /** Lines of one request. */
 const mostLines = 10_000;

@@ -5,19 +5,36 @@
 // that no more is decided than is told. Changes are taken back in one transaction all the same,
 // which goes on to its end though the reader is gone.
 
+import type {FastifyInstance} from 'fastify';
+import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
-import {type DecidableChange, decideMany, listDecidable, listUndoable, mostDecided, noteDecision, readDecidable, verbs} from '../changes/decisions.ts';
+import {
+  type DecidableChange,
+  decideMany,
+  listDecidable,
+  listUndoable,
+  mostDecided,
+  noteDecision,
+  readDecidable,
+  verbs,
+} from '../changes/decisions.ts';
 import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type BatchDeps, inBatches} from './batches.ts';
-import {type AccountKey, auditKey, decideAs, type Turns, apiKeyOf, WaitingPlaces} from './keys.ts';
-import {HttpProblem, problemSchema, type Explain} from './problem.ts';
-import {type AskedQuery, chosenShape, isOneChosen, lineOf, listUnknown, oneOf, toWanted} from './queries.ts';
-import type {FastifyInstance} from 'fastify';
-import type {ZodTypeProvider} from 'fastify-type-provider-zod';
+import {type AccountKey, apiKeyOf, auditKey, decideAs, type Turns, WaitingPlaces} from './keys.ts';
 import {jsonOrLines, sendLines, wantsLines} from './lines.ts';
+import {type Explain, HttpProblem, problemSchema} from './problem.ts';
+import {
+  type AskedQuery,
+  chosenShape,
+  isOneChosen,
+  lineOf,
+  listUnknown,
+  oneOf,
+  toWanted,
+} from './queries.ts';
 import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
 
 const decideRequestSchema = z

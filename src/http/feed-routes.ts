@@ -5,13 +5,23 @@ import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
-import {ackFeed, readFeedPlace, CursorError, type FeedPage, type FeedQuery, type FeedWatch, hideEntry, listFeedColumns, readFeed} from '../feed/feed.ts';
-import {mostStateBytes, entryOperations} from '../feed/terms.ts';
-import {apiKeyOf, type Turns, KeyWatch, WaitingPlaces} from './keys.ts';
-import {explainCursor, problemSchema, HttpProblem} from './problem.ts';
-import {lineOf} from './queries.ts';
 import {isKeyInUse} from '../accounts/access.ts';
+import {
+  ackFeed,
+  CursorError,
+  type FeedPage,
+  type FeedQuery,
+  type FeedWatch,
+  hideEntry,
+  listFeedColumns,
+  readFeed,
+  readFeedPlace,
+} from '../feed/feed.ts';
+import {entryOperations, mostStateBytes} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
+import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
+import {explainCursor, HttpProblem, problemSchema} from './problem.ts';
+import {lineOf} from './queries.ts';
 
 /** A cursor, as a reader sends it. */
 export const cursorSchema = lineOf(60).min(1);

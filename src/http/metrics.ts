@@ -1,18 +1,23 @@
 // The metrics, as the catalogue has them: of the warehouse, of this process, and of its requests of
 // the service.
 
-import {Counter, Gauge, Histogram, Registry, collectDefaultMetrics} from '@prometheus-io/client';
+import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from '@prometheus-io/client';
 import type {AccountState} from '../accounts/accounts.ts';
 import type {HealthFigures} from '../alerts/health-figures.ts';
+import type {AccountObserver, EndedRequest} from '../api/send-once.ts';
 import type {Lateness} from '../changes/change-health.ts';
-import {openStates, attemptOutcomes} from '../changes/states.ts';
+import {attemptOutcomes, openStates} from '../changes/states.ts';
+import {readVersion} from '../core/package.ts';
 import type {FieldNews} from '../health/account-status.ts';
 import type {StreamFigures} from '../health/figures.ts';
 import {closestPromise, countsSince} from '../sweeps/freshness.ts';
 import type {SweepEnd} from '../sweeps/sweeps.ts';
-import {type Metric, warehouseCatalogue, processCatalogue, requestCatalogue} from './metric-catalogue.ts';
-import type {AccountObserver, EndedRequest} from '../api/send-once.ts';
-import {readVersion} from '../core/package.ts';
+import {
+  type Metric,
+  processCatalogue,
+  requestCatalogue,
+  warehouseCatalogue,
+} from './metric-catalogue.ts';
 import {CachedReading} from './readiness.ts';
 
 /** Makes a gauge as the catalogue has it. */

@@ -1,22 +1,22 @@
 // Changes as the HTTP API answers them: one, a page of them, and what became of one, at once or as
 // soon as it is settled.
 
+import type {FastifyInstance} from 'fastify';
+import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
+import {isKeyInUse} from '../accounts/access.ts';
 import {type ChangeFilter, isWanted, needySql, valuesOf} from '../changes/change.ts';
+import type {ChangeState} from '../changes/states.ts';
 import {pageOfChange} from '../changes/story.ts';
+import {idPattern} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
+import type {NoticeWatch} from '../postgres/listen.ts';
 import {keysOf} from '../rows/links.ts';
 import {type ChangeAnswer, changeSchema, type Story, storySchema} from './answers.ts';
 import {type AccountKey, apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
-import {changeNumber, filterShape, lineOf} from './queries.ts';
-import type {FastifyInstance} from 'fastify';
-import type {ZodTypeProvider} from 'fastify-type-provider-zod';
-import {isKeyInUse} from '../accounts/access.ts';
-import type {ChangeState} from '../changes/states.ts';
-import {idPattern} from '../core/text.ts';
-import type {NoticeWatch} from '../postgres/listen.ts';
 import {HttpProblem, problemSchema} from './problem.ts';
+import {changeNumber, filterShape, lineOf} from './queries.ts';
 
 // The answers say which columns they are made of.
 const {attempts: attempt, conflicts: conflict} = storySchema.shape;
@@ -41,11 +41,7 @@ export async function answerChanges(
 }
 
 /** One change with its attempts and conflicts; null when the account has none of that number. */
-async function answerStory(
-  db: Queryable,
-  key: KeyScope,
-  changeId: string,
-): Promise<Story | null> {
+async function answerStory(db: Queryable, key: KeyScope, changeId: string): Promise<Story | null> {
   const change = (await answerChanges(db, key, [changeId])).get(changeId);
   if (change === undefined) return null;
   const attempts = await db.query<Story['attempts'][number]>(

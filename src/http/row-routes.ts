@@ -3,19 +3,19 @@
 // value may be named: one with an index answers at once, another costs at most one reading of the
 // account's rows for each page.
 
-import pg from 'pg';
-import {z} from 'zod';
-import type {ColumnType, MirrorTable} from '../streams/table.ts';
-import {lineOf, type Place, packPlace, unpackPlace} from './queries.ts';
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
+import pg from 'pg';
+import {z} from 'zod';
 import {idPattern, shorten} from '../core/text.ts';
 import {keysOf} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';
+import type {ColumnType, MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
 import {columnsOf, rowSchema, rowsSchema} from './answers.ts';
 import {type AccountKey, apiKeyOf, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
+import {lineOf, type Place, packPlace, unpackPlace} from './queries.ts';
 
 /** By column the value that a row must have; '' means none. */
 type RowFilters = Readonly<Record<string, string>>;

@@ -9,9 +9,21 @@ import {type HealthFigures, readHealthFigures} from '../alerts/health-figures.ts
 import type {Logger} from '../core/log.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {type KnownNames, namingHint} from './known-names.ts';
-import {toSamples, WarehouseMetrics, ProcessMetrics, RequestMetrics, readNodeMetrics} from './metrics.ts';
+import {
+  ProcessMetrics,
+  RequestMetrics,
+  readNodeMetrics,
+  toSamples,
+  WarehouseMetrics,
+} from './metrics.ts';
 import {pageOfStatus} from './problem.ts';
-import {Absence, CachedReading, type ReadinessDeps, ReadinessProbe, type ReadingOptions} from './readiness.ts';
+import {
+  Absence,
+  CachedReading,
+  type ReadinessDeps,
+  ReadinessProbe,
+  type ReadingOptions,
+} from './readiness.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

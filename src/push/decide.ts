@@ -10,8 +10,26 @@ import type {KnownSubject} from '../changes/request.ts';
 import {readDate} from '../core/back-off.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
 import {type ChangeValues, isEchoOf, isSameValue} from '../rows/change-values.ts';
-import {conflict, type Decision, doubt, type EndedAttempt, finish, leaveGone, type Plan, type SendPlan, sendUnread, tryLater} from './decision.ts';
-import {type ChangeFacts, findRemoteRow, findStoppedKind, type Remote, type RemoteRow, listMade} from './facts.ts';
+import {
+  conflict,
+  type Decision,
+  doubt,
+  type EndedAttempt,
+  finish,
+  leaveGone,
+  type Plan,
+  type SendPlan,
+  sendUnread,
+  tryLater,
+} from './decision.ts';
+import {
+  type ChangeFacts,
+  findRemoteRow,
+  findStoppedKind,
+  listMade,
+  type Remote,
+  type RemoteRow,
+} from './facts.ts';
 import {type Merge, mergeFields, type Sides} from './merge.ts';
 import {isBeforeOthers, isPastLag, showsTheOld, waitForNewer} from './older.ts';
 import type {Candidates} from './recognize.ts';

@@ -6,8 +6,13 @@ import type {KeptConflict} from '../changes/conflicts.ts';
 import type {AttemptEnd, Narrowed} from '../changes/move-changes.ts';
 import type {Subject} from '../changes/request.ts';
 import type {AccessError} from '../core/errors.ts';
-import {type ChangeResult, type ChangeValues, isSameValue, saysTheSame} from '../rows/change-values.ts';
-import {type ChangeFacts, findRemoteRow, findStoppedKind, type Remote, type Made} from './facts.ts';
+import {
+  type ChangeResult,
+  type ChangeValues,
+  isSameValue,
+  saysTheSame,
+} from '../rows/change-values.ts';
+import {type ChangeFacts, findRemoteRow, findStoppedKind, type Made, type Remote} from './facts.ts';
 
 /** A request that ended, to be noted with its outcome. */
 export interface EndedAttempt {

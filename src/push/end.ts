@@ -4,18 +4,56 @@
 
 import type pg from 'pg';
 import {learnEmployee} from '../accounts/accounts.ts';
-import {type AssignedJob, giveNumber, markDeleted, settleAssignments, stampAssignments} from '../changes/authored-rows.ts';
-import {type Alteration, holdForKind, keepAlterations, keepConflicts} from '../changes/conflicts.ts';
-import {doubtChange, endAttempt, type FinishedClaim, finishChanges, leaveToPerson, oneCreate, postponeChange, rejectChange, resendChange} from '../changes/move-changes.ts';
+import {
+  type AssignedJob,
+  giveNumber,
+  markDeleted,
+  settleAssignments,
+  stampAssignments,
+} from '../changes/authored-rows.ts';
+import {
+  type Alteration,
+  holdForKind,
+  keepAlterations,
+  keepConflicts,
+} from '../changes/conflicts.ts';
+import {
+  doubtChange,
+  endAttempt,
+  type FinishedClaim,
+  finishChanges,
+  leaveToPerson,
+  oneCreate,
+  postponeChange,
+  rejectChange,
+  resendChange,
+} from '../changes/move-changes.ts';
 import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
 import {violatedConstraint} from '../postgres/database-errors.ts';
 import {forgetKnown} from '../rows/known-records.ts';
 import {lockRows} from '../rows/load.ts';
 import {ownedTablesOf} from '../streams/stream.ts';
-import {conflict, type Decision, type Done, type EndedAttempt, type InDoubt, type LeftToPerson, type Postponed, type Rejected} from './decision.ts';
+import {
+  conflict,
+  type Decision,
+  type Done,
+  type EndedAttempt,
+  type InDoubt,
+  type LeftToPerson,
+  type Postponed,
+  type Rejected,
+} from './decision.ts';
 import {kindOf, listMade} from './facts.ts';
 import {writeRemote} from './remote.ts';
-import {atStep, type Ends, type FinishedChange, type PushEnd, type PushRun, Batcher, type StoppedKinds} from './run.ts';
+import {
+  atStep,
+  Batcher,
+  type Ends,
+  type FinishedChange,
+  type PushEnd,
+  type PushRun,
+  type StoppedKinds,
+} from './run.ts';
 
 /**
  * Writes the decision on a change.

@@ -4,23 +4,32 @@
 // where an error stopped them.
 
 import {stopAccount} from '../accounts/accounts.ts';
+import {judgeAccess} from '../accounts/open-accounts.ts';
 import {type ClaimedChange, claimChanges, renewClaims} from '../changes/claim-changes.ts';
 import {giveBackChange} from '../changes/move-changes.ts';
-import {pauseAfter, backOffMs} from '../core/back-off.ts';
-import {AccessError, RetryableError, RecordError} from '../core/errors.ts';
-import {type Clocks, type Lease, Leases, machineClocks} from '../core/lease.ts';
-import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {type PushDeps, type PushEnd, atStep, type PushCounts, type PushRun, OpenedAccount, SharedReadings, StoppedKinds} from './run.ts';
-import {judgeAccess} from '../accounts/open-accounts.ts';
 import {readRules} from '../changes/write-rules.ts';
+import {backOffMs, pauseAfter} from '../core/back-off.ts';
+import {AccessError, RecordError, RetryableError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
+import {type Clocks, type Lease, Leases, machineClocks} from '../core/lease.ts';
 import {inSpan} from '../core/span.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {findStream, findWrites} from '../streams/all.ts';
 import {decide} from './decide.ts';
 import {conflict} from './decision.ts';
 import {end, endBatch} from './end.ts';
 import {defaultSettlePolicy, type ShownRow} from './facts.ts';
 import {plan} from './plan.ts';
+import {
+  atStep,
+  OpenedAccount,
+  type PushCounts,
+  type PushDeps,
+  type PushEnd,
+  type PushRun,
+  SharedReadings,
+  StoppedKinds,
+} from './run.ts';
 import {begin, beginBatch, judge, send} from './send.ts';
 
 /** A change is ours for this long by the database's clock, unless renewed. */

@@ -12,8 +12,14 @@ import type {EncodedRow} from '../streams/table.ts';
 import {listUnsaid} from '../streams/unsaid-parts.ts';
 import {writeRowSets} from '../sweeps/batches.ts';
 import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
-import {embedCustomer, embedMissing, type RecordPlace, recordPathOf, requestRecord} from '../sweeps/requests.ts';
-import {elementOf, type Remote, type Made} from './facts.ts';
+import {
+  embedCustomer,
+  embedMissing,
+  type RecordPlace,
+  recordPathOf,
+  requestRecord,
+} from '../sweeps/requests.ts';
+import {elementOf, type Made, type Remote} from './facts.ts';
 import {atStep, type ChangeContext} from './run.ts';
 
 /**

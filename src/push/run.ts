@@ -5,8 +5,8 @@
 import {setImmediate as nextTurn, setTimeout as wait} from 'node:timers/promises';
 import type {AccountApi} from '../accounts/open-accounts.ts';
 import type {ClaimedChange} from '../changes/claim-changes.ts';
-import {type Clocks, isWithin, type Lease} from '../core/lease.ts';
 import type {Begun, Sending} from '../changes/move-changes.ts';
+import {type Clocks, isWithin, type Lease} from '../core/lease.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import type {Done} from './decision.ts';
 import type {ChangeFacts, SettlePolicy, ShownRow} from './facts.ts';

@@ -16,7 +16,7 @@ import {type Decision, postpone, type SendPlan} from './decision.ts';
 import {type ChangeFacts, kindsOf, type Remote} from './facts.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from './plan.ts';
 import {readBack} from './remote.ts';
-import {atStep, type Beginning, type Beginnings, type PushRun, Batcher} from './run.ts';
+import {atStep, Batcher, type Beginning, type Beginnings, type PushRun} from './run.ts';
 
 /** A request that is noted, and may be sent. */
 interface Sendable {

@@ -28,14 +28,18 @@ import {findBaseUrlProblem} from '../api/addresses.ts';
 import {isCalendarDay} from '../core/format.ts';
 import {expectTimeZone, isTimeZone, nearest} from '../core/names.ts';
 import {
+  accountName,
   type EntryChange,
   known,
+  label,
   type Named,
   named,
+  recordNumber,
+  removable,
   type Section,
   type SettingProblem,
+  workingHours,
 } from './section.ts';
-import {accountName, label, recordNumber, removable, workingHours} from './values.ts';
 
 type Account = z.infer<typeof account>;
 

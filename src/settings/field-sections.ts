@@ -6,8 +6,15 @@ import {type Rule, readRules, setRule} from '../changes/write-rules.ts';
 import {nearest} from '../core/names.ts';
 import {demoteField, listPromotions, listSeenFields, promoteField} from '../star/fields.ts';
 import {allStreams, allTables} from '../streams/all.ts';
-import {type EntryChange, type Named, named, type Section, type SettingProblem} from './section.ts';
-import {label, removable} from './values.ts';
+import {
+  type EntryChange,
+  label,
+  type Named,
+  named,
+  removable,
+  type Section,
+  type SettingProblem,
+} from './section.ts';
 
 const nameText =
   'expected a name of at most 63 small letters, digits and underscores, a letter first';

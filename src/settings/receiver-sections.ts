@@ -15,7 +15,6 @@ import {
 import {causes, receivers} from '../core/errors.ts';
 import {formatInterval} from '../core/format.ts';
 import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
-import {listFeedColumns} from '../feed/feed.ts';
 import {
   deleteReportList,
   listReportListSettings,
@@ -23,6 +22,7 @@ import {
 } from '../delivery/report-lists.ts';
 import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
 import {deleteTarget, listTargetSettings, writeTargetSetting} from '../delivery/targets.ts';
+import {listFeedColumns} from '../feed/feed.ts';
 import {
   deleteHook,
   listAuthors,
@@ -33,8 +33,17 @@ import {
 } from '../feed/hooks.ts';
 import {mostEntries, usualMost} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
-import {type EntryChange, isSame, known, type Section, type SettingProblem} from './section.ts';
-import {accountName, interval, intervalMs, removable} from './values.ts';
+import {
+  accountName,
+  type EntryChange,
+  interval,
+  intervalMs,
+  isSame,
+  known,
+  removable,
+  type Section,
+  type SettingProblem,
+} from './section.ts';
 
 const receiverName = z.string().regex(shortName, shortNameText);
 const yesOrNo = z.boolean('expected true or false');

@@ -16,6 +16,7 @@ import {
 import {promotedFieldsSection, writeRulesSection} from './field-sections.ts';
 import {alertsSection, deliverySection, hooksSection, reportsSection} from './receiver-sections.ts';
 import {
+  accountName,
   complete,
   type Entry,
   type EntryChange,
@@ -44,7 +45,6 @@ import {
   retentionSection,
   schedulesSection,
 } from './sweep-sections.ts';
-import {accountName} from './values.ts';
 
 /**
  * Every section, in the order of an export and of applying: the accounts come first, for others

@@ -31,8 +31,17 @@ import {
   writeSchedule,
 } from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
-import {type EntryChange, known, named, type Section, type SettingProblem} from './section.ts';
-import {interval, intervalMs, label, removable} from './values.ts';
+import {
+  type EntryChange,
+  interval,
+  intervalMs,
+  known,
+  label,
+  named,
+  removable,
+  type Section,
+  type SettingProblem,
+} from './section.ts';
 
 const streamNames = allStreams.map(({name}) => name);
 const timeShape = 'a time of day in UTC as HH:MM:SSZ, such as 03:00:00Z';

@@ -1,6 +1,15 @@
 // Questions of people: customers, and technicians.
 
-import {always, lastDays, ofAccount, type Question, told, daysOfAccounts, mondayOf, wholeWeeks} from './member.ts';
+import {
+  always,
+  daysOfAccounts,
+  lastDays,
+  mondayOf,
+  ofAccount,
+  type Question,
+  told,
+  wholeWeeks,
+} from './member.ts';
 
 export const customerQuestions: readonly Question[] = [
   {

@@ -1,12 +1,22 @@
 // All that the star consists of, and which of its columns are keys of another member's rows.
 
-import {customerQuestions, people} from './people-questions.ts';
 import {backlogDay, employeeDay, openJobDay, repeatVisit} from './day-facts.ts';
-import {account, customer, customerVersion, employee, employeeVersion, item, jobStatus, jobType, taxEntity} from './dimensions.ts';
+import {
+  account,
+  customer,
+  customerVersion,
+  employee,
+  employeeVersion,
+  item,
+  jobStatus,
+  jobType,
+  taxEntity,
+} from './dimensions.ts';
 import {assignment, job, jobCharge, task, timeEntry} from './job-facts.ts';
 import {type Member, type Question, rowKeyOf} from './member.ts';
 import {money} from './money-questions.ts';
 import {payment, reschedule, statusChange} from './observed-facts.ts';
+import {customerQuestions, people} from './people-questions.ts';
 import {planning} from './planning-questions.ts';
 import {revenue} from './revenue-questions.ts';
 import {backlog} from './work-questions.ts';

@@ -11,10 +11,10 @@ import {findMissed} from './open-numbers.ts';
 import {PageNumbers} from './pages.ts';
 import {resolveUnnumbered} from './quarantine.ts';
 import {doubtsOfList, type FirstPass, readFirstPass, readSeen} from './read-list.ts';
-import {type Findings, resolveOpenNumbers, type SecondPass, verifyList} from './verify-list.ts';
 import {endRun, type Finished, markGone, pass, type SweepRun, scopeOf} from './sweep-run.ts';
 import type {Evidence} from './tables.ts';
 import {keepAnswers, keepSuspects} from './tombstones.ts';
+import {type Findings, resolveOpenNumbers, type SecondPass, verifyList} from './verify-list.ts';
 
 const noSample = {records: 0, altered: 0, isWhole: false};
 

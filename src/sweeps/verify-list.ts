@@ -4,19 +4,34 @@
 
 import {fetchPages, type PageAhead} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-read.ts';
-import {NumberSet} from '../rows/number-set.ts';
-import {numberOf} from '../streams/record-rows.ts';
-import {PageNumbers} from './pages.ts';
-import {type FirstPass, doubtsOfCap} from './read-list.ts';
-import {keyQueryOf} from './requests.ts';
-import {ListBound, type SweepRun, transportCallOf, scopeOf, usualBounds} from './sweep-run.ts';
 import {type HeldNumbers, readNamedNumbers} from '../rows/held-numbers.ts';
+import {NumberSet} from '../rows/number-set.ts';
 import {tablesThatName} from '../streams/all.ts';
+import {numberOf} from '../streams/record-rows.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
-import {edgeWidth, endsOf, findGaps, findLost, findMissed, findUnseen, type KnownRange, rangeOf} from './open-numbers.ts';
+import {
+  edgeWidth,
+  endsOf,
+  findGaps,
+  findLost,
+  findMissed,
+  findUnseen,
+  type KnownRange,
+  rangeOf,
+} from './open-numbers.ts';
+import {PageNumbers} from './pages.ts';
 import {listUnmetNumbers} from './quarantine.ts';
+import {doubtsOfCap, type FirstPass} from './read-list.ts';
+import {keyQueryOf} from './requests.ts';
+import {ListBound, type SweepRun, scopeOf, transportCallOf, usualBounds} from './sweep-run.ts';
 import type {Asked, Evidence} from './tables.ts';
-import {dropSuspects, keepAnswers, listTombstones, readAbsent, rememberAbsent} from './tombstones.ts';
+import {
+  dropSuspects,
+  keepAnswers,
+  listTombstones,
+  readAbsent,
+  rememberAbsent,
+} from './tombstones.ts';
 
 /** The result of the passes after the first. */
 export interface SecondPass {

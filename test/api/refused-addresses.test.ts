@@ -9,7 +9,14 @@ import {describe, expect, onTestFinished, test} from 'vitest';
 import {isRefusedAddress} from '../../src/api/addresses.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {sendEmail, parseSmtp, parseTarget, sendRequest, sendSigned, type Way} from '../../src/feed/receivers.ts';
+import {
+  parseSmtp,
+  parseTarget,
+  sendEmail,
+  sendRequest,
+  sendSigned,
+  type Way,
+} from '../../src/feed/receivers.ts';
 import {openTransport} from './open-transport.ts';
 import {failureOf} from './read-outcome.ts';
 import {TEST_CERTIFICATE, TEST_KEY} from './test-certificate.ts';

@@ -2,8 +2,8 @@
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Turns} from '../../src/http/keys.ts';
 import {openPools} from '../../src/http/api.ts';
+import {Turns} from '../../src/http/keys.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 
 let place: Place;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
 import {formatInterval} from '../../src/core/format.ts';
-import {interval, intervalMs} from '../../src/settings/values.ts';
+import {interval, intervalMs} from '../../src/settings/section.ts';
 
 test.each([
   ['60s', '1m'],
