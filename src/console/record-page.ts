@@ -147,10 +147,8 @@ function drawWayToForget(story: RecordStory, look: Look): SafeHtml | string {
   return html` <a href="${to}">Forget this customer</a>`;
 }
 
-function drawStanding(
-  {deletedSince, evidence, removedAt}: RecordStory,
-  look: Look,
-): SafeHtml | string {
+function drawStanding(story: RecordStory, look: Look): SafeHtml | string {
+  const {deletedSince, evidence, removedAt} = story;
   if (removedAt !== null)
     return html`<p>${drawMark('bad', 'removed')} Its row left the warehouse ${drawTime(
       removedAt,
@@ -456,10 +454,8 @@ function drawWantedValue({wanted}: FieldStory, look: Look): SafeHtml | null {
   }`;
 }
 
-function drawLastKnown(
-  {lastKnownTrue, removedAt, wanted}: FieldStory,
-  look: Look,
-): SafeHtml | string {
+function drawLastKnown(story: FieldStory, look: Look): SafeHtml | string {
+  const {lastKnownTrue, removedAt, wanted} = story;
   if (removedAt !== null) return 'not known: the row is no longer here';
   if (wanted !== null) return 'not yet: the change is not over';
   if (lastKnownTrue === null)

@@ -232,10 +232,7 @@ function tellChanged({inserted, updated, revived, tombstoned}: SweepCounts): Cel
   return told.length === 0 ? html`<span class="quiet">nothing</span>` : told.join(', ');
 }
 
-function drawSweepNow(
-  look: Look,
-  {name, stream}: {readonly name: string; readonly stream: string},
-) {
+function drawSweepNow(look: Look, {name, stream}: Readonly<Record<'name' | 'stream', string>>) {
   const label = look.accounts.length > 1 ? `${stream} of ${name}` : stream;
   return drawForm(look, {
     to: `/accounts/${encodeURIComponent(name)}/sweep`,
