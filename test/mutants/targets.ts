@@ -8,7 +8,7 @@ const decide = (name: string, ...tests: readonly string[]) =>
 export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   decide('decide', 'decide', 'decide-update', 'decide-look', 'older'),
   decide('decision', 'finish', 'postponements', 'decide', 'decide-look'),
-  decide('facts', 'remote', 'kinds', 'merge', 'decide', 'decide-look'),
+  decide('facts', 'remote', 'made', 'kinds', 'merge', 'decide', 'decide-look'),
   decide('merge', 'merge', 'decide-update', 'decide-look'),
   decide('older', 'older', 'decide', 'decide-look'),
   decide('recognize', 'recognize', 'decide-look'),

@@ -1,0 +1,54 @@
+// What the service made of a change, by its record before and after the request.
+
+import {expect, test} from 'vitest';
+import {listMade} from '../../src/push/facts.ts';
+import {factsOf, remoteOf} from './facts.ts';
+
+const customer = factsOf();
+const note = factsOf({table: 'customer_notes'});
+const number = '<customer_number>7</customer_number>';
+
+const told = (elements: string) => remoteOf(customer, number + elements);
+
+test('are the columns that differ, and no others', () => {
+  const before = told('<fax>1</fax><name>a</name>');
+  expect(listMade(customer, '7', before, told('<fax>2</fax><name>a</name>'))).toEqual({
+    customers: ['fax'],
+  });
+  expect(listMade(customer, '7', before, before)).toEqual({customers: []});
+});
+
+test('hold no column that one of both readings did not tell', () => {
+  const [whole, less] = [told('<fax>1</fax><name>a</name>'), told('<fax>2</fax>')].map(
+    (remote) => ({
+      ...remote,
+      unsaid: new Set(remote.row.values.includes('a') ? [] : ['name']),
+    }),
+  );
+  if (whole === undefined || less === undefined) throw new TypeError('two readings');
+  expect(listMade(customer, '7', whole, less)).toEqual({customers: ['fax']});
+  expect(listMade(customer, '7', less, whole)).toEqual({customers: ['fax']});
+});
+
+test('a field without a column is one of `extra`', () => {
+  expect(listMade(customer, '7', told('<shoe>1</shoe>'), told('<shoe>2</shoe>'))).toEqual({
+    customers: ['extra'],
+  });
+});
+
+test('of a note are the columns of its record and those of the note itself', () => {
+  const noted = (fax: string, text: string, other: string) =>
+    remoteOf(
+      note,
+      `${number}<fax>${fax}</fax><notes><note><id>12</id><note>${text}</note></note>` +
+        `<note><id>13</id><note>${other}</note></note></notes>`,
+    );
+  const before = noted('1', 'a', 'x');
+  expect(listMade(note, '12', before, noted('2', 'b', 'y'))).toEqual({
+    customers: ['fax'],
+    customer_notes: ['note'],
+  });
+  expect(listMade(note, '12', before, before)).toEqual({customers: [], customer_notes: []});
+  // A note that is in one reading only has no columns to compare.
+  expect(listMade(note, '14', before, noted('1', 'b', 'x'))).toEqual({customers: []});
+});
