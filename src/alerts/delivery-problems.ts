@@ -3,8 +3,7 @@
 // problem, whether a try has failed or none was begun.
 
 import {formatAge, formatNumber} from '../core/format.ts';
-import type {ReportListHealth} from '../delivery/report-lists.ts';
-import type {TargetHealth} from '../delivery/targets.ts';
+import type {ReportListHealth, TargetHealth} from '../delivery/targets.ts';
 import type {Problem} from './alerts.ts';
 import type {Workforce} from './installation-problems.ts';
 

@@ -6,8 +6,12 @@ import {
   type LateChanges,
   listLateChanges,
 } from '../changes/change-health.ts';
-import {listReportLists, type ReportListHealth} from '../delivery/report-lists.ts';
-import {listTargets, type TargetHealth} from '../delivery/targets.ts';
+import {
+  listReportLists,
+  listTargets,
+  type ReportListHealth,
+  type TargetHealth,
+} from '../delivery/targets.ts';
 import {
   countFieldEvents,
   countOpenQuarantine,

@@ -3,8 +3,12 @@
 import type pg from 'pg';
 import {listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
-import {listReportLists, type ReportListHealth} from '../delivery/report-lists.ts';
-import {listTargets, type TargetHealth} from '../delivery/targets.ts';
+import {
+  listReportLists,
+  listTargets,
+  type ReportListHealth,
+  type TargetHealth,
+} from '../delivery/targets.ts';
 import {type FeedHook, listHooks} from '../feed/hooks.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
 import {listSizes, readFreeBytes, type Size} from '../health/figures.ts';

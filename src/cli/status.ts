@@ -15,8 +15,7 @@ import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
 import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
-import type {ReportListHealth} from '../delivery/report-lists.ts';
-import type {TargetHealth} from '../delivery/targets.ts';
+import type {ReportListHealth, TargetHealth} from '../delivery/targets.ts';
 import {
   type AccountFacts,
   type AccountStatus,

@@ -5,7 +5,7 @@ import {formatNumber} from './format.ts';
 import {countColumns, foldWords} from './text.ts';
 
 /** How a table is laid out. */
-export interface TableLayout {
+interface TableLayout {
   /** Columns of numbers that are given as texts. */
   readonly numbers?: readonly number[];
   /** The width that it must not pass, in columns of a terminal; null where there is none. */

@@ -13,7 +13,7 @@ export interface Pair {
 }
 
 /** One of theirs, with those of ours that it may be, the likeliest first. */
-export interface PartyCandidates {
+interface PartyCandidates {
   readonly theirs: PlainParty;
   readonly pairs: readonly Pair[];
 }
@@ -167,7 +167,7 @@ function listKeys({name, phones, emails, addresses}: PlainParty): Set<string> {
 
 // In what the two sides of matched pairs differ, field by field.
 
-export interface FieldDifference {
+interface FieldDifference {
   readonly field: 'name' | 'phone' | 'email' | 'address';
   readonly equal: number;
   readonly differ: number;

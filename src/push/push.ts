@@ -17,7 +17,6 @@ import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {findStream, findWrites} from '../streams/all.ts';
 import {decide} from './decide.ts';
 import {conflict} from './decision.ts';
-import {end, endBatch} from './end.ts';
 import {defaultSettlePolicy, type ShownRow} from './facts.ts';
 import {plan} from './plan.ts';
 import {
@@ -30,7 +29,7 @@ import {
   SharedReadings,
   StoppedKinds,
 } from './run.ts';
-import {begin, beginBatch, judge, send} from './send.ts';
+import {begin, beginBatch, end, endBatch, judge, send} from './steps.ts';
 
 /** A change is ours for this long by the database's clock, unless renewed. */
 const defaultLeaseMs = 30_000;

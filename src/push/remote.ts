@@ -152,7 +152,7 @@ function lotsOf(reads: readonly Read[]): Read[][] {
  * read them; the record, and children that no change is about, as a change of the record did. Of
  * several such readings the latest counts.
  */
-export function joinReadings(reads: readonly Read[]): Read[] {
+function joinReadings(reads: readonly Read[]): Read[] {
   const latestFirst = reads.toSorted((one, other) => other.remote.askedAt - one.remote.askedAt);
   const ofOwn = latestFirst.filter(({run}) => elementOf(run) === null);
   const [own] = [...ofOwn, ...latestFirst];

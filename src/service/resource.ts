@@ -40,7 +40,7 @@ const types: Readonly<Record<string, FieldType>> = {
 };
 
 /** Reads `id:integer name created_at:dateTime`; a type that does not exist is a bug and throws. */
-export function readServiceFields(text: string): readonly ServiceField[] {
+function readServiceFields(text: string): readonly ServiceField[] {
   return text
     .trim()
     .split(/\s+/)
@@ -53,7 +53,7 @@ export function readServiceFields(text: string): readonly ServiceField[] {
 }
 
 /** The custom fields 1 to 10, in triples, as they stand on customers, jobs and employees. */
-export const customTriples = numbered(
+const customTriples = numbered(
   1,
   10,
   (n) => `custom_text${n} custom_number${n}:decimal custom_datetime${n}:dateTime`,

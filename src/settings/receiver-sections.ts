@@ -15,13 +15,15 @@ import {
 import {causes, receivers} from '../core/errors.ts';
 import {formatInterval} from '../core/format.ts';
 import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
+import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
 import {
   deleteReportList,
+  deleteTarget,
   listReportListSettings,
+  listTargetSettings,
   writeReportList,
-} from '../delivery/report-lists.ts';
-import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
-import {deleteTarget, listTargetSettings, writeTargetSetting} from '../delivery/targets.ts';
+  writeTargetSetting,
+} from '../delivery/targets.ts';
 import {listFeedColumns} from '../feed/feed.ts';
 import {
   deleteHook,

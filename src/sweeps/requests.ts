@@ -21,7 +21,7 @@ import type {SweepTarget} from './sweeps.ts';
 // unknown.
 
 /** The query that asks for the related data of a stream. */
-export function includeOf(stream: Stream): Record<string, string> {
+function includeOf(stream: Stream): Record<string, string> {
   return stream.include.length > 0 ? {include: stream.include.join(',')} : {};
 }
 

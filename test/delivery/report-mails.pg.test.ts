@@ -8,8 +8,8 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {findReportProblems} from '../../src/alerts/delivery-problems.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {listReportLists} from '../../src/delivery/report-lists.ts';
 import {mailReports} from '../../src/delivery/report-mails.ts';
+import {listReportLists} from '../../src/delivery/targets.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {type Arrived, openMailReceiver, type TestReceiver} from '../support/alert-receivers.ts';
 import {runCommand} from '../support/command.ts';
