@@ -5,6 +5,7 @@ import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
 import {hasSeveralVersions} from '../accounts/workers.ts';
 import {type Cause, causes} from '../core/errors.ts';
+import {markThisProcess} from '../core/holder.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import {isTold} from './rules.ts';
@@ -85,13 +86,14 @@ const mostMessages = 5;
  */
 export async function takeLook(db: Queryable): Promise<AlertLook | null> {
   const {rows} = await db.query<AlertLook>(
-    `INSERT INTO sync.alert_looks AS look (lease_until)
-     SELECT now() + ${lookLease} WHERE EXISTS (SELECT FROM sync.alert_rules)
+    `INSERT INTO sync.alert_looks AS look (lease_until, holder)
+     SELECT now() + ${lookLease}, $1 WHERE EXISTS (SELECT FROM sync.alert_rules)
          ON CONFLICT (is_only) DO UPDATE SET fence = look.fence + 1,
-           lease_until = EXCLUDED.lease_until
+           lease_until = EXCLUDED.lease_until, holder = EXCLUDED.holder
       WHERE coalesce(look.looked_at < now() - ${everyLook}, true)
         AND coalesce(look.lease_until < now(), true)
      RETURNING fence`,
+    [await markThisProcess()],
   );
   return rows[0] ?? null;
 }

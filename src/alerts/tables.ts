@@ -150,6 +150,7 @@ export const alertDeliveries = syncSchema.table(
     fence: integer().notNull().default(0),
     due_at: instant().notNull().defaultNow(),
     lease_until: instant(),
+    holder: text(),
     last_error: text(),
     created_at: instant().notNull().defaultNow(),
     sent_at: instant(),
@@ -218,6 +219,7 @@ export const alertDeliveriesTable = commentTable(
     fence: 'How often it was taken up; who holds an older number may not write any more.',
     due_at: 'From when on it may be sent.',
     lease_until: 'Until when its present worker owns it; by the clock of this database.',
+    holder: 'Mark of the process that took it up last; null where the system gives none.',
     last_error: 'Why the last try failed.',
     created_at: 'When it was made.',
     sent_at: 'When the receiver took it; of a ping the last time.',
@@ -231,6 +233,7 @@ const alertLooks = syncSchema.table(
     fence: integer().notNull().default(1),
     looked_at: instant(),
     lease_until: instant(),
+    holder: text(),
   },
   (table) => [check('alert_looks_is_only_check', sql`${table.is_only}`)],
 );
@@ -243,5 +246,6 @@ export const alertLooksTable = commentTable(
     fence: 'Number of the look; who holds an older number may not write any more.',
     looked_at: 'When the last look ended.',
     lease_until: 'Until when a worker looks; null while none does.',
+    holder: 'Mark of the process that took it up last; null where the system gives none.',
   },
 );

@@ -1,6 +1,7 @@
 // Claims on changes, by the database's clock. A change whose worker was lost while sending it may
 // have arrived: it is in doubt for every later worker.
 
+import {markThisProcess} from '../core/holder.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {RecentWrite} from '../rows/change-values.ts';
 import {recentWrites} from '../rows/recent-writes.ts';
@@ -82,7 +83,7 @@ export async function claimChanges(
           AND NOT (SELECT sync.is_copy())
         ORDER BY due_at, change_id LIMIT $2 FOR UPDATE SKIP LOCKED), claimed AS (
        UPDATE sync.changes AS held SET fence = fence + 1,
-              lease_until = now() + $3 * interval '1 millisecond'
+              lease_until = now() + $3 * interval '1 millisecond', holder = $4
          FROM ready WHERE held.change_id = ready.change_id
     RETURNING held.*)
      SELECT ${changeColumns}, now() AS "claimedAt",
@@ -106,7 +107,7 @@ export async function claimChanges(
             ${recentWrites('own.row_id = claimed.row_id AND own.table_name = claimed.table_name')}
               AS "recentWrites"
        FROM claimed ORDER BY change_id`,
-    [accountId, limit, leaseMs],
+    [accountId, limit, leaseMs, await markThisProcess()],
   );
   return rows;
 }

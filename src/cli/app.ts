@@ -12,6 +12,7 @@ import {
   stopAccount,
   upsertAccount,
 } from '../accounts/accounts.ts';
+import {endDeadLeases} from '../accounts/dead-leases.ts';
 import {Accounts, type GivenAccess} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {RawPage} from '../api/client.ts';
@@ -93,6 +94,12 @@ export async function withWorld<T>(
     warehouse.tellWaitsTo((reason) =>
       log.warn({event: 'warehouse.waits', reason}, 'a lock holds a statement up'),
     );
+    const ended = isCopy ? 0 : await endDeadLeases(pool);
+    if (ended > 0)
+      log.info(
+        {event: 'leases.ended', count: ended},
+        'the leases of dead processes of this machine have been ended',
+      );
     const keepOut = (secret: Secret) => {
       if (!secrets.some((each) => each.reveal() === secret.reveal())) secrets.push(secret);
     };

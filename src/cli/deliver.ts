@@ -1,5 +1,6 @@
 // The verb `deliver`: a snapshot of the star to its targets, now.
 
+import {endDeadLeases} from '../accounts/dead-leases.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
@@ -35,6 +36,7 @@ export async function deliverStar(
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     await refuseCopy(pool, await namePlace(config));
+    await endDeadLeases(pool);
     const names = (await listTargetSettings(pool)).map(({name}) => name);
     const onStep = (name: string, step: string) => {
       if (!json) tellStep(`${name}: ${step}`);

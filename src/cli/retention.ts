@@ -1,6 +1,7 @@
 // The verbs that remove data: `prune` what is no longer kept, and `forget` a customer, who is shown
 // first and typed back; the receipt holds none of the data.
 
+import {endDeadLeases} from '../accounts/dead-leases.ts';
 import {
   clearUpForgotten,
   countForgotten,
@@ -56,6 +57,7 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
       for (const {kind} of (await readRetention(pool)).kinds)
         counts.set(kind, await countPrunable(pool, kind));
     } else {
+      await endDeadLeases(pool);
       const removed = await pruneHistory({pool, signal: options.signal, restMs: 0});
       if (removed === null) {
         const leaseMs = await readPruningLeaseMs(pool);

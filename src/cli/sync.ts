@@ -4,10 +4,11 @@
 import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
 import {runSweepJob} from '../../jobs/queue-jobs.ts';
+import {endDeadLeases} from '../accounts/dead-leases.ts';
 import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {isProcessGone, nameThisProcess} from '../core/lease.ts';
+import {nameThisProcess} from '../core/lease.ts';
 import {isId, tellAside} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
@@ -295,16 +296,20 @@ async function lookOnce(
 
 /**
  * Tells once of each process that has a sweep which is waited for: a wait without a word looks like
- * a program that hangs.
+ * a program that hangs. A process that is certainly gone loses its sweep at once.
  */
 async function tellHeld(
   {pool}: Pick<Warehouse, 'pool'>,
   sweepIds: readonly string[],
   {progress, told}: Pick<Watch, 'progress'> & {readonly told: Set<string>},
 ): Promise<void> {
-  for (const held of await listHeldSweeps(pool, sweepIds)) {
+  const elsewhere = (await listHeldSweeps(pool, sweepIds)).filter(
+    ({claimedBy}) => claimedBy !== nameThisProcess(),
+  );
+  if (elsewhere.length === 0 || (await endDeadLeases(pool)) > 0) return;
+  for (const held of elsewhere) {
     const mark = `${held.sweepId} ${held.claimedBy}`;
-    if (held.claimedBy === nameThisProcess() || told.has(mark)) continue;
+    if (told.has(mark)) continue;
     told.add(mark);
     progress.note(describeHeld(held));
   }
@@ -313,11 +318,6 @@ async function tellHeld(
 function describeHeld({sweepId, stream, claimedBy, leaseMs}: HeldSweep): string {
   const left = formatDuration(Math.max(1_000, leaseMs));
   const holder = claimedBy === null ? 'another process' : `another process (${claimedBy})`;
-  if (claimedBy !== null && isProcessGone(claimedBy))
-    return (
-      `${stream}: sweep ${sweepId} was begun by a process that is gone (${claimedBy}); ` +
-      `it goes on here in ${left} at most`
-    );
   return (
     `${stream}: waiting for ${holder}, which has sweep ${sweepId} under way; ` +
     `if that process is gone, the sweep goes on here in ${left} at most`

@@ -1,6 +1,6 @@
 // How long a sweep or a change is certainly ours. Postgres alone decides the owner; this process
 // may count on less time than that, never on more. So the time counts from before the claim or the
-// renewal was asked for. An owner that is known to be gone loses it at once.
+// renewal was asked for. An owner that is known to be gone loses it at once: `holder.ts`.
 
 import {hostname} from 'node:os';
 
@@ -130,25 +130,5 @@ export class Leases<T> {
 
 /** This process, for a person on any machine: `db1, pid 4711`. */
 export function nameThisProcess(): string {
-  return nameOf(process.pid);
-}
-
-/**
- * Whether a process is known to be gone: it ran on this machine, and is no more. Of others nothing
- * is known.
- * @param name - as `nameThisProcess` gives it
- */
-export function isProcessGone(name: string): boolean {
-  const pid = Number(/, pid (\d+)$/.exec(name)?.[1]);
-  if (!Number.isSafeInteger(pid) || name !== nameOf(pid)) return false;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
-  }
-}
-
-function nameOf(pid: number): string {
-  return `${hostname()}, pid ${pid}`;
+  return `${hostname()}, pid ${process.pid}`;
 }

@@ -3,6 +3,7 @@
 // of the weekly report by e-mail: the rows of sync.report_lists, and how the mails of each list
 // fare. Times of day are in the zone of the account.
 
+import {markThisProcess} from '../core/holder.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {Snapshot} from './snapshot.ts';
@@ -170,10 +171,10 @@ export async function claimTarget(
   const {rows} = await db.query<ClaimedTarget>(
     `UPDATE sync.delivery_targets
         SET fence = fence + 1, lease_until = now() + $2 * interval '1 millisecond',
-            begun_at = now(), step = NULL
+            holder = $3, begun_at = now(), step = NULL
       WHERE name = $1 AND coalesce(lease_until < now(), true) AND NOT sync.is_copy()
      RETURNING ${selectColumns(settingColumns)}, fence, attempts`,
-    [name, leaseMs],
+    [name, leaseMs, await markThisProcess()],
   );
   return rows[0] ?? null;
 }

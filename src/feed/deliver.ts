@@ -7,9 +7,10 @@
 import type pg from 'pg';
 import {type BackOff, pauseAfter} from '../core/back-off.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {markThisProcess} from '../core/holder.ts';
 import type {Queryable} from '../postgres/database.ts';
 
-/** A table whose rows say what is to be sent; each has `due_at`, `fence` and `lease_until`. */
+/** A table whose rows say what is to be sent: with `due_at`, `fence`, `lease_until`, `holder`. */
 interface SendQueue {
   readonly table: string;
   /** The column of its number. */
@@ -46,9 +47,10 @@ export async function claimDue<C extends SendClaim>(
        SELECT due.${id} AS id, ${select.columns} FROM ${table} AS due ${select.joins ?? ''}
         WHERE due.due_at <= now() AND coalesce(due.lease_until <= now(), true) AND ${select.where}
         ORDER BY due.due_at, due.${id} LIMIT $1 FOR UPDATE OF due SKIP LOCKED)
-     UPDATE ${table} AS claimed SET fence = fence + 1, lease_until = ${sendLease} ${onClaim}
+     UPDATE ${table} AS claimed SET fence = fence + 1, lease_until = ${sendLease},
+            holder = $${values.length + 1} ${onClaim}
        FROM due WHERE claimed.${id} = due.id RETURNING claimed.fence, due.*`,
-    [...values],
+    [...values, await markThisProcess()],
   );
   return rows.map(({keyId, bytes, ...row}) => ({
     ...row,

@@ -6,6 +6,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {formatAgo, formatNumber} from '../core/format.ts';
+import {markThisProcess} from '../core/holder.ts';
 import type {Logger} from '../core/log.ts';
 import {Pulse, Rounds} from '../core/rounds.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -324,13 +325,13 @@ const lease = "interval '5 minutes'";
  */
 export async function takePruning(db: Queryable, restMs: number): Promise<Pruning | null> {
   const {rows} = await db.query<Pruning>(
-    `INSERT INTO sync.prunings AS held (lease_until) VALUES (now() + ${lease})
+    `INSERT INTO sync.prunings AS held (lease_until, holder) VALUES (now() + ${lease}, $2)
          ON CONFLICT (is_only) DO UPDATE SET fence = held.fence + 1,
-           lease_until = EXCLUDED.lease_until
+           lease_until = EXCLUDED.lease_until, holder = EXCLUDED.holder
       WHERE coalesce(held.ended_at <= now() - $1 * interval '1 millisecond', true)
       AND coalesce(held.lease_until < now(), true)
      RETURNING fence`,
-    [restMs],
+    [restMs, await markThisProcess()],
   );
   return rows[0] ?? null;
 }

@@ -46,6 +46,7 @@ const prunings = syncSchema.table(
     is_only: boolean().primaryKey().default(true),
     fence: integer().notNull().default(1),
     lease_until: instant(),
+    holder: text(),
     ended_at: instant(),
     joined_to: instant(),
   },
@@ -59,6 +60,7 @@ export const pruningsTable = commentTable(
     is_only: 'True: there is one row.',
     fence: 'Number of the pruning; who holds an older number goes no further.',
     lease_until: 'Until when a worker prunes, unless it goes on; null while none does.',
+    holder: 'Mark of the process that took it up last; null where the system gives none.',
     ended_at: 'When the last one came to its end.',
     joined_to:
       'Versions of write-backs that were replaced before this moment are joined where they ' +

@@ -3,6 +3,7 @@
 
 import type pg from 'pg';
 import {RetryableError, UsageError} from '../core/errors.ts';
+import {markThisProcess} from '../core/holder.ts';
 import {nameThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
@@ -163,7 +164,7 @@ export async function claimSweep(
   const {rows} = await db.query<ClaimedSweep>(
     `UPDATE sync.sweeps
         SET state = 'running', fence = fence + 1, started_at = coalesce(started_at, now()),
-            lease_until = now() + $2 * interval '1 millisecond', claimed_by = $3
+            lease_until = now() + $2 * interval '1 millisecond', claimed_by = $3, holder = $4
       WHERE sweep_id = $1
         AND (state = 'due' AND due_at <= now() OR state = 'running' AND lease_until < now())
         AND EXISTS (SELECT FROM sync.accounts AS account
@@ -175,7 +176,7 @@ export async function claimSweep(
             mode = 'full' AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
                      WHERE started.account_id = sweeps.account_id
                        AND started.stream = sweeps.stream) AS "isFirstLoad"`,
-    [sweepId, leaseMs, claimedBy],
+    [sweepId, leaseMs, claimedBy, await markThisProcess()],
   );
   return rows[0] ?? null;
 }

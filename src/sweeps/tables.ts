@@ -135,6 +135,7 @@ export const sweeps = syncSchema.table(
     next_page: integer().notNull().default(1),
     fence: integer().notNull().default(0),
     lease_until: instant(),
+    holder: text(),
     claimed_by: text(),
     failures: integer().notNull().default(0),
     requests: count(),
@@ -262,6 +263,7 @@ export const sweepsTable = commentTable(
     fence: 'How often it was taken up; who holds an older number may not write any more.',
     lease_until:
       'Until when its present worker owns it, unless renewed; by the clock of this database.',
+    holder: 'Mark of the process that took it up last; null where the system gives none.',
     claimed_by: 'The process that took it up last: its machine and number.',
     failures: 'Tries that failed since its last saved batch.',
     requests: 'Requests sent to the service.',

@@ -1,0 +1,93 @@
+// A process is taken for gone only when it certainly is: real processes, killed and stopped.
+
+import {type ChildProcess, spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {connect} from 'node:net';
+import {afterEach, expect, test} from 'vitest';
+import {isHolderGone, markThisProcess} from '../../src/core/holder.ts';
+
+const started: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+});
+
+/** A process that has a mark, and lives until it is killed. */
+async function startHolder(then = ''): Promise<{readonly child: ChildProcess; mark: string}> {
+  const source = new URL('../../src/core/holder.ts', import.meta.url).href;
+  const code = `import {markThisProcess} from ${JSON.stringify(source)};
+    process.stdout.write(String(await markThisProcess()) + '\\n');
+    setInterval(() => {}, 60_000); ${then}`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  started.push(child);
+  const [line] = await once(child.stdout, 'data');
+  return {child, mark: String(line).trim()};
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}
+
+const addressOf = (mark: string) => `\0fieldmirror-${mark.split('.')[1]}`;
+
+/** Connections that a stopped process does not take, more than the kernel keeps for it. */
+async function crowd(mark: string) {
+  const sockets = Array.from({length: 700}, () => connect(addressOf(mark)));
+  const codes = await Promise.all(
+    sockets.map(
+      (socket) =>
+        new Promise((told) => {
+          socket.once('connect', () => told('connected'));
+          socket.once('error', (error) => told('code' in error ? error.code : error));
+        }),
+    ),
+  );
+  return {codes: new Set(codes), close: () => sockets.map((socket) => socket.destroy())};
+}
+
+test('a process that was killed is gone, and one that lives is not', async () => {
+  const [killed, living] = await Promise.all([startHolder(), startHolder()]);
+  expect(await Promise.all([killed, living].map(({mark}) => isHolderGone(mark)))).toEqual([
+    false,
+    false,
+  ]);
+  await kill(killed.child);
+  expect(await Promise.all([killed, living].map(({mark}) => isHolderGone(mark)))).toEqual([
+    true,
+    false,
+  ]);
+  expect(await isHolderGone((await markThisProcess()) ?? '')).toBe(false);
+});
+
+test('a stopped process is not gone, however many ask', async () => {
+  const {child, mark} = await startHolder();
+  child.kill('SIGSTOP');
+  expect(await isHolderGone(mark)).toBe(false);
+  const {codes, close} = await crowd(mark);
+  expect(codes).toEqual(new Set(['connected', 'EAGAIN']));
+  expect(await isHolderGone(mark)).toBe(false);
+  close();
+  child.kill('SIGCONT');
+  expect(await isHolderGone(mark)).toBe(false);
+  await kill(child);
+  expect(await isHolderGone(mark)).toBe(true);
+});
+
+test('a process that is busy for ever is not gone', async () => {
+  const {mark} = await startHolder('for (;;);');
+  expect(await isHolderGone(mark)).toBe(false);
+});
+
+test('nothing is known of a process of another kernel, network namespace or spelling', async () => {
+  const {child, mark} = await startHolder();
+  await kill(child);
+  expect(await isHolderGone(mark)).toBe(true);
+  const [place = '', name = ''] = mark.split('.');
+  const other = `${place[0] === 'A' ? 'B' : 'A'}${place.slice(1)}`;
+  for (const foreign of [`${other}.${name}`, `.${name}`, name, place, ''])
+    expect(await isHolderGone(foreign)).toBe(false);
+});
