@@ -19,6 +19,7 @@ const plainKeyColumns = [
   'role',
   'masks',
   'system',
+  'holds_deletes',
   'created_at',
   'created_by',
   'last_used_at',
@@ -59,13 +60,15 @@ export async function addApiKey(
     role,
     masks,
     system = defaultSystem,
-  }: Pick<ApiKey, 'name' | 'accountId' | 'role' | 'masks'> & {readonly system?: string},
+    holdsDeletes = false,
+  }: Pick<ApiKey, 'name' | 'accountId' | 'role' | 'masks'> &
+    Partial<Pick<ApiKey, 'system' | 'holdsDeletes'>>,
 ): Promise<Secret | null> {
   const text = makeToken(keyPrefix);
   const {rowCount} = await db.query(
-    `INSERT INTO sync.api_keys (name, account_id, role, masks, system, key_hash)
-     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING`,
-    [name, accountId, role, masks, system, hashOf(text.reveal())],
+    `INSERT INTO sync.api_keys (name, account_id, role, masks, system, holds_deletes, key_hash)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING`,
+    [name, accountId, role, masks, system, holdsDeletes, hashOf(text.reveal())],
   );
   return rowCount === 1 ? text : null;
 }

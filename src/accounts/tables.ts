@@ -204,6 +204,7 @@ export const apiKeys = syncSchema.table(
     role: text({enum: roles}).notNull(),
     masks: boolean().notNull().default(false),
     system: text().notNull().default(defaultSystem),
+    holds_deletes: boolean().notNull().default(false),
     created_at: instant().notNull().defaultNow(),
     created_by: text().notNull().default(sql`session_user`),
     last_used_at: instant(),
@@ -232,6 +233,7 @@ export const apiKeysTable = commentTable(
       'keys as well).',
     masks: 'Whether the console hides names, phones, addresses and notes from it.',
     system: 'The outside system whose keys of rows it gives and is given as external_key.',
+    holds_deletes: 'Whether the deletes that it makes are held until a person releases them.',
     created_at: 'When it was made.',
     created_by: 'Database user who made it.',
     last_used_at: 'When it was last used, to the minute.',
@@ -278,6 +280,7 @@ const authorAccounts = syncSchema.table(
     granted_at: instant().notNull().defaultNow(),
     granted_by: text().notNull().default(sql`session_user`),
     system: text().notNull().default(defaultSystem),
+    holds_deletes: boolean().notNull().default(false),
   },
   (table) => [
     primaryKey({name: 'author_accounts_pkey', columns: [table.role_name, table.account_id]}),
@@ -294,6 +297,8 @@ export const authorAccountsTable = commentTable(
     granted_at: 'When it was given.',
     granted_by: 'Database user who gave it.',
     system: 'The outside system for which the role writes that account.',
+    holds_deletes:
+      'Whether the deletes of the role and its members are held until a person releases them.',
   },
 );
 
@@ -319,6 +324,9 @@ const links = syncSchema.table(
     uniqueIndex('links_row_id')
       .on(table.row_id, table.table_name, table.system)
       .where(sql`until IS NULL`),
+    index('links_ended_row_id_idx')
+      .on(table.row_id, table.table_name, table.system)
+      .where(sql`until IS NOT NULL`),
     check(
       'links_system_check',
       sql`${isSystemName(table.system)} AND ${table.system} <> ${sql.raw(`'${defaultSystem}'`)}`,

@@ -38,7 +38,11 @@ interface Transition {
 
 export const transitions: readonly Transition[] = [
   {from: 'new', to: 'pending', why: 'a row was written'},
-  {from: 'new', to: 'held', why: 'a row was written with fieldmirror.mode = hold'},
+  {
+    from: 'new',
+    to: 'held',
+    why: 'a row was written with fieldmirror.mode = hold, or deleted by whose deletes are held',
+  },
   {from: 'held', to: 'pending', why: 'it is released, or what it was held for is accepted'},
   {from: 'held', to: 'cancelled', why: 'it is given up, or changed back'},
   {

@@ -24,16 +24,24 @@ interface AddOptions extends Output {
   readonly mask?: boolean;
   /** The outside system whose keys it gives and is given. */
   readonly system?: string;
+  /** Whether its deletes are held until a person releases them. */
+  readonly holdDeletes?: boolean;
 }
 
 /**
  * Makes a key, and shows it this once.
- * @throws {UsageError} the name has a wrong form, or is taken; an admin's key of one account
+ * @throws {UsageError} the name has a wrong form, or is taken; an admin's key of one account; a
+ *   viewer whose deletes are held
  */
 export async function keysAdd(config: Config, name: string, options: AddOptions): Promise<number> {
   const {role, account, mask: masks = false, system = defaultSystem, json} = options;
   checkShortName(name, 'keys add');
   checkShortName(system, 'keys add: --system');
+  const holdsDeletes = options.holdDeletes === true;
+  if (holdsDeletes && role === 'viewer')
+    throw new UsageError(
+      'keys add: --hold-deletes: expected a key that makes changes, got a viewer, which makes none',
+    );
   const isOfAll = options.allAccounts === true || role === 'admin';
   if (isOfAll && account !== undefined)
     throw new UsageError(
@@ -45,14 +53,17 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = isOfAll ? null : await chooseAccount({pool}, account);
     const accountId = chosen?.accountId ?? null;
-    const key = await addApiKey(pool, {name, accountId, role, masks, system});
+    const key = await addApiKey(pool, {name, accountId, role, masks, system, holdsDeletes});
     if (key === null)
       throw new UsageError(
         `keys add: there is a key ${name} already, in use or revoked; choose another name`,
       );
     const text = [key.reveal(), '', tellUse(role, chosen?.name ?? null)].join('\n');
     print(json, {
-      json: {name, account: chosen?.name ?? null, role, masks, system, key: key.reveal()},
+      json: {
+        ...{name, account: chosen?.name ?? null, role, masks, system, holdsDeletes},
+        key: key.reveal(),
+      },
       text,
     });
     return 0;
@@ -107,6 +118,7 @@ function describe({
   role,
   masks,
   system,
+  holdsDeletes,
   createdBy,
   lastUsedAt,
   revokedAt,
@@ -115,7 +127,7 @@ function describe({
   return [
     name,
     account ?? 'all',
-    masks ? `${role}, masked` : role,
+    [role, ...(masks ? ['masked'] : []), ...(holdsDeletes ? ['deletes held'] : [])].join(', '),
     system,
     createdBy,
     used,

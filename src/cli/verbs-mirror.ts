@@ -230,6 +230,7 @@ function addKeys(program: Command, {json}: Surroundings): void {
     .option('--all-accounts', 'open the console for all accounts')
     .option('--mask', 'hide names, phones, addresses and notes in the console')
     .option('--system <name>', 'outside system whose keys of rows it uses (default: default)')
+    .option('--hold-deletes', 'hold its deletes until a person releases them')
     .action((name, given) =>
       finishVerb(async () => (await load()).keysAdd(await config(), name, {...given, ...json()})),
     );

@@ -198,7 +198,10 @@ function buildTable(writes: Writes) {
     external_key: externalKey
       .nullable()
       .optional()
-      .describe('Alone the key of the row; beside number or row_id the key to set, null for none.'),
+      .describe(
+        'Alone the key of the row; beside number or row_id the key to set, null for none, ' +
+          'which a deleted row allows, too.',
+      ),
     fields: fields(rules).optional(),
     was,
   })
@@ -243,6 +246,13 @@ export function setsKey({
   external_key,
 }: Pick<ChangeRequest, 'number' | 'row_id' | 'external_key'>): boolean {
   return external_key !== undefined && (number !== undefined || row_id !== undefined);
+}
+
+/** Whether an update does no more than take the key from its row, which may be deleted then. */
+export function givesUpKey(request: ChangeRequest): boolean {
+  const {operation, external_key, fields = {}} = request;
+  const isAlone = operation === 'update' && Object.keys(fields).length === 0;
+  return isAlone && setsKey(request) && external_key === null;
 }
 
 function buildFields({table}: Writes, rules: readonly WriteRule[]) {

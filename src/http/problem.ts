@@ -84,7 +84,7 @@ export function explainRefusal(error: unknown, at: string): unknown {
     ];
     return new HttpProblem(422, 'refused', {
       detail,
-      hint: 'Update that row instead.',
+      hint: 'Update that row instead, or if it is deleted, set its external_key to null first.',
       errors,
       cause: error,
     });

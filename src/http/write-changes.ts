@@ -18,7 +18,13 @@ import {setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
-import {type ChangeRequest, type Reference, readTime, setsKey} from './change-request.ts';
+import {
+  type ChangeRequest,
+  givesUpKey,
+  type Reference,
+  readTime,
+  setsKey,
+} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {explainCursor, explainRefusal, HttpProblem} from './problem.ts';
 import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
@@ -209,6 +215,12 @@ export async function writeChange(
   }
 }
 
+/** `fieldmirror.mode` of a change: a request holds more than its key does, never less. */
+function modeOf(hold: boolean, {holdsDeletes}: AccountKey): string {
+  if (hold) return 'hold';
+  return holdsDeletes ? 'hold-deletes' : '';
+}
+
 /**
  * Prepares the transaction for one change: whether it is held, and what its author had read, are
  * settings as of any author.
@@ -230,7 +242,7 @@ async function prepare(
       `SELECT set_config('fieldmirror.last_change', '', true),
         set_config('fieldmirror.mode', $1, true), set_config('fieldmirror.seen', $2, true),
         set_config('fieldmirror.was', $3, true)`,
-      [hold ? 'hold' : '', seen, said],
+      [modeOf(hold, scope.key), seen, said],
     );
     if (seen !== '') await client.query('SELECT sync.seen_position()');
   } catch (error) {
@@ -285,8 +297,8 @@ async function change(
   const sets = setsKey(request);
   const reference = {number, row_id, external_key: sets ? undefined : (key ?? undefined)};
   const row = found ?? (await findRow(client, writes, {key: scope.key, reference, lock: 'UPDATE'}));
-  if (row === null || row.isDeleted)
-    throw refuseUnknown({...request, ...reference}, scope, row !== null);
+  if (row === null || (row.isDeleted && !givesUpKey(request)))
+    throw refuseUnknown({...request, ...reference}, scope, row);
   const {rowId} = row;
   if (request.operation === 'delete') {
     await deleteRow(client, writes, rowId);
@@ -393,13 +405,16 @@ function findMade(
 function refuseUnknown(
   {table, ...named}: Reference & Pick<ChangeRequest, 'table'>,
   {at}: Scope,
-  isDeleted: boolean,
+  row: NamedRow | null,
 ): HttpProblem {
+  const list = `GET /v1/${table}${row === null ? '' : '?deleted=true'} lists them.`;
+  const free = ` An update of row_id ${row?.rowId} with external_key null frees its key.`;
   return new HttpProblem(404, 'not-found', {
-    detail: isDeleted
-      ? `${table}: ${describe(named)} is deleted`
-      : `${table}: there is no ${describe(named)}`,
-    hint: `GET /v1/${table}${isDeleted ? '?deleted=true' : ''} lists them.`,
+    detail:
+      row === null
+        ? `${table}: there is no ${describe(named)}`
+        : `${table}: ${describe(named)} is deleted`,
+    hint: row === null || row.externalKey === null ? list : `${list}${free}`,
     errors: [{in: 'body', at, expected: 'a live row of this account', got: describe(named)}],
   });
 }

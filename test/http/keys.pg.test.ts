@@ -161,6 +161,41 @@ describe('fieldmirror', () => {
     expect((await place.get('/v1/customers', {key})).status).toBe(401);
   });
 
+  test('keys add --hold-deletes makes a key whose deletes wait for a person', async () => {
+    const given = ['--account', 'acme', '--hold-deletes'];
+    const added = await run('keys', 'add', 'careful', ...given, '--json');
+    expect(added, added.stderr).toMatchObject({code: 0});
+    const {key} = JSON.parse(added.stdout);
+    expect((await run('keys', 'list')).stdout).toMatch(/careful +│ acme +│ operator, deletes held/);
+    const {body} = await place.post(
+      [
+        {table: 'customers', operation: 'update', number: 2, fields: {fax: '555-0142'}},
+        {table: 'customers', operation: 'delete', number: 3},
+        {...task, hold: true},
+        task,
+      ],
+      {key},
+    );
+    expect(body.changes.map(({state}: {state: string}) => state)).toEqual([
+      ...['pending', 'held', 'held', 'pending'],
+    ]);
+    expect(body.changes[1].reason).toBe('deletes of its author wait for a person');
+    // That of another key goes.
+    expect(await place.post({table: 'tasks', operation: 'delete', number: 61})).toMatchObject({
+      body: {state: 'pending'},
+    });
+    const {change_id: id} = body.changes[1];
+    const decided = await place.post(
+      {decision: 'release', change_ids: [id]},
+      {path: '/v1/changes/decide'},
+    );
+    expect(decided.status, JSON.stringify(decided.body)).toBe(200);
+    expect((await place.get(`/v1/changes/${id}`)).body).toMatchObject({state: 'pending'});
+    expect((await run('keys', 'add', 'x', ...given, '--role', 'viewer')).stderr).toContain(
+      'expected a key that makes changes, got a viewer',
+    );
+  });
+
   test('keys says what is wrong with a name', async () => {
     const {account} = place;
     expect((await run('keys', 'add', 'erp', '--account', account.name)).stderr).toContain(

@@ -2,6 +2,7 @@
 
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {addApiKey} from '../../src/accounts/access.ts';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;
@@ -168,6 +169,102 @@ describe('a change', () => {
     await link(tryton, {number: 1, external_key: 'P-21'});
     await place.post(ask, {key: tryton, headers});
     expect(await keyOf(tryton)).toEqual(['P-21']);
+  });
+});
+
+describe('the key of a row whose record is gone', () => {
+  let number = 40;
+  let rowId: string;
+  beforeEach(async () => {
+    number++;
+    rowId = await inSweepTransaction(place.pool, async (client) => {
+      const {rows} = await client.query(
+        `INSERT INTO warehouse.customers (account_id, customer_number, id, name, _sweep_id)
+         VALUES ($1, $2, $2, 'Gone', 1) RETURNING row_id`,
+        [place.account.accountId, number],
+      );
+      return rows[0].row_id;
+    });
+  });
+  const key = () => `G-${number}`;
+  const findOut = () =>
+    inSweepTransaction(place.pool, (client) =>
+      client.query('UPDATE warehouse.customers SET _deleted_at = now() WHERE row_id = $1', [rowId]),
+    );
+  const countChanges = async () =>
+    (await place.pool.query('SELECT count(*)::integer AS n FROM sync.changes')).rows[0].n;
+  const upsert = (of: string) =>
+    place.post(
+      {table: 'customers', operation: 'upsert', external_key: key(), fields: {name: 'Again'}},
+      {key: of},
+    );
+
+  test.each([
+    ['tryton', () => tryton],
+    ['default', () => place.keys.writer],
+  ])('is given up by a key of %s, for a new row', async (_, of) => {
+    await link(of(), {number, external_key: key()});
+    await findOut();
+    const free = `An update of row_id ${rowId} with external_key null frees its key.`;
+    expect(await upsert(of())).toMatchObject({
+      status: 404,
+      body: {
+        detail: `customers: external_key "${key()}" is deleted`,
+        hint: expect.stringContaining(free),
+      },
+    });
+    const before = await countChanges();
+    expect(await link(of(), {row_id: rowId, external_key: null})).toMatchObject({
+      status: 200,
+      body: {state: 'unchanged', row_id: rowId, external_key: null},
+    });
+    expect(await countChanges()).toBe(before);
+    const made = await upsert(of());
+    expect(made).toMatchObject({status: 202, body: {operation: 'create', external_key: key()}});
+    expect(made.body.row_id).not.toBe(rowId);
+    const {entries} = (await place.get('/v1/feed?limit=1000', {key: of()})).body;
+    const own = entries.filter(({row_id}: {row_id: string}) => row_id === rowId);
+    expect(own.at(-1)).toMatchObject({operation: 'removed', external_key: key()});
+  });
+
+  test('is given up while the delete is on its way, in one request with a new row', async () => {
+    await link(tryton, {number, external_key: key()});
+    const {status, body} = await place.post(
+      [
+        {table: 'customers', operation: 'delete', number},
+        {table: 'customers', operation: 'update', number, external_key: null},
+        {table: 'customers', operation: 'create', external_key: key(), fields: {name: 'Again'}},
+      ],
+      {key: tryton},
+    );
+    expect([status, body.changes.map(({operation}: {operation: string}) => operation)]).toEqual([
+      202,
+      ['delete', 'update', 'create'],
+    ]);
+  });
+
+  test.each([
+    ['a key beside it', {external_key: 'x'}, 404],
+    ['a field beside it', {external_key: null, fields: {name: 'x'}}, 404],
+  ])('is all that changes: %s is refused', async (_, asked, status) => {
+    await link(tryton, {number, external_key: key()});
+    await findOut();
+    expect(await link(tryton, {row_id: rowId, ...asked})).toMatchObject({
+      status,
+      body: {detail: `customers: row_id ${rowId} is deleted`},
+    });
+    expect(await keyOf(tryton, `&key=${key()}&deleted=true`)).toEqual([key()]);
+  });
+
+  test('is no business of another system or account', async () => {
+    await link(tryton, {number, external_key: key()});
+    await findOut();
+    expect((await link(shop, {row_id: rowId, external_key: null})).status).toBe(200);
+    expect(await link(strange, {row_id: rowId, external_key: null})).toMatchObject({
+      status: 404,
+      body: {detail: `customers: there is no row_id ${rowId}`},
+    });
+    expect(await keyOf(tryton, `&key=${key()}&deleted=true`)).toEqual([key()]);
   });
 });
 

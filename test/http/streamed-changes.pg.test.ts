@@ -193,6 +193,7 @@ describe('decisions in batches', () => {
     const key: AccountKey = {
       ...{apiKeyId: '1', name: 'erp', role: 'operator', masks: false, timeZone: 'UTC'},
       system: 'default',
+      holdsDeletes: false,
       ...{account: 'acme', createdAt: '', createdBy: 'test', lastUsedAt: null, revokedAt: null},
       accountId: place.account.accountId,
     };

@@ -158,7 +158,7 @@ const known = {
   ],
   settings: {
     // Hints: what they say is about the author's own change.
-    'fieldmirror.mode': ['sync.record_change'],
+    'fieldmirror.mode': ['sync.first_state'],
     'fieldmirror.seen': ['sync.seen_position', 'sync.undo_changes'],
     'fieldmirror.was': ['sync.seen_row', 'sync.seen_assigned'],
     'fieldmirror.batch': ['sync.batch', 'sync.undo_changes'],

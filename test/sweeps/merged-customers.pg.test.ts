@@ -59,6 +59,23 @@ async function merge(number: string, into: string): Promise<void> {
   shown.set(number, into);
 }
 
+/** The entries of a table since a cursor, as a system is told them. */
+async function tell(table: string, cursor: string, system: string) {
+  await rows('SELECT sync.sequence_feed()');
+  return await rows(
+    `SELECT operation, number, external_key AS key, before, after, merged_into
+       FROM sync.feed($1, 100, of_tables => ARRAY[$2], of_system => $3)`,
+    cursor,
+    table,
+    system,
+  );
+}
+
+async function readEnd(): Promise<string> {
+  await rows('SELECT sync.sequence_feed()');
+  return (await rows('SELECT sync.feed_end() AS cursor'))[0].cursor;
+}
+
 const rows = async (text: string, ...values: unknown[]) =>
   (await world.pool.query(text, values)).rows;
 
@@ -119,23 +136,46 @@ test('its keys go to the one that stayed, but not where that one has its own', a
 
 test('a reader of the feed hears of both, once', async () => {
   await link('5', 'C-5', 'default');
-  await rows('SELECT sync.sequence_feed()');
-  const [{cursor}] = await rows('SELECT sync.feed_end() AS cursor');
+  await link('5', 'P-5', 'tryton');
+  const cursor = await readEnd();
   await merge('5', '3');
   await world.sweep('customers');
-  await rows('SELECT sync.sequence_feed()');
-  const told = await rows(
-    `SELECT operation, number, external_key AS key, after, merged_into FROM sync.feed($1, 100)
-      WHERE table_name = 'customers'`,
-    cursor,
-  );
-  expect(told).toEqual([
+  expect(await tell('customers', cursor, 'default')).toMatchObject([
     {operation: 'removed', number: '5', key: 'C-5', after: null, merged_into: '3'},
     {
       ...{operation: 'changed', number: '3', key: 'C-5', merged_into: null},
       after: {external_key: 'C-5'},
     },
   ]);
+  // The key is that of the other row by now.
+  expect((await tell('customers', cursor, 'tryton'))[0]).toMatchObject({
+    ...{operation: 'removed', number: '5', key: 'P-5', merged_into: '3'},
+  });
+});
+
+test('a service that answers 404 for the one that went tells nobody where it is', async () => {
+  await link('5', 'P-5', 'tryton');
+  expect(await world.sweep('jobs')).toMatchObject({state: 'certified'});
+  const [{count}] = await rows(
+    'SELECT count(*)::integer AS count FROM warehouse.jobs WHERE customer_number = 5',
+  );
+  expect(count).toBeGreaterThan(0);
+  const cursor = await readEnd();
+  await merge('5', '3');
+  shown.clear();
+  expect(await world.sweep('customers')).toMatchObject({counts: {tombstoned: 1}});
+  await world.sweep('jobs');
+  expect(await tell('customers', cursor, 'tryton')).toMatchObject([
+    {operation: 'removed', number: '5', key: 'P-5', merged_into: null},
+  ]);
+  // Its jobs say it.
+  const moved = (await tell('jobs', cursor, 'tryton')).filter(
+    ({before}) => before?.customer_number === '5',
+  );
+  expect(moved).toHaveLength(count);
+  for (const {operation, after} of moved)
+    expect([operation, after.customer_number]).toEqual(['changed', '3']);
+  expect(await keys('5', 'tryton')).toEqual([{key: 'P-5', holds: true}]);
 });
 
 test('two that were merged into one give it one key, and both are marked', async () => {

@@ -73,10 +73,15 @@ COMMENT ON FUNCTION sync.application
   IS 'What the connection calls itself; where it takes a name that only a worker may give, in '
   'quotes.';
 
+-- An earlier form held no deletes.
+DROP FUNCTION IF EXISTS sync.grant_account(name, text, text);
+
 -- @param system - the outside system for which the role writes the account; null: as it was granted
 -- before, at first `default`
-CREATE OR REPLACE FUNCTION sync.grant_account(author name, account text, system text DEFAULT NULL)
-  RETURNS void
+-- @param holds_deletes - whether deletes wait until a person releases them; null: as it was granted
+-- before, at first not
+CREATE OR REPLACE FUNCTION sync.grant_account(author name, account text, system text DEFAULT NULL,
+  holds_deletes boolean DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   granted bigint := (SELECT account_id FROM sync.accounts WHERE accounts.name = account);
@@ -89,15 +94,17 @@ BEGIN
       USING ERRCODE = 'no_data_found';
   END IF;
   PERFORM sync.check_system(system);
-  INSERT INTO sync.author_accounts AS held (role_name, account_id, system)
-    VALUES (author, granted, coalesce(system, 'default'))
-    ON CONFLICT (role_name, account_id) DO UPDATE SET system = coalesce($3, held.system)
-    WHERE held.system IS DISTINCT FROM coalesce($3, held.system);
+  INSERT INTO sync.author_accounts AS held (role_name, account_id, system, holds_deletes)
+    VALUES (author, granted, coalesce(system, 'default'), coalesce($4, false))
+    ON CONFLICT (role_name, account_id) DO UPDATE
+      SET system = coalesce($3, held.system), holds_deletes = coalesce($4, held.holds_deletes)
+    WHERE (held.system, held.holds_deletes)
+      IS DISTINCT FROM (coalesce($3, held.system), coalesce($4, held.holds_deletes));
 END
 $$;
 COMMENT ON FUNCTION sync.grant_account
   IS 'Binds a role to an account, beside those that it is bound to already: its members write that '
-  'account, for an outside system.';
+  'account, for an outside system; their deletes may be held.';
 
 CREATE OR REPLACE FUNCTION sync.revoke_account(author name, account text) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$

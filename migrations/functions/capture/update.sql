@@ -86,7 +86,9 @@ BEGIN
     RETURN NEW;
   ELSIF OLD._deleted_at IS NOT NULL THEN
     RAISE EXCEPTION 'warehouse.%, row %: the record is deleted', TG_TABLE_NAME, OLD.row_id
-      USING ERRCODE = 'integrity_constraint_violation';
+      USING ERRCODE = 'integrity_constraint_violation',
+        HINT = 'Its key alone can be given up, for another row: SET external_key = NULL, or '
+        'sync.remove_link.';
   END IF;
   IF number IS NULL AND sync.lacks_create(TG_TABLE_NAME, OLD.row_id) THEN
     -- The row's create was refused: the mended row is a new create, under the parent of the refused

@@ -1,3 +1,42 @@
+-- Whether a grant has the deletes of the caller held: one of its own, or of a role that it is a
+-- member of. The login counts beside the role that it has set. Whoever may write as a worker is
+-- held by no grant: a worker says for a key of the HTTP API what that has.
+CREATE OR REPLACE FUNCTION sync.holds_deletes(of_account bigint) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT EXISTS (
+    SELECT FROM sync.author_accounts AS granted
+     CROSS JOIN unnest(ARRAY[sync.caller(), session_user]) AS author
+     WHERE granted.account_id = of_account AND granted.holds_deletes
+       AND NOT has_function_privilege(author, 'sync.write_as_worker()', 'EXECUTE')
+       AND pg_has_role(author, to_regrole(quote_ident(granted.role_name)), 'MEMBER'))
+$$;
+COMMENT ON FUNCTION sync.holds_deletes IS 'Whether the deletes of the caller are held.';
+
+-- The state in which a new change begins, and why where that is not said by its author. Any login
+-- can set fieldmirror.mode: it only adds to what is held, so that whoever sets it delays their own
+-- changes and nobody else's.
+CREATE OR REPLACE FUNCTION sync.first_state(of_account bigint, of_operation text,
+  OUT state text, OUT why text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  mode text := coalesce(current_setting('fieldmirror.mode', true), '');
+BEGIN
+  IF mode NOT IN ('', 'hold', 'hold-deletes') THEN
+    RAISE EXCEPTION 'fieldmirror.mode: expected hold, hold-deletes, or nothing, got %',
+      quote_literal(mode)
+      USING ERRCODE = 'invalid_parameter_value',
+        HINT = 'RESET fieldmirror.mode sends what you change.';
+  END IF;
+  state := CASE mode WHEN 'hold' THEN 'held' ELSE 'pending' END;
+  IF state = 'pending' AND of_operation = 'delete'
+    AND (mode = 'hold-deletes' OR sync.holds_deletes(of_account)) THEN
+    state := 'held';
+    why := 'deletes of its author wait for a person';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION sync.first_state IS 'The state in which a new change begins, and why.';
+
 -- An earlier form had no `unseen`.
 DROP FUNCTION IF EXISTS sync.record_change(bigint, text, bigint, text, bigint, jsonb, jsonb, bigint,
   text);
@@ -15,8 +54,8 @@ CREATE OR REPLACE FUNCTION sync.record_change(
   unseen jsonb DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  mode text := coalesce(current_setting('fieldmirror.mode', true), '');
-  wanted_state text := CASE mode WHEN '' THEN 'pending' WHEN 'hold' THEN 'held' END;
+  wanted_state text;
+  why text;
   batch_name text := sync.batch();
   last sync.changes;
   blocker bigint;
@@ -25,11 +64,8 @@ DECLARE
   made bigint;
   undone bigint[] := sync.undoing(of_table, of_row, of_operation, edited);
 BEGIN
-  IF wanted_state IS NULL THEN
-    RAISE EXCEPTION 'fieldmirror.mode: expected hold, or nothing, got %', quote_literal(mode)
-      USING ERRCODE = 'invalid_parameter_value',
-        HINT = 'RESET fieldmirror.mode sends what you change.';
-  END IF;
+  SELECT begun.state, begun.why INTO wanted_state, why
+    FROM sync.first_state(of_account, of_operation) AS begun;
   PERFORM sync.seen_position();
   SELECT * INTO last FROM sync.changes
    WHERE table_name = of_table AND row_id = of_row AND is_open
@@ -83,7 +119,7 @@ BEGIN
             edited) END,
           sync.application(), sync.decider(), batch_name, pg_current_xact_id()::text::bigint,
             undone,
-          'takes back change ' || array_to_string(undone, ', '))
+          coalesce('takes back change ' || array_to_string(undone, ', '), why))
   RETURNING change_id INTO made;
   IF of_operation = 'create' THEN
     -- Changes that waited for a failed create wait for the create that mends it.

@@ -248,7 +248,7 @@ BEGIN
            coalesce((known.version->>captured.key_column)::bigint, settled.number),
            CASE system.name WHEN 'default'
              THEN coalesce(known.version->>'external_key', settled.external_key)
-             ELSE link.key END,
+             ELSE coalesce(held.key, link.key) END,
              entry.operation,
            told.before, told.after, entry.at, entry.written_by, entry.application, entry.change_id,
            entry.row_id IS NOT NULL AND coalesce(
@@ -265,6 +265,13 @@ BEGIN
      CROSS JOIN LATERAL (SELECT coalesce(entry.row_id, settled.row_id) AS row_id) AS told_of
       LEFT JOIN sync.links AS link ON link.row_id = told_of.row_id
         AND link.table_name = entry.table_name AND link.system = system.name AND link.until IS NULL
+      -- A row that was merged, or is no longer there, has no key; its reader knew it by this one.
+      LEFT JOIN LATERAL (
+           SELECT past.key FROM sync.links AS past
+            WHERE entry.operation = 'removed' AND past.row_id = told_of.row_id
+              AND past.table_name = entry.table_name AND past.system = system.name
+              AND past.since <= entry.at AND past.until > entry.at
+            ORDER BY past.until LIMIT 1) AS held ON true
       LEFT JOIN sync.captured_tables AS captured ON captured.table_name = entry.table_name
       LEFT JOIN sync.feed_versions(found) AS version ON version.entry_id = entry.entry_id
      CROSS JOIN LATERAL (SELECT coalesce(version.became, version.was) AS version) AS known

@@ -30,10 +30,12 @@ BEGIN
   EXECUTE format('INSERT INTO history.%I (valid_to, %s) SELECT %s, %s FROM %s',
                  'past_' || TG_TABLE_NAME, names, ended, held_names, source);
   IF TG_OP <> 'UPDATE' THEN
-    -- A row that a DELETE of an author left as a tombstone is there again by now.
-    EXECUTE format('UPDATE sync.links AS link SET until = greatest(now(), link.since) FROM %s
+    -- A row that a DELETE of an author left as a tombstone is there again by now. A key ends behind
+    -- the entry that its row is gone, so that it names the key.
+    EXECUTE format('UPDATE sync.links AS link
+      SET until = greatest(%s + interval ''1 microsecond'', link.since) FROM %s
       WHERE link.row_id = held.row_id AND link.table_name = %L AND link.until IS NULL AND (%L OR '
-      'NOT EXISTS (SELECT FROM %s AS live WHERE live.row_id = held.row_id))', source,
+      'NOT EXISTS (SELECT FROM %s AS live WHERE live.row_id = held.row_id))', ended, source,
       TG_TABLE_NAME, TG_OP = 'TRUNCATE', TG_RELID::regclass);
   END IF;
   EXECUTE sync.entries_of(TG_RELID, TG_OP, TG_ARGV[0], source, ended);

@@ -132,7 +132,8 @@ COMMENT ON FUNCTION sync.remove_link
   IS 'Removes the key by which your system, or a named one, knows a row; gives whether it had one.';
 
 -- The column external_key is written as an author writes it, whatever the caller has set: its
--- version and its entry in the feed name the caller.
+-- version and its entry in the feed name the caller. A key that a deleted row gives up ends behind
+-- the deletion: the entry of that still names it.
 CREATE OR REPLACE FUNCTION sync.write_link(of_table text, held jsonb, of_system text, key text)
   RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -140,6 +141,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   of_row bigint := held->>'row_id';
   writer_before text := coalesce(current_setting('fieldmirror.writer', true), '');
+  ended timestamptz := CASE WHEN held->>'_deleted_at' IS NOT NULL
+    THEN (held->>'_changed_at')::timestamptz + interval '1 microsecond' END;
   had boolean;
 BEGIN
   IF of_system = 'default' THEN
@@ -149,8 +152,9 @@ BEGIN
     PERFORM set_config('fieldmirror.writer', writer_before, true);
     RETURN held->>'external_key' IS NOT NULL;
   END IF;
-  UPDATE sync.links AS link SET until = greatest(now(), since) WHERE link.row_id = of_row
-    AND link.table_name = of_table AND link.system = of_system AND link.until IS NULL;
+  UPDATE sync.links AS link SET until = greatest(now(), since, ended)
+   WHERE link.row_id = of_row AND link.table_name = of_table AND link.system = of_system
+     AND link.until IS NULL;
   had := FOUND;
   IF key IS NOT NULL THEN
     INSERT INTO sync.links (system, account_id, table_name, key, row_id, linked_by)

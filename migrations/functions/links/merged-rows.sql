@@ -1,6 +1,7 @@
 -- Moves the keys of a row whose record was merged into another one to the row of that one, system
 -- by system. A key stays where the other row has one of that system: two records of an outside
--- system are then one here, and only a person there can say which stays.
+-- system are then one here, and only a person there can say which stays. The keys end behind the
+-- entry that the row is gone, so that it names them.
 CREATE OR REPLACE FUNCTION sync.move_links(of_account bigint, of_table text, from_row bigint,
   to_row bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -8,9 +9,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   moved record;
   moved_key text;
+  ended timestamptz;
 BEGIN
+  EXECUTE format('SELECT _changed_at + interval ''1 microsecond'' FROM warehouse.%I
+    WHERE row_id = $1', of_table) INTO ended USING from_row;
   FOR moved IN
-    UPDATE sync.links AS link SET until = greatest(now(), link.since)
+    UPDATE sync.links AS link SET until = greatest(now(), link.since, ended)
      WHERE link.account_id = of_account AND link.table_name = of_table AND link.row_id = from_row
        AND link.until IS NULL
        AND NOT EXISTS (SELECT FROM sync.links AS own WHERE own.table_name = of_table

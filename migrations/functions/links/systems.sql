@@ -81,7 +81,9 @@ BEGIN
     PERFORM sync.refuse_column(TG_TABLE_NAME, 'external_key',
       format('expected a key of the system default by a role of it, got one by %s, which writes '
         'for %s', sync.caller(), own),
-      format('Leave it out, and call sync.set_link(%L, row_id, key).', TG_TABLE_NAME));
+      format(CASE WHEN NEW.external_key IS NULL
+        THEN 'Leave it out, and call sync.remove_link(%L, row_id).'
+        ELSE 'Leave it out, and call sync.set_link(%L, row_id, key).' END, TG_TABLE_NAME));
   END IF;
   RETURN NEW;
 END
