@@ -26,7 +26,14 @@ import {
   isLastLook,
   lookAgain,
 } from './decide.ts';
-import {type Decision, decideWait, lackNumber, type Plan, sendUnread} from './decision.ts';
+import {
+  conflict,
+  type Decision,
+  decideWait,
+  lackNumber,
+  type Plan,
+  sendUnread,
+} from './decision.ts';
 import {listRemoteRows, type RemoteRow, type ShownRow} from './facts.ts';
 import {waitForNewer} from './older.ts';
 import {
@@ -36,7 +43,7 @@ import {
   pickCandidates,
   toAppearance,
 } from './recognize.ts';
-import {readRemote} from './remote.ts';
+import {readInstead, readRemote} from './remote.ts';
 import {atStep, type PushRun} from './run.ts';
 
 /** Plans the next step of a claimed change; reads the record that the plan rests on. */
@@ -49,12 +56,28 @@ export async function plan(run: PushRun): Promise<Plan> {
   const subject = await readSubject(run);
   if (subject === null) return lackNumber(run);
   if (subject.operation === 'create') return sendUnread(subject, change.fields);
-  if (subject.operation === 'delete') return decideDelete(run, subject);
+  if (subject.operation === 'delete') return await planDelete(run, subject);
   const reading = await readRemote(run, remoteNumberOf(subject));
   await atStep(run, 'read');
   const madeAgoMs = isGone(reading) ? await readMadeAgo(run, subject) : null;
   if (madeAgoMs !== null) return waitForNewer(madeAgoMs);
   return decideUpdate(run, subject, reading);
+}
+
+/**
+ * A delete needs one reading alone: under the number of a record that was merged at the service, it
+ * would delete the record that stayed.
+ */
+async function planDelete(run: PushRun, subject: KnownSubject): Promise<Plan> {
+  const {stream, writes} = run;
+  const decided = decideDelete(run, subject);
+  if (decided.what !== 'send' || !stream.isMergeable || writes.table !== stream.table)
+    return decided;
+  const stayed = await readInstead(run, subject.number);
+  await atStep(run, 'read');
+  if (stayed === null) return decided;
+  const shown = `${stream.item} ${subject.number}, got ${stayed}`;
+  return conflict(`expected ${shown}: it was merged at the service, and nothing was deleted`);
 }
 
 /** Looks once for the effect of a doubtful request. */

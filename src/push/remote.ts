@@ -2,11 +2,11 @@
 
 import type pg from 'pg';
 import {type Gone, isGone} from '../api/verdict.ts';
-import {readRecord} from '../api/xml-read.ts';
+import {readOneApart, readRecord} from '../api/xml-read.ts';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {forgetKnown} from '../rows/known-records.ts';
 import type {ReadBack} from '../rows/load.ts';
-import {readRows} from '../streams/record-rows.ts';
+import {numberOf, readRows} from '../streams/record-rows.ts';
 import type {Stream} from '../streams/stream.ts';
 import type {EncodedRow} from '../streams/table.ts';
 import {listUnsaid} from '../streams/unsaid-parts.ts';
@@ -79,6 +79,27 @@ export async function readRecordAt(
     askedAt,
     dateHeader: answer.dateHeader,
   };
+}
+
+/**
+ * The number of another record that the service shows in place of the one that is asked for: it
+ * merged the two. Null where it shows that one, none, or one that cannot be read.
+ */
+export async function readInstead(
+  {stream, account, signal}: ChangeContext,
+  number: string,
+): Promise<string | null> {
+  const call = {signal, urgency: 'write-back'} as const;
+  const {thing, answer} = await requestRecord({account, stream, call}, number);
+  if (isGone(answer)) return null;
+  try {
+    const meta = {thing, contentType: answer.contentType};
+    const shown = numberOf(stream, readOneApart(answer.body, stream, meta));
+    return shown === number ? null : shown;
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    return null;
+  }
 }
 
 /** Reads the record that was just written; null when it cannot be read now. */
