@@ -98,7 +98,7 @@ function describeApproval({waiting}: AccountFacts, {stream, rows}: StreamFacts):
   const sweep = waiting.find((each) => each.stream === stream);
   if (sweep === undefined) return null;
   const {sweepId, endedAt} = sweep;
-  const all = rows === undefined ? '' : ` of ${formatNumber(rows)}`;
+  const all = rows === null ? '' : ` of ${formatNumber(rows)}`;
   return {
     kind: 'approval',
     subject: sweepId,

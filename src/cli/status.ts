@@ -3,8 +3,7 @@
 // rest is told.
 
 import {join} from 'node:path';
-import type pg from 'pg';
-import {type Account, listAccounts} from '../accounts/accounts.ts';
+import {listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
 import {findAccountProblems} from '../alerts/account-problems.ts';
 import type {Problem} from '../alerts/alerts.ts';
@@ -17,10 +16,8 @@ import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
 import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
 import type {ReportListHealth, TargetHealth} from '../delivery/targets.ts';
 import {
-  type AccountFacts,
   type AccountStatus,
   type FieldNews,
-  readAccountFacts,
   readAccounts,
   type StreamFacts,
 } from '../health/account-status.ts';
@@ -76,7 +73,10 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   const chosen = await reader.read('the accounts', async () =>
     name === undefined ? await listAccounts(pool) : [await chooseAccount(warehouse, name)],
   );
-  const accounts = chosen === null ? null : await readUnlockedAccounts(reader, pool, chosen);
+  const read =
+    chosen === null
+      ? null
+      : await reader.read('how the accounts stand', () => readAccounts(pool, chosen));
   const underWay = await reader.read('the work under way', () => readUnderWay(pool, chosen ?? []));
   const installation = await reader.read(
     'the workers, the star, alerts, subscribers and targets',
@@ -84,7 +84,7 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   );
   const retention = await reader.read('what is kept', () => readRetention(pool));
   const now = await readNow(pool);
-  const shown = accounts ?? [];
+  const shown = read?.accounts ?? [];
   return {
     ...{
       now,
@@ -103,30 +103,13 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   };
 }
 
-/** Where a table of rows is locked, its rows alone are not counted. */
-async function readUnlockedAccounts(
-  reader: UnlockedReader,
-  pool: pg.Pool,
-  accounts: readonly Account[],
-): Promise<readonly ShownAccount[] | null> {
-  const whole = await reader.read('the number of rows', () => readAccounts(pool, accounts));
-  if (whole !== null) return whole.accounts;
-  const facts = await reader.read('how the accounts stand', () => readAccountFacts(pool, accounts));
-  return facts?.accounts.map((account) => ({...account, changes: null})) ?? null;
-}
-
 /** How many accounts are shown with their streams, whether they need a person or not. */
 const fewAccounts = 3;
 const shownEvents = 20;
 
-/** An account as `status` shows it: rows and changes are left out where they could not be read. */
-interface ShownAccount extends AccountFacts {
-  readonly changes: AccountStatus['changes'] | null;
-}
-
 /** @param now - ISO 8601, by the database's clock: ages are counted from it */
 export function drawStatus(
-  accounts: readonly ShownAccount[],
+  accounts: readonly AccountStatus[],
   facts: {
     readonly place: string;
     readonly now: string;
@@ -163,7 +146,7 @@ export function drawStatus(
   ].join('\n\n');
 }
 
-function drawOverview(accounts: readonly ShownAccount[], now: string): string {
+function drawOverview(accounts: readonly AccountStatus[], now: string): string {
   const head = ['account', 'state', 'rows', 'proven', 'as of', 'quarantine', 'changes', 'next due'];
   const rows = accounts.map(({account, streams, schedules, changes}) => {
     const proven = streams.filter(({provenAt}) => provenAt !== null);
@@ -171,18 +154,18 @@ function drawOverview(accounts: readonly ShownAccount[], now: string): string {
     return [
       account.name.length > 28 ? `${account.name.slice(0, 27)}…` : account.name,
       account.state,
-      streams.some(({rows}) => rows === undefined) ? '?' : sum(streams.map(({rows}) => rows ?? 0)),
+      sum(streams.map(({rows}) => rows ?? 0)),
       `${proven.length} of ${streams.length}`,
       ago(oldest, now),
       sum(streams.map((stream) => stream.quarantined)),
-      changes === null ? '?' : sum(changes.map(({count}) => count)),
+      sum(changes.map(({count}) => count)),
       account.state === 'active' ? ahead(schedules[0]?.nextDueAt, now) : '',
     ];
   });
   return fitTable(head, rows);
 }
 
-function drawAccount(status: ShownAccount, now: string): string {
+function drawAccount(status: AccountStatus, now: string): string {
   const {account, streams, schedules} = status;
   const head = [
     'stream',
@@ -195,7 +178,7 @@ function drawAccount(status: ShownAccount, now: string): string {
   ];
   const rows = streams.map((stream) => [
     stream.stream,
-    stream.rows ?? '?',
+    stream.rows ?? '–',
     describeLastFull(stream, now),
     stream.provenAt === null ? 'never' : ago(stream.provenAt, now),
     ago(lastWindow(stream), now),
@@ -219,8 +202,8 @@ function drawAccount(status: ShownAccount, now: string): string {
   ].join('\n');
 }
 
-function drawChanges({changes}: ShownAccount, now: string): string[] {
-  if (changes === null || changes.length === 0) return [];
+function drawChanges({changes}: AccountStatus, now: string): string[] {
+  if (changes.length === 0) return [];
   const parts = changes.map(({state, count, oldestAt}) => {
     const age = formatRoughly(Date.parse(now) - Date.parse(oldestAt));
     return `${formatNumber(count)} ${nameState(state)} (${count === 1 ? '' : 'oldest '}${age})`;
@@ -228,7 +211,7 @@ function drawChanges({changes}: ShownAccount, now: string): string[] {
   return [wrap(`changes under way: ${parts.join(', ')}`)];
 }
 
-function describeState({account}: Pick<ShownAccount, 'account'>): string {
+function describeState({account}: Pick<AccountStatus, 'account'>): string {
   const {name, state, stateReason} = account;
   if (state === 'active') return `account ${name}`;
   return wrap(`account ${name}, ${state}${stateReason === null ? '' : `: ${stateReason}`}`);
@@ -256,7 +239,7 @@ function drawUnderWay(underWay: readonly UnderWay[]): string[] {
   return [['Under way:', ...shown, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n')];
 }
 
-function drawEvents(accounts: readonly ShownAccount[]): string[] {
+function drawEvents(accounts: readonly AccountStatus[]): string[] {
   const events = accounts.flatMap(({account, events: own}) =>
     own.map((event) => ({account, event})),
   );

@@ -13,7 +13,7 @@ import {isId, tellAside} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import {nameWindow, type Stream} from '../streams/stream.ts';
-import {countRows, pageOfSweep} from '../sweeps/story.ts';
+import {countRows, pageOfSweep, readRowsLeft} from '../sweeps/story.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {
   failIdleSweeps,
@@ -235,8 +235,8 @@ export async function askForSweep(
   progress: Progress,
 ): Promise<string> {
   const {sweepId} = await requestSweep(pool, {...asked, requestedBy: 'command'});
-  const {name, table} = findStream(asked.stream);
-  progress.begin(name, await countRows(pool, table, asked.accountId));
+  const {name} = findStream(asked.stream);
+  progress.begin(name, (await readRowsLeft(pool, asked.accountId, name)) ?? 0);
   return sweepId;
 }
 
@@ -384,7 +384,9 @@ export async function summarise(
         stream: sweep.stream,
         state: sweep.state,
         records: sweep.counts.records,
-        rows: await countRows(pool, findStream(sweep.stream).table, sweep.accountId),
+        // Of a window nothing was counted at its end.
+        rows:
+          sweep.rows ?? (await countRows(pool, findStream(sweep.stream).table, sweep.accountId)),
         inserted: sweep.counts.inserted,
         updated: sweep.counts.updated,
         tombstoned: sweep.counts.tombstoned,

@@ -23,8 +23,8 @@ import {
   type PromisedFreshness,
   type Schedule,
 } from '../sweeps/schedules.ts';
-import {readStatus, readStreamNotes, type StreamNotes} from '../sweeps/story.ts';
-import {isLatestOpinion, type Sweep, sweepColumns} from '../sweeps/sweeps.ts';
+import {readStreamNotes, type StreamNotes} from '../sweeps/story.ts';
+import {isOpinion, rowsLeft, type Sweep, sweepColumns} from '../sweeps/sweeps.ts';
 
 /** What is noted of one stream of one account. Instants are ISO 8601 in UTC. */
 export interface StreamFacts extends StreamNotes {
@@ -35,13 +35,11 @@ export interface StreamFacts extends StreamNotes {
    * proven.
    */
   readonly provenAt: string | null;
-  /** Rows that live, of records that the service has; left out where they were not counted. */
-  readonly rows?: number;
-}
-
-/** One stream of one account, its rows counted. */
-export interface StreamHealth extends StreamFacts {
-  readonly rows: number;
+  /**
+   * Rows that lived, of records that the service has, when the last full sweep ended that did not
+   * fail; null before the first.
+   */
+  readonly rows: number | null;
 }
 
 /** What is noted of an account: enough to tell what is wrong with it. */
@@ -66,7 +64,6 @@ export interface AccountFacts {
 
 /** How an account stands, for a person who looks at it. */
 export interface AccountStatus extends AccountFacts {
-  readonly streams: readonly StreamHealth[];
   /** How many changes made here are not over, by state; those that need a person first. */
   readonly changes: readonly ChangeCount[];
 }
@@ -77,14 +74,9 @@ interface Read<T> {
   readonly accounts: readonly T[];
 }
 
-/** Facts whose streams hold what was read of each. */
-interface FactsWith<S extends StreamNotes> extends AccountFacts {
-  readonly streams: readonly (S & StreamFacts)[];
-}
-
 const streamNames = allStreams.map(({name}) => name);
 
-/** Reads how accounts stand, from the rows alone. */
+/** Reads how accounts stand, from the rows alone: it costs the same however many rows they have. */
 export async function readAccounts(
   db: Queryable,
   accounts: readonly Account[],
@@ -92,10 +84,7 @@ export async function readAccounts(
   const ids = accounts.map(({accountId}) => accountId);
   const changes = await countChanges(db, ids);
   const late = await listLateChanges(db, ids);
-  const {now, accounts: read} = await readEach(db, accounts, {
-    late,
-    readStreams: (accountId) => readStatus(db, accountId, allStreams),
-  });
+  const {now, accounts: read} = await readEach(db, accounts, late);
   return {
     now,
     accounts: read.map((status) => ({
@@ -105,45 +94,38 @@ export async function readAccounts(
   };
 }
 
-/**
- * Reads the same, each late change by itself, without a count of the rows: cheap however large the
- * account is.
- */
+/** Reads the same, each late change by itself. */
 export async function readAccountFacts(
   db: Queryable,
   accounts: readonly Account[],
 ): Promise<Read<AccountFacts>> {
   const ids = accounts.map(({accountId}) => accountId);
-  return await readEach(db, accounts, {
-    late: await listLateChangesSingly(db, ids),
-    readStreams: (accountId) => readStreamNotes(db, accountId, streamNames),
-  });
+  return await readEach(db, accounts, await listLateChangesSingly(db, ids));
 }
 
-async function readEach<S extends StreamNotes>(
+async function readEach(
   db: Queryable,
   accounts: readonly Account[],
-  {
-    late,
-    readStreams,
-  }: {
-    readonly late: AccountFacts['late'];
-    readonly readStreams: (accountId: string) => Promise<readonly S[]>;
-  },
-): Promise<Read<FactsWith<S>>> {
+  late: AccountFacts['late'],
+): Promise<Read<AccountFacts>> {
   const ids = accounts.map(({accountId}) => accountId);
   const {now, proofs, waiting, events} = await readHealth(db, ids);
   const overdue = await listOverdueSchedules(db, ids);
-  const read: FactsWith<S>[] = [];
+  const read: AccountFacts[] = [];
   for (const account of accounts) {
     const isOwn = (row: {readonly accountId: string}) => row.accountId === account.accountId;
     const own = proofs.filter(isOwn);
-    const streams = await readStreams(account.accountId);
+    const streams = await readStreamNotes(db, account.accountId, streamNames);
     read.push({
       account,
       streams: streams.map((stream) => {
         const proof = own.find((each) => each.stream === stream.stream);
-        return {...stream, lastEnded: proof?.lastEnded ?? null, provenAt: proof?.provenAt ?? null};
+        return {
+          ...stream,
+          lastEnded: proof?.lastEnded ?? null,
+          provenAt: proof?.provenAt ?? null,
+          rows: proof?.rows ?? null,
+        };
       }),
       schedules: await listSchedules(db, account),
       overdue: overdue.filter(isOwn),
@@ -169,6 +151,8 @@ interface Proof {
    * that. Null where nothing was ever proven.
    */
   readonly provenAt: string | null;
+  /** See `StreamFacts`. */
+  readonly rows: number | null;
 }
 
 /** A sweep that would mark so many rows deleted that a person must approve it. */
@@ -210,38 +194,48 @@ export async function readHealth(db: Queryable, accountIds: readonly string[]): 
   };
 }
 
+/** Each fact of a stream is that of one sweep, found by an index: the past ones are not read. */
 async function listProofs(db: Queryable, accountIds: readonly string[]): Promise<Proof[]> {
-  const {rows} = await db.query<Sweep & {provenAt: string | null}>(
-    `SELECT DISTINCT ON (account_id, stream) ${sweepColumns},
-            max(started_at) FILTER (WHERE state = 'certified') OVER (PARTITION BY account_id,
-              stream) AS "provenAt"
-       FROM sync.sweeps
-      WHERE account_id = ANY ($1) AND mode = 'full' AND ended_at IS NOT NULL
-      ORDER BY account_id, stream, sweep_id DESC`,
-    [accountIds],
+  const {rows} = await db.query<Sweep & {provenAt: string | null; rowsLeft: number | null}>(
+    `SELECT ended.*, proven.started_at AS "provenAt", opinion.rows AS "rowsLeft"
+       FROM ${eachStream}
+      CROSS JOIN LATERAL (SELECT ${sweepColumns} FROM ${itsSweeps} AND ended_at IS NOT NULL
+        ORDER BY sweep_id DESC LIMIT 1) AS ended
+       LEFT JOIN LATERAL (SELECT started_at FROM ${itsSweeps} AND state = 'certified'
+        ORDER BY sweep_id DESC LIMIT 1) AS proven ON true
+       LEFT JOIN LATERAL (SELECT ${rowsLeft} AS rows FROM ${itsSweeps} AND ${isOpinion}
+        ORDER BY sweep_id DESC LIMIT 1) AS opinion ON true
+      ORDER BY asked.account_id, asked.stream`,
+    [accountIds, streamNames],
   );
-  return rows.map(({provenAt, ...lastEnded}) => ({
+  return rows.map(({provenAt, rowsLeft: rows, ...lastEnded}) => ({
     accountId: lastEnded.accountId,
     stream: lastEnded.stream,
     lastEnded,
     provenAt,
+    rows,
   }));
 }
+
+const eachStream = `(SELECT account_id, stream FROM unnest($1::bigint[]) AS account (account_id)
+  CROSS JOIN unnest($2::text[]) AS kind (stream)) AS asked`;
+const itsSweeps = `sync.sweeps AS sweep WHERE sweep.account_id = asked.account_id
+  AND sweep.stream = asked.stream AND sweep.mode = 'full'`;
 
 /**
  * A later sweep that has come to its end knows better: the earlier one cannot be approved any more.
  */
 async function listWaiting(db: Queryable, accountIds: readonly string[]): Promise<WaitingSweep[]> {
   const {rows} = await db.query<WaitingSweep>(
-    `SELECT sweep_id AS "sweepId", account_id AS "accountId", stream, ended_at AS "endedAt",
-            reasons,
+    `SELECT stopped.sweep_id AS "sweepId", stopped.account_id AS "accountId", stopped.stream,
+            stopped.ended_at AS "endedAt", stopped.reasons,
             (SELECT count(*)::integer FROM sync.tombstones AS tombstone
               WHERE tombstone.sweep_id = stopped.sweep_id AND tombstone.written_at IS NULL) AS rows
-       FROM sync.sweeps AS stopped
-      WHERE account_id = ANY ($1) AND state = 'stopped'
-        AND ${isLatestOpinion('stopped')}
-      ORDER BY account_id, sweep_id`,
-    [accountIds],
+       FROM ${eachStream}
+      CROSS JOIN LATERAL (SELECT * FROM ${itsSweeps} AND ${isOpinion}
+        ORDER BY sweep_id DESC LIMIT 1) AS stopped
+      WHERE stopped.state = 'stopped' ORDER BY stopped.account_id, stopped.sweep_id`,
+    [accountIds, streamNames],
   );
   return rows;
 }

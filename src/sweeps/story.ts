@@ -8,7 +8,14 @@ import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {isQuiet} from './quiet.ts';
-import {readSweep, type Sweep, type SweepState, sweepColumns} from './sweeps.ts';
+import {
+  isOpinion,
+  readSweep,
+  rowsLeft,
+  type Sweep,
+  type SweepState,
+  sweepColumns,
+} from './sweeps.ts';
 import {listTombstones, type Tombstone} from './tombstones.ts';
 
 /** All facts about a sweep. */
@@ -205,28 +212,10 @@ export interface StreamNotes {
   readonly quarantined: number;
 }
 
-/** The state of one stream, for a person at a glance. */
-interface StreamStatus extends StreamNotes {
-  /** Rows that live, of records that the service has. */
-  readonly rows: number;
-}
-
-/** Reads how some streams of an account stand, in the order given. */
-export async function readStatus(
-  db: Queryable,
-  accountId: string,
-  streams: readonly {readonly name: string; readonly table: MirrorTable}[],
-): Promise<StreamStatus[]> {
-  const names = streams.map(({name}) => name);
-  const status: StreamStatus[] = [];
-  for (const notes of await readStreamNotes(db, accountId, names)) {
-    const table = streams.find(({name}) => name === notes.stream)?.table;
-    if (table !== undefined) status.push({...notes, rows: await countRows(db, table, accountId)});
-  }
-  return status;
-}
-
-/** Reads the same without a look at the rows of the streams, however many there are. */
+/**
+ * Reads how some streams of an account stand, in the order given. It costs the same however many
+ * rows and past sweeps there are.
+ */
 export async function readStreamNotes(
   db: Queryable,
   accountId: string,
@@ -241,7 +230,28 @@ export async function readStreamNotes(
   }));
 }
 
-/** Counts the live rows of a table, without those that exist here alone: they have no number. */
+/**
+ * The live rows of a stream, as its last full sweep that came to an end left them; null before the
+ * first. Nothing is counted.
+ */
+export async function readRowsLeft(
+  db: Queryable,
+  accountId: string,
+  stream: string,
+): Promise<number | null> {
+  const {rows} = await db.query<{rows: number}>(
+    `SELECT ${rowsLeft} AS rows FROM sync.sweeps
+      WHERE account_id = $1 AND stream = $2 AND ${isOpinion}
+      ORDER BY sweep_id DESC LIMIT 1`,
+    [accountId, stream],
+  );
+  return rows[0]?.rows ?? null;
+}
+
+/**
+ * Counts the live rows of a table, without those that exist here alone: they have no number. Where
+ * these are most of a large table, all of it is read.
+ */
 export async function countRows(
   db: Queryable,
   table: MirrorTable,
@@ -258,15 +268,32 @@ export async function countRows(
   return Number(rows[0]?.count);
 }
 
-/** The last sweep of each stream, mode and window; sweeps of single records count as one. */
+/**
+ * The last sweep of each stream, mode and window; sweeps of single records count as one. Each is
+ * found by an index behind the one before: there are few kinds, and very many sweeps of a kind.
+ */
 export async function listLatestSweeps(db: Queryable, accountId: string): Promise<Sweep[]> {
   const {rows} = await db.query<Sweep>(
-    `SELECT DISTINCT ON (stream, mode, window_name) ${sweepColumns}
-       FROM sync.sweeps WHERE account_id = $1
-      ORDER BY stream, mode, window_name, sweep_id DESC`,
+    `WITH RECURSIVE ${lastOfEach('kind', 'mode', 'true')},
+       ${lastOfEach('swept', 'window_name', "mode = 'window'")}
+     SELECT sweep.* FROM (SELECT sweep_id FROM kind WHERE mode <> 'window'
+                           UNION ALL SELECT sweep_id FROM swept) AS last
+      CROSS JOIN LATERAL (SELECT ${sweepColumns} FROM sync.sweeps AS held
+        WHERE held.sweep_id = last.sweep_id LIMIT 1) AS sweep
+      ORDER BY stream, mode, "windowName"`,
     [accountId],
   );
   return rows;
+}
+
+/** A part of a recursive WITH: the last sweep of each stream and value of a column. */
+function lastOfEach(name: string, column: string, condition: string): string {
+  const last = (behind: string) => `SELECT stream, ${column}, sweep_id FROM sync.sweeps
+    WHERE account_id = $1 AND ${condition} AND ${behind}
+    ORDER BY stream DESC, ${column} DESC, sweep_id DESC LIMIT 1`;
+  return `${name} AS ((${last('true')}) UNION ALL
+    SELECT next.* FROM ${name} CROSS JOIN LATERAL (
+      ${last(`(stream, ${column}) < (${name}.stream, ${name}.${column})`)}) AS next)`;
 }
 
 /** @returns stream to the number of its records in quarantine, still open */

@@ -198,12 +198,15 @@ export async function endRun(
   end: Ended,
   conclude: (client: pg.ClientBase) => Promise<Partial<SweepCounts>> = async () => ({}),
 ): Promise<Finished> {
-  const {deps, sweep, tally, account} = run;
+  const {deps, sweep, stream, tally, account} = run;
   // A reason may name an element or a word that the service sent.
   const reasons = end.reasons.map((reason) => account.api.transport.hide(reason));
   const {counts, durationMs} = await inSweepTransaction(deps.pool, async (client) => {
     const counts = await conclude(client);
-    const durationMs = await endSweep(client, sweep, {...end, reasons, counts: tally.with(counts)});
+    const rows =
+      sweep.mode === 'full' ? await countRows(client, stream.table, sweep.accountId) : null;
+    const ended = {...end, reasons, rows, counts: tally.with(counts)};
+    const durationMs = await endSweep(client, sweep, ended);
     await pass(run, 'end-written');
     return {counts, durationMs};
   });

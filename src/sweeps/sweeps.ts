@@ -49,6 +49,7 @@ const columns = [
   'fence',
   'lease_until',
   'failures',
+  'rows',
   'reasons',
   'error',
   'evidence',
@@ -80,6 +81,12 @@ export type SweepEnd = Exclude<SweepState, 'due' | 'running'>;
 /** The proof that a sweep is still ours. */
 export type Claim = Pick<Sweep, 'sweepId' | 'fence'>;
 
+/** As SQL, true of a full sweep that came to an end without failing. */
+export const isOpinion = `mode = 'full' AND state IN ('certified', 'uncertified', 'stopped')`;
+
+/** As SQL, the live rows that such a sweep left; sweeps of earlier versions did not count them. */
+export const rowsLeft = 'coalesce(rows, records)::double precision';
+
 /**
  * As SQL, true of a full sweep until a later one of its stream comes to an end, for that one knows
  * better.
@@ -89,9 +96,7 @@ export function isLatestOpinion(sweep: string): string {
   return `NOT EXISTS (
     SELECT FROM sync.sweeps AS later
      WHERE later.account_id = ${sweep}.account_id AND later.stream = ${sweep}.stream
-     AND later.mode = 'full'
-       AND later.sweep_id > ${sweep}.sweep_id
-       AND later.state IN ('certified', 'uncertified', 'stopped'))`;
+       AND later.sweep_id > ${sweep}.sweep_id AND ${isOpinion})`;
 }
 
 /**
@@ -266,6 +271,8 @@ interface EndedSweep {
   readonly error?: string | null;
   readonly counts?: SweepCounts;
   readonly evidence?: Evidence;
+  /** Live rows of the stream, where they were counted. */
+  readonly rows?: number | null;
 }
 
 /**
@@ -281,7 +288,8 @@ export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Pr
           SET state = $3, reasons = $4, error = $5, ended_at = now(),
               evidence = coalesce(jsonb_strip_nulls(jsonb_build_object('readAt',
                 evidence->'readAt')) || $6, evidence),
-              lease_until = NULL${end.counts === undefined ? '' : `, ${setCounts(7)}`}
+              lease_until = NULL, rows = $7
+              ${end.counts === undefined ? '' : `, ${setCounts(8)}`}
         WHERE sweep_id = $1 AND fence = $2 AND state = 'running'
     RETURNING sweep_id, round(1000 * extract(epoch FROM ended_at - started_at))::double precision
       AS "durationMs"), forgotten AS (
@@ -294,6 +302,7 @@ export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Pr
       end.reasons ?? [],
       end.error ?? null,
       end.evidence ?? null,
+      end.rows ?? null,
       ...(end.counts === undefined ? [] : countValues(end.counts)),
     ],
   );

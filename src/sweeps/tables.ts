@@ -151,6 +151,7 @@ export const sweeps = syncSchema.table(
     tombstoned: count(),
     vanished: count(),
     quarantined: count(),
+    rows: integer(),
     reasons: text().array().notNull().default(sql`'{}'::text[]`),
     error: text(),
     evidence: jsonb().$type<Evidence>().notNull().default(sql`'{}'::jsonb`),
@@ -232,6 +233,10 @@ export const sweeps = syncSchema.table(
     // Found without a look at the sweeps that stay: these are more with every year.
     index('sweeps_quiet_idx').on(table.ended_at).where(sql.raw(isQuiet)),
     index('sweeps_latest_idx').on(table.account_id, table.stream, table.mode, table.sweep_id),
+    // The last sweep of each window is found window by window.
+    index('sweeps_windows_idx')
+      .on(table.account_id, table.stream, table.window_name, table.sweep_id)
+      .where(sql`mode = 'window'`),
   ],
 );
 
@@ -279,6 +284,7 @@ export const sweepsTable = commentTable(
     tombstoned: 'Rows marked deleted because the service said of their number that it is gone.',
     vanished: 'Children marked deleted because their parent no longer lists them.',
     quarantined: 'Records that could not be read or taken.',
+    rows: 'Rows of the stream that lived when a full sweep ended; null where nothing was counted.',
     reasons: 'Why the sweep is not certified.',
     error: 'What went wrong last, and the next step.',
     evidence: 'What the sweep saw and asked: what its end state rests on.',

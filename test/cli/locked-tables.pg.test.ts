@@ -91,7 +91,7 @@ describe.each(whos)('asked as %s', (who) => {
       for (const table of await listTables()) {
         await hold(urls.owner, lock(table));
         const begunAt = performance.now();
-        const {unread, accounts} = await readStatusStory(warehouse, config);
+        const {unread} = await readStatusStory(warehouse, config);
         expect(performance.now() - begunAt, table).toBeLessThan(20_000);
         await holder.end();
         if (unread.length === 0) continue;
@@ -104,22 +104,14 @@ describe.each(whos)('asked as %s', (who) => {
           expect(reason).toContain(table);
           expect(reason).toContain(`pg_terminate_backend(${pid})`);
         }
-        if (table.startsWith('warehouse.')) {
-          expect(missed.get(table)).toEqual(['the number of rows']);
-          expect(accounts).toMatchObject([{account: {name: 'acme'}}]);
-        }
       }
     } finally {
       await pool.end();
     }
-    expect([...missed.keys()]).toEqual(
-      expect.arrayContaining([
-        'sync.accounts',
-        'sync.migrations',
-        'sync.sweeps',
-        'sync.workers',
-        'warehouse.tasks',
-      ]),
+    const tables = [...missed.keys()];
+    expect(tables.filter((table) => /^(warehouse|history)\./.test(table))).toEqual([]);
+    expect(tables).toEqual(
+      expect.arrayContaining(['sync.accounts', 'sync.migrations', 'sync.sweeps', 'sync.workers']),
     );
   });
 

@@ -33,6 +33,7 @@ function tell(given: Partial<Sweep>, more: Partial<SweepStory> = {}): SweepStory
       fence: 1,
       leaseUntil: null,
       failures: 0,
+      rows: null,
       reasons: [],
       error: null,
     },

@@ -84,7 +84,7 @@ describe.each(allTables)('the history of $name', ({name, key}) => {
     for (const [statement, index] of [
       [`SELECT * FROM history.${name} WHERE ${conditions}`, `past_${name}_key_idx`],
       [`${moment} WHERE ${conditions}`, `past_${name}_key_idx`],
-      [moment, `past_${name}_valid_to_idx`],
+      [moment, `past_${name}_held_idx`],
     ] as const) {
       const plan = await explainWithoutScans(statement);
       expect(plan).toContain(index);

@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {findAccountProblems} from '../../src/alerts/account-problems.ts';
 import type {Problem} from '../../src/alerts/alerts.ts';
 import {drawStatus} from '../../src/cli/status.ts';
-import type {AccountStatus, StreamHealth} from '../../src/health/account-status.ts';
+import type {AccountStatus, StreamFacts} from '../../src/health/account-status.ts';
 import type {OverdueSchedule, Schedule} from '../../src/sweeps/schedules.ts';
 import type {Sweep} from '../../src/sweeps/sweeps.ts';
 import {inSequence} from '../support/patterns.ts';
@@ -39,7 +39,7 @@ function fullSweep(more: Partial<Sweep>): Sweep {
   } as Sweep;
 }
 
-function stream(name: string, more: Partial<StreamHealth> = {}): StreamHealth {
+function stream(name: string, more: Partial<StreamFacts> = {}): StreamFacts {
   const lastEnded = more.lastEnded === undefined ? fullSweep({stream: name}) : more.lastEnded;
   const sweeps = lastEnded === null ? [] : [lastEnded];
   return {

@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {RetryableError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import {listLatestSweeps, readStatus} from '../../src/sweeps/story.ts';
+import {countRows, listLatestSweeps, readStreamNotes} from '../../src/sweeps/story.ts';
 import {approveSweep, endSweep, postponeSweep, readSweep} from '../../src/sweeps/sweeps.ts';
 import {machines, rowOf} from '../support/sample.ts';
 import {
@@ -104,9 +104,9 @@ describe('status', () => {
     await endSweep(world.pool, await claim(first.sweepId), {state: 'failed', error: 'x'});
     const second = await request({stream: 'machines'});
     const window = await request({stream: 'machines', mode: 'window', windowName: 'today'});
-    const status = await readStatus(world.pool, accountId, [{name: 'machines', table: machines}]);
-    expect(status).toEqual([
-      {stream: 'machines', rows: 2, sweeps: [second, window], quarantined: 0},
+    expect(await countRows(world.pool, machines, accountId)).toBe(2);
+    expect(await readStreamNotes(world.pool, accountId, ['machines'])).toEqual([
+      {stream: 'machines', sweeps: [second, window], quarantined: 0},
     ]);
     expect(await listLatestSweeps(world.pool, '999')).toEqual([]);
   });

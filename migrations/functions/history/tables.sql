@@ -16,6 +16,10 @@ DECLARE
     'has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE''))';
   kind text;
   condition text;
+  -- How long versions were held: a class for each bound, and one for those beyond the last.
+  bounds text[] := '{8 hours,128 hours,2048 hours}';
+  class text := format('width_bucket(valid_to - _changed_at, %L::interval[])', bounds);
+  versions text;
 BEGIN
   EXECUTE format('CREATE TABLE IF NOT EXISTS %s (valid_to timestamptz NOT NULL)', past);
   SELECT string_agg(format('held.%I', attname), ', ' ORDER BY attnum),
@@ -34,10 +38,23 @@ BEGIN
         '(valid_to > _changed_at)',
       past, 'past_' || table_name || '_pkey', 'past_' || table_name || '_valid_to_check');
   END IF;
-  -- A query of a moment reads the versions that ended after it, and of these the ones that had
-  -- begun. Ends only grow, so the index grows at its end.
+  -- Ends only grow, so the index grows at its end.
   EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (valid_to, _changed_at)', 'past_'
     || table_name || '_valid_to_idx', past);
+  -- A query of a moment reads the versions that were held then. Those that ended later are most of
+  -- a long past, so each class is asked for those that ended soon enough: what was held for less
+  -- than eight hours ended within eight hours. The next class has at most seventeen candidates of a
+  -- row, however many versions the row has: they were held for eight hours or more, and ended
+  -- within 128.
+  EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s ((%s), valid_to, _changed_at)', 'past_'
+    || table_name || '_held_idx', past, class);
+  SELECT string_agg(format(
+    ' UNION ALL SELECT %1$s FROM %2$s AS held WHERE %3$s = %4$s AND held.valid_to > $1 %5$s'
+      'AND held._changed_at <= $1 AND held._deleted_at IS NULL',
+    names, past, class, place, CASE WHEN place < cardinality(bounds) THEN format(
+      'AND held.valid_to <= $1 + interval %L ',
+      bounds[place + 1]) END), '' ORDER BY place)
+    INTO versions FROM generate_series(0, cardinality(bounds)) AS place;
   SELECT string_agg(format('%I', attname), ', ' ORDER BY attname = 'account_id', place)
   INTO STRICT key
     FROM pg_constraint
@@ -61,11 +78,8 @@ BEGIN
   EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s '
     'LANGUAGE sql STABLE PARALLEL SAFE AS %L',
     table_name || '_as_of', source, format(
-    'SELECT %1$s FROM %2$s AS held WHERE held._changed_at <= $1 AND held._deleted_at IS NULL
-      UNION ALL
-     SELECT %1$s FROM %3$s AS held WHERE held._changed_at <= $1 AND held.valid_to > $1 AND '
-       'held._deleted_at IS NULL',
-    names, source, past));
+    'SELECT %1$s FROM %2$s AS held WHERE held._changed_at <= $1 AND held._deleted_at IS NULL %3$s',
+    names, source, versions));
   IF cardinality(streams) > 0 THEN
     arguments := concat(', ', concat_ws(', ', quote_literal(streams),
       quote_literal(parent_column)));

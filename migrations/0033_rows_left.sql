@@ -1,0 +1,2 @@
+ALTER TABLE "sync"."sweeps" ADD COLUMN "rows" integer;--> statement-breakpoint
+CREATE INDEX "sweeps_windows_idx" ON "sync"."sweeps" USING btree ("account_id","stream","window_name","sweep_id") WHERE mode = 'window';
