@@ -1,5 +1,5 @@
 // The steps of a change. Each is one statement or a part of the caller's transaction, and needs a
-// claim that holds. The steps follow the drawing in transitions.ts; the database refuses any other.
+// claim that holds. The steps follow the drawing in states.ts; the database refuses any other.
 // The warehouse row is locked before its changes, here as in the triggers, so that there is no
 // deadlock.
 

@@ -5,7 +5,8 @@ import {mirrorTable} from './table.ts';
 const login = {onCreate: false, onUpdate: false} as const;
 
 // The service hands out password hashes and tokens with its employees: those are dropped by name
-// (secrets.ts). Custom fields and QuickBooks ids are in `extra`. See docs/service.md "Fields".
+// (secret-values.ts). Custom fields and QuickBooks ids are in `extra`. See docs/service.md,
+// "Fields".
 const table = mirrorTable('employees', {
   comment: 'Employees of the account; one is made inactive, never deleted.',
   key: ['employee_number'],
