@@ -89,7 +89,10 @@ describe('lines', () => {
         expected: 'a key: by it the line can be sent again without a second row',
       },
     ]);
-    expect(lines[2].problem).toMatchObject({hint: 'Update that row instead.', status: 422});
+    expect(lines[2].problem).toMatchObject({
+      hint: 'Update that row instead, or if it is deleted, set its external_key to null first.',
+      status: 422,
+    });
     expect(lines[3].problem.errors[0].at).toBe('/parent/index');
     expect(await count(place, 'warehouse.tasks', `external_key = 'T-1'`)).toBe(1);
   });
