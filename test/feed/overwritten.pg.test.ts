@@ -82,7 +82,7 @@ test('the reader says whose writes count; a subscriber those that it leaves out'
     [false, false],
     [false, false],
   ]);
-  const hook = {accountId: null, tables: null, masks: false, most: 10};
+  const hook = {accountId: null, tables: null, columns: null, masks: false, most: 10};
   const send = async (leavesOut: string[] | null) =>
     (
       await readFeedBatch(
