@@ -1,199 +1,313 @@
-// npm run bench [-- --jobs 30000] [-- --turns 3] [-- --large]: how fast a first load and an
-// unchanged sweep are, as ratios to floors measured beside them. The speed of a machine changes
-// within minutes, so all are measured in turns, and each ratio is to the floor of its own turn. It
-// reports medians; it asserts nothing.
+// npm run bench [-- --jobs 12000] [-- --turns 3] [-- --beside FOLDER]: what the built program costs
+// with everything that a user gets: its process, schema, queue, star and four streams. A first
+// load, a sweep in which nothing has changed, and those of a usual night: one new job at the head
+// of the list, one job of a hundred edited, ten deleted. Beside it, in turns: a reference program
+// without history, proof, resume and star; COPY of the same rows; and another checkout that is
+// built, where one is named. The service keeps its answers ready. It reports medians; it asserts
+// that each sweep is certified.
 
+import {fork} from 'node:child_process';
+import {once} from 'node:events';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {join, resolve} from 'node:path';
 import {parseArgs} from 'node:util';
 import pg from 'pg';
 import {formatNumber} from '../src/core/format.ts';
 import {drawTable} from '../src/core/table.ts';
-import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
-import {jobs} from '../src/streams/jobs.ts';
+import {allTables} from '../src/streams/all.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {percentile} from '../test/support/percentile.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {withClient} from '../test/support/with-client.ts';
-import {copyIn, copyOut, tokenise} from './load/floors.ts';
-import {listPages, preparePages} from './load/pages.ts';
-import {
-  migratedDatabase,
-  type PageServer,
-  type Pair,
-  type SweepFigures,
-  serve,
-  sweep,
-  sweepTwice,
-} from './load/sweeps.ts';
+import {copyIn, copyOut} from './load/floors.ts';
+import type {NightStep} from './load/kept-service.ts';
+import {type Cost, Meter} from './load/meter.ts';
+import {buildReference} from './load/reference.ts';
+import {migratedDatabase} from './load/sweeps.ts';
 
 const {values} = parseArgs({
   options: {
-    jobs: {type: 'string', default: '30000'},
+    jobs: {type: 'string', default: '12000'},
     turns: {type: 'string', default: '3'},
-    large: {type: 'boolean', default: false},
+    beside: {type: 'string'},
   },
 });
-const jobCount = Number(values.jobs);
 const turnCount = Number(values.turns);
-let warehouseCount = 0;
-const tables = [jobs.table, ...jobs.children.map((child) => child.table)];
+const streamCount = 4;
+const certified = /│ certified │/g;
 
-/** Sweeps of the pages of one server. */
-interface Served extends Pair {
-  /** CPU time that the server took for a sweep. */
-  readonly serverSeconds: number;
+/** The steps of a turn, in order. */
+const steps = {
+  first: 'first load',
+  unchanged: 'unchanged',
+  new: 'one new at the head',
+  edited: '1 % edited',
+  deleted: 'ten deleted',
+} as const;
+type Step = keyof typeof steps;
+const stepNames = Object.keys(steps) as Step[];
+
+/** A program that brings a database in line with the service, each time that it is run. */
+interface Program {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether it promises what the product does, and shows it. */
+  readonly isProduct: boolean;
 }
 
-/** The ways in which pages are served. */
-type Way = 'plain' | 'packed' | 'streamed';
-
-/** Everything once, each in a warehouse of its own. */
-interface Turn extends Readonly<Record<Way, Served>> {
-  readonly tokeniseSeconds: number;
-  readonly copySeconds: number;
-}
+/** By program and step. */
+type Turn = Readonly<Record<string, Partial<Record<Step, Cost>>>>;
 
 const setUp = new SetUp();
-const {postgres} = await startPostgres(setUp, 'bench');
+// The service has a server of its own, for its queries are not the program's.
+const {postgres: servicePostgres} = await startPostgres(setUp, 'bench-service');
+const own = await startPostgres(setUp, 'bench');
+const {postgres} = own;
+const meter = await setUp.step(
+  'opening the meter',
+  () => Meter.open(own),
+  (opened) => opened.close(),
+);
+const service = fork(join(import.meta.dirname, 'load', 'kept-service.ts'), [
+  await servicePostgres.url('business'),
+  values.jobs,
+]);
 try {
-  await measure(postgres, jobCount);
-  if (values.large) await measure(postgres, jobCount * 4);
+  const [{url, token}] = await once(service, 'message');
+  const programs = await listPrograms({url, token});
+  // The service renders each answer once, and Postgres makes the files of its log.
+  for (const program of programs) await inDatabase('warm', (to) => run(program, to));
+  const turns: Turn[] = [];
+  while (turns.length < turnCount) turns.push(await takeTurn(programs, turns.length));
+  report(programs, turns);
 } finally {
+  service.disconnect();
   await setUp.end();
 }
 
-async function measure(postgres: EmbeddedPostgres, count: number): Promise<void> {
-  process.stdout.write(`\n${formatNumber(count)} jobs with embedded children; preparing pages\n`);
-  const folder = await preparePages(count, await postgres.url(`service_${count}`));
-  const files = await listPages(folder);
-  const start = async (...how: string[]) =>
-    await serve({file: 'page-server.ts', args: [folder, ...how]});
-  const servers = {
-    plain: await start(),
-    packed: await start('packed'),
-    streamed: await start('streaming'),
+async function listPrograms({url, token}: {url: string; token: string}): Promise<Program[]> {
+  const env = {
+    FIELDMIRROR_API_URL: url,
+    FIELDMIRROR_API_TOKEN: token,
+    FIELDMIRROR_TIME_ZONE: 'America/New_York',
+    NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
   };
-  // One load to warm up: a new Postgres makes its log files with its first load, a used one has
-  // them.
-  await inNewWarehouse(postgres, (url) => sweep(url, servers.plain.url));
-  const turns: Turn[] = [];
-  while (turns.length < turnCount) turns.push(await takeTurn(postgres, servers, files));
-  for (const server of Object.values(servers)) server.process.kill();
-  report(count, turns);
+  const product = (name: string, folder: string) => ({
+    ...{name, env, isProduct: true},
+    command: [join(folder, 'bin', 'fieldmirror'), 'start', '--once'],
+  });
+  const reference = await buildReference();
+  return [
+    product('fieldmirror', join(import.meta.dirname, '..')),
+    ...(values.beside === undefined ? [] : [product('beside', resolve(values.beside))]),
+    ...(reference === null
+      ? []
+      : [{name: 'reference', env, isProduct: false, command: [reference]}]),
+  ];
 }
 
-async function takeTurn(
-  postgres: EmbeddedPostgres,
-  servers: Readonly<Record<Way, PageServer>>,
-  files: readonly string[],
-): Promise<Turn> {
-  const tokeniseSeconds = await tokenise(files);
-  const {plain, copySeconds} = await inNewWarehouse(postgres, async (url) => ({
-    plain: await sweepFrom(servers.plain, url),
-    copySeconds: await inNewWarehouse(postgres, (to) => copyRows(url, to)),
-  }));
-  const packed = await inNewWarehouse(postgres, (url) => sweepFrom(servers.packed, url));
-  const streamed = await inNewWarehouse(postgres, (url) => sweepFrom(servers.streamed, url));
-  return {plain, packed, streamed, tokeniseSeconds, copySeconds};
+/** Each program in a database of its own; in the second turn the last one goes first. */
+async function takeTurn(programs: readonly Program[], number: number): Promise<Turn> {
+  const turn: Record<string, Partial<Record<Step, Cost>>> = {};
+  const order = number % 2 === 0 ? programs : programs.toReversed();
+  for (const step of stepNames) {
+    if (step !== 'first' && step !== 'unchanged') await letLive(step);
+    for (const program of order) {
+      const database = databaseOf(program, number);
+      const url = await postgres.url(database);
+      const before = await transactionOf(url);
+      turn[program.name] = {...turn[program.name], [step]: await run(program, url)};
+      if (program.isProduct && step === 'unchanged') await tellProof(url, before);
+      // As autovacuum does within a minute: its writes are not the next sweep's.
+      await withClient(url, (client) => client.query('VACUUM (ANALYZE)'));
+    }
+    if (step === 'first')
+      turn.COPY = {first: await copyRows(await postgres.url(databaseOf(programs[0], number)))};
+  }
+  for (const program of programs) await drop(databaseOf(program, number));
+  return turn;
 }
 
-/** The warehouse goes when the work is done, so that many turns need the room of one. */
-async function inNewWarehouse<T>(
-  postgres: EmbeddedPostgres,
-  work: (databaseUrl: string) => Promise<T>,
-): Promise<T> {
-  const name = `warehouse_${warehouseCount++}`;
-  const result = await work(await migratedDatabase(postgres, name));
-  await withClient(await postgres.url('postgres'), (client) =>
-    client.query(`DROP DATABASE ${name}`),
+function databaseOf(program: Program | undefined, turn: number): string {
+  return `${program?.name}_${turn}`;
+}
+
+async function letLive(step: NightStep): Promise<void> {
+  service.send(step);
+  await once(service, 'message');
+}
+
+/** @throws {Error} a sweep of the product is not certified */
+async function run(program: Program, databaseUrl: string): Promise<Cost> {
+  const {stdout, ...cost} = await meter.run(program.command, {
+    ...program.env,
+    DATABASE_URL: databaseUrl,
+  });
+  if (program.isProduct && stdout.match(certified)?.length !== streamCount)
+    throw new Error(`${program.name} did not certify its sweeps: ${stdout}`);
+  return cost;
+}
+
+async function transactionOf(databaseUrl: string): Promise<string> {
+  const text = 'SELECT pg_current_xact_id()::text AS id';
+  return (await withClient(databaseUrl, (client) => client.query(text))).rows[0].id;
+}
+
+/** What a sweep of unchanged records asked for and wrote. */
+async function tellProof(databaseUrl: string, since: string): Promise<void> {
+  const text = `SELECT requests, pages FROM sync.sweeps
+    WHERE stream = 'jobs' ORDER BY sweep_id DESC`;
+  const [written, {rows}] = await withClient(databaseUrl, async (client) => [
+    await countWritten(client, since),
+    await client.query<{requests: string; pages: string}>(text),
+  ]);
+  process.stdout.write(
+    `unchanged jobs: ${rows[0]?.requests} requests for ${rows[0]?.pages} pages; rows written: ` +
+      `${written.warehouse} in the warehouse, ${written.history} in history\n`,
   );
-  return result;
 }
 
-/** Sweeps twice, and once more by the same process. */
-async function sweepFrom(server: PageServer, databaseUrl: string): Promise<Served> {
-  const before = await server.cpuSeconds();
-  const pair = await sweepTwice(databaseUrl, server.url, 'again');
-  return {...pair, serverSeconds: ((await server.cpuSeconds()) - before) / 3};
+/** Rows written since a transaction began: in the warehouse, and superseded versions in history. */
+async function countWritten(client: pg.Client, since: string) {
+  const count = async (schema: string, prefix: string) => {
+    const counts = allTables.map(
+      ({name}) =>
+        `SELECT count(*) FROM ${schema}."${prefix}${name}" WHERE xmin::text::bigint >= $1`,
+    );
+    const {rows} = await client.query(
+      `SELECT sum(count) AS sum FROM (${counts.join(' UNION ALL ')}) AS counts`,
+      [since],
+    );
+    return Number(rows[0].sum);
+  };
+  return {warehouse: await count('warehouse', ''), history: await count('history', 'past_')};
 }
 
-async function copyRows(from: string, to: string): Promise<number> {
+/** COPY of what a warehouse holds into the tables of a new one. */
+async function copyRows(from: string): Promise<Cost> {
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-copy-'));
-  const clients = [new pg.Client(from), new pg.Client(to)] as const;
-  await Promise.all(clients.map((client) => client.connect()));
   try {
-    await copyOut(clients[0], tables, folder);
-    return await copyIn(clients[1], tables, folder);
+    await withClient(from, (client) => copyOut(client, folder));
+    return await inDatabase('copied', async (to) => {
+      await migratedDatabase(postgres, 'copied');
+      const client = new pg.Client(to);
+      await client.connect();
+      const cost = await meter.watch(async () => {
+        await copyIn(client, folder);
+        await client.end();
+      });
+      return {...cost, program: 0, peakMegabytes: Number.NaN};
+    });
   } finally {
-    await Promise.all(clients.map((client) => client.end()));
     await rm(folder, {recursive: true, force: true});
   }
 }
 
-function report(count: number, turns: readonly Turn[]): void {
-  const middle = (read: (turn: Turn) => number) => percentile(turns.map(read), 0.5);
-  const row = (what: string, seconds: (turn: Turn) => number, note = '') => {
-    const median = middle(seconds);
-    return [what, median, Math.round(count / median), note];
-  };
-  const spread = (ratio: (turn: Turn) => number, digits: number) => {
-    const [least, most] = [Math.min(...turns.map(ratio)), Math.max(...turns.map(ratio))];
-    const range =
-      turns.length === 1 ? '' : ` (${least.toFixed(digits)} to ${most.toFixed(digits)})`;
-    return `${middle(ratio).toFixed(digits)}${range}`;
-  };
-  const times = (seconds: (turn: Turn) => number) =>
-    `${spread((turn) => turn.tokeniseSeconds / seconds(turn), 1)} times tokenising`;
-  const slower = ({tokeniseSeconds, copySeconds}: Turn) => Math.max(tokeniseSeconds, copySeconds);
-  const rowsOf = (way: Way, how: string) => {
-    const first = (turn: Turn) => turn[way].first.seconds;
-    const unchanged = (turn: Turn) => turn[way].unchanged.seconds;
-    const again = (turn: Turn) => turn[way].unchanged.again?.seconds ?? Number.NaN;
-    return [
-      row(
-        `first load, ${how}`,
-        first,
-        `${spread((turn) => slower(turn) / first(turn), 2)} of the slower floor`,
-      ),
-      row(`unchanged sweep, ${how}`, unchanged, times(unchanged)),
-      row('  the next one of the same process', again, times(again)),
-    ];
-  };
-  const server = (way: Way) => middle((turn) => turn[way].serverSeconds).toFixed(2);
-  const serverTimes = [
-    server('plain'),
-    `packed ${server('packed')}`,
-    `streamed from files ${server('streamed')}`,
-  ].join(', ');
-  const peakOf = (sweep: 'first' | 'unchanged') =>
-    Math.round(Math.max(...turns.map(({plain}) => plain[sweep].peakMegabytes)));
+async function inDatabase<T>(name: string, work: (databaseUrl: string) => Promise<T>): Promise<T> {
+  const result = await work(await postgres.url(name));
+  await drop(name);
+  return result;
+}
+
+async function drop(database: string): Promise<void> {
+  const text = `DROP DATABASE "${database}"`;
+  await withClient(await postgres.url('postgres'), (client) => client.query(text));
+}
+
+function report(programs: readonly Program[], turns: readonly Turn[]): void {
+  const names = [...programs.map(({name}) => name), 'COPY'];
+  const middle = (name: string, step: Step, read: (cost: Cost) => number) =>
+    percentile(
+      turns.map((turn) => read(turn[name]?.[step] ?? nothing)),
+      0.5,
+    );
+  const rows = stepNames.flatMap((step) =>
+    names
+      .filter((name) => turns[0]?.[name]?.[step] !== undefined)
+      .map((name) => [
+        steps[step],
+        name,
+        ...[cpuOf, ({program}: Cost) => program, ({postgres}: Cost) => postgres].map((read) =>
+          middle(name, step, read).toFixed(2),
+        ),
+        middle(name, step, ({seconds}) => seconds).toFixed(2),
+        (middle(name, step, ({walBytes}) => walBytes) / 1e6).toFixed(1),
+        middle(name, step, ({peakMegabytes}) => peakMegabytes)
+          .toFixed(0)
+          .replace('NaN', ''),
+      ]),
+  );
+  const head = ['what', 'by', 'CPU, s', 'program', 'Postgres', 'wall, s', 'WAL, MB', 'peak, MB'];
   process.stdout.write(
-    `${drawTable(
-      ['what', 'seconds', 'jobs a second', ''],
-      [
-        row('floor: tokenising the same bytes', (turn) => turn.tokeniseSeconds),
-        row('floor: COPY of the same rows', (turn) => turn.copySeconds),
-        ...rowsOf('plain', 'HTTP included'),
-        ...rowsOf('packed', 'pages packed'),
-        ...rowsOf('streamed', 'pages streamed from files'),
-      ],
-    )}
-medians of ${turns.length} turns
-peak memory, at most: ${peakOf('first')} MB first load, ${peakOf('unchanged')} MB unchanged
-CPU time of the page server, seconds a sweep: ${serverTimes}
-${turns.map(({plain}) => proofOf(plain.unchanged)).join('\n')}
-`,
+    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them, four streams; ` +
+      `medians of ${turns.length} turns\n${drawTable(head, rows)}\n` +
+      `${ratios(names, turns).join('\n')}\n`,
   );
 }
 
-function proofOf({result, again, written, walBytes}: SweepFigures): string {
-  const {requests, pages} = result.counts;
-  return [
-    `unchanged sweep: ${result.state}, and the next one ${again?.result.state}`,
-    `with ${formatNumber(requests)} requests for ${formatNumber(pages)} pages`,
-    `rows written: ${written.warehouse} in the warehouse, ${written.history} in history`,
-    `${formatNumber(walBytes / 1024)} kB of WAL`,
-  ].join('; ');
+const nothing: Cost = {
+  seconds: Number.NaN,
+  program: Number.NaN,
+  postgres: Number.NaN,
+  walBytes: Number.NaN,
+  peakMegabytes: Number.NaN,
+};
+
+function cpuOf({program, postgres}: Cost): number {
+  return program + postgres;
+}
+
+/** Each ratio is of two runs of one turn. */
+function ratios(names: readonly string[], turns: readonly Turn[]): string[] {
+  const spread = (
+    [one, other]: readonly [[string, Step], [string, Step]],
+    read: (cost: Cost) => number,
+  ) => {
+    const found = turns.map(
+      (turn) =>
+        read(turn[one[0]]?.[one[1]] ?? nothing) / read(turn[other[0]]?.[other[1]] ?? nothing),
+    );
+    const [least, most] = [Math.min(...found), Math.max(...found)];
+    const range = found.length === 1 ? '' : ` (${least.toFixed(2)} to ${most.toFixed(2)})`;
+    return `${percentile(found, 0.5).toFixed(2)}${range}`;
+  };
+  const wall = ({seconds}: Cost) => seconds;
+  const wal = ({walBytes}: Cost) => walBytes;
+  const against = names
+    .slice(1)
+    .filter((name) => name !== 'COPY')
+    .flatMap((name) =>
+      stepNames.map((step) => {
+        const pair = [
+          ['fieldmirror', step],
+          [name, step],
+        ] as const;
+        const both = pair as unknown as readonly [[string, Step], [string, Step]];
+        return (
+          `${steps[step]} ÷ ${name}: CPU ${spread(both, cpuOf)}, wall ${spread(both, wall)}` +
+          (step === 'first' ? `, WAL ${spread(both, wal)}` : '')
+        );
+      }),
+    );
+  const nights = stepNames.slice(2).map(
+    (step) =>
+      `${steps[step]} ÷ unchanged: CPU ` +
+      spread(
+        [
+          ['fieldmirror', step],
+          ['fieldmirror', 'unchanged'],
+        ],
+        cpuOf,
+      ),
+  );
+  const copied = spread(
+    [
+      ['COPY', 'first'],
+      ['fieldmirror', 'first'],
+    ],
+    wall,
+  );
+  return [`first load: ${copied} of the rate of COPY`, ...against, ...nights];
 }

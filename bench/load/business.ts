@@ -1,7 +1,7 @@
 // The reference service with a made-up business of so many jobs.
 
 import {seedBusiness} from '../../src/service/business.ts';
-import {type RunningService, startService} from '../../src/service/server.ts';
+import {type RunningService, type ServiceOptions, startService} from '../../src/service/server.ts';
 
 const timeZone = 'America/New_York';
 const jobsPerCustomer = 6;
@@ -11,13 +11,15 @@ export async function startBusiness(business: {
   readonly databaseUrl: string;
   readonly jobs: number;
   readonly compress: boolean;
+  /** The order of its lists; by number unless told otherwise. */
+  readonly order?: ServiceOptions['order'];
 }): Promise<RunningService> {
-  const {databaseUrl, jobs, compress} = business;
+  const {databaseUrl, jobs, compress, order = 'number'} = business;
   await seedBusiness(databaseUrl, {
     seed: 1,
     customers: Math.ceil(jobs / jobsPerCustomer),
     jobs,
     timeZone,
   });
-  return await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', compress});
+  return await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', compress, order});
 }

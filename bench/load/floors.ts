@@ -1,43 +1,17 @@
-// Floors that no loader can beat: reading the bytes as XML at all, and Postgres taking the same
-// rows by COPY.
+// A floor that no loader can beat: Postgres taking the same rows by COPY.
 
 import {once} from 'node:events';
 import {createReadStream, createWriteStream} from 'node:fs';
-import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {pipeline} from 'node:stream/promises';
 import type pg from 'pg';
 import {from as copyFrom, to as copyTo} from 'pg-copy-streams';
-import {SaxesParser} from 'saxes';
+import {allTables} from '../../src/streams/all.ts';
 import type {MirrorTable} from '../../src/streams/table.ts';
 
-/**
- * Seconds to run the pages through the XML parser, listening only as far as it takes to see every
- * event.
- */
-export async function tokenise(files: readonly string[]): Promise<number> {
-  let seconds = 0;
-  let events = 0;
-  for (const file of files) {
-    const bytes = await readFile(file);
-    const startedAt = performance.now();
-    const parser = new SaxesParser({xmlns: false});
-    parser.on('opentag', () => void events++);
-    parser.on('text', () => void events++);
-    parser.on('closetag', () => void events++);
-    parser.write(bytes.toString('utf8')).close();
-    seconds += (performance.now() - startedAt) / 1000;
-  }
-  return events > 0 ? seconds : Number.NaN;
-}
-
 /** Writes every row of the tables to files, as COPY has them. */
-export async function copyOut(
-  client: pg.ClientBase,
-  tables: readonly MirrorTable[],
-  folder: string,
-): Promise<void> {
-  for (const table of tables) {
+export async function copyOut(client: pg.ClientBase, folder: string): Promise<void> {
+  for (const table of allTables) {
     const out = client.query(
       copyTo(`COPY (SELECT ${columnsOf(table)} FROM warehouse."${table.name}") TO STDOUT`),
     );
@@ -46,18 +20,13 @@ export async function copyOut(
 }
 
 /**
- * Seconds to take the same rows into empty tables with the same indexes, a table at a time. No
- * trigger runs: the rows are no edits, and no loader could be faster than one without triggers.
+ * Takes the same rows into empty tables with the same indexes, a table at a time. No trigger runs:
+ * the rows are no edits, and no loader could be faster than one without triggers.
  * @param client - a login that may switch triggers off
  */
-export async function copyIn(
-  client: pg.ClientBase,
-  tables: readonly MirrorTable[],
-  folder: string,
-): Promise<number> {
+export async function copyIn(client: pg.ClientBase, folder: string): Promise<void> {
   await client.query('SET session_replication_role = replica');
-  const startedAt = performance.now();
-  for (const table of tables) {
+  for (const table of allTables) {
     const into = client.query(
       copyFrom(`COPY warehouse."${table.name}" (${columnsOf(table)}) FROM STDIN`),
     );
@@ -65,7 +34,6 @@ export async function copyIn(
     await pipeline(createReadStream(join(folder, table.name)), into);
     await finished.catch(() => {});
   }
-  return (performance.now() - startedAt) / 1000;
 }
 
 function columnsOf(table: MirrorTable): string {

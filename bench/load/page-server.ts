@@ -1,61 +1,32 @@
 // Serves prepared pages, and pages of their keys, in a process of its own: its cost is kept out of
 // the measurement. The numbers between those of its pages are gaps.
 
-import {
-  closeSync,
-  createReadStream,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  statSync,
-} from 'node:fs';
+import {closeSync, fstatSync, openSync, readFileSync, readSync} from 'node:fs';
 import type {ServerResponse} from 'node:http';
 import {join} from 'node:path';
-import {gzipSync} from 'node:zlib';
 import {listPages} from './pages.ts';
 import {emptyList, serveJobs, xmlDeclaration} from './serve-jobs.ts';
 
-const [folder = '', how] = process.argv.slice(2);
-/** The simplest way, for comparison. */
-const isStreaming = how === 'streaming';
+const [folder = ''] = process.argv.slice(2);
 /** Pages of keys by their files, made before the clock runs. */
 const keyPages = new Map<string, string>();
-/** Packed pages by their files, as a service sends them to a client that takes gzip. */
-const packed = new Map<string, Buffer>();
-for (const file of await listPages(folder)) {
-  const page = readFileSync(file);
-  keyPages.set(file, makeKeyPage(page.toString()));
-  if (how === 'packed') packed.set(file, gzipSync(page, {level: 1}));
-}
+for (const file of await listPages(folder))
+  keyPages.set(file, makeKeyPage(readFileSync(file, 'utf8')));
 
 /** Buffers whose page has been sent: a new one for each page costs more than to read it. */
 const idle: Buffer[] = [];
 
 serveJobs(({page, isOfKeys}, response) => {
   const file = join(folder, `${page}.xml`);
-  const body = packed.get(file);
   if (!keyPages.has(file)) response.end(emptyList);
   else if (isOfKeys) response.end(keyPages.get(file));
-  else if (body !== undefined) sendPacked(body, response);
-  else if (isStreaming) stream(file, response);
   else send(file, response);
 });
-
-function stream(file: string, response: ServerResponse): void {
-  response.setHeader('content-length', statSync(file).size);
-  createReadStream(file, {highWaterMark: 1 << 20}).pipe(response);
-}
 
 function send(file: string, response: ServerResponse): void {
   const {buffer, size} = readInto(idle.pop() ?? Buffer.allocUnsafeSlow(1 << 20), file);
   response.setHeader('content-length', size);
   response.end(buffer.subarray(0, size), () => idle.push(buffer));
-}
-
-function sendPacked(body: Buffer, response: ServerResponse): void {
-  response.setHeader('content-encoding', 'gzip');
-  response.end(body);
 }
 
 /** Reads a file into a buffer, or into a larger one where it does not fit. */

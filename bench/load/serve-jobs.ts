@@ -1,6 +1,5 @@
 // Servers of made pages share the list of jobs, and know no single job. Each runs in a process of
-// its own, and tells the one that started it its port and, whenever it is asked, how much CPU time
-// it took.
+// its own, and tells the one that started it its port.
 
 import {createServer, type ServerResponse} from 'node:http';
 
@@ -32,6 +31,5 @@ export function serveJobs(answer: (asked: Asked, response: ServerResponse) => un
     const address = server.address();
     if (address !== null && typeof address === 'object') process.send?.({port: address.port});
   });
-  process.on('message', () => process.send?.(process.cpuUsage()));
   process.on('disconnect', () => process.exit(0));
 }

@@ -11,29 +11,18 @@ import {nodeFlags} from '../../test/support/command.ts';
 import {migrateWarehouse} from '../../test/support/own-postgres.ts';
 import {withClient} from '../../test/support/with-client.ts';
 
-/** A sweep, and how long it took. */
-interface TimedSweep {
+/** A sweep, and what it took. */
+interface SweepFigures {
   readonly seconds: number;
   readonly result: {
     readonly outcome: string;
-    readonly state: string;
     readonly counts: {readonly requests: number; readonly pages: number};
   };
-}
-
-export interface SweepFigures extends TimedSweep {
-  readonly walBytes: number;
   readonly peakMegabytes: number;
-  /** Rows that the sweep wrote. */
-  readonly written: {readonly warehouse: number; readonly history: number};
-  /**
-   * One more by the same process, whose code is compiled by then; null where none was asked for.
-   */
-  readonly again: TimedSweep | null;
 }
 
-/** With the star brought in line beside it; with one more by the same process. */
-type How = 'star' | 'again';
+/** With the star brought in line beside it. */
+type How = 'star';
 
 /** Both sweeps of one warehouse. */
 export interface Pair {
@@ -41,11 +30,9 @@ export interface Pair {
   readonly unchanged: SweepFigures;
 }
 
-export interface PageServer {
+interface PageServer {
   readonly process: ChildProcess;
   readonly url: string;
-  /** @returns seconds of CPU time that it has taken so far */
-  cpuSeconds(): Promise<number>;
 }
 
 /** @param program.file - beside this one; it tells its port once it is there */
@@ -55,12 +42,7 @@ export async function serve(program: {
 }): Promise<PageServer> {
   const child = fork(join(import.meta.dirname, program.file), program.args);
   const [{port}] = await once(child, 'message');
-  const cpuSeconds = async () => {
-    child.send('cpu');
-    const [{user, system}] = await once(child, 'message');
-    return (user + system) / 1e6;
-  };
-  return {process: child, url: `http://127.0.0.1:${port}`, cpuSeconds};
+  return {process: child, url: `http://127.0.0.1:${port}`};
 }
 
 export async function migratedDatabase(postgres: EmbeddedPostgres, name: string): Promise<string> {
@@ -75,11 +57,7 @@ async function vacuum(databaseUrl: string): Promise<void> {
 }
 
 /** @throws {Error} a sweep did not end */
-export async function sweep(
-  databaseUrl: string,
-  apiUrl: string,
-  ...how: How[]
-): Promise<SweepFigures> {
+async function sweep(databaseUrl: string, apiUrl: string, ...how: How[]): Promise<SweepFigures> {
   // As `npm start` runs it.
   const child = fork(join(import.meta.dirname, 'sweep-process.ts'), [databaseUrl, apiUrl, ...how], {
     execArgv: nodeFlags,
@@ -95,22 +73,18 @@ export async function sweep(
       Promise.reject(new Error(`the sweep's process ended with ${code}`)),
     ),
   ]);
-  for (const {result} of [figures, figures.again ?? figures])
-    if (result.outcome !== 'ended')
-      throw new Error(`the sweep did not end: ${JSON.stringify(result)}`);
+  if (figures.result.outcome !== 'ended')
+    throw new Error(`the sweep did not end: ${JSON.stringify(figures.result)}`);
   return figures;
 }
 
-/**
- * A first load of a new warehouse, and a sweep of what has not changed since. @param how - of
- * `again`, that sweep alone
- */
+/** A first load of a new warehouse, and a sweep of what has not changed since. */
 export async function sweepTwice(
   databaseUrl: string,
   apiUrl: string,
   ...how: How[]
 ): Promise<Pair> {
-  const first = await sweep(databaseUrl, apiUrl, ...how.filter((one) => one !== 'again'));
+  const first = await sweep(databaseUrl, apiUrl, ...how);
   await vacuum(databaseUrl);
   return {first, unchanged: await sweep(databaseUrl, apiUrl, ...how)};
 }
