@@ -4,6 +4,7 @@
 
 import {createHash, randomBytes} from 'node:crypto';
 import type pg from 'pg';
+import {UsageError} from '../core/errors.ts';
 import {Secret} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
@@ -71,6 +72,23 @@ export async function addApiKey(
     [name, accountId, role, masks, system, holdsDeletes, hashOf(text.reveal())],
   );
   return rowCount === 1 ? text : null;
+}
+
+/** @throws {UsageError} rights that do not go together: a viewer makes no deletes to be held */
+export function checkKeyRights({role, holdsDeletes}: Pick<ApiKey, 'role' | 'holdsDeletes'>): void {
+  if (!holdsDeletes || role !== 'viewer') return;
+  throw new UsageError(
+    'held deletes: expected a key that makes changes, got a viewer, which makes none',
+  );
+}
+
+/** `operator, masked, deletes held`: the role of a key, and what it has beside it. */
+export function describeRights({
+  role,
+  masks,
+  holdsDeletes,
+}: Pick<ApiKey, 'role' | 'masks' | 'holdsDeletes'>): string {
+  return [role, ...(masks ? ['masked'] : []), ...(holdsDeletes ? ['deletes held'] : [])].join(', ');
 }
 
 /** Every key, revoked ones too, the oldest first. */

@@ -1,6 +1,13 @@
 // The verb `keys`: the keys of the HTTP API and the console.
 
-import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../accounts/access.ts';
+import {
+  type ApiKey,
+  addApiKey,
+  checkKeyRights,
+  describeRights,
+  listApiKeys,
+  revokeApiKey,
+} from '../accounts/access.ts';
 import {defaultSystem, type Role} from '../accounts/roles.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
@@ -38,10 +45,7 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
   checkShortName(name, 'keys add');
   checkShortName(system, 'keys add: --system');
   const holdsDeletes = options.holdDeletes === true;
-  if (holdsDeletes && role === 'viewer')
-    throw new UsageError(
-      'keys add: --hold-deletes: expected a key that makes changes, got a viewer, which makes none',
-    );
+  checkKeyRights({role, holdsDeletes});
   const isOfAll = options.allAccounts === true || role === 'admin';
   if (isOfAll && account !== undefined)
     throw new UsageError(
@@ -112,25 +116,8 @@ export async function revoke(config: Config, name: string, {json}: Output): Prom
   });
 }
 
-function describe({
-  name,
-  account,
-  role,
-  masks,
-  system,
-  holdsDeletes,
-  createdBy,
-  lastUsedAt,
-  revokedAt,
-}: ApiKey): string[] {
+function describe({name, account, lastUsedAt, revokedAt, ...key}: ApiKey): string[] {
   const used = lastUsedAt === null ? 'never' : formatAgo(lastUsedAt);
-  return [
-    name,
-    account ?? 'all',
-    [role, ...(masks ? ['masked'] : []), ...(holdsDeletes ? ['deletes held'] : [])].join(', '),
-    system,
-    createdBy,
-    used,
-    revokedAt ?? '',
-  ];
+  const {system, createdBy} = key;
+  return [name, account ?? 'all', describeRights(key), system, createdBy, used, revokedAt ?? ''];
 }

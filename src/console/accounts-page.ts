@@ -6,6 +6,8 @@ import {
   type ApiKey,
   type AuditEntry,
   addApiKey,
+  checkKeyRights,
+  describeRights,
   listApiKeys,
   listAudit,
   revokeApiKey,
@@ -17,7 +19,7 @@ import {
   placeOf,
   resumeAccount,
 } from '../accounts/accounts.ts';
-import {roles} from '../accounts/roles.ts';
+import {defaultSystem, roles} from '../accounts/roles.ts';
 import {listWorkers, type Worker} from '../accounts/workers.ts';
 import {UsageError} from '../core/errors.ts';
 import {checkShortName} from '../core/names.ts';
@@ -133,12 +135,13 @@ function drawKeys(keys: readonly ApiKey[], look: Look): SafeHtml {
   return renderTable({
     isStacked: true,
     caption: 'Keys of the console and the HTTP API',
-    columns: ['key', 'account', 'role', 'made by', 'last used', 'steps'],
-    rows: keys.map(({name, account, role, masks, createdBy, lastUsedAt, revokedAt}) => [
+    columns: ['key', 'account', 'role', 'system', 'made by', 'last used', 'steps'],
+    rows: keys.map(({name, lastUsedAt, revokedAt, ...key}) => [
       name,
-      account ?? 'all',
-      masks ? `${role}, masked` : role,
-      createdBy,
+      key.account ?? 'all',
+      describeRights(key),
+      key.system,
+      key.createdBy,
       drawTime(lastUsedAt, look),
       revokedAt === null
         ? drawForm(look, {
@@ -167,9 +170,17 @@ function drawAddingKey(look: Look): SafeHtml | string {
         <option value="">all: console alone</option>${look.seen.map(
           ({name}) => html`<option>${name}</option>`,
         )}</select></label>
-      <label>Hide personal data <select name="masks">
-        <option value="">no</option><option value="yes">yes</option></select></label>`,
+      <label>Outside system <input name="system" maxlength="50" placeholder="${
+        defaultSystem
+      }"></label>
+      ${drawYesNo('holdsDeletes', 'Hold its deletes')}
+      ${drawYesNo('masks', 'Hide personal data')}`,
   })}</details>`;
+}
+
+function drawYesNo(name: string, label: string): SafeHtml {
+  return html`<label>${label} <select name="${name}">
+    <option value="">no</option><option value="yes">yes</option></select></label>`;
 }
 
 function drawAudit(audit: readonly AuditEntry[], look: Look): SafeHtml {
@@ -267,6 +278,11 @@ export const addAccount = defineAction({
   },
 });
 
+const yesNo = z
+  .enum(['', 'yes'])
+  .default('')
+  .transform((word) => word === 'yes');
+
 /** The key itself is in one answer alone. */
 export const addKey = defineAction({
   path: '/keys/add',
@@ -276,17 +292,27 @@ export const addKey = defineAction({
     name: z.string().trim(),
     role: z.enum(roles),
     account: z.string().default(''),
-    masks: z.enum(['', 'yes']).default(''),
+    system: z.string().trim().default(''),
+    holdsDeletes: yesNo,
+    masks: yesNo,
   }),
-  act: async (db, {seen, given: {name, role, account, masks}}) => {
+  act: async (db, {seen, given: {name, account, ...given}}) => {
     checkShortName(name, 'name');
-    const accountId = account === '' || role === 'admin' ? null : findSeen(seen, account).accountId;
-    const key = await addApiKey(db, {name, role, accountId, masks: masks === 'yes'});
+    const rights = {...given, system: given.system === '' ? defaultSystem : given.system};
+    checkShortName(rights.system, 'outside system');
+    checkKeyRights(rights);
+    if (rights.role === 'admin' && account !== '')
+      throw new UsageError(
+        `account: expected all of them, got ${account}: an admin looks after all accounts`,
+      );
+    const accountId = account === '' ? null : findSeen(seen, account).accountId;
+    const key = await addApiKey(db, {name, accountId, ...rights});
     if (key === null) throw new UsageError(`there is a key ${name} already, in use or revoked`);
+    const {role} = rights;
     return {
       subject: `key ${name}`,
       accountId,
-      after: {role, masks: masks === 'yes'},
+      after: rights,
       said: `This is the key ${name}, for a ${role}.`,
       once: key.reveal(),
       to: '/accounts',

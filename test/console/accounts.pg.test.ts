@@ -79,6 +79,41 @@ describe('an admin', () => {
   });
 });
 
+describe('the form of a key has what keys add has', () => {
+  const key = {name: 'shop', role: 'operator', account: 'acme', system: 'tryton'};
+  const held = async () =>
+    (
+      await place.pool.query(
+        `SELECT system, holds_deletes AS "holdsDeletes" FROM sync.api_keys WHERE name = 'shop'`,
+      )
+    ).rows;
+
+  test.each([
+    [{role: 'viewer', holdsDeletes: 'yes'}, 'held deletes: expected a key that makes changes'],
+    [{system: 'try ton'}, 'outside system: expected'],
+    [{role: 'admin'}, 'account: expected all of them, got acme'],
+  ])('%j is refused as there', async (fields, words) => {
+    const admin = await place.person({role: 'admin'});
+    const refused = await admin.post('/keys/add', {...key, ...fields});
+    expect([refused.status, refused.text]).toEqual([422, expect.stringContaining(words)]);
+    expect(await held()).toEqual([]);
+  });
+
+  test('its outside system, and deletes that are held', async () => {
+    const admin = await place.person({role: 'admin'});
+    expect((await admin.post('/keys/add', {...key, holdsDeletes: 'yes'})).status).toBe(200);
+    expect(await held()).toEqual([{system: 'tryton', holdsDeletes: true}]);
+    const {text} = await admin.get('/accounts');
+    expect(text).toMatch(/shop<[\s\S]*?operator, deletes held<[\s\S]*?tryton</);
+    const {rows} = await place.pool.query(
+      `SELECT after FROM sync.audit WHERE subject = 'key shop'`,
+    );
+    expect(rows).toEqual([
+      {after: {role: 'operator', system: 'tryton', holdsDeletes: true, masks: false}},
+    ]);
+  });
+});
+
 test.each([
   ['/accounts/add', {name: 'x', token: 'x'}],
   ['/keys/add', {name: 'x', role: 'admin'}],

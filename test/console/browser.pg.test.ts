@@ -290,7 +290,7 @@ describe('by its button', () => {
 
   test.each(doings)(
     '$action is done, and stands in the audit',
-    async ({action, prepare, path, opens, ticks, fill = {}, button}) => {
+    async ({action, prepare, path, opens, ticks, fill = {}, picks = {}, button}) => {
       const made = (await prepare?.()) ?? '';
       const count = async () =>
         (
@@ -305,6 +305,8 @@ describe('by its button', () => {
       if (ticks !== undefined) await page.getByLabel(ticks).check();
       for (const [label, value] of Object.entries(fill))
         await page.getByLabel(label, {exact: true}).locator('visible=true').first().fill(value);
+      for (const [label, option] of Object.entries(picks))
+        await page.getByLabel(label, {exact: true}).selectOption(option);
       await Promise.all([
         page.waitForEvent('load'),
         page.locator('main').getByRole('button', {name: button}).first().click(),

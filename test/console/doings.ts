@@ -12,6 +12,8 @@ export interface Doing {
   /** The label of a choice. */
   readonly ticks?: string;
   readonly fill?: Readonly<Record<string, string>>;
+  /** An option for each list, by its label. */
+  readonly picks?: Readonly<Record<string, string>>;
   readonly button: string;
 }
 
@@ -129,7 +131,8 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       action: 'keys.add',
       path: '/accounts',
       opens: 'Make a key',
-      fill: {Name: 'dana'},
+      fill: {Name: 'dana', 'Outside system': 'tryton'},
+      picks: {Role: 'operator', 'Hold its deletes': 'yes'},
       button: 'Make it',
     },
     {
