@@ -12,12 +12,13 @@ import {
 } from '../alerts/deliveries.ts';
 import {deleteRule, tellAddressStep} from '../alerts/rules.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
+import type {Tone} from '../core/tone.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
 import {notThere} from './access.ts';
 import {drawCause} from './documents.ts';
 import {type AskedPage, defineAction, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {drawAddingRule, drawLetters, drawSubscribers} from './receivers.ts';
-import {drawForm, drawMark, drawSmall, drawTime, renderTable, type Tone} from './render.ts';
+import {drawForm, drawMark, drawSmall, drawTime, renderTable} from './render.ts';
 
 interface Story extends AlertOverview {
   /** The newest first. */

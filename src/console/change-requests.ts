@@ -4,8 +4,9 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import type {Attempt} from '../changes/change.ts';
 import type {ChangeInFull} from '../changes/story.ts';
 import {formatNumber} from '../core/format.ts';
+import type {Tone} from '../core/tone.ts';
 import type {Look} from './page.ts';
-import {drawMark, drawTime, type Tone} from './render.ts';
+import {drawMark, drawTime} from './render.ts';
 
 const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone, string]>> = {
   done: ['good', 'done'],

@@ -2,6 +2,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
+import type {Tone} from '../core/tone.ts';
 import {
   type FieldsStory,
   hideFields,
@@ -20,7 +21,6 @@ import {
   drawTime,
   renderTable,
   showMinute,
-  type Tone,
 } from './render.ts';
 
 export const fieldsPage: Page = definePage({

@@ -2,8 +2,9 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../core/format.ts';
+import type {Tone} from '../core/tone.ts';
 import {definePage, hidden, type Page} from './page.ts';
-import {drawMark, renderTable, type Tone} from './render.ts';
+import {drawMark, renderTable} from './render.ts';
 import type {RunCheck, SettingTold} from './services.ts';
 
 interface Story {

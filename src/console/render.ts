@@ -4,6 +4,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {Role} from '../accounts/roles.ts';
 import {formatAgo, formatAhead, formatNumber} from '../core/format.ts';
+import {type Tone, toneOf} from '../core/tone.ts';
 import {describeWriter, type Writer} from '../explain/record-versions.ts';
 import type {Grid} from '../star/boards.ts';
 import {type Chart, drawChart} from '../star/chart.ts';
@@ -83,9 +84,6 @@ export function drawSmall(text: string | null): SafeHtml | string {
   return text === null ? '' : html`<small>${text}</small>`;
 }
 
-/** How a thing stands: well, under way, to be looked at, wrong, or over. */
-export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet';
-
 const signs: Readonly<Record<Tone, string>> = {
   good: '✓',
   busy: '…',
@@ -107,29 +105,9 @@ export function drawBanner(isWell: boolean, sentence: string): SafeHtml {
   return html`<p class="banner ${tone} lead">${mark} ${sentence}</p>`;
 }
 
-const tones: Readonly<Record<string, Tone>> = {
-  certified: 'good',
-  refreshed: 'good',
-  done: 'good',
-  active: 'good',
-  running: 'busy',
-  due: 'busy',
-  pending: 'busy',
-  sending: 'busy',
-  held: 'warning',
-  paused: 'warning',
-  uncertified: 'warning',
-  in_doubt: 'warning',
-  altered: 'warning',
-  conflict: 'bad',
-  rejected: 'bad',
-  stopped: 'bad',
-  failed: 'bad',
-};
-
 /** The state of a sweep, a change or an account. @param word - where it is called otherwise */
 export function drawState(state: string, word = state.replace('_', ' ')): SafeHtml {
-  return drawMark(tones[state] ?? 'quiet', word);
+  return drawMark(toneOf(state), word);
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();

@@ -5,6 +5,7 @@
 // and a file have no width, and get each line whole.
 
 import type {WriteStream} from 'node:tty';
+import {hasColours, paint} from './tone.ts';
 
 /**
  * Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new
@@ -33,9 +34,13 @@ export function tell(text: string): void {
   process.stdout.write(toPrintable(text));
 }
 
-/** Writes whole lines for a person to standard output; to a terminal none that it would break. */
+/**
+ * Writes whole lines for a person to standard output; to a terminal none that it would break, and
+ * with its colours where it has them.
+ */
 export function tellFolded(text: string): void {
-  process.stdout.write(toWidth(toPrintable(text), process.stdout));
+  const folded = toWidth(toPrintable(text), process.stdout);
+  process.stdout.write(hasColours(process.stdout) ? paint(folded) : folded);
 }
 
 /** Writes the whole lines that go beside it, to standard error, for a person as well. */

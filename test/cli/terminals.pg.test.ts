@@ -3,6 +3,7 @@
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {text} from 'node:stream/consumers';
+import {stripVTControlCharacters} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {countColumns} from '../../src/core/text.ts';
 import {programLine} from '../support/command.ts';
@@ -40,8 +41,15 @@ afterAll(async () => {
   await place?.close();
 });
 
-/** What each verb prints at a dumb terminal so many columns wide, `script` being the terminal. */
-async function printAt(columns: number, names: readonly string[]): Promise<Map<string, string>> {
+/**
+ * What each verb prints at a terminal so many columns wide, `script` being the terminal.
+ * @param env - of the terminal; it is a dumb one unless it says otherwise
+ */
+async function printAt(
+  columns: number,
+  names: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Map<string, string>> {
   const lines = names.map((name) => {
     const args = (verbCases[name]?.args ?? []).map((word) => (/^\d{4}$/.test(word) ? '40' : word));
     const line = programLine(...name.split(' '), ...args).map((word) => `'${word}'`);
@@ -53,6 +61,7 @@ async function printAt(columns: number, names: readonly string[]): Promise<Map<s
       PATH: process.env.PATH ?? '',
       FIELDMIRROR_ENV_FILE: '/dev/null',
       TERM: 'dumb',
+      ...env,
       SHELL: '/bin/sh',
       LINES_OF_TEST: `stty cols ${columns}; ${lines.join('\n')}`,
     },
@@ -90,6 +99,28 @@ describe.each([
 
 test('the first start fits a terminal of 60 columns', () => {
   expectFit(started.get('start'), 60);
+});
+
+describe('colours', () => {
+  const names = ['status', 'doctor', 'sweeps list'];
+  const words = 'good|certified|Nothing needs a person|Needs a person';
+  const coloured = new RegExp(`\u001b\\[3[123]m(?:${words})`);
+
+  test('a terminal shows good and bad in colours, and every line fits all the same', async () => {
+    const printed = await printAt(80, names, {TERM: 'xterm-256color'});
+    const plain = await printAt(80, names);
+    for (const name of names) {
+      expect(printed.get(name), name).toMatch(coloured);
+      const bare = stripVTControlCharacters(printed.get(name) ?? '');
+      expectFit(bare, 80);
+      expect(bare.split('\n')).toHaveLength(plain.get(name)?.split('\n').length ?? 0);
+    }
+  });
+
+  test('NO_COLOR turns them off', async () => {
+    const printed = await printAt(80, names, {TERM: 'xterm-256color', NO_COLOR: '1'});
+    for (const name of names) expect(printed.get(name), name).not.toContain('\u001b[3');
+  });
 });
 
 function expectFit(printed: string | undefined, columns: number): void {
