@@ -57,7 +57,10 @@ interface ReportMailParts {
 
 const font = 'font:15px/1.5 -apple-system,Segoe UI,Roboto,sans-serif';
 const tableStyle = 'border-collapse:collapse;width:100%';
-const cellStyle = 'padding:4px 8px;border-bottom:1px solid #ddd';
+const cellStyle = 'padding:4px 6px;border-bottom:1px solid #ddd;vertical-align:top';
+/** A long word is broken before the mail is wider than a phone. */
+const textStyle = `${cellStyle};word-break:break-word;text-align:left`;
+const numberStyle = `${cellStyle};text-align:right`;
 const headStyle = 'font-size:17px;margin:24px 0 8px';
 /** Further ones are folded. */
 const shownRestated = 5;
@@ -70,7 +73,9 @@ export function drawReportMail(report: Report): ReportMailParts {
     subject: `Weekly report: ${title}${tellRevenue(report)}`,
     text: `${drawReport(report, null, null)}\n\n${advice}\n`,
     html: `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>${escapeXml(title)}</title></head>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeXml(title)}</title></head>
 <body style="${font};max-width:680px;margin:0 auto;padding:16px">
 <h1 style="font-size:21px">${escapeXml(title)}</h1>
 ${drawParagraph(`${from} to ${to}. ${tellReportFreshness(report)}`)}
@@ -95,9 +100,8 @@ function tellRevenue(report: Report): string {
 }
 
 function drawSections(report: Report): string[] {
-  const {columns, rows} = tableOfFigures(report);
   return [
-    drawMailTable(columns, rows, [1, 2, 3, 4]),
+    drawFiguresOfMail(report),
     drawHead('What moved more than usual'),
     drawSentences(report.moves, 'Nothing did.'),
     ...report.lists.map(drawList),
@@ -108,6 +112,19 @@ function drawSections(report: Report): string[] {
     drawHead('What a person may want to look at'),
     drawSentences(tellFindings(report), 'Nothing.'),
   ];
+}
+
+/** What a figure is compared with stands in words: five columns have no room on a phone. */
+function drawFiguresOfMail(report: Report): string {
+  const rows = tableOfFigures(report).rows.map(([label = '', now = '', ...beside]) => {
+    const [change = '', before = '', yearAgo = ''] = beside;
+    const words = [
+      before === '' ? '' : `${change} on ${before}`.trim(),
+      yearAgo === '' ? '' : `a year ago ${yearAgo}`,
+    ];
+    return [label, now, words.filter((each) => each !== '').join('; ')];
+  });
+  return drawMailTable(['', 'this week', 'beside the week before'], rows, [1]);
 }
 
 /** A program of mail that does not fold shows all of them. */
@@ -152,11 +169,12 @@ function drawMailTable(
   const cells = (tag: 'th' | 'td', row: readonly string[]) =>
     row
       .map((cell, at) => {
-        const side = numbers.includes(at) ? 'right' : 'left';
-        return `<${tag} style="${cellStyle};text-align:${side}">${escapeXml(cell)}</${tag}>`;
+        const style = numbers.includes(at) ? numberStyle : textStyle;
+        return `<${tag} style="${style}">${escapeXml(cell)}</${tag}>`;
       })
       .join('');
   const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('');
   const head = `<thead><tr>${cells('th', columns)}</tr></thead>`;
-  return `<table style="${tableStyle}">${head}<tbody>${body}</tbody></table>`;
+  const table = `<table style="${tableStyle}">${head}<tbody>${body}</tbody></table>`;
+  return `<div style="overflow-x:auto">${table}</div>`;
 }

@@ -23,6 +23,14 @@ const style = `
   .number { text-align: right; font-variant-numeric: tabular-nums; }
   figure { margin: 0; break-inside: avoid; }${chartStyle}
   .quiet { opacity: .75; }
+  body { overflow-wrap: anywhere; } details { max-width: 100%; overflow-x: auto; }
+  @media (max-width: 36rem) {
+    table, tbody, tr { display: block; } thead { display: none; }
+    tr { padding: .4rem 0; border-bottom: 1px solid #8884; }
+    td { display: flex; justify-content: space-between; gap: 1rem; padding: .1rem 0; border: 0; }
+    td::before { content: attr(data-name); opacity: .75; }
+    td:first-child { font-weight: 600; } td:first-child::before, td:empty { display: none; }
+  }
   @media print { details { display: none; } body { margin: 0; max-width: none; } }`;
 
 /**
@@ -91,9 +99,12 @@ const isNumber = (text: string) => /^-?[\d,]+(\.\d+)?$/.test(text);
 function drawTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const side = (at: number) =>
     rows.every((row) => row[at] === '' || isNumber(row[at] ?? '')) ? ' class="number"' : '';
-  const cells = (tag: 'th' | 'td', row: readonly string[]) =>
-    row.map((cell, at) => `<${tag}${side(at)}>${escapeXml(cell)}</${tag}>`).join('');
-  const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('');
-  const head = `<tr>${cells('th', columns)}</tr>`;
+  // On a phone each row is a card, whose cells are named.
+  const name = (at: number) => ` data-name="${escapeXml(columns[at] ?? '')}"`;
+  const cells = (row: readonly string[]) =>
+    row.map((cell, at) => `<td${side(at)}${name(at)}>${escapeXml(cell)}</td>`).join('');
+  const body = rows.map((row) => `<tr>${cells(row)}</tr>`).join('');
+  const titles = columns.map((title, at) => `<th${side(at)}>${escapeXml(title)}</th>`).join('');
+  const head = `<tr>${titles}</tr>`;
   return `<table><thead>${head}</thead><tbody>${body}</tbody></table>`;
 }

@@ -82,7 +82,9 @@ describe('as a page', () => {
          FROM mart.ask_debtors`,
     );
     expect(Number(all.debtors)).toBeGreaterThan(10);
-    expect(page).toContain(`>all ${all.debtors}</td><td class="number">${all.owed}</td>`);
+    expect(page).toContain(
+      `>all ${all.debtors}</td><td class="number" data-name="owed (USD)">${all.owed}</td>`,
+    );
   });
 
   test('loads nothing from elsewhere and runs nothing', () => {
