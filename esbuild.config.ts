@@ -14,7 +14,11 @@ import {createRequire as makeRequire} from 'node:module';
 const require = makeRequire(import.meta.url);`;
 
 export const options = {
-  entryPoints: {main: 'src/main.ts', 'page-thread': 'src/sweeps/page-thread.ts'},
+  entryPoints: {
+    main: 'src/main.ts',
+    'page-thread': 'src/sweeps/page-thread.ts',
+    'match-thread': 'src/match/match-thread.ts',
+  },
   outdir: 'dist',
   bundle: true,
   // A verb's code is a file that is loaded when the verb is called, as in source.

@@ -96,7 +96,7 @@ function toLimit({most_rows, most_percent}: HeldLimit): RowLimit {
 }
 
 /** Working hours of one employee, where they differ from those of the account. */
-interface Capacity {
+export interface Capacity {
   readonly account: string;
   readonly employeeNumber: string;
   /** Hours on Monday to Sunday. */
@@ -203,7 +203,7 @@ export async function deleteClosedDay(
 }
 
 /** A name for what the service sends as a number alone. */
-interface Label {
+export interface Label {
   readonly account: string;
   /** As in customer_type. */
   readonly kind: string;
@@ -219,6 +219,47 @@ export async function listLabels(db: Queryable): Promise<Label[]> {
       ORDER BY account.name, kind, labels.id`,
   );
   return rows;
+}
+
+/** The records whose column `KIND_id` has the numbers of a kind of label. */
+const labelled = {
+  customer_type: 'customers',
+  customer_source: 'customers',
+  job_charge_type: 'job_charges',
+  time_entry_type: 'time_entries',
+  task_type: 'tasks',
+} as const;
+
+export type LabelKind = keyof typeof labelled;
+export const labelKinds = Object.keys(labelled) as LabelKind[];
+
+/** A number of the service without a name. */
+export type Unlabelled = Omit<Label, 'label'>;
+
+/** Records that are looked through for numbers without a name: the newest of each kind. */
+const searchedRecords = 10_000;
+
+/** Numbers that records of an account have, and nobody has named; at most so many of a kind. */
+export async function listUnlabelled(
+  db: Queryable,
+  {accountId, name: account}: {readonly accountId: string; readonly name: string},
+  most: number,
+): Promise<Unlabelled[]> {
+  const ofKinds = await Promise.all(
+    Object.entries(labelled).map(async ([kind, table]) => {
+      const {rows} = await db.query<{id: string}>(
+        `SELECT DISTINCT seen.id FROM (SELECT ${kind}_id AS id FROM warehouse.${table}
+            WHERE account_id = $1 ORDER BY ${table}.id DESC LIMIT ${searchedRecords}) AS seen
+          WHERE NOT EXISTS (SELECT FROM mart.labels AS held
+                  WHERE held.account_key = $1 AND held.kind = $2 AND held.id = seen.id)
+            AND seen.id IS NOT NULL
+          ORDER BY seen.id LIMIT $3`,
+        [accountId, kind, most],
+      );
+      return rows.map(({id}) => ({account, kind, id}));
+    }),
+  );
+  return ofKinds.flat();
 }
 
 /** Writes a label, in place of the one that the number had. */

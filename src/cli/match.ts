@@ -11,8 +11,8 @@ import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {checkShortName, nearest} from '../core/names.ts';
 import {tellAside} from '../core/text.ts';
-import {countDifferences, type Matches, matchParties, type Pair} from '../match/match.ts';
-import {type Party, type PlainParty, readPlain} from '../match/party.ts';
+import {countDifferences, type Matches, type Pair} from '../match/match.ts';
+import type {PlainParty} from '../match/party.ts';
 import {
   guardCell,
   partyColumns,
@@ -22,15 +22,18 @@ import {
   readParties,
 } from '../match/party-file.ts';
 import {inTransaction} from '../postgres/database.ts';
+import {type LinkedRow, undoLinks, writeLinks} from '../rows/links.ts';
 import {
-  type LinkedRow,
-  type LinkScope,
-  listKeys,
-  type NewLink,
-  readLinkedRows,
-  undoLinks,
-  writeLinks,
-} from '../rows/links.ts';
+  countBuckets,
+  joinFilled,
+  linkOf,
+  type MatchColumns,
+  type Matching,
+  type MatchScope,
+  matchColumns,
+  matchRows,
+  showAddresses,
+} from '../rows/matching.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
@@ -46,33 +49,6 @@ interface MatchOptions {
   readonly apply: boolean;
   readonly json: boolean;
 }
-
-/** Where a table of ours has what parties are compared by. */
-interface Columns {
-  readonly number: string;
-  readonly phones: readonly string[];
-  readonly emails: readonly string[];
-  /** Street, city and ZIP code of each address. */
-  readonly addresses: readonly (readonly [string, string, string])[];
-}
-
-const tables: Readonly<Record<string, Columns>> = {
-  customers: {
-    number: 'customer_number',
-    phones: ['phone_number', 'alt_phone_number', 'mobile'],
-    emails: ['email_address'],
-    addresses: [
-      ['service_address', 'service_city', 'service_zip_code'],
-      ['billing_address', 'billing_city', 'billing_zip_code'],
-    ],
-  },
-  employees: {
-    number: 'employee_number',
-    phones: ['cell_phone', 'home_phone'],
-    emails: ['email_address'],
-    addresses: [['address', 'city', 'zip_code']],
-  },
-};
 
 /** Lines of a file that are shown, before the rest is counted. */
 const mostRefusals = 20;
@@ -98,12 +74,11 @@ export async function match(config: Config, table: string, options: MatchOptions
   });
 }
 
-interface MatchPlace extends LinkScope {
+interface MatchPlace extends MatchScope {
   readonly account: string;
-  readonly columns: Columns;
 }
 
-function checkOptions(table: string, options: MatchOptions): Columns {
+function checkOptions(table: string, options: MatchOptions): MatchColumns {
   const {from, decided, undo: batch, review, apply, country, system = defaultSystem} = options;
   const given = Object.entries({'--from': from, '--decided': decided, '--undo': batch})
     .filter(([, value]) => value !== undefined)
@@ -121,9 +96,9 @@ function checkOptions(table: string, options: MatchOptions): Columns {
   checkShortName(system, 'match: --system');
   if (!isSupportedCountry(country))
     throw new UsageError(`match: --country: expected two letters such as US, got "${country}"`);
-  const columns = Object.hasOwn(tables, table) ? tables[table] : undefined;
-  if (columns !== undefined) return columns;
-  const names = Object.keys(tables);
+  const found = Object.entries(matchColumns).find(([name]) => name === table);
+  if (found !== undefined) return found[1];
+  const names = Object.keys(matchColumns);
   const near = nearest(table, names);
   throw new UsageError(
     `match: no table "${table}" that can be matched${near}; there are ${names.join(', ')}`,
@@ -141,29 +116,21 @@ async function compare(
   tellRefused(name, refused);
   for (const column of unknown)
     tellAside(`${name}: column ${column} is not read${nearest(column, partyColumns)}\n`);
-  const keys = await listKeys(pool, place);
-  const rows = await readLinkedRows(pool, place, columnsOf(place.columns));
-  const plain = (party: Party) => readPlain(party, toCountry(country));
-  const ours = [...rows.values()].map((row) => plain(toParty(row, place.columns)));
-  const theirs = parties.map(plain);
-  const linkedHere = ours.filter(({party}) => typeof rows.get(party.id)?.key === 'string');
-  const linkedThere = theirs.filter(({party}) => keys.has(party.id));
-  const matches = matchParties(ours, theirs, new Set([...linkedHere, ...linkedThere]));
+  const matching = await matchRows(pool, place, {parties, country: toCountry(country)});
+  const {matches, rows} = matching;
   if (review !== undefined) await writeReview(review, matches, rows, place.columns);
-  const links = matches.sure.map(toLink);
+  const links = matches.sure.map(linkOf);
   const written = apply ? await inTransaction(pool, (db) => writeLinks(db, place, links)) : null;
   const found = {
-    ...{matches, refused, written, review: review ?? null, file: name},
-    linked: {inFile: linkedThere.length, here: keys.size},
+    ...matching,
+    ...{refused, written, review: review ?? null, file: name},
   };
-  print(json, {json: toJson(found, unknown), text: describe(place, found, rows)});
+  print(json, {json: toJson(found, unknown), text: describe(place, found)});
   return refused.length > 0 ? 1 : 0;
 }
 
-interface Found {
-  readonly matches: Matches;
+interface Found extends Matching {
   readonly refused: readonly RefusedLine[];
-  readonly linked: {readonly inFile: number; readonly here: number};
   readonly written: {readonly batch: string | null; readonly rowIds: readonly string[]} | null;
   readonly review: string | null;
   readonly file: string;
@@ -171,27 +138,6 @@ interface Found {
 
 function toCountry(country: string): CountryCode {
   return isSupportedCountry(country) ? country : 'US';
-}
-
-function columnsOf({number, phones, emails, addresses}: Columns): string[] {
-  return [number, 'name', ...phones, ...emails, ...addresses.flat()];
-}
-
-function toParty({rowId, values}: LinkedRow, {phones, emails, addresses}: Columns): Party {
-  const read = (column: string) => values[column] ?? '';
-  return {
-    id: rowId,
-    name: read('name'),
-    phones: phones.map(read),
-    emails: emails.map(read),
-    addresses: addresses.map(([street, city, zip]) => ({
-      ...{street: read(street), city: read(city), zip: read(zip)},
-    })),
-  };
-}
-
-function toLink({ours, theirs}: Pair): NewLink {
-  return {rowId: ours.party.id, key: theirs.party.id};
 }
 
 function nameOf(file: string): string {
@@ -229,7 +175,7 @@ async function writeReview(
   file: string,
   {several}: Matches,
   rows: ReadonlyMap<string, LinkedRow>,
-  {number}: Columns,
+  {number}: MatchColumns,
 ): Promise<void> {
   const lines = several.flatMap(({pairs}) =>
     pairs.map(({ours, theirs}) => [
@@ -237,7 +183,7 @@ async function writeReview(
       ...[theirs.party.name, ours.party.name],
       ...[joinFilled(theirs.party.phones), joinFilled(ours.party.phones)],
       ...[joinFilled(theirs.party.emails), joinFilled(ours.party.emails)],
-      ...[showAddress(theirs.party), showAddress(ours.party)],
+      ...[showAddresses(theirs.party), showAddresses(ours.party)],
     ]),
   );
   const text = [reviewColumns, ...lines].map((cells) => cells.map(guardCell).join(','));
@@ -258,14 +204,6 @@ async function writeReview(
       {cause},
     );
   }
-}
-
-function joinFilled(values: readonly string[], between = ' / '): string {
-  return values.filter((value) => value !== '').join(between);
-}
-
-function showAddress({addresses}: Party): string {
-  return joinFilled(addresses.map(({street, city, zip}) => joinFilled([street, city, zip], ', ')));
 }
 
 function toJson({matches, refused, written, linked, review}: Found, unknown: readonly string[]) {
@@ -293,17 +231,9 @@ function toJson({matches, refused, written, linked, review}: Found, unknown: rea
   };
 }
 
-function countBuckets({sure, several, onlyHere, onlyThere}: Matches) {
-  return {
-    ...{sure: sure.length, several: several.length},
-    ...{onlyHere: onlyHere.length, onlyThere: onlyThere.length},
-  };
-}
-
 function describe(
   {table, account, system, columns}: MatchPlace,
-  {matches, linked, written, review, file}: Found,
-  rows: ReadonlyMap<string, LinkedRow>,
+  {matches, rows, linked, written, review, file}: Found,
 ): string {
   const {sure, several, onlyHere, onlyThere} = countBuckets(matches);
   const nameOurs = ({party}: PlainParty) => {

@@ -8,7 +8,8 @@ import {Marked, type Token} from 'marked';
 import {numberOfCause, seeDocs} from '../core/errors.ts';
 import {findCodeSection, listDocuments, readDocument} from '../core/package.ts';
 import {capitalise} from '../core/text.ts';
-import {AccessRefused} from './access.ts';
+import {AccessRefused, type FormFields} from './access.ts';
+import {drawDocumentSearch, drawFoundPassages, makeAnchors, titleOf} from './document-search.ts';
 import {drawPlain} from './layout.ts';
 import {knownViewerOf} from './sign-in.ts';
 
@@ -25,11 +26,13 @@ export function drawCause(cause: string): SafeHtml {
 
 export function addDocuments(app: FastifyInstance): void {
   const send = {config: {isOpen: true, knowsViewer: true}};
-  const draw = ({title, body, chapters}: Rendered, request: FastifyRequest) =>
-    drawPlain(title, drawFramed(body, chapters), knownViewerOf(request));
-  app.get('/docs', send, async (request, reply) =>
-    reply.type('text/html; charset=utf-8').send(draw(renderIndex(), request)),
-  );
+  const draw = ({title, body, chapters}: Rendered, request: FastifyRequest, sought = '') =>
+    drawPlain(title, drawFramed({body, chapters, sought}), knownViewerOf(request));
+  app.get('/docs', send, async (request, reply) => {
+    const {q} = request.query as FormFields;
+    const shown = q === undefined ? renderIndex() : renderFound(q);
+    return reply.type('text/html; charset=utf-8').send(draw(shown, request, q));
+  });
   app.get('/docs/*', send, async (request, reply) => {
     const wanted = (request.params as Readonly<Record<string, string>>)['*'] ?? '';
     const section = findCodeSection(wanted);
@@ -60,13 +63,23 @@ interface Rendered {
 const leastChapters = 3;
 
 /** A document, with the way to all documents and its chapters beside it. */
-function drawFramed(body: string, chapters: readonly Chapter[]): SafeHtml {
+function drawFramed({
+  body,
+  chapters,
+  sought,
+}: Omit<Rendered, 'title'> & {readonly sought: string}): SafeHtml {
   const list = chapters.map(({anchor, title}) => html`<li><a href="#${anchor}">${title}</a></li>`);
-  return html`<div class="document"><nav aria-label="Documents"><a href="/docs">All documents</a>${
+  return html`<div class="document"><nav aria-label="Documents">${drawDocumentSearch(
+    sought,
+  )}<a href="/docs">All documents</a>${
     chapters.length < leastChapters
       ? ''
       : html`<details open><summary>On this page</summary><ul class="links">${list}</ul></details>`
   }</nav><article>${html.raw`${body}`}</article></div>`;
+}
+
+function renderFound(sought: string): Rendered {
+  return {title: 'Documents', body: String(drawFoundPassages(sought)), chapters: []};
 }
 
 const indexName = 'README';
@@ -90,10 +103,6 @@ function renderIndex(): Rendered {
     body: `${body}${html`${more}`}`,
     chapters: [...chapters, ...groups],
   };
-}
-
-function titleOf(path: string): string {
-  return /^# (.+)$/m.exec(readDocument(path))?.[1]?.replaceAll('`', '') ?? path;
 }
 
 function renderDocument(path: string): Rendered {
@@ -146,21 +155,4 @@ function leadIntoConsole(token: Token, from: string): void {
 
 function nameTitle(title: string): Token {
   return {type: 'text', raw: title, text: title};
-}
-
-/**
- * Anchors of headings as GitHub makes them: lower case, hyphens for spaces, no punctuation, and a
- * number from the second of a name.
- */
-export function makeAnchors(): (title: string) => string {
-  const seen = new Map<string, number>();
-  return (title) => {
-    const anchor = title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_ -]/gu, '')
-      .replaceAll(' ', '-');
-    const times = seen.get(anchor) ?? 0;
-    seen.set(anchor, times + 1);
-    return times === 0 ? anchor : `${anchor}-${times}`;
-  };
 }

@@ -54,7 +54,8 @@ function drawSearch({sought, isByWords}: SearchStory): SafeHtml {
       'hidden from your key, so nothing is found by them.';
   return html`<form class="filters" action="/records"><label>Find a record
 <input type="search" name="q" value="${sought ?? ''}"></label> <button>Find</button></form>
-<p class="quiet">${ways} Customers, jobs, employees and tasks are searched.</p>`;
+<p class="quiet">${ways} Customers, jobs, employees and tasks are searched.</p>
+<p><a href="/match">Match with an outside system</a></p>`;
 }
 
 function drawFound({sought, hits, hasMore, nearest, latest}: SearchStory, look: Look): SafeHtml {

@@ -41,6 +41,7 @@ import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
 import {health} from './health-page.ts';
 import {addAssets, drawPlain} from './layout.ts';
 import {Live, SharedReads} from './live.ts';
+import {addMatching, applyMatch, matchPage, undoMatch} from './match-page.ts';
 import {overview} from './overview-page.ts';
 import type {Action, Page} from './page.ts';
 import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
@@ -49,7 +50,14 @@ import {fetchRecord, recordPage} from './record-page.ts';
 import {searchPage} from './records-page.ts';
 import {addAction, addClock, addPage} from './serve.ts';
 import type {ConsoleDeps, ConsoleOptions} from './services.ts';
-import {addClosedDay, removeClosedDay, saveSettings, settingsPage} from './settings-page.ts';
+import {
+  addClosedDay,
+  removeClosedDay,
+  saveCapacity,
+  saveLabel,
+  saveSettings,
+  settingsPage,
+} from './settings-page.ts';
 import {addSignIn, knownViewerOf, requireViewer, tokenOf, viewerOf} from './sign-in.ts';
 import {approve, sweepList, sweepNow, sweepPage} from './sweep-pages.ts';
 
@@ -178,6 +186,7 @@ export const pages: readonly Page[] = [
   searchPage,
   recordPage,
   forgetPage,
+  matchPage,
   fieldsPage,
   changeList,
   changePreview,
@@ -196,6 +205,8 @@ export const actions: readonly Action[] = [
   fetchRecord,
   forgetCustomerAction,
   retryQuarantine,
+  applyMatch,
+  undoMatch,
   giveFieldName,
   ...decideOne,
   decideManyAction,
@@ -212,6 +223,8 @@ export const actions: readonly Action[] = [
   saveSettings,
   addClosedDay,
   removeClosedDay,
+  saveCapacity,
+  saveLabel,
   sendAgain,
   passOver,
   sendLetter,
@@ -275,6 +288,7 @@ async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<v
     addClock(app, deps);
     for (const page of pages) addPage(app, page, {...deps, readings});
     addCsv(app, deps);
+    addMatching(app, deps);
     for (const action of actions) addAction(app, action, {...deps, readings});
     app.get('/live', async (request, reply) => {
       viewerOf(request);

@@ -1,24 +1,43 @@
-// What the service does not know of an account and a person may set: hours, currency, closed days.
+// What the service does not know of an account and a person may set: hours, currency, closed days,
+// the hours of single technicians, names for numbers.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import {
+  type Capacity,
   type ClosedDay,
+  deleteCapacity,
   deleteClosedDay,
+  deleteLabel,
   type InsightSettings,
+  type Label,
+  labelKinds,
+  listCapacity,
   listClosedDays,
+  listEmployeeNumbers,
   listInsightSettings,
+  listLabels,
+  listUnlabelled,
+  type Unlabelled,
+  writeCapacity,
   writeClosedDay,
   writeInsightSettings,
+  writeLabel,
 } from '../accounts/settings.ts';
 import {UsageError} from '../core/errors.ts';
+import {nearest} from '../core/names.ts';
+import {isId} from '../core/text.ts';
 import {findSeen} from './access.ts';
-import {defineAction, definePage, type Look, linkTo, may} from './page.ts';
-import {drawFacts, drawForm, renderTable} from './render.ts';
+import {type AskedPage, defineAction, definePage, type Look, linkTo, may} from './page.ts';
+import {drawFacts, drawForm, drawMark, drawOption, renderTable} from './render.ts';
 
 interface AccountSettings extends InsightSettings {
   readonly account: string;
   readonly closedDays: readonly Omit<ClosedDay, 'account'>[];
+  readonly capacity: readonly Omit<Capacity, 'account'>[];
+  readonly labels: readonly Omit<Label, 'account'>[];
+  /** Numbers of records that nobody has named. */
+  readonly unlabelled: readonly Omit<Unlabelled, 'account'>[];
 }
 
 interface Story {
@@ -36,20 +55,7 @@ export const settingsPage = definePage<Story>({
   path: '/settings',
   section: '/settings',
   moving: [],
-  read: async ({db, accounts}) => {
-    const held = await listInsightSettings(db);
-    const closed = await listClosedDays(db);
-    return {
-      accounts: accounts.map(({name}) => ({
-        ...nothingSet,
-        ...held.find(({account}) => account === name),
-        account: name,
-        closedDays: closed
-          .filter(({account}) => account === name)
-          .map(({date, name: why}) => ({date, name: why})),
-      })),
-    };
-  },
+  read: readStory,
   title: () => 'Settings',
   draw: ({accounts}, look) => html`
     <p>What the service does not know of your business. A figure that needs a setting is left
@@ -61,10 +67,47 @@ export const settingsPage = definePage<Story>({
   elsewhere: () => ({command: 'fieldmirror config export', sql: 'SELECT * FROM mart.settings;'}),
 });
 
+/** Unnamed numbers of one kind that are shown. */
+const mostUnlabelled = 20;
+/** With more accounts the numbers are looked for once one was chosen. */
+const fewAccounts = 3;
+
+async function readStory({db, accounts}: AskedPage): Promise<Story> {
+  const held = await listInsightSettings(db);
+  const closedDays = Map.groupBy(await listClosedDays(db), ({account}) => account);
+  const capacity = Map.groupBy(await listCapacity(db), ({account}) => account);
+  const labels = Map.groupBy(await listLabels(db), ({account}) => account);
+  const searched = accounts.length > fewAccounts ? [] : accounts;
+  const unlabelled = await Promise.all(
+    searched.map((account) => listUnlabelled(db, account, mostUnlabelled)),
+  );
+  const unnamed = Map.groupBy(unlabelled.flat(), ({account}) => account);
+  return {
+    accounts: accounts.map(({name}) => ({
+      ...nothingSet,
+      ...held.find(({account}) => account === name),
+      account: name,
+      closedDays: (closedDays.get(name) ?? []).map(withoutAccount),
+      capacity: (capacity.get(name) ?? []).map(withoutAccount),
+      labels: (labels.get(name) ?? []).map(withoutAccount),
+      unlabelled: (unnamed.get(name) ?? []).map(withoutAccount),
+    })),
+  };
+}
+
+function withoutAccount<T extends {readonly account: string}>({
+  account: _,
+  ...held
+}: T): Omit<T, 'account'> {
+  return held;
+}
+
 function drawAccount(settings: AccountSettings, look: Look): SafeHtml {
   return html`<section><h2>${settings.account}</h2>
     ${may(look, 'admin') ? drawSettingsForm(settings, look) : drawSettings(settings)}
-    ${drawClosedDays(settings, look)}</section>`;
+    ${drawClosedDays(settings, look)}
+    ${drawCapacity(settings, look)}
+    ${drawLabels(settings, look)}</section>`;
 }
 
 const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
@@ -128,6 +171,83 @@ function drawClosedDays({account, closedDays}: AccountSettings, look: Look): Saf
     })}`;
 }
 
+function drawCapacity({account, capacity}: AccountSettings, look: Look): SafeHtml {
+  const isAdmin = may(look, 'admin');
+  const to = '/settings/capacity';
+  return html`<h3>Technicians who work other hours</h3>
+    ${renderTable({
+      caption: 'Hours of technicians that differ, Monday to Sunday',
+      columns: ['technician', 'hours, Monday to Sunday', ...(isAdmin ? ['steps'] : [])],
+      rows: capacity.map(({employeeNumber, workingHours}) => [
+        html`<a href="/records/employees/${employeeNumber}?${String(
+          new URLSearchParams({account}),
+        )}">${employeeNumber}</a>`,
+        workingHours.join(', '),
+        ...(isAdmin
+          ? [
+              drawForm(look, {
+                ...{to, role: 'admin', label: 'Remove', isPlain: true},
+                fixed: {account, employee: employeeNumber},
+              }),
+            ]
+          : []),
+      ]),
+      none: 'All work the hours of the account.',
+    })}
+    ${drawForm(look, {
+      ...{to, role: 'admin', label: 'Set the hours of one', isPlain: true},
+      fixed: {account},
+      fields: html`<label>Number of the technician
+          <input name="employee" required inputmode="numeric" size="6"></label>
+        ${days.map(
+          (day, at) =>
+            html`<label>${day.slice(0, 3)} <input name="hours${at}" inputmode="decimal" size="3"
+              aria-label="Hours on ${day}"></label>`,
+        )}`,
+    })}`;
+}
+
+function drawLabels({account, labels, unlabelled}: AccountSettings, look: Look): SafeHtml {
+  const isAdmin = may(look, 'admin');
+  const to = '/settings/label';
+  const form = (kind: string, id: string, label: string) =>
+    drawForm(look, {
+      ...{to, role: 'admin', label: 'Save', isPlain: true},
+      fixed: {account, kind, id},
+      fields: html`<input name="label" value="${label}" maxlength="${longestLabel}"
+        aria-label="Name of ${nameKind(kind)} ${id}">`,
+    });
+  const all = [...labels, ...unlabelled.map((held) => ({...held, label: ''}))];
+  return html`<h3>Names for numbers</h3>
+    <p>The service sends some things as a number alone, such as the source of a customer. Reports
+      and answers show the name that you give it.${
+        isAdmin ? ' An empty name takes it away.' : ''
+      }</p>
+    ${renderTable({
+      caption: 'Numbers of the service, and their names',
+      columns: ['what', {head: 'number', kind: 'number'}, 'name'],
+      rows: all.map(({kind, id, label}) => [
+        nameKind(kind),
+        html`${id}`,
+        isAdmin ? form(kind, id, label) : label === '' ? drawMark('quiet', 'not named') : label,
+      ]),
+      none: 'No record has such a number.',
+    })}
+    ${drawForm(look, {
+      ...{to, role: 'admin', label: 'Name another', isPlain: true},
+      fixed: {account},
+      fields: html`<label>What <select name="kind">${labelKinds.map((kind) =>
+        drawOption(kind, false, nameKind(kind)),
+      )}</select></label>
+        <label>Number <input name="id" required inputmode="numeric" size="6"></label>
+        <label>Name <input name="label" required maxlength="100"></label>`,
+    })}`;
+}
+
+function nameKind(kind: string): string {
+  return kind.replaceAll('_', ' ');
+}
+
 /** A number of a form; null where it is left empty. @throws {UsageError} */
 function readNumber(name: string, typed: string, [least, most]: readonly [number, number]) {
   if (typed.trim() === '') return null;
@@ -150,6 +270,7 @@ function readHours(typed: readonly string[]): number[] | null {
 }
 
 const text = z.string().default('');
+const longestLabel = 100;
 
 /** Writes the settings of one account, in place of those that it had. */
 export const saveSettings = defineAction({
@@ -210,6 +331,67 @@ export const removeClosedDay = defineAction({
     return {
       ...{subject: `closed day ${date}`, accountId, after: {state: 'open'}, dropsReadings: true},
       said: `${date} is a day like any other for ${account}.`,
+    };
+  },
+});
+
+const employeeForm = z.looseObject({account: text, employee: text});
+
+/** Writes the hours of one technician, or lets those of the account count where none is given. */
+export const saveCapacity = defineAction({
+  path: '/settings/capacity',
+  name: 'settings.capacity',
+  role: 'admin',
+  form: employeeForm,
+  act: async (db, {seen, given}) => {
+    const {name: account, accountId} = findSeen(seen, given.account);
+    const employeeNumber = given.employee.trim();
+    const numbers = (await listEmployeeNumbers(db)).get(account) ?? [];
+    if (!numbers.includes(employeeNumber))
+      throw new UsageError(
+        `technician: expected the number of an employee of ${account}, got ` +
+          `${JSON.stringify(given.employee)}${nearest(employeeNumber, numbers)}`,
+      );
+    const workingHours = readHours(days.map((_, at) => String(given[`hours${at}`] ?? '')));
+    const held = {account, employeeNumber};
+    if (workingHours === null) await deleteCapacity(db, held);
+    else await writeCapacity(db, {...held, workingHours});
+    return {
+      ...{subject: `hours of technician ${employeeNumber}`, accountId, dropsReadings: true},
+      after: {workingHours},
+      said:
+        workingHours === null
+          ? `Technician ${employeeNumber} works the hours of ${account}.`
+          : `Technician ${employeeNumber} works ${workingHours.join(', ')} hours.`,
+    };
+  },
+});
+
+/** Names a number of the service, or takes its name away where it is empty. */
+export const saveLabel = defineAction({
+  path: '/settings/label',
+  name: 'settings.label',
+  role: 'admin',
+  form: z.object({account: text, kind: text, id: text, label: text}),
+  act: async (db, {seen, given}) => {
+    const {name: account, accountId} = findSeen(seen, given.account);
+    const [id, label] = [given.id.trim(), given.label.trim()];
+    if (label.length > longestLabel)
+      throw new UsageError(
+        `name: expected at most ${longestLabel} characters, got ${label.length}`,
+      );
+    const kind = labelKinds.find((known) => known === given.kind);
+    if (kind === undefined || !isId(id))
+      throw new UsageError(
+        `label: expected a number of ${labelKinds.map(nameKind).join(', ')}, got ` +
+          `${JSON.stringify(`${given.kind} ${given.id}`)}`,
+      );
+    const what = `${nameKind(kind)} ${id}`;
+    if (label === '') await deleteLabel(db, {account, kind, id});
+    else await writeLabel(db, {account, kind, id, label});
+    return {
+      ...{subject: `name of ${what}`, accountId, after: {label}, dropsReadings: true},
+      said: label === '' ? `The ${what} has no name now.` : `The ${what} is called ${label} now.`,
     };
   },
 });

@@ -180,16 +180,35 @@ interface WrittenLinks {
   readonly rowIds: readonly string[];
 }
 
-/**
- * Sets keys in the caller's transaction. A row that has a key by now, or is not of the account, and
- * a key that another row has, are left out.
- * @param links - each row and each key once
- */
+/** Sets keys as `linkRows` does, and notes the batch as one of a command. */
 export async function writeLinks(
   client: pg.ClientBase,
   scope: LinkScope,
   links: readonly NewLink[],
 ): Promise<WrittenLinks> {
+  const rowIds = await linkRows(client, scope, links);
+  if (rowIds.length === 0) return {batch: null, rowIds};
+  const after = describeBatch(scope, rowIds);
+  return {batch: await noteBatch(client, scope, {action: 'links.match', after}), rowIds};
+}
+
+/** What the entry of the audit has of a batch: no key, so that forgetting finds all of them. */
+export function describeBatch({table, system}: LinkScope, rowIds: readonly string[]) {
+  return {table, system, rows: writeNumbers(rowIds)};
+}
+
+/**
+ * Sets keys in the caller's transaction. A row that has a key by now, or is not of the account, and
+ * a key that another row has, are left out. To be taken back, they need an entry `links.match` of
+ * the audit in the same transaction.
+ * @param links - each row and each key once
+ * @returns the rows that have a key now
+ */
+export async function linkRows(
+  client: pg.ClientBase,
+  scope: LinkScope,
+  links: readonly NewLink[],
+): Promise<string[]> {
   const {accountId, table, system} = scope;
   const {key} = keysOf(system, pg.escapeLiteral(table));
   const written = await inOrder(client, scope, links, async (some) => {
@@ -206,10 +225,7 @@ export async function writeLinks(
     );
     return rows;
   });
-  const rowIds = written.map(({rowId}) => rowId);
-  if (rowIds.length === 0) return {batch: null, rowIds};
-  const after = {table, system, rows: writeNumbers(rowIds)};
-  return {batch: await noteBatch(client, scope, {action: 'links.match', after}), rowIds};
+  return written.map(({rowId}) => rowId);
 }
 
 /** In order of row_id, each locked before its key is looked at, so that two calls do not meet. */
@@ -254,18 +270,31 @@ interface UndoneLinks {
   readonly left: number;
 }
 
+/** Removes the keys of a batch as `unlinkRows` does, and notes that as of a command. */
+export async function undoLinks(
+  client: pg.ClientBase,
+  place: Omit<LinkScope, 'system'>,
+  batch: string,
+): Promise<UndoneLinks> {
+  const {rowIds, ...undone} = await unlinkRows(client, place, batch);
+  const scope = {...place, system: undone.system};
+  const after = {batch, ...describeBatch(scope, rowIds)};
+  if (rowIds.length > 0) await noteBatch(client, scope, {action: 'links.undo', after});
+  return undone;
+}
+
 /**
  * Removes the keys of a batch, in the caller's transaction, but for those that were set or removed
  * since.
- * @param batch - its number, as `writeLinks` gave it
+ * @param batch - its number: that of its entry in the audit
  * @throws {UsageError} no such batch of that table and account; of the system default: its versions
  *   are no longer kept, by which an older key is told from a newer one
  */
-export async function undoLinks(
+export async function unlinkRows(
   client: pg.ClientBase,
   {accountId, table}: Omit<LinkScope, 'system'>,
   batch: string,
-): Promise<UndoneLinks> {
+): Promise<UndoneLinks & {readonly rowIds: readonly string[]}> {
   const {system, rowIds, isPruned} = await readBatch(client, {accountId, table}, batch);
   const scope = {accountId, table, system};
   if (system === defaultSystem && isPruned)
@@ -282,11 +311,46 @@ export async function undoLinks(
     );
     return rows;
   });
-  if (removed.length > 0) {
-    const rows = writeNumbers(removed.map(({rowId}) => rowId));
-    await noteBatch(client, scope, {action: 'links.undo', after: {batch, table, system, rows}});
-  }
-  return {system, removed: removed.length, left: rowIds.length - removed.length};
+  return {
+    ...{system, removed: removed.length, left: rowIds.length - removed.length},
+    rowIds: removed.map(({rowId}) => rowId),
+  };
+}
+
+/** Links that were written together, by a command or in the console. */
+export interface LinkBatch {
+  /** The number by which it is taken back. */
+  readonly batch: string;
+  /** ISO 8601 */
+  readonly at: string;
+  /** Who wrote it. */
+  readonly by: string;
+  readonly accountId: string;
+  readonly table: string;
+  readonly system: string;
+  readonly count: number;
+  readonly isUndone: boolean;
+}
+
+/** The latest batches of some accounts, the newest first. */
+export async function listLinkBatches(
+  db: Queryable,
+  {accountIds, limit}: {readonly accountIds: readonly string[]; readonly limit: number},
+): Promise<LinkBatch[]> {
+  const {rows} = await db.query<Omit<LinkBatch, 'count'> & {rows: string}>(
+    `SELECT audit_id AS batch, at, name AS by, account_id AS "accountId",
+            after->>'table' AS table, after->>'system' AS system, after->>'rows' AS rows,
+            EXISTS (SELECT FROM sync.audit AS undo
+              WHERE undo.action = 'links.undo' AND undo.audit_id > made.audit_id
+                AND undo.after->>'batch' = made.audit_id::text) AS "isUndone"
+       FROM sync.audit AS made WHERE action = 'links.match' AND account_id = ANY ($1)
+      ORDER BY audit_id DESC LIMIT $2`,
+    [accountIds, limit],
+  );
+  return rows.map(({rows: numbers, ...batch}) => ({
+    ...batch,
+    count: readNumbers(numbers, mostLinks)?.length ?? 0,
+  }));
 }
 
 /** SQL of the rows of $1 that have the key of the batch $3 still. */

@@ -18,6 +18,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
+import {labelKinds} from '../accounts/settings.ts';
 import {accounts, syncSchema} from '../accounts/tables.ts';
 import {
   bigNumber,
@@ -160,14 +161,6 @@ const closedDays = commentTable(closedDaysTable, 'Days on which no employee of a
   date: 'The day.',
   name: 'Why, as in New Year.',
 });
-
-const labelKinds = [
-  'customer_type',
-  'customer_source',
-  'job_charge_type',
-  'time_entry_type',
-  'task_type',
-];
 
 const labelsTable = mart.table(
   'labels',

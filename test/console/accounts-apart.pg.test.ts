@@ -280,6 +280,7 @@ describe('the console, by somebody of one account', () => {
     changeId: () => Object.values(theirs).slice(0, 5),
     sweepId: () => [theirs.sweep],
     entry: () => [theirs.entry],
+    batch: () => ['1'],
     stream: () => ['customers'],
     number: () => ['1'],
     table: () => ['jobs'],

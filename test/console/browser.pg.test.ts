@@ -7,6 +7,7 @@ import {createRequire} from 'node:module';
 import type {Browser, BrowserContext, Page} from 'playwright-core';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {actions, pages} from '../../src/console/server.ts';
+import {boards} from '../../src/star/boards.ts';
 import {openBrowser} from '../support/browser.ts';
 import {openBrowserPlace} from './browser-place.ts';
 import type {ChangesPlace} from './changes-place.ts';
@@ -32,6 +33,7 @@ const addresses: Readonly<Record<string, string>> = {
   '/records': '/records?q=Acme',
   '/records/:stream/:number': '/records/jobs/11?account=acme',
   '/records/customers/:number/forget': '/records/customers/1/forget?account=acme',
+  '/match': '/match',
   '/fields': '/fields',
   '/accounts': '/accounts',
   '/alerts': '/alerts',
@@ -39,8 +41,19 @@ const addresses: Readonly<Record<string, string>> = {
   '/health': '/health',
 };
 
-/** Documents, for the widest of what is in them. */
-const documents = ['/docs', '/docs/console', '/docs/errors'];
+/** Further shapes of these pages; documents, for the widest of what is in them; the way in. */
+const others = [
+  ...boards.filter(({name}) => name !== 'owner').map(({name}) => `/business/${name}`),
+  ...['/records/customers/1', '/records/employees/1', '/records/tasks/61'].map(
+    (path) => `${path}?account=acme`,
+  ),
+  '/records',
+  '/fields?table=jobs&field=custom_text1&account=acme',
+  '/changes?state=done',
+  '/settings?account=acme',
+  ...['/docs', '/docs?q=key', '/docs/console', '/docs/errors'],
+  '/sign-in',
+];
 
 let place: ChangesPlace;
 let browser: Browser;
@@ -59,6 +72,9 @@ const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
   .filter((each) => each.getBoundingClientRect().right > innerWidth)
   .filter((each) => each.closest('.scroll') === null)
   .map((each) => each.outerHTML.slice(0, 200))`;
+
+/** Also what is folded is whole: forms, and tables of charts. */
+const openAll = `document.querySelectorAll('details').forEach((each) => { each.open = true; })`;
 
 /** What a browser complained of, and the addresses elsewhere that it asked for. */
 const complaints: string[] = [];
@@ -94,6 +110,26 @@ test('every page of the console has an address here', () => {
   expect(pages.map(({path}) => path).toSorted()).toEqual(Object.keys(addresses).toSorted());
 });
 
+/** What a person sees once an action is done, or refused. */
+test.each([
+  ['shown once', '/accounts', 'Make a key', {Name: 'once'}, 'Make it', 'Shown this once'],
+  ['refused', '/accounts', 'Make a key', {Name: 'once'}, 'Make it', 'This cannot be done'],
+] as const)(
+  '%s: the answer is whole at each width',
+  async (_, path, opens, fill, button, title) => {
+    const page = await openPage(path);
+    await page.getByText(opens, {exact: true}).click();
+    for (const [label, value] of Object.entries(fill))
+      await page.getByLabel(label, {exact: true}).locator('visible=true').first().fill(value);
+    await page.getByRole('button', {name: button}).click();
+    await page.getByRole('heading', {name: title}).waitFor();
+    await page.evaluate(axe);
+    for (const look of looks)
+      expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
+    await page.context().close();
+  },
+);
+
 const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
   [1280, 390, 360].map((width) => ({colorScheme, width})),
 );
@@ -106,7 +142,7 @@ describe('in both themes, wide and narrow', () => {
   afterAll(() => context?.close());
 
   // Theme and width are matters of the style sheet alone: a page that is open takes all four looks.
-  test.each([...Object.values(addresses), ...documents])(
+  test.each([...Object.values(addresses), ...others])(
     '%s is whole, and open to everybody',
     async (path) => {
       complaints.length = 0;
@@ -115,6 +151,7 @@ describe('in both themes, wide and narrow', () => {
       expect(answer?.status()).toBe(200);
       expect((await answer?.body())?.length).toBeLessThan(150_000);
       await page.evaluate(axe);
+      await page.evaluate(openAll);
       for (const look of looks)
         expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
       expect(await page.title()).not.toBe('taken');
@@ -146,11 +183,12 @@ describe('without scripts', () => {
   });
   afterAll(() => context?.close());
 
-  test.each([...Object.values(addresses), ...documents])(
+  test.each([...Object.values(addresses), ...others])(
     '%s is there, and not wider than the window',
     async (path) => {
       const page = await context.newPage();
       expect((await page.goto(place.url + path))?.status()).toBe(200);
+      await page.evaluate(openAll);
       for (const {colorScheme, width} of looks) {
         await page.setViewportSize({width, height: 900});
         await page.emulateMedia({colorScheme});
@@ -185,6 +223,19 @@ test('the keyboard skips to the content, finds the search, and opens the documen
   await page.waitForURL(/records\?q=/);
   await page.keyboard.press('?');
   await page.waitForURL(`${place.url}/docs`);
+  await page.context().close();
+});
+
+test.each([true, false])('documents are searched, scripts: %s', async (scripts) => {
+  const page = await openPage('/docs/console', await openContext({scripts}));
+  await page.getByLabel('Search the documents').fill('two lists of customers');
+  await page.getByRole('button', {name: 'Search', exact: true}).click();
+  await page.waitForURL(/docs\?q=two/);
+  await page
+    .locator('article')
+    .getByRole('link', {name: 'Matching two lists of customers'})
+    .click();
+  expect(page.url()).toBe(`${place.url}/docs/matching`);
   await page.context().close();
 });
 
@@ -290,7 +341,7 @@ describe('by its button', () => {
 
   test.each(doings)(
     '$action is done, and stands in the audit',
-    async ({action, prepare, path, opens, ticks, fill = {}, picks = {}, button}) => {
+    async ({action, prepare, path, opens, ticks, fill = {}, picks = {}, through, button}) => {
       const made = (await prepare?.()) ?? '';
       const count = async () =>
         (
@@ -307,10 +358,11 @@ describe('by its button', () => {
         await page.getByLabel(label, {exact: true}).locator('visible=true').first().fill(value);
       for (const [label, option] of Object.entries(picks))
         await page.getByLabel(label, {exact: true}).selectOption(option);
-      await Promise.all([
-        page.waitForEvent('load'),
-        page.locator('main').getByRole('button', {name: button}).first().click(),
-      ]);
+      for (const each of [...(through === undefined ? [] : [through]), button])
+        await Promise.all([
+          page.waitForEvent('load'),
+          page.locator('main').getByRole('button', {name: each}).first().click(),
+        ]);
       expect(await count()).toBe(before + 1);
       await page.close();
     },

@@ -1,7 +1,7 @@
 // The documents at `/docs`: for whoever reaches the console, each link at its end.
 
 import {posix} from 'node:path';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {listDocuments} from '../../src/core/package.ts';
 import {openPlace, type Place} from './place.ts';
 
@@ -58,6 +58,44 @@ test('who is signed in has the frame around a document; who is not has the docum
     expect((await get(path)).text).not.toContain(sections);
   }
   expect((await get('/docs/insight')).text).toContain('On this page');
+});
+
+describe('the search', () => {
+  const find = async (words: string) => {
+    const {status, text} = await get(`/docs?q=${encodeURIComponent(words)}`);
+    expect(status).toBe(200);
+    return [...text.matchAll(/<li><a href="([^"]+)">([^<]+)<\/a>/g)].map(([, href, title]) => ({
+      ...{href: href ?? '', title: title ?? ''},
+    }));
+  };
+
+  test('finds the passage, by words in any order and by their beginning', async () => {
+    const section = {href: '/docs/matching#write-and-undo', title: expect.any(String)};
+    expect(await find('undo write')).toContainEqual(section);
+    expect((await find('E07'))[0]?.href).toBe('/docs/errors#e07-service');
+    expect((await find('tombst')).length).toBeGreaterThan(0);
+    expect(await find('ombstone')).toEqual([]);
+  });
+
+  test('each hit leads to a heading that is there', async () => {
+    const hits = [...(await find('the')), ...(await find('fieldmirror')), ...(await find('key'))];
+    expect(hits.length).toBeGreaterThan(40);
+    for (const {href} of hits) {
+      const [path = '', anchor] = href.split('#');
+      const {text} = await get(path);
+      if (anchor !== undefined) expect(text, href).toContain(`id="${anchor}"`);
+    }
+  });
+
+  test.each(['(', '\\', '[a-', '<b>', '  ', 'x'.repeat(200), '.*', 'nowhereword'])(
+    '%s is a text like any other, and what is not found is said',
+    async (words) => {
+      const {status, text} = await get(`/docs?q=${encodeURIComponent(words)}`);
+      expect(status).toBe(200);
+      expect(text).not.toContain('<b>');
+      expect(text).toMatch(/Nothing was found|found for|The first/);
+    },
+  );
 });
 
 test.each([

@@ -14,6 +14,8 @@ export interface Doing {
   readonly fill?: Readonly<Record<string, string>>;
   /** An option for each list, by its label. */
   readonly picks?: Readonly<Record<string, string>>;
+  /** The button of the form that leads to the one of the action. */
+  readonly through?: string;
   readonly button: string;
 }
 
@@ -114,6 +116,18 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       button: 'Forget customer 1',
     },
     {
+      action: 'links.match',
+      path: '/match?account=acme',
+      fill: {
+        'Outside system': 'tryton',
+        'or its lines, with the columns key, name, phone, mobile, email, street, city, zip':
+          'key,name,phone\nP-1,Bolt,555-0100',
+      },
+      through: 'Compare',
+      button: 'Link what is chosen',
+    },
+    {action: 'links.undo', path: '/match?account=acme', button: 'Take back'},
+    {
       action: 'fields.name',
       path: '/fields?table=jobs&field=custom_text1&account=acme',
       fill: {'Name in mart.jobs': 'gate_code'},
@@ -169,6 +183,19 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       button: 'Add a closed day',
     },
     {action: 'settings.open-day', path: '/settings?account=acme', button: 'Remove'},
+    {
+      action: 'settings.capacity',
+      path: '/settings?account=acme',
+      fill: {'Number of the technician': '1', 'Hours on Monday': '4'},
+      button: 'Set the hours of one',
+    },
+    {
+      action: 'settings.label',
+      path: '/settings?account=acme',
+      fill: {Number: '7', Name: 'Radio'},
+      picks: {What: 'customer_source'},
+      button: 'Name another',
+    },
     {action: 'alerts.test', path: '/alerts', button: 'Test'},
     {action: 'alerts.remove', path: '/alerts', button: 'Remove'},
     // What the subscriber did not take is passed over before it is sent again: then nothing is left

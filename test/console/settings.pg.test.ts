@@ -1,6 +1,7 @@
 // Settings of the business on a page: an owner sets them without SQL, and nobody else does.
 
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;
@@ -62,11 +63,82 @@ test('a closed day is added and removed', async () => {
   expect((await admin.json('/settings?account=acme')).accounts[0].closedDays).toEqual([]);
 });
 
+describe('names for numbers', () => {
+  const source = {account: 'acme', kind: 'customer_source', id: '7'};
+  const unnamed = async () => {
+    const admin = await place.person({role: 'admin'});
+    return (await admin.json('/settings?account=acme')).accounts[0].unlabelled;
+  };
+
+  test('a number of records is shown, named, and then stands in answers', async () => {
+    const {accountId} = place.account;
+    await inSweepTransaction(place.pool, async (client) => {
+      await client.query(
+        'UPDATE warehouse.customers SET customer_source_id = 7, id = 1 WHERE account_id = $1',
+        [accountId],
+      );
+      await client.query(
+        `UPDATE warehouse.jobs SET status = 'complete', completed_on = now() - interval '9 days',
+           customer_id = 1, subtotal = 50, total = 50 WHERE account_id = $1`,
+        [accountId],
+      );
+    });
+    await place.pool.query('SELECT sync.refresh_star()');
+    expect(await unnamed()).toEqual([{kind: 'customer_source', id: '7'}]);
+    const admin = await place.person({role: 'admin'});
+    expect((await admin.get('/settings?account=acme')).text).toContain(
+      'aria-label="Name of customer source 7"',
+    );
+    const answer = '/business/ask/work-mix?by=lead-source&account=acme';
+    expect((await admin.get(answer)).text).toContain('source 7');
+    expect((await admin.post('/settings/label', {...source, label: ' Radio '})).status).toBe(303);
+    expect(await unnamed()).toEqual([]);
+    expect((await admin.get(answer)).text).toContain('Radio');
+    const {rows} = await place.pool.query('SELECT kind, id, label FROM mart.labels');
+    expect(rows).toEqual([{kind: 'customer_source', id: '7', label: 'Radio'}]);
+    const viewer = await place.person({role: 'viewer'});
+    expect((await viewer.get('/settings')).text).toMatch(/>customer source<[\s\S]*?>Radio</);
+  });
+
+  test('an empty name takes it away', async () => {
+    const admin = await place.person({role: 'admin'});
+    await admin.post('/settings/label', {...source, label: 'Radio'});
+    await admin.post('/settings/label', {...source, label: ' '});
+    expect((await place.pool.query('SELECT FROM mart.labels')).rowCount).toBe(0);
+  });
+
+  test.each([
+    [{kind: 'shoe_size'}, 'got "shoe_size 7"'],
+    [{id: '0'}, 'got "customer_source 0"'],
+    [{account: 'nobody'}, 'There is no account'],
+  ])('%j is refused', async (given, words) => {
+    const admin = await place.person({role: 'admin'});
+    const {text} = await admin.post('/settings/label', {...source, label: 'x', ...given});
+    expect(text.replaceAll('&quot;', '"')).toContain(words);
+    expect((await place.pool.query('SELECT FROM mart.labels')).rowCount).toBe(0);
+  });
+});
+
+test('a technician gets other hours, and loses them again', async () => {
+  const admin = await place.person({role: 'admin'});
+  const read = async () => (await admin.json('/settings?account=acme')).accounts[0].capacity;
+  const one = {account: 'acme', employee: '2'};
+  expect((await admin.post('/settings/capacity', {...one, ...hours})).status).toBe(303);
+  expect(await read()).toEqual([{employeeNumber: '2', workingHours: [8, 8, 8, 8, 6.5, 0, 0]}]);
+  const refused = await admin.post('/settings/capacity', {...one, employee: '3', ...hours});
+  expect([refused.status, refused.text]).toEqual([
+    422,
+    expect.stringContaining('expected the number of an employee of acme'),
+  ]);
+  expect((await admin.post('/settings/capacity', one)).status).toBe(303);
+  expect(await read()).toEqual([]);
+});
+
 test('an operator reads the settings of the own account, and changes none', async () => {
   const operator = await place.person();
   const {text} = await operator.get('/settings');
   expect(text).not.toContain('action="/settings"');
   expect(text).not.toContain('other');
-  const refused = await operator.post('/settings', {account: 'acme', currency: 'USD'});
-  expect(refused.status).toBe(403);
+  for (const path of ['/settings', '/settings/label', '/settings/capacity'])
+    expect((await operator.post(path, {account: 'acme', currency: 'USD'})).status).toBe(403);
 });

@@ -1,0 +1,311 @@
+// Matching with a list of an outside system: what `match` does in a terminal. A list is compared and
+// shown with each pair side by side; nothing of it is kept, and nothing is written until a person
+// links pairs. What was linked together is taken back together.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import type {FastifyInstance, FastifyRequest} from 'fastify';
+import {isSupportedCountry} from 'libphonenumber-js/min';
+import {z} from 'zod';
+import {defaultSystem} from '../accounts/roles.ts';
+import {UsageError} from '../core/errors.ts';
+import {formatNumber} from '../core/format.ts';
+import {checkShortName} from '../core/names.ts';
+import {isId} from '../core/text.ts';
+import {partyColumns, readFileLines, readParties} from '../match/party-file.ts';
+import {
+  describeBatch,
+  type LinkBatch,
+  linkRows,
+  listLinkBatches,
+  type NewLink,
+  unlinkRows,
+} from '../rows/links.ts';
+import {matchColumns, matchRows} from '../rows/matching.ts';
+import {
+  AccessRefused,
+  checkForm,
+  checkRole,
+  type FormFields,
+  findSeen,
+  readFormFields,
+} from './access.ts';
+import {drawPlain} from './layout.ts';
+import {drawReview, type MatchPlace} from './match-review.ts';
+import {defineAction, definePage, type Look, may, nameOfAccount} from './page.ts';
+import {drawForm, drawHidden, drawMark, drawOption, drawTime, renderTable} from './render.ts';
+import {readSeenVersion} from './serve.ts';
+import type {ConsoleDeps} from './services.ts';
+import {viewerOf} from './sign-in.ts';
+
+interface Story {
+  readonly batches: readonly LinkBatch[];
+}
+
+const path = '/match';
+const shownBatches = 20;
+const tables = Object.keys(matchColumns) as (keyof typeof matchColumns)[];
+
+export const matchPage = definePage<Story>({
+  path,
+  section: '/records',
+  moving: [],
+  read: async ({db, accounts}) => ({
+    batches: await listLinkBatches(db, {
+      accountIds: accounts.map(({accountId}) => accountId),
+      limit: shownBatches,
+    }),
+  }),
+  title: () => 'Match with an outside system',
+  draw: ({batches}, look) => html`
+    <p>A list of an outside system, such as an ERP, is compared with the customers or employees
+      that are mirrored. You see which are the same, decide about those that may be, and link
+      them: each record gets the key that the system knows it by. Nothing is sent to the service.
+      <a href="/docs/matching">How it is compared</a></p>
+    ${drawComparing(look)}
+    <h2>Linked so far</h2>
+    ${drawBatches(batches, look)}`,
+  elsewhere: () => ({
+    command: 'fieldmirror match customers --system NAME --from parties.csv',
+    sql: [
+      'SELECT audit_id AS batch, at, name, subject FROM sync.audit',
+      ` WHERE action = 'links.match' ORDER BY audit_id DESC LIMIT ${shownBatches};`,
+    ].join('\n'),
+  }),
+});
+
+function drawComparing(look: Look): SafeHtml | string {
+  if (!may(look, 'operator'))
+    return html`<p class="quiet">Comparing and linking take the role operator.</p>`;
+  if (look.viewer.masks)
+    return html`<p class="quiet">Personal data is hidden from your key, so that you could not
+      compare it.</p>`;
+  return html`<form method="post" action="${path}/compare" enctype="multipart/form-data"
+    class="card settings"><div class="action">
+    ${drawHidden('form', look.viewer.formToken)}
+    <div class="filters">
+      <label>Account <select name="account">${look.seen.map(({name}) =>
+        drawOption(name, name === look.query.account, name),
+      )}</select></label>
+      <label>Compare with <select name="table">${tables.map(
+        (table) => html`<option>${table}</option>`,
+      )}</select></label>
+      <label>Outside system <input name="system" required maxlength="50" placeholder="tryton"
+        ></label>
+      <label>Country of telephone numbers <input name="country" size="4" maxlength="2"
+        pattern="[A-Za-z]{2}" value="US"></label>
+    </div>
+    <label>Its list, a file of CSV or NDJSON
+      <input type="file" name="file" accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl"></label>
+    <label class="wide">or its lines, with the columns ${partyColumns.join(', ')}
+      <textarea name="lines" rows="4" placeholder="key,name,phone
+P-1,Ada Lovelace,+1 503 555 0142"></textarea></label>
+    <button>Compare</button></div></form>`;
+}
+
+function drawBatches(batches: readonly LinkBatch[], look: Look): SafeHtml {
+  const isOperator = may(look, 'operator');
+  return renderTable({
+    isStacked: true,
+    caption: 'Links that were written together, the newest first',
+    columns: [
+      {head: 'batch', kind: 'number'},
+      'when',
+      'by',
+      'account',
+      'table',
+      'system',
+      {head: 'links', kind: 'number'},
+      ...(isOperator ? ['steps'] : []),
+    ],
+    rows: batches.map(({batch, at, by, accountId, table, system, count, isUndone}) => [
+      batch,
+      drawTime(at, look),
+      by,
+      nameOfAccount(look, accountId),
+      table,
+      system,
+      count,
+      ...(isOperator
+        ? [
+            isUndone
+              ? drawMark('quiet', 'taken back')
+              : drawForm(look, {
+                  ...{to: `${path}/${batch}/undo`, role: 'operator', label: 'Take back'},
+                  fixed: {account: nameOfAccount(look, accountId), table},
+                  isGrave: true,
+                }),
+          ]
+        : []),
+    ]),
+    none: 'Nothing was linked by matching yet.',
+  });
+}
+
+/** Bytes of a list, with what its form has beside it: some seventy thousand parties. */
+const longestList = 8_000_000;
+const multipart = 'multipart/form-data';
+
+/** Lets forms bring a file, and answers the one that compares a list. */
+export function addMatching(app: FastifyInstance, deps: ConsoleDeps): void {
+  app.addContentTypeParser(
+    multipart,
+    {parseAs: 'buffer', bodyLimit: longestList},
+    async (request: FastifyRequest, body: Buffer) => await readForm(request, body),
+  );
+  app.post(`${path}/compare`, async (request, reply) => {
+    const viewer = viewerOf(request);
+    const fields = readFormFields(request.body);
+    checkForm(request, {viewer, formToken: fields.form, known: deps.known});
+    checkRole(viewer, 'operator', path);
+    if (viewer.masks)
+      throw new AccessRefused(403, {
+        title: 'Your key may not do this',
+        text: 'Personal data is hidden from it, and a list has nothing else. Nothing was done.',
+        ways: [{href: path, label: 'Back'}],
+      });
+    const place = readPlace(await readSeenVersion(viewer, deps), fields);
+    const {country = 'US'} = fields;
+    const code = country.toUpperCase();
+    if (!isSupportedCountry(code))
+      throw new UsageError(`country: expected two letters such as US, got "${country}"`);
+    const {parties, refused, unknown} = await readParties(readFileLines(readList(fields)), 'list');
+    const matching = await matchRows(deps.pools.reads, place, {parties, country: code});
+    const body = drawReview({...matching, place, viewer, refused, unknown});
+    return await reply
+      .type('text/html; charset=utf-8')
+      .send(drawPlain(`${place.table} of ${place.account} and ${place.system}`, body, viewer));
+  });
+}
+
+/** @throws {UsageError} what came is no form */
+async function readForm({headers}: FastifyRequest, body: Buffer): Promise<FormFields> {
+  const type = headers['content-type'] ?? multipart;
+  const given = await new Response(new Uint8Array(body), {headers: {'content-type': type}})
+    .formData()
+    .catch((cause: unknown) => {
+      throw new UsageError('form: expected the fields of a form, got something else', {cause});
+    });
+  const fields: Record<string, string> = {};
+  for (const [name, value] of given)
+    fields[name] = typeof value === 'string' ? value : await value.text();
+  return fields;
+}
+
+type Seen = Parameters<typeof findSeen>[0];
+
+/** @throws {UsageError} no such table, or no name of a system */
+function readPlace(seen: Seen, {account, table: asked, system}: FormFields): MatchPlace {
+  const {accountId, name} = findSeen(seen, account);
+  const table = tables.find((known) => known === asked);
+  if (table === undefined)
+    throw new UsageError(`table: expected ${tables.join(' or ')}, got "${asked ?? ''}"`);
+  const named = system?.trim() ?? defaultSystem;
+  checkShortName(named, 'outside system');
+  return {accountId, account: name, table, system: named, columns: matchColumns[table]};
+}
+
+/** @throws {UsageError} neither or both were given */
+async function* readList({file = '', lines = ''}: FormFields): AsyncGenerator<string> {
+  const isFile = file.trim() !== '';
+  if (isFile === (lines.trim() !== ''))
+    throw new UsageError(`list: expected a file or its lines, got ${isFile ? 'both' : 'neither'}`);
+  yield* (isFile ? file : lines).split(/\r?\n/);
+}
+
+const text = z.string().default('');
+const pick = 'pick:';
+const longestKey = 200;
+
+/** Links the pairs that a person has chosen; the entry of the audit is their batch. */
+export const applyMatch = defineAction({
+  path: `${path}/apply`,
+  name: 'links.match',
+  role: 'operator',
+  form: z.looseObject({account: text, table: text, system: text, sure: text, takesSure: text}),
+  act: async (db, {seen, given}) => {
+    const scope = readPlace(seen, readFormFields(given));
+    const links = readLinks(given);
+    if (links.length === 0) throw new UsageError('link: expected a pair to be chosen, got none');
+    const rowIds = await linkRows(db, scope, links);
+    if (rowIds.length === 0)
+      throw new UsageError(
+        'link: expected records without a key, got none: others have linked them meanwhile',
+      );
+    const left = links.length - rowIds.length;
+    const rest =
+      left === 0 ? '' : ` ${formatNumber(left)} were linked by others meanwhile, and are left.`;
+    const count = rowIds.length === 1 ? '1 link is' : `${formatNumber(rowIds.length)} links are`;
+    return {
+      subject: `${scope.table} in system ${scope.system}`,
+      accountId: scope.accountId,
+      after: describeBatch(scope, rowIds),
+      said: `${count} written as one batch, which can be taken back here.${rest}`,
+      dropsReadings: true,
+      to: path,
+    };
+  },
+});
+
+/** @throws {UsageError} no pairs of a row and a key, or one of either is in two of them */
+function readLinks({takesSure, sure, ...fields}: Readonly<Record<string, unknown>>): NewLink[] {
+  const picked = Object.entries(fields).flatMap(([name, rowId]) =>
+    name.startsWith(pick) && rowId !== '' ? [[rowId, name.slice(pick.length)]] : [],
+  );
+  const links = [...(takesSure === 'yes' ? readSure(String(sure)) : []), ...picked].map(toLink);
+  for (const part of ['rowId', 'key'] as const) {
+    const [twice] = [...Map.groupBy(links, (link) => link[part]).values()].flatMap((held) =>
+      held.length > 1 ? [held] : [],
+    );
+    if (twice !== undefined)
+      throw new UsageError(
+        `link: expected each record and each key once, got ${twice
+          .map(({rowId, key}) => `row ${rowId} as ${key}`)
+          .join(' and ')}; go back, and choose one`,
+      );
+  }
+  return links;
+}
+
+function readSure(given: string): unknown[] {
+  try {
+    const pairs: unknown = JSON.parse(given);
+    return Array.isArray(pairs) ? pairs : [];
+  } catch (cause) {
+    throw new UsageError('link: expected pairs as the page wrote them, got something else', {
+      cause,
+    });
+  }
+}
+
+function toLink(pair: unknown): NewLink {
+  const [rowId, key]: unknown[] = Array.isArray(pair) ? pair : [];
+  if (typeof rowId !== 'string' || !isId(rowId))
+    throw new UsageError('link: expected the number of a row, got something else');
+  if (typeof key !== 'string' || key === '' || key.length > longestKey || key.includes('\0'))
+    throw new UsageError(`link: expected a key of 1 to ${longestKey} characters, got another`);
+  return {rowId, key};
+}
+
+/** Removes the links of a batch, but for those that were set or removed since. */
+export const undoMatch = defineAction({
+  path: `${path}/:batch/undo`,
+  name: 'links.undo',
+  role: 'operator',
+  form: z.object({account: text, table: text}),
+  act: async (db, {seen, params: {batch = ''}, given}) => {
+    const {accountId, table, columns: _, ...place} = readPlace(seen, given);
+    if (!isId(batch)) throw new UsageError(`batch: expected its number, got "${batch}"`);
+    const {system, rowIds, left} = await unlinkRows(db, {accountId, table}, batch);
+    const scope = {...place, accountId, table, system};
+    const rest =
+      left === 0 ? '' : ` ${formatNumber(left)} were set or removed since, and are left.`;
+    return {
+      subject: `${table} in system ${system}`,
+      accountId,
+      after: {batch, ...describeBatch(scope, rowIds)},
+      said: `The links of batch ${batch} are removed: ${formatNumber(rowIds.length)}.${rest}`,
+      dropsReadings: true,
+      to: path,
+    };
+  },
+});

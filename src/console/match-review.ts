@@ -1,0 +1,239 @@
+// A list of an outside system beside what is mirrored: what is sure, the pairs that a person chooses
+// from, and what is on one side only.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {formatNumber} from '../core/format.ts';
+import type {Tone} from '../core/tone.ts';
+import {countDifferences, type Pair} from '../match/match.ts';
+import type {Party, PlainParty} from '../match/party.ts';
+import type {RefusedLine} from '../match/party-file.ts';
+import {
+  countBuckets,
+  joinFilled,
+  linkOf,
+  type Matching,
+  type MatchScope,
+  type matchColumns,
+  showAddresses,
+} from '../rows/matching.ts';
+import type {Viewer} from './access.ts';
+import {pathOfRecord} from './records-page.ts';
+import {drawFacts, drawHidden, drawMark, renderTable} from './render.ts';
+
+/** The rows that a list is compared with. */
+export interface MatchPlace extends MatchScope {
+  readonly table: keyof typeof matchColumns;
+  readonly account: string;
+}
+
+export interface Review extends Matching {
+  readonly place: MatchPlace;
+  readonly viewer: Viewer;
+  readonly refused: readonly RefusedLine[];
+  readonly unknown: readonly string[];
+}
+
+/** What one form may bring: a million bytes. */
+const mostSure = 10_000;
+/** More choices on one page nobody reads to the end. */
+const mostChoices = 500;
+const mostExamples = 50;
+const mostRefusals = 20;
+
+/** What was found, and the form that links it; nothing of it is kept. */
+export function drawReview(review: Review): SafeHtml {
+  const {matches, linked, place, viewer} = review;
+  const counts = countBuckets(matches);
+  const choices = matches.several.slice(0, mostChoices);
+  const hasLinks = counts.sure + choices.length > 0;
+  return html`<p class="lead">${tellFound(counts)} Nothing is written yet.</p>
+${drawFacts([
+  ['sure', counts.sure],
+  ['several candidates', counts.several],
+  ['only here', counts.onlyHere],
+  ['only there', counts.onlyThere],
+  ['linked already, of the list', linked.inFile],
+  ['linked already, here', linked.here],
+])}
+${drawRefused(review)}
+<form method="post" action="/match/apply" class="review">
+  ${drawHidden('form', viewer.formToken)}${drawHidden('back', '/match')}
+  ${drawHidden('account', place.account)}${drawHidden('table', place.table)}
+  ${drawHidden('system', place.system)}
+  ${counts.sure === 0 ? '' : drawSure(review)}
+  ${
+    counts.several === 0
+      ? ''
+      : html`<h2>May be the same</h2>
+        <p>Choose the right one where you know it. What you leave is not linked, and comes again
+          when you compare again.${
+            counts.several > choices.length
+              ? ` Here are the first ${formatNumber(choices.length)}.`
+              : ''
+          }</p>${choices.map((choice) => drawChoices(choice, review))}`
+  }
+  ${hasLinks ? html`<p class="actions"><button>Link what is chosen</button></p>` : ''}
+</form>
+${drawOnly('Only there', matches.onlyThere, ({party}) => party.id)}
+${drawOnly('Only here', matches.onlyHere, (party) => linkToOurs(party.party, review))}
+<p><a href="/match">Compare another list</a></p>`;
+}
+
+function tellFound({sure, several}: ReturnType<typeof countBuckets>): string {
+  if (sure + several === 0) return 'No record is likely to be one of the list.';
+  const parts = [
+    ...(sure === 0 ? [] : [`${formatNumber(sure)} ${sure === 1 ? 'is' : 'are'} surely the same`]),
+    ...(several === 0 ? [] : [`${formatNumber(several)} may be, and wait for you`]),
+  ];
+  return `${parts.join('; ')}.`;
+}
+
+function drawRefused({refused, unknown}: Review): SafeHtml {
+  const lines = refused
+    .slice(0, mostRefusals)
+    .map(({line, refusal}) => html`<li>Line ${line}: ${refusal}; it is left out.</li>`);
+  const rest = refused.length - lines.length;
+  return html`${lines.length === 0 ? '' : html`<ul class="links">${lines}</ul>`}${
+    rest > 0 ? html`<p>${formatNumber(rest)} more lines are left out.</p>` : ''
+  }${
+    unknown.length === 0
+      ? ''
+      : html`<p class="quiet">Not read: column ${unknown.join(', column ')}.</p>`
+  }`;
+}
+
+function drawSure(review: Review): SafeHtml {
+  const {sure} = review.matches;
+  const links = sure.slice(0, mostSure).map(linkOf);
+  const pairs = links.map(({rowId, key}) => [rowId, key]);
+  const shown = sure.slice(0, mostExamples);
+  return html`<h2>Surely the same</h2>
+${drawHidden('sure', JSON.stringify(pairs))}
+<p><label><input type="checkbox" name="takesSure" value="yes" checked>
+  Link ${links.length === 1 ? 'this pair' : `these ${formatNumber(links.length)} pairs`}</label>${
+    sure.length > links.length ? '; the others when you compare again' : ''
+  }</p>
+${renderTable({
+  caption: 'The sure pairs, field by field',
+  columns: [
+    'field',
+    ...['equal', 'differ', 'only here', 'only there'].map(
+      (head) => ({head, kind: 'number'}) as const,
+    ),
+  ],
+  rows: countDifferences(sure).map(({field, equal, differ, onlyHere, onlyThere}) => [
+    ...[field, equal, differ, onlyHere, onlyThere],
+  ]),
+  none: '',
+})}
+<details><summary>${
+    shown.length === sure.length ? 'Each pair' : `The first ${shown.length} pairs`
+  }</summary>${renderTable({
+    caption: 'Sure pairs',
+    columns: ['key', 'there', 'here', 'differs in'],
+    rows: shown.map((pair) => [
+      pair.theirs.party.id,
+      pair.theirs.party.name,
+      linkToOurs(pair.ours.party, review),
+      listDifferences(pair).join(', '),
+    ]),
+    none: '',
+  })}</details>`;
+}
+
+const compared = ['name', 'phone', 'email', 'address'] as const;
+
+function listDifferences({likeness}: Pair): string[] {
+  return compared.filter((field) => markOf(likeness[field])?.[0] === 'warning');
+}
+
+/** How a value of ours is beside that of theirs; null where one of them is missing. */
+function markOf(level: Pair['likeness'][(typeof compared)[number]]): [Tone, string] | null {
+  if (level === null) return null;
+  if (level === 'same' || level === 'agrees') return ['good', 'the same'];
+  if (level === 'near') return ['busy', 'nearly the same'];
+  return level === 'part' ? ['busy', 'says more or less'] : ['warning', 'differs'];
+}
+
+type Choice = Review['matches']['several'][number];
+
+/** One of theirs beside each of ours that it may be. */
+function drawChoices({theirs, pairs}: Choice, review: Review): SafeHtml {
+  const {id, name} = theirs.party;
+  const title = joinFilled([id, name], ': ');
+  const radio = (value: string, label: string, isChosen: boolean) =>
+    html`<label><input type="radio" name="pick:${id}" value="${value}"${
+      isChosen ? html` checked` : ''
+    }> ${label}</label>`;
+  return html`<fieldset class="card"><legend>${title}</legend>
+${renderTable({
+  caption: `${title}, beside what it may be`,
+  columns: [
+    '',
+    `in ${review.place.system}`,
+    ...pairs.map(({ours}) => `here: ${numberOf(ours.party, review)}`),
+  ],
+  rows: [
+    ...compared.map((field) => [
+      html`<strong>${field}</strong>`,
+      html`<span class="what">${showField(theirs.party, field)}</span>`,
+      ...pairs.map(({ours, likeness}) => {
+        const mark = markOf(likeness[field]);
+        return html`<span class="what">${showField(ours.party, field)}</span>${
+          mark === null ? '' : html`<small>${drawMark(...mark)}</small>`
+        }`;
+      }),
+    ]),
+    [
+      '',
+      radio('', 'none of them', true),
+      ...pairs.map(
+        ({ours}) => html`${radio(ours.party.id, 'this one', false)}
+          <small>${linkToOurs(ours.party, review)}</small>`,
+      ),
+    ],
+  ],
+  none: '',
+})}</fieldset>`;
+}
+
+function showField(party: Party, field: (typeof compared)[number]): string {
+  if (field === 'name') return party.name;
+  if (field === 'address') return showAddresses(party);
+  return joinFilled(field === 'phone' ? party.phones : party.emails);
+}
+
+function numberOf({id}: Party, {rows, place}: Review): string {
+  return rows.get(id)?.values[place.columns.number] ?? `row ${id}`;
+}
+
+function linkToOurs(party: Party, {rows, place}: Review): SafeHtml {
+  const number = rows.get(party.id)?.values[place.columns.number] ?? null;
+  const {table: stream, account} = place;
+  const address = pathOfRecord({stream, number, rowId: party.id});
+  return html`<a href="${address}?${String(new URLSearchParams({account}))}">${
+    number ?? `row ${party.id}`
+  } ${party.name}</a>`;
+}
+
+function drawOnly(
+  title: string,
+  parties: readonly PlainParty[],
+  show: (party: PlainParty) => SafeHtml | string,
+): SafeHtml | string {
+  if (parties.length === 0) return '';
+  const shown = parties.slice(0, mostExamples);
+  const count =
+    shown.length === parties.length
+      ? formatNumber(parties.length)
+      : `the first ${shown.length} of ${formatNumber(parties.length)}`;
+  return html`<details><summary>${title}: ${count}</summary>${renderTable({
+    caption: title,
+    columns: ['which', 'name', 'phone', 'email', 'address'],
+    rows: shown.map((each) => [
+      show(each),
+      ...compared.map((field) => html`<span class="what">${showField(each.party, field)}</span>`),
+    ]),
+    none: '',
+  })}</details>`;
+}

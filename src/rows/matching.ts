@@ -1,0 +1,105 @@
+// Parties of an outside system beside the rows of an account: what is compared, and which of them
+// may be the same. Nothing is written.
+
+import type {CountryCode} from 'libphonenumber-js/min';
+import type pg from 'pg';
+import type {Matches, Pair} from '../match/match.ts';
+import {matchInThread} from '../match/match-thread.ts';
+import type {Party} from '../match/party.ts';
+import {type LinkedRow, type LinkScope, listKeys, type NewLink, readLinkedRows} from './links.ts';
+
+/** Where a table of ours has what parties are compared by. */
+export interface MatchColumns {
+  readonly number: string;
+  readonly phones: readonly string[];
+  readonly emails: readonly string[];
+  /** Street, city and ZIP code of each address. */
+  readonly addresses: readonly (readonly [string, string, string])[];
+}
+
+/** The tables whose rows can be matched. */
+export const matchColumns: Readonly<Record<'customers' | 'employees', MatchColumns>> = {
+  customers: {
+    number: 'customer_number',
+    phones: ['phone_number', 'alt_phone_number', 'mobile'],
+    emails: ['email_address'],
+    addresses: [
+      ['service_address', 'service_city', 'service_zip_code'],
+      ['billing_address', 'billing_city', 'billing_zip_code'],
+    ],
+  },
+  employees: {
+    number: 'employee_number',
+    phones: ['cell_phone', 'home_phone'],
+    emails: ['email_address'],
+    addresses: [['address', 'city', 'zip_code']],
+  },
+};
+
+/** What is compared: the rows of a table, by the columns that it has for that. */
+export interface MatchScope extends LinkScope {
+  readonly columns: MatchColumns;
+}
+
+export interface Matching {
+  readonly matches: Matches;
+  /** By row_id. */
+  readonly rows: ReadonlyMap<string, LinkedRow>;
+  /** Parties whose key is set already, and keys of the system altogether. */
+  readonly linked: {readonly inFile: number; readonly here: number};
+}
+
+/** Compares parties with every row that is not deleted. */
+export async function matchRows(
+  pool: pg.Pool,
+  scope: MatchScope,
+  {parties, country}: {readonly parties: readonly Party[]; readonly country: CountryCode},
+): Promise<Matching> {
+  const {number, phones, emails, addresses} = scope.columns;
+  const columns = [number, 'name', ...phones, ...emails, ...addresses.flat()];
+  const keys = await listKeys(pool, scope);
+  const rows = await readLinkedRows(pool, scope, columns);
+  const linkedHere = [...rows.values()].flatMap(({rowId, key}) => (key === null ? [] : rowId));
+  const linkedThere = parties.flatMap(({id}) => (keys.has(id) ? id : []));
+  const matches = await matchInThread({
+    ours: [...rows.values()].map((row) => toParty(row, scope.columns)),
+    theirs: parties,
+    linkedHere: new Set(linkedHere),
+    linkedThere: new Set(linkedThere),
+    country,
+  });
+  return {matches, rows, linked: {inFile: linkedThere.length, here: keys.size}};
+}
+
+function toParty({rowId, values}: LinkedRow, {phones, emails, addresses}: MatchColumns): Party {
+  const read = (column: string) => values[column] ?? '';
+  return {
+    id: rowId,
+    name: read('name'),
+    phones: phones.map(read),
+    emails: emails.map(read),
+    addresses: addresses.map(([street, city, zip]) => ({
+      ...{street: read(street), city: read(city), zip: read(zip)},
+    })),
+  };
+}
+
+/** The link that makes a pair one. */
+export function linkOf({ours, theirs}: Pair): NewLink {
+  return {rowId: ours.party.id, key: theirs.party.id};
+}
+
+export function countBuckets({sure, several, onlyHere, onlyThere}: Matches) {
+  return {
+    ...{sure: sure.length, several: several.length},
+    ...{onlyHere: onlyHere.length, onlyThere: onlyThere.length},
+  };
+}
+
+export function joinFilled(values: readonly string[], between = ' / '): string {
+  return values.filter((value) => value !== '').join(between);
+}
+
+export function showAddresses({addresses}: Party): string {
+  return joinFilled(addresses.map(({street, city, zip}) => joinFilled([street, city, zip], ', ')));
+}
