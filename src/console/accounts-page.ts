@@ -315,6 +315,7 @@ export const addKey = defineAction({
       after: rights,
       said: `This is the key ${name}, for a ${role}.`,
       once: key.reveal(),
+      dropsReadings: true,
       to: '/accounts',
     };
   },

@@ -23,7 +23,7 @@ const mostHits = 20;
 const weights = {title: 8, page: 3, mostInText: 4} as const;
 
 /** The title of a document. */
-export function titleOf(path: string): string {
+export function titleOfDocument(path: string): string {
   return /^# (.+)$/m.exec(readDocument(path))?.[1]?.replaceAll('`', '') ?? path;
 }
 
@@ -73,7 +73,7 @@ function weigh({title, page, text}: Passage, patterns: readonly RegExp[]): numbe
 
 /** @param path - of the document, without `.md` */
 function readPassages(path: string): Passage[] {
-  const page = titleOf(path);
+  const page = titleOfDocument(path);
   const anchors = makeAnchors();
   const base = path === 'README' ? '/docs' : `/docs/${path}`;
   const found: {href: string; title: string; lines: string[]}[] = [];

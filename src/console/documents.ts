@@ -9,7 +9,12 @@ import {numberOfCause, seeDocs} from '../core/errors.ts';
 import {findCodeSection, listDocuments, readDocument} from '../core/package.ts';
 import {capitalise} from '../core/text.ts';
 import {AccessRefused, type FormFields} from './access.ts';
-import {drawDocumentSearch, drawFoundPassages, makeAnchors, titleOf} from './document-search.ts';
+import {
+  drawDocumentSearch,
+  drawFoundPassages,
+  makeAnchors,
+  titleOfDocument,
+} from './document-search.ts';
 import {drawPlain} from './layout.ts';
 import {knownViewerOf} from './sign-in.ts';
 
@@ -96,7 +101,7 @@ function renderIndex(): Rendered {
   });
   const more = groups.map(
     ({anchor, title, paths}) => html`<h2 id="${anchor}">${title}</h2>
-<ul>${paths.map((path) => html`<li><a href="/docs/${path}">${titleOf(path)}</a></li>`)}</ul>`,
+<ul>${paths.map((path) => html`<li><a href="/docs/${path}">${titleOfDocument(path)}</a></li>`)}</ul>`,
   );
   return {
     title: 'Documents',
@@ -133,7 +138,7 @@ function renderDocument(path: string): Rendered {
   });
   const isTitle = (token: Token) => token.type === 'heading' && token.depth === 1;
   const body = marked.parser(tokens.filter((token) => !isTitle(token)));
-  return {title: titleOf(path), body, chapters};
+  return {title: titleOfDocument(path), body, chapters};
 }
 
 /**
@@ -146,7 +151,7 @@ function leadIntoConsole(token: Token, from: string): void {
   const path = posix.join(posix.dirname(from), target).replace(/\.md$/, '');
   if (listDocuments().includes(path)) {
     token.href = `/docs/${path}${anchor === undefined ? '' : `#${anchor}`}`;
-    if (token.text === posix.basename(target)) token.tokens = [nameTitle(titleOf(path))];
+    if (token.text === posix.basename(target)) token.tokens = [nameTitle(titleOfDocument(path))];
   } else {
     const isFolder = listDocuments().some((each) => each.startsWith(`${path}/`));
     token.href = isFolder ? `/docs#${path}` : '#';

@@ -1,6 +1,6 @@
-// Matching with a list of an outside system: what `match` does in a terminal. A list is compared and
-// shown with each pair side by side; nothing of it is kept, and nothing is written until a person
-// links pairs. What was linked together is taken back together.
+// Matching with a list of an outside system: what `match` does in a terminal. A list is compared
+// and shown with each pair side by side; nothing of it is kept, and nothing is written until a
+// person links pairs. What was linked together is taken back together.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyRequest} from 'fastify';

@@ -1,5 +1,5 @@
-// A list of an outside system beside what is mirrored: what is sure, the pairs that a person chooses
-// from, and what is on one side only.
+// A list of an outside system beside what is mirrored: what is sure, the pairs that a person
+// chooses from, and what is on one side only.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../core/format.ts';
@@ -169,7 +169,7 @@ function drawChoices({theirs, pairs}: Choice, review: Review): SafeHtml {
 ${renderTable({
   caption: `${title}, beside what it may be`,
   columns: [
-    '',
+    'field',
     `in ${review.place.system}`,
     ...pairs.map(({ours}) => `here: ${numberOf(ours.party, review)}`),
   ],

@@ -174,7 +174,7 @@ function drawClosedDays({account, closedDays}: AccountSettings, look: Look): Saf
 function drawCapacity({account, capacity}: AccountSettings, look: Look): SafeHtml {
   const isAdmin = may(look, 'admin');
   const to = '/settings/capacity';
-  return html`<h3>Technicians who work other hours</h3>
+  return html`<h3>Technicians with their own hours</h3>
     ${renderTable({
       caption: 'Hours of technicians that differ, Monday to Sunday',
       columns: ['technician', 'hours, Monday to Sunday', ...(isAdmin ? ['steps'] : [])],

@@ -58,9 +58,10 @@ interface ReportMailParts {
 const font = 'font:15px/1.5 -apple-system,Segoe UI,Roboto,sans-serif';
 const tableStyle = 'border-collapse:collapse;width:100%';
 const cellStyle = 'padding:4px 6px;border-bottom:1px solid #ddd;vertical-align:top';
-/** A long word is broken before the mail is wider than a phone. */
-const textStyle = `${cellStyle};word-break:break-word;text-align:left`;
+const textStyle = `${cellStyle};text-align:left`;
 const numberStyle = `${cellStyle};text-align:right`;
+/** A head that says nothing is none. */
+const emptyHead = /<th [^>]*><\/th>/;
 const headStyle = 'font-size:17px;margin:24px 0 8px';
 /** Further ones are folded. */
 const shownRestated = 5;
@@ -76,12 +77,13 @@ export function drawReportMail(report: Report): ReportMailParts {
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeXml(title)}</title></head>
-<body style="${font};max-width:680px;margin:0 auto;padding:16px">
+<body style="${font};max-width:680px;margin:0 auto;padding:16px;word-break:break-word">
+<div role="main">
 <h1 style="font-size:21px">${escapeXml(title)}</h1>
 ${drawParagraph(`${from} to ${to}. ${tellReportFreshness(report)}`)}
 ${drawSections(report).join('\n')}
 ${drawParagraph(advice)}
-</body></html>
+</div></body></html>
 `,
   };
 }
@@ -174,7 +176,7 @@ function drawMailTable(
       })
       .join('');
   const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('');
-  const head = `<thead><tr>${cells('th', columns)}</tr></thead>`;
+  const head = `<thead><tr>${cells('th', columns)}</tr></thead>`.replace(emptyHead, '<td></td>');
   const table = `<table style="${tableStyle}">${head}<tbody>${body}</tbody></table>`;
   return `<div style="overflow-x:auto">${table}</div>`;
 }

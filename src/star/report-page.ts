@@ -44,7 +44,7 @@ export function drawPage(report: Report, warning: string | null): string {
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title><style>${style}</style></head>
-<body>
+<body><main>
 <h1>${title}</h1>
 <p class="quiet">${escapeXml(`${from} to ${to}. ${tellReportFreshness(report)}`)}</p>
 ${warning === null ? '' : `<p><strong>Beware: ${escapeXml(warning)}.</strong></p>`}
@@ -59,7 +59,7 @@ ${drawSentences(tellRestated(report), 'Nothing of what earlier reports told.')}
 ${drawSentences(unseen, '')}
 <h2>What a person may want to look at</h2>
 ${drawSentences(tellFindings(report), 'Nothing.')}
-</body></html>
+</main></body></html>
 `;
 }
 
@@ -104,7 +104,12 @@ function drawTable(columns: readonly string[], rows: readonly (readonly string[]
   const cells = (row: readonly string[]) =>
     row.map((cell, at) => `<td${side(at)}${name(at)}>${escapeXml(cell)}</td>`).join('');
   const body = rows.map((row) => `<tr>${cells(row)}</tr>`).join('');
-  const titles = columns.map((title, at) => `<th${side(at)}>${escapeXml(title)}</th>`).join('');
+  const titles = columns
+    .map((title, at) =>
+      // A head that says nothing is none.
+      title === '' ? '<td></td>' : `<th${side(at)}>${escapeXml(title)}</th>`,
+    )
+    .join('');
   const head = `<tr>${titles}</tr>`;
   return `<table><thead>${head}</thead><tbody>${body}</tbody></table>`;
 }

@@ -102,8 +102,10 @@ describe.each([true, false])('an operator, scripts: %s', (scripts) => {
     expect(await page.textContent('[role=status]')).toContain('3 links are written as one batch');
     expect(await linked()).toEqual(['P-1=11', 'P-2=12', 'P-3 "x"=14']);
 
-    await page.getByRole('button', {name: 'Take back'}).first().click();
-    await page.waitForEvent('load');
+    await Promise.all([
+      page.waitForEvent('load'),
+      page.getByRole('button', {name: 'Take back'}).first().click(),
+    ]);
     expect(await page.textContent('[role=status]')).toMatch(/links of batch \d+ are removed: 3\./);
     expect(await linked()).toEqual([]);
     expect(await page.locator('td', {hasText: 'taken back'}).count()).toBeGreaterThan(0);

@@ -74,12 +74,13 @@ describe('names for numbers', () => {
     const {accountId} = place.account;
     await inSweepTransaction(place.pool, async (client) => {
       await client.query(
-        'UPDATE warehouse.customers SET customer_source_id = 7, id = 1 WHERE account_id = $1',
+        `UPDATE warehouse.customers SET customer_source_id = 7 WHERE account_id = $1
+           AND customer_number = 1`,
         [accountId],
       );
       await client.query(
         `UPDATE warehouse.jobs SET status = 'complete', completed_on = now() - interval '9 days',
-           customer_id = 1, subtotal = 50, total = 50 WHERE account_id = $1`,
+           customer_id = 101, subtotal = 50, total = 50 WHERE account_id = $1`,
         [accountId],
       );
     });
