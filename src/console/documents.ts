@@ -101,13 +101,17 @@ function renderIndex(): Rendered {
   });
   const more = groups.map(
     ({anchor, title, paths}) => html`<h2 id="${anchor}">${title}</h2>
-<ul>${paths.map((path) => html`<li><a href="/docs/${path}">${titleOfDocument(path)}</a></li>`)}</ul>`,
+<ul>${paths.map(drawLink)}</ul>`,
   );
   return {
     title: 'Documents',
     body: `${body}${html`${more}`}`,
     chapters: [...chapters, ...groups],
   };
+}
+
+function drawLink(path: string): SafeHtml {
+  return html`<li><a href="/docs/${path}">${titleOfDocument(path)}</a></li>`;
 }
 
 function renderDocument(path: string): Rendered {
