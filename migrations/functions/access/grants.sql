@@ -5,9 +5,11 @@ CREATE OR REPLACE FUNCTION sync.grant_roles() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   role_name text;
+  held record;
+  schemas text[] := ARRAY['warehouse', 'history', 'mart', 'masked', 'sync'];
   -- An extension's functions are left out: the extension may be somebody else's.
-  functions text := (
-    SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc
+  functions oid[] := (
+    SELECT array_agg(oid) FROM pg_proc
      WHERE (pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
             OR pronamespace = 'mart'::regnamespace
             AND (proname = 'job_state' OR proname LIKE '%\_as\_of'))
@@ -21,7 +23,8 @@ BEGIN
   PERFORM sync.confine_authors();
   PERFORM sync.bar_public();
   -- The functions run as the owner of the schemas. A trigger needs no right on its function.
-  EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', functions);
+  EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC',
+    (SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc WHERE oid = ANY (functions)));
   -- Policies and defaults call these functions, for every role.
   GRANT EXECUTE ON FUNCTION sync.accounts_of(name), sync.only_account(),
     sync.systems_of(name) TO PUBLIC;
@@ -34,13 +37,22 @@ BEGIN
   FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker',
     'fieldmirror_assistant'] LOOP
     CONTINUE WHEN to_regrole(role_name) IS NULL;
-    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA warehouse, history, mart, masked, sync FROM '
-      '%I', role_name);
-    EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA warehouse, history, mart, masked, sync '
-      'FROM %I', role_name);
-    EXECUTE format('REVOKE ALL ON SCHEMA warehouse, history, mart, masked, sync FROM %I',
-      role_name);
-    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', functions, role_name);
+    -- Postgres knows where a role holds a right. To revoke at each column of each table costs more
+    -- than all else here.
+    FOR held IN
+      SELECT replace(place.type, 'view', 'table') AS kind,
+        string_agg(DISTINCT place.identity, ', ') AS places
+        FROM pg_shdepend, pg_identify_object(classid, objid, 0) AS place
+       WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+         AND refclassid = 'pg_authid'::regclass AND refobjid = to_regrole(role_name)
+         AND deptype = 'a'
+         AND (place.type IN ('table', 'view', 'sequence') AND place.schema = ANY (schemas)
+              OR place.type = 'schema' AND place.identity = ANY (schemas)
+              OR classid = 'pg_proc'::regclass AND objid = ANY (functions))
+       GROUP BY 1
+    LOOP
+      EXECUTE format('REVOKE ALL ON %s %s FROM %I', held.kind, held.places, role_name);
+    END LOOP;
     EXECUTE format('SELECT sync.%I()', replace(role_name, 'fieldmirror_', 'grant_'));
   END LOOP;
 END
