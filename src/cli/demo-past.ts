@@ -157,19 +157,25 @@ function nightOf(day: Temporal.PlainDate, timeZone: string): string {
   return day.toZonedDateTime({timeZone, plainTime: sweptAt}).toInstant().toString();
 }
 
+/** Streams side by side, as workers sweep them; the windows of a stream one after the other. */
 async function sweep(
   deps: SweepDeps,
   {accountId}: Account,
   targets: readonly Target[],
 ): Promise<void> {
-  for (const [stream, windowName] of targets) {
-    const {sweepId} = await requestSweep(deps.pool, {
-      ...{accountId, stream, windowName},
-      mode: windowName === null ? 'full' : 'window',
-      requestedBy: 'schedule',
-    });
-    await runSweep(deps, sweepId, new AbortController().signal);
-  }
+  const byStream = Map.groupBy(targets, ([stream]) => stream);
+  await Promise.all(
+    [...byStream.values()].map(async (ofStream) => {
+      for (const [stream, windowName] of ofStream) {
+        const {sweepId} = await requestSweep(deps.pool, {
+          ...{accountId, stream, windowName},
+          mode: windowName === null ? 'full' : 'window',
+          requestedBy: 'schedule',
+        });
+        await runSweep(deps, sweepId, new AbortController().signal);
+      }
+    }),
+  );
 }
 
 /** The owner read a report a week ago, on a Monday: so the next one has something to restate. */
