@@ -5,7 +5,7 @@ import {randomBytes} from 'node:crypto';
 import {once} from 'node:events';
 import {text as readAll} from 'node:stream/consumers';
 import pg from 'pg';
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {isPassword} from '../../src/service/foundation.ts';
 import {programLine, runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
@@ -21,7 +21,7 @@ let account = '';
 let numbers: string[] = [];
 
 beforeAll(async () => {
-  place = await openPlace();
+  place = await openPlace({}, inject('warehouseTemplate'));
   expect(await runCommand(['sync', 'employees'], place.env)).toMatchObject({code: 0});
   warehouse = new pg.Client({connectionString: place.databaseUrl});
   service = new pg.Client({connectionString: place.service.databaseUrl});

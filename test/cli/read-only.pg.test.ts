@@ -1,7 +1,7 @@
 // A warehouse that takes no writes, as a standby or after a failover: each verb that writes says
 // so, and leaves nothing half done.
 
-import {afterEach, expect, test} from 'vitest';
+import {afterEach, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
@@ -38,7 +38,7 @@ const open = `SELECT count(*)::int FROM sync.changes WHERE state = 'pending' AND
 test('each verb that writes ends with 3 and says what to do, and afterwards all continues', {
   timeout: 180_000,
 }, async () => {
-  place = await openPlace();
+  place = await openPlace({}, inject('warehouseTemplate'));
   expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
   await ask(`UPDATE warehouse.customers SET fax = '555' WHERE customer_number <= 3`);
   const sweeps = await ask('SELECT count(*)::int FROM sync.sweeps');
@@ -60,7 +60,7 @@ test('each verb that writes ends with 3 and says what to do, and afterwards all 
 test('a start that runs when it comes continues automatically when it is over', {
   timeout: 180_000,
 }, async () => {
-  place = await openPlace();
+  place = await openPlace({}, inject('warehouseTemplate'));
   expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
   const running = startCommand(['start'], place.env);
   try {

@@ -18,11 +18,13 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
+/** @param template - the warehouse before the start; a migrated one when not given */
 async function openPlaceOn(
   backend: string,
   options: Parameters<typeof openPlace>[0] = {},
+  template = inject('warehouseTemplate'),
 ): Promise<Place> {
-  const place = await openPlace(options);
+  const place = await openPlace(options, template);
   closers.push(place.close);
   const queue: Record<string, string> = backend === 'redis' ? {REDIS_URL: await emptyRedis()} : {};
   return {...place, env: {...place.env, ...queue}};
@@ -39,7 +41,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
   test.each(dialects)(
     'mirrors the whole account in the %s dialect, and run again writes no row',
     async (dialect) => {
-      const place = await openPlaceOn(backend, {dialect});
+      const place = await openPlaceOn(backend, {dialect}, 'template0');
       const first = await runCommand(['start', '--once', '--json'], place.env);
       expect(first, first.stderr).toMatchObject({code: 0});
       const {streams} = JSON.parse(first.stdout);

@@ -1,7 +1,7 @@
 // Two versions at once, as during a rollout: the older one goes on with its work, carries each
 // change once beside the newer one, and does not restart on a schema that it does not know.
 
-import {afterEach, expect, test} from 'vitest';
+import {afterEach, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
@@ -25,7 +25,7 @@ async function ask(sql: string): Promise<Record<string, unknown>[]> {
 test('a worker continues beside a newer schema, and a start of its version is refused', {
   timeout: 180_000,
 }, async () => {
-  place = await openPlace();
+  place = await openPlace({}, inject('warehouseTemplate'));
   proxy = await openRecordingProxy(place.service.url);
   const env = {...place.env, FIELDMIRROR_API_URL: proxy.url};
   const older = startCommand(['start'], env);

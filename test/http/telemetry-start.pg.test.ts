@@ -1,12 +1,12 @@
 // The main job in a process of its own tells of its own requests, its queue and its worker.
 
-import {expect, onTestFinished, test} from 'vitest';
+import {expect, inject, onTestFinished, test} from 'vitest';
 import {startCommand} from '../support/command.ts';
 import {openPlace} from '../support/place.ts';
 import {figureOf, readExposition} from './exposition.ts';
 
 test('start tells of the requests it sends, and is ready while its worker is alive', async () => {
-  const place = await openPlace();
+  const place = await openPlace({}, inject('warehouseTemplate'));
   onTestFinished(() => place.close());
   const running = startCommand(['start', '--json', '--port', '0'], {
     ...place.env,

@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 test.each(backends)('with the queue on %s', {timeout: 180_000}, async (backend) => {
-  const place = await openPlace();
+  const place = await openPlace({}, inject('warehouseTemplate'));
   const pool = openPool(place.databaseUrl, {max: 1, applicationName: 'test'});
   closers.push(place.close, () => pool.end());
   const worker = startCommand(['start'], {

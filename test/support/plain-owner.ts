@@ -16,6 +16,13 @@ const beyondAnOwner = [
   `GRANT SET ON PARAMETER log_min_error_statement TO ${owner}`,
 ];
 
+/**
+ * Nobody guesses these passwords, and each of ten thousand sessions would work on them for
+ * milliseconds. Postgres 15 has no such setting.
+ */
+const fewRounds = `SELECT set_config(name, '1', false) FROM pg_settings
+  WHERE name = 'scram_iterations'`;
+
 /** One cluster, by two logins. */
 export interface Logins {
   readonly ownerUrl: string;
@@ -30,11 +37,15 @@ export interface Logins {
 export async function makePlainOwner(adminUrl: string): Promise<Logins> {
   const password = new URL(adminUrl).password || randomBytes(12).toString('base64url');
   const superuserUrl = withLogin(adminUrl, 'superuser', password);
-  await withClient(adminUrl, (admin) =>
-    admin.query(`CREATE ROLE superuser LOGIN SUPERUSER PASSWORD ${pg.escapeLiteral(password)}`),
-  );
+  await withClient(adminUrl, async (admin) => {
+    await admin.query(fewRounds);
+    await admin.query(
+      `CREATE ROLE superuser LOGIN SUPERUSER PASSWORD ${pg.escapeLiteral(password)}`,
+    );
+  });
   const mayCreateRoles = process.env.TEST_OWNER !== 'without CREATEROLE';
   await withClient(superuserUrl, async (superuser) => {
+    await superuser.query(fewRounds);
     if (new URL(adminUrl).username === owner)
       await superuser.query(`ALTER ROLE ${owner} RENAME TO first_superuser`);
     const right = mayCreateRoles ? 'CREATEROLE' : 'NOCREATEROLE';

@@ -1,6 +1,6 @@
 import {randomBytes} from 'node:crypto';
+import pg from 'pg';
 import {inject} from 'vitest';
-import {withClient} from './with-client.ts';
 
 /** A database for one test on the cluster that all tests share. */
 export interface TestDatabase {
@@ -45,6 +45,19 @@ export function asRepair(url: string): string {
   return repair.href;
 }
 
+/**
+ * Databases are made and dropped by the hundred: one after another has the same session. It ends
+ * soon after the last, so that the server is left as soon as no test needs it.
+ */
+const keptMs = 250;
+const pools = new Map<string, pg.Pool>();
+
 async function runAsAdmin(url: string, statement: string): Promise<void> {
-  await withClient(url, (client) => client.query(statement));
+  let pool = pools.get(url);
+  if (pool === undefined) {
+    pool = new pg.Pool({connectionString: url, idleTimeoutMillis: keptMs, allowExitOnIdle: true});
+    pool.on('error', () => {});
+    pools.set(url, pool);
+  }
+  await pool.query(statement);
 }
