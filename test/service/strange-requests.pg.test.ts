@@ -212,8 +212,9 @@ test.each(bodies)('a body that is %s', async (_what, write) => {
   for (const {method, path} of bodied) {
     const {element, writable} = resourceOf(path);
     const address = await existing(path);
-    for (const name of [...writable].slice(0, 4))
-      await ask(method, address, {body: write(element, name)});
+    // Many a body is the same whatever the field.
+    for (const body of new Set([...writable].slice(0, 4).map((name) => write(element, name))))
+      await ask(method, address, {body});
     for (const type of [
       'application/json',
       'text/xml; charset=utf-7',
