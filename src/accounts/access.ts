@@ -5,10 +5,10 @@
 import {createHash, randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {UsageError} from '../core/errors.ts';
+import {defaultSystem, type Role} from '../core/names.ts';
 import {Secret} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import {defaultSystem, type Role} from './roles.ts';
 import type {apiKeys, audit, sessions} from './tables.ts';
 
 type KeyRow = typeof apiKeys.$inferSelect;

@@ -15,9 +15,8 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import {shortName} from '../core/names.ts';
+import {defaultSystem, roles, shortName} from '../core/names.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
-import {defaultSystem, roles} from './roles.ts';
 
 /** The name of a system, as a check: that of a key or a rule. */
 export const isSystemName = (column: SQLWrapper) =>

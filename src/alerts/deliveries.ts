@@ -5,8 +5,15 @@ import type {Sealed} from '../core/secret.ts';
 import {claimDue, type FailedTry, noteClaim, type SendClaim} from '../feed/deliver.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import {type Alert, alertColumns, listOpenAlerts} from './alerts.ts';
-import {type AlertRule, isTold, listRules, type Receiver} from './rules.ts';
+import {
+  type Alert,
+  type AlertRule,
+  alertColumns,
+  isTold,
+  listOpenAlerts,
+  listRules,
+  type Receiver,
+} from './alerts.ts';
 import type {alertDeliveries} from './tables.ts';
 
 /** A delivery that was claimed, and all that it takes to send it. */

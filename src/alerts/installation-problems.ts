@@ -11,9 +11,8 @@ import type {AccountFacts} from '../health/account-status.ts';
 import type {Size} from '../health/figures.ts';
 import {boundsOf, type PartHealth, type PartName, parts} from '../health/heartbeats.ts';
 import {endHolders, type HeldUp, type LockHolder, nameHolder} from '../postgres/lock-waits.ts';
-import type {Problem} from './alerts.ts';
+import {type Problem, tellAddressStep} from './alerts.ts';
 import type {RuleHealth} from './deliveries.ts';
-import {tellAddressStep} from './rules.ts';
 
 /** The workers, and the keys of the command that looks. */
 export interface Workforce {

@@ -1,8 +1,16 @@
-// Every problem, found in one place: `status` shows them, alerts report them.
+// What is told of the whole warehouse, read in one place: every problem, which `status` shows and
+// alerts report, and the figures for machines.
 
 import type pg from 'pg';
-import {listAccounts} from '../accounts/accounts.ts';
+import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
+import {
+  type ChangeCount,
+  countChanges,
+  type LateChanges,
+  listLateChanges,
+} from '../changes/change-health.ts';
+import {formatAge, formatNumber} from '../core/format.ts';
 import {
   listReportLists,
   listTargets,
@@ -11,7 +19,24 @@ import {
 } from '../delivery/targets.ts';
 import {type FeedHook, listHooks} from '../feed/hooks.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
-import {listSizes, readFreeBytes, type Size} from '../health/figures.ts';
+import {
+  countFieldEvents,
+  countOpenQuarantine,
+  countUnfinishedSweeps,
+  type FieldEventCount,
+  listNextDue,
+  listSizes,
+  listStreamFigures,
+  listTableSizes,
+  type NextDue,
+  type OpenQuarantine,
+  readDatabaseBytes,
+  readFreeBytes,
+  type Size,
+  type StreamFigures,
+  type TableSize,
+  type UnfinishedSweeps,
+} from '../health/figures.ts';
 import {listOwnWaits, listParts} from '../health/heartbeats.ts';
 import {
   describeCopy,
@@ -23,11 +48,19 @@ import {
 import {readNow} from '../postgres/checks.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type HeldUp, isLockTimeout, listHeldUp} from '../postgres/lock-waits.ts';
+import {type RetentionStory, readRetention} from '../retention/retention.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
+import {allStreams} from '../streams/all.ts';
+import {wholeList} from '../streams/stream.ts';
+import {
+  listOverdueSchedules,
+  listPromisedFreshness,
+  type OverdueSchedule,
+  type PromisedFreshness,
+} from '../sweeps/schedules.ts';
 import {findAccountProblems, findDrift} from './account-problems.ts';
 import type {FoundProblems, Problem} from './alerts.ts';
 import {listRuleHealth, type RuleHealth} from './deliveries.ts';
-import {findDeliveryProblems, findReportProblems} from './delivery-problems.ts';
 import {
   type Bound,
   findFailingHooks,
@@ -159,4 +192,242 @@ async function readEveryProblem(db: Queryable, input: HealthInput): Promise<Foun
   const installation = await readInstallation(db, input);
   const problems = [...findProblems(accounts, installation, now), ...findDrift(accounts)];
   return {problems, accounts: known, only: null};
+}
+
+/**
+ * The health of the whole warehouse in figures; `readAccounts` tells the same of each account with
+ * its rows and reasons.
+ */
+export interface HealthFigures {
+  /** ISO 8601, by the clock of the database. */
+  readonly now: string;
+  readonly accounts: readonly Account[];
+  /** Of every account and stream. */
+  readonly streams: readonly StreamFigures[];
+  /** The freshness that was promised of streams, and when their whole lists were last read. */
+  readonly promises: readonly PromisedFreshness[];
+  readonly unfinished: readonly UnfinishedSweeps[];
+  readonly nextDue: readonly NextDue[];
+  /** Schedules that have not run for two of their intervals. */
+  readonly overdue: readonly OverdueSchedule[];
+  readonly quarantine: readonly OpenQuarantine[];
+  /** How many changes made here are not over, by state. */
+  readonly changes: readonly ChangeCount[];
+  /** The changes that need a person. */
+  readonly late: readonly LateChanges[];
+  readonly events: readonly FieldEventCount[];
+  readonly tables: readonly TableSize[];
+  readonly databaseBytes: number;
+  /** How long things are kept, and how many were removed. */
+  readonly retention: RetentionStory;
+  /** Workers that have looked for work within the last minute. */
+  readonly workersAlive: number;
+  /** When the oldest change was made that the star does not hold; null where it holds all. */
+  readonly starWaitsSince: string | null;
+  /** Where the star is delivered. */
+  readonly targets: readonly TargetHealth[];
+  /** Who gets the weekly report. */
+  readonly reportLists: readonly ReportListHealth[];
+}
+
+/** Reads the figures in a fixed number of statements, however many accounts there are. */
+export async function readHealthFigures(db: Queryable): Promise<HealthFigures> {
+  const now = await readNow(db);
+  const accounts = await listAccounts(db);
+  const ids = accounts.map(({accountId}) => accountId);
+  const workers = await listWorkers(db);
+  return {
+    now,
+    accounts,
+    streams: await listStreamFigures(
+      db,
+      allStreams.map(({name}) => name),
+    ),
+    promises: await listPromisedFreshness(db, {accountId: null}, wholeList),
+    unfinished: await countUnfinishedSweeps(db),
+    nextDue: await listNextDue(db),
+    overdue: await listOverdueSchedules(db, ids),
+    quarantine: await countOpenQuarantine(db),
+    changes: await countChanges(db, ids),
+    late: await listLateChanges(db, ids),
+    events: await countFieldEvents(db),
+    tables: await listTableSizes(db),
+    databaseBytes: await readDatabaseBytes(db),
+    retention: await readRetention(db),
+    workersAlive: workers.filter(({isAlive}) => isAlive).length,
+    starWaitsSince: await readWaitingSince(db),
+    targets: await listTargets(db),
+    reportLists: await listReportLists(db),
+  };
+}
+
+/** The first tries may meet storage that is just being restarted. */
+const failingAfterTries = 3;
+/** Sweeps of a night may take some hours longer than those of the night before. */
+const graceMs = 21_600_000;
+
+/**
+ * Finds the targets that take no snapshot, got none for a night, or keep old ones that should be
+ * removed.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findDeliveryProblems(targets: readonly TargetHealth[], now: string): Problem[] {
+  return targets.flatMap((target): Problem[] => {
+    const problem =
+      describeFailing(target, now) ?? describeLate(target, now) ?? describeUnremoved(target);
+    const place = {account: null, stream: null, kind: 'not-delivered' as const};
+    return problem === null ? [] : [{...place, subject: target.name, ...problem}];
+  });
+}
+
+type Described = Pick<Problem, 'since' | 'text' | 'next'>;
+
+function describeFailing(
+  {name, failingSince, attempts, lastError}: TargetHealth,
+  now: string,
+): Described | null {
+  if (failingSince === null || attempts < failingAfterTries) return null;
+  return {
+    since: failingSince,
+    text: `deliveries to ${name} fail, for ${formatAge(failingSince, now)}: ${lastError}`,
+    next: `fieldmirror deliver ${name} tries again at once`,
+  };
+}
+
+function describeLate(
+  {name, latest, addedAt, everyMs, isUnderWay, failingSince, ...target}: TargetHealth,
+  now: string,
+): Described | null {
+  const since = latest?.deliveredAt ?? addedAt;
+  const ageMs = Date.parse(now) - Date.parse(since);
+  if (everyMs === null || isUnderWay || ageMs <= everyMs + graceMs) return null;
+  const {lastError, waitsFor} = target;
+  const why =
+    failingSince !== null
+      ? `: ${lastError}`
+      : waitsFor.length > 0
+        ? `: it waits for a certified sweep of ${waitsFor.join(', ')}`
+        : '';
+  const got = latest === null ? 'no snapshot yet' : 'no snapshot';
+  return {
+    since,
+    text: `${name} has got ${got}, for ${formatAge(since, now)}${why}`,
+    next:
+      waitsFor.length > 0
+        ? `fieldmirror status shows them; fieldmirror deliver ${name} delivers what is there`
+        : `a running fieldmirror start delivers; fieldmirror deliver ${name} does it now`,
+  };
+}
+
+function describeUnremoved({name, failingSince, lastError}: TargetHealth): Described | null {
+  if (failingSince !== null || lastError === null) return null;
+  return {
+    since: null,
+    text: `${name} keeps old snapshots that could not be removed: ${lastError}`,
+    next: 'let Fieldmirror remove there, or raise keep in the settings',
+  };
+}
+
+/** One line for each target: the last snapshot, or what is done at the moment. */
+export function drawTargets(targets: readonly TargetHealth[], now: string): string {
+  return targets.map((target) => `delivery  ${describeTarget(target, now)}`).join('\n');
+}
+
+function describeTarget(
+  {name, latest, held, isUnderWay, step, failingSince, dueAt}: TargetHealth,
+  now: string,
+): string {
+  const last =
+    latest === null
+      ? 'no snapshot yet'
+      : `snapshot ${latest.name}, ${formatMegabytes(latest.bytes)}, ` +
+        `${formatAge(latest.deliveredAt, now)} ago, ${held} held`;
+  const ties = latest?.brokenTies ?? [];
+  const broken = ties.length === 0 ? '' : `; tie-outs that do not hold: ${ties.join(', ')}`;
+  const next = failingSince === null ? '' : `; the last try failed, the next is due ${dueAt}`;
+  const doing = isUnderWay ? `; in progress: ${step ?? 'it has just begun'}` : '';
+  return `${name}: ${last}${broken}${next}${doing}`;
+}
+
+function formatMegabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/**
+ * Finds the lists of the weekly report whose mails do not arrive, that no worker can send to, or
+ * whose report was not made.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findReportProblems(
+  lists: readonly ReportListHealth[],
+  workforce: Pick<Workforce, 'workers'>,
+  now: string,
+): Problem[] {
+  return lists.flatMap((list): Problem[] => {
+    const problem =
+      describeNoServer(list, workforce) ?? describeUnsent(list, now) ?? describeUnmade(list, now);
+    const place = {account: list.account, stream: null, kind: 'report-unsent' as const};
+    return problem === null ? [] : [{...place, subject: list.name, ...problem}];
+  });
+}
+
+/** Nothing is known while no worker is alive: that is told as such. */
+function describeNoServer(
+  {name, failingSince}: ReportListHealth,
+  {workers}: Pick<Workforce, 'workers'>,
+): Described | null {
+  const alive = workers.filter(({isAlive}) => isAlive);
+  if (alive.length === 0 || alive.some(({sendsMail}) => sendsMail)) return null;
+  return {
+    since: failingSince,
+    text: `weekly reports to ${name} cannot be sent: no worker has FIELDMIRROR_SMTP_URL`,
+    next: 'give start the address of the mail server in FIELDMIRROR_SMTP_URL',
+  };
+}
+
+function describeUnsent(
+  {name, failingSince, lastError, givenUp}: ReportListHealth,
+  now: string,
+): Described | null {
+  if (failingSince === null) return null;
+  const lost = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
+  const why = lastError ?? 'no worker has taken them up';
+  const age = formatAge(failingSince, now);
+  return {
+    since: failingSince,
+    text: `weekly reports to ${name} do not arrive${lost}, for ${age}: ${why}`,
+    next: 'sync.report_mails has each mail, and the answer of the mail server',
+  };
+}
+
+function describeUnmade({name, late: [first]}: ReportListHealth, now: string): Described | null {
+  if (first === undefined) return null;
+  const {account, freshAsOf} = first;
+  const age = formatAge(first.since, now);
+  const proven =
+    freshAsOf === null
+      ? 'its jobs were never proven complete'
+      : `its jobs were last proven complete ${formatAge(freshAsOf, now)} ago`;
+  return {
+    since: first.since,
+    text: `the weekly report of ${account} to ${name} is due for ${age}: ${proven}`,
+    next: 'fieldmirror status shows why; fieldmirror sync jobs proves them complete now',
+  };
+}
+
+/** One line for each list: when its last mail was sent, and what waits. */
+export function drawReportLists(lists: readonly ReportListHealth[], now: string): string {
+  return lists.map((list) => `reports  ${describeList(list, now)}`).join('\n');
+}
+
+function describeList(list: ReportListHealth, now: string): string {
+  const {name, addresses, lastSentAt, waiting, givenUp, repeated} = list;
+  const parts = [
+    lastSentAt === null ? 'nothing sent yet' : `last sent ${formatAge(lastSentAt, now)} ago`,
+    ...(waiting === 0 ? [] : [`${formatNumber(waiting)} to be sent`]),
+    ...(givenUp === 0 ? [] : [`${formatNumber(givenUp)} given up`]),
+    ...(repeated === 0 ? [] : [`${formatNumber(repeated)} may have arrived twice`]),
+  ];
+  const count = addresses.length;
+  return `${name}: ${count} ${count === 1 ? 'address' : 'addresses'}, ${parts.join(', ')}`;
 }

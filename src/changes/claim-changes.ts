@@ -1,7 +1,7 @@
 // Claims on changes, by the database's clock. A change whose worker was lost while sending it may
 // have arrived: it is in doubt for every later worker.
 
-import {markThisProcess} from '../core/holder.ts';
+import {markThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {RecentWrite} from '../rows/change-values.ts';
 import {recentWrites} from '../rows/recent-writes.ts';

@@ -10,8 +10,8 @@ import {
   readChanges,
   readConflictsOf,
 } from './change.ts';
-import {type KeptAlteration, readAlterations} from './conflicts.ts';
 import type {PlainVerb} from './decisions.ts';
+import {type KeptAlteration, readAlterations} from './move-changes.ts';
 import {nameState} from './states.ts';
 
 /** Facts about a change beside its row. */

@@ -19,8 +19,8 @@ import {
   readChange,
   readWaiting,
 } from './change.ts';
-import type {KeptAlteration} from './conflicts.ts';
 import {judgeDecision, type PlainVerb, readDecidable, verbs} from './decisions.ts';
+import type {KeptAlteration} from './move-changes.ts';
 import {
   type ConflictDecision,
   listDecisions,

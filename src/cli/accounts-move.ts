@@ -21,8 +21,8 @@ import {
   compareBusiness,
   countOpenChanges,
   moveAccount,
-} from '../accounts/move-account.ts';
-import {openToken} from '../accounts/open-accounts.ts';
+  openToken,
+} from '../accounts/open-accounts.ts';
 import {createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
 import {tellChangeCount} from '../changes/words.ts';

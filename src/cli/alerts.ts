@@ -1,9 +1,8 @@
 // The verb `alerts`: who is told what is wrong. A rule is checked before anything is opened.
 
 import {randomUUID} from 'node:crypto';
-import type {Alert} from '../alerts/alerts.ts';
-import {type AlertOverview, type RuleStatus, readAlertOverview} from '../alerts/deliveries.ts';
 import {
+  type Alert,
   type AlertRule,
   deleteRule,
   giveRuleAccess,
@@ -15,7 +14,8 @@ import {
   tellAddressStep,
   usualEveryMs,
   usualQuietMs,
-} from '../alerts/rules.ts';
+} from '../alerts/alerts.ts';
+import {type AlertOverview, type RuleStatus, readAlertOverview} from '../alerts/deliveries.ts';
 import {sendMessage} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
 import {type Cause, causes, receivers, seeDocs, UsageError} from '../core/errors.ts';

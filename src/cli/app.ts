@@ -12,9 +12,8 @@ import {
   stopAccount,
   upsertAccount,
 } from '../accounts/accounts.ts';
-import {endDeadLeases} from '../accounts/dead-leases.ts';
 import {Accounts, type GivenAccess} from '../accounts/open-accounts.ts';
-import {listWorkers} from '../accounts/workers.ts';
+import {endDeadLeases, listWorkers} from '../accounts/workers.ts';
 import type {RawPage} from '../api/client.ts';
 import type {AccountConfig, Config} from '../core/config.ts';
 import {AccessError, UsageError} from '../core/errors.ts';

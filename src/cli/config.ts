@@ -6,6 +6,7 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {sequenceFeed} from '../feed/feed.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
+import {freshnessSection} from '../settings/mirror-sections.ts';
 import {intervalMs, type SettingValue} from '../settings/section.ts';
 import {
   applySettings,
@@ -13,7 +14,6 @@ import {
   type SettingsPlan,
   toJsonSchema,
 } from '../settings/settings.ts';
-import {freshnessSection} from '../settings/sweep-sections.ts';
 import {findFreshnessCost, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';

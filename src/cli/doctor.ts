@@ -6,14 +6,8 @@ import {inspectRedis} from '../../jobs/redis.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../accounts/accounts.ts';
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
-import type {Problem} from '../alerts/alerts.ts';
+import {type Problem, tellAddressStep} from '../alerts/alerts.ts';
 import {listRuleHealth} from '../alerts/deliveries.ts';
-import {
-  drawReportLists,
-  drawTargets,
-  findDeliveryProblems,
-  findReportProblems,
-} from '../alerts/delivery-problems.ts';
 import {
   drawWorkers,
   findFailingHooks,
@@ -24,8 +18,13 @@ import {
   findWorkerProblems,
   type Workforce,
 } from '../alerts/installation-problems.ts';
-import {readPartFacts} from '../alerts/problems.ts';
-import {tellAddressStep} from '../alerts/rules.ts';
+import {
+  drawReportLists,
+  drawTargets,
+  findDeliveryProblems,
+  findReportProblems,
+  readPartFacts,
+} from '../alerts/problems.ts';
 import type {RunCheck} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';

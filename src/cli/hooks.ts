@@ -1,11 +1,10 @@
 // The verb `hooks`: subscribers that are sent the feed over HTTP.
 
 import pg from 'pg';
-import {defaultSystem} from '../accounts/roles.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
-import {checkShortName, nearest} from '../core/names.ts';
+import {checkShortName, defaultSystem, nearest} from '../core/names.ts';
 import {listFeedColumns, readFeedBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,

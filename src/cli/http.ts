@@ -4,7 +4,6 @@
 import {once} from 'node:events';
 import {isIP} from 'node:net';
 import {makeSignInCode} from '../accounts/access.ts';
-import type {Role} from '../accounts/roles.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import {openServer as listen, type ServerOptions} from '../console/server.ts';
 import type {Doings, GivenRule} from '../console/services.ts';
@@ -12,6 +11,7 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {parseInterval} from '../core/format.ts';
 import {createLogger} from '../core/log.ts';
+import type {Role} from '../core/names.ts';
 import {Secret} from '../core/secret.ts';
 import {tellAside} from '../core/text.ts';
 import {openPools} from '../http/api.ts';

@@ -1,11 +1,10 @@
 // The verbs `links`: the keys by which outside systems know records.
 
 import pg from 'pg';
-import {defaultSystem} from '../accounts/roles.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
-import {checkShortName, nearest} from '../core/names.ts';
+import {checkShortName, defaultSystem, nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {listLinks, setLink} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';

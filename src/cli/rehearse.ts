@@ -13,9 +13,9 @@ import {createLogger} from '../core/log.ts';
 import {tellAside, tellStep} from '../core/text.ts';
 import {readByCursor} from '../postgres/sql.ts';
 import {checkMigrations} from '../schema/checks.ts';
+import type {Effect} from '../service/business.ts';
 import type {ServiceRow} from '../service/database.ts';
 import {newToken} from '../service/foundation.ts';
-import type {Effect} from '../service/rehearsal.ts';
 import {
   contacts,
   customerResource,
@@ -238,7 +238,7 @@ export async function rehearse(
 }
 
 async function printEffects(databaseUrl: string, json: boolean): Promise<void> {
-  const {readEffects} = await import('../service/rehearsal.ts');
+  const {readEffects} = await import('../service/business.ts');
   const effects = await readEffects(databaseUrl);
   print(json, {json: effects, text: drawEffects(effects)});
 }
@@ -250,7 +250,7 @@ interface Filled {
 }
 
 async function fill(pool: pg.Pool, account: Account, databaseUrl: string): Promise<Filled> {
-  const {fillRehearsal} = await import('../service/rehearsal.ts');
+  const {fillRehearsal} = await import('../service/business.ts');
   tellStep(`filling the rehearsal with account ${account.name}`);
   const client = await pool.connect();
   try {

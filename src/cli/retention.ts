@@ -1,7 +1,6 @@
 // The verbs that remove data: `prune` what is no longer kept, and `forget` a customer, who is shown
 // first and typed back; the receipt holds none of the data.
 
-import {endDeadLeases} from '../accounts/dead-leases.ts';
 import {
   clearUpForgotten,
   countForgotten,
@@ -13,6 +12,7 @@ import {
   listNames,
   sumRemoved,
 } from '../accounts/forget-customer.ts';
+import {endDeadLeases} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';

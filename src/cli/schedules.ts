@@ -1,6 +1,6 @@
 // The sweeps that come round by themselves: listed, set, taken away, and run before their time; and
 // how fresh a stream is to be, whose cost is shown first. What may be set is what a file of
-// settings may have (src/settings/sweep-sections.ts).
+// settings may have (src/settings/mirror-sections.ts).
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -15,9 +15,9 @@ import {
 } from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
+import {freshness, schedule, scheduleName, schedulesSection} from '../settings/mirror-sections.ts';
 import {intervalMs, isSame, type SettingsTree} from '../settings/section.ts';
 import {applySettings, planSettings} from '../settings/settings.ts';
-import {freshness, schedule, scheduleName, schedulesSection} from '../settings/sweep-sections.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import {findFreshnessCost, requestsADay, tellFreshnessCost} from '../sweeps/freshness.ts';
 import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.ts';

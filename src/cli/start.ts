@@ -35,7 +35,6 @@ import {
   type World,
   withWorld,
 } from './app.ts';
-import {toStorage} from './deliver.ts';
 import type {OpenedServer} from './http.ts';
 import {
   StoppedError,
@@ -387,7 +386,7 @@ export function makesParts(
 ): (surroundings: BackgroundSurroundings) => readonly BackgroundPart[] {
   return (surroundings) => [
     ...makeAlertRounds(deps, surroundings.pulse),
-    makeDeliveryRounds({...deps, storage: toStorage(deps.config)}, surroundings.pulse('delivery')),
+    makeDeliveryRounds({...deps, storage: deps.config}, surroundings.pulse('delivery')),
     makeReportRounds(deps, surroundings),
   ];
 }
@@ -408,7 +407,7 @@ function makeReportRounds(
       const onMade = () => pulse.good();
       try {
         if (folder === null) return;
-        const {writeDueReports} = await import('./weekly-report.ts');
+        const {writeDueReports} = await import('./ask.ts');
         await writeDueReports(pool, {folder, accountIds: listServed(), log, onMade});
       } finally {
         const {mailReports} = await import('../delivery/report-mails.ts');

@@ -7,9 +7,14 @@ import {listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
 import {findAccountProblems} from '../alerts/account-problems.ts';
 import type {Problem} from '../alerts/alerts.ts';
-import {drawReportLists, drawTargets} from '../alerts/delivery-problems.ts';
 import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-problems.ts';
-import {findProblems, type HealthInput, readInstallation} from '../alerts/problems.ts';
+import {
+  drawReportLists,
+  drawTargets,
+  findProblems,
+  type HealthInput,
+  readInstallation,
+} from '../alerts/problems.ts';
 import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';

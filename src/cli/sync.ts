@@ -4,7 +4,7 @@
 import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
 import {runSweepJob} from '../../jobs/queue-jobs.ts';
-import {endDeadLeases} from '../accounts/dead-leases.ts';
+import {endDeadLeases} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';

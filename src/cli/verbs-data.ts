@@ -75,7 +75,7 @@ function addReport(program: Command, {json}: Surroundings): void {
     .option('--force', 'report even if jobs were not proven complete within a day')
     .action((given) =>
       finishVerb(async () =>
-        (await import('./weekly-report.ts')).report(await config(), {...given, ...json()}),
+        (await import('./ask.ts')).report(await config(), {...given, ...json()}),
       ),
     );
 }
@@ -122,7 +122,7 @@ function addDeliver(program: Command, {json, signal}: Surroundings): void {
     .argument('[target]', 'name of the target (default: every target)')
     .action((target) =>
       finishVerb(async () =>
-        (await import('./deliver.ts')).deliverStar(await config(), {target, ...json()}, signal),
+        (await import('./export.ts')).deliverStar(await config(), {target, ...json()}, signal),
       ),
     );
 }

@@ -213,7 +213,7 @@ function addOpen(program: Command, {json}: Surroundings): void {
 
 function addKeys(program: Command, {json}: Surroundings): void {
   const keys = program.command('keys').description('manage keys of the HTTP API and the console');
-  const load = () => import('./keys.ts');
+  const load = () => import('./accounts.ts');
   keys
     .command('add')
     .description('create a key and print it; it is shown only once')

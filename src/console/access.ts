@@ -6,8 +6,8 @@ import {createHash} from 'node:crypto';
 import type {FastifyRequest} from 'fastify';
 import type {Session} from '../accounts/access.ts';
 import type {Account} from '../accounts/accounts.ts';
-import {type Role, roles} from '../accounts/roles.ts';
-import {type KnownNames, namingHint} from '../http/known-names.ts';
+import {type Role, roles} from '../core/names.ts';
+import {type KnownNames, namingHint} from '../http/keys.ts';
 
 /** Somebody who looks at the console. */
 export interface Viewer extends Session {

@@ -19,10 +19,9 @@ import {
   placeOf,
   resumeAccount,
 } from '../accounts/accounts.ts';
-import {defaultSystem, roles} from '../accounts/roles.ts';
 import {listWorkers, type Worker} from '../accounts/workers.ts';
 import {UsageError} from '../core/errors.ts';
-import {checkShortName} from '../core/names.ts';
+import {checkShortName, defaultSystem, roles} from '../core/names.ts';
 import {findSeen} from './access.ts';
 import {defineAction, definePage, type Look, may, nameOfAccount} from './page.ts';
 import {drawForm, drawMark, drawSmall, drawState, drawTime, renderTable} from './render.ts';

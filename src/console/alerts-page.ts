@@ -2,7 +2,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import type {Alert, Problem} from '../alerts/alerts.ts';
+import {type Alert, deleteRule, type Problem, tellAddressStep} from '../alerts/alerts.ts';
 import {
   type AlertOverview,
   listPastDeliveries,
@@ -10,7 +10,6 @@ import {
   type RuleStatus,
   readAlertOverview,
 } from '../alerts/deliveries.ts';
-import {deleteRule, tellAddressStep} from '../alerts/rules.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import type {Tone} from '../core/tone.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';

@@ -6,10 +6,9 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyRequest} from 'fastify';
 import {isSupportedCountry} from 'libphonenumber-js/min';
 import {z} from 'zod';
-import {defaultSystem} from '../accounts/roles.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
-import {checkShortName} from '../core/names.ts';
+import {checkShortName, defaultSystem} from '../core/names.ts';
 import {isId} from '../core/text.ts';
 import {partyColumns, readFileLines, readParties} from '../match/party-file.ts';
 import {

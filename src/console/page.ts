@@ -5,7 +5,7 @@ import type {SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
 import type {z} from 'zod';
 import type {Account} from '../accounts/accounts.ts';
-import type {Role} from '../accounts/roles.ts';
+import type {Role} from '../core/names.ts';
 import {mayActAs, type Viewer} from './access.ts';
 import type {Doings} from './services.ts';
 

@@ -5,7 +5,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import {insertRule} from '../alerts/rules.ts';
+import {insertRule} from '../alerts/alerts.ts';
 import {type Cause, causeNumbers, receivers, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {findCodeSection} from '../core/package.ts';

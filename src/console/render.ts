@@ -2,8 +2,8 @@
 // filters and charts.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {Role} from '../accounts/roles.ts';
 import {formatAgo, formatAhead, formatNumber} from '../core/format.ts';
+import type {Role} from '../core/names.ts';
 import {type Tone, toneOf} from '../core/tone.ts';
 import {describeWriter, type Writer} from '../explain/record-versions.ts';
 import type {Grid} from '../star/boards.ts';

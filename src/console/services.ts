@@ -1,11 +1,11 @@
 // What the console is given: pools, names, and what it lets others do.
 
 import type {Account} from '../accounts/accounts.ts';
+import type {Receiver, RulePlan} from '../alerts/alerts.ts';
 import type {HealthInput} from '../alerts/problems.ts';
-import type {Receiver, RulePlan} from '../alerts/rules.ts';
 import type {Logger} from '../core/log.ts';
 import type {ApiPools} from '../http/api.ts';
-import type {KnownNames} from '../http/known-names.ts';
+import type {KnownNames} from '../http/keys.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /**

@@ -14,7 +14,7 @@ import {
   useApiKey,
   useSignInCode,
 } from '../accounts/access.ts';
-import {roles} from '../accounts/roles.ts';
+import {roles} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {
   AccessRefused,

@@ -58,22 +58,30 @@ interface Facts {
   readonly kind?: ErrorKind | undefined;
 }
 
-/** The thing may work later, unchanged: back off and try again. */
-export class RetryableError extends Error {
-  override readonly name: string = 'RetryableError';
-  /** How long the other side asked us to wait, in milliseconds; null where it said nothing. */
-  readonly retryAfterMs: number | null;
+/** An error that may have a page of its own. */
+abstract class KnownError extends Error {
   readonly #kind: ErrorKind | undefined;
 
-  constructor(message: string, facts: Facts & {readonly retryAfterMs?: number | null} = {}) {
+  constructor(message: string, facts: Facts = {}) {
     super(message, {cause: facts.cause});
     this.#kind = facts.kind;
-    this.retryAfterMs = facts.retryAfterMs ?? null;
   }
 
   /** See `errorNumbers`. */
   get kind(): ErrorKind | undefined {
     return this.#kind;
+  }
+}
+
+/** The thing may work later, unchanged: back off and try again. */
+export class RetryableError extends KnownError {
+  override readonly name: string = 'RetryableError';
+  /** How long the other side asked us to wait, in milliseconds; null where it said nothing. */
+  readonly retryAfterMs: number | null;
+
+  constructor(message: string, facts: Facts & {readonly retryAfterMs?: number | null} = {}) {
+    super(message, facts);
+    this.retryAfterMs = facts.retryAfterMs ?? null;
   }
 }
 
@@ -101,38 +109,20 @@ export class OlderReadingError extends RetryableError {
  * One record cannot be read or taken: quarantine it, go on with the rest. Exit code 3 where nothing
  * catches it.
  */
-export class RecordError extends Error {
+export class RecordError extends KnownError {
   override readonly name = 'RecordError';
   /** Where what was expected, without the value that came; null where the message is all. */
   readonly expected: string | null;
-  readonly #kind: ErrorKind | undefined;
 
   constructor(message: string, facts: Facts & {readonly expected?: string} = {}) {
-    super(message, {cause: facts.cause});
+    super(message, facts);
     this.expected = facts.expected ?? null;
-    this.#kind = facts.kind;
-  }
-
-  /** See `errorNumbers`. */
-  get kind(): ErrorKind | undefined {
-    return this.#kind;
   }
 }
 
 /** A person must act: stop the stream, alert. Exit code 3. */
-export class FatalError extends Error {
+export class FatalError extends KnownError {
   override readonly name: string = 'FatalError';
-  readonly #kind: ErrorKind | undefined;
-
-  constructor(message: string, facts: Facts = {}) {
-    super(message, {cause: facts.cause});
-    this.#kind = facts.kind;
-  }
-
-  /** See `errorNumbers`. */
-  get kind(): ErrorKind | undefined {
-    return this.#kind;
-  }
 }
 
 /**
@@ -148,19 +138,8 @@ export class AccessError extends FatalError {
 }
 
 /** The command or its configuration is wrong: say so, start nothing. Exit code 2. */
-export class UsageError extends Error {
+export class UsageError extends KnownError {
   override readonly name = 'UsageError';
-  readonly #kind: ErrorKind | undefined;
-
-  constructor(message: string, facts: Facts = {}) {
-    super(message, {cause: facts.cause});
-    this.#kind = facts.kind;
-  }
-
-  /** See `errorNumbers`. */
-  get kind(): ErrorKind | undefined {
-    return this.#kind;
-  }
 }
 
 /**
@@ -184,12 +163,7 @@ export function seeNumber(page: string): string {
 
 function findKind(error: unknown): ErrorKind | undefined {
   if (!(error instanceof Error)) return undefined;
-  const hasKind =
-    error instanceof FatalError ||
-    error instanceof RetryableError ||
-    error instanceof RecordError ||
-    error instanceof UsageError;
-  return (hasKind ? error.kind : undefined) ?? findKind(error.cause);
+  return (error instanceof KnownError ? error.kind : undefined) ?? findKind(error.cause);
 }
 
 /**

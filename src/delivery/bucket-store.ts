@@ -110,7 +110,7 @@ function spellWord(text: string): string {
 /** What it takes to reach storage. */
 export interface StorageAccess {
   /** Null where none were given. */
-  readonly keys: StorageKeys | null;
+  readonly storageKeys: StorageKeys | null;
   readonly allowsHttp: boolean;
   readonly allowsLinkLocal: boolean;
   /** Looks names up, in place of the system. */
@@ -354,8 +354,8 @@ function codeOf({text}: Answer): string | null {
   return /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
 }
 
-function findKeys(place: string, {keys}: StorageAccess): StorageKeys {
-  if (keys !== null) return keys;
+function findKeys(place: string, {storageKeys}: StorageAccess): StorageKeys {
+  if (storageKeys !== null) return storageKeys;
   throw new UsageError(
     `${place}: expected AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of this ` +
       'process, got none; an HMAC key of Google Cloud Storage goes there, too',

@@ -3,7 +3,7 @@
 // of the weekly report by e-mail: the rows of sync.report_lists, and how the mails of each list
 // fare. Times of day are in the zone of the account.
 
-import {markThisProcess} from '../core/holder.ts';
+import {markThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {Snapshot} from './snapshot.ts';

@@ -7,7 +7,7 @@
 import type pg from 'pg';
 import {type BackOff, pauseAfter} from '../core/back-off.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
-import {markThisProcess} from '../core/holder.ts';
+import {markThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /** A table whose rows say what is to be sent: with `due_at`, `fence`, `lease_until`, `holder`. */

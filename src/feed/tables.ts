@@ -12,8 +12,8 @@ import {
   unique,
   uuid,
 } from 'drizzle-orm/pg-core';
-import {defaultSystem} from '../accounts/roles.ts';
 import {accounts, isSystemName, syncSchema} from '../accounts/tables.ts';
+import {defaultSystem} from '../core/names.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
 import {entryOperations, mostEntries, mostStateBytes, usualMost} from './terms.ts';
 

@@ -23,11 +23,16 @@ import {changeRequestSchema} from './change-request.ts';
 import {addChangesRoute} from './changes-route.ts';
 import {addManyRoutes} from './decide-changes.ts';
 import {addFeedPlaceRoutes, addFeedRoute, entrySchema} from './feed-routes.ts';
-import {requireKey, Turns} from './keys.ts';
-import {type KnownNames, namingHint} from './known-names.ts';
-import {linesType} from './lines.ts';
+import {type KnownNames, namingHint, requireKey, Turns} from './keys.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
-import {checkWith, type Explain, HttpProblem, problemSchema, toProblem} from './problem.ts';
+import {
+  checkWith,
+  type Explain,
+  HttpProblem,
+  linesType,
+  problemSchema,
+  toProblem,
+} from './problem.ts';
 import {addStory} from './read-change.ts';
 import {addRows, rowSchemas} from './row-routes.ts';
 

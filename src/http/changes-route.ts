@@ -12,14 +12,24 @@ import {type ApiResult, isKeyInUse} from '../accounts/access.ts';
 import {changeStates} from '../changes/states.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type Result, resultsSchema} from './answers.ts';
-import {type BatchDeps, inBatches} from './batches.ts';
-import {type ChangeRequest, changeRequestSchema, changesRequestSchema} from './change-request.ts';
+import {
+  batchName,
+  type ChangeRequest,
+  changeRequestSchema,
+  changesRequestSchema,
+} from './change-request.ts';
 import type {Ways} from './decide-changes.ts';
 import {cursorSchema} from './feed-routes.ts';
 import {type AccountKey, apiKeyOf, WaitingPlaces} from './keys.ts';
-import {jsonOrLines, linesType, sendLines} from './lines.ts';
-import {checkWith, type Explain, HttpProblem, maxLinesBytes, problemSchema} from './problem.ts';
-import {batchName} from './queries.ts';
+import {type BatchDeps, inBatches, jsonOrLines, sendLines} from './lines.ts';
+import {
+  checkWith,
+  type Explain,
+  HttpProblem,
+  linesType,
+  maxLinesBytes,
+  problemSchema,
+} from './problem.ts';
 import {readResults, writeAs, writeChange, writeChanges} from './write-changes.ts';
 
 /** Lines of one request. */

@@ -22,10 +22,6 @@ import {
 import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
-import {type BatchDeps, inBatches} from './batches.ts';
-import {type AccountKey, apiKeyOf, auditKey, decideAs, type Turns, WaitingPlaces} from './keys.ts';
-import {jsonOrLines, sendLines, wantsLines} from './lines.ts';
-import {type Explain, HttpProblem, problemSchema} from './problem.ts';
 import {
   type AskedQuery,
   chosenShape,
@@ -34,7 +30,10 @@ import {
   listUnknown,
   oneOf,
   toWanted,
-} from './queries.ts';
+} from './change-request.ts';
+import {type AccountKey, apiKeyOf, auditKey, decideAs, type Turns, WaitingPlaces} from './keys.ts';
+import {type BatchDeps, inBatches, jsonOrLines, sendLines, wantsLines} from './lines.ts';
+import {type Explain, HttpProblem, problemSchema} from './problem.ts';
 import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
 
 const decideRequestSchema = z

@@ -19,9 +19,9 @@ import {
 } from '../feed/feed.ts';
 import {entryOperations, mostStateBytes} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
+import {lineOf} from './change-request.ts';
 import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
 import {explainCursor, HttpProblem, problemSchema} from './problem.ts';
-import {lineOf} from './queries.ts';
 
 /** A cursor, as a reader sends it. */
 export const cursorSchema = lineOf(60).min(1);

@@ -3,7 +3,7 @@
 
 import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from '@prometheus-io/client';
 import type {AccountState} from '../accounts/accounts.ts';
-import type {HealthFigures} from '../alerts/health-figures.ts';
+import type {HealthFigures} from '../alerts/problems.ts';
 import type {AccountObserver, EndedRequest} from '../api/send-once.ts';
 import type {Lateness} from '../changes/change-health.ts';
 import {attemptOutcomes, openStates} from '../changes/states.ts';

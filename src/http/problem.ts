@@ -11,7 +11,9 @@ import type {Logger} from '../core/log.ts';
 import {nearest} from '../core/names.ts';
 import {shorten} from '../core/text.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {linesType} from './lines.ts';
+
+/** Answers of one JSON document a line. */
+export const linesType = 'application/x-ndjson';
 
 const wrongInput = z.object({
   in: z.enum(['body', 'query', 'path', 'header']),

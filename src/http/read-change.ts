@@ -14,9 +14,9 @@ import type {Queryable} from '../postgres/database.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {keysOf} from '../rows/links.ts';
 import {type ChangeAnswer, changeSchema, type Story, storySchema} from './answers.ts';
+import {changeNumber, filterShape, lineOf} from './change-request.ts';
 import {type AccountKey, apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
 import {HttpProblem, problemSchema} from './problem.ts';
-import {changeNumber, filterShape, lineOf} from './queries.ts';
 
 // The answers say which columns they are made of.
 const {attempts: attempt, conflicts: conflict} = storySchema.shape;

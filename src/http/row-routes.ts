@@ -13,9 +13,9 @@ import {allTables} from '../streams/all.ts';
 import type {ColumnType, MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
 import {columnsOf, rowSchema, rowsSchema} from './answers.ts';
+import {lineOf, type Place, packPlace, unpackPlace} from './change-request.ts';
 import {type AccountKey, apiKeyOf, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
-import {lineOf, type Place, packPlace, unpackPlace} from './queries.ts';
 
 /** By column the value that a row must have; '' means none. */
 type RowFilters = Readonly<Record<string, string>>;

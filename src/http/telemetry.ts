@@ -5,10 +5,10 @@
 import {Registry} from '@prometheus-io/client';
 import type {FastifyInstance} from 'fastify';
 import type pg from 'pg';
-import {type HealthFigures, readHealthFigures} from '../alerts/health-figures.ts';
+import {type HealthFigures, readHealthFigures} from '../alerts/problems.ts';
 import type {Logger} from '../core/log.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {type KnownNames, namingHint} from './known-names.ts';
+import {type KnownNames, namingHint} from './keys.ts';
 import {
   ProcessMetrics,
   RequestMetrics,

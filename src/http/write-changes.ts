@@ -10,8 +10,8 @@ import {
   claimApiRequest,
   keepApiResults,
 } from '../accounts/access.ts';
-import {defaultSystem} from '../accounts/roles.ts';
 import {RecordError} from '../core/errors.ts';
+import {defaultSystem} from '../core/names.ts';
 import {ackFeed} from '../feed/feed.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {setLink} from '../rows/links.ts';

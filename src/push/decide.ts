@@ -11,28 +11,33 @@ import {readDate} from '../core/back-off.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
 import {type ChangeValues, isEchoOf, isSameValue} from '../rows/change-values.ts';
 import {
+  type Candidates,
+  isBeforeOthers,
+  isPastLag,
+  type Merge,
+  mergeFields,
+  type Sides,
+  showsTheOld,
+  waitForNewer,
+} from './compare.ts';
+import {
+  type ChangeFacts,
   conflict,
   type Decision,
   doubt,
   type EndedAttempt,
+  findRemoteRow,
+  findStoppedKind,
   finish,
   leaveGone,
+  listMade,
   type Plan,
+  type Remote,
+  type RemoteRow,
   type SendPlan,
   sendUnread,
   tryLater,
 } from './decision.ts';
-import {
-  type ChangeFacts,
-  findRemoteRow,
-  findStoppedKind,
-  listMade,
-  type Remote,
-  type RemoteRow,
-} from './facts.ts';
-import {type Merge, mergeFields, type Sides} from './merge.ts';
-import {isBeforeOthers, isPastLag, showsTheOld, waitForNewer} from './older.ts';
-import type {Candidates} from './recognize.ts';
 
 /** A reading of an update's record. */
 interface ReadRow {

@@ -18,6 +18,14 @@ import {readMadeAgoMs} from '../rows/recent-writes.ts';
 import {readRows} from '../streams/record-rows.ts';
 import type {Writes} from '../streams/stream.ts';
 import {
+  type Candidates,
+  isMatch,
+  listFiltersOf,
+  pickCandidates,
+  toAppearance,
+  waitForNewer,
+} from './compare.ts';
+import {
   decideCreated,
   decideDelete,
   decideDeleted,
@@ -31,18 +39,12 @@ import {
   type Decision,
   decideWait,
   lackNumber,
+  listRemoteRows,
   type Plan,
+  type RemoteRow,
+  type ShownRow,
   sendUnread,
 } from './decision.ts';
-import {listRemoteRows, type RemoteRow, type ShownRow} from './facts.ts';
-import {waitForNewer} from './older.ts';
-import {
-  type Candidates,
-  isMatch,
-  listFiltersOf,
-  pickCandidates,
-  toAppearance,
-} from './recognize.ts';
 import {readInstead, readRemote} from './remote.ts';
 import {atStep, type PushRun} from './run.ts';
 

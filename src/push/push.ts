@@ -16,8 +16,7 @@ import {inSpan} from '../core/span.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {findStream, findWrites} from '../streams/all.ts';
 import {decide} from './decide.ts';
-import {conflict} from './decision.ts';
-import {defaultSettlePolicy, type ShownRow} from './facts.ts';
+import {conflict, defaultSettlePolicy, type ShownRow} from './decision.ts';
 import {plan} from './plan.ts';
 import {
   atStep,

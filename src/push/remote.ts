@@ -19,7 +19,7 @@ import {
   recordPathOf,
   requestRecord,
 } from '../sweeps/requests.ts';
-import {elementOf, type Made, type Remote} from './facts.ts';
+import {elementOf, type Made, type Remote} from './decision.ts';
 import {atStep, type ChangeContext} from './run.ts';
 
 /**

@@ -8,8 +8,7 @@ import type {ClaimedChange} from '../changes/claim-changes.ts';
 import type {Begun, Sending} from '../changes/move-changes.ts';
 import {type Clocks, isWithin, type Lease} from '../core/lease.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
-import type {Done} from './decision.ts';
-import type {ChangeFacts, SettlePolicy, ShownRow} from './facts.ts';
+import type {ChangeFacts, Done, SettlePolicy, ShownRow} from './decision.ts';
 
 /**
  * The larger a batch, the longer from its beginning to the next, so that under load the next is

@@ -18,7 +18,7 @@ import {employees, employeeWrites} from '../streams/employees.ts';
 import {runSweep} from '../sweeps/run-sweep.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {readSweep, requestSweep} from '../sweeps/sweeps.ts';
-import {listRemoteRows} from './facts.ts';
+import {listRemoteRows} from './decision.ts';
 import {readRecordAt} from './remote.ts';
 
 /** A login that an employee shall have. */

@@ -18,17 +18,15 @@ import {
 } from '../changes/authored-rows.ts';
 import {
   type Alteration,
-  holdForKind,
-  keepAlterations,
-  keepConflicts,
-} from '../changes/conflicts.ts';
-import {
   type Begun,
   beginSending,
   doubtChange,
   endAttempt,
   type FinishedClaim,
   finishChanges,
+  holdForKind,
+  keepAlterations,
+  keepConflicts,
   leaveToPerson,
   oneCreate,
   onItsWay,
@@ -46,18 +44,22 @@ import {numberOf} from '../streams/record-rows.ts';
 import {ownedTablesOf} from '../streams/stream.ts';
 import type {SendOutcome} from './decide.ts';
 import {
+  type ChangeFacts,
   conflict,
   type Decision,
   type Done,
   type EndedAttempt,
   type InDoubt,
+  kindOf,
+  kindsOf,
   type LeftToPerson,
+  listMade,
   type Postponed,
   postpone,
   type Rejected,
+  type Remote,
   type SendPlan,
 } from './decision.ts';
-import {type ChangeFacts, kindOf, kindsOf, listMade, type Remote} from './facts.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from './plan.ts';
 import {readBack, writeRemote} from './remote.ts';
 import {

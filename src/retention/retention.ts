@@ -6,7 +6,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {formatAgo, formatNumber} from '../core/format.ts';
-import {markThisProcess} from '../core/holder.ts';
+import {markThisProcess} from '../core/lease.ts';
 import type {Logger} from '../core/log.ts';
 import {Pulse, Rounds} from '../core/rounds.ts';
 import type {Queryable} from '../postgres/database.ts';

@@ -5,8 +5,8 @@
 
 import pg from 'pg';
 import {writeAudit} from '../accounts/access.ts';
-import {defaultSystem} from '../accounts/roles.ts';
 import {UsageError} from '../core/errors.ts';
+import {defaultSystem} from '../core/names.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {readByCursor} from '../postgres/sql.ts';
 import {readNumbers, writeNumbers} from './number-set.ts';

@@ -4,7 +4,6 @@
 import type {BusinessPlan} from './business-plan.ts';
 import type {ServiceRow} from './database.ts';
 import {makeUpCredentials, owner, taxes} from './foundation.ts';
-import type {Random} from './random.ts';
 import type {ServiceFields} from './resource.ts';
 import {
   instructionCount,
@@ -17,6 +16,7 @@ import {
   makeStreet,
   makeTown,
   type Person,
+  type Random,
   workCatalogue,
   writeMoney,
 } from './vocabulary.ts';

@@ -3,7 +3,7 @@
 
 import {Temporal} from 'temporal-polyfill';
 import {UsageError} from '../core/errors.ts';
-import {hash, Random} from './random.ts';
+import {hash, Random} from './vocabulary.ts';
 
 /** The business to be made up. */
 export interface Scale {

@@ -9,7 +9,7 @@ import type {FastifyInstance, FastifyRequest} from 'fastify';
 import {UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {nearest} from '../core/names.ts';
-import {Random} from './random.ts';
+import {Random} from './vocabulary.ts';
 import {ServiceRefusal, writeErrors} from './xml-write.ts';
 
 /** What may happen to a request, each with its share of the requests, 0 to 1. */

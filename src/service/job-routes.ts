@@ -4,15 +4,17 @@ import {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
 import {jobConditions} from './query.ts';
 import {
+  answerCreate,
   answerEffects,
   answerPage,
-  answerRecord,
   checkReferences,
+  deleteRoute,
   findOwned,
   readListChanges,
   type Service,
   type ServiceRequest,
   type ServiceRoute,
+  showRoute,
 } from './records.ts';
 import {
   customerResource,
@@ -22,7 +24,6 @@ import {
   taskResource,
 } from './resource.ts';
 import {
-  assignNumbers,
   type Changes,
   createRecord,
   deleteRecord,
@@ -77,31 +78,10 @@ export const jobRoutes: readonly ServiceRoute[] = [
       });
     },
   },
-  {
-    method: 'GET',
-    path: '/jobs/:job_number.xml',
-    answer: async (service, {params, query}) => {
-      const record = await findOwned(service.database, jobResource, {number: params.job_number});
-      return await answerRecord(service, jobResource, {record, query});
-    },
-  },
+  showRoute(jobResource),
   {method: 'POST', path: '/customers/:customer_number/jobs.xml', answer: createJob},
   {method: 'PUT', path: '/jobs/:job_number.xml', answer: updateJob},
-  {
-    method: 'DELETE',
-    path: '/jobs/:job_number.xml',
-    answer: (service, request) =>
-      answerEffects(service, request, {
-        resource: jobResource,
-        work: async (effects) => {
-          const number = request.params.job_number;
-          return await deleteJob(
-            effects,
-            await findOwned(effects.client, jobResource, {number, lock: true}),
-          );
-        },
-      }),
-  },
+  deleteRoute(jobResource, {remove: deleteJob}),
 ];
 
 /**
@@ -120,9 +100,9 @@ async function createJob(service: Service, request: ServiceRequest) {
   const number = request.params.customer_number;
   await findOwned(service.database, customerResource, {number});
   const {changes, given, problems} = readListChanges(service, request, jobResource);
-  let jobNumber = '';
-  const answer = await answerEffects(service, request, {
+  return await answerCreate(service, request, {
     resource: jobResource,
+    list: '/jobs.xml',
     work: async (effects) => {
       const customer = await findOwned(effects.client, customerResource, {number});
       const inherited = {
@@ -133,13 +113,10 @@ async function createJob(service: Service, request: ServiceRequest) {
       const employeeIds =
         (await readEmployeeIds(effects.client, given.get('employee_ids'), problems)) ?? [];
       await checkJob(effects.client, {fields, changes, problems});
-      const assigned = await assignNumbers(effects.client, jobResource);
-      jobNumber = assigned.job_number ?? '';
-      const full = {...fields, ...deriveJob(fields, {changes, at: effects.at}), ...assigned};
+      const full = {...fields, ...deriveJob(fields, {changes, at: effects.at})};
       return await createRecord(effects, jobResource, {fields: full, beside: {employeeIds}});
     },
   });
-  return {...answer, location: `/jobs/${jobNumber}.xml`};
 }
 
 async function updateJob(service: Service, request: ServiceRequest) {
@@ -275,10 +252,7 @@ export const jobChargeRoutes: readonly ServiceRoute[] = [
             job_id: idOf(job.fields),
             tax_id: job.fields.tax_id ?? null,
           };
-          const assigned = await assignNumbers(effects.client, jobCharges);
-          const charge = await createRecord(effects, jobCharges, {
-            fields: {...fields, ...assigned},
-          });
+          const charge = await createRecord(effects, jobCharges, {fields});
           await sumUp(effects, job, total);
           return charge;
         },

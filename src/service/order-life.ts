@@ -3,7 +3,7 @@
 // its own; the business as it stands at a moment is what has happened by then.
 
 import {AccountTime} from './account-time.ts';
-import type {Random} from './random.ts';
+import type {Random} from './vocabulary.ts';
 
 /** Null is what never happens. All times in UTC. */
 export interface Life {

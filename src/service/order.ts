@@ -14,8 +14,7 @@ import {
   untouched,
   workedMinutes,
 } from './order-life.ts';
-import type {Random} from './random.ts';
-import {type Work, workCatalogue} from './vocabulary.ts';
+import {type Random, type Work, workCatalogue} from './vocabulary.ts';
 
 /** A job with all that ever becomes of it. */
 export interface WorkOrder {

@@ -7,6 +7,7 @@ import type {Condition, ListChange, ListQuery, Lists} from './lists.ts';
 import {embed, plainView, type Query, readPageNumber, readView} from './query.ts';
 import type {ServiceFields, ServiceResource, Table} from './resource.ts';
 import {
+  deleteRecord,
   type Effects,
   Problems,
   type StoredRecord,
@@ -141,6 +142,31 @@ export async function answerEffects(
 }
 
 /**
+ * As `answerEffects`, of a new record; the answer says where it is.
+ * @param list - the path of the list that it is in, where that is not the path of the request
+ */
+export async function answerCreate(
+  service: Service,
+  request: ServiceRequest,
+  {
+    resource,
+    list = request.path,
+    work,
+  }: Parameters<typeof answerEffects>[2] & {readonly list?: string},
+): Promise<ServiceAnswer> {
+  let number = '';
+  const answer = await answerEffects(service, request, {
+    resource,
+    work: async (effects) => {
+      const record = await work(effects);
+      number = record.fields[resource.key] ?? '';
+      return record;
+    },
+  });
+  return {...answer, location: list.replace(/\.xml$/, `/${number}.xml`)};
+}
+
+/**
  * The payload of a create or update.
  * @throws {ServiceRefusal} 415, or 400 when it is no such document
  */
@@ -191,6 +217,63 @@ export async function findChild(
   const isOwned = Object.entries(owner).every(([name, value]) => child.fields[name] === value);
   if (!isOwned) throw unknownRecord(resource.element);
   return child;
+}
+
+/** Where one record is found: by the numbers in a path. */
+interface RecordPlace {
+  readonly path: string;
+  readonly find: (
+    db: ServiceQueryable,
+    request: ServiceRequest,
+    lock: boolean,
+  ) => Promise<StoredRecord>;
+}
+
+/** `/customers/4711.xml` */
+function placeOf(resource: ServiceResource): RecordPlace {
+  const {table, key} = resource;
+  const path = `/${table}/:${key}.xml`;
+  return {path, find: (db, {params}, lock) => findOwned(db, resource, {number: params[key], lock})};
+}
+
+/** The address at which a record is shown. */
+export function showRoute(
+  resource: ServiceResource,
+  {path, find} = placeOf(resource),
+): ServiceRoute {
+  return {
+    method: 'GET',
+    path,
+    answer: async (service, request) => {
+      const record = await find(service.database, request, false);
+      return await answerRecord(service, resource, {record, query: request.query});
+    },
+  };
+}
+
+/**
+ * The address at which a record is deleted.
+ * @param way.remove - deletes the record, which is locked, and what goes with it
+ */
+export function deleteRoute(
+  resource: ServiceResource,
+  {
+    place: {path, find} = placeOf(resource),
+    remove = (effects, record) => deleteRecord(effects, resource, record),
+  }: {
+    readonly place?: RecordPlace;
+    readonly remove?: (effects: Effects, record: StoredRecord) => Promise<StoredRecord>;
+  },
+): ServiceRoute {
+  return {
+    method: 'DELETE',
+    path,
+    answer: (service, request) =>
+      answerEffects(service, request, {
+        resource,
+        work: async (effects) => remove(effects, await find(effects.client, request, true)),
+      }),
+  };
 }
 
 /** Adds a problem for each of the named fields that refers to no live record. */

@@ -133,7 +133,7 @@ const NUMBERS: Readonly<Partial<Record<Table, string>>> = {
 /**
  * Draws what the service assigns to a new record: its internal id, and its number where it has one.
  */
-export async function assignNumbers(
+async function assignNumbers(
   db: ServiceQueryable,
   resource: ServiceResource,
 ): Promise<ServiceFields> {
@@ -146,7 +146,7 @@ export async function assignNumbers(
   return resource.key === 'id' ? {id} : {id, [resource.key]: rows[0]?.number ?? null};
 }
 
-/** Keeps a new record; `fields` hold its id and number. */
+/** Keeps a new record, and gives it its id and number. */
 export async function createRecord(
   effects: Effects,
   resource: ServiceResource,
@@ -154,6 +154,7 @@ export async function createRecord(
 ): Promise<StoredRecord> {
   const full = {
     ...fields,
+    ...(await assignNumbers(effects.client, resource)),
     ...stamps(resource, effects, [
       'created_at',
       'created_on',

@@ -4,17 +4,19 @@ import {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
 import {taskConditions} from './query.ts';
 import {
+  answerCreate,
   answerEffects,
   answerPage,
-  answerRecord,
   answerRecords,
   checkReferences,
+  deleteRoute,
   findChild,
   findOwned,
   readListChanges,
   type Service,
   type ServiceRequest,
   type ServiceRoute,
+  showRoute,
 } from './records.ts';
 import {
   customerResource,
@@ -25,7 +27,6 @@ import {
   taskResource,
 } from './resource.ts';
 import {
-  assignNumbers,
   createRecord,
   deleteRecord,
   type Effects,
@@ -44,58 +45,36 @@ export const taskRoutes: readonly ServiceRoute[] = [
     answer: (service, {query}) =>
       answerPage(service, taskResource, {query, conditions: taskConditions(query, service.time)}),
   },
-  {
-    method: 'GET',
-    path: '/tasks/:id.xml',
-    answer: async (service, {params}) => {
-      const record = await findOwned(service.database, taskResource, {number: params.id});
-      return await answerRecord(service, taskResource, {record});
-    },
-  },
+  showRoute(taskResource),
   {method: 'POST', path: '/tasks.xml', answer: createTask},
   {method: 'PUT', path: '/tasks/:id.xml', answer: updateTask},
-  {
-    method: 'DELETE',
-    path: '/tasks/:id.xml',
-    answer: (service, request) =>
-      answerEffects(service, request, {
-        resource: taskResource,
-        work: async (effects) => {
-          const record = await findOwned(effects.client, taskResource, {
-            number: request.params.id,
-            lock: true,
-          });
-          const deleted = await deleteRecord(effects, taskResource, record);
-          await countTasks(effects, record.fields.job_id);
-          return deleted;
-        },
-      }),
-  },
+  deleteRoute(taskResource, {
+    remove: async (effects, record) => {
+      const deleted = await deleteRecord(effects, taskResource, record);
+      await countTasks(effects, record.fields.job_id);
+      return deleted;
+    },
+  }),
 ];
 
 async function createTask(service: Service, request: ServiceRequest) {
   const {changes, problems} = readListChanges(service, request, taskResource);
-  let id = '';
-  const answer = await answerEffects(service, request, {
+  return await answerCreate(service, request, {
     resource: taskResource,
     work: async (effects) => {
       const fields = {completed: 'false', ...changes};
       await checkTask(effects.client, {fields, changes, problems});
-      const assigned = await assignNumbers(effects.client, taskResource);
-      id = idOf(assigned);
       const belonging = await inheritCustomer(effects, fields);
       const full = {
         ...fields,
         ...belonging,
         ...deriveTask(fields, {changes, at: effects.at}),
-        ...assigned,
       };
       const task = await createRecord(effects, taskResource, {fields: full});
       await countTasks(effects, changes.job_id);
       return task;
     },
   });
-  return {...answer, location: `/tasks/${id}.xml`};
 }
 
 async function updateTask(service: Service, request: ServiceRequest) {
@@ -189,20 +168,18 @@ export const noteRoutes: readonly ServiceRoute[] = [
 
 function routesUnder(owner: Owner): readonly ServiceRoute[] {
   const base = `/${owner.resource.table}/:${owner.resource.key}/notes`;
+  const place = {
+    path: `${base}/:note_id.xml`,
+    find: (db: ServiceQueryable, request: ServiceRequest, lock: boolean) =>
+      findNote(db, request, {owner, lock}),
+  };
   return [
     {
       method: 'GET',
       path: `${base}.xml`,
       answer: (service, request) => listNotes(service, request, owner),
     },
-    {
-      method: 'GET',
-      path: `${base}/:note_id.xml`,
-      answer: async (service, request) => {
-        const record = await findNote(service.database, request, {owner, lock: false});
-        return await answerRecord(service, notes, {record});
-      },
-    },
+    showRoute(notes, place),
     {
       method: 'POST',
       path: `${base}.xml`,
@@ -210,23 +187,10 @@ function routesUnder(owner: Owner): readonly ServiceRoute[] {
     },
     {
       method: 'PUT',
-      path: `${base}/:note_id.xml`,
+      path: place.path,
       answer: (service, request) => updateNote(service, request, owner),
     },
-    {
-      method: 'DELETE',
-      path: `${base}/:note_id.xml`,
-      answer: (service, request) =>
-        answerEffects(service, request, {
-          resource: notes,
-          work: async (effects) =>
-            deleteRecord(
-              effects,
-              notes,
-              await findNote(effects.client, request, {owner, lock: true}),
-            ),
-        }),
-    },
+    deleteRoute(notes, {place}),
   ];
 }
 
@@ -240,20 +204,16 @@ async function createNote(service: Service, request: ServiceRequest, owner: Owne
   await findOwner(service.database, request, owner);
   const {changes, problems} = readListChanges(service, request, notes);
   checkNote(changes, problems);
-  let id = '';
-  const answer = await answerEffects(service, request, {
+  return await answerCreate(service, request, {
     resource: notes,
     work: async (effects) => {
       const {fields} = await findOwner(effects.client, request, owner);
       const belonging = {noteable_id: idOf(fields), noteable_type: owner.className};
-      const assigned = await assignNumbers(effects.client, notes);
-      id = idOf(assigned);
       return await createRecord(effects, notes, {
-        fields: {public: 'false', ...changes, ...belonging, ...assigned},
+        fields: {public: 'false', ...changes, ...belonging},
       });
     },
   });
-  return {...answer, location: request.path.replace(/\.xml$/, `/${id}.xml`)};
 }
 
 async function updateNote(service: Service, request: ServiceRequest, owner: Owner) {

@@ -8,9 +8,8 @@ import type {BusinessPlan} from './business-plan.ts';
 import type {ServiceRow} from './database.ts';
 import type {Roster, WorkOrder} from './order.ts';
 import {lifeAt, startOf, statusOf, timesOf, workedMinutes} from './order-life.ts';
-import type {Random} from './random.ts';
 import type {ServiceFields} from './resource.ts';
-import {labourItemId, writeMoney} from './vocabulary.ts';
+import {labourItemId, type Random, writeMoney} from './vocabulary.ts';
 
 /** Places of what belongs to a job within the ids of the job; its charges have those from 1. */
 const idPlaces = {entries: 6, task: 12, note: 13} as const;

@@ -4,17 +4,23 @@
 
 import {posix} from 'node:path';
 import {z} from 'zod';
-import {defaultSystem} from '../accounts/roles.ts';
 import {
   deleteRule,
   listRuleSettings,
   usualEveryMs,
   usualQuietMs,
   writeRuleSetting,
-} from '../alerts/rules.ts';
+} from '../alerts/alerts.ts';
 import {causes, receivers} from '../core/errors.ts';
 import {formatInterval} from '../core/format.ts';
-import {isHost, isMailbox, nearest, shortName, shortNameText} from '../core/names.ts';
+import {
+  defaultSystem,
+  isHost,
+  isMailbox,
+  nearest,
+  shortName,
+  shortNameText,
+} from '../core/names.ts';
 import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
 import {
   deleteReportList,

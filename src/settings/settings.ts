@@ -13,7 +13,15 @@ import {
   insightSection,
   labelsSection,
 } from './account-sections.ts';
-import {promotedFieldsSection, writeRulesSection} from './field-sections.ts';
+import {
+  deletionsSection,
+  editsSection,
+  freshnessSection,
+  promotedFieldsSection,
+  retentionSection,
+  schedulesSection,
+  writeRulesSection,
+} from './mirror-sections.ts';
 import {alertsSection, deliverySection, hooksSection, reportsSection} from './receiver-sections.ts';
 import {
   accountName,
@@ -38,13 +46,6 @@ import {
   type Tree,
   toValuePath,
 } from './section.ts';
-import {
-  deletionsSection,
-  editsSection,
-  freshnessSection,
-  retentionSection,
-  schedulesSection,
-} from './sweep-sections.ts';
 
 /**
  * Every section, in the order of an export and of applying: the accounts come first, for others

@@ -3,8 +3,7 @@
 
 import type pg from 'pg';
 import {RetryableError, UsageError} from '../core/errors.ts';
-import {markThisProcess} from '../core/holder.ts';
-import {nameThisProcess} from '../core/lease.ts';
+import {markThisProcess, nameThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {Evidence, Sample, sweeps} from './tables.ts';

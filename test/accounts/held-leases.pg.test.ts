@@ -3,7 +3,7 @@
 
 import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
-import {leasedTables} from '../../src/accounts/dead-leases.ts';
+import {leasedTables} from '../../src/accounts/workers.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {type HoldingProxy, openHoldingProxy} from '../support/holding-proxy.ts';
 import {inSequence} from '../support/patterns.ts';

@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listSealingKeys} from '../../src/accounts/seals.ts';
-import {listRules} from '../../src/alerts/rules.ts';
+import {listRules} from '../../src/alerts/alerts.ts';
 import {failedSweep, keyText} from '../support/alerts-place.ts';
 import {runCommand} from '../support/command.ts';
 import {inSequence} from '../support/patterns.ts';

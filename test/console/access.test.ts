@@ -2,7 +2,6 @@
 
 import type {FastifyRequest} from 'fastify';
 import {describe, expect, test} from 'vitest';
-import {type Role, roles} from '../../src/accounts/roles.ts';
 import {
   checkForm,
   checkHost,
@@ -13,7 +12,8 @@ import {
   type Viewer,
 } from '../../src/console/access.ts';
 import {Attempts} from '../../src/console/sign-in.ts';
-import {listKnownNames} from '../../src/http/known-names.ts';
+import {type Role, roles} from '../../src/core/names.ts';
+import {listKnownNames} from '../../src/http/keys.ts';
 
 function viewer(role: Role, cookie = 'fms_a'): Viewer {
   const session = {

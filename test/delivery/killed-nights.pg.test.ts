@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {Random} from '../../src/service/random.ts';
+import {Random} from '../../src/service/vocabulary.ts';
 import {exportedTables} from '../../src/star/star.ts';
 import {startCommand} from '../support/command.ts';
 import {

@@ -3,7 +3,7 @@
 import {rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {findDeliveryProblems} from '../../src/alerts/delivery-problems.ts';
+import {findDeliveryProblems} from '../../src/alerts/problems.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Pulse} from '../../src/core/rounds.ts';
 import {makeDeliveryRounds} from '../../src/delivery/deliver-star.ts';
@@ -15,7 +15,7 @@ let place: DeliveryPlace;
 let logged: Record<string, unknown>[];
 let account: string;
 const hour = 3_600_000;
-const storage = {keys: null, allowsHttp: false, allowsLinkLocal: false};
+const storage = {storageKeys: null, allowsHttp: false, allowsLinkLocal: false};
 /** Milliseconds by the clock of rounds. */
 const now = 0;
 

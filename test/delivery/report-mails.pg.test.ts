@@ -5,7 +5,7 @@ import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {findReportProblems} from '../../src/alerts/delivery-problems.ts';
+import {findReportProblems} from '../../src/alerts/problems.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {mailReports} from '../../src/delivery/report-mails.ts';

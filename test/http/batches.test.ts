@@ -1,8 +1,8 @@
 // A request that is done batch by batch, and the turns of its key.
 
 import {expect, test} from 'vitest';
-import {inBatches} from '../../src/http/batches.ts';
 import {Turns} from '../../src/http/keys.ts';
+import {inBatches} from '../../src/http/lines.ts';
 import {HttpProblem} from '../../src/http/problem.ts';
 
 /** The lines of a request's batches, by a key of which no request may wait for its turn. */

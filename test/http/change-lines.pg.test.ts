@@ -2,7 +2,7 @@
 
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {addApiKey, revokeApiKey} from '../../src/accounts/access.ts';
-import {linesType} from '../../src/http/lines.ts';
+import {linesType} from '../../src/http/problem.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {count, expectThreeRefused, keyed, send, sendAll, upsert, upserts} from './change-lines.ts';
 import {type Line, readLines, whileRowsHeld} from './lines-place.ts';

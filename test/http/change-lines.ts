@@ -1,7 +1,7 @@
 // Changes that are sent one a line.
 
 import {expect} from 'vitest';
-import {linesType} from '../../src/http/lines.ts';
+import {linesType} from '../../src/http/problem.ts';
 import {parseLines} from './lines-place.ts';
 import type {Place} from './place.ts';
 

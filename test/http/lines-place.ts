@@ -1,7 +1,7 @@
 // Many changes, a client that asks for lines, and another session that holds one of the changes.
 
 import pg from 'pg';
-import {linesType} from '../../src/http/lines.ts';
+import {linesType} from '../../src/http/problem.ts';
 import type {Place} from './place.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: what a stranger reads from JSON

@@ -5,8 +5,7 @@ import {revokeApiKey} from '../../src/accounts/access.ts';
 import {decideInBatches} from '../../src/http/decide-changes.ts';
 import type {AccountKey} from '../../src/http/keys.ts';
 import {Turns} from '../../src/http/keys.ts';
-import {linesType} from '../../src/http/lines.ts';
-import {HttpProblem} from '../../src/http/problem.ts';
+import {HttpProblem, linesType} from '../../src/http/problem.ts';
 import {writeNumbers} from '../../src/rows/number-set.ts';
 import {
   ask,

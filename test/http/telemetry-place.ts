@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {inject} from 'vitest';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {listKnownNames} from '../../src/http/known-names.ts';
+import {listKnownNames} from '../../src/http/keys.ts';
 import {RequestMetrics} from '../../src/http/metrics.ts';
 import {addTelemetry, type TelemetryDeps} from '../../src/http/telemetry.ts';
 import {openPool} from '../../src/postgres/database.ts';

@@ -1,6 +1,6 @@
 // Many sweeps of one warehouse while its adversary goes on, each one judged.
 
-import {Random} from '../../src/service/random.ts';
+import {Random} from '../../src/service/vocabulary.ts';
 import type {PageReader} from '../../src/sweeps/page-reader.ts';
 import type {SweepResult} from '../../src/sweeps/run-sweep.ts';
 import {Adversary} from './adversary.ts';

@@ -1,4 +1,4 @@
-import {Random} from '../../src/service/random.ts';
+import {Random} from '../../src/service/vocabulary.ts';
 
 /** Chance of each change before an answer. */
 export interface Rates {

@@ -3,7 +3,7 @@
 // checker can look up what was true at any tick.
 
 import {createHash, type Hash} from 'node:crypto';
-import {Random} from '../../src/service/random.ts';
+import {Random} from '../../src/service/vocabulary.ts';
 import type {Note, RecordHistory, Version} from './adversary-history.ts';
 import type {Rates, Settings} from './adversary-settings.ts';
 

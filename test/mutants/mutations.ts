@@ -85,14 +85,14 @@ const operators: Readonly<Record<string, readonly string[]>> = {
   '||': ['&&'],
 };
 
-const methods: Readonly<Record<string, string>> = {
-  some: 'every',
-  every: 'some',
-  min: 'max',
-  max: 'min',
-  floor: 'ceil',
-  ceil: 'floor',
-};
+const methods: ReadonlyMap<unknown, string> = new Map([
+  ['some', 'every'],
+  ['every', 'some'],
+  ['min', 'max'],
+  ['max', 'min'],
+  ['floor', 'ceil'],
+  ['ceil', 'floor'],
+]);
 
 type Editor = (node: Node, text: string) => Edit[];
 
@@ -143,7 +143,7 @@ function dropNot(node: Node, text: string): Edit[] {
 
 function changeMethod(node: Node): Edit[] {
   const property = node.property as Node;
-  const other = node.computed === false ? methods[property.name as string] : undefined;
+  const other = node.computed === false ? methods.get(property.name) : undefined;
   return other === undefined ? [] : [replace(property, other)];
 }
 

@@ -12,28 +12,28 @@ export interface Survivor {
 
 export const survivors: readonly Survivor[] = [
   {
-    source: 'src/push/older.ts',
+    source: 'src/push/compare.ts',
     line: "const isApart = (name: string) => rules.get(name)?.kind === 'ids';",
     before: '===',
     after: '!==',
     reason: 'both groups are judged, whichever comes first',
   },
   {
-    source: 'src/push/older.ts',
+    source: 'src/push/compare.ts',
     line: 'showsOld(rules, confirmed, row, (name) => isApart(name) === apart),',
     before: '===',
     after: '!==',
     reason: 'both groups are judged, whichever comes first',
   },
   {
-    source: 'src/push/older.ts',
+    source: 'src/push/compare.ts',
     line: 'if (held === undefined || !isMeant(name)) return [];',
     before: '!isMeant(name)',
     after: '(isMeant(name))',
     reason: 'both groups are judged, whichever comes first',
   },
   {
-    source: 'src/push/older.ts',
+    source: 'src/push/compare.ts',
     line: 'const shortestPauseMs = 2_000;',
     before: '2_000',
     after: '2001',

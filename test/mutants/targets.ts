@@ -7,23 +7,30 @@ const decide = (name: string, ...tests: readonly string[]) =>
 /** The tests of each source. Those whose name has `.pg.` need a Postgres. */
 export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   decide('decide', 'decide', 'decide-update', 'decide-look', 'older'),
-  decide('decision', 'finish', 'postponements', 'decide', 'decide-look'),
-  decide('facts', 'remote', 'made', 'kinds', 'merge', 'decide', 'decide-look'),
-  decide('merge', 'merge', 'decide-update', 'decide-look'),
-  decide('older', 'older', 'decide', 'decide-look'),
-  decide('recognize', 'recognize', 'decide-look'),
+  decide(
+    'decision',
+    'finish',
+    'postponements',
+    'remote',
+    'made',
+    'kinds',
+    'merge',
+    'decide',
+    'decide-look',
+  ),
+  decide('compare', 'merge', 'older', 'recognize', 'decide-update', 'decide', 'decide-look'),
   [
     'src/rows/change-values.ts',
     ['same-value', 'merge', 'older', 'recognize'].map((test) => `test/push/${test}.test.ts`),
   ],
   ['src/api/limiter.ts', ['test/api/limiter.test.ts']],
-  ['src/core/lease.ts', ['test/core/lease.test.ts']],
+  ['src/core/lease.ts', ['test/core/lease.test.ts', 'test/core/lease-holder.test.ts']],
   [
     'src/console/access.ts',
     ['access', 'own-path', 'sign-in.pg'].map((test) => `test/console/${test}.test.ts`),
   ],
   ['src/sweeps/open-numbers.ts', ['test/sweeps/open-numbers.test.ts']],
-  ['src/http/keys.ts', ['test/http/keys.pg.test.ts']],
+  ['src/http/keys.ts', ['test/console/access.test.ts', 'test/http/keys.pg.test.ts']],
   ['src/console/sign-in.ts', ['test/console/access.test.ts', 'test/console/sign-in.pg.test.ts']],
   [
     'src/sweeps/tombstones.ts',

@@ -5,8 +5,13 @@ import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
 import type {Begun} from '../../src/changes/move-changes.ts';
 import type {KnownSubject, NewSubject, Subject} from '../../src/changes/request.ts';
 import type {FieldRule, Rule} from '../../src/changes/write-rules.ts';
-import type {EndedAttempt, SendPlan} from '../../src/push/decision.ts';
-import {type ChangeFacts, defaultSettlePolicy, type Remote} from '../../src/push/facts.ts';
+import {
+  type ChangeFacts,
+  defaultSettlePolicy,
+  type EndedAttempt,
+  type Remote,
+  type SendPlan,
+} from '../../src/push/decision.ts';
 import {findStream, findWrites} from '../../src/streams/all.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
 import {listUnsaid} from '../../src/streams/unsaid-parts.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {kindOf, kindsOf} from '../../src/push/facts.ts';
+import {kindOf, kindsOf} from '../../src/push/decision.ts';
 import {factsOf} from './facts.ts';
 
 describe('values are of one kind', () => {

@@ -1,7 +1,7 @@
 // What the service made of a change, by its record before and after the request.
 
 import {expect, test} from 'vitest';
-import {listMade} from '../../src/push/facts.ts';
+import {listMade} from '../../src/push/decision.ts';
 import {factsOf, remoteOf} from './facts.ts';
 
 const customer = factsOf();

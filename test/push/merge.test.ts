@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {Rule} from '../../src/changes/write-rules.ts';
-import {type Merge, mergeFields, type Sides} from '../../src/push/merge.ts';
+import {type Merge, mergeFields, type Sides} from '../../src/push/compare.ts';
 import {factsOf} from './facts.ts';
 
 function merge(

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {isMatch, listFiltersOf, pickCandidates, toAppearance} from '../../src/push/recognize.ts';
+import {isMatch, listFiltersOf, pickCandidates, toAppearance} from '../../src/push/compare.ts';
 import type {ChangeValues} from '../../src/rows/change-values.ts';
 import {factsOf} from './facts.ts';
 

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {elementOf, findRemoteRow, listRemoteRows} from '../../src/push/facts.ts';
+import {elementOf, findRemoteRow, listRemoteRows} from '../../src/push/decision.ts';
 import {factsOf, remoteOf, withFax} from './facts.ts';
 
 const customer = factsOf();

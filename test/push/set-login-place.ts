@@ -3,9 +3,9 @@
 
 import {addApiKey} from '../../src/accounts/access.ts';
 import {learnEmployee} from '../../src/accounts/accounts.ts';
-import type {Role} from '../../src/accounts/roles.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
+import type {Role} from '../../src/core/names.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPools} from '../../src/http/api.ts';
 import {openPool} from '../../src/postgres/database.ts';

@@ -5,7 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, expect, inject, test} from 'vitest';
-import {writeDueReports} from '../../src/cli/weekly-report.ts';
+import {writeDueReports} from '../../src/cli/ask.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';

@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {insertRule} from '../../src/alerts/rules.ts';
+import {insertRule} from '../../src/alerts/alerts.ts';
 import {planRule, type RuleOptions} from '../../src/cli/alerts.ts';
 import {type AlertDeps, lookForProblems, sendAlerts} from '../../src/cli/start.ts';
 import {createLogger} from '../../src/core/log.ts';

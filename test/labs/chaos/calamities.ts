@@ -2,7 +2,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {Redis} from 'ioredis';
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 import type {Place} from './place.ts';
 import type {Supervised} from './process.ts';
 

@@ -2,7 +2,7 @@
 // warehouse.
 
 import {request} from 'undici';
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 
 interface Numbers {
   readonly customers: readonly string[];

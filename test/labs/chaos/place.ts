@@ -4,7 +4,7 @@
 import {join} from 'node:path';
 import pg from 'pg';
 import {findPrograms, programRunner} from '../../../src/postgres/embedded-server.ts';
-import {Random} from '../../../src/service/random.ts';
+import {Random} from '../../../src/service/vocabulary.ts';
 import {type FaultyLine, openFaultyLine} from '../../support/faulty-line.ts';
 import {startPostgres} from '../../support/own-postgres.ts';
 import {startServer, type TestRedis} from '../../support/redis-server.ts';

@@ -2,7 +2,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {Random} from '../../../src/service/random.ts';
+import {Random} from '../../../src/service/vocabulary.ts';
 import {runCommand} from '../../support/command.ts';
 import {Author} from '../push/author.ts';
 import {readEstates} from '../push/estates.ts';

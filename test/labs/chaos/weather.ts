@@ -1,6 +1,6 @@
 // The troubles on the lines between worker, Postgres, Redis and service.
 
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 import {type Draw, noTrouble, type Trouble, type TroubleKind} from '../../support/faulty-line.ts';
 
 /** The chance that some bytes of a client are struck, and the weight of each trouble. */

@@ -9,7 +9,7 @@ import {parseKeys} from '../../../src/core/secret.ts';
 import {insertHook} from '../../../src/feed/hooks.ts';
 import {FeedKeeper} from '../../../src/feed/send-hooks.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 import {type Arrived, openHttpReceiver, type TestReceiver} from '../../support/alert-receivers.ts';
 import type {Noted} from './written.ts';
 

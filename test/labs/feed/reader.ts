@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {type FeedPage, readFeed} from '../../../src/feed/feed.ts';
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 import type {Noted} from './written.ts';
 
 /**

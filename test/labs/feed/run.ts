@@ -3,7 +3,7 @@
 // workers that are killed, too.
 
 import pg from 'pg';
-import {Random} from '../../../src/service/random.ts';
+import {Random} from '../../../src/service/vocabulary.ts';
 import {checkNoted} from './check.ts';
 import {Hooks} from './hooks.ts';
 import {Reader} from './reader.ts';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 import type {Write} from './written.ts';
 
 const longestMs = 12;

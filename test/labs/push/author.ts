@@ -1,7 +1,7 @@
 // Programs of an author that write the warehouse with plain SQL, and remember their commits.
 
 import type pg from 'pg';
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 import type {Intent, Value, Values} from './history.ts';
 
 /** A row that an author writes to. */

@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {type FeedEntry, readFeed, sequenceFeed} from '../../../src/feed/feed.ts';
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 import {type Effect, type FinalConflict, type Intent, normal, type Value} from './history.ts';
 
 /** The name under which it writes, as a key of the HTTP API does. */

@@ -9,7 +9,7 @@ import {Secret} from '../../../src/core/secret.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {pushAccount} from '../../../src/push/push.ts';
 import type {PushStep} from '../../../src/push/run.ts';
-import type {Random} from '../../../src/service/random.ts';
+import type {Random} from '../../../src/service/vocabulary.ts';
 
 export interface WorkerPlace {
   readonly databaseUrl: string;

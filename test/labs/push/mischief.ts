@@ -4,7 +4,7 @@
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
 import {setImmediate} from 'node:timers/promises';
-import {Random} from '../../../src/service/random.ts';
+import {Random} from '../../../src/service/vocabulary.ts';
 import type {Answer, Asked, Backend} from './backend.ts';
 
 /** The fates of a writing request. */

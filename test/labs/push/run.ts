@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {upsertAccount} from '../../../src/accounts/accounts.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import {Random} from '../../../src/service/random.ts';
+import {Random} from '../../../src/service/vocabulary.ts';
 import {allStreams} from '../../../src/streams/all.ts';
 import type {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {Author} from './author.ts';

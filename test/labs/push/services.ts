@@ -1,7 +1,6 @@
 // The services that the runs push to.
 
 import type pg from 'pg';
-import {Random} from '../../../src/service/random.ts';
 import {
   customerResource,
   employeeResource,
@@ -9,6 +8,7 @@ import {
   notes,
   taskResource,
 } from '../../../src/service/resource.ts';
+import {Random} from '../../../src/service/vocabulary.ts';
 import {type Backend, forwardTo} from './backend.ts';
 import {MemoryService, type ServiceClock} from './memory-service.ts';
 import type {JournalEntry} from './memory-store.ts';

@@ -1,7 +1,7 @@
 // A day of ten accounts, of which one works: an ERP writes here, an office at the service, and a
 // worker does what it does by itself.
 
-import {writeDueReports} from '../../../src/cli/weekly-report.ts';
+import {writeDueReports} from '../../../src/cli/ask.ts';
 import {sequenceFeed} from '../../../src/feed/feed.ts';
 import {readDatabaseBytes} from '../../../src/health/figures.ts';
 import {pushAccount} from '../../../src/push/push.ts';

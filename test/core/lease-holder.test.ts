@@ -4,7 +4,7 @@ import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {connect} from 'node:net';
 import {afterEach, expect, test} from 'vitest';
-import {isHolderGone, markThisProcess} from '../../src/core/holder.ts';
+import {isHolderGone, markThisProcess} from '../../src/core/lease.ts';
 
 const started: ChildProcess[] = [];
 
@@ -14,7 +14,7 @@ afterEach(() => {
 
 /** A process that has a mark, and lives until it is killed. */
 async function startHolder(then = ''): Promise<{readonly child: ChildProcess; mark: string}> {
-  const source = new URL('../../src/core/holder.ts', import.meta.url).href;
+  const source = new URL('../../src/core/lease.ts', import.meta.url).href;
   const code = `import {markThisProcess} from ${JSON.stringify(source)};
     process.stdout.write(String(await markThisProcess()) + '\\n');
     setInterval(() => {}, 60_000); ${then}`;

@@ -1,24 +1,36 @@
-// The routes of employees, and of the hours that they enter on jobs.
+// The routes of customers, of employees, and of the hours that employees enter on jobs.
 
+import {randomBytes} from 'node:crypto';
 import {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
 import {hashPassword, isPassword, makeUpCredentials, newToken} from './foundation.ts';
+import {deleteJob} from './job-routes.ts';
+import {customerConditions} from './query.ts';
 import {
+  answerCreate,
   answerEffects,
-  answerRecord,
+  answerPage,
   answerRecords,
   answerWhole,
   checkReferences,
+  deleteRoute,
   findChild,
   findOwned,
   readListChanges,
   type Service,
   type ServiceRequest,
   type ServiceRoute,
+  showRoute,
 } from './records.ts';
-import {employeeResource, jobResource, type ServiceFields, timeEntries} from './resource.ts';
 import {
-  assignNumbers,
+  customerResource,
+  employeeResource,
+  jobResource,
+  type ServiceFields,
+  taskResource,
+  timeEntries,
+} from './resource.ts';
+import {
   type Beside,
   type Changes,
   createRecord,
@@ -31,6 +43,119 @@ import {
   updateRecord,
 } from './store.ts';
 import type {RequestFields} from './xml-read.ts';
+
+const customerDefaults: ServiceFields = {
+  origin: 'api',
+  is_active: 'true',
+  sublevel: '0',
+  balance: '0.0',
+  total_balance: '0.0',
+  company: 'false',
+  which_billing_address: 'service',
+  send_reminders: 'true',
+  send_notifications: 'true',
+  notify_via_email: 'false',
+  notify_via_sms: 'false',
+};
+
+export const customerRoutes: readonly ServiceRoute[] = [
+  {
+    method: 'GET',
+    path: '/customers.xml',
+    answer: (service, {query}) =>
+      answerPage(service, customerResource, {query, conditions: customerConditions(query)}),
+  },
+  showRoute(customerResource),
+  {
+    method: 'POST',
+    path: '/customers.xml',
+    answer: async (service, request) => {
+      const {changes, problems} = readListChanges(service, request, customerResource);
+      return await answerCreate(service, request, {
+        resource: customerResource,
+        work: async (effects) => {
+          const fields = {
+            ...customerDefaults,
+            token: randomBytes(32).toString('base64url'),
+            ...changes,
+          };
+          await checkCustomer(effects.client, {fields, changes, problems});
+          return await createRecord(effects, customerResource, {
+            fields: {...fields, ...deriveCustomer(fields)},
+          });
+        },
+      });
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/customers/:customer_number.xml',
+    answer: async (service, request) => {
+      await findOwned(service.database, customerResource, {number: request.params.customer_number});
+      const {changes, problems} = readListChanges(service, request, customerResource);
+      return await answerEffects(service, request, {
+        resource: customerResource,
+        work: async (effects) => {
+          const {client} = effects;
+          const record = await findOwned(client, customerResource, {
+            number: request.params.customer_number,
+            lock: true,
+          });
+          const fields = {...record.fields, ...changes};
+          if (changes.parent_id === idOf(record.fields))
+            problems.add('parent_id', 'must be another customer');
+          await checkCustomer(client, {fields, changes, problems});
+          return await updateRecord(effects, customerResource, {
+            record,
+            changes: {...changes, ...deriveCustomer(fields)},
+          });
+        },
+      });
+    },
+  },
+  deleteRoute(customerResource, {remove: deleteCustomer}),
+];
+
+/**
+ * A deleted customer takes its jobs and tasks along. Other records show through these only. Our
+ * decision.
+ */
+async function deleteCustomer(effects: Effects, customer: StoredRecord): Promise<StoredRecord> {
+  const id = idOf(customer.fields);
+  const deleted = await deleteRecord(effects, customerResource, customer);
+  const owned = {column: 'customer_id', ids: [id]} as const;
+  const ownJobs = await selectByParents(effects.client, 'jobs', owned);
+  for (const job of ownJobs.get(id) ?? []) await deleteJob(effects, job);
+  const ownTasks = await selectByParents(effects.client, 'tasks', owned);
+  for (const task of ownTasks.get(id) ?? []) await deleteRecord(effects, taskResource, task);
+  return deleted;
+}
+
+async function checkCustomer(
+  db: ServiceQueryable,
+  {
+    fields,
+    changes,
+    problems,
+  }: {readonly fields: ServiceFields; readonly changes: ServiceFields; readonly problems: Problems},
+): Promise<void> {
+  problems.requirePresence(fields, 'name');
+  await checkReferences(db, problems, {
+    changes,
+    to: {parent_id: 'customers', tax_id: 'tax_entities'},
+  });
+  problems.refuse();
+}
+
+/** Fields that the service keeps equal to others (docs/service.md "Fields"). */
+function deriveCustomer(fields: ServiceFields): ServiceFields {
+  return {
+    full_name: fields.name ?? null,
+    phone: fields.phone_number ?? null,
+    email: fields.email_address ?? null,
+    sublevel: (fields.parent_id ?? null) === null ? '0' : '1',
+  };
+}
 
 const employeeDefaults: ServiceFields = {
   account_id: '1',
@@ -52,16 +177,7 @@ export const employeeRoutes: readonly ServiceRoute[] = [
     path: '/employees.xml',
     answer: (service, {query}) => answerWhole(service, employeeResource, query),
   },
-  {
-    method: 'GET',
-    path: '/employees/:employee_number.xml',
-    answer: async (service, {params}) => {
-      const record = await findOwned(service.database, employeeResource, {
-        number: params.employee_number,
-      });
-      return await answerRecord(service, employeeResource, {record});
-    },
-  },
+  showRoute(employeeResource),
   {method: 'POST', path: '/employees.xml', answer: createEmployee},
   {method: 'PUT', path: '/employees/:employee_number.xml', answer: updateEmployee},
 ];
@@ -69,16 +185,13 @@ export const employeeRoutes: readonly ServiceRoute[] = [
 async function createEmployee(service: Service, request: ServiceRequest) {
   const {given, problems, changes} = readListChanges(service, request, employeeResource);
   const password = readPassword(given, problems);
-  let number = '';
-  const answer = await answerEffects(service, request, {
+  return await answerCreate(service, request, {
     resource: employeeResource,
     work: async (effects) => {
       const fields = {...employeeDefaults, ...dropEmptyUsername(changes)};
       await checkEmployee(effects, {fields, hasPassword: password !== null, problems});
-      const assigned = await assignNumbers(effects.client, employeeResource);
-      number = assigned.employee_number ?? '';
       const token = newToken();
-      const full = {...fields, ...makeUpCredentials(token), ...assigned};
+      const full = {...fields, ...makeUpCredentials(token)};
       const passwordHash = password === null ? {} : {passwordHash: await hashPassword(password)};
       return await createRecord(effects, employeeResource, {
         fields: full,
@@ -86,7 +199,6 @@ async function createEmployee(service: Service, request: ServiceRequest) {
       });
     },
   });
-  return {...answer, location: `/employees/${number}.xml`};
 }
 
 async function updateEmployee(service: Service, request: ServiceRequest) {
@@ -163,7 +275,10 @@ function dropEmptyUsername(changes: Changes): Changes {
 }
 
 const LIST = '/jobs/:job_number/time_entries.xml';
-const ENTRY = '/jobs/:job_number/time_entries/:time_entry_id.xml';
+const entryPlace = {
+  path: '/jobs/:job_number/time_entries/:time_entry_id.xml',
+  find: findEntry,
+};
 
 export const timeEntryRoutes: readonly ServiceRoute[] = [
   {
@@ -180,51 +295,30 @@ export const timeEntryRoutes: readonly ServiceRoute[] = [
       return answerRecords(service, timeEntries, found.get(id) ?? []);
     },
   },
-  {
-    method: 'GET',
-    path: ENTRY,
-    answer: async (service, request) => {
-      const record = await findEntry(service.database, request, false);
-      return await answerRecord(service, timeEntries, {record});
-    },
-  },
+  showRoute(timeEntries, entryPlace),
   {method: 'POST', path: LIST, answer: createEntry},
-  {method: 'PUT', path: ENTRY, answer: updateEntry},
-  {
-    method: 'DELETE',
-    path: ENTRY,
-    answer: (service, request) =>
-      answerEffects(service, request, {
-        resource: timeEntries,
-        work: async (effects) =>
-          deleteRecord(effects, timeEntries, await findEntry(effects.client, request, true)),
-      }),
-  },
+  {method: 'PUT', path: entryPlace.path, answer: updateEntry},
+  deleteRoute(timeEntries, {place: entryPlace}),
 ];
 
 async function createEntry(service: Service, request: ServiceRequest) {
   const number = request.params.job_number;
   await findOwned(service.database, jobResource, {number});
   const {changes, problems} = readListChanges(service, request, timeEntries);
-  let id = '';
-  const answer = await answerEffects(service, request, {
+  return await answerCreate(service, request, {
     resource: timeEntries,
     work: async (effects) => {
       const job = await findOwned(effects.client, jobResource, {number});
       await checkEntry(effects.client, {fields: changes, problems});
-      const assigned = await assignNumbers(effects.client, timeEntries);
-      id = idOf(assigned);
       const fields = {
         billable: 'true',
         ...changes,
         ...deriveEntryEnd(changes, changes),
         job_id: idOf(job.fields),
-        ...assigned,
       };
       return await createRecord(effects, timeEntries, {fields});
     },
   });
-  return {...answer, location: request.path.replace(/\.xml$/, `/${id}.xml`)};
 }
 
 async function updateEntry(service: Service, request: ServiceRequest) {

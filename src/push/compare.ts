@@ -1,0 +1,315 @@
+// What readings of the service's record say about a change: whether they may be older than a write
+// of ours which the service has confirmed, for its reads may lag behind; whether a create made a
+// record, which bears everything that was sent and is not another's; and the three-way merge of the
+// values that the author had seen, the values wanted here and the service's present values. Pure.
+
+import type {CustomerFilters} from '../api/client.ts';
+import type {Appearance} from '../changes/authored-rows.ts';
+import type {KeptConflict} from '../changes/move-changes.ts';
+import type {FieldRule, Rule} from '../changes/write-rules.ts';
+import {readDate} from '../core/back-off.ts';
+import {
+  type ChangeValue,
+  type ChangeValues,
+  isEchoOf,
+  isSameValue,
+  showsReplaced,
+} from '../rows/change-values.ts';
+import {lagLimitMs} from '../rows/recent-writes.ts';
+import {
+  type ChangeFacts,
+  type Postponed,
+  postpone,
+  type RemoteRow,
+  type ShownRow,
+} from './decision.ts';
+
+export interface Merge {
+  /** The values to send. */
+  readonly send: ChangeValues;
+  /** Fields that the service holds already as they are wanted. */
+  readonly unsent: readonly string[];
+  /** Fields that the rule gives to the service. */
+  readonly lost: readonly string[];
+  readonly conflicts: readonly KeptConflict[];
+}
+
+export interface Sides {
+  /** The wanted values. */
+  readonly fields: ChangeValues;
+  /**
+   * The values that the author had seen before the change; includes the fields that move with the
+   * wanted ones.
+   */
+  readonly base: ChangeValues;
+  /** The values that the row held before the change, of the same fields. */
+  readonly held: ChangeValues;
+  /**
+   * The service's present values; a field that is not told is unknown: it is sent, and is no
+   * conflict.
+   */
+  readonly remote: ChangeValues;
+  /**
+   * Whether the service's record changed after the change was requested; null where the service is
+   * silent.
+   */
+  readonly isServiceNewer: boolean | null;
+  readonly rules: ReadonlyMap<string, FieldRule>;
+}
+
+/**
+ * Merges field by field, and group by group: fields of one group, such as an address, move as one,
+ * so a street changed here and a city changed there are a conflict.
+ */
+export function mergeFields(sides: Sides): Merge {
+  const merges = groupFields(sides).map((fields) => mergeUnit(fields, sides));
+  return {
+    send: Object.assign({}, ...merges.map(({send}) => send)),
+    unsent: merges.flatMap(({unsent}) => unsent),
+    lost: merges.flatMap(({lost}) => lost),
+    conflicts: merges.flatMap(({conflicts}) => conflicts),
+  };
+}
+
+/**
+ * The names of base and fields, those of one group together; groups without a wanted field are left
+ * out.
+ */
+function groupFields({fields, base, rules}: Sides): string[][] {
+  const units = new Map<string, string[]>();
+  for (const name of new Set([...Object.keys(fields), ...Object.keys(base)])) {
+    const unit = rules.get(name)?.group ?? name;
+    units.set(unit, [...(units.get(unit) ?? []), name]);
+  }
+  return [...units.values()].filter((names) => names.some((name) => name in fields));
+}
+
+function mergeUnit(names: readonly string[], sides: Sides): Merge {
+  const {fields, base, held, remote, rules} = sides;
+  const valueIn = (values: ChangeValues, name: string) => values[name] ?? null;
+  const isSame = (name: string, one: ChangeValue, other: ChangeValue) =>
+    isSameValue(rules.get(name)?.kind ?? 'text', one, other);
+  const wanted = (name: string) => valueIn(name in fields ? fields : base, name);
+  const differing = names.filter((name) =>
+    name in remote ? !isSame(name, wanted(name), valueIn(remote, name)) : name in fields,
+  );
+  const toSend = differing.filter((name) => name in fields);
+  const unsent = names.filter((name) => name in fields && !differing.includes(name));
+  // A reading that shows what the author had seen, and not what the row held since, may be old.
+  const isTheirs = [base, held].some((before) =>
+    names.some(
+      (name) =>
+        name in before &&
+        name in remote &&
+        !isSame(name, valueIn(before, name), valueIn(remote, name)),
+    ),
+  );
+  const pick = (chosen: readonly string[]) =>
+    Object.fromEntries(chosen.map((name) => [name, wanted(name)]));
+  if (toSend.length === 0 || !isTheirs)
+    return {send: pick(toSend), unsent, lost: [], conflicts: []};
+  const rule = ruleOf(names, rules);
+  const winner = decide(rule, sides);
+  const conflicts = differing.map((field) => ({
+    field,
+    baseValue: valueIn(base, field),
+    warehouseValue: wanted(field),
+    serviceValue: valueIn(remote, field),
+    rule,
+    winner,
+  }));
+  if (winner === 'warehouse') return {send: pick(differing), unsent, lost: [], conflicts};
+  return {send: {}, unsent, lost: winner === 'service' ? toSend : [], conflicts};
+}
+
+/** A group whose fields have different rules is left to a person. */
+function ruleOf(names: readonly string[], rules: ReadonlyMap<string, FieldRule>): Rule {
+  const [rule = 'ask', ...others] = new Set(names.map((name) => rules.get(name)?.rule ?? 'ask'));
+  return others.length === 0 ? rule : 'ask';
+}
+
+function decide(rule: Rule, {isServiceNewer}: Sides): KeptConflict['winner'] {
+  if (rule === 'ask') return null;
+  if (rule !== 'newest') return rule;
+  if (isServiceNewer === null) return null;
+  return isServiceNewer ? 'service' : 'warehouse';
+}
+
+const shortestPauseMs = 2_000;
+
+/** An update that the service has confirmed. */
+interface Confirmed {
+  readonly fields: ChangeValues;
+  /** What the service held before. */
+  readonly base: ChangeValues;
+}
+
+/**
+ * Whether a reading shows nothing of a confirmed update, and the old value in one of its fields at
+ * least. Employees may come from a reading of their own, so that they are judged apart.
+ */
+export function showsTheOld(
+  {rules}: Pick<ChangeFacts, 'rules'>,
+  confirmed: Confirmed,
+  row: RemoteRow,
+): boolean {
+  const isApart = (name: string) => rules.get(name)?.kind === 'ids';
+  return [true, false].some((apart) =>
+    showsOld(rules, confirmed, row, (name) => isApart(name) === apart),
+  );
+}
+
+function showsOld(
+  rules: ChangeFacts['rules'],
+  {fields, base}: Confirmed,
+  {values}: RemoteRow,
+  isMeant: (field: string) => boolean,
+): boolean {
+  const shown = Object.entries(fields).flatMap(([name, wanted]) => {
+    const held = values[name];
+    if (held === undefined || !isMeant(name)) return [];
+    const kind = rules.get(name)?.kind ?? 'text';
+    if (isSameValue(kind, wanted, held)) return ['new'];
+    const {[name]: before} = base;
+    if (before !== undefined && isSameValue(kind, before, held)) return ['old'];
+    return isEchoOf(kind, wanted, held) ? ['new'] : [];
+  });
+  return shown.includes('old') && !shown.includes('new');
+}
+
+/**
+ * Whether a reading may be older than an earlier change of the record that was done a short while
+ * ago: it shows the value from before that change.
+ * @param row - null where the record was not there
+ * @param confirmed - what this change has written since: a field that shows it is no older, also
+ *   where an earlier change replaced
+ *   that value, as when a value is taken back
+ */
+export function isBeforeOthers(
+  {change, rules}: Pick<ChangeFacts, 'change' | 'rules'>,
+  row: RemoteRow | null,
+  confirmed: ChangeValues = {},
+): boolean {
+  const {recentWrites} = change;
+  if (row === null) return recentWrites.some(({operation}) => operation === 'create');
+  const kindOf = (name: string) => rules.get(name)?.kind ?? 'text';
+  const isShown = ([name, held]: [string, ChangeValue]) =>
+    name in confirmed && isSameValue(kindOf(name), confirmed[name] ?? null, held);
+  const others = Object.fromEntries(Object.entries(row.values).filter((entry) => !isShown(entry)));
+  return showsReplaced(recentWrites, others, kindOf);
+}
+
+/**
+ * Waits for a reading that is no older than the last change of the record: for longer, the longer
+ * it has been done.
+ */
+export function waitForNewer(agoMs: number): Postponed {
+  const delayMs = Math.max(shortestPauseMs, Math.round(agoMs));
+  return postpone(
+    'the service still shows its record as it was before the last change of it',
+    delayMs,
+  );
+}
+
+/** Whether the change's request ended so long ago that every reading shows its effect. */
+export function isPastLag({change}: Pick<ChangeFacts, 'change'>): boolean {
+  return (change.requestEndedAgoMs ?? 0) >= lagLimitMs;
+}
+
+/** Numbers of records that bear everything that was sent and are not another's. */
+export interface Candidates {
+  /** Records that the create can have made. */
+  readonly ours: readonly string[];
+  /**
+   * Records older than the sending by the service's clock. A clock proves nothing: a person
+   * decides.
+   */
+  readonly older: readonly string[];
+}
+
+/** Other claims to the records, as the warehouse knows them. */
+interface Claimants {
+  /** Fields of other creates under the same parent whose fate is open. */
+  readonly rivals: readonly ChangeValues[];
+  /** Records that were known before the create was sent, or that another create has made. */
+  readonly known: ReadonlySet<string>;
+  /** Records that had been there for longer than the create had been sent. */
+  readonly older: ReadonlySet<string>;
+}
+
+type Rules = Pick<ChangeFacts, 'rules'>;
+
+/** Whether a row bears everything that was sent. */
+export function isMatch({rules}: Rules, fields: ChangeValues, {values}: RemoteRow): boolean {
+  return Object.entries(fields).every(([name, value]) => {
+    const kind = rules.get(name)?.kind ?? 'text';
+    // A list may leave out the assigned employees.
+    return values[name] === undefined || isEchoOf(kind, value, values[name] ?? null);
+  });
+}
+
+/**
+ * The rows that a create may have made, of those that bear everything that was sent. A record is
+ * another's when it was known before, or when it is nearer to another create whose fate is open.
+ * @param rows - each of them a match
+ */
+export function pickCandidates(
+  {rules, change}: Rules & {readonly change: {readonly fields: ChangeValues}},
+  rows: readonly RemoteRow[],
+  {rivals, known, older}: Claimants,
+): Candidates {
+  const isFree = (row: RemoteRow) =>
+    !known.has(row.number) &&
+    !rivals.some((rival) => isNearer(rival, change.fields) && isMatch({rules}, rival, row));
+  const free = [...new Set(rows.filter(isFree).map(({number}) => number))];
+  return {
+    ours: free.filter((number) => !older.has(number)),
+    older: free.filter((number) => older.has(number)),
+  };
+}
+
+/** A record that fits two creates belongs to the one that sent more fields. */
+function isNearer(rival: ChangeValues, ours: ChangeValues): boolean {
+  return Object.keys(rival).length > Object.keys(ours).length;
+}
+
+/** When a record was made and shown, by the service's clock. */
+export function toAppearance({number, values, dateHeader}: ShownRow): Appearance {
+  const {created_at: created = values.created_on} = values;
+  const shownMs = readDate(dateHeader);
+  return {
+    number,
+    createdAt: typeof created === 'string' ? created : null,
+    shownAt: shownMs === null ? null : new Date(shownMs).toISOString(),
+  };
+}
+
+/**
+ * Fields that the service may not have changed: addresses are joined, numbers formatted, names
+ * kept. @see docs/service.md "Filters"
+ */
+const FILTERS: readonly (keyof CustomerFilters)[] = ['name'];
+
+/**
+ * Exact filters for the list in which a created record is looked for. A text that services keep in
+ * several forms (outer or doubled blanks, line ends, letters with more than one Unicode form)
+ * filters nothing, as its stored form is not known. Nor does anything filter the last look: after
+ * it the create may be sent again, and no filter may have hidden its record.
+ */
+export function listFiltersOf(
+  fields: ChangeValues,
+  {isLast}: {readonly isLast: boolean},
+): CustomerFilters {
+  if (isLast) return {};
+  return Object.fromEntries(
+    FILTERS.flatMap((name) => {
+      const value = fields[name];
+      return typeof value === 'string' && hasOneForm(value) ? [[name, value]] : [];
+    }),
+  );
+}
+
+/** Visible ASCII letters and signs with single blanks between them. */
+function hasOneForm(text: string): boolean {
+  return /^[!-~]+(?: [!-~]+)*$/.test(text);
+}
