@@ -1,0 +1,1 @@
+"""Keeps parties of Tryton and customers of Fieldmirror the same."""
