@@ -219,6 +219,11 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     expect(await tryton.readParty(supplier)).toMatchObject({active: true, fieldService: false});
     expect((await tryton.readParties()).length).toBe(others.length + 4);
     await expectLevel();
+    const changes = () => query('SELECT FROM sync.changes');
+    const {length} = await changes();
+    await once('--begin');
+    expect(await changes()).toHaveLength(length);
+    await expectLevel();
   }, 600_000);
 
   test('an edit on either side reaches the other', async () => {
