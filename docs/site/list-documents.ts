@@ -31,7 +31,7 @@ async function listExamples(folder: string): Promise<readonly string[]> {
 export async function listDocuments(): Promise<readonly Document[]> {
   const names = await readdir(join(repository, 'docs'), {recursive: true});
   const inDocs = names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
-  const examples = await listExamples('examples/orm');
+  const examples = [...(await listExamples('examples/orm')), 'examples/tryton/README.md'];
   const paths = ['README.md', ...inDocs.toSorted(), ...examples, ...besideReadme];
   return await Promise.all(
     paths.map(async (path) => ({path, markdown: await readFile(join(repository, path), 'utf8')})),
