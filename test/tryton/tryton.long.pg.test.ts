@@ -240,16 +240,17 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
   }, 600_000);
 
   test.each([
-    ['service', '555-0191'],
-    ['warehouse', '555-0192'],
+    {side: 'service', there: '555-0191', here: '555-0192'},
+    {side: 'warehouse', there: '555-0193', here: '555-0194'},
   ])(
-    'a phone number edited on both sides waits for a person, who takes that of the %s',
-    async (side, phone) => {
+    'a phone number edited on both sides waits for a person, who takes that of the $side',
+    async ({side, there, here}) => {
+      const phone = side === 'service' ? there : here;
       const {id} = await findParty('Renamed There');
       const number = await numberOf(id);
-      await dispatch('PUT', number, '<phone-number>555-0191</phone-number>');
+      await dispatch('PUT', number, `<phone-number>${there}</phone-number>`);
       await fieldmirror('sync', 'customers');
-      await tryton.editParty(id, {phone: '555-0192', email: 'ada@example.com'});
+      await tryton.editParty(id, {phone: here, email: 'ada@example.com'});
       await level();
       const change = await changeIn('conflict');
       expect((await tryton.readParty(id)).problem).toMatch(
