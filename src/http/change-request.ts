@@ -1,7 +1,7 @@
 // What requests may hold: the changes that may be made, from the tables' own definitions, so that a
-// field that becomes writable is here by itself; filters of changes, which are those of the console
-// and the terminal for the account of the key; tokens of pages. The triggers, not this file, decide
-// whether a change can be made at all, as for every author of SQL.
+// field that becomes writable is here by itself; and filters of changes, which are those of the
+// console and the terminal for the account of the key. The triggers, not this file, decide whether
+// a change can be made at all, as for every author of SQL.
 
 import {z} from 'zod';
 import {parseTime} from '../api/times.ts';
@@ -385,55 +385,4 @@ export function listUnknown(asked: readonly string[], known: readonly string[]) 
       state: null,
       refusal: `change ${id}: there is none of that number`,
     }));
-}
-
-const tokenSchema = z.tuple([
-  z.literal(1),
-  z.string(),
-  z.string().regex(idPattern),
-  z.boolean(),
-  z.string().refine(isStorableInstant).nullable(),
-  z.record(z.string().max(60), z.string().max(200)),
-]);
-
-/** The place where a list goes on: behind a row, with the filters that the list began with. */
-export interface Place {
-  readonly table: string;
-  readonly afterRowId: string;
-  readonly showsDeleted: boolean;
-  readonly changedSince: string | null;
-  /** By column the value that a row must have. */
-  readonly where?: Readonly<Record<string, string>>;
-}
-
-/**
- * Packs a place. The token is no secret and opens nothing: the account is always that of the key.
- */
-export function packPlace({
-  table,
-  afterRowId,
-  showsDeleted,
-  changedSince,
-  where = {},
-}: Place): string {
-  const place = [1, table, afterRowId, showsDeleted, changedSince, where];
-  return Buffer.from(JSON.stringify(place)).toString('base64url');
-}
-
-/** @returns null for a token that `packPlace` never made */
-export function unpackPlace(token: string): Place | null {
-  if (!/^[A-Za-z0-9_-]{1,20000}$/.test(token)) return null;
-  const read = tokenSchema.safeParse(parse(Buffer.from(token, 'base64url').toString()));
-  if (!read.success) return null;
-  const [, table, afterRowId, showsDeleted, changedSince, where] = read.data;
-  const place = {table, afterRowId, showsDeleted, changedSince, where};
-  return packPlace(place) === token ? place : null;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

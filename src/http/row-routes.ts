@@ -13,7 +13,7 @@ import {allTables} from '../streams/all.ts';
 import type {ColumnType, MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
 import {columnsOf, rowSchema, rowsSchema} from './answers.ts';
-import {lineOf, type Place, packPlace, unpackPlace} from './change-request.ts';
+import {lineOf} from './change-request.ts';
 import {type AccountKey, apiKeyOf, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
 
@@ -326,4 +326,55 @@ function checkSystem({system: own}: AccountKey, named: string | undefined): void
     hint: 'Leave it out, or use a key of that system: fieldmirror keys add NAME --system SYSTEM.',
     errors: [{in: 'query', at: 'system', expected, got}],
   });
+}
+
+const tokenSchema = z.tuple([
+  z.literal(1),
+  z.string(),
+  z.string().regex(idPattern),
+  z.boolean(),
+  z.string().refine(isStorableInstant).nullable(),
+  z.record(z.string().max(60), z.string().max(200)),
+]);
+
+/** The place where a list goes on: behind a row, with the filters that the list began with. */
+interface Place {
+  readonly table: string;
+  readonly afterRowId: string;
+  readonly showsDeleted: boolean;
+  readonly changedSince: string | null;
+  /** By column the value that a row must have. */
+  readonly where?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Packs a place. The token is no secret and opens nothing: the account is always that of the key.
+ */
+export function packPlace({
+  table,
+  afterRowId,
+  showsDeleted,
+  changedSince,
+  where = {},
+}: Place): string {
+  const place = [1, table, afterRowId, showsDeleted, changedSince, where];
+  return Buffer.from(JSON.stringify(place)).toString('base64url');
+}
+
+/** @returns null for a token that `packPlace` never made */
+function unpackPlace(token: string): Place | null {
+  if (!/^[A-Za-z0-9_-]{1,20000}$/.test(token)) return null;
+  const read = tokenSchema.safeParse(parse(Buffer.from(token, 'base64url').toString()));
+  if (!read.success) return null;
+  const [, table, afterRowId, showsDeleted, changedSince, where] = read.data;
+  const place = {table, afterRowId, showsDeleted, changedSince, where};
+  return packPlace(place) === token ? place : null;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }

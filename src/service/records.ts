@@ -98,7 +98,7 @@ export function answerRecords(
  * One record; customers and jobs take `only` and `include` here too (docs/service.md "Only and
  * include").
  */
-export async function answerRecord(
+async function answerRecord(
   service: Service,
   resource: ServiceResource,
   {record, query}: {readonly record: StoredRecord; readonly query?: Query},

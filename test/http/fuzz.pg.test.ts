@@ -4,7 +4,7 @@
 
 import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {packPlace} from '../../src/http/change-request.ts';
+import {packPlace} from '../../src/http/row-routes.ts';
 import {allTables, allWrites} from '../../src/streams/all.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 

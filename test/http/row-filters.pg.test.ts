@@ -1,7 +1,7 @@
 // Lists are filtered by the values of columns.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {packPlace} from '../../src/http/change-request.ts';
+import {packPlace} from '../../src/http/row-routes.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {openPlace, type Place} from './place.ts';

@@ -1,7 +1,7 @@
 // The HTTP API reads the rows of one account, each once, and no row of another account.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {packPlace} from '../../src/http/change-request.ts';
+import {packPlace} from '../../src/http/row-routes.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {openPlace, type Place} from './place.ts';
