@@ -1,16 +1,345 @@
-// The verbs `links`: the keys by which outside systems know records.
+// The keys by which outside systems know records: the verbs `links`, which list and set them; and
+// the verb `match`: which customers or employees of an outside system are which of ours, shown, and
+// on request linked in one transaction, which can be taken back.
 
+import {createReadStream} from 'node:fs';
+import {open, rm} from 'node:fs/promises';
+import {createInterface} from 'node:readline';
+import {type CountryCode, isSupportedCountry} from 'libphonenumber-js/min';
 import pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {formatAgo} from '../core/format.ts';
+import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, defaultSystem, nearest} from '../core/names.ts';
-import type {Queryable} from '../postgres/database.ts';
-import {listLinks, setLink} from '../rows/links.ts';
+import {tellAside} from '../core/text.ts';
+import {countDifferences, type Matches, type Pair} from '../match/match.ts';
+import type {PlainParty} from '../match/party.ts';
+import {
+  guardCell,
+  partyColumns,
+  type RefusedLine,
+  readDecisions,
+  readFileLines,
+  readParties,
+} from '../match/party-file.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {type LinkedRow, listLinks, setLink, undoLinks, writeLinks} from '../rows/links.ts';
+import {
+  countBuckets,
+  joinFilled,
+  linkOf,
+  type MatchColumns,
+  type Matching,
+  type MatchScope,
+  matchColumns,
+  matchRows,
+  showAddresses,
+} from '../rows/matching.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print} from './terminal.ts';
-import {withWarehouse} from './warehouse.ts';
+import {type Warehouse, withWarehouse} from './warehouse.ts';
+
+interface MatchOptions {
+  readonly account?: string;
+  readonly system?: string;
+  readonly from?: string;
+  readonly decided?: string;
+  readonly undo?: string;
+  readonly country: string;
+  readonly review?: string;
+  readonly apply: boolean;
+  readonly json: boolean;
+}
+
+/** Lines of a file that are shown, before the rest is counted. */
+const mostRefusals = 20;
+const mostSamples = 3;
+
+/**
+ * Matches a file with the rows of a table, carries out a person's decisions, or takes a batch of
+ * links back.
+ * @returns the exit code: 1 where lines of the file were refused
+ * @throws {UsageError} options that do not go together; no such table, account, country or batch; a
+ *   file that cannot be read
+ */
+export async function match(config: Config, table: string, options: MatchOptions): Promise<number> {
+  const columns = checkOptions(table, options);
+  const {system = defaultSystem} = options;
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {accountId, name} = await chooseAccount(warehouse, options.account);
+    const place = {accountId, table, system, account: name, columns};
+    if (options.undo !== undefined) return await undo(warehouse, place, options.undo, options);
+    if (options.decided !== undefined)
+      return await decide(warehouse, place, options.decided, options);
+    return await compare(warehouse, place, options.from ?? '-', options);
+  });
+}
+
+interface MatchPlace extends MatchScope {
+  readonly account: string;
+}
+
+function checkOptions(table: string, options: MatchOptions): MatchColumns {
+  const {from, decided, undo: batch, review, apply, country, system = defaultSystem} = options;
+  const given = Object.entries({'--from': from, '--decided': decided, '--undo': batch})
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name);
+  if (given.length !== 1)
+    throw new UsageError(
+      `match: expected one of --from FILE, --decided FILE, --undo BATCH, got ${
+        given.length === 0 ? 'none' : given.join(' and ')
+      }`,
+    );
+  if (review !== undefined && from === undefined)
+    throw new UsageError('match: --review: expected --from FILE beside it');
+  if (batch !== undefined && apply)
+    throw new UsageError('match: expected --apply or --undo, got both');
+  checkShortName(system, 'match: --system');
+  if (!isSupportedCountry(country))
+    throw new UsageError(`match: --country: expected two letters such as US, got "${country}"`);
+  const found = Object.entries(matchColumns).find(([name]) => name === table);
+  if (found !== undefined) return found[1];
+  const names = Object.keys(matchColumns);
+  const near = nearest(table, names);
+  throw new UsageError(
+    `match: no table "${table}" that can be matched${near}; there are ${names.join(', ')}`,
+  );
+}
+
+async function compare(
+  {pool}: Warehouse,
+  place: MatchPlace,
+  file: string,
+  {apply, review, country, json}: MatchOptions,
+): Promise<number> {
+  const name = nameOf(file);
+  const {parties, refused, unknown} = await readParties(readFileLines(linesOf(file)), name);
+  tellRefused(name, refused);
+  for (const column of unknown)
+    tellAside(`${name}: column ${column} is not read${nearest(column, partyColumns)}\n`);
+  const matching = await matchRows(pool, place, {parties, country: toCountry(country)});
+  const {matches, rows} = matching;
+  if (review !== undefined) await writeReview(review, matches, rows, place.columns);
+  const links = matches.sure.map(linkOf);
+  const written = apply ? await inTransaction(pool, (db) => writeLinks(db, place, links)) : null;
+  const found = {
+    ...matching,
+    ...{refused, written, review: review ?? null, file: name},
+  };
+  print(json, {json: toJson(found, unknown), text: describe(place, found)});
+  return refused.length > 0 ? 1 : 0;
+}
+
+interface Found extends Matching {
+  readonly refused: readonly RefusedLine[];
+  readonly written: {readonly batch: string | null; readonly rowIds: readonly string[]} | null;
+  readonly review: string | null;
+  readonly file: string;
+}
+
+function toCountry(country: string): CountryCode {
+  return isSupportedCountry(country) ? country : 'US';
+}
+
+function nameOf(file: string): string {
+  return file === '-' ? 'standard input' : file;
+}
+
+/** @throws {UsageError} while it is read: the file is missing, or cannot be read */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  const input = file === '-' ? process.stdin : createReadStream(file);
+  try {
+    yield* createInterface({input, crlfDelay: Number.POSITIVE_INFINITY});
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`${nameOf(file)}: expected a file that can be read, got ${reason}`, {
+      cause,
+    });
+  }
+}
+
+function tellRefused(name: string, refused: readonly RefusedLine[]): void {
+  for (const {line, refusal} of refused.slice(0, mostRefusals))
+    tellAside(`${name}, line ${line}: ${refusal}; it is left out\n`);
+  const rest = refused.length - mostRefusals;
+  if (rest > 0)
+    tellAside(`${name}: ${formatNumber(rest)} more lines are left out; --json lists all\n`);
+}
+
+const reviewColumns = [
+  ...['link', 'key', 'row_id', 'number', 'their name', 'our name', 'their phone', 'our phone'],
+  ...['their email', 'our email', 'their address', 'our address'],
+];
+
+/** A line for each pair that a person decides, for this user alone: it has personal data. */
+async function writeReview(
+  file: string,
+  {several}: Matches,
+  rows: ReadonlyMap<string, LinkedRow>,
+  {number}: MatchColumns,
+): Promise<void> {
+  const lines = several.flatMap(({pairs}) =>
+    pairs.map(({ours, theirs}) => [
+      ...['', theirs.party.id, ours.party.id, rows.get(ours.party.id)?.values[number] ?? ''],
+      ...[theirs.party.name, ours.party.name],
+      ...[joinFilled(theirs.party.phones), joinFilled(ours.party.phones)],
+      ...[joinFilled(theirs.party.emails), joinFilled(ours.party.emails)],
+      ...[showAddresses(theirs.party), showAddresses(ours.party)],
+    ]),
+  );
+  const text = [reviewColumns, ...lines].map((cells) => cells.map(guardCell).join(','));
+  try {
+    const handle = await open(file, 'wx', 0o600);
+    try {
+      await handle.writeFile(`\uFEFF${text.join('\r\n')}\r\n`);
+    } catch (error) {
+      await rm(file, {force: true});
+      throw error;
+    } finally {
+      await handle.close();
+    }
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(
+      `match: --review: expected a file that is not there yet and can be written, got ${reason}`,
+      {cause},
+    );
+  }
+}
+
+function toJson({matches, refused, written, linked, review}: Found, unknown: readonly string[]) {
+  const {sure, several, onlyHere, onlyThere} = matches;
+  const showPair = ({ours, theirs, likeness}: Pair) => ({
+    ...{key: theirs.party.id, rowId: ours.party.id},
+    ...likeness,
+    score: Math.round(likeness.score * 10) / 10,
+  });
+  return {
+    counts: countBuckets(matches),
+    linked,
+    differences: countDifferences(sure),
+    sure: sure.map(showPair),
+    several: several.map(({theirs, pairs}) => ({
+      key: theirs.party.id,
+      candidates: pairs.map(showPair),
+    })),
+    onlyHere: onlyHere.map(({party}) => party.id),
+    onlyThere: onlyThere.map(({party}) => party.id),
+    unknownColumns: unknown,
+    refused,
+    review,
+    written: written === null ? null : {batch: written.batch, count: written.rowIds.length},
+  };
+}
+
+function describe(
+  {table, account, system, columns}: MatchPlace,
+  {matches, rows, linked, written, review, file}: Found,
+): string {
+  const {sure, several, onlyHere, onlyThere} = countBuckets(matches);
+  const nameOurs = ({party}: PlainParty) => {
+    const number = rows.get(party.id)?.values[columns.number] ?? `row ${party.id}`;
+    return `${number} "${party.name}"`;
+  };
+  const nameTheirs = ({party}: PlainParty) => `${party.id} "${party.name}"`;
+  const samples = [
+    ...matches.sure
+      .slice(0, mostSamples)
+      .map((pair) => `sure: ${nameTheirs(pair.theirs)} is ${nameOurs(pair.ours)}`),
+    ...matches.several.slice(0, mostSamples).map(({theirs, pairs}) => {
+      const candidates = pairs.map(({ours}) => nameOurs(ours)).join(', ');
+      return `several: ${nameTheirs(theirs)} may be ${candidates}`;
+    }),
+  ];
+  const differences = countDifferences(matches.sure).map(
+    ({field, equal, differ, onlyHere: here, onlyThere: there}) => [
+      ...[field, equal, differ, here, there],
+    ],
+  );
+  const buckets: readonly (readonly [string, number])[] = [
+    ['sure', sure],
+    ['several candidates', several],
+    ['only here', onlyHere],
+    ['only there', onlyThere],
+    ['linked already, of the file', linked.inFile],
+    ['linked already, here', linked.here],
+  ];
+  return [
+    `${table} of account ${account} and ${file}, system ${system}`,
+    fitTable(['bucket', 'count'], buckets),
+    ...(sure === 0
+      ? []
+      : [
+          'The sure pairs, field by field:',
+          fitTable(['field', 'equal', 'differ', 'only here', 'only there'], differences),
+        ]),
+    ...samples,
+    ...(review === null ? [] : [`${review} has the candidates: write yes into the column link`]),
+    describeWritten(written, sure),
+  ].join('\n');
+}
+
+function describeWritten(written: Found['written'], sure: number): string {
+  if (written === null)
+    return sure === 0
+      ? 'Nothing was written.'
+      : 'Nothing was written; --apply links the sure pairs.';
+  const {batch, rowIds} = written;
+  if (batch === null) return 'Nothing was left to link.';
+  const left = sure - rowIds.length;
+  const told = left === 0 ? '' : `; ${formatNumber(left)} were linked by others meanwhile`;
+  const count = formatNumber(rowIds.length);
+  return `${count} links were written as batch ${batch}${told}; --undo ${batch} removes them`;
+}
+
+async function decide(
+  {pool}: Warehouse,
+  place: MatchPlace,
+  file: string,
+  {apply, json}: MatchOptions,
+): Promise<number> {
+  const name = nameOf(file);
+  const {links, refused} = await readDecisions(readFileLines(linesOf(file)), name);
+  tellRefused(name, refused);
+  const written = apply ? await inTransaction(pool, (db) => writeLinks(db, place, links)) : null;
+  const set = new Set(written?.rowIds);
+  const left = written === null ? [] : links.filter(({rowId}) => !set.has(rowId));
+  for (const {line, key, rowId} of left.slice(0, mostRefusals))
+    tellAside(
+      `${name}, line ${line}: row ${rowId} or key ${key} is linked already, or the account ` +
+        'has no such row; it is left out\n',
+    );
+  const counted = `${formatNumber(links.length)} decided links of ${name}`;
+  print(json, {
+    json: {
+      ...{decided: links.length, refused, left},
+      written: written === null ? null : {batch: written.batch, count: written.rowIds.length},
+    },
+    text:
+      written === null
+        ? `${counted}. Nothing was written; --apply links them.`
+        : `${counted}. ${describeWritten(written, written.rowIds.length)}`,
+  });
+  return refused.length + left.length > 0 ? 1 : 0;
+}
+
+async function undo(
+  {pool}: Warehouse,
+  place: MatchPlace,
+  batch: string,
+  {json}: MatchOptions,
+): Promise<number> {
+  const undone = await inTransaction(pool, (db) => undoLinks(db, place, batch));
+  const {system, removed, left} = undone;
+  const rest = left === 0 ? '' : `; ${formatNumber(left)} were set or removed since, and are left`;
+  const count = formatNumber(removed);
+  print(json, {
+    json: {batch, ...undone},
+    text: `${count} links of batch ${batch} in system ${system} were removed${rest}`,
+  });
+  return 0;
+}
 
 interface LinkOptions {
   readonly system?: string;

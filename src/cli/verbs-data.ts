@@ -396,7 +396,7 @@ export function addMatch(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'account to use, if there are several')
     .action((table, given) =>
       finishVerb(async () =>
-        (await import('./match.ts')).match(await config(), table, {
+        (await import('./links.ts')).match(await config(), table, {
           ...given,
           apply: given.apply === true,
           ...json(),
