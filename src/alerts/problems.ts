@@ -1,5 +1,7 @@
 // What is told of the whole warehouse, read in one place: every problem, which `status` shows and
-// alerts report, and the figures for machines.
+// alerts report, those of what is delivered among them, and the figures for machines. Silence is a
+// fault: a night that was not delivered, or a report that was not made, is a problem, whether a try
+// has failed or none was begun.
 
 import type pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';

@@ -1,4 +1,5 @@
-// Names as a person types them: what one may be, and which known one was probably meant.
+// Names as a person types them: what one may be, and which known one was probably meant; and the
+// names of roles and of the usual outside system.
 
 import {closest, distance} from 'fastest-levenshtein';
 import {UsageError} from './errors.ts';
