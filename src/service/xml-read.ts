@@ -146,10 +146,10 @@ function elementsIn(nodes: z.infer<typeof nodesSchema>): ElementNode[] {
 function textOf(element: ElementNode): string {
   return element.nodes
     .map((node) => {
-      const cdata = cdataSchema.safeParse(node);
-      if (cdata.success) return cdata.data['#cdata'].map((part) => part['#text']).join('');
       const text = textSchema.safeParse(node);
-      return text.success ? decodeEntities(text.data['#text']) : '';
+      if (text.success) return decodeEntities(text.data['#text']);
+      const cdata = cdataSchema.safeParse(node);
+      return cdata.success ? cdata.data['#cdata'].map((part) => part['#text']).join('') : '';
     })
     .join('');
 }
