@@ -7,6 +7,7 @@ import {createRequire} from 'node:module';
 import type {Browser, BrowserContext, Page} from 'playwright-core';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {actions, pages} from '../../src/console/server.ts';
+import {boards} from '../../src/star/boards.ts';
 import {openBrowser} from '../support/browser.ts';
 import {openBrowserPlace} from './browser-place.ts';
 import type {ChangesPlace} from './changes-place.ts';
@@ -40,8 +41,19 @@ const addresses: Readonly<Record<string, string>> = {
   '/health': '/health',
 };
 
-/** Documents, for the widest of what is in them. */
-const others = [...['/docs', '/docs?q=key', '/docs/console', '/docs/errors']];
+/** Further shapes of these pages; documents, for the widest of what is in them; the way in. */
+const others = [
+  ...boards.filter(({name}) => name !== 'owner').map(({name}) => `/business/${name}`),
+  ...['/records/customers/1', '/records/employees/1', '/records/tasks/61'].map(
+    (path) => `${path}?account=acme`,
+  ),
+  '/records',
+  '/fields?table=jobs&field=custom_text1&account=acme',
+  '/changes?state=done',
+  '/settings?account=acme',
+  ...['/docs', '/docs?q=key', '/docs/console', '/docs/errors'],
+  '/sign-in',
+];
 
 let place: ChangesPlace;
 let browser: Browser;
@@ -60,6 +72,9 @@ const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
   .filter((each) => each.getBoundingClientRect().right > innerWidth)
   .filter((each) => each.closest('.scroll') === null)
   .map((each) => each.outerHTML.slice(0, 200))`;
+
+/** Also what is folded is whole: forms, and tables of charts. */
+const openAll = `document.querySelectorAll('details').forEach((each) => { each.open = true; })`;
 
 /** What a browser complained of, and the addresses elsewhere that it asked for. */
 const complaints: string[] = [];
@@ -95,6 +110,26 @@ test('every page of the console has an address here', () => {
   expect(pages.map(({path}) => path).toSorted()).toEqual(Object.keys(addresses).toSorted());
 });
 
+/** What a person sees once an action is done, or refused. */
+test.each([
+  ['shown once', '/accounts', 'Make a key', {Name: 'once'}, 'Make it', 'Shown this once'],
+  ['refused', '/accounts', 'Make a key', {Name: 'once'}, 'Make it', 'This cannot be done'],
+] as const)(
+  '%s: the answer is whole at each width',
+  async (_, path, opens, fill, button, title) => {
+    const page = await openPage(path);
+    await page.getByText(opens, {exact: true}).click();
+    for (const [label, value] of Object.entries(fill))
+      await page.getByLabel(label, {exact: true}).locator('visible=true').first().fill(value);
+    await page.getByRole('button', {name: button}).click();
+    await page.getByRole('heading', {name: title}).waitFor();
+    await page.evaluate(axe);
+    for (const look of looks)
+      expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
+    await page.context().close();
+  },
+);
+
 const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
   [1280, 390, 360].map((width) => ({colorScheme, width})),
 );
@@ -116,6 +151,7 @@ describe('in both themes, wide and narrow', () => {
       expect(answer?.status()).toBe(200);
       expect((await answer?.body())?.length).toBeLessThan(150_000);
       await page.evaluate(axe);
+      await page.evaluate(openAll);
       for (const look of looks)
         expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
       expect(await page.title()).not.toBe('taken');
@@ -152,6 +188,7 @@ describe('without scripts', () => {
     async (path) => {
       const page = await context.newPage();
       expect((await page.goto(place.url + path))?.status()).toBe(200);
+      await page.evaluate(openAll);
       for (const {colorScheme, width} of looks) {
         await page.setViewportSize({width, height: 900});
         await page.emulateMedia({colorScheme});
