@@ -52,6 +52,8 @@ export function renderTable({caption, columns, rows, none, isStacked = false}: T
 }
 
 function drawHead({head, kind, to, sorted}: TableHead): SafeHtml {
+  // A head that says nothing is none.
+  if (head === '') return html`<td></td>`;
   const order = sorted === undefined ? '' : html` aria-sort="${sorted}"`;
   const words = to === undefined ? head : html`<a class="sort" href="${to}">${head}</a>`;
   return html`<th scope="col"${classOf(kind)}${order}>${words}</th>`;
