@@ -106,7 +106,8 @@ function toPlain(markdown: string): string {
 
 /** The form that looks for words; its state is the address. */
 export function drawDocumentSearch(sought: string): SafeHtml {
-  return html`<form class="filters" action="/docs" role="search"><label>Search the documents
+  return html`<form class="filters" action="/docs" role="search"
+  aria-label="Documents"><label>Search the documents
 <input type="search" name="q" value="${sought}" maxlength="100"></label>
 <button class="plain">Search</button></form>`;
 }
