@@ -37,7 +37,7 @@ export interface Review extends Matching {
 const mostSure = 10_000;
 /** More choices on one page nobody reads to the end. */
 const mostChoices = 500;
-const mostExamples = 50;
+const mostExamples = 20;
 const mostRefusals = 20;
 
 /** What was found, and the form that links it; nothing of it is kept. */
@@ -74,8 +74,10 @@ ${drawRefused(review)}
   }
   ${hasLinks ? html`<p class="actions"><button>Link what is chosen</button></p>` : ''}
 </form>
-${drawOnly('Only there', matches.onlyThere, ({party}) => party.id)}
-${drawOnly('Only here', matches.onlyHere, (party) => linkToOurs(party.party, review))}
+${drawOnly({title: 'Only there', which: 'key'}, matches.onlyThere, ({party}) => party.id)}
+${drawOnly({title: 'Only here', which: 'number'}, matches.onlyHere, ({party}) =>
+  linkToOurs(party, review, ''),
+)}
 <p><a href="/match">Compare another list</a></p>`;
 }
 
@@ -175,7 +177,7 @@ ${renderTable({
   ],
   rows: [
     ...compared.map((field) => [
-      html`<strong>${field}</strong>`,
+      html`<strong class="whole">${field}</strong>`,
       html`<span class="what">${showField(theirs.party, field)}</span>`,
       ...pairs.map(({ours, likeness}) => {
         const mark = markOf(likeness[field]);
@@ -207,17 +209,16 @@ function numberOf({id}: Party, {rows, place}: Review): string {
   return rows.get(id)?.values[place.columns.number] ?? `row ${id}`;
 }
 
-function linkToOurs(party: Party, {rows, place}: Review): SafeHtml {
+function linkToOurs(party: Party, {rows, place}: Review, name = party.name): SafeHtml {
   const number = rows.get(party.id)?.values[place.columns.number] ?? null;
   const {table: stream, account} = place;
   const address = pathOfRecord({stream, number, rowId: party.id});
-  return html`<a href="${address}?${String(new URLSearchParams({account}))}">${
-    number ?? `row ${party.id}`
-  } ${party.name}</a>`;
+  const words = joinFilled([number ?? `row ${party.id}`, name], ' ');
+  return html`<a href="${address}?${String(new URLSearchParams({account}))}">${words}</a>`;
 }
 
 function drawOnly(
-  title: string,
+  {title, which}: {readonly title: string; readonly which: string},
   parties: readonly PlainParty[],
   show: (party: PlainParty) => SafeHtml | string,
 ): SafeHtml | string {
@@ -229,7 +230,8 @@ function drawOnly(
       : `the first ${shown.length} of ${formatNumber(parties.length)}`;
   return html`<details><summary>${title}: ${count}</summary>${renderTable({
     caption: title,
-    columns: ['which', 'name', 'phone', 'email', 'address'],
+    isStacked: true,
+    columns: [{head: which, isTitle: true}, ...compared],
     rows: shown.map((each) => [
       show(each),
       ...compared.map((field) => html`<span class="what">${showField(each.party, field)}</span>`),
