@@ -176,7 +176,7 @@ ${renderTable({
     ...pairs.map(({ours}) => `here: ${numberOf(ours.party, review)}`),
   ],
   rows: [
-    ...compared.map((field) => [
+    ...listFilled([theirs, ...pairs.map(({ours}) => ours)]).map((field) => [
       html`<strong class="whole">${field}</strong>`,
       html`<span class="what">${showField(theirs.party, field)}</span>`,
       ...pairs.map(({ours, likeness}) => {
@@ -197,6 +197,11 @@ ${renderTable({
   ],
   none: '',
 })}</fieldset>`;
+}
+
+/** The fields that one of some parties has a value in. */
+function listFilled(parties: readonly PlainParty[]) {
+  return compared.filter((field) => parties.some(({party}) => showField(party, field) !== ''));
 }
 
 function showField(party: Party, field: (typeof compared)[number]): string {

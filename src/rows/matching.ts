@@ -96,8 +96,9 @@ export function countBuckets({sure, several, onlyHere, onlyThere}: Matches) {
   };
 }
 
+/** Values that are not empty, each once. */
 export function joinFilled(values: readonly string[], between = ' / '): string {
-  return values.filter((value) => value !== '').join(between);
+  return [...new Set(values)].filter((value) => value !== '').join(between);
 }
 
 export function showAddresses({addresses}: Party): string {
