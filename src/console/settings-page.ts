@@ -224,8 +224,9 @@ function drawLabels({account, labels, unlabelled}: AccountSettings, look: Look):
         isAdmin ? ' An empty name takes it away.' : ''
       }</p>
     ${renderTable({
+      isStacked: true,
       caption: 'Numbers of the service, and their names',
-      columns: ['what', {head: 'number', kind: 'number'}, 'name'],
+      columns: [{head: 'what', isTitle: true}, {head: 'number', kind: 'number'}, 'name'],
       rows: all.map(({kind, id, label}) => [
         nameKind(kind),
         html`${id}`,
