@@ -357,7 +357,7 @@ describe('by its button', () => {
       for (const [label, value] of Object.entries(fill))
         await page.getByLabel(label, {exact: true}).locator('visible=true').first().fill(value);
       for (const [label, option] of Object.entries(picks))
-        await page.getByLabel(label, {exact: true}).selectOption(option);
+        await page.locator('select').and(page.getByLabel(label)).selectOption(option);
       for (const each of [...(through === undefined ? [] : [through]), button])
         await Promise.all([
           page.waitForEvent('load'),
