@@ -223,7 +223,7 @@ export function drawFigure(chart: Chart): SafeHtml {
     ${isBare ? html`<p class="none">Every value is zero.</p>` : html.raw`${drawOnce(chart)}`}
     <figcaption>${sentence}</figcaption>
     <details><summary>As a table</summary>${renderTable({
-      caption: title,
+      caption: `${title} As a table`,
       columns: ['', ...series.map(({name}) => ({head: name, kind: 'number' as const}))],
       rows: names.map((name, at) => [name, ...series.map(({values}) => values[at] ?? null)]),
       none: 'There is nothing to show.',

@@ -1,5 +1,6 @@
 // Every action of the console: where its button is, and what makes it possible.
 
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import type {ChangesPlace} from './changes-place.ts';
 
 /** How each action is done: on which page, what is filled in, which button. */
@@ -117,11 +118,22 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
     },
     {
       action: 'links.match',
+      prepare: async () => {
+        await inSweepTransaction(place().pool, async (client) => {
+          await client.query(
+            `INSERT INTO warehouse.customers (account_id, customer_number, name, phone_number,
+               _sweep_id)
+             VALUES ($1, 77, 'Ada Thornholt', '5035550142', 1)`,
+            [place().account.accountId],
+          );
+        });
+        return '';
+      },
       path: '/match?account=acme',
       fill: {
         'Outside system': 'tryton',
         'or its lines, with the columns key, name, phone, mobile, email, street, city, zip':
-          'key,name,phone\nP-1,Bolt,555-0100',
+          'key,name,phone\nP-1,Ada Thornholt,503 555 0142',
       },
       through: 'Compare',
       button: 'Link what is chosen',
