@@ -233,7 +233,7 @@ test.each([true, false])('documents are searched, scripts: %s', async (scripts) 
   await page.waitForURL(/docs\?q=two/);
   await page
     .locator('article')
-    .getByRole('link', {name: 'Matching two lists of customers'})
+    .getByRole('link', {name: 'Matching two lists of customers', exact: true})
     .click();
   expect(page.url()).toBe(`${place.url}/docs/matching`);
   await page.context().close();
