@@ -197,6 +197,8 @@ def _apply(entry, party, link, winner):
                          if (value or None) != mine[column]})
     now = read_values(Party(party.id))
     link.agreed = _add(link.agreed, {column: now[column] for column in theirs})
+    if (link.problem or "").startswith("Tryton: "):
+        link.problem = None  # a later value is accepted
     link.save()
 
 
