@@ -18,6 +18,7 @@ import {describeFailure} from '../api/verdict.ts';
 import {DEFAULT_RETRY, parseRetryAfter, retry} from '../core/back-off.ts';
 import type {StorageKeys} from '../core/config.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {formatDuration} from '../core/format.ts';
 import {
   type DeliveryCourse,
   isSnapshotName,
@@ -120,6 +121,12 @@ export interface StorageAccess {
 interface Answer {
   readonly status: number;
   readonly text: string;
+}
+
+interface HeadedAnswer extends Answer {
+  readonly retryAfter: string | undefined;
+  /** How far our clock is ahead of that of the storage; no number where it named no time. */
+  readonly aheadMs: number;
 }
 
 /** A body, and where it comes from: each try reads it again. */
@@ -278,7 +285,7 @@ export class BucketStore implements Store {
     method: 'GET' | 'PUT' | 'DELETE',
     url: URL,
     {body, signal}: {readonly body?: Body; readonly signal?: AbortSignal | undefined},
-  ): Promise<Answer & {readonly retryAfter: string | undefined}> {
+  ): Promise<HeadedAnswer> {
     const bodySha256 = body?.sha256 ?? emptySha256;
     const headers = {
       ...signRequest({method, url, bodySha256, region: this.#region, at: new Date()}, this.#keys),
@@ -291,11 +298,15 @@ export class BucketStore implements Store {
     };
     try {
       const answer = await exchange(this.#agents.reads, request, {...limits, signal});
-      const retryAfter = answer.headers['retry-after'];
+      const header = (name: string) => {
+        const value = answer.headers[name];
+        return typeof value === 'string' ? value : undefined;
+      };
       return {
         status: answer.status,
         text: answer.body.toString(),
-        retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+        retryAfter: header('retry-after'),
+        aheadMs: Date.now() - Date.parse(header('date') ?? ''),
       };
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
@@ -311,10 +322,14 @@ export class BucketStore implements Store {
   }
 
   /** Names the status and the code, never the words of the storage, which repeat the request. */
-  #refusal(what: string, answer: Answer & {readonly retryAfter: string | undefined}): Error {
+  #refusal(what: string, answer: HeadedAnswer): Error {
     const code = codeOf(answer);
     const got = code === null ? String(answer.status) : `${answer.status} ${code}`;
-    const next = nextSteps[code ?? ''] ?? nextSteps[answer.status] ?? 'see its documents';
+    const next =
+      adviseOnClock(answer) ??
+      nextSteps[code ?? ''] ??
+      nextSteps[answer.status] ??
+      'see its documents';
     const text = `${this.#name}: expected an answer of 2xx to ${what}, got ${got}; ${next}`;
     const isTransient = answer.status >= 500 || answer.status === 429 || answer.status === 408;
     const retryAfterMs = parseRetryAfter(answer.retryAfter, Date.now());
@@ -333,6 +348,7 @@ interface ListAnswer {
 }
 
 const checkKeys = 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of this process';
+const setClock = 'set the clock of this machine by NTP';
 const nextSteps: Readonly<Record<string, string>> = {
   NoSuchBucket: 'make the bucket, or name another one in the settings',
   InvalidAccessKeyId: checkKeys,
@@ -341,13 +357,24 @@ const nextSteps: Readonly<Record<string, string>> = {
   InvalidToken: checkKeys,
   AuthorizationHeaderMalformed: 'name the region of the bucket in the settings',
   PermanentRedirect: 'name the region of the bucket in the settings',
-  RequestTimeTooSkewed: 'set the clock of this machine by NTP',
+  RequestTimeTooSkewed: setClock,
   403: 'let these keys list, read, write and remove there',
   429: 'it is tried again later',
   500: 'it is tried again later',
   503: 'it is tried again later',
   507: 'make room there, or keep fewer snapshots',
 };
+
+/** Storage refuses a signature that is some minutes old or of the future, by various codes. */
+const mostSkewMs = 300_000;
+
+/** What to do where a request was refused, and the two clocks differ; null where they do not. */
+function adviseOnClock({status, aheadMs}: HeadedAnswer): string | null {
+  const isRefused = status === 400 || status === 401 || status === 403;
+  if (!isRefused || !(Math.abs(aheadMs) > mostSkewMs)) return null;
+  const side = aheadMs > 0 ? 'ahead of' : 'behind';
+  return `${setClock}: it is ${formatDuration(Math.abs(aheadMs))} ${side} that of the storage`;
+}
 
 /** `NoSuchBucket`; null where the answer has no code. */
 function codeOf({text}: Answer): string | null {

@@ -1,7 +1,7 @@
-// A server of S3-compatible storage, in a process of its own, with one bucket. It knows its keys by
-// name; signatures are checked by the examples of S3's documents: sign-request.test.ts.
+// Servers of S3-compatible storage, each in a process of its own, with one bucket. The first knows
+// its keys by name alone. The second, rclone, checks signatures and clocks.
 
-import {mkdtemp, rm} from 'node:fs/promises';
+import {mkdir, mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {startProgram} from './command.ts';
@@ -48,6 +48,38 @@ export async function openS3Server(): Promise<S3Server> {
       running.process.kill('SIGKILL');
       await running.ended;
       await rm(folder, {recursive: true, force: true});
+    },
+  };
+}
+
+/** The keys that `openCheckedS3Server` knows. */
+const checkedKeys = {AWS_ACCESS_KEY_ID: 'CHECKED', AWS_SECRET_ACCESS_KEY: 'a-secret-of-tests'};
+
+/**
+ * rclone, which refuses a signature by a wrong key or a wrong clock, as the storage of a vendor
+ * does. Objects are files of its folder.
+ * @param folder - where its one bucket is
+ */
+export async function openCheckedS3Server(
+  folder: string,
+): Promise<Pick<S3Server, 'url' | 'keys' | 'close'>> {
+  await mkdir(join(folder, bucket), {recursive: true});
+  const [port = 0] = await freePorts(1);
+  const {AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret} = checkedKeys;
+  const running = startProgram(
+    [
+      ...['rclone', 'serve', 's3', folder, '--addr', `127.0.0.1:${port}`],
+      ...['--auth-key', `${id},${secret}`, '--config', '/dev/null', '--vfs-cache-mode', 'off'],
+    ],
+    {},
+  );
+  await running.prints(/Starting s3 server/);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    keys: checkedKeys,
+    close: async () => {
+      running.process.kill('SIGKILL');
+      await running.ended;
     },
   };
 }

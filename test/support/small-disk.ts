@@ -35,7 +35,8 @@ const sizeMb = 96;
 /** @returns null where nothing can be mounted */
 export async function openSmallDisk(): Promise<SmallDisk | null> {
   const folder = mkdtempSync(join(tmpdir(), 'fieldmirror-disk-'));
-  if (!mount(folder)) {
+  const disk = mountDisk(folder, sizeMb);
+  if (disk === null) {
     rmSync(folder, {recursive: true});
     return null;
   }
@@ -44,7 +45,7 @@ export async function openSmallDisk(): Promise<SmallDisk | null> {
     'making a small disk',
     async () => {},
     async () => {
-      execFileSync('umount', [folder]);
+      disk.unmount();
       rmSync(folder, {recursive: true});
     },
   );
@@ -52,15 +53,8 @@ export async function openSmallDisk(): Promise<SmallDisk | null> {
   const url = await setUp.step('making a warehouse on the small disk', () =>
     makeWarehouse(postgres, folder),
   );
-  const ballast = join(folder, 'ballast');
-  return {
-    database: {url, drop: () => setUp.end()},
-    fill: (leftBytes) => {
-      const {bavail, bsize} = statfsSync(folder);
-      writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)));
-    },
-    empty: () => rmSync(ballast),
-  };
+  const {fill, empty} = disk;
+  return {fill, empty, database: {url, drop: () => setUp.end()}};
 }
 
 async function makeWarehouse(postgres: EmbeddedPostgres, folder: string): Promise<string> {
@@ -85,15 +79,29 @@ async function makeTablespace(adminUrl: string, place: string): Promise<void> {
   await run(adminUrl, `CREATE TABLESPACE small LOCATION '${place}'`);
 }
 
-function mount(folder: string): boolean {
+/** A disk that is mounted on a folder. */
+export interface MountedDisk extends Pick<SmallDisk, 'fill' | 'empty'> {
+  unmount(): void;
+}
+
+/** @returns null where nothing can be mounted */
+export function mountDisk(folder: string, megabytes: number): MountedDisk | null {
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMb}m`, 'tmpfs', folder], {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder], {
       stdio: 'ignore',
     });
-    return true;
   } catch {
-    return false;
+    return null;
   }
+  const ballast = join(folder, 'ballast');
+  return {
+    fill: (leftBytes) => {
+      const {bavail, bsize} = statfsSync(folder);
+      writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)));
+    },
+    empty: () => rmSync(ballast),
+    unmount: () => execFileSync('umount', [folder]),
+  };
 }
 
 async function run<T extends pg.QueryResultRow>(url: string, statement: string): Promise<T[]> {
