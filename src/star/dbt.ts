@@ -1,6 +1,8 @@
 // The star as a package of dbt: sources with their tests, semantic models and metrics, and an
 // exposure for each question. Its models stand for the tables of the star where they are, and
-// create nothing: the SQL of each figure is in one place.
+// create nothing: the SQL of each figure is in one place. On DuckDB they are views on the files of
+// the newest delivered snapshot.
+// Beside it the same metrics as Open Semantic Interchange, for tools that do not read dbt.
 
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import {stringify} from 'yaml';
@@ -47,22 +49,37 @@ function drawColumn(table: Table, [column, , comment]: Member['columns'][number]
   const accepted = acceptedValues[`${table.name}.${column}`];
   const relation = relationsAndState(table).find((found) => found.column === column);
   const to = relation && `source('fieldmirror', '${relation.target}')`;
+  const isKey = key.length === 1 && key[0] === column;
   const tests = [
-    ...(key.length === 1 && key[0] === column ? ['unique', 'not_null'] : []),
-    ...(accepted === undefined ? [] : [{accepted_values: {arguments: {values: accepted}}}]),
+    ...(isKey ? [drawTest(table, 'unique'), drawTest(table, 'not_null')] : []),
+    ...(accepted === undefined ? [] : [drawTest(table, 'accepted_values', {values: accepted})]),
     ...(relation === undefined
       ? []
       : [
-          {
-            relationships: {
-              arguments: {to, field: relation.key},
-              ...(relation.mayBeNone ? {config: {where: `${column} <> -1`}} : {}),
-            },
-          },
+          drawTest(
+            table,
+            'relationships',
+            {to, field: relation.key},
+            relation.mayBeNone ? {where: `${column} <> -1`} : {},
+          ),
         ]),
   ];
   return {name: column, description: comment, ...(tests.length === 0 ? {} : {data_tests: tests})};
 }
+
+/** Of an answer it has a condition of its own: dbt warns of a test of a table that is left out. */
+function drawTest(table: Table, name: string, given: Yaml = {}, config: Yaml = {}): Yaml | string {
+  const whole = {...config, ...(isAnswer(table) ? {enabled: isWarehouse} : {})};
+  if (Object.keys({...given, ...whole}).length === 0) return name;
+  return {
+    [name]: {
+      ...(Object.keys(given).length === 0 ? {} : {arguments: given}),
+      ...(Object.keys(whole).length === 0 ? {} : {config: whole}),
+    },
+  };
+}
+
+const isAnswer = ({name}: Table) => name.startsWith('ask_');
 
 function drawSource(table: Table): Yaml {
   const key = rowKeyOf(table);
@@ -73,16 +90,23 @@ function drawSource(table: Table): Yaml {
       error_after: {count: 50, period: 'hour'},
     },
   };
+  const config = {
+    ...(table.name === 'dim_account' ? freshness : {}),
+    ...(isAnswer(table) ? {enabled: isWarehouse} : {}),
+  };
   return {
     name: table.name,
     description: table.comment,
-    ...(table.name === 'dim_account' ? {config: freshness} : {}),
-    ...(key.length > 1 ? {data_tests: [{unique_together: {arguments: {columns: key}}}]} : {}),
+    ...(Object.keys(config).length === 0 ? {} : {config}),
+    ...(key.length > 1 ? {data_tests: [drawTest(table, 'unique_together', {columns: key})]} : {}),
     columns: table.columns.map((column) => drawColumn(table, column)),
   };
 }
 
 const schema = `{{ var('fieldmirror_schema', 'mart') }}`;
+/** Answers are in the warehouse alone: a snapshot has dimensions and facts. */
+const isWarehouse =
+  `{{ target.type == 'postgres' ` + `and var('fieldmirror_schema', 'mart') == 'mart' }}`;
 
 const sources = {
   version: 2,
@@ -246,6 +270,7 @@ const project = {
   'require-dbt-version': ['>=1.11.0'],
   'model-paths': ['models'],
   'macro-paths': ['macros'],
+  'on-run-start': [`{{ fieldmirror.read_snapshot() }}`],
   models: {fieldmirror: {'+materialized': 'in_place', '+schema': schema}},
 };
 
@@ -254,6 +279,22 @@ const inPlace = `{#- The table is there: nothing is made. -#}
   {%- call noop_statement('main', 'IN PLACE') -%}{%- endcall -%}
   {{ return({'relations': [this.incorporate(type='view')]}) }}
 {% endmaterialization %}
+`;
+
+const readSnapshot = `{#- On DuckDB: each table is a view on its file in the
+    newest snapshot of the target whose place is the variable fieldmirror_delivery. -#}
+{% macro read_snapshot() %}
+  {%- set place = var('fieldmirror_delivery', none) -%}
+  {%- if execute and place is not none -%}
+    {%- set latest = run_query("SELECT snapshot FROM read_json('" ~ place ~ "/latest.json')") -%}
+    {%- set folder = place ~ '/' ~ latest.columns[0].values()[0] -%}
+    {%- for node in graph.sources.values() if node.source_name == 'fieldmirror' -%}
+      {%- if loop.first %}CREATE SCHEMA IF NOT EXISTS {{ node.schema }};{% endif %}
+      CREATE OR REPLACE VIEW {{ node.schema }}.{{ node.identifier }} AS
+        FROM read_parquet('{{ folder }}/{{ node.identifier }}.parquet');
+    {%- endfor -%}
+  {%- endif -%}
+{% endmacro %}
 `;
 
 const schemaName = `{#- The schema of the star, without that of the target before it. -#}
@@ -269,6 +310,103 @@ SELECT {{ columns | join(', ') }} FROM {{ model }}
 {% endtest %}
 `;
 
+/** The version of Open Semantic Interchange, now Apache Ossie, that its file is of. */
+const osiVersion = '0.1.1';
+
+const expressed = (sql: string) => ({
+  expression: {dialects: [{dialect: 'ANSI_SQL', expression: sql}]},
+});
+
+function drawDataset(table: Table): Yaml {
+  const own = Object.entries(ownDates[table.name] ?? {}).map(([name, sql]) => ({
+    ...{name, ...expressed(withAlias(sql, null)), dimension: {is_time: true}},
+  }));
+  return {
+    ...{name: table.name, source: `mart.${table.name}`, primary_key: rowKeyOf(table)},
+    description: table.comment,
+    fields: [
+      ...table.columns.map(([name, , description]) => ({
+        ...{name, ...expressed(name), dimension: {is_time: dates.test(name)}},
+        description,
+      })),
+      ...own,
+    ],
+  };
+}
+
+function drawRelationships(table: Table): Yaml[] {
+  const isInFile = (name: string) => interchanged.some((each) => each.name === name);
+  return relationsAndState(table)
+    .filter(({target}) => isInFile(target))
+    .map(({column, target, key}) => ({
+      ...{name: `${table.name}_${column}`, from: table.name, to: target},
+      ...{from_columns: [column], to_columns: [key]},
+    }));
+}
+
+/** A measure as an aggregate of standard SQL over the table of its fact. */
+function aggregateOf(name: MeasureName): string {
+  const {fact, kind, value, where} = measures[name];
+  const of = withAlias(value, fact);
+  const counted = where === undefined ? of : `CASE WHEN ${withAlias(where, fact)} THEN ${of} END`;
+  if (kind === 'median') return `PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY ${counted})`;
+  return `${kind === 'count' ? 'COUNT' : 'SUM'}(${counted})`;
+}
+
+function drawInterchanged(name: string, sql: string, told: InterchangedMetric): Yaml {
+  const {comment, answer, of} = told;
+  const {fact, on} = measures[of];
+  const [word] = answer?.split('.') ?? [];
+  const asked = word === undefined ? '' : ` fieldmirror ask ${word} tells it.`;
+  return {
+    ...{name, ...expressed(sql), description: comment},
+    ai_context: {
+      instructions: `Its days are those of ${fact}.${on}. Filter or group by account_key.${asked}`,
+      synonyms: [labelOf(name)],
+    },
+  };
+}
+
+interface InterchangedMetric {
+  readonly comment: string;
+  readonly answer?: string;
+  /** The measure whose days it has. */
+  readonly of: MeasureName;
+}
+
+/** The days are fields of the facts, and need no table. */
+const interchanged = modelled.filter(({name}) => name !== 'dim_date');
+
+const ratiosOfOneFact = Object.entries(ratios).filter(
+  ([, {of, by}]) => measures[of].fact === measures[by].fact,
+);
+
+/**
+ * It has no word for what is there on a day and does not add up, and a ratio of two facts would
+ * count rows of one for each row of the other: neither is among its metrics.
+ */
+const interchange = {
+  version: osiVersion,
+  semantic_model: [
+    {
+      name: 'fieldmirror',
+      description: 'A field-service business: jobs, money, hours and visits.',
+      ai_context: {instructions: 'Never add up accounts: their currencies may differ.'},
+      datasets: interchanged.map(drawDataset),
+      relationships: interchanged.flatMap(drawRelationships),
+      metrics: [
+        ...measureNames
+          .filter((name) => measures[name].kind !== 'last')
+          .map((of) => drawInterchanged(of, aggregateOf(of), {...measures[of], of})),
+        ...ratiosOfOneFact.map(([name, ratio]) => {
+          const sql = `1.0 * ${aggregateOf(ratio.of)} / NULLIF(${aggregateOf(ratio.by)}, 0)`;
+          return drawInterchanged(name, sql, ratio);
+        }),
+      ],
+    },
+  ],
+};
+
 const toYaml = (value: unknown) => stringify(value, {lineWidth: 100, aliasDuplicateObjects: false});
 
 /** The files of the package by their paths. */
@@ -277,11 +415,13 @@ export function drawDbtPackage(): ReadonlyMap<string, string> {
     ['dbt_project.yml', toYaml(project)],
     ['macros/in_place.sql', inPlace],
     ['macros/generate_schema_name.sql', schemaName],
+    ['macros/read_snapshot.sql', readSnapshot],
     ['macros/unique_together.sql', uniqueTogether],
     ['models/sources.yml', toYaml(sources)],
     ['models/models.yml', toYaml(models)],
     ['models/metrics.yml', toYaml(metrics)],
     ['models/exposures.yml', toYaml(exposures)],
+    ['osi.yaml', toYaml(interchange)],
     ...modelled.map(
       ({name}) =>
         [`models/${name}.sql`, `SELECT * FROM {{ source('fieldmirror', '${name}') }}\n`] as const,

@@ -51,6 +51,9 @@ describe.each(blocks)('$place', (block) => {
   else if (block.language === 'duckdb')
     test('is for another engine, in which test/delivery runs it', () =>
       expect(block.place).toContain('docs/delivery.md'));
+  else if (block.language === 'dbt')
+    test('is for dbt, in which test/dbt runs it', () =>
+      expect(block.place).toContain('docs/bi-tools.md'));
   else if (block.language === '') test('is output of no command above it', () => checkLoose(block));
   else
     test('is of a kind that this test can run', () =>

@@ -99,6 +99,11 @@ export async function openMetricsPlace(setUp: SetUp): Promise<MetricsPlace> {
          FROM sync.accounts, generate_series(1, 40) AS number`,
     );
   });
+  await pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at)
+     SELECT account_id, stream, 'full', 'schedule', 'certified', now(), now()
+       FROM sync.accounts, unnest(ARRAY['jobs', 'customers', 'employees']) AS stream`,
+  );
   await refreshStar(pool);
   const {rows} = await pool.query<Days>(
     `SELECT (current_date - 400)::text AS from, (current_date + 13)::text AS to`,

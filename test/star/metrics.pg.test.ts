@@ -1,8 +1,10 @@
-// The metrics of the dbt package tell what `ask` tells: their file names tables and columns that
-// there are, and its expressions, as SQL over the star, give the answers to the cent.
+// The metrics of the dbt package, and those of Open Semantic Interchange beside it, tell what `ask`
+// tells: their files name tables and columns that there are, and their expressions, as SQL over the
+// star, give the answers to the cent.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parse} from 'yaml';
+import {z} from 'zod';
 import {drawDbtPackage} from '../../src/star/dbt.ts';
 import {SetUp} from '../support/set-up.ts';
 import {
@@ -81,12 +83,42 @@ test('the documents of dbt name the sources that a question reads', () => {
   ]);
 });
 
-/** The measures of the file over the rows of the star, by the key of the question. */
-async function measure(
-  {metrics, key, hasPeriod}: ToldMetrics,
+/** What is reckoned of the rows of a fact, and the date that it counts on, as SQL. */
+interface Reckoned {
+  readonly table: string;
+  readonly on: string;
+  readonly aggregate: string;
+}
+
+/** A figure over the rows of the star, by the key of the question. */
+async function reckon(
+  {key, hasPeriod}: ToldMetrics,
   accountKey: string,
-): Promise<Figures> {
+  {table, on, aggregate}: Reckoned,
+): Promise<ReadonlyMap<string, number | null>> {
   const {pool, days} = place;
+  const columns = await columnsOf(table);
+  const expression = (column: string) => {
+    if (column === 'date') return on;
+    if (['week', 'month', 'quarter'].includes(column))
+      return `date_trunc('${column}', ${on})::date`;
+    if (columns.includes(column)) return column;
+    if (column === 'place')
+      return `(SELECT place FROM mart.dim_job_state AS state
+                WHERE state.job_state = ${table}.job_state)`;
+    return `(SELECT ${column} FROM mart.fct_job AS job WHERE job.job_key = ${table}.job_key)`;
+  };
+  const within = hasPeriod ? `AND ${on} BETWEEN '${days.from}' AND '${days.to}'` : '';
+  const ids = key.map((column) => `(${expression(column)})::text`);
+  const {rows} = await pool.query(
+    `SELECT concat_ws(' ', ${[...ids, 'NULL'].join(', ')}) AS id, ${aggregate} AS value
+       FROM mart.${table} WHERE account_key = ${accountKey} ${within} GROUP BY 1`,
+  );
+  return new Map(rows.map(({id, value}) => [id as string, toNumber(value)]));
+}
+
+/** The measures of dbt over the rows of the star, by the key of the question. */
+async function measure(question: ToldMetrics, accountKey: string): Promise<Figures> {
   const found = new Map<string, Record<string, number | null>>();
   const sumOf = async (name: string) => {
     const model = semantic.semantic_models.find(({measures = []}) =>
@@ -94,32 +126,14 @@ async function measure(
     );
     const told = model?.measures?.find((each) => each.name === name);
     const date = model?.dimensions.find((each) => each.name === told?.agg_time_dimension);
-    const table = model?.name ?? '';
-    const on = date?.expr ?? date?.name ?? '';
-    const columns = await columnsOf(table);
-    const expression = (column: string) => {
-      if (column === 'date') return on;
-      if (['week', 'month', 'quarter'].includes(column))
-        return `date_trunc('${column}', ${on})::date`;
-      if (columns.includes(column)) return column;
-      if (column === 'place')
-        return `(SELECT place FROM mart.dim_job_state AS state
-                  WHERE state.job_state = fact.job_state)`;
-      return `(SELECT ${column} FROM mart.fct_job AS job WHERE job.job_key = fact.job_key)`;
-    };
     const aggregate =
       told?.agg === 'median'
         ? `percentile_cont(0.5) WITHIN GROUP (ORDER BY ${told.expr})`
         : `${told?.agg}(${told?.expr})`;
-    const within = hasPeriod ? `AND ${on} BETWEEN '${days.from}' AND '${days.to}'` : '';
-    const ids = key.map((column) => `(${expression(column)})::text`);
-    const {rows} = await pool.query(
-      `SELECT concat_ws(' ', ${[...ids, 'NULL'].join(', ')}) AS id, ${aggregate} AS value
-         FROM mart.${table} AS fact WHERE account_key = ${accountKey} ${within} GROUP BY 1`,
-    );
-    return new Map(rows.map(({id, value}) => [id as string, toNumber(value)]));
+    const on = date?.expr ?? date?.name ?? '';
+    return await reckon(question, accountKey, {table: model?.name ?? '', on, aggregate});
   };
-  for (const {metric} of metrics) {
+  for (const {metric} of question.metrics) {
     const given = semantic.metrics.find(({name}) => name === metric)?.type_params ?? {};
     const of = await sumOf(given.measure ?? given.numerator ?? '');
     const by = given.denominator === undefined ? null : await sumOf(given.denominator);
@@ -132,15 +146,123 @@ async function measure(
   return found;
 }
 
+/** The one expression of a field or a metric of Open Semantic Interchange. */
+const expressed = z.strictObject({
+  dialects: z.tuple([z.strictObject({dialect: z.literal('ANSI_SQL'), expression: z.string()})]),
+});
+/** What version 0.1.1 allows, as far as the file has it. */
+const interchangeShape = z.strictObject({
+  version: z.literal('0.1.1'),
+  semantic_model: z.tuple([
+    z.strictObject({
+      name: z.string(),
+      description: z.string(),
+      ai_context: z.strictObject({instructions: z.string()}),
+      datasets: z.array(
+        z.strictObject({
+          name: z.string(),
+          source: z.string(),
+          primary_key: z.array(z.string()).min(1),
+          description: z.string(),
+          fields: z.array(
+            z.strictObject({
+              name: z.string(),
+              expression: expressed,
+              dimension: z.strictObject({is_time: z.boolean()}),
+              description: z.string().optional(),
+            }),
+          ),
+        }),
+      ),
+      relationships: z.array(
+        z.strictObject({
+          name: z.string(),
+          from: z.string(),
+          to: z.string(),
+          from_columns: z.tuple([z.string()]),
+          to_columns: z.tuple([z.string()]),
+        }),
+      ),
+      metrics: z.array(
+        z.strictObject({
+          name: z.string(),
+          expression: expressed,
+          description: z.string(),
+          ai_context: z.strictObject({
+            instructions: z.string(),
+            synonyms: z.array(z.string()),
+          }),
+        }),
+      ),
+    }),
+  ]),
+});
+const {
+  datasets,
+  relationships,
+  metrics: interchanged,
+} = interchangeShape.parse(read('osi.yaml')).semantic_model[0];
+const sqlOf = ({expression}: {expression: z.infer<typeof expressed>}) =>
+  expression.dialects[0].expression;
+
+describe('the file of Open Semantic Interchange', () => {
+  test('names each thing once, and relates datasets that there are by their keys', () => {
+    for (const named of [datasets, relationships, interchanged])
+      expect(new Set<string>(named.map(({name}) => name)).size).toBe(named.length);
+    for (const {name, from, to, from_columns: held, to_columns: key} of relationships) {
+      const fields = datasets.find((each) => each.name === from)?.fields ?? [];
+      expect(
+        fields.map((field) => field.name),
+        name,
+      ).toContain(held[0]);
+      expect(datasets.find((each) => each.name === to)?.primary_key, name).toEqual(key);
+    }
+    expect(relationships.length).toBeGreaterThan(30);
+  });
+
+  test('has fields that can be read of their tables', async () => {
+    for (const {name, source, fields} of datasets) {
+      expect(source).toBe(`mart.${name}`);
+      await place.pool.query(`SELECT ${fields.map(sqlOf).join(', ')} FROM ${source} LIMIT 0`);
+    }
+  });
+
+  test('has every metric of dbt, but for what it has no word for', () => {
+    const names = interchanged.map(({name}) => name);
+    const left = semantic.metrics.map(({name}) => name).filter((name) => !names.includes(name));
+    expect(left).toEqual(['backlog_jobs', 'backlog_amount', 'revenue_an_hour']);
+  });
+});
+
+/** The metrics of Open Semantic Interchange over the rows of the star. */
+async function measureInterchanged(question: ToldMetrics, accountKey: string): Promise<Figures> {
+  const found = new Map<string, Record<string, number | null>>();
+  for (const {metric} of question.metrics) {
+    const told = interchanged.find(({name}) => name === metric);
+    const days = /^Its days are those of (\w+)\.(\w+)\./;
+    const [, table = '', date] = days.exec(told?.ai_context.instructions ?? '') ?? [];
+    const field = datasets.find(({name}) => name === table)?.fields.find(({name}) => name === date);
+    if (told === undefined || field === undefined) throw new Error(`${metric} has no days`);
+    const reckoned = {table, on: sqlOf(field), aggregate: sqlOf(told)};
+    for (const [id, value] of await reckon(question, accountKey, reckoned))
+      found.set(id, {...found.get(id), [metric]: value});
+  }
+  return found;
+}
+
 describe.each(questionsWithMetrics)('$word', (question) => {
-  test('tells the metrics of dbt, for two businesses in two zones', async () => {
+  test('tells the metrics of both files, for two businesses in two zones', async () => {
     const differences: string[] = [];
+    const names = interchanged.map(({name}) => name);
+    const shared = question.metrics.filter(({metric}) => names.includes(metric));
+    const other = {...question, metrics: shared};
     let rows = 0;
     for (const {accountId} of place.accounts) {
       const asked = await askFigures(place, question, accountId);
       rows += asked.size;
       differences.push(
         ...listDifferences(question, {asked, measured: await measure(question, accountId)}),
+        ...listDifferences(other, {asked, measured: await measureInterchanged(other, accountId)}),
       );
     }
     expect(differences).toEqual([]);
