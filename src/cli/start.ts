@@ -375,7 +375,9 @@ function ahead(instant: string | undefined): string {
 
 const reportsEveryMs = 60_000;
 
-type PartsDeps = AlertDeps & {readonly config: Pick<Config, 'reports' | 'storageKeys'>};
+type PartsDeps = AlertDeps & {
+  readonly config: Pick<Config, 'reports' | 'storageKeys' | 'consoleUrl'>;
+};
 
 /**
  * Parts of the worker of `start` beside those of every worker: alerts, the delivery of the star,
@@ -403,7 +405,7 @@ function makeReportRounds(
   const rounds = new Rounds({
     ...{everyMs: reportsEveryMs, pulse},
     work: async (signal) => {
-      const {reports: folder, smtpUrl, allowsHttp, allowsLinkLocal} = config;
+      const {reports: folder, smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal} = config;
       const onMade = () => pulse.good();
       try {
         if (folder === null) return;
@@ -411,7 +413,7 @@ function makeReportRounds(
         await writeDueReports(pool, {folder, accountIds: listServed(), log, onMade});
       } finally {
         const {mailReports} = await import('../delivery/report-mails.ts');
-        const means = {smtpUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
+        const means = {smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
         await mailReports({pool, log, ...means, onDone: onMade});
       }
     },

@@ -29,26 +29,33 @@ interface DueReport {
   readonly week: string;
 }
 
+/** A list that got nothing for longer gets no earlier reports. */
+const mostWeeks = 4;
+
 /**
  * The reports whose day and time have come, by the zone of their account: once its jobs are proven
- * complete within a day. None in a copy of the warehouse.
+ * complete within a day. Of each list that has had one, also those of weeks that nobody made, the
+ * earliest first. None in a copy of the warehouse.
  */
 async function listDueReports(db: Queryable): Promise<DueReport[]> {
   const {rows} = await db.query<DueReport>(
     `SELECT list.name AS list, account.account_key::text AS "accountId", account.name AS account,
-            week::text AS week
+            told.week::date::text AS week
        FROM sync.report_lists AS list
-       JOIN (SELECT account.*, date_trunc('week', today)::date - 7 AS week
+       JOIN (SELECT account.*, date_trunc('week', today)::date AS monday
                FROM mart.dim_account AS account) AS account
          ON coalesce(account.account_key = list.account_id, true)
        JOIN sync.accounts AS held ON held.account_id = account_key AND held.state = 'active'
+      CROSS JOIN LATERAL (SELECT max(made.week) AS week FROM sync.report_mails AS made
+         WHERE made.list = list.name AND made.account_id = account_key) AS last
+      CROSS JOIN LATERAL generate_series(
+         CASE WHEN last.week IS NULL THEN monday - 7
+              ELSE greatest(last.week + 7, monday - 7 * ${mostWeeks}) END,
+         monday - 7, interval '7 days') AS told (week)
       WHERE EXISTS (SELECT FROM sync.report_lists)
         AND jobs_fresh_as_of > now() - interval '1 day' AND NOT sync.is_copy()
-        AND now() >= ((week + 6 + list.weekday) + list.at) AT TIME ZONE account.time_zone
-        AND NOT EXISTS (SELECT FROM sync.report_mails AS made
-          WHERE made.list = list.name AND made.account_id = account_key
-            AND made.week = account.week)
-      ORDER BY list.name, account.name`,
+        AND now() >= ((told.week::date + 6 + list.weekday) + list.at) AT TIME ZONE account.time_zone
+      ORDER BY list.name, account.name, told.week`,
   );
   return rows;
 }
@@ -57,7 +64,10 @@ async function listDueReports(db: Queryable): Promise<DueReport[]> {
  * Makes the mails of a report, one for each address of its list, and keeps its figures.
  * @returns how many; 0 where another worker has made them
  */
-async function makeReportMails(pool: pg.Pool, {list, accountId, week}: DueReport): Promise<number> {
+async function makeReportMails(
+  {pool, consoleUrl}: Pick<ReportDeps, 'pool' | 'consoleUrl'>,
+  {list, accountId, week}: DueReport,
+): Promise<number> {
   return await inTransaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL jit = off');
     const {rowCount} = await client.query(
@@ -67,8 +77,8 @@ async function makeReportMails(pool: pg.Pool, {list, accountId, week}: DueReport
       [list, accountId, week],
     );
     if (rowCount === null || rowCount === 0) return 0;
-    const report = await readReport(client, accountId, list);
-    const {subject, text, html} = drawReportMail(report);
+    const report = await readReport(client, accountId, {list, week});
+    const {subject, text, html} = drawReportMail(report, consoleUrl);
     await client.query(
       `UPDATE sync.report_mails SET subject = $4, body_text = $5, body_html = $6
         WHERE list = $1 AND account_id = $2 AND week = $3`,
@@ -138,6 +148,8 @@ interface ReportDeps extends Omit<SendMeans, 'keys'> {
   readonly log: Logger;
   /** The mail server; null: mails wait for a worker that has one. */
   readonly smtpUrl: Secret | null;
+  /** The address of the console that people use; null: mails lead nowhere. */
+  readonly consoleUrl: URL | null;
   readonly signal?: AbortSignal;
   /** Is told after each report that was made, and each few mails that were tried. */
   readonly onDone?: () => void;
@@ -145,9 +157,9 @@ interface ReportDeps extends Omit<SendMeans, 'keys'> {
 
 /** Mail servers take few connections of one sender. */
 const atOnce = 4;
-const backOff = {firstMs: 60_000, longestMs: 3_600_000};
-/** About a day of tries. */
-const mostTries = 30;
+const backOff = {firstMs: 60_000, longestMs: 7_200_000};
+/** About a week of tries: then the next report is due. */
+const mostTries = 90;
 
 /**
  * Makes the reports that are due, and sends the mails that are due.
@@ -159,16 +171,20 @@ export async function mailReports(deps: ReportDeps): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-/** A report that cannot be made holds up no other one. */
-async function makeDueReports({pool, log, signal, onDone}: ReportDeps): Promise<unknown[]> {
+/** A report that cannot be made holds up those of later weeks, and no other one. */
+async function makeDueReports(deps: ReportDeps): Promise<unknown[]> {
+  const {pool, log, signal, onDone} = deps;
   const errors: unknown[] = [];
+  const heldUp = new Set<string>();
   const due = await listDueReports(pool);
   if (due.length > 0) await refreshStar(pool);
   for (const report of due) {
     if (signal?.aborted === true) break;
     const {list, account, week} = report;
+    const line = JSON.stringify([list, account]);
+    if (heldUp.has(line)) continue;
     try {
-      const mails = await makeReportMails(pool, report);
+      const mails = await makeReportMails(deps, report);
       if (mails > 0)
         log.info(
           {event: 'report.mails_made', list, account, week, mails},
@@ -176,6 +192,7 @@ async function makeDueReports({pool, log, signal, onDone}: ReportDeps): Promise<
         );
     } catch (error) {
       errors.push(error);
+      heldUp.add(line);
       log.error(
         {event: 'report.failed', list, account, reason: String(error)},
         'the weekly report could not be made; it is tried again',

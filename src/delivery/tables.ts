@@ -192,7 +192,7 @@ export const reportMailsTable = commentTable(
     week: 'The Monday of the week that it describes.',
     address: 'The address that it is sent to.',
     message_id: 'Its Message-ID, the same in each try: a program of mail may drop a repeat.',
-    state: 'due, sending, sent, or failed (given up after about a day).',
+    state: 'due, sending, sent, or failed (given up after about a week).',
     subject: 'Its subject.',
     body_text: 'The report as text; null when it was sent or given up.',
     body_html: 'The report as HTML; null when it was sent or given up.',

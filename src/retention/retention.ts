@@ -34,6 +34,7 @@ export const retentionNames = [
   'alerts',
   'audit',
   'sessions',
+  'reports',
 ] as const;
 
 /** The days of the feed are in its own row, sync.feed_state. */
@@ -89,6 +90,15 @@ export const retentionKinds: readonly RetentionKind[] = [
     defaultDays: 90,
     leastDays: 2,
     about: 'Sessions and sign-in links of the console that are over.',
+  },
+  {
+    name: 'reports',
+    words: 'weekly reports',
+    defaultDays: 730,
+    leastDays: 31,
+    about:
+      'Mails of weekly reports that were sent or given up, and figures that a later report told ' +
+      'again. The newest report of each list, and what it told of each week, stays.',
   },
   {
     name: 'feed',

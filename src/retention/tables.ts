@@ -33,7 +33,7 @@ export const retentionTable = commentTable(
   retention,
   'How long each kind of thing that grows with time is kept: one row for each kind.',
   {
-    kind: 'quiet_sweeps, settled_changes, versions, alerts, audit or sessions.',
+    kind: 'quiet_sweeps, settled_changes, versions, alerts, audit, sessions or reports.',
     kept_for: 'How long it is kept; null: for ever.',
     pruned_to: 'What is older than this may be gone; null where nothing was ever removed.',
     removed: 'How many were removed since ever.',

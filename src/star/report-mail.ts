@@ -66,13 +66,25 @@ const headStyle = 'font-size:17px;margin:24px 0 8px';
 /** Further ones are folded. */
 const shownRestated = 5;
 
-/** Draws the mail of a report. */
-export function drawReportMail(report: Report): ReportMailParts {
+/**
+ * Draws the mail of a report.
+ * @param consoleUrl - the address of the console that people use, to whose pages it leads; null: it
+ *   leads nowhere
+ */
+export function drawReportMail(report: Report, consoleUrl: URL | null): ReportMailParts {
   const {account, from, to} = report;
   const title = `${account}, week of ${from}`;
+  const linkTo: LinkTo = (path) => {
+    if (consoleUrl === null) return null;
+    const found = new URL(`${consoleUrl.href.replace(/\/$/, '')}${path}`);
+    found.searchParams.set('account', account);
+    return found.href;
+  };
+  const answers = linkTo('/business');
+  const seeAll = answers === null ? '' : `\n\nAll answers: ${answers}`;
   return {
     subject: `Weekly report: ${title}${tellRevenue(report)}`,
-    text: `${drawReport(report, null, null)}\n\n${advice}\n`,
+    text: `${drawReport(report, null, null)}${seeAll}\n\n${advice}\n`,
     html: `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -81,12 +93,16 @@ export function drawReportMail(report: Report): ReportMailParts {
 <div role="main">
 <h1 style="font-size:21px">${escapeXml(title)}</h1>
 ${drawParagraph(`${from} to ${to}. ${tellReportFreshness(report)}`)}
-${drawSections(report).join('\n')}
+${drawSections(report, linkTo).join('\n')}
+${answers === null ? '' : `<p>${drawLink('All answers', answers)}</p>`}
 ${drawParagraph(advice)}
 </div></body></html>
 `,
   };
 }
+
+/** The address of a page of the console; null where there is none. */
+type LinkTo = (path: string) => string | null;
 
 const advice =
   'fieldmirror report --to week.html draws this report with its charts. ' +
@@ -101,12 +117,12 @@ function tellRevenue(report: Report): string {
   return `, revenue ${amount}${change === '' ? '' : ` ${change}`}`;
 }
 
-function drawSections(report: Report): string[] {
+function drawSections(report: Report, linkTo: LinkTo): string[] {
   return [
     drawFiguresOfMail(report),
     drawHead('What moved more than usual'),
     drawSentences(report.moves, 'Nothing did.'),
-    ...report.lists.map(drawList),
+    ...report.lists.map((list) => drawList(list, linkTo)),
     drawHead('What changed since the last report'),
     drawRestated(tellRestated(report)),
     drawHead('What cannot be seen'),
@@ -126,7 +142,7 @@ function drawFiguresOfMail(report: Report): string {
     ];
     return [label, now, words.filter((each) => each !== '').join('; ')];
   });
-  return drawMailTable(['', 'this week', 'beside the week before'], rows, [1]);
+  return drawMailTable(['', 'this week', 'beside the week before'], rows, {numbers: [1]});
 }
 
 /** A program of mail that does not fold shows all of them. */
@@ -141,16 +157,28 @@ function drawRestated(sentences: readonly string[]): string {
   return `${shown}<details>${folded}</details>`;
 }
 
-function drawList(list: ReportList): string {
-  const {title, columns, amounts} = list;
+/** Its title leads to the answer, and the first cell of a row to its record. */
+function drawList(list: ReportList, linkTo: LinkTo): string {
+  const {title, columns, amounts, word, stream, keys} = list;
   const cells = cellsOf(list);
+  const links = keys.map((key) =>
+    stream === null || key === null || key === '-1'
+      ? null
+      : linkTo(`/records/${stream}/row-${key}`),
+  );
   const table =
-    cells.length === 0 ? drawParagraph('None.') : drawMailTable(columns, cells, amounts);
-  return `${drawHead(title)}\n${table}`;
+    cells.length === 0
+      ? drawParagraph('None.')
+      : drawMailTable(columns, cells, {numbers: amounts, links});
+  return `${drawHead(title, linkTo(`/business/ask/${word}`))}\n${table}`;
 }
 
-function drawHead(title: string): string {
-  return `<h2 style="${headStyle}">${escapeXml(title)}</h2>`;
+function drawHead(title: string, link: string | null = null): string {
+  return `<h2 style="${headStyle}">${drawLink(title, link)}</h2>`;
+}
+
+function drawLink(text: string, link: string | null): string {
+  return link === null ? escapeXml(text) : `<a href="${escapeXml(link)}">${escapeXml(text)}</a>`;
 }
 
 function drawParagraph(text: string): string {
@@ -162,20 +190,26 @@ function drawSentences(sentences: readonly string[], none: string): string {
   return `<ul>${sentences.map((sentence) => `<li>${escapeXml(sentence)}</li>`).join('')}</ul>`;
 }
 
-/** @param numbers - columns that are set to the right */
+/**
+ * @param numbers - columns that are set to the right
+ * @param links - where the first cell of each row leads
+ */
 function drawMailTable(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
-  numbers: readonly number[],
+  {
+    numbers,
+    links = [],
+  }: {readonly numbers: readonly number[]; readonly links?: readonly (string | null)[]},
 ): string {
-  const cells = (tag: 'th' | 'td', row: readonly string[]) =>
+  const cells = (tag: 'th' | 'td', row: readonly string[], link: string | null = null) =>
     row
       .map((cell, at) => {
         const style = numbers.includes(at) ? numberStyle : textStyle;
-        return `<${tag} style="${style}">${escapeXml(cell)}</${tag}>`;
+        return `<${tag} style="${style}">${drawLink(cell, at === 0 ? link : null)}</${tag}>`;
       })
       .join('');
-  const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('');
+  const body = rows.map((row, at) => `<tr>${cells('td', row, links[at])}</tr>`).join('');
   const head = `<thead><tr>${cells('th', columns)}</tr></thead>`.replace(emptyHead, '<td></td>');
   const table = `<table style="${tableStyle}">${head}<tbody>${body}</tbody></table>`;
   return `<div style="overflow-x:auto">${table}</div>`;

@@ -25,6 +25,12 @@ export interface ReportList {
   /** Which of them are amounts, by their places. */
   readonly amounts: readonly number[];
   readonly rows: readonly (readonly (string | null)[])[];
+  /** The question that tells all of it. */
+  readonly word: string;
+  /** What the first cell of a row names; null if it names no record. */
+  readonly stream: 'customers' | 'jobs' | null;
+  /** The `row_id` of that record, for each row; null for a total. */
+  readonly keys: readonly (string | null)[];
 }
 
 export interface Report {
@@ -70,7 +76,8 @@ const unseenWithoutHours =
   'How busy each technician was: the service does not know their working hours, ' +
   'and mart.settings has none.';
 
-const listQueries: readonly (Omit<ReportList, 'rows'> & {
+const listQueries: readonly (Omit<ReportList, 'rows' | 'keys'> & {
+  /** The last column is the key of the record. */
   readonly text: string;
   /** Gives the last row: what the rows are together with those that are not shown. */
   readonly total?: string;
@@ -79,39 +86,47 @@ const listQueries: readonly (Omit<ReportList, 'rows'> & {
     title: 'The ten largest debtors',
     columns: ['customer', 'owed', 'of it for more than 90 days'],
     amounts: [1, 2],
-    text: `SELECT name, owed::text, older::text FROM mart.ask_debtors AS debtor
+    ...{word: 'debtors', stream: 'customers'},
+    text: `SELECT name, owed::text, older::text, customer_key::text FROM mart.ask_debtors AS debtor
         WHERE account_key = $1 ORDER BY debtor.owed DESC, customer_key LIMIT 10`,
-    total: `SELECT 'all ' || count(*), sum(owed)::text, sum(older)::text FROM mart.ask_debtors
+    total: `SELECT 'all ' || count(*), sum(owed)::text, sum(older)::text, NULL FROM mart.ask_debtors
         WHERE account_key = $1 HAVING count(*) > 1`,
   },
   {
     title: 'Done and not invoiced',
     columns: ['jobs', 'amount', 'days since the oldest'],
     amounts: [1],
-    text: `SELECT jobs::text, amount::text, oldest_days::text FROM mart.ask_unbilled
+    ...{word: 'unbilled', stream: null},
+    text: `SELECT jobs::text, amount::text, oldest_days::text, NULL FROM mart.ask_unbilled
         WHERE account_key = $1 AND jobs > 0`,
   },
   {
     title: 'What should have been done: the ten oldest',
     columns: ['job', 'customer', 'what', 'days late'],
     amounts: [],
-    text: `SELECT job_number::text, customer, job, days_late::text FROM mart.ask_overdue AS late
+    ...{word: 'overdue', stream: 'jobs'},
+    text: `SELECT job_number::text, customer, job, days_late::text, job_key::text
+         FROM mart.ask_overdue AS late
         WHERE account_key = $1 ORDER BY late.days_late DESC, late.job_number LIMIT 10`,
   },
 ];
 
 /**
- * @param list - the list of addresses whose earlier reports it is compared with; left out: those
- *   that went into files
- * @returns the report of the last whole week of an account, by what is known now
+ * @param given.list - the list of addresses whose earlier reports it is compared with; left out:
+ *   those that went into files
+ * @param given.week - the Monday of its week; left out: of the last whole week
+ * @returns the report of a week of an account, by what is known now
  */
 export async function readReport(
   client: pg.ClientBase,
   accountKey: string,
-  list = toFiles,
+  {list = toFiles, week = null}: {readonly list?: string; readonly week?: string | null} = {},
 ): Promise<Report> {
-  const {hasHours, ...head} = await readHead(client, accountKey);
-  const figures = await readFigures(client, accountKey);
+  const {hasHours, ...head} = await readHead(client, accountKey, week);
+  const figures = (await readFigures(client, accountKey)).map((figure) => ({
+    ...figure,
+    weeks: figure.weeks.filter((told) => told.week <= head.from),
+  }));
   return {
     ...head,
     figures: figures.map((figure) => ({...figure, ...compare(figure)})),
@@ -127,16 +142,22 @@ export async function readReport(
 /** In place of a list of addresses. */
 const toFiles = '';
 
-async function readHead(client: pg.ClientBase, accountKey: string): Promise<Head> {
+async function readHead(
+  client: pg.ClientBase,
+  accountKey: string,
+  week: string | null,
+): Promise<Head> {
   const {rows} = await client.query<Head>(
-    `SELECT name AS account, currency, (date_trunc('week', today)::date - 7)::text AS "from",
-            (date_trunc('week', today)::date - 1)::text AS "to",
+    `SELECT name AS account, currency, monday::text AS "from", (monday + 6)::text AS "to",
             jobs_fresh_as_of AS "freshAsOf",
             (extract(epoch FROM now() - jobs_fresh_as_of) * 1000)::float AS "ageMs",
             known_since AS "knownSince",
             ${knowsHours} AS "hasHours"
-       FROM mart.dim_account AS account WHERE account_key = $1`,
-    [accountKey],
+       FROM mart.dim_account AS account
+      CROSS JOIN LATERAL (
+         SELECT coalesce($2::date, date_trunc('week', today)::date - 7) AS monday) AS told
+      WHERE account_key = $1`,
+    [accountKey, week],
   );
   const [head] = rows;
   if (head === undefined)
@@ -160,8 +181,9 @@ async function readLists(
     const columns = list.columns.map((name, at) =>
       list.amounts.includes(at) ? inCurrency(name, currency) : name,
     );
-    const rows = [...(await read(text)), ...(total === undefined ? [] : await read(total))];
-    lists.push({...list, columns, rows});
+    const found = [...(await read(text)), ...(total === undefined ? [] : await read(total))];
+    const rows = found.map((row) => row.slice(0, -1));
+    lists.push({...list, columns, rows, keys: found.map((row) => row.at(-1) ?? null)});
   }
   return lists;
 }

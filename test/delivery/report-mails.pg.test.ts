@@ -44,9 +44,13 @@ afterEach(async () => {
 
 /** One round of a worker. @param more.isRole - with no more rights than the role of workers */
 async function round(
-  more: {readonly isRole?: boolean; readonly smtpUrl?: Secret | null} = {},
+  more: {
+    readonly isRole?: boolean;
+    readonly smtpUrl?: Secret | null;
+    readonly consoleUrl?: URL;
+  } = {},
 ): Promise<void> {
-  const {smtpUrl = new Secret(mail.url), isRole = true} = more;
+  const {smtpUrl = new Secret(mail.url), isRole = true, consoleUrl = null} = more;
   const url = new URL(String(place.env.DATABASE_URL));
   if (isRole) url.searchParams.set('options', '-c role=fieldmirror_worker');
   const pool = openPool(url.href, {max: 4, applicationName: 'test'});
@@ -54,9 +58,8 @@ async function round(
     ...{level: 'info', secrets: []},
     destination: {write: (line: string) => void logged.push(JSON.parse(line))},
   });
-  await mailReports({pool, log, smtpUrl, allowsHttp: false, onSecret: () => {}}).finally(() =>
-    pool.end(),
-  );
+  const means = {smtpUrl, consoleUrl, allowsHttp: false, onSecret: () => {}};
+  await mailReports({pool, log, ...means}).finally(() => pool.end());
 }
 
 /** Time passes for the mails: leases lapse, and tries that wait are due. */
@@ -161,10 +164,10 @@ test('a mail server that does not take it gets the same again, and failures show
   expect(logged.filter(({event}) => event === 'report.postponed')).toHaveLength(3);
 });
 
-test('one that is taken by no server is given up after about a day, and that shows', async () => {
+test('one that is taken by no server is given up after about a week, and that shows', async () => {
   mail.manners = ({path}) => (path === anna ? 550 : undefined);
   await round();
-  await place.query('UPDATE sync.report_mails SET attempts = 29');
+  await place.query('UPDATE sync.report_mails SET attempts = 89');
   await pass('2 hours');
   await round();
   expect((await states())[0]).toMatchObject({address: anna, state: 'failed'});
@@ -225,6 +228,71 @@ test('looking at a report, or writing a file, takes no news from the next mail',
     false,
     false,
   ]);
+});
+
+test('weeks without a report get it afterwards, the earliest first, each once', async () => {
+  await place.apply({reports: {owners: {...owners, to: [anna]}}});
+  await round();
+  const weeks = async () =>
+    (
+      await place.query<{week: string}>(
+        'SELECT week::text AS week FROM sync.report_mails ORDER BY mail_id',
+      )
+    ).map(({week}) => week);
+  const [last = ''] = await weeks();
+  const before = (weeks: number) =>
+    new Date(Date.parse(last) - weeks * 7 * 86_400_000).toISOString().slice(0, 10);
+  // The process was down for three weeks.
+  await place.query('UPDATE sync.report_mails SET week = week - 21');
+  await Promise.all([round(), round()]);
+  await round();
+  expect(await weeks()).toEqual([before(3), before(2), before(1), last]);
+  expect(mail.arrived).toHaveLength(4);
+  const {rows} = await place.pool.query(
+    `SELECT week::text AS week, trim_scale(revenue)::text AS revenue FROM mart.ask_weeks
+      WHERE week = ANY ($1::date[]) ORDER BY week`,
+    [[before(2), before(1), last]],
+  );
+  for (const {week, revenue} of rows) {
+    const text = mail.arrived
+      .slice(1)
+      .map(partsOf)
+      .find(({subject}) => subject.includes(`week of ${week}`))?.text;
+    expect(text?.replaceAll(',', '')).toMatch(new RegExp(`Revenue \\(USD\\)[ │]+${revenue} `));
+  }
+  // Who was away for longer gets the last four weeks.
+  await place.query('DELETE FROM sync.report_mails WHERE week > $1', [before(3)]);
+  await place.query('UPDATE sync.report_mails SET week = week - 70');
+  await round();
+  expect((await weeks()).slice(1)).toEqual([before(3), before(2), before(1), last]);
+});
+
+test('a mail leads to the answers and the records of the console', async () => {
+  await place.apply({reports: {owners: {...owners, to: [anna]}}});
+  await round({consoleUrl: new URL('https://mirror.example.com/')});
+  const [{text, html} = {text: '', html: ''}] = mail.arrived.map(partsOf);
+  const links = [...html.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link);
+  const account = String((await place.query('SELECT name FROM sync.accounts'))[0]?.name);
+  const at = (path: string) =>
+    `https://mirror.example.com${path}?account=${encodeURIComponent(account)}`;
+  const debtors = await place.query<{key: string}>(
+    `SELECT customer_key AS key FROM mart.ask_debtors AS debtor ORDER BY debtor.owed DESC,
+       customer_key LIMIT 10`,
+  );
+  const late = await place.query<{key: string}>(
+    `SELECT job_key AS key FROM mart.ask_overdue AS late ORDER BY late.days_late DESC,
+       late.job_number LIMIT 10`,
+  );
+  expect(debtors.length + late.length).toBeGreaterThan(10);
+  expect(links).toEqual([
+    at('/business/ask/debtors'),
+    ...debtors.map(({key}) => at(`/records/customers/row-${key}`)),
+    at('/business/ask/unbilled'),
+    at('/business/ask/overdue'),
+    ...late.map(({key}) => at(`/records/jobs/row-${key}`)),
+    at('/business'),
+  ]);
+  expect(text).toContain(at('/business'));
 });
 
 describe('silence is a fault', () => {

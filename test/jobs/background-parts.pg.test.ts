@@ -110,7 +110,13 @@ beforeEach(async () => {
   const log = createLogger({level: 'silent', secrets: []});
   const config = {
     ...{keys: parseKeys(keyText), bounds: null, databaseUrl: place.url, directUrl: null, home: ''},
-    ...{smtpUrl: null, storageKeys: null, allowsHttp: false, allowsLinkLocal: false},
+    ...{
+      smtpUrl: null,
+      storageKeys: null,
+      consoleUrl: null,
+      allowsHttp: false,
+      allowsLinkLocal: false,
+    },
     reports: folder,
   };
   const backend = await openQueueBackend({redisUrl: null, databaseUrl: place.url, log});

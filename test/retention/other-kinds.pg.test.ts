@@ -95,6 +95,32 @@ test('the audit stays for ever unless somebody chooses; sessions go in 90 days',
   expect(await pruneNow()).toEqual({audit: 1});
 });
 
+test('reports go in two years, but for the newest of a list and what was told last', async () => {
+  await pool.query(
+    `INSERT INTO sync.report_lists (name, addresses, weekday, at)
+      VALUES ('owners', '{anna@example.com}', 1, '06:00');
+     INSERT INTO sync.report_mails (list, account_id, week, address, state, made_at, sent_at)
+     SELECT 'owners', account_id, current_date - days, 'anna@example.com', mail.state,
+       now() - days * interval '1 day', CASE mail.state WHEN 'sent' THEN now() END
+       FROM sync.accounts, (VALUES (729, 'sent'), (731, 'sent'), (738, 'due'), (745, 'sent'))
+         AS mail (days, state);
+     INSERT INTO mart.reported (account_key, week, metric, value, known_as_of, list)
+     SELECT account_id, '2020-01-06', 'revenue', days, now() - days * interval '1 day', list
+       FROM sync.accounts, (VALUES (729, 'owners'), (731, 'owners'), (738, 'owners'), (738, ''))
+         AS told (days, list)`,
+  );
+  const told = () =>
+    ids(`SELECT list || ' ' || value AS id FROM mart.reported ORDER BY list, value`);
+  const mails = () =>
+    ids(`SELECT (current_date - week) || ' ' || state AS id FROM sync.report_mails ORDER BY week`);
+  expect(await pruneNow()).toEqual({reports: 4});
+  expect(await mails()).toEqual(['738 due', '729 sent']);
+  expect(await told()).toEqual([' 738', 'owners 729']);
+  await setRetention(pool, 'reports', 31);
+  expect(await pruneNow()).toEqual({});
+  expect(await mails()).toEqual(['738 due', '729 sent']);
+});
+
 test('less than others rest on is refused', async () => {
   await expect(setRetention(pool, 'settled_changes', 30)).rejects.toThrow(
     'retention_kept_for_check',

@@ -55,12 +55,14 @@ const report: Report = {
       title: 'The ten largest debtors',
       columns: ['customer', 'owed (USD)', 'of it for more than 90 days (USD)'],
       amounts: [1, 2],
+      ...{word: 'debtors', stream: 'customers', keys: ['17']},
       rows: [[longName, '1234567.89', '1234567.89']],
     },
     {
       title: 'What should have been done: the ten oldest',
       columns: ['job', 'customer', 'what', 'days late'],
       amounts: [],
+      ...{word: 'overdue', stream: null, keys: []},
       rows: [['4711', longName, longName.replaceAll(' ', ''), '1234']],
     },
   ],
@@ -71,7 +73,7 @@ const report: Report = {
 
 test.each([
   ['the page', drawPage(report, 'the data is old')],
-  ['the mail', drawReportMail(report).html],
+  ['the mail', drawReportMail(report, new URL('https://mirror.example.com')).html],
 ])('%s is no wider than the window, with letters that are readable', async (_, html) => {
   const page = await browser.newPage();
   await page.setContent(html);

@@ -9,6 +9,6 @@ const {DATABASE_URL: databaseUrl = '', SMTP_URL: smtpUrl = ''} = process.env;
 const pool = openPool(databaseUrl, {max: 2, applicationName: 'worker'});
 await mailReports({
   ...{pool, log: createLogger({level: 'silent', secrets: []}), onSecret: () => {}},
-  ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false},
+  ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false, consoleUrl: null},
 });
 await pool.end();

@@ -29,6 +29,7 @@ BEGIN
     WHEN 'alerts' THEN sync.prune_alerts(cutoff, most)
     WHEN 'audit' THEN sync.prune_audit(cutoff, most)
     WHEN 'sessions' THEN sync.prune_sessions(cutoff, most)
+    WHEN 'reports' THEN sync.prune_reports(cutoff, most)
     WHEN 'feed' THEN sync.prune_feed(cutoff, most) END;
   -- The feed has no row here: its own row says up to where entries are gone.
   IF gone > 0 THEN
@@ -55,6 +56,8 @@ BEGIN
     WHEN 'alerts' THEN (SELECT count(*) FROM sync.alerts WHERE mended_at < cutoff)
     WHEN 'audit' THEN (SELECT count(*) FROM sync.audit AS entry WHERE entry.at < cutoff)
     WHEN 'sessions' THEN (SELECT count(*) FROM sync.sessions WHERE expires_at < cutoff)
+    WHEN 'reports' THEN (SELECT count(*) FROM sync.prunable_mails(cutoff))
+      + (SELECT count(*) FROM sync.prunable_figures(cutoff))
     WHEN 'feed' THEN sync.count_prunable_feed(cutoff) END END;
 END
 $$;

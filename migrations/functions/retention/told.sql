@@ -1,4 +1,4 @@
--- What was told and who looked: alerts, the audit, sessions of the console.
+-- What was told and who looked: alerts, the audit, sessions of the console, weekly reports.
 
 -- An alert takes its messages along. A digest goes when it tells nothing any more.
 CREATE OR REPLACE FUNCTION sync.prune_alerts(cutoff timestamptz, most integer) RETURNS bigint
@@ -44,3 +44,41 @@ $$;
 COMMENT ON FUNCTION sync.prune_sessions
   IS 'Removes up to so many sessions that were over before a moment, and the sign-in links of that '
   'time.';
+
+-- The newest report of a list and an account says which week is due next: its mails stay.
+CREATE OR REPLACE FUNCTION sync.prunable_mails(cutoff timestamptz) RETURNS SETOF bigint
+  LANGUAGE sql STABLE AS $$
+  SELECT mail_id FROM sync.report_mails AS mail
+   WHERE state IN ('sent', 'failed') AND made_at < cutoff
+     AND EXISTS (SELECT FROM sync.report_mails AS later
+       WHERE (later.list, later.account_id) = (mail.list, mail.account_id)
+         AND later.week > mail.week)
+$$;
+COMMENT ON FUNCTION sync.prunable_mails
+  IS 'The mails of weekly reports that were made before a moment, and are over.';
+
+-- The next report is compared with what was told last of each week.
+CREATE OR REPLACE FUNCTION sync.prunable_figures(cutoff timestamptz) RETURNS SETOF tid
+  LANGUAGE sql STABLE AS $$
+  SELECT ctid FROM mart.reported AS figure
+   WHERE known_as_of < cutoff AND EXISTS (SELECT FROM mart.reported AS later
+     WHERE (later.account_key, later.metric, later.week, later.list)
+         = (figure.account_key, figure.metric, figure.week, figure.list)
+       AND later.known_as_of > figure.known_as_of)
+$$;
+COMMENT ON FUNCTION sync.prunable_figures
+  IS 'The figures of weekly reports from before a moment that a later report told again.';
+
+CREATE OR REPLACE FUNCTION sync.prune_reports(cutoff timestamptz, most integer) RETURNS bigint
+  LANGUAGE sql AS $$
+  WITH mails AS (
+    DELETE FROM sync.report_mails WHERE mail_id IN (
+      SELECT mail_id FROM sync.prunable_mails(cutoff) AS mail_id LIMIT most) RETURNING 1
+  ), figures AS (
+    DELETE FROM mart.reported WHERE ctid IN (
+      SELECT place FROM sync.prunable_figures(cutoff) AS place LIMIT most) RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM mails) + (SELECT count(*) FROM figures)
+$$;
+COMMENT ON FUNCTION sync.prune_reports
+  IS 'Removes mails and figures of weekly reports from before a moment that are no longer needed.';

@@ -1,0 +1,4 @@
+ALTER TABLE "sync"."retention" DROP CONSTRAINT "retention_kind_check";--> statement-breakpoint
+ALTER TABLE "sync"."retention" DROP CONSTRAINT "retention_kept_for_check";--> statement-breakpoint
+ALTER TABLE "sync"."retention" ADD CONSTRAINT "retention_kind_check" CHECK ("sync"."retention"."kind" IN ('quiet_sweeps', 'settled_changes', 'versions', 'alerts', 'audit', 'sessions', 'reports'));--> statement-breakpoint
+ALTER TABLE "sync"."retention" ADD CONSTRAINT "retention_kept_for_check" CHECK ("sync"."retention"."kept_for" >= CASE "sync"."retention"."kind" WHEN 'quiet_sweeps' THEN interval '2 days' WHEN 'settled_changes' THEN interval '31 days' WHEN 'versions' THEN interval '31 days' WHEN 'alerts' THEN interval '2 days' WHEN 'audit' THEN interval '31 days' WHEN 'sessions' THEN interval '2 days' WHEN 'reports' THEN interval '31 days' END);
