@@ -4,7 +4,7 @@
 // would copy again and again.
 
 import type {FieldRecord} from '../api/xml-document.ts';
-import {encodeLine, encodeRow} from '../rows/load.ts';
+import {encodeCopyRow} from '../postgres/sql.ts';
 import type {RowSet} from '../streams/record-rows.ts';
 import type {Child, Stream} from '../streams/stream.ts';
 import type {EncodedRow, HeldValues, MirrorTable, Row} from '../streams/table.ts';
@@ -191,4 +191,39 @@ function findChild(stream: Stream, element: string): Child {
   const child = stream.children.find((candidate) => candidate.element === element);
   if (child === undefined) throw new TypeError(`${stream.name} has no children in ${element}`);
   return child;
+}
+
+/** With a leading zero or sign: other integers are normal already. */
+const integer = /^(?:[+-]\d+|0\d+)$/;
+
+/** A row as COPY takes it. @throws {TypeError} as `encodeLine` does */
+export function encodeRow(table: MirrorTable, row: Row, page: number | null = null): EncodedRow {
+  const {line, ...encoded} = encodeLine(table, row, page);
+  return {...encoded, line: Buffer.from(line)};
+}
+
+/**
+ * A row with its line as a text.
+ * @param page - the page on which the row's record stood; null when it was asked for by its number
+ * @throws {TypeError} a row without its key, which would never be found again
+ */
+function encodeLine(
+  table: MirrorTable,
+  row: Row,
+  page: number | null,
+): Pick<EncodedRow, 'key' | 'hash'> & {readonly line: string} {
+  const {values, attributes, hash} = row;
+  const key = table.key.map((name) => {
+    const at = table.columns.findIndex((column) => column.name === name);
+    const value = values[at] ?? null;
+    if (value === null)
+      throw new TypeError(`${table.name}.${name}: a row from the service needs its key`);
+    // `007` and `7` are two texts and one bigint.
+    return integer.test(value) ? BigInt(value).toString() : value;
+  });
+  return {
+    key,
+    hash,
+    line: encodeCopyRow([...values, attributes, `\\x${hash}`, page === null ? null : String(page)]),
+  };
 }

@@ -9,7 +9,7 @@ import {startProgram} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 const noter = join(import.meta.dirname, '..', 'support', 'note-packages.ts');
-const source = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+const sources = join(import.meta.dirname, '..', '..', 'src');
 
 let database: TestDatabase;
 let folder: string;
@@ -31,13 +31,20 @@ afterEach(() => rm(folder, {recursive: true}));
  * order
  */
 async function notePackages(...args: string[]): Promise<string[]> {
+  return await notePackagesOf('main.ts', ...args);
+}
+
+/** The same for any program of ours. */
+async function notePackagesOf(file: string, ...args: string[]): Promise<string[]> {
   const noted = join(folder, 'packages.txt');
   const env = {
     DATABASE_URL: database.url,
     NODE_OPTIONS: `--import=${noter}`,
     NOTED_PACKAGES: noted,
   };
-  expect(await startProgram([process.execPath, source, ...args], env).ended).toMatchObject({
+  expect(
+    await startProgram([process.execPath, join(sources, file), ...args], env).ended,
+  ).toMatchObject({
     code: 0,
     stderr: '',
   });
@@ -60,3 +67,8 @@ test.each(['--version', '--help'])(
     expect(await notePackages(option)).toEqual(['commander']);
   },
 );
+
+test('the thread that reads pages loads nothing that speaks to Postgres', async () => {
+  const packages = ['fastest-levenshtein', 'saxes', 'temporal-polyfill'];
+  expect(await notePackagesOf('sweeps/page-thread.ts')).toEqual(packages);
+});

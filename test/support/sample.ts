@@ -2,9 +2,9 @@ import {createHash} from 'node:crypto';
 import pg from 'pg';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {encodeRow} from '../../src/rows/load.ts';
 import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {type EncodedRow, type MirrorTable, mirrorTable} from '../../src/streams/table.ts';
+import {encodeRow} from '../../src/sweeps/packed-rows.ts';
 import {createDatabase} from './postgres.ts';
 
 /** A table with a column of every type. */

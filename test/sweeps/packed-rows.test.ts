@@ -2,13 +2,12 @@
 // number.
 
 import {expect, test} from 'vitest';
-import {encodeRow} from '../../src/rows/load.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import type {RowSet} from '../../src/streams/record-rows.ts';
 import type {Stream} from '../../src/streams/stream.ts';
 import type {MirrorTable, Row} from '../../src/streams/table.ts';
 import {tasks} from '../../src/streams/tasks.ts';
-import {buffersOf, RowPacker, unpackRows} from '../../src/sweeps/packed-rows.ts';
+import {buffersOf, encodeRow, RowPacker, unpackRows} from '../../src/sweeps/packed-rows.ts';
 
 const page = 3;
 let last = 0;
