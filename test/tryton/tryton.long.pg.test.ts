@@ -269,6 +269,31 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     600_000,
   );
 
+  test('an edit in Tryton while another of the field is on its way is a conflict, not a loss', async () => {
+    const {id} = await findParty('Renamed There');
+    const number = await numberOf(id);
+    await writeAtOffice([{operation: 'update', number, fields: {phone_number: '555-0201'}}]);
+    await settle();
+    const edit = () => tryton.editParty(id, {phone: '555-0202'});
+    let isEdited = false;
+    const proxy = await openProxy(`http://127.0.0.1:${port}`, {
+      giveBack: (answer, response, {path}) => {
+        const waits = path.startsWith('/v1/feed') && !isEdited ? edit() : Promise.resolve();
+        isEdited ||= path.startsWith('/v1/feed');
+        void waits.then(() => giveBackAsItCame(answer, response));
+      },
+    });
+    const ended = await connect(['--once'], {WAREHOUSE_URL: proxy.url}).ended;
+    await proxy.close();
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    await level();
+    await fieldmirror('changes', 'resolve', await changeIn('conflict'), '--take', 'warehouse');
+    await level();
+    expect(await tryton.readParty(id)).toMatchObject({phone: '555-0202', problem: null});
+    expect(await readAtService(number)).toContain('<phone-number>555-0202</phone-number>');
+    await expectLevel();
+  }, 600_000);
+
   test('a value that one side does not take is told on the party, and stops nothing', async () => {
     const id = await tryton.addParty({name: ''});
     await tryton.addParty({name: 'After It'});

@@ -181,13 +181,13 @@ def _apply(entry, party, link, winner):
         if entry["own"] or operation == "changed":
             return  # it is deleted here, and that is on its way
         party, = Party.create([{"field_service": True}])
-        link = Link(party=party.id, row=entry["row_id"], agreed="{}")
+        link = Link(party=party.id, row=entry["row_id"], agreed="{}", problem=None)
         _note(party)
     is_new = operation == "created" or link is None
     if is_new and not (party.field_service and party.active):
         party.field_service = party.active = True
         party.save()
-    link = link or Link(party=party.id, agreed="{}")
+    link = link or Link(party=party.id, agreed="{}", problem=None)
     theirs = {column: entry["after"].get(column) for column in COLUMNS
               if operation != "changed" or column in entry["after"]}
     if operation == "read":
