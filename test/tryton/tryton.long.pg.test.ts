@@ -269,7 +269,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     600_000,
   );
 
-  test('an edit in Tryton while another of the field is on its way is a conflict, not a loss', async () => {
+  test('an edit while another of its field is on its way is a conflict', async () => {
     const {id} = await findParty('Renamed There');
     const number = await numberOf(id);
     await writeAtOffice([{operation: 'update', number, fields: {phone_number: '555-0201'}}]);
