@@ -108,12 +108,9 @@ describe('colours', () => {
 
   test('a terminal shows good and bad in colours, and every line fits all the same', async () => {
     const printed = await printAt(80, names, {TERM: 'xterm-256color'});
-    const plain = await printAt(80, names);
     for (const name of names) {
       expect(printed.get(name), name).toMatch(coloured);
-      const bare = stripVTControlCharacters(printed.get(name) ?? '');
-      expectFit(bare, 80);
-      expect(bare.split('\n')).toHaveLength(plain.get(name)?.split('\n').length ?? 0);
+      expectFit(stripVTControlCharacters(printed.get(name) ?? ''), 80);
     }
   });
 
