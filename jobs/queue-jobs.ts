@@ -17,7 +17,7 @@ import {findWrites} from '../src/streams/all.ts';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
 import {pageOfSweep} from '../src/sweeps/story.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
-import type {ClaimedSweep} from '../src/sweeps/sweeps.ts';
+import {type ClaimedSweep, isLoadedBeside} from '../src/sweeps/sweeps.ts';
 
 /**
  * Carries one sweep as far as it goes, and brings the star in line with it. Running it twice, or in
@@ -34,7 +34,8 @@ export async function runSweepJob(
     await deps.onSweepStep?.(step, sweep);
     // All rows of a first load are there, and Postgres has little to do while the list is read
     // again.
-    if (step === 'list-read' && sweep.isFirstLoad) filled = refreshNow(deps);
+    if (step === 'list-read' && sweep.isFirstLoad && !(await isLoadedBeside(deps.pool, sweep)))
+      filled = refreshNow(deps);
   };
   const result = await runSweep({...deps, onSweepStep}, sweepId, signal);
   reportOutcome(deps.log, {sweepId, isWatched}, result);
@@ -118,9 +119,18 @@ function factsOf({accountName, stream, sweepId, mode, windowName, recordNumber}:
 
 type RefreshDeps = Pick<SweepDeps, 'pool' | 'log'>;
 
-/** Brings the star in line after a sweep that wrote. */
+/**
+ * Brings the star in line after a sweep that wrote. Of first loads of an account that are under way
+ * at once, the last one does, however it ended: each before it would fill the whole star for
+ * nothing.
+ */
 async function refreshAfter(deps: RefreshDeps, result: SweepResult): Promise<void> {
-  if (result.outcome !== 'ended') return;
+  if (result.outcome !== 'ended' && result.outcome !== 'failed') return;
+  if (result.sweep.isFirstLoad) {
+    if (!(await isLoadedBeside(deps.pool, result.sweep))) await refreshNow(deps);
+    return;
+  }
+  if (result.outcome === 'failed') return;
   const {inserted, updated, revived, tombstoned, vanished} = result.counts;
   if (inserted + updated + revived + tombstoned + vanished > 0) await refreshNow(deps);
 }

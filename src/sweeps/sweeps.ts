@@ -185,6 +185,26 @@ export async function claimSweep(
   return rows[0] ?? null;
 }
 
+/**
+ * Whether another stream of the sweep's account is being loaded for the first time, or is about to
+ * be.
+ */
+export async function isLoadedBeside(
+  db: Queryable,
+  {accountId, sweepId}: Pick<Sweep, 'accountId' | 'sweepId'>,
+): Promise<boolean> {
+  const {rows} = await db.query<{isLoaded: boolean}>(
+    `SELECT EXISTS (SELECT FROM sync.sweeps AS other
+       WHERE account_id = $1 AND sweep_id <> $2 AND mode = 'full'
+         AND (state = 'running' OR state = 'due' AND due_at <= now())
+         AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
+                WHERE started.account_id = other.account_id
+                  AND started.stream = other.stream)) AS "isLoaded"`,
+    [accountId, sweepId],
+  );
+  return rows[0]?.isLoaded === true;
+}
+
 /** A sweep that a process holds. */
 export interface HeldSweep extends Pick<Sweep, 'sweepId' | 'stream'> {
   /** As `nameThisProcess` gives it; null where an older version has it. */

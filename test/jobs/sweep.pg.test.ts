@@ -23,6 +23,30 @@ const countJobs = async (place: 'mart.fct_job' | 'warehouse.jobs') => {
   return rows[0]?.jobs;
 };
 
+test('of first loads at once the last one fills the star, even where it fails', async () => {
+  const other = await openWorld(service);
+  try {
+    const {pool, account} = other;
+    const request = async (stream: string) => {
+      const asked = {accountId: account.accountId, stream, mode: 'full', requestedBy: 'command'};
+      return (await requestSweep(pool, asked as Parameters<typeof requestSweep>[1])).sweepId;
+    };
+    const [customers, tasks] = [await request('customers'), await request('tasks')];
+    const {signal} = new AbortController();
+    const count = async () => (await pool.query('SELECT FROM sync.stale_jobs')).rowCount ?? 0;
+    expect(await runSweepJob(other, customers, {signal})).toMatchObject({state: 'certified'});
+    expect(await count()).toBeGreaterThan(0);
+    const onSweepStep = async () => {
+      throw new TypeError('a fault');
+    };
+    const failed = await runSweepJob({...other, onSweepStep}, tasks, {signal});
+    expect(failed).toMatchObject({outcome: 'failed'});
+    expect(await count()).toBe(0);
+  } finally {
+    await other.close();
+  }
+});
+
 test('the star of a first load is filled before its sweep has ended', async () => {
   const asked = {
     accountId: world.account.accountId,
