@@ -67,9 +67,9 @@ test('each version is there from its begin until before its end, however long it
 });
 
 test.each([
-  'SELECT job_number, name FROM history.jobs_as_of(now() - $1::interval)',
-  'SELECT job_number, completed_amount FROM mart.fct_job_as_of(now() - $1::interval)',
-])('%s reads at most six times the pages of now, however many versions', async (statement) => {
+  ['SELECT job_number, name FROM history.jobs_as_of(now() - $1::interval)', 6],
+  ['SELECT job_number, completed_amount FROM mart.fct_job_as_of(now() - $1::interval)', 4],
+] as const)('%s: reads at most %i times the pages of now', async (statement, most) => {
   const jobs = 2_000;
   await writeVersions(
     `SELECT row_id, at AS begun, lead(at) OVER (PARTITION BY row_id ORDER BY at) AS ended
@@ -81,5 +81,5 @@ test.each([
   const pages = async (ago: string) => await countPages(pool, statement, [ago]);
   const now = await pages('0');
   for (const ago of ['1 day', '30 days', '200 days', '390 days', '399 days'])
-    expect(await pages(ago), ago).toBeLessThanOrEqual(6 * now);
+    expect(await pages(ago), ago).toBeLessThanOrEqual(most * now);
 });
