@@ -66,10 +66,7 @@ test('each version is there from its begin until before its end, however long it
   expect(rows.filter(({wrong}) => wrong > 0)).toEqual([]);
 });
 
-test.each([
-  ['SELECT job_number, name FROM history.jobs_as_of(now() - $1::interval)', 6],
-  ['SELECT job_number, completed_amount FROM mart.fct_job_as_of(now() - $1::interval)', 4],
-] as const)('%s: reads at most %i times the pages of now', async (statement, most) => {
+test('any moment reads at most six times the pages of now, however many versions', async () => {
   const jobs = 2_000;
   await writeVersions(
     `SELECT row_id, at AS begun, lead(at) OVER (PARTITION BY row_id ORDER BY at) AS ended
@@ -78,8 +75,13 @@ test.each([
                FROM generate_series(1, ${jobs}) AS row_id, generate_series(0, 40) AS nth)
             AS moments`,
   );
-  const pages = async (ago: string) => await countPages(pool, statement, [ago]);
+  const pages = async (ago: string) =>
+    await countPages(
+      pool,
+      `SELECT job_number, name FROM history.jobs_as_of(now() - $1::interval)`,
+      [ago],
+    );
   const now = await pages('0');
   for (const ago of ['1 day', '30 days', '200 days', '390 days', '399 days'])
-    expect(await pages(ago), ago).toBeLessThanOrEqual(most * now);
+    expect(await pages(ago), ago).toBeLessThanOrEqual(6 * now);
 });
