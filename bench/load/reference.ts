@@ -1,25 +1,33 @@
 // The reference program of `bench/reference`: what speed alone allows. It is built by cargo, where
 // that is installed and finds its packages.
 
-import {execFile} from 'node:child_process';
-import {tmpdir} from 'node:os';
+import {type ExecFileException, execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 
 const run = promisify(execFile);
-const source = join(import.meta.dirname, '..', 'reference', 'Cargo.toml');
+const folder = join(import.meta.dirname, '..', 'reference');
+/** A build takes one or two minutes. */
+const mostMs = 5 * 60_000;
 
 /** @returns its path; null where it cannot be built, which is said */
 export async function buildReference(): Promise<string | null> {
-  const folder = join(tmpdir(), 'fieldmirror-bench', 'reference');
-  const how = ['build', '--release', '--locked', '--quiet', '--manifest-path', source];
   try {
-    await run('cargo', [...how, '--target-dir', folder]);
-    return join(folder, 'release', 'reference');
+    await run('cargo', ['build', '--release', '--locked', '--quiet', '--target-dir', 'target'], {
+      ...{cwd: folder, timeout: mostMs},
+    });
+    return join(folder, 'target', 'release', 'reference');
   } catch (error) {
-    const {code, stderr = ''} = error as NodeJS.ErrnoException & {stderr?: string};
-    const reason = code === 'ENOENT' ? 'cargo is not installed' : `cargo failed: ${stderr.trim()}`;
-    process.stdout.write(`the reference program is left out, with every ratio to it: ${reason}\n`);
+    process.stdout.write(
+      `the reference program is left out, with every ratio to it: ${tellFailure(error)}\n`,
+    );
     return null;
   }
+}
+
+function tellFailure(error: unknown): string {
+  const {code, killed, stderr} = error as ExecFileException & {readonly stderr?: string};
+  if (code === 'ENOENT') return 'cargo is not installed';
+  if (killed === true) return `cargo took more than ${mostMs / 60_000} minutes`;
+  return `cargo failed: ${stderr?.trim() ?? String(error)}`;
 }
