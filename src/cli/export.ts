@@ -5,6 +5,7 @@ import {mkdir, mkdtemp, open, rename, rm, rmdir, writeFile as writeWhole} from '
 import {dirname, join} from 'node:path';
 import type {Writable} from 'node:stream';
 import {finished} from 'node:stream/promises';
+import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 import {endDeadLeases} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
@@ -291,8 +292,8 @@ interface DeliverOptions {
  * @returns the exit code
  * @throws {UsageError} there is no target, or none of that name
  * @throws {RetryableError} a target does not take it; the targets before it have theirs
- * @throws {FatalError} another process delivers to it, or the warehouse is a copy or of another
- *   version
+ * @throws {FatalError} another process delivers to it for minutes, or the warehouse is a copy or of
+ *   another version
  */
 export async function deliverStar(
   config: Config,
@@ -332,15 +333,24 @@ function choose(names: readonly string[], wanted: string | undefined): readonly 
   );
 }
 
+/** A delivery of another process is waited for: `start` delivers a new target at once. */
+const [lookEveryMs, mostLooks] = [1_000, 120];
+
 async function deliverOne(deps: DeliveryDeps, name: string): Promise<Delivered> {
   const {deliverTo} = await import('../delivery/deliver-star.ts');
-  const outcome = await deliverTo(deps, name);
-  if (outcome === null)
-    throw new FatalError(
-      `deliver: another process delivers to ${name} at the moment; fieldmirror status shows it`,
-    );
-  if ('error' in outcome) throw outcome.error;
-  return outcome;
+  for (let look = 1; look <= mostLooks; look++) {
+    const outcome = await deliverTo(deps, name);
+    if (outcome !== null) {
+      if ('error' in outcome) throw outcome.error;
+      return outcome;
+    }
+    if (look === 1) deps.onStep?.(name, 'waiting for another process, which delivers to it');
+    await wait(lookEveryMs, undefined, {signal: deps.signal});
+    await endDeadLeases(deps.pool);
+  }
+  throw new FatalError(
+    `deliver: another process delivers to ${name} at the moment; fieldmirror status shows it`,
+  );
 }
 
 function draw(delivered: readonly Delivered[]): string {

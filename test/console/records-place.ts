@@ -85,7 +85,7 @@ export async function writeAsSweep(
  */
 export function withoutChance(text: string): string {
   return text
-    .replaceAll(/(:\d\d)\.\d{1,6}(?=Z|[+-]\d\d)/g, '$1')
+    .replaceAll(/((?::|%3A)\d\d)\.\d{1,6}(?=Z|[+-]\d\d)/g, '$1')
     .replaceAll(/(name="form" value=)"[\w-]+"/g, '$1""')
     .replaceAll(/(&(?:amp;)?since=)\d+/g, '$1');
 }
