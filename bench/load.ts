@@ -24,7 +24,7 @@ import {copyIn, copyOut} from './load/floors.ts';
 import type {NightStep} from './load/kept-service.ts';
 import {type Cost, Meter} from './load/meter.ts';
 import {buildReference} from './load/reference.ts';
-import {migratedDatabase} from './load/sweeps.ts';
+import {migratedDatabase, vacuum} from './load/sweeps.ts';
 
 const {values} = parseArgs({
   options: {
@@ -120,8 +120,7 @@ async function takeTurn(programs: readonly Program[], number: number): Promise<T
       const before = await transactionOf(url);
       turn[program.name] = {...turn[program.name], [step]: await run(program, url)};
       if (program.isProduct && step === 'unchanged') await tellProof(url, before);
-      // As autovacuum does within a minute: its writes are not the next sweep's.
-      await withClient(url, (client) => client.query('VACUUM (ANALYZE)'));
+      await vacuum(url);
     }
     if (step === 'first')
       turn.COPY = {first: await copyRows(await postgres.url(databaseOf(programs[0], number)))};
@@ -155,7 +154,7 @@ async function transactionOf(databaseUrl: string): Promise<string> {
   return (await withClient(databaseUrl, (client) => client.query(text))).rows[0].id;
 }
 
-/** What a sweep of unchanged records asked for and wrote. */
+/** Prints the requests and the writes of a sweep of unchanged records. */
 async function tellProof(databaseUrl: string, since: string): Promise<void> {
   const text = `SELECT requests, pages FROM sync.sweeps
     WHERE stream = 'jobs' ORDER BY sweep_id DESC`;
@@ -280,11 +279,10 @@ function ratios(names: readonly string[], turns: readonly Turn[]): string[] {
     .filter((name) => name !== 'COPY')
     .flatMap((name) =>
       stepNames.map((step) => {
-        const pair = [
+        const both: readonly [[string, Step], [string, Step]] = [
           ['fieldmirror', step],
           [name, step],
-        ] as const;
-        const both = pair as unknown as readonly [[string, Step], [string, Step]];
+        ];
         return (
           `${steps[step]} ÷ ${name}: CPU ${spread(both, cpuOf)}, wall ${spread(both, wall)}` +
           (step === 'first' ? `, WAL ${spread(both, wal)}` : '')

@@ -1,7 +1,7 @@
 // A made-up business behind a proxy that keeps each answer of a list, in a process of its own:
 // whoever asks again waits for no rendering. The latest jobs come first, as the service has them.
-// It lives through a step of a night when it is told its name, and says when all lists are kept as
-// they are from then on.
+// A message names a step of a night: its writes are made, and an answer says when all lists are
+// kept as they are afterwards.
 
 import {once} from 'node:events';
 import type {IncomingHttpHeaders} from 'node:http';
@@ -10,7 +10,7 @@ import {openProxy} from '../../test/support/proxy.ts';
 import {withClient} from '../../test/support/with-client.ts';
 import {startBusiness} from './business.ts';
 
-/** What may happen between two sweeps. */
+/** Writes between two sweeps. */
 export type NightStep = 'new' | 'edited' | 'deleted';
 
 interface Kept {

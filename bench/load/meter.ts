@@ -1,6 +1,6 @@
-// What a program costs: its own CPU time, that of the Postgres beside it, log, memory and time. The
-// shell tells the CPU time of what it ran; the rest is read from /proc, so where there is none the
-// CPU time of Postgres and the memory are NaN.
+// Measures a program: its own CPU time, that of the Postgres beside it, WAL, memory and time. The
+// shell reports the CPU time of its children; the rest is read from /proc, and without that the CPU
+// time of Postgres and the memory are NaN.
 
 import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -9,7 +9,7 @@ import pg from 'pg';
 import {startProgram} from '../../test/support/command.ts';
 import type {OwnPostgres} from '../../test/support/own-postgres.ts';
 
-/** What one run took. */
+/** The cost of one run. */
 export interface Cost {
   readonly seconds: number;
   /** CPU time of the program, its children included, and of Postgres. */
@@ -72,11 +72,11 @@ export class Meter {
     return {...cost, program: user + system, peakMegabytes, stdout: printed};
   }
 
-  /** What Postgres and the clock say of some work. */
+  /** Measures some work by Postgres and the clock. */
   async watch(
     work: () => Promise<unknown>,
   ): Promise<Pick<Cost, 'seconds' | 'postgres' | 'walBytes'>> {
-    // What was written before is not this work's; and each begins with whole pages in the log.
+    // Earlier writes do not count here, and each run begins with full-page images in the WAL.
     await this.#client.query('CHECKPOINT');
     const lsn = await this.#lsn();
     const cpu = this.#cpu();

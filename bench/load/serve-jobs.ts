@@ -1,5 +1,5 @@
 // Servers of made pages share the list of jobs, and know no single job. Each runs in a process of
-// its own, and tells the one that started it its port.
+// its own, and sends its port to the one that started it.
 
 import {createServer, type ServerResponse} from 'node:http';
 

@@ -11,7 +11,7 @@ import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 
-const [databaseUrl = '', apiUrl = '', ...how] = process.argv.slice(2);
+const [databaseUrl = '', apiUrl = '', how] = process.argv.slice(2);
 const timeZone = 'America/New_York';
 const pool = openPool(databaseUrl, {max: 4, applicationName: 'bench'});
 const transport = createTransport({baseUrl: apiUrl, token: new Secret('bench')});
@@ -19,7 +19,7 @@ const api = createClient(transport);
 const pageReader = new PageReader();
 const log = createLogger({level: 'warn', secrets: []});
 const {accountId} = await upsertAccount(pool, {name: 'bench', apiUrl: 'bench', timeZone});
-const carry = how.includes('star') ? await carryWithStar() : runSweep;
+const carry = how === 'star' ? await carryWithStar() : runSweep;
 const deps = {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log};
 
 const {sweepId} = await requestSweep(pool, {

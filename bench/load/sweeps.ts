@@ -21,9 +21,6 @@ interface SweepFigures {
   readonly peakMegabytes: number;
 }
 
-/** With the star brought in line beside it. */
-type How = 'star';
-
 /** Both sweeps of one warehouse. */
 export interface Pair {
   readonly first: SweepFigures;
@@ -52,14 +49,14 @@ export async function migratedDatabase(postgres: EmbeddedPostgres, name: string)
 }
 
 /** As autovacuum does within a minute: its writes are not the next sweep's. */
-async function vacuum(databaseUrl: string): Promise<void> {
+export async function vacuum(databaseUrl: string): Promise<void> {
   await withClient(databaseUrl, (client) => client.query('VACUUM (ANALYZE)'));
 }
 
 /** @throws {Error} a sweep did not end */
-async function sweep(databaseUrl: string, apiUrl: string, ...how: How[]): Promise<SweepFigures> {
+async function sweep(...args: Required<Parameters<typeof sweepTwice>>): Promise<SweepFigures> {
   // As `npm start` runs it.
-  const child = fork(join(import.meta.dirname, 'sweep-process.ts'), [databaseUrl, apiUrl, ...how], {
+  const child = fork(join(import.meta.dirname, 'sweep-process.ts'), args, {
     execArgv: nodeFlags,
     env: {
       ...process.env,
@@ -78,13 +75,16 @@ async function sweep(databaseUrl: string, apiUrl: string, ...how: How[]): Promis
   return figures;
 }
 
-/** A first load of a new warehouse, and a sweep of what has not changed since. */
+/**
+ * A first load of a new warehouse, and a sweep of what has not changed since.
+ * @param how - with the star brought in line beside each, or without
+ */
 export async function sweepTwice(
   databaseUrl: string,
   apiUrl: string,
-  ...how: How[]
+  how: 'star' | 'rows' = 'rows',
 ): Promise<Pair> {
-  const first = await sweep(databaseUrl, apiUrl, ...how);
+  const first = await sweep(databaseUrl, apiUrl, how);
   await vacuum(databaseUrl);
-  return {first, unchanged: await sweep(databaseUrl, apiUrl, ...how)};
+  return {first, unchanged: await sweep(databaseUrl, apiUrl, how)};
 }

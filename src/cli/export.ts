@@ -304,7 +304,6 @@ export async function deliverStar(
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     await refuseCopy(pool, await namePlace(config));
-    await endDeadLeases(pool);
     const names = (await listTargetSettings(pool)).map(({name}) => name);
     const onStep = (name: string, step: string) => {
       if (!json) tellStep(`${name}: ${step}`);
@@ -339,6 +338,7 @@ const [lookEveryMs, mostLooks] = [1_000, 120];
 async function deliverOne(deps: DeliveryDeps, name: string): Promise<Delivered> {
   const {deliverTo} = await import('../delivery/deliver-star.ts');
   for (let look = 1; look <= mostLooks; look++) {
+    await endDeadLeases(deps.pool);
     const outcome = await deliverTo(deps, name);
     if (outcome !== null) {
       if ('error' in outcome) throw outcome.error;
@@ -346,7 +346,6 @@ async function deliverOne(deps: DeliveryDeps, name: string): Promise<Delivered> 
     }
     if (look === 1) deps.onStep?.(name, 'waiting for another process, which delivers to it');
     await wait(lookEveryMs, undefined, {signal: deps.signal});
-    await endDeadLeases(deps.pool);
   }
   throw new FatalError(
     `deliver: another process delivers to ${name} at the moment; fieldmirror status shows it`,

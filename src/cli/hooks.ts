@@ -22,6 +22,7 @@ import {
   retryHook,
   skipBatch,
   spellWriter,
+  tellHookScope,
 } from '../feed/hooks.ts';
 import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/receivers.ts';
 import {sendBatch} from '../feed/send-hooks.ts';
@@ -345,24 +346,13 @@ function drawHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[
   return [fitTable(head, hooks.map(describeHook)), ...failing, ...waiting, ...letters].join('\n');
 }
 
-function describeHook({
-  name,
-  target,
-  account,
-  tables,
-  columns,
-  sentAt,
-  behind,
-  ...hook
-}: FeedHook): (string | number)[] {
-  const parts = [account, tables?.join(', ') ?? null, columns?.join(', ') ?? null];
-  const of = parts.filter((part) => part !== null).join(': ');
+function describeHook({name, target, sentAt, behind, ...hook}: FeedHook): (string | number)[] {
   const served = hook.isUntaken ? `waits for key ${hook.keyId}` : 'at work';
   const state = hook.hasAddress ? served : 'has no address';
   return [
     name,
     target,
-    of === '' ? 'everything' : of,
+    tellHookScope(hook),
     sentAt === null ? 'never' : formatAgo(sentAt),
     behind === null ? '?' : formatNumber(behind),
     hook.stoppedAt !== null

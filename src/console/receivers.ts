@@ -18,6 +18,7 @@ import {
   refuseWaiting,
   retryHook,
   skipBatch,
+  tellHookScope,
 } from '../feed/hooks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {findSeen, notThere} from './access.ts';
@@ -222,7 +223,7 @@ export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtm
     rows: hooks.map((hook) => [
       hook.name,
       hook.target,
-      html`<span class="what">${tellScope(hook)}</span>`,
+      html`<span class="what">${tellHookScope(hook)}</span>`,
       drawState(hook, look),
       hook.sentAt === null ? 'never' : drawTime(hook.sentAt, look),
       hook.behind ?? 'its cursor is of another feed',
@@ -231,12 +232,6 @@ export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtm
     ]),
     none: 'None. fieldmirror hooks add makes one, and shows the secret that signs its messages.',
   });
-}
-
-function tellScope({account, tables, columns}: FeedHook): string {
-  const parts = [account, tables?.join(', ') ?? null, columns?.join(', ') ?? null];
-  const of = parts.filter((part) => part !== null).join(': ');
-  return of === '' ? 'everything' : of;
 }
 
 function drawState(

@@ -74,32 +74,33 @@ const fewAccounts = 3;
 
 async function readStory({db, accounts}: AskedPage): Promise<Story> {
   const held = await listInsightSettings(db);
-  const closedDays = Map.groupBy(await listClosedDays(db), ({account}) => account);
-  const capacity = Map.groupBy(await listCapacity(db), ({account}) => account);
-  const labels = Map.groupBy(await listLabels(db), ({account}) => account);
+  const closedDays = byAccount(await listClosedDays(db));
+  const capacity = byAccount(await listCapacity(db));
+  const labels = byAccount(await listLabels(db));
   const searched = accounts.length > fewAccounts ? [] : accounts;
   const unlabelled = await Promise.all(
     searched.map((account) => listUnlabelled(db, account, mostUnlabelled)),
   );
-  const unnamed = Map.groupBy(unlabelled.flat(), ({account}) => account);
+  const unnamed = byAccount(unlabelled.flat());
   return {
     accounts: accounts.map(({name}) => ({
       ...nothingSet,
       ...held.find(({account}) => account === name),
       account: name,
-      closedDays: (closedDays.get(name) ?? []).map(withoutAccount),
-      capacity: (capacity.get(name) ?? []).map(withoutAccount),
-      labels: (labels.get(name) ?? []).map(withoutAccount),
-      unlabelled: (unnamed.get(name) ?? []).map(withoutAccount),
+      closedDays: closedDays(name),
+      capacity: capacity(name),
+      labels: labels(name),
+      unlabelled: unnamed(name),
     })),
   };
 }
 
-function withoutAccount<T extends {readonly account: string}>({
-  account: _,
-  ...held
-}: T): Omit<T, 'account'> {
-  return held;
+/** @returns what there is of one account, by its name */
+function byAccount<T extends {readonly account: string}>(
+  held: readonly T[],
+): (name: string) => Omit<T, 'account'>[] {
+  const groups = Map.groupBy(held, ({account}) => account);
+  return (name) => (groups.get(name) ?? []).map(({account: _, ...each}) => each);
 }
 
 function drawAccount(settings: AccountSettings, look: Look): SafeHtml {
@@ -179,9 +180,9 @@ function drawCapacity({account, capacity}: AccountSettings, look: Look): SafeHtm
       caption: 'Hours of technicians that differ, Monday to Sunday',
       columns: ['technician', 'hours, Monday to Sunday', ...(isAdmin ? ['steps'] : [])],
       rows: capacity.map(({employeeNumber, workingHours}) => [
-        html`<a href="/records/employees/${employeeNumber}?${String(
-          new URLSearchParams({account}),
-        )}">${employeeNumber}</a>`,
+        html`<a href="${linkTo(look, `/records/employees/${employeeNumber}`, {account})}">${
+          employeeNumber
+        }</a>`,
         workingHours.join(', '),
         ...(isAdmin
           ? [
@@ -241,7 +242,7 @@ function drawLabels({account, labels, unlabelled}: AccountSettings, look: Look):
         drawOption(kind, false, nameKind(kind)),
       )}</select></label>
         <label>Number <input name="id" required inputmode="numeric" size="6"></label>
-        <label>Name <input name="label" required maxlength="100"></label>`,
+        <label>Name <input name="label" required maxlength="${longestLabel}"></label>`,
     })}`;
 }
 

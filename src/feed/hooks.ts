@@ -411,3 +411,14 @@ export async function deleteDeadLetter(db: Queryable, letterId: string): Promise
   ]);
   return rowCount === 1;
 }
+
+/** Of what a subscriber is told: `acme: jobs: name, status`. */
+export function tellHookScope({
+  account,
+  tables,
+  columns,
+}: Pick<FeedHook, 'account' | 'tables' | 'columns'>): string {
+  const parts = [account, tables?.join(', ') ?? null, columns?.join(', ') ?? null];
+  const of = parts.filter((part) => part !== null).join(': ');
+  return of === '' ? 'everything' : of;
+}

@@ -60,8 +60,6 @@ const tableStyle = 'border-collapse:collapse;width:100%';
 const cellStyle = 'padding:4px 6px;border-bottom:1px solid #ddd;vertical-align:top';
 const textStyle = `${cellStyle};text-align:left`;
 const numberStyle = `${cellStyle};text-align:right`;
-/** A head that says nothing is none. */
-const emptyHead = /<th [^>]*><\/th>/;
 const headStyle = 'font-size:17px;margin:24px 0 8px';
 /** Further ones are folded. */
 const shownRestated = 5;
@@ -205,12 +203,14 @@ function drawMailTable(
   const cells = (tag: 'th' | 'td', row: readonly string[], link: string | null = null) =>
     row
       .map((cell, at) => {
+        // A head that says nothing is none.
+        if (tag === 'th' && cell === '') return '<td></td>';
         const style = numbers.includes(at) ? numberStyle : textStyle;
         return `<${tag} style="${style}">${drawLink(cell, at === 0 ? link : null)}</${tag}>`;
       })
       .join('');
   const body = rows.map((row, at) => `<tr>${cells('td', row, links[at])}</tr>`).join('');
-  const head = `<thead><tr>${cells('th', columns)}</tr></thead>`.replace(emptyHead, '<td></td>');
+  const head = `<thead><tr>${cells('th', columns)}</tr></thead>`;
   const table = `<table style="${tableStyle}">${head}<tbody>${body}</tbody></table>`;
   return `<div style="overflow-x:auto">${table}</div>`;
 }

@@ -177,29 +177,28 @@ export async function claimSweep(
   RETURNING ${sweepColumns},
             (SELECT name FROM sync.accounts AS account
               WHERE account.account_id = sweeps.account_id) AS "accountName",
-            mode = 'full' AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
-                     WHERE started.account_id = sweeps.account_id
-                       AND started.stream = sweeps.stream) AS "isFirstLoad"`,
+            ${isFirstLoad('sweeps')} AS "isFirstLoad"`,
     [sweepId, leaseMs, claimedBy, await markThisProcess()],
   );
   return rows[0] ?? null;
 }
 
-/**
- * Whether another stream of the sweep's account is being loaded for the first time, or is about to
- * be.
- */
+/** As SQL, true of a full sweep of a stream that was never loaded. */
+function isFirstLoad(sweep: string): string {
+  return `${sweep}.mode = 'full' AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
+     WHERE started.account_id = ${sweep}.account_id AND started.stream = ${sweep}.stream)`;
+}
+
+/** Whether another stream of the sweep's account is loaded for the first time, or is to be now. */
 export async function isLoadedBeside(
   db: Queryable,
   {accountId, sweepId}: Pick<Sweep, 'accountId' | 'sweepId'>,
 ): Promise<boolean> {
   const {rows} = await db.query<{isLoaded: boolean}>(
     `SELECT EXISTS (SELECT FROM sync.sweeps AS other
-       WHERE account_id = $1 AND sweep_id <> $2 AND mode = 'full'
+       WHERE account_id = $1 AND sweep_id <> $2
          AND (state = 'running' OR state = 'due' AND due_at <= now())
-         AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
-                WHERE started.account_id = other.account_id
-                  AND started.stream = other.stream)) AS "isLoaded"`,
+         AND ${isFirstLoad('other')}) AS "isLoaded"`,
     [accountId, sweepId],
   );
   return rows[0]?.isLoaded === true;

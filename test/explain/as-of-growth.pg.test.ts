@@ -1,27 +1,19 @@
 // The rows as of a moment: the right ones, at every edge, and what they cost does not grow with the
 // number of versions.
 
-import pg from 'pg';
-import {afterEach, beforeEach, expect, inject, test} from 'vitest';
-import {countPages, writePastTriggers} from '../support/many-rows.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import type pg from 'pg';
+import {afterEach, beforeEach, expect, test} from 'vitest';
+import {countPages, openEmptyWarehouse, writePastTriggers} from '../support/many-rows.ts';
 
-let database: TestDatabase;
+let warehouse: Awaited<ReturnType<typeof openEmptyWarehouse>>;
 let pool: pg.Pool;
 
 beforeEach(async () => {
-  database = await createDatabase(inject('warehouseTemplate'));
-  pool = new pg.Pool({connectionString: database.url, max: 1});
-  await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone)
-     VALUES ('acme', 'https://example.com/acme', 'UTC')`,
-  );
+  warehouse = await openEmptyWarehouse();
+  ({pool} = warehouse);
 });
 
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterEach(() => warehouse?.close());
 
 /** @param versions - SQL that gives `row_id, begun, ended`; `ended` is null of the present one */
 async function writeVersions(versions: string): Promise<void> {

@@ -1,30 +1,22 @@
 // What status costs does not grow with the rows of the warehouse, nor with past sweeps and changes.
 
-import pg from 'pg';
-import {afterAll, beforeAll, expect, inject, test} from 'vitest';
+import type pg from 'pg';
+import {afterAll, beforeAll, expect, test} from 'vitest';
 import {readStatusStory} from '../../src/cli/status.ts';
 import {loadConfig} from '../../src/core/config.ts';
-import {countPages, writePastTriggers} from '../support/many-rows.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {countPages, openEmptyWarehouse, writePastTriggers} from '../support/many-rows.ts';
 
 const few = 1_000;
 const many = 20_000;
-let database: TestDatabase;
+let own: Awaited<ReturnType<typeof openEmptyWarehouse>>;
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  database = await createDatabase(inject('warehouseTemplate'));
-  pool = new pg.Pool({connectionString: database.url, max: 1});
-  await pool.query(
-    `INSERT INTO sync.accounts (name, api_url, time_zone)
-     VALUES ('acme', 'https://example.com/acme', 'UTC')`,
-  );
+  own = await openEmptyWarehouse();
+  ({pool} = own);
 });
 
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => own?.close());
 
 /** A job, a done change and a sweep for each number; every hundredth sweep is a full one. */
 async function fill(from: number, to: number): Promise<void> {
@@ -61,9 +53,14 @@ async function readPages(): Promise<{text: string; pages: number}[]> {
       return await pool.query(text, values);
     },
   });
-  const place = {pool: counting, direct: pool, databaseUrl: database.url, directUrl: database.url};
+  const place = {
+    pool: counting,
+    direct: pool,
+    databaseUrl: own.url,
+    directUrl: own.url,
+  };
   const warehouse = {...place, place: 'here', tellWaitsTo: () => {}};
-  const {accounts} = await readStatusStory(warehouse, loadConfig({DATABASE_URL: database.url}));
+  const {accounts} = await readStatusStory(warehouse, loadConfig({DATABASE_URL: own.url}));
   expect(accounts).toHaveLength(1);
   return read.toSorted((one, other) => other.pages - one.pages);
 }

@@ -1,6 +1,23 @@
 // Rows by the thousand, written by SQL past all triggers, to see what a statement reads of them.
 
-import type pg from 'pg';
+import pg from 'pg';
+import {inject} from 'vitest';
+import {createDatabase} from './postgres.ts';
+
+/** A new warehouse with one account, acme, whose number is 1. */
+export async function openEmptyWarehouse() {
+  const {url, drop} = await createDatabase(inject('warehouseTemplate'));
+  const pool = new pg.Pool({connectionString: url, max: 1});
+  await pool.query(
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+     VALUES ('acme', 'https://example.com/acme', 'UTC')`,
+  );
+  const close = async () => {
+    await pool.end();
+    await drop();
+  };
+  return {url, pool, close};
+}
 
 /** The pages of tables and indexes that a statement reads, from memory or from disk. */
 export async function countPages(

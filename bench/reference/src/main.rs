@@ -19,6 +19,15 @@ use xxhash_rust::xxh3::xxh3_128;
 const WIDTH: usize = 16;
 const WRITERS: usize = 2;
 
+/// Appends rows, in the text form of COPY, to a table.
+fn copy(t: &mut postgres::Transaction, table: &Table, rows: &[u8]) {
+    let names = table.names().join(", ");
+    let text = format!("COPY mirror.{} ({names}) FROM STDIN", table.name);
+    let mut w = t.copy_in(&text).unwrap();
+    w.write_all(rows).unwrap();
+    w.finish().unwrap();
+}
+
 fn main() {
     let env = |n: &str| std::env::var(n).unwrap_or_default();
     let t0 = std::time::Instant::now();
@@ -230,29 +239,17 @@ fn main() {
                 let mut c = Client::connect(&database, NoTls).unwrap();
                 let mut t = c.transaction().unwrap();
                 let mut held: HashMap<(usize, usize), Vec<u8>> = HashMap::new();
-                let put = |t: &mut postgres::Transaction, at: (usize, usize), b: &[u8]| {
-                    let table = &layouts[at.0][at.1];
-                    let mut w = t
-                        .copy_in(&format!(
-                            "COPY mirror.{} ({}) FROM STDIN",
-                            table.name,
-                            table.names().join(", ")
-                        ))
-                        .unwrap();
-                    w.write_all(b).unwrap();
-                    w.finish().unwrap();
-                };
                 for (s, n, b) in wrx {
                     let h = held.entry((s, n)).or_default();
                     h.extend_from_slice(&b);
                     if h.len() > 4 << 20 {
-                        put(&mut t, (s, n), h);
+                        copy(&mut t, &layouts[s][n], h);
                         h.clear()
                     }
                 }
-                for (at, b) in &held {
+                for ((s, n), b) in &held {
                     if !b.is_empty() {
-                        put(&mut t, *at, b)
+                        copy(&mut t, &layouts[*s][*n], b)
                     }
                 }
                 t.commit().unwrap();
@@ -361,16 +358,7 @@ fn main() {
         for (si, _, outs) in &changed {
             for (n, b) in outs.iter().enumerate() {
                 if !b.is_empty() {
-                    let table = &layouts[*si][n];
-                    let mut w = t
-                        .copy_in(&format!(
-                            "COPY mirror.{} ({}) FROM STDIN",
-                            table.name,
-                            table.names().join(", ")
-                        ))
-                        .unwrap();
-                    w.write_all(b).unwrap();
-                    w.finish().unwrap();
+                    copy(&mut t, &layouts[*si][n], b);
                 }
             }
         }
