@@ -110,6 +110,13 @@ test('helpers of tests add hooks in functions, because files share their modules
   expect(helpers.filter((path) => hook.test(readText(path)))).toEqual([]);
 });
 
+test('pools of tests bear a connection that ends while its database is dropped', () => {
+  const homes = listFiles().filter(
+    (path) => /^test\/.*\.ts$/.test(path) && /new (pg\.)?Pool\(/.test(readText(path)),
+  );
+  expect(homes).toEqual(['test/support/with-client.ts']);
+});
+
 test('what a number of a record or a change looks like is said once', () => {
   const homes = listSources().filter((path) => readText(path).includes('/^[1-9]\\d{0,17}$/'));
   expect(homes).toEqual(['src/core/text.ts']);

@@ -3,13 +3,14 @@
 
 import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';
-import pg from 'pg';
+import type pg from 'pg';
 import {afterEach, describe, expect, inject, test} from 'vitest';
 import {runCommand, startCommand} from '../support/command.ts';
 import {type HoldingProxy, openHoldingProxy} from '../support/holding-proxy.ts';
 import {allowLargeEdits} from '../support/large-edits.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
+import {openPlainPool} from '../support/with-client.ts';
 
 const run = promisify(execFile);
 const closers: (() => Promise<unknown>)[] = [];
@@ -27,7 +28,7 @@ interface Held extends Place {
 async function hold(isHeld: RegExp): Promise<Held> {
   const place = await openPlace({}, inject('warehouseTemplate'));
   const proxy = await openHoldingProxy(place.service.url, isHeld);
-  const warehouse = new pg.Pool({connectionString: place.databaseUrl, max: 1});
+  const warehouse = openPlainPool(place.databaseUrl, {max: 1});
   closers.push(place.close, proxy.close, () => warehouse.end());
   const env = {...place.env, FIELDMIRROR_API_URL: proxy.url, FIELDMIRROR_LOG_LEVEL: 'info'};
   return {...place, env, proxy, warehouse};
@@ -92,7 +93,7 @@ describe('in the middle of a POST', () => {
         .toBe('done');
       second.process.kill('SIGTERM');
       expect(await second.ended).toMatchObject({code: 0});
-      const service = new pg.Pool({connectionString: place.service.databaseUrl, max: 1});
+      const service = openPlainPool(place.service.databaseUrl, {max: 1});
       closers.push(() => service.end());
       expect(
         await askOne(

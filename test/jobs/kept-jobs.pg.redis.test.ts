@@ -4,11 +4,11 @@
 
 import {createPostgresBackend, isPgPool, Queue} from 'bullmq';
 import {Redis} from 'ioredis';
-import pg from 'pg';
 import {expect, test} from 'vitest';
 import {openQueueBackend, queueNames, queueSchema, wakeOptions} from '../../jobs/queue.ts';
 import {prefix} from '../../jobs/redis.ts';
 import {emptyRedis} from '../support/redis.ts';
+import {openPlainPool} from '../support/with-client.ts';
 import {backends, closers, endedWell, many, start, useManyAccounts} from './many-accounts-place.ts';
 
 useManyAccounts();
@@ -30,11 +30,7 @@ function openQueue(
     return queue;
   }
   const options = `-c search_path=${queueSchema}`;
-  const connection: unknown = new pg.Pool({
-    connectionString: many.deps.databaseUrl,
-    options,
-    max: 2,
-  });
+  const connection: unknown = openPlainPool(many.deps.databaseUrl, {options, max: 2});
   if (!isPgPool(connection)) throw new TypeError('expected a pool that BullMQ knows');
   const queue = new Queue(name, {connection}, createPostgresBackend);
   closers.push(async () => {

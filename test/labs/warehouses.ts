@@ -1,9 +1,9 @@
 // A separate Postgres, and as many empty warehouses on it as a torture takes.
 
-import pg from 'pg';
 import {forgoDurability} from '../support/forgo-durability.ts';
 import {migrateWarehouse, startPostgres} from '../support/own-postgres.ts';
 import {SetUp} from '../support/set-up.ts';
+import {openPlainPool} from '../support/with-client.ts';
 
 export interface Warehouses {
   make(): Promise<{readonly url: string; drop(): Promise<void>}>;
@@ -19,7 +19,7 @@ export async function openWarehouses(): Promise<Warehouses> {
       const url = await postgres.url('postgres');
       await forgoDurability(url);
       await migrateWarehouse(await postgres.url('warehouse_template'));
-      return new pg.Pool({connectionString: url});
+      return openPlainPool(url);
     },
     (pool) => pool.end(),
   );

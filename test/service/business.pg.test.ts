@@ -1,9 +1,9 @@
-import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {UsageError} from '../../src/core/errors.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {startService} from '../../src/service/server.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {openPlainPool} from '../support/with-client.ts';
 import {column, field, openSandbox, type Sandbox, type Seen, within} from './sandbox.ts';
 
 const scale = {seed: 11, customers: 120, jobs: 500, today: '2026-11-02'} as const;
@@ -117,8 +117,7 @@ describe('making a business up', () => {
 
   test('cut off in the middle it leaves nothing behind, and can be made again', async () => {
     const url = await makeDatabase();
-    const pool = new pg.Pool({connectionString: url});
-    pool.on('error', () => {});
+    const pool = openPlainPool(url);
     await seedBusiness(pool, {seed: 5, customers: 1, jobs: 0});
     await pool.query(
       `TRUNCATE service.customers, service.employees, service.contacts, service.notes,

@@ -1,11 +1,12 @@
 // A business that goes on: what happens is decided by its seed, in whatever steps it is played, and
 // what people did stays.
 
-import pg from 'pg';
+import type pg from 'pg';
 import {afterAll, describe, expect, test} from 'vitest';
 import {seedBusiness} from '../../src/service/business.ts';
 import {Player, playUntil, startLive} from '../../src/service/live.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {openPlainPool} from '../support/with-client.ts';
 
 const scale = {
   seed: '7',
@@ -21,9 +22,7 @@ const pools: pg.Pool[] = [];
 async function openDatabase(): Promise<pg.Pool> {
   const database = await createDatabase();
   databases.push(database);
-  const pool = new pg.Pool({connectionString: database.url, max: 4});
-  // Dropping the database may cut a connection that is about to close.
-  pool.on('error', () => {});
+  const pool = openPlainPool(database.url, {max: 4});
   pools.push(pool);
   return pool;
 }

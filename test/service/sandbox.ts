@@ -2,11 +2,11 @@
 // means.
 
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
-import pg from 'pg';
 import {Agent, request} from 'undici';
 import {inject} from 'vitest';
 import {type RunningService, type ServiceOptions, startService} from '../../src/service/server.ts';
 import {createDatabase} from '../support/postgres.ts';
+import {openPlainPool} from '../support/with-client.ts';
 
 /**
  * The day of the shared business, a Monday, the day after the clocks went back: 10 in the morning
@@ -67,9 +67,7 @@ export async function openSandbox({isEmpty = false, ...options}: Options = {}): 
   const database = await createDatabase(isEmpty ? 'template0' : inject('businessTemplate'));
   const start = () =>
     startService({databaseUrl: database.url, now: () => NOW, compress: false, ...options});
-  const pool = new pg.Pool({connectionString: database.url, max: 2});
-  // Dropping the database may cut a connection that is about to close.
-  pool.on('error', () => {});
+  const pool = openPlainPool(database.url, {max: 2});
   const agent = new Agent();
   let service = await start();
   const call: Sandbox['call'] = async (

@@ -1,13 +1,14 @@
 // Rows by the thousand, written by SQL past all triggers, to see what a statement reads of them.
 
-import pg from 'pg';
+import type pg from 'pg';
 import {inject} from 'vitest';
 import {createDatabase} from './postgres.ts';
+import {openPlainPool} from './with-client.ts';
 
 /** A new warehouse with one account, acme, whose number is 1. */
 export async function openEmptyWarehouse() {
   const {url, drop} = await createDatabase(inject('warehouseTemplate'));
-  const pool = new pg.Pool({connectionString: url, max: 1});
+  const pool = openPlainPool(url, {max: 1});
   await pool.query(
     `INSERT INTO sync.accounts (name, api_url, time_zone)
      VALUES ('acme', 'https://example.com/acme', 'UTC')`,

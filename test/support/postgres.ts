@@ -1,6 +1,7 @@
 import {randomBytes} from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import {inject} from 'vitest';
+import {openPlainPool} from './with-client.ts';
 
 /** A database for one test on the cluster that all tests share. */
 export interface TestDatabase {
@@ -55,8 +56,7 @@ const pools = new Map<string, pg.Pool>();
 async function runAsAdmin(url: string, statement: string): Promise<void> {
   let pool = pools.get(url);
   if (pool === undefined) {
-    pool = new pg.Pool({connectionString: url, idleTimeoutMillis: keptMs, allowExitOnIdle: true});
-    pool.on('error', () => {});
+    pool = openPlainPool(url, {idleTimeoutMillis: keptMs, allowExitOnIdle: true});
     pools.set(url, pool);
   }
   await pool.query(statement);

@@ -13,3 +13,13 @@ export async function withClient<T>(
     await client.end();
   }
 }
+
+/**
+ * A pool of such sessions. Its end waits for none of its connections: a database that is dropped
+ * next may end the last of them by force, and without a listener that would end the process.
+ */
+export function openPlainPool(url: string, options: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({connectionString: url, ...options});
+  pool.on('error', () => {});
+  return pool;
+}

@@ -3,19 +3,18 @@
 
 import {randomUUID} from 'node:crypto';
 import {setTimeout as wait} from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import {openPlainPool} from '../../support/with-client.ts';
 
 const triesMs = 250;
 const mostTries = 400;
 
 /** A pool whose transactions are certain: a COMMIT either returns or has left nothing. */
 export async function openLedger(databaseUrl: string, max: number): Promise<pg.Pool> {
-  const reader = new pg.Pool({connectionString: databaseUrl, max: 2});
-  reader.on('error', () => {});
+  const reader = openPlainPool(databaseUrl, {max: 2});
   await reader.query('CREATE SCHEMA IF NOT EXISTS authors');
   await reader.query('CREATE TABLE IF NOT EXISTS authors.acts (act uuid PRIMARY KEY)');
-  const pool = new pg.Pool({connectionString: databaseUrl, max, application_name: 'author'});
-  pool.on('error', () => {});
+  const pool = openPlainPool(databaseUrl, {max, application_name: 'author'});
   pool.on('connect', (client) => {
     client.on('error', () => {});
     keepCertain(client, reader);

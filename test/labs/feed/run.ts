@@ -4,6 +4,7 @@
 
 import pg from 'pg';
 import {Random} from '../../../src/service/vocabulary.ts';
+import {openPlainPool} from '../../support/with-client.ts';
 import {checkNoted} from './check.ts';
 import {Hooks} from './hooks.ts';
 import {Reader} from './reader.ts';
@@ -43,10 +44,7 @@ export async function runModel({
   transactions,
   seed,
 }: ModelPlan): Promise<ModelResult> {
-  const admin = new pg.Pool({connectionString: url, max: 4});
-  // The end of a pool waits for none of its connections: a warehouse that is dropped next may end
-  // the last of them by force.
-  admin.on('error', () => {});
+  const admin = openPlainPool(url, {max: 4});
   try {
     const rowIds = await makeRows(admin, accountId);
     await admin.query('SELECT sync.sequence_feed()');
