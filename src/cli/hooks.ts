@@ -1,6 +1,6 @@
 // The verb `hooks`: subscribers that are sent the feed over HTTP.
 
-import pg from 'pg';
+import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
@@ -18,6 +18,8 @@ import {
   listHooks,
   listWriters,
   readDeadLetter,
+  readFeedEnd,
+  refuseCursor,
   refuseWaiting,
   retryHook,
   skipBatch,
@@ -61,7 +63,7 @@ export async function hooksAdd(
       held?.hasAddress === false
         ? giveAddress(pool, {
             ...plan,
-            after: options.after === 'end' ? await readEnd(pool) : plan.after,
+            after: options.after === 'end' ? await readFeedEnd(pool) : plan.after,
           })
         : insertHook(pool, {...plan, accountId: chosen?.accountId ?? null});
     const cursor = await making.catch(refuseCursor);
@@ -180,9 +182,7 @@ export async function hooksRetry(
     refuseWaiting(hook);
     if (letter !== undefined)
       return await sendLetter(config, warehouse, {...options, hook, letter});
-    const cursor = after === 'end' ? await readEnd(pool) : (after ?? null);
-    await retryHook(pool, name, cursor).catch(refuseCursor);
-    const from = cursor ?? hook.cursor;
+    const from = (await retryHook(pool, name, after ?? null)) ?? hook.cursor;
     print(json, {
       json: {name, cursor: from},
       text: `${name} is sent the feed again, from cursor ${from} on`,
@@ -303,24 +303,6 @@ function noLetter(verb: string, name: string, letter: string): UsageError {
   return new UsageError(
     `hooks ${verb}: ${name} has no dead letter ${letter}; fieldmirror hooks list`,
   );
-}
-
-async function readEnd(db: pg.Pool): Promise<string> {
-  await sequenceFeed(db);
-  return (
-    (await db.query<{cursor: string}>('SELECT sync.feed_end() AS cursor')).rows[0]?.cursor ?? ''
-  );
-}
-
-function refuseCursor(cause: unknown): never {
-  const isOfCursor =
-    cause instanceof Error &&
-    (cause.name === 'CursorError' ||
-      (cause instanceof pg.DatabaseError && (cause.code === 'FM410' || cause.code === '22023')));
-  if (!isOfCursor) throw cause;
-  throw new UsageError(`hooks: ${cause.message}; --after end begins with what comes from now on`, {
-    cause,
-  });
 }
 
 /**

@@ -259,19 +259,30 @@ function drawState(
   return hook.sentAt === null ? drawMark('quiet', 'none was sent') : drawMark('good', 'arrives');
 }
 
-/** What a person may do where a subscriber takes nothing: nothing else needs one. */
-function drawSteps({name, stoppedAt, failingSince}: FeedHook, look: Look): SafeHtml | string {
-  if (stoppedAt === null && failingSince === null) return '';
+/**
+ * What a person may do where a subscriber takes nothing, and the way to begin at another cursor.
+ */
+function drawSteps(
+  {name, stoppedAt, failingSince, hasAddress}: FeedHook,
+  look: Look,
+): SafeHtml | string {
+  if (!hasAddress) return '';
   const to = (step: string) => `/alerts/hooks/${encodeURIComponent(name)}/${step}`;
-  return html`${drawForm(look, {to: to('retry'), role: 'admin', label: 'Send again'})}${drawForm(
-    look,
-    {
-      to: to('skip'),
+  const decided = html`${drawForm(look, {
+    to: to('retry'),
+    role: 'admin',
+    label: 'Send again',
+  })}${drawForm(look, {to: to('skip'), role: 'admin', label: 'Pass over', isGrave: true})}`;
+  return html`${stoppedAt === null && failingSince === null ? '' : decided}
+    <details><summary>Start elsewhere</summary>${drawForm(look, {
+      to: to('retry'),
       role: 'admin',
-      label: 'Pass over',
-      isGrave: true,
-    },
-  )}`;
+      label: 'Send from there',
+      isPlain: true,
+      fields: html`<label>Cursor, or end for new entries only
+        <input name="after" required value="end" size="24" maxlength="100"
+          autocomplete="off"></label>`,
+    })}</details>`;
 }
 
 /** Messages that were passed over; nothing where there is none. */
@@ -315,20 +326,26 @@ function drawLetterSteps(hook: string, letterId: string, look: Look): SafeHtml {
 
 const nothing = z.object({});
 
-/** A worker sends the message that was not taken again at once; one that was stopped goes on. */
+/**
+ * A worker sends the message that was not taken again at once; one that was stopped goes on. With a
+ * cursor it forgets that message, and begins there.
+ */
 export const sendAgain = defineAction({
   path: '/alerts/hooks/:hook/retry',
   name: 'hooks.retry',
   role: 'admin',
-  form: nothing,
-  act: async (db, {params}) => {
+  form: z.object({after: optional}),
+  act: async (db, {params, given: {after}}) => {
     const hook = await findHook(db, params);
     refuseWaiting(hook);
-    await retryHook(db, hook.name, null);
+    const cursor = await retryHook(db, hook.name, after);
     return {
       ...describe(hook),
-      after: {state: 'due'},
-      said: `${hook.name} is sent its message again at once.`,
+      after: {state: 'due', cursor},
+      said:
+        after === null
+          ? `${hook.name} is sent its message again at once.`
+          : `${hook.name} is sent the feed from cursor ${cursor} on.`,
     };
   },
 });
@@ -415,8 +432,9 @@ function numberOfLetter({letter = ''}: Params): string {
 }
 
 /** A subscriber before it is decided on, for the audit. */
-function describe({name, accountId, cursor, attempts, stoppedAt, lastError}: FeedHook) {
-  const state = stoppedAt === null ? 'failing' : 'stopped';
+function describe({name, accountId, cursor, attempts, ...hook}: FeedHook) {
+  const {stoppedAt, failingSince, lastError} = hook;
+  const state = stoppedAt !== null ? 'stopped' : failingSince === null ? 'arriving' : 'failing';
   return {
     subject: `subscriber ${name}`,
     accountId,

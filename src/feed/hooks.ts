@@ -2,6 +2,7 @@
 // person decides on. A batch is noted before it is sent: each try has the same entries and id.
 
 import {randomUUID} from 'node:crypto';
+import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 import type {Sealed} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -324,17 +325,19 @@ export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAd
 
 /**
  * Lets a subscriber be sent its batch again at once, stopped or not.
- * @param after - begins at this cursor instead, and forgets the batch; null: goes on where it is
- * @returns false where there is none of that name
- * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
+ * @param asked - begins at this cursor instead, or at `end`, the newest entry, and forgets the
+ *   batch; null: goes on where it is
+ * @returns the cursor that it begins at; null where there is none of that name
+ * @throws {UsageError} the cursor cannot be read from
  */
 export async function retryHook(
   db: Queryable,
   name: string,
-  after: string | null,
-): Promise<boolean> {
-  if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
-  const {rowCount} = await db.query(
+  asked: string | null,
+): Promise<string | null> {
+  const after = asked === 'end' ? await readFeedEnd(db) : asked;
+  if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]).catch(refuseCursor);
+  const {rows} = await db.query<{cursor: string}>(
     `UPDATE sync.feed_hooks
         SET stopped_at = NULL, attempts = 0, due_at = now(), failing_since = NULL,
             last_error = NULL,
@@ -343,10 +346,33 @@ export async function retryHook(
             batch_id = CASE WHEN $2::text IS NULL THEN batch_id END,
             batch_to = CASE WHEN $2::text IS NULL THEN batch_to END,
             lease_until = CASE WHEN $2::text IS NULL THEN lease_until END
-      WHERE name = $1`,
+      WHERE name = $1 RETURNING cursor`,
     [name, after],
   );
-  return rowCount === 1;
+  return rows[0]?.cursor ?? null;
+}
+
+/**
+ * The cursor behind every committed entry.
+ * @param db - a transaction is to end at once: others wait for it
+ */
+export async function readFeedEnd(db: Queryable): Promise<string> {
+  await db.query('SELECT sync.sequence_feed()');
+  const {rows} = await db.query<{cursor: string}>('SELECT sync.feed_end() AS cursor');
+  return rows[0]?.cursor ?? '';
+}
+
+/** @throws {UsageError} what was thrown because a cursor cannot be read from */
+export function refuseCursor(cause: unknown): never {
+  const isOfCursor =
+    cause instanceof Error &&
+    (cause.name === 'CursorError' ||
+      (cause instanceof pg.DatabaseError && (cause.code === 'FM410' || cause.code === '22023')));
+  if (!isOfCursor) throw cause;
+  throw new UsageError(
+    `hooks: ${cause.message}; the cursor "end" begins with what comes from now on`,
+    {cause},
+  );
 }
 
 /**

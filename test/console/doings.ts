@@ -224,6 +224,13 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       path: '/alerts',
       button: 'Send again',
     },
+    {
+      action: 'hooks.retry',
+      path: '/alerts',
+      opens: 'Start elsewhere',
+      fill: {'Cursor, or end for new entries only': 'end'},
+      button: 'Send from there',
+    },
     {action: 'hooks.retry-letter', path: '/alerts', button: 'Send now'},
     {action: 'hooks.skip-letter', path: '/alerts', button: 'Drop'},
   ];

@@ -108,6 +108,30 @@ describe('an admin', () => {
     expect((await admin.get('/alerts')).text).toContain('erp is sent its message again at once.');
   });
 
+  test('lets a subscriber begin at the end of the feed, or at a cursor', async () => {
+    await refuse('erp');
+    const admin = await place.person({role: 'admin'});
+    const before = await hook('erp');
+    await place.edit(1, `phone_number = '${Math.random()}'`);
+    expect((await admin.get('/alerts?of=after')).text).toContain('name="after"');
+    const refused = await admin.post('/alerts/hooks/erp/retry', {after: 'nowhere'});
+    expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('nowhere')]);
+    expect(await hook('erp')).toEqual(before);
+    expect(await admin.post('/alerts/hooks/erp/retry', {after: 'end'})).toMatchObject({
+      status: 303,
+    });
+    const after = await hook('erp');
+    expect(after).toMatchObject({behind: 0, stoppedAt: null});
+    expect(await place.lastAudit()).toMatchObject({
+      action: 'hooks.retry',
+      before: {state: 'stopped', cursor: before?.cursor},
+      after: {state: 'due', cursor: after?.cursor},
+    });
+    await admin.post('/alerts/hooks/erp/retry', {after: before?.cursor ?? ''});
+    expect(await hook('erp')).toMatchObject({cursor: before?.cursor});
+    await admin.post('/alerts/hooks/erp/retry', {after: 'end'});
+  });
+
   test('passes a message over in their own name, and sends it late', async () => {
     await refuse('erp');
     const admin = await place.person({role: 'admin'});
