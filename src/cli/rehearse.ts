@@ -30,6 +30,7 @@ import {
   taxEntityResource,
   timeEntries,
 } from '../service/resource.ts';
+import type {RunningService} from '../service/server.ts';
 import {beginReading} from '../star/answer.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
@@ -201,7 +202,8 @@ interface RehearseOptions {
 /**
  * Fills a reference service from an account of the warehouse, runs it until told to stop, and
  * prints what was done to its records; as JSON only where the report is asked for.
- * @throws {UsageError} no such account or fault, or the database holds something else
+ * @throws {UsageError} no such account or fault, or the database holds something else, or another
+ *   rehearsal runs in it
  * @throws {FatalError} the warehouse is not of this version, or the port is taken
  */
 export async function rehearse(
@@ -222,19 +224,52 @@ export async function rehearse(
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const account = await chooseAccount({pool}, options.account);
-    tellFilled(await fill(pool, account, databaseUrl));
-    const {startService} = await import('../service/server.ts');
-    const {timeZone} = account;
-    const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
-    const running = await startService({...faults, databaseUrl, port: options.port, timeZone, log});
-    await serveUntilStopped(running, signal, ({url, token}) => {
-      const told = {url, token, timeZone};
-      print(json, {json: told, text: describe(account.name, told)});
-    });
+    const {claimRehearsal} = await import('../service/business.ts');
+    const claim = await claimRehearsal(databaseUrl);
+    try {
+      const running = await startFilled({pool, account, databaseUrl}, {config, options, faults});
+      await serveUntilStopped(running, AbortSignal.any([signal, claim.lost]), ({url, token}) => {
+        const told = {url, token, timeZone: account.timeZone};
+        print(json, {json: told, text: describe(account.name, told)});
+      });
+      if (claim.lost.aborted) throw new FatalError(describeLost);
+    } finally {
+      await claim.leave();
+    }
     // Standard output has one document.
     if (!json) await printEffects(databaseUrl, json);
     return 0;
   });
+}
+
+const describeLost =
+  'rehearse: the connection to its database broke, so another rehearsal may have begun there; ' +
+  'this one has ended; rehearse --report prints what it received';
+
+/** Nothing is filled before the port is certain. */
+async function startFilled(
+  {pool, account, databaseUrl}: FillPlace,
+  {
+    config,
+    options,
+    faults,
+  }: {
+    readonly config: Config;
+    readonly options: RehearseOptions;
+    readonly faults: Awaited<ReturnType<typeof readAskedFaults>>;
+  },
+): Promise<RunningService> {
+  const {reservePort, startService} = await import('../service/server.ts');
+  const {port} = options;
+  const letGo = await reservePort(port);
+  try {
+    tellFilled(await fill({pool, account, databaseUrl}));
+  } finally {
+    await letGo();
+  }
+  const {timeZone} = account;
+  const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
+  return await startService({...faults, databaseUrl, port, timeZone, log});
 }
 
 async function printEffects(databaseUrl: string, json: boolean): Promise<void> {
@@ -249,7 +284,13 @@ interface Filled {
   readonly leftOut: number;
 }
 
-async function fill(pool: pg.Pool, account: Account, databaseUrl: string): Promise<Filled> {
+interface FillPlace {
+  readonly pool: pg.Pool;
+  readonly account: Account;
+  readonly databaseUrl: string;
+}
+
+async function fill({pool, account, databaseUrl}: FillPlace): Promise<Filled> {
   const {fillRehearsal} = await import('../service/business.ts');
   tellStep(`filling the rehearsal with account ${account.name}`);
   const client = await pool.connect();

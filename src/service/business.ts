@@ -9,6 +9,7 @@ import {Ledger, makeCustomer, makeEmployees, makeOwnerToken} from './business-pe
 import {BusinessPlan, defaultToday, type Scale} from './business-plan.ts';
 import {
   copyRows,
+  describePlace,
   inServiceTransaction,
   installSchema,
   lockTurn,
@@ -223,9 +224,69 @@ interface Filling {
   readonly today: string;
 }
 
+/** The right to be the one rehearsal in a database. */
+interface RehearsalClaim {
+  /** Aborts when the connection that holds the claim has broken. */
+  readonly lost: AbortSignal;
+  leave(): Promise<void>;
+}
+
+/** A rehearsal that was killed has let go of its claim by then. */
+const waitForClaimMs = 2000;
+
+/**
+ * Claims a database for a rehearsal. The claim is a lock of the owner's table, which a connection
+ * holds in a transaction that has seen nothing: it ends with this process, however that ends.
+ * @throws {UsageError} another rehearsal has claimed it, or the database holds a warehouse
+ * @throws {FatalError} the database cannot be used
+ */
+export async function claimRehearsal(databaseUrl: string): Promise<RehearsalClaim> {
+  await refuseWarehouse(databaseUrl);
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: `fieldmirror rehearse, pid ${process.pid}`,
+    keepAlive: true,
+  });
+  const lost = new AbortController();
+  client.on('error', () => lost.abort());
+  try {
+    await (await openDatabase(databaseUrl)).end();
+    await client.connect();
+    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    await client.query(
+      `SELECT set_config(name, '0', true) FROM pg_settings
+        WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
+    );
+    await client.query(`SET LOCAL lock_timeout = ${waitForClaimMs}`);
+    await client.query('SAVEPOINT before_lock');
+    await client.query('LOCK TABLE service.rehearsal IN EXCLUSIVE MODE');
+    return {lost: lost.signal, leave: () => client.end()};
+  } catch (error) {
+    const isHeld = error instanceof pg.DatabaseError && error.code === '55P03';
+    const refusal = isHeld ? await refuseSecond(client, databaseUrl) : error;
+    await client.end();
+    throw refusal;
+  }
+}
+
+async function refuseSecond(client: pg.ClientBase, databaseUrl: string): Promise<UsageError> {
+  await client.query('ROLLBACK TO SAVEPOINT before_lock');
+  const {rows} = await client.query<{since: Date; name: string | null}>(
+    `SELECT backend_start AS since, application_name AS name
+       FROM pg_locks JOIN pg_stat_activity USING (pid)
+      WHERE relation = 'service.rehearsal'::regclass AND granted`,
+  );
+  const [other] = rows;
+  const got = other === undefined ? '' : ` since ${other.since.toISOString()} (${other.name})`;
+  return new UsageError(
+    `rehearse: database ${describePlace(databaseUrl)}: expected that no rehearsal runs in it, ` +
+      `got one that runs${got}; stop that one, or name another database with --database`,
+  );
+}
+
 /**
  * Fills the database of a service, in one transaction. The records of an earlier rehearsal, and its
- * journal, are removed.
+ * journal, are removed. The caller has claimed it.
  * @returns how many records each table has
  * @throws {UsageError} the database holds something else
  * @throws {FatalError} the database cannot be used
@@ -234,7 +295,6 @@ export async function fillRehearsal(
   databaseUrl: string,
   {batches, timeZone, today}: Filling,
 ): Promise<ReadonlyMap<Table, number>> {
-  await refuseWarehouse(databaseUrl);
   const database = await openDatabase(databaseUrl);
   try {
     const counts = new Map<Table, number>();

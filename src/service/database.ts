@@ -130,7 +130,7 @@ export async function lockTurn(client: pg.ClientBase): Promise<void> {
 }
 
 function explain(databaseUrl: string, cause: unknown): string {
-  const place = describe(databaseUrl);
+  const place = describePlace(databaseUrl);
   const reason = cause instanceof Error ? firstMessage(cause) : String(cause);
   return (
     `reference service: its database ${place} cannot be used: ${reason}. ` +
@@ -145,7 +145,8 @@ function firstMessage(cause: Error): string {
   return first instanceof Error ? first.message : cause.name;
 }
 
-function describe(databaseUrl: string): string {
+/** Name, host and port of a database, without secrets. */
+export function describePlace(databaseUrl: string): string {
   if (!URL.canParse(databaseUrl)) return '(not a URL)';
   const url = new URL(databaseUrl);
   return `${url.pathname.slice(1)} on ${url.hostname}:${url.port || '5432'}`;

@@ -209,6 +209,9 @@ CREATE TABLE IF NOT EXISTS service.business (
 -- Up to when the business was played; null where it stands still since it was made up.
 ALTER TABLE service.business ADD COLUMN IF NOT EXISTS played_until timestamptz;
 
+-- Locked for as long as a rehearsal runs here. Nobody but the owner may lock it.
+CREATE TABLE IF NOT EXISTS service.rehearsal ();
+
 -- Records that came while the business was played: which of its customers or jobs each of them is.
 CREATE TABLE IF NOT EXISTS service.births (
   kind text NOT NULL CONSTRAINT births_kind CHECK (kind IN ('customer', 'job')),
@@ -240,3 +243,4 @@ COMMENT ON TABLE service.journal IS 'Every effect of a request, in order, withou
 COMMENT ON TABLE service.births
   IS 'Customers and jobs that came while the made-up business was played';
 COMMENT ON TABLE service.business IS 'The made-up business that was written here, if one was';
+COMMENT ON TABLE service.rehearsal IS 'Locked for as long as a rehearsal runs here';

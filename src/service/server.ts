@@ -3,6 +3,8 @@
 // the sending of answers.
 
 import {randomUUID, timingSafeEqual} from 'node:crypto';
+import {once} from 'node:events';
+import {createServer} from 'node:net';
 import {promisify} from 'node:util';
 import {gzip} from 'node:zlib';
 import type {FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods} from 'fastify';
@@ -376,27 +378,49 @@ function skewed({now = Date.now, faults}: ServiceOptions): () => number {
   };
 }
 
-async function listen(
-  http: ReturnType<typeof createHttp>,
-  {port, host}: {readonly port: number; readonly host: string},
-): Promise<void> {
+interface PortPlace {
+  readonly port: number;
+  readonly host: string;
+}
+
+async function listen(http: ReturnType<typeof createHttp>, place: PortPlace): Promise<void> {
   try {
-    await http.listen({port, host});
+    await http.listen(place);
   } catch (cause) {
     await http.close();
-    const code = cause instanceof Error && 'code' in cause ? cause.code : null;
-    const reason =
-      code === 'EADDRINUSE'
-        ? 'it is in use. Stop what listens there, or give another port (0 takes any)'
-        : String(cause);
-    throw new FatalError(
-      `reference service: cannot listen on port ${port} of ${host}: ${reason}.`,
-      {
-        cause,
-        kind: 'port',
-      },
-    );
+    throw explainPort(place, cause);
   }
+}
+
+/**
+ * Keeps a port of 127.0.0.1 for a service that starts later; whoever calls there is cut off.
+ * @returns a function that lets go of it
+ * @throws {FatalError} the port is taken
+ */
+export async function reservePort(port: number): Promise<() => Promise<void>> {
+  const place = {port, host: '127.0.0.1'};
+  const holder = createServer((socket) => socket.destroy());
+  const listening = once(holder, 'listening');
+  holder.listen(place);
+  await listening.catch((cause: unknown) => {
+    throw explainPort(place, cause);
+  });
+  return async () => {
+    holder.close();
+    await once(holder, 'close');
+  };
+}
+
+function explainPort({port, host}: PortPlace, cause: unknown): FatalError {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : null;
+  const reason =
+    code === 'EADDRINUSE'
+      ? 'it is in use. Stop what listens there, or give another port (0 takes any)'
+      : String(cause);
+  return new FatalError(`reference service: cannot listen on port ${port} of ${host}: ${reason}.`, {
+    cause,
+    kind: 'port',
+  });
 }
 
 async function selectToken({database}: Service, employeeNumber: string): Promise<string | null> {

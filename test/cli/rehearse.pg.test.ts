@@ -2,6 +2,8 @@
 // service, a second warehouse mirrors it and writes to it, and the account itself stays as it was.
 
 import {randomBytes} from 'node:crypto';
+import {once} from 'node:events';
+import {type AddressInfo, createServer} from 'node:net';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {maskValue} from '../../src/cli/rehearse.ts';
@@ -10,6 +12,7 @@ import {allStreams, allTables} from '../../src/streams/all.ts';
 import {type Running, runCommand, startCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
+import {withClient} from '../support/with-client.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 const login = `rehearser_${randomBytes(4).toString('hex')}`;
@@ -221,6 +224,82 @@ test('the next rehearsal begins again with nothing; --faults lets requests fail'
   const {stdout} = await stop(rehearsal);
   expect(stdout).toContain('Nothing would have changed.');
 }, 180_000);
+
+/** The records of the rehearsal, and what was done to them. */
+async function readRehearsal(): Promise<string> {
+  return await withClient(database.url, async (client) => {
+    const {rows} = await client.query<{state: string}>(
+      `SELECT (SELECT count(*) FROM service.journal) || ' '
+           || (SELECT string_agg(xmin::text, ' ' ORDER BY id) FROM service.customers) AS state`,
+    );
+    return rows[0]?.state ?? '';
+  });
+}
+
+describe('while one runs', () => {
+  let rehearsal: Rehearsal;
+  beforeAll(async () => {
+    rehearsal = await start();
+  }, 180_000);
+  afterAll(() => rehearsal?.running.process.kill('SIGKILL'));
+
+  test('a second one in its database is refused, and leaves its records', async () => {
+    const before = await readRehearsal();
+    const {code, stdout, stderr} = await runCommand(call(), env);
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(
+      /rehearse: database \S+ on \S+: expected that no rehearsal runs in it, /,
+    );
+    expect(stderr).toContain(`pid ${rehearsal.running.process.pid})`);
+    expect(stderr).toContain('stop that one, or name another database with --database');
+    expect(await readRehearsal()).toBe(before);
+  });
+
+  test('no stranger can keep the next one from beginning', async () => {
+    const stranger = `stranger_${randomBytes(4).toString('hex')}`;
+    await makeRole(stranger, `LOGIN PASSWORD 'made-up'`);
+    const url = Object.assign(new URL(database.url), {username: stranger, password: 'made-up'});
+    try {
+      await withClient(url.href, async (client) => {
+        await expect(
+          client.query('BEGIN; LOCK TABLE service.rehearsal IN ACCESS SHARE MODE'),
+        ).rejects.toThrow('permission denied');
+      });
+    } finally {
+      await dropRoles(stranger);
+    }
+  });
+
+  test('and is killed, the next one begins', async () => {
+    rehearsal.running.process.kill('SIGKILL');
+    await rehearsal.running.ended;
+    rehearsal = await start();
+    expect((await fetch(rehearsal.url)).status).toBe(404);
+  }, 180_000);
+
+  test('and its connection breaks, it ends and says so', async () => {
+    await world.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'fieldmirror rehearse, pid ${rehearsal.running.process.pid}'`,
+    );
+    const {code, stderr} = await rehearsal.running.ended;
+    expect(code).toBe(3);
+    expect(stderr).toContain('the connection to its database broke');
+  });
+});
+
+test('a port that is taken is refused before the records of the last one are removed', async () => {
+  const before = await readRehearsal();
+  const holder = createServer();
+  await once(holder.listen(0, '127.0.0.1'), 'listening');
+  const {port} = holder.address() as AddressInfo;
+  const {code, stderr} = await runCommand(call('--port', String(port)), env);
+  holder.close();
+  expect(code).toBe(3);
+  expect(stderr).toContain(`cannot listen on port ${port} of 127.0.0.1: it is in use`);
+  expect(await readRehearsal()).toBe(before);
+});
 
 describe('is refused, and writes nothing', () => {
   test.each([
