@@ -1,7 +1,7 @@
-// npm run torture -- converge [--runs 10000] [--seed 1] [--lag 50] [--lanes 2]: records that both
-// sides edit, and an ERP that is up to so many entries of the feed behind; in the end all hold the
-// same, and every lost value is kept. A seed is one warehouse with many records; `--seed N --runs
-// 500` goes through it again.
+// npm run torture -- converge [--runs 10000] [--seed 1] [--systems 1] [--lag 50] [--lanes 2]:
+// records that both sides edit, and so many ERPs that are up to so many entries of the feed behind;
+// in the end all hold the same, and every lost value is kept. A seed is one warehouse with many
+// records; `--seed N --runs 500` goes through it again.
 
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
@@ -13,11 +13,13 @@ const {values} = parseArgs({
   options: {
     runs: {type: 'string', default: '10000'},
     seed: {type: 'string', default: '1'},
+    systems: {type: 'string', default: '1'},
     lag: {type: 'string', default: '50'},
     lanes: {type: 'string', default: '2'},
   },
 });
 const runs = Number(values.runs);
+const systems = Number(values.systems);
 const lag = Number(values.lag);
 const worlds = Math.ceil(runs / historiesPerWorld);
 let nextWorld = 0;
@@ -40,6 +42,7 @@ async function runLane(): Promise<void> {
     const result = await runConvergence({
       seed,
       histories,
+      systems,
       lag,
       databaseUrl: warehouse.url,
       pageReader,
@@ -51,7 +54,7 @@ async function runLane(): Promise<void> {
     for (const violation of result.violations)
       process.stdout.write(
         `${violation}\n  again: npm run torture -- converge --seed ${seed} ` +
-          `--runs ${histories} --lag ${lag} --lanes 1\n`,
+          `--runs ${histories} --systems ${systems} --lag ${lag} --lanes 1\n`,
       );
     process.stdout.write(
       `${sum.histories} of ${runs} histories: ${sum.changes} changes, ` +

@@ -1,6 +1,6 @@
 // Records that both sides edit, in any order, under any rules: in the end both hold the same, and a
-// value that lost against another is kept. An ERP that is some entries of the feed behind edits
-// them, too, and ends with the same. Nothing fails here.
+// value that lost against another is kept. ERPs that are some entries of the feed behind edit them,
+// too, and end with the same. Nothing fails here.
 
 import type pg from 'pg';
 import {upsertAccount} from '../../../src/accounts/accounts.ts';
@@ -52,7 +52,7 @@ function groupOf(field: string): readonly string[] {
 }
 
 interface Place {
-  readonly erp: Erp;
+  readonly erps: readonly Erp[];
   readonly pool: pg.Pool;
   readonly random: Random;
   readonly service: Awaited<ReturnType<typeof openMemoryService>>;
@@ -62,17 +62,19 @@ interface Place {
 
 /**
  * @param world.databaseUrl - a migrated, empty warehouse of its own
- * @param world.lag - the most entries of the feed that the ERP is behind
+ * @param world.lag - the most entries of the feed that an ERP is behind
+ * @param world.systems - how many ERPs there are; one unless told otherwise
  */
 export async function runConvergence(world: {
   readonly seed: number;
   readonly histories: number;
   readonly databaseUrl: string;
   readonly lag: number;
+  readonly systems?: number;
   readonly pageReader: PageReader;
   readonly mutant?: Mutant;
 }): Promise<Convergence> {
-  const {seed, histories, databaseUrl, lag, pageReader, mutant} = world;
+  const {seed, histories, databaseUrl, lag, systems = 1, pageReader, mutant} = world;
   const service = await openMemoryService({seed, runs: Math.ceil(histories / 2)});
   const mischief = new Mischief(service.backend, {
     seed: String(seed),
@@ -97,21 +99,25 @@ export async function runConvergence(world: {
     Array.from({length: Math.ceil(histories / 2)}, (_, at) => ({table, number: String(at + 1)})),
   );
   const intents: Intent[] = [];
-  const erpRandom = new Random(String(seed), 'erp', 0);
-  const erp = new Erp(pool, erpRandom, {fields, groupOf, lag, intents});
-  const lab: Place = {erp, pool, random, service, records, intents};
+  const erps = Array.from({length: systems}, (_, at) => {
+    const name = at === 0 ? 'http: erp' : `http: erp ${at + 1}`;
+    return new Erp(pool, new Random(String(seed), 'erp', at), {
+      ...{name, fields, groupOf, lag, intents},
+    });
+  });
+  const lab: Place = {erps, pool, random, service, records, intents};
   const writesOfErp = Math.ceil(histories / 4);
   try {
     for (const stream of ['employees', 'customers', 'jobs', 'tasks']) await sweep(stream);
     await mutant?.prepare?.(pool);
     await drawRules(lab);
-    await erp.begin();
+    for (const erp of erps) await erp.begin();
     for (let round = 1; round <= rounds; round++) {
       if (random.isTrue(0.5)) await sweep(random.pick(['customers', 'jobs'] as const));
-      await erp.write(writesOfErp);
+      for (const erp of erps) await erp.write(writesOfErp);
       await edit(lab);
-      await erp.read();
-      await erp.write(writesOfErp);
+      for (const erp of erps) await erp.read();
+      for (const erp of erps) await erp.write(writesOfErp);
       // Some changes are still unsent when the next edits come.
       if (round === rounds || random.isTrue(0.7)) await worker.work();
       if (random.isTrue(0.5)) await decide(lab, 0.5);
@@ -247,7 +253,7 @@ async function countUndecided(pool: pg.Pool): Promise<number> {
 }
 
 async function conclude(
-  {erp, pool, service, records, intents}: Place,
+  {erps, pool, service, records, intents}: Place,
   {
     seed,
     reach,
@@ -274,11 +280,14 @@ async function conclude(
   const violations = [
     ...listViolations(verdict, name),
     ...verdict.leftToPerson.map((story) => `${name}: still undecided: ${story}`),
-    ...(await erp.findDiverged()).map((story) => `${name}: diverged: ${story}`),
-    ...findLostToErp(erp, {changes, conflicts, effects}).map(
-      (story) => `${name}: lost to the ERP: ${story}`,
-    ),
   ];
+  for (const erp of erps) {
+    const lost = findLostToErp(erp, {changes, conflicts, effects});
+    violations.push(
+      ...(await erp.findDiverged()).map((story) => `${name}: diverged: ${story}`),
+      ...lost.map((story) => `${name}: lost to an ERP: ${story}`),
+    );
+  }
   const ours = effects.filter(({isOurs}) => isOurs).length;
   if (requests !== ours)
     violations.push(`${name}: ${requests} writing requests, ${ours} of them changed something`);

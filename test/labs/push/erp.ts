@@ -6,9 +6,6 @@ import {type FeedEntry, readFeed, sequenceFeed} from '../../../src/feed/feed.ts'
 import type {Random} from '../../../src/service/vocabulary.ts';
 import {type Effect, type FinalConflict, type Intent, normal, type Value} from './history.ts';
 
-/** The name under which it writes, as a key of the HTTP API does. */
-export const erpName = 'http: erp';
-
 const tables = ['customers', 'jobs'] as const;
 
 type Values = Record<string, Value>;
@@ -41,7 +38,9 @@ interface Stale {
 }
 
 /** What an ERP edits: the fields of each table, and those that move with each field. */
-interface ErpFields {
+export interface ErpFields {
+  /** Under which it writes, as a key of the HTTP API does: `http: erp`. */
+  readonly name: string;
   readonly fields: Readonly<Record<(typeof tables)[number], readonly string[]>>;
   readonly groupOf: (field: string) => readonly string[];
 }
@@ -102,7 +101,7 @@ export class Erp {
   async write(count: number): Promise<void> {
     const client = await this.#pool.connect();
     try {
-      await client.query(`SELECT set_config('application_name', $1, false)`, [erpName]);
+      await client.query(`SELECT set_config('application_name', $1, false)`, [this.#edited.name]);
       for (let each = 0; each < count; each++) {
         const copy = this.#pick();
         if (copy !== null) await this.#edit(client, copy);
@@ -126,7 +125,7 @@ export class Erp {
           const ours = this.#copies.get(`${table} ${rowId}`)?.values[field];
           if (normal(ours) !== normal(held[field]))
             found.push(
-              `${table} row ${rowId}.${field}: the ERP has ${normal(ours)}, ` +
+              `${table} row ${rowId}.${field}: ${this.#edited.name} has ${normal(ours)}, ` +
                 `the row ${normal(held[field])}`,
             );
         }
@@ -159,7 +158,7 @@ export class Erp {
         .map(
           (lost) =>
             `change ${intent.changeId} of ${intent.table} row ${intent.rowId}: ${field} ` +
-            `${lost} was replaced by ${value} of the ERP, which had not read it`,
+            `${lost} was replaced by ${value} of ${this.#edited.name}, which had not read it`,
         );
     });
   }
@@ -169,7 +168,9 @@ export class Erp {
     const before = this.#intents
       .slice(0, this.#intents.indexOf(intent))
       .findLast((each) => each.changeId === intent.changeId && field in each.fields);
-    return before === undefined || before.author === erpName ? [] : [normal(before.fields[field])];
+    return before === undefined || before.author === this.#edited.name
+      ? []
+      : [normal(before.fields[field])];
   }
 
   async #listen(): Promise<void> {
@@ -182,7 +183,7 @@ export class Erp {
         columns: null,
         changes: false,
         accountId: null,
-        readers: [erpName],
+        readers: [this.#edited.name],
         system: null,
       });
       this.#told = page.cursor;
@@ -243,7 +244,7 @@ export class Erp {
       key: null,
       fields: {[field]: wish},
       saw: Object.fromEntries(group.map((name) => [name, seen[name] ?? null])),
-      author: erpName,
+      author: this.#edited.name,
     } as const;
     this.#intents.push(intent);
     note(copy, {[field]: wish});
@@ -256,7 +257,7 @@ export class Erp {
     if (field === 'scheduled_on')
       return `2027-07-${this.#random.integer(10, 28)}T14:${this.#random.integer(10, 59)}:00+00:00`;
     if (this.#random.isTrue(0.2)) return `${field} ${this.#random.integer(1, 6)}`;
-    return `${field} of the ERP ${++this.#count}`;
+    return `${field} of ${this.#edited.name} ${++this.#count}`;
   }
 }
 

@@ -124,7 +124,7 @@ const noLookAtTheTurn: Mutant = {
 /** What an author had read counts for nothing. */
 const noClaim: Mutant = {
   name: 'what an author had read counts for nothing',
-  found: /: lost to the ERP: /,
+  found: /: lost to an ERP: /,
   prepare: meddle(
     `CREATE OR REPLACE FUNCTION sync.seen_row(of_table text, held jsonb) RETURNS jsonb
        LANGUAGE sql AS 'SELECT NULL::jsonb'`,
@@ -134,7 +134,7 @@ const noClaim: Mutant = {
 /** A write joins the unsent wish of another author, though its own author had not read it. */
 const joinsUnread: Mutant = {
   name: 'a write joins an unsent wish that its author had not read',
-  found: /: lost to the ERP: /,
+  found: /: lost to an ERP: /,
   prepare: meddle(`DO $$ BEGIN
     EXECUTE replace(pg_get_functiondef((SELECT oid FROM pg_proc WHERE proname = 'record_change')),
       'unseen ?| ARRAY(SELECT jsonb_object_keys(last.fields))', 'false');
