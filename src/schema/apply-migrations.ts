@@ -254,6 +254,12 @@ function historyTableComments({name, comment, columns}: MirrorTable): Comment[] 
         `${comment} The rows that lived at a moment, as they were then. ` +
         'A moment is settled once every transaction begun before it has ended.',
     },
+    {
+      kind: 'FUNCTION',
+      name: ['history', `all_${name}_as_of`],
+      argumentTypes: 'timestamp with time zone',
+      text: `history.${name}_as_of, with the rows that were marked as deleted by then.`,
+    },
   ];
 }
 

@@ -170,22 +170,11 @@ const present: Time = {
   member: (name) => `mart.${name}`,
 };
 
-/**
- * Tables with most versions, of which every definition reads live rows alone. Their past is read by
- * a function that finds the versions of a moment by how long they were held, and has no rows that
- * were gone by then. Of the others the star also tells what is gone.
- */
-const readLive = new Set(['jobs', 'job_charges', 'tasks']);
-
 /** @param moment - as SQL */
 function pastOf(moment: string): Time {
   return {
     now: moment,
-    table: (name) =>
-      readLive.has(name)
-        ? `history.${name}_as_of(${moment})`
-        : `(SELECT * FROM history.${name} AS version WHERE version.valid_from <= ${moment}
-             AND (version.valid_to IS NULL OR version.valid_to > ${moment}))`,
+    table: (name) => `history.all_${name}_as_of(${moment})`,
     member: (name) => `mart.${name}_as_of(${moment})`,
   };
 }

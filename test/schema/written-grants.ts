@@ -39,6 +39,7 @@ const past: Rights = all(
 const asOf = all(
   'EXECUTE',
   ...each('history.*_as_of(timestamp with time zone)'),
+  ...each('history.all_*_as_of(timestamp with time zone)'),
   ...ofMoments.map((name) => `mart.${name}_as_of(timestamp with time zone)`),
 );
 const deciding = [

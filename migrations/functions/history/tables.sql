@@ -1,7 +1,7 @@
 -- Makes the history of one warehouse table, or brings it in line after a column was added there:
--- the past table, its indexes, the view, the function of a moment, the triggers. Every table is
+-- the past table, its indexes, the view, the functions of a moment, the triggers. Every table is
 -- brought in line whenever the source changed. A migration that drops a column or changes its type
--- first drops the view and the function of the moment, and alters the past table as it sees fit.
+-- first drops the view and the functions of a moment, and alters the past table as it sees fit.
 CREATE OR REPLACE FUNCTION history.keep(table_name text, streams text[] DEFAULT '{}',
   parent_column text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -50,7 +50,7 @@ BEGIN
     || table_name || '_held_idx', past, class);
   SELECT string_agg(format(
     ' UNION ALL SELECT %1$s FROM %2$s AS held WHERE %3$s = %4$s AND held.valid_to > $1 %5$s'
-      'AND held._changed_at <= $1 AND held._deleted_at IS NULL',
+      'AND held._changed_at <= $1',
     names, past, class, place, CASE WHEN place < cardinality(bounds) THEN format(
       'AND held.valid_to <= $1 + interval %L ',
       bounds[place + 1]) END), '' ORDER BY place)
@@ -75,11 +75,16 @@ BEGIN
        LEFT JOIN history.edits AS edit ON edit.row_id = held.row_id AND edit.table_name = %5$L
                                       AND edit.at = held._changed_at',
     table_name, names, source, past, table_name);
+  -- The star also shows rows that are gone. Postgres inlines the one function into the other.
+  EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s '
+    'LANGUAGE sql STABLE PARALLEL SAFE AS %L',
+    'all_' || table_name || '_as_of', source, format(
+    'SELECT %1$s FROM %2$s AS held WHERE held._changed_at <= $1 %3$s', names, source, versions));
   EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s '
     'LANGUAGE sql STABLE PARALLEL SAFE AS %L',
     table_name || '_as_of', source, format(
-    'SELECT %1$s FROM %2$s AS held WHERE held._changed_at <= $1 AND held._deleted_at IS NULL %3$s',
-    names, source, versions));
+    'SELECT * FROM history.%I($1) AS held WHERE held._deleted_at IS NULL',
+    'all_' || table_name || '_as_of'));
   IF cardinality(streams) > 0 THEN
     arguments := concat(', ', concat_ws(', ', quote_literal(streams),
       quote_literal(parent_column)));
