@@ -35,8 +35,8 @@ const likely: readonly Target[] = [
   ['tasks', 'open'],
   ['tasks', 'this_week'],
 ];
-/** Everything is read in every ninth of the swept nights, and in the last one. */
-const fullEveryTimes = 9;
+/** In every ninth of the swept nights the customers, which have no window, are read as well. */
+const customersEveryTimes = 9;
 /** The last nights are swept one by one. */
 const nightlyAtEnd = 6;
 
@@ -85,8 +85,7 @@ async function liveNights(
       if (deps.signal?.aborted === true) break;
       const moment = await playUntil(night);
       lived.push({moment, begun: await readClock(deps.pool)});
-      const isFull = at % fullEveryTimes === 0 || night === past.nights - 1;
-      await sweep(sweeper, past.account, isFull ? everything : likely);
+      await sweep(sweeper, past.account, targetsOf(past, at, night));
       if (isReportRead(past, night)) await readReport(deps.pool, past, night);
       counter.at(night);
     }
@@ -100,6 +99,12 @@ function sweptNights({begin, nights}: Past): readonly number[] {
   const isSwept = (night: number) =>
     night === 0 || night >= nights - nightlyAtEnd || begin.add({days: night}).dayOfWeek === 1;
   return Array.from({length: nights}, (_, night) => night).filter(isSwept);
+}
+
+/** All is read in the first and in the last night; a full sweep costs as much as four of others. */
+function targetsOf({nights}: Past, at: number, night: number): readonly Target[] {
+  if (night === 0 || night === nights - 1) return everything;
+  return at % customersEveryTimes === 0 ? [...likely, ['customers', null]] : likely;
 }
 
 interface World {
