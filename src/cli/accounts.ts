@@ -21,6 +21,7 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
 import {checkShortName, defaultSystem, demoName, nearest, type Role} from '../core/names.ts';
+import {inTone} from '../core/tone.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
@@ -40,7 +41,7 @@ export async function accountsList(config: Config, {json}: Output): Promise<numb
       name,
       apiUrl,
       timeZone,
-      state,
+      inTone(state),
       token,
       stateReason ?? '',
     ]);

@@ -22,6 +22,7 @@ import {type Cause, causes, receivers, seeDocs, UsageError} from '../core/errors
 import {formatAgo, formatDuration} from '../core/format.ts';
 import {checkShortName, isMailbox, nearest} from '../core/names.ts';
 import type {Sealed} from '../core/secret.ts';
+import {inTone} from '../core/tone.ts';
 import {
   type Access,
   makeWebhookSecret,
@@ -229,7 +230,7 @@ function describeRule({
 }
 
 function drawOpen(open: readonly Alert[]): string {
-  if (open.length === 0) return 'Nothing is wrong that a rule tells of.';
+  if (open.length === 0) return inTone('Nothing is wrong that a rule tells of.', 'good');
   const lines = open.flatMap(({cause, account, stream, text, nextStep, openedAt}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [
@@ -240,7 +241,7 @@ function drawOpen(open: readonly Alert[]): string {
       ...(nextStep === null ? [] : [wrap(`    ${nextStep}`)]),
     ];
   });
-  return ['Open now:', ...lines].join('\n');
+  return [inTone('Open now:', 'bad'), ...lines].join('\n');
 }
 
 export interface RuleOptions {

@@ -24,6 +24,8 @@ import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber, formatRoughly, showSecond} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
+import {countColumns} from '../core/text.ts';
+import {inTone} from '../core/tone.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {allWrites} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
@@ -222,7 +224,7 @@ function describeState(change: Change, now: string): string {
   const reason = tellReason(change);
   const since =
     settledAt === null ? '' : ` ${showSecond(settledAt)} (${formatAgo(settledAt, now)})`;
-  return `${nameOutcome(change)}${since}${reason === '' ? '' : `: ${reason}`}`;
+  return `${inTone(nameOutcome(change))}${since}${reason === '' ? '' : `: ${reason}`}`;
 }
 
 function drawFields({operation, fields, base}: Change): string[] {
@@ -336,7 +338,7 @@ export function drawChanges(changes: readonly Change[], accounts: readonly Accou
       longestName,
     ),
     nameFields(Object.keys(change.fields)),
-    nameOutcome(change),
+    inTone(nameOutcome(change)),
     tellWhy(change),
   ]);
   const room = lineWidth() - widthBefore(columns, rows);
@@ -350,7 +352,9 @@ export function drawChanges(changes: readonly Change[], accounts: readonly Accou
 function widthBefore(columns: readonly string[], rows: readonly (readonly string[])[]): number {
   const widths = columns
     .slice(0, -1)
-    .map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+    .map((title, at) =>
+      Math.max(...[title, ...rows.map((row) => row[at] ?? '')].map(countColumns)),
+    );
   return widths.reduce((total, width) => total + width, 0) + 3 * columns.length + 1;
 }
 

@@ -29,6 +29,7 @@ import type {RunCheck} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
+import {inTone} from '../core/tone.ts';
 import {listReportLists, listTargets} from '../delivery/targets.ts';
 import {listHooks} from '../feed/hooks.ts';
 import {readAccounts} from '../health/account-status.ts';
@@ -92,7 +93,7 @@ export async function doctor(
   const settings: SettingInForce[] = [];
   const findings = await examine(config, (inForce) => settings.push(...inForce));
   const lines = findings.map(({what, state, found}) =>
-    wrap(`${state.padEnd(8)} ${what}: ${found}`, 9),
+    wrap(`${inTone(state)}${' '.repeat(9 - state.length)}${what}: ${found}`, 9),
   );
   print(options.json, {
     json: {findings, settings: [...config.settings, ...settings]},

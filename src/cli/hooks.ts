@@ -5,6 +5,7 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, defaultSystem, nearest} from '../core/names.ts';
+import {inTone} from '../core/tone.ts';
 import {listFeedColumns, readFeedBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,
@@ -338,7 +339,7 @@ function describeHook({name, target, sentAt, behind, ...hook}: FeedHook): (strin
     sentAt === null ? 'never' : formatAgo(sentAt),
     behind === null ? '?' : formatNumber(behind),
     hook.stoppedAt !== null
-      ? 'stopped'
+      ? inTone('stopped')
       : hook.failingSince !== null
         ? `failing (${hook.attempts})`
         : state,

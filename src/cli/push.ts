@@ -12,6 +12,7 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {tell} from '../core/text.ts';
+import {inTone} from '../core/tone.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {pushAccount} from '../push/push.ts';
 import type {Carried, PushCounts} from '../push/run.ts';
@@ -209,7 +210,7 @@ export function drawPushed({accounts, needy}: Pushed): string {
   return [
     ...lines,
     '',
-    'Needs a person:',
+    inTone('Needs a person:', 'bad'),
     ...needy.slice(0, shownNeedy).flatMap(drawNeedy),
     ...(more > 0 ? [`  and ${formatNumber(more)} more: fieldmirror changes list`] : []),
   ].join('\n');

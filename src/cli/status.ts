@@ -19,6 +19,7 @@ import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
 import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
+import {inTone} from '../core/tone.ts';
 import type {ReportListHealth, TargetHealth} from '../delivery/targets.ts';
 import {
   type AccountStatus,
@@ -158,7 +159,7 @@ function drawOverview(accounts: readonly AccountStatus[], now: string): string {
     const oldest = proven.flatMap(({provenAt}) => provenAt ?? []).toSorted()[0];
     return [
       account.name.length > 28 ? `${account.name.slice(0, 27)}…` : account.name,
-      account.state,
+      inTone(account.state),
       sum(streams.map(({rows}) => rows ?? 0)),
       `${proven.length} of ${streams.length}`,
       ago(oldest, now),
@@ -194,7 +195,7 @@ function drawAccount(status: AccountStatus, now: string): string {
   ]);
   const reasons = streams.flatMap(({stream, lastEnded}) =>
     (lastEnded?.reasons ?? []).map((reason) =>
-      wrap(`${stream}: ${lastEnded?.state}, because ${reason}`),
+      wrap(`${stream}: ${inTone(lastEnded?.state ?? '')}, because ${reason}`),
     ),
   );
   const promises = status.promises.map((promise) => wrap(tellFreshness(promise, now)));
@@ -219,14 +220,14 @@ function drawChanges({changes}: AccountStatus, now: string): string[] {
 function describeState({account}: Pick<AccountStatus, 'account'>): string {
   const {name, state, stateReason} = account;
   if (state === 'active') return `account ${name}`;
-  return wrap(`account ${name}, ${state}${stateReason === null ? '' : `: ${stateReason}`}`);
+  return wrap(`account ${name}, ${inTone(state)}${stateReason === null ? '' : `: ${stateReason}`}`);
 }
 
 function describeLastFull({sweeps, lastEnded}: StreamFacts, now: string): string {
   const latest = sweeps.find((sweep) => sweep.mode === 'full');
   const isUnderWay = latest !== undefined && latest.endedAt === null;
   if (lastEnded === null) return isUnderWay ? latest.state : 'never';
-  const ended = `${lastEnded.state} ${ago(lastEnded.endedAt, now)}`;
+  const ended = `${inTone(lastEnded.state)} ${ago(lastEnded.endedAt, now)}`;
   return isUnderWay ? `${ended}, ${latest.state}` : ended;
 }
 
@@ -279,7 +280,7 @@ function drawUnread(unread: readonly Unread[]): string[] {
 }
 
 function drawProblems(problems: readonly Problem[]): string {
-  if (problems.length === 0) return 'Nothing needs a person.';
+  if (problems.length === 0) return inTone('Nothing needs a person.', 'good');
   const lines = problems.flatMap(({kind, account, stream, text, next}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [
@@ -287,7 +288,7 @@ function drawProblems(problems: readonly Problem[]): string {
       ...(next === null ? [] : [wrap(`    ${next}`)]),
     ];
   });
-  return ['Needs a person:', ...lines].join('\n');
+  return [inTone('Needs a person:', 'bad'), ...lines].join('\n');
 }
 
 function ago(instant: string | null | undefined, now: string): string {

@@ -6,6 +6,7 @@ import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {isId, shorten} from '../core/text.ts';
+import {inTone} from '../core/tone.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {tellPruned} from '../retention/retention.ts';
 import {findStream} from '../streams/all.ts';
@@ -101,7 +102,7 @@ function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): str
   const rows = sweeps.map((sweep) => [
     sweep.sweepId,
     `${accounts.length > 1 ? `${names.get(sweep.accountId)}: ` : ''}${describeTarget(sweep)}`,
-    sweep.state,
+    inTone(sweep.state),
     sweep.endedAt === null ? '' : formatAgo(sweep.endedAt),
     sweep.counts.records,
     sweep.counts.inserted,
@@ -116,7 +117,7 @@ const listedTombstones = 50;
 function drawSweep(story: SweepStory): string {
   const {sweep, tombstones, docs} = story;
   return [
-    `sweep ${sweep.sweepId} of ${describeTarget(sweep)}: ${sweep.state}`,
+    `sweep ${sweep.sweepId} of ${describeTarget(sweep)}: ${inTone(sweep.state)}`,
     ...sweep.reasons.map((reason) => `  because ${reason}`),
     ...(sweep.error === null ? [] : [`  error: ${sweep.error}`]),
     '',

@@ -10,6 +10,7 @@ import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {nameThisProcess} from '../core/lease.ts';
 import {isId, tellAside} from '../core/text.ts';
+import {inTone} from '../core/tone.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import {nameWindow, type Stream} from '../streams/stream.ts';
@@ -413,7 +414,7 @@ export function drawSummary(summaries: readonly StreamSummary[]): string {
   ];
   const rows = summaries.map((line) => [
     line.stream,
-    line.state,
+    inTone(line.state),
     line.records,
     line.rows,
     line.seconds,

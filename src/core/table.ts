@@ -3,6 +3,7 @@
 import Table from 'cli-table3';
 import {formatNumber} from './format.ts';
 import {countColumns, foldWords} from './text.ts';
+import {paint, unpaint} from './tone.ts';
 
 /** How a table is laid out. */
 interface TableLayout {
@@ -16,8 +17,9 @@ interface TableLayout {
 const longestWord = 20;
 
 /**
- * Rows of a table for a person: numbers to the right, no colours. Where the width is too small for
- * it, the widest texts are folded; where that is not enough, each row is a list of its cells.
+ * Rows of a table for a person: numbers to the right, marks of tone as they are. Where the width is
+ * too small for it, the widest texts are folded; where that is not enough, each row is a list of
+ * its cells.
  */
 export function drawTable(
   head: readonly string[],
@@ -45,8 +47,9 @@ export function drawTable(
     style: {head: [], border: [], compact: true},
     colAligns: head.map((_, column) => (isNumber(column) ? 'right' : 'left')),
   });
-  for (const row of cells) table.push(foldRow(row));
-  return table.toString();
+  // The library gives a mark room, and a colour none.
+  for (const row of cells) table.push(foldRow(row).map(paint));
+  return unpaint(table.toString());
 }
 
 interface Column {

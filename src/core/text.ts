@@ -5,7 +5,7 @@
 // and a file have no width, and get each line whole.
 
 import type {WriteStream} from 'node:tty';
-import {hasColours, paint} from './tone.ts';
+import {dropMarks, hasColours, paint} from './tone.ts';
 
 /**
  * Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new
@@ -36,11 +36,11 @@ export function tell(text: string): void {
 
 /**
  * Writes whole lines for a person to standard output; to a terminal none that it would break, and
- * with its colours where it has them.
+ * marked words in their colours where it has them.
  */
 export function tellFolded(text: string): void {
   const folded = toWidth(toPrintable(text), process.stdout);
-  process.stdout.write(hasColours(process.stdout) ? paint(folded) : folded);
+  process.stdout.write(hasColours(process.stdout) ? paint(folded) : dropMarks(folded));
 }
 
 /** Writes the whole lines that go beside it, to standard error, for a person as well. */
@@ -193,12 +193,12 @@ const isPlain = /^[ -~]*$/;
 const wide =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}]/u;
 
-/** The columns that a text takes: two for a sign of East Asia, none for an accent. */
+/** The columns that a text takes: two for a sign of East Asia, none for an accent or a mark. */
 export function countColumns(text: string): number {
   if (isPlain.test(text)) return text.length;
   let columns = 0;
   for (const sign of text) {
-    if (/\p{Mn}/u.test(sign)) continue;
+    if (/[\p{Mn}\ufdd0-\ufdd2]/u.test(sign)) continue;
     columns += wide.test(sign) ? 2 : 1;
   }
   return columns;

@@ -1,8 +1,7 @@
-// How things stand: the words for good and bad, and their colours at a terminal. No verb colours
-// anything itself: what is printed for a person is coloured here, line by line, once it is folded.
+// How things stand: the words for good and bad, and their colours at a terminal. A verb marks such
+// words; what is printed for a person is coloured once it is folded, where colours are shown.
 
 import type {WriteStream} from 'node:tty';
-import {styleText} from 'node:util';
 
 /** How a thing stands: well, under way, to be looked at, wrong, or over. */
 export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet';
@@ -47,47 +46,42 @@ export function hasColours(
   return stream.isTTY === true && !refuses && stream.hasColors?.({...env}) === true;
 }
 
-const colours = {good: 'green', warning: 'yellow', bad: 'red'} as const;
-
-const word = `(${Object.keys(tones).join('|')})`;
-/** A cell of a table that is a state, or begins with one: ` certified 3 h ago `. */
-const cell = new RegExp(`^( )${word}(?=[ ,])`);
-const lines = [
-  // `good     Postgres: …`, as `doctor` prints it.
-  /^()(good|warning|bad)(?= +\S.*:)/,
-  // `state      conflict: …`, of a change, and of a table on a narrow terminal.
-  new RegExp(`^(state {2,}|last full sweep {2,})${word}(?=$|[ ,:])`),
-  new RegExp(`^(sweep \\S+ of .*: )${word}$`),
-  new RegExp(`^(account \\S+, )${word}(?=$|:)`),
-  new RegExp(`^([a-z]+: )${word}(?=, because)`),
+/** The tones that have a colour. A mark is no character of Unicode's: no text needs it. */
+const palette: readonly {readonly tone: Tone; readonly mark: string; readonly code: string}[] = [
+  {tone: 'good', mark: '\ufdd0', code: '\u001b[32m'},
+  {tone: 'warning', mark: '\ufdd1', code: '\u001b[33m'},
+  {tone: 'bad', mark: '\ufdd2', code: '\u001b[31m'},
 ];
-const sentences: readonly (readonly [RegExp, keyof typeof colours])[] = [
-  [/^Nothing (?:needs a person|is wrong that a rule tells of)\.$/, 'good'],
-  [/^(?:Needs a person|Open now):$/, 'bad'],
-];
+const colourEnd = '\u001b[39m';
 
-/** The lines of a text, with the words for how things stand in their colours. */
+/**
+ * Marks the words for how a thing stands, for a text that is printed for a person. What is cut or
+ * folded keeps its colour, and the marks take no room.
+ * @param tone - that of the state that the words name, where none is given
+ */
+export function inTone(words: string, tone: Tone = toneOf(words)): string {
+  const mark = palette.find((each) => each.tone === tone)?.mark;
+  return mark === undefined ? words : words.replaceAll(/\S+/g, (word) => mark + word);
+}
+
+/** The text with the marked words in their colours. */
 export function paint(text: string): string {
-  return text.split('\n').map(paintLine).join('\n');
+  let painted = text;
+  for (const {mark, code} of palette)
+    painted = painted.replaceAll(
+      new RegExp(`${mark}([^\\s\\ufdd0-\\ufdd2,:│]+)`, 'g'),
+      `${code}$1${colourEnd}`,
+    );
+  return dropMarks(painted);
 }
 
-function paintLine(line: string): string {
-  const [, tone] = sentences.find(([pattern]) => pattern.test(line)) ?? [];
-  if (tone !== undefined) return colour(line, tone);
-  if (line.startsWith('│'))
-    return line
-      .split('│')
-      .map((each) => each.replace(cell, paintWord))
-      .join('│');
-  const place = lines.find((pattern) => pattern.test(line));
-  return place === undefined ? line : line.replace(place, paintWord);
+/** The text that was painted, with marks in place of its colours. */
+export function unpaint(painted: string): string {
+  let text = painted.replaceAll(colourEnd, '');
+  for (const {mark, code} of palette) text = text.replaceAll(code, mark);
+  return text;
 }
 
-function paintWord(_: string, before: string, state: string): string {
-  const tone = toneOf(state);
-  return before + (tone === 'busy' || tone === 'quiet' ? state : colour(state, tone));
-}
-
-function colour(text: string, tone: keyof typeof colours): string {
-  return styleText(colours[tone], text, {validateStream: false});
+export function dropMarks(text: string): string {
+  return text.replaceAll(/[\ufdd0-\ufdd2]/g, '');
 }

@@ -103,7 +103,7 @@ test('the first start fits a terminal of 60 columns', () => {
 
 describe('colours', () => {
   const names = ['status', 'doctor', 'sweeps list'];
-  const words = 'good|certified|failed|Nothing needs a person|Needs a person';
+  const words = 'good|certified|failed|Nothing|Needs';
   const coloured = new RegExp(`\u001b\\[3[123]m(?:${words})`);
 
   test('a terminal shows good and bad in colours, and every line fits all the same', async () => {

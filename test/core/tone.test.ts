@@ -1,7 +1,8 @@
 // Colours at a terminal: which words have them, and where there are none.
 
 import {describe, expect, test} from 'vitest';
-import {hasColours, paint, toneOf} from '../../src/core/tone.ts';
+import {countColumns, fold} from '../../src/core/text.ts';
+import {dropMarks, hasColours, inTone, paint, toneOf} from '../../src/core/tone.ts';
 
 /** Colours as letters in brackets. */
 const show = (text: string) =>
@@ -12,30 +13,30 @@ const show = (text: string) =>
     .replaceAll('\u001b[39m', '>');
 
 test.each([
-  ['good     Postgres: version 18', '<g:good>     Postgres: version 18'],
-  ['warning  alerts: no rule', '<y:warning>  alerts: no rule'],
-  ['bad      Redis: expected an answer', '<r:bad>      Redis: expected an answer'],
-  ['│ 7 │ certified 3 h ago, running │ 12 │', '│ 7 │ <g:certified> 3 h ago, running │ 12 │'],
-  ['│ jobs │ in doubt │ done │', '│ jobs │ <y:in doubt> │ <g:done> │'],
-  ['│ running │ pending │', '│ running │ pending │'],
-  ['state      conflict: changed on both sides', 'state      <r:conflict>: changed on both sides'],
-  ['sweep 7 of jobs: stopped', 'sweep 7 of jobs: <r:stopped>'],
-  ['account acme, paused: stocktaking', 'account acme, <y:paused>: stocktaking'],
-  ['jobs: failed, because it was killed', 'jobs: <r:failed>, because it was killed'],
-  ['Nothing needs a person.', '<g:Nothing needs a person.>'],
-  ['Needs a person:', '<r:Needs a person:>'],
-])('%s', (line, painted) => {
-  expect(show(`a\n${line}\nb`)).toBe(`a\n${painted}\nb`);
+  [
+    `│ 7 │ ${inTone('certified')} 3 h ago, running │ 12 │`,
+    '│ 7 │ <g:certified> 3 h ago, running │ 12 │',
+  ],
+  [`│ ${inTone('in doubt')} │ ${inTone('done')} │`, '│ <y:in> <y:doubt> │ <g:done> │'],
+  [`state      ${inTone('conflict')}: changed`, 'state      <r:conflict>: changed'],
+  [inTone('Nothing needs a person.', 'good'), '<g:Nothing> <g:needs> <g:a> <g:person.>'],
+  [`${inTone('running')} ${inTone('pending')} ${inTone('skipped')}`, 'running pending skipped'],
+  ['│ done │ good     Postgres: failed', '│ done │ good     Postgres: failed'],
+])('%s', (text, painted) => {
+  expect(show(text)).toBe(painted);
 });
 
-test.each([
-  'failed to connect',
-  'good morning',
-  '│ undone │ badly │ activeness │',
-  'a remark: done',
-  '',
-])('%s stays as it is', (line) => {
-  expect(paint(line)).toBe(line);
+test('a marked text is as wide as without its marks, and as long where no colour is shown', () => {
+  const marked = `sweep 7: ${inTone('stopped')}, ${inTone('in doubt')}`;
+  const plain = 'sweep 7: stopped, in doubt';
+  expect(dropMarks(marked)).toBe(plain);
+  expect(countColumns(marked)).toBe(plain.length);
+  expect(dropMarks(fold(marked, 14))).toBe(fold(plain, 14));
+});
+
+test('a word that is cut shows no sign of its mark', () => {
+  const [mark = ''] = inTone('good');
+  expect(paint(`${mark}\ncert${mark}`)).toBe('\ncert');
 });
 
 test('a state has one tone, however it is written', () => {

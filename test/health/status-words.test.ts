@@ -2,6 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {findAccountProblems} from '../../src/alerts/account-problems.ts';
 import type {Problem} from '../../src/alerts/alerts.ts';
 import {drawStatus} from '../../src/cli/status.ts';
+import {dropMarks} from '../../src/core/tone.ts';
 import type {AccountStatus, StreamFacts} from '../../src/health/account-status.ts';
 import type {OverdueSchedule, Schedule} from '../../src/sweeps/schedules.ts';
 import type {Sweep} from '../../src/sweeps/sweeps.ts';
@@ -210,12 +211,14 @@ describe('what needs a person', () => {
 
 describe('the drawing', () => {
   const draw = (accounts: readonly AccountStatus[]) =>
-    drawStatus(accounts, {
-      place: 'here',
-      now,
-      workers: [],
-      problems: findAccountProblems(accounts, now),
-    });
+    dropMarks(
+      drawStatus(accounts, {
+        place: 'here',
+        now,
+        workers: [],
+        problems: findAccountProblems(accounts, now),
+      }),
+    );
 
   test('says how far the proof of each stream goes back, and its last sweep', () => {
     const streams = [
