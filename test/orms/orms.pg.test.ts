@@ -30,6 +30,8 @@ const orms = [
     probe: ['-e', 'require "active_record"; require "pg"'],
   },
   {orm: 'drizzle', line: ['node', 'day.ts'], probe: ['-e', 'import("drizzle-orm")']},
+  {orm: 'prisma', line: ['node', 'day.js'], probe: ['-e', 'import("./generated/client.ts")']},
+  {orm: 'sequelize', line: ['node', 'day.js'], probe: ['-e', 'import("sequelize")']},
   {orm: 'typeorm', line: ['node', 'day.js'], probe: ['-e', 'import("typeorm")']},
 ];
 const both = {note: '', env: {}, names: ['naive', 'aware']};
@@ -64,12 +66,15 @@ function run(
   });
 }
 
-/** Where ORM_PYTHON is set, as in .ci/run, only TypeORM may be missing: its folder is installed. */
+/** Their folders are installed by hand. */
+const inFolders = ['prisma', 'sequelize', 'typeorm'];
+
+/** Where ORM_PYTHON is set, as in .ci/run, only those may be missing. */
 function mayRun(orm: string): boolean {
   const {line = [], probe = []} = orms.find((one) => one.orm === orm) ?? {};
   const [program = ''] = line;
   const isThere = run(join(examples, orm), [program, ...probe]).status === 0;
-  return isThere || (orm !== 'typeorm' && process.env.ORM_PYTHON !== undefined);
+  return isThere || (!inFolders.includes(orm) && process.env.ORM_PYTHON !== undefined);
 }
 
 let service: TestService;
