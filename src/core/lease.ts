@@ -121,7 +121,6 @@ export class Leases<T> {
   /** Stops all renewals. */
   close(): void {
     this.#stop();
-    this.#held.clear();
   }
 
   // A failed renewal is no loss yet: the lease runs on as it was, the next renewal may succeed, and

@@ -12,12 +12,14 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
 
-/** A process that has a mark, and lives until it is killed. */
-async function startHolder(then = ''): Promise<{readonly child: ChildProcess; mark: string}> {
+const forEver = 'setInterval(() => {}, 60_000);';
+
+/** A process that has a mark. @param then - what it does afterwards */
+async function startHolder(then = forEver): Promise<{readonly child: ChildProcess; mark: string}> {
   const source = new URL('../../src/core/lease.ts', import.meta.url).href;
-  const code = `import {markThisProcess} from ${JSON.stringify(source)};
+  const code = `import {isHolderGone, markThisProcess} from ${JSON.stringify(source)};
     process.stdout.write(String(await markThisProcess()) + '\\n');
-    setInterval(() => {}, 60_000); ${then}`;
+    ${then}`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -80,6 +82,13 @@ test('a stopped process is not gone, however many ask', async () => {
 test('a process that is busy for ever is not gone', async () => {
   const {mark} = await startHolder('for (;;);');
   expect(await isHolderGone(mark)).toBe(false);
+});
+
+test('a mark keeps no process alive, and neither does the question about one', async () => {
+  const {child} = await startHolder(`
+    const isGone = await isHolderGone(await markThisProcess());
+    process.exitCode = isGone ? 1 : 0;`);
+  expect(await once(child, 'exit')).toEqual([0, null]);
 });
 
 test('nothing is known of a process of another kernel, network namespace or spelling', async () => {
