@@ -4,61 +4,26 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {pushAccount} from '../../src/push/push.ts';
-import type {LocalServer} from '../support/local-server.ts';
-import {openProxy} from '../support/proxy.ts';
+import {type MergingService, openMergingService} from '../support/merging-service.ts';
 import {withClient} from '../support/with-client.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 let service: TestService;
-let proxy: LocalServer;
+let merging: MergingService;
 let world: TestWorld;
-/** Number that is asked for, and the one that is shown in its place. */
-let shown: Map<string, string>;
 
 beforeEach(async () => {
-  shown = new Map();
   service = await openService();
-  proxy = await openProxy(service.url, {
-    receive: ({method, path, headers: {authorization = ''}}, response) => {
-      const number = /^\/customers\/(\d+)\.xml/.exec(path)?.[1] ?? '';
-      const instead = shown.get(number) ?? shown.get('*');
-      if (number === '' || instead === undefined) return false;
-      const url = new URL(path.replace(number, instead), service.url);
-      fetch(url, {method, headers: {authorization}}).then(async (answer) => {
-        response.writeHead(answer.status, {'content-type': 'application/xml; charset=utf-8'});
-        response.end(await answer.text());
-      });
-      return true;
-    },
-  });
-  world = await openWorld({url: proxy.url, token: service.token});
+  merging = await openMergingService(service);
+  world = await openWorld({url: merging.url, token: service.token});
   expect(await world.sweep('customers')).toMatchObject({state: 'certified'});
 });
 
 afterEach(async () => {
   await world?.close();
-  await proxy?.close();
+  await merging?.close();
   await service?.close();
 });
-
-/** Makes the service merge one customer into another. */
-async function merge(number: string, into: string): Promise<void> {
-  await withClient(service.databaseUrl, async (db) => {
-    const id = '(SELECT id FROM service.customers WHERE customer_number = ';
-    await db.query(
-      `UPDATE service.jobs
-          SET fields = fields || jsonb_build_object('customer_id', ${id}$2)::text)
-        WHERE customer_id = ${id}$1)`,
-      [number, into],
-    );
-    await db.query(
-      `UPDATE service.customers SET fields = fields || '{"deleted_at": "2026-11-02T15:00:00Z"}'
-        WHERE customer_number = $1`,
-      [number],
-    );
-  });
-  shown.set(number, into);
-}
 
 /** The entries of a table since a cursor, as a system is told them. */
 async function tell(table: string, cursor: string, system: string) {
@@ -119,7 +84,7 @@ const link = async (number: string, key: string, system: string) =>
   await rows("SELECT sync.set_link('customers', $1, $2, $3)", await rowOf(number), key, system);
 
 test('the row of the one that went ends with the number of the other', async () => {
-  await merge('5', '3');
+  await merging.merge('5', '3');
   expect(await world.sweep('customers')).toMatchObject({
     state: 'certified',
     counts: {tombstoned: 1},
@@ -136,7 +101,7 @@ test('its keys go to the one that stayed, but not where that one has its own', a
   await link('5', 'P-5', 'tryton');
   await link('5', 'S-5', 'shopware');
   await link('3', 'S-3', 'shopware');
-  await merge('5', '3');
+  await merging.merge('5', '3');
   expect(await world.sweep('customers')).toMatchObject({state: 'certified'});
   expect([await read('5'), await read('3')]).toEqual([
     {key: null, gone: true},
@@ -152,7 +117,7 @@ test('a reader of the feed hears of both, once', async () => {
   await link('5', 'C-5', 'default');
   await link('5', 'P-5', 'tryton');
   const cursor = await readEnd();
-  await merge('5', '3');
+  await merging.merge('5', '3');
   await world.sweep('customers');
   expect(await tell('customers', cursor, 'default')).toMatchObject([
     {operation: 'removed', number: '5', key: 'C-5', after: null, merged_into: '3'},
@@ -172,8 +137,8 @@ test('a service that answers 404 for the one that went tells nobody where it is'
   const job = await findJob('5');
   await world.sweep('jobs', {recordNumber: job});
   const cursor = await readEnd();
-  await merge('5', '3');
-  shown.clear();
+  await merging.merge('5', '3');
+  merging.shown.clear();
   expect(await world.sweep('customers')).toMatchObject({counts: {tombstoned: 1}});
   await world.sweep('jobs', {recordNumber: job});
   expect(await tell('customers', cursor, 'tryton')).toMatchObject([
@@ -192,15 +157,15 @@ test('a service that answers 404 for the one that went tells nobody where it is'
 test('two that were merged into one give it one key, and both are marked', async () => {
   await link('5', 'P-5', 'tryton');
   await link('6', 'P-6', 'tryton');
-  await merge('5', '3');
-  await merge('6', '3');
+  await merging.merge('5', '3');
+  await merging.merge('6', '3');
   expect(await world.sweep('customers')).toMatchObject({counts: {tombstoned: 2}});
   expect(await keys('3', 'tryton')).toEqual([{key: 'P-5', holds: true}]);
   expect(await keys('6', 'tryton')).toEqual([{key: 'P-6', holds: true}]);
 });
 
 test('asked for alone, it is marked as well', async () => {
-  await merge('5', '3');
+  await merging.merge('5', '3');
   await world.sweep('customers', {recordNumber: '5'});
   expect(await read('5')).toMatchObject({gone: true});
 });
@@ -218,7 +183,7 @@ describe('a change of the one that went waits for a person, and spares the other
     ['DELETE FROM warehouse.customers WHERE customer_number = 5', 'nothing was deleted'],
     [`UPDATE warehouse.customers SET fax = '1' WHERE customer_number = 5`, 'customer 5, got 3'],
   ])('%s', async (statement, words) => {
-    await merge('5', '3');
+    await merging.merge('5', '3');
     const before = await readStayed();
     await rows(statement);
     await pushAccount(world, world.account.accountId, new AbortController().signal);
@@ -241,14 +206,14 @@ describe('what is no evidence of a merge', () => {
   };
 
   test('a service that shows one record whatever is asked for', async () => {
-    await merge('5', '3');
-    shown.set('*', '3');
+    await merging.merge('5', '3');
+    merging.shown.set('*', '3');
     await expectNothingMarked();
   });
 
   test('a record that does not come under its own number', async () => {
-    await merge('5', '3');
-    shown.set('3', '4');
+    await merging.merge('5', '3');
+    merging.shown.set('3', '4');
     await expectNothingMarked();
   });
 
@@ -259,7 +224,7 @@ describe('what is no evidence of a merge', () => {
            WHERE customer_number = 3) WHERE customer_number = 5`,
       );
     });
-    await merge('5', '3');
+    await merging.merge('5', '3');
     await expectNothingMarked();
   });
 });

@@ -8,6 +8,7 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {type Ended, type Running, runCommand, startCommand} from '../support/command.ts';
 import {freePorts} from '../support/free-ports.ts';
+import {type MergingService, openMergingService} from '../support/merging-service.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {giveBackAsItCame, openProxy} from '../support/proxy.ts';
 import {kill} from '../support/server-process.ts';
@@ -17,6 +18,7 @@ import {openTryton, type Party, packages, type TrytonPlace} from './tryton-place
 
 const setUp = new SetUp();
 let place: Place;
+let merging: MergingService;
 let tryton: TrytonPlace;
 let product: Running;
 /** Where `start` serves HTTP. */
@@ -24,16 +26,18 @@ let port: number;
 /** Keys of the HTTP API: the connector's, and that of an office that writes, too. */
 let keys: {readonly tryton: string; readonly office: string};
 
+const envOfPlace = () => ({...place.env, FIELDMIRROR_API_URL: merging.url});
+
 async function startProduct(): Promise<void> {
   product = startCommand(['start', '--port', String(port)], {
-    ...place.env,
+    ...envOfPlace(),
     FIELDMIRROR_LOG_LEVEL: 'info',
   });
   await product.prints(/At work/);
 }
 
 async function fieldmirror(...args: string[]): Promise<Ended> {
-  const ended = await runCommand(args, place.env);
+  const ended = await runCommand(args, envOfPlace());
   expect(ended, `${args.join(' ')}: ${ended.stderr}`).toMatchObject({code: 0});
   return ended;
 }
@@ -178,6 +182,11 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
       () => openPlace({}, inject('warehouseTemplate')),
       ({close}) => close(),
     );
+    merging = await setUp.step(
+      'a proxy before the service',
+      () => openMergingService(place.service),
+      ({close}) => close(),
+    );
     tryton = await setUp.step('starting Tryton', openTryton, ({close}) => close());
     await fieldmirror('sync');
     keys = {
@@ -223,6 +232,28 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     const {length} = await changes();
     await once('--begin');
     expect(await changes()).toHaveLength(length);
+    await expectLevel();
+  }, 600_000);
+
+  test('with --winner tryton the values of Tryton count, where both sides have one', async () => {
+    const fields = {name: 'Two Phones', phone_number: '555-0161', email_address: 'two@example.com'};
+    await writeAtOffice([{operation: 'create', external_key: 'two', fields}]);
+    await settle();
+    const {number = ''} = (await readCustomers()).find(({name}) => name === 'Two Phones') ?? {};
+    const party = await tryton.addParty(
+      {name: 'Two Telephones', phone: '555-0162', fax: '555-0163'},
+      false,
+    );
+    await fieldmirror('links', 'set', 'customers', number, String(party), '--system', 'tryton');
+    await once('--begin', '--winner', 'tryton');
+    await settle();
+    await once();
+    expect(await tryton.readParty(party)).toMatchObject({
+      ...{name: 'Two Telephones', phone: '555-0162', fax: '555-0163', email: 'two@example.com'},
+    });
+    const text = await readAtService(number);
+    for (const value of ['Two Telephones', '555-0162', '555-0163', 'two@example.com'])
+      expect(text).toContain(`>${value}<`);
     await expectLevel();
   }, 600_000);
 
@@ -360,6 +391,32 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     expect((await tryton.readParty(other)).problem).toMatch(/is deleted/);
     await tryton.clerk('party.party', 'write', [other], {active: false});
     await level();
+    await expectLevel();
+  }, 600_000);
+
+  test('a merged customer is told on its party, which stays until it is merged', async () => {
+    const [kept, gone] = [
+      await tryton.addParty({name: 'Kept', phone: '555-0164'}),
+      await tryton.addParty({name: 'Merged Away', phone: '555-0165'}),
+    ];
+    await level();
+    const number = await numberOf(kept);
+    await merging.merge(await numberOf(gone), number);
+    await fieldmirror('sync', 'customers');
+    await level();
+    expect(await tryton.readParty(gone)).toMatchObject({
+      active: true,
+      name: 'Merged Away',
+      problem: `The service merged this customer into ${number}: merge it here, too.`,
+    });
+    expect(await tryton.readParty(kept)).toMatchObject({name: 'Kept', problem: null});
+    expect(await numberOf(kept)).toBe(number);
+    // What Replace does to the party that goes.
+    await tryton.clerk('party.party', 'write', [gone], {active: false});
+    await level();
+    expect((await tryton.readParty(gone)).problem).toBeNull();
+    expect(await query(`SELECT FROM sync.changes WHERE state = 'held'`)).toEqual([]);
+    expect(await readAtService(number)).toContain('<name>Kept</name>');
     await expectLevel();
   }, 600_000);
 
