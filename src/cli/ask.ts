@@ -8,8 +8,8 @@ import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
-import type {Logger} from '../core/log.ts';
 import {tell, tellStep, widthOf} from '../core/text.ts';
+import type {DueReport, MakingDeps} from '../delivery/report-mails.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {
@@ -379,73 +379,43 @@ async function drawAs(
     : drawReport(made, warning, to === undefined ? widthOf(process.stdout) : null);
 }
 
-interface Due {
-  readonly accountId: string;
-  readonly name: string;
-  /** The Monday of the week. */
-  readonly week: string;
-}
+/** Reports that go into a folder: due on Mondays at 06:00 of each account. */
+const intoFiles = {
+  lists: `(SELECT '' AS name, NULL::bigint AS account_id, 1 AS weekday, time '06:00' AS at)`,
+  made: `(SELECT '' AS list, account_id, week FROM sync.weekly_reports)`,
+};
 
 /**
- * Makes the reports that are due. One waits until the jobs of its account are proven complete
- * within a day; `status` says where they are not.
+ * Writes the reports that are due, also those of weeks that were missed. One waits until the jobs
+ * of its account are proven complete within a day; `status` says where they are not.
  * @param folder - of the files: `acme-2026-11-16.html`
- * @param onMade - is told after each one
  * @throws the error of the first one that could not be made, after the others were
  */
-export async function writeDueReports(
-  pool: pg.Pool,
-  {
-    folder,
-    accountIds,
-    log,
-    onMade,
-  }: {
-    readonly folder: string;
-    readonly accountIds: readonly string[];
-    readonly log: Logger;
-    readonly onMade?: () => void;
-  },
-): Promise<void> {
-  const errors: unknown[] = [];
-  for (const due of await listDue(pool, accountIds)) {
-    try {
-      const file = await writeReport(pool, due, folder);
-      if (file !== null)
-        log.info({event: 'report.written', account: due.name, file}, 'the weekly report is there');
-      onMade?.();
-    } catch (error) {
-      errors.push(error);
-      log.error(
-        {event: 'report.failed', account: due.name, reason: String(error)},
-        'the weekly report could not be made; it is tried again',
-      );
-    }
-  }
+export async function writeDueReports({
+  folder,
+  accountIds,
+  ...deps
+}: MakingDeps & {
+  readonly folder: string;
+  readonly accountIds: readonly string[];
+}): Promise<void> {
+  const {makeDueReports} = await import('../delivery/report-mails.ts');
+  const errors = await makeDueReports(deps, {...intoFiles, accountIds}, async (due) => {
+    const {account, week} = due;
+    const file = await writeReport(deps.pool, due, folder);
+    if (file !== null)
+      deps.log.info({event: 'report.written', account, week, file}, 'the weekly report is there');
+  });
   if (errors.length > 0) throw errors[0];
-}
-
-async function listDue(pool: pg.Pool, accountIds: readonly string[]): Promise<readonly Due[]> {
-  const {rows} = await pool.query<Due>(
-    `SELECT account_key::text AS "accountId", name, week::text AS week
-       FROM (SELECT account.*, date_trunc('week', today)::date - 7 AS week
-         FROM mart.dim_account AS account) AS account
-      WHERE account_key = ANY ($1) AND jobs_fresh_as_of > now() - interval '1 day'
-        AND now() >= ((week + 7) + time '06:00') AT TIME ZONE time_zone
-        AND NOT EXISTS (SELECT FROM sync.weekly_reports AS made
-          WHERE made.account_id = account.account_key AND made.week = account.week)`,
-    [accountIds],
-  );
-  return rows;
 }
 
 /** @returns null where another worker has made it */
 async function writeReport(
   pool: pg.Pool,
-  {accountId, name, week}: Due,
+  {accountId, account, week}: DueReport,
   folder: string,
 ): Promise<string | null> {
-  const file = join(folder, `${name.replaceAll(/[^\w.-]+/g, '_')}-${week}.html`);
+  const file = join(folder, `${account.replaceAll(/[^\w.-]+/g, '_')}-${week}.html`);
   return await inTransaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL jit = off');
     const {rowCount} = await client.query(
@@ -454,7 +424,7 @@ async function writeReport(
       [accountId, week, file],
     );
     if (rowCount === 0) return null;
-    const report = await readReport(client, accountId);
+    const report = await readReport(client, accountId, {week});
     const {drawPage} = await import('../star/report-page.ts');
     await writeText(file, drawPage(report, null));
     await keepReported(client, accountId, report);

@@ -406,15 +406,15 @@ function makeReportRounds(
     ...{everyMs: reportsEveryMs, pulse},
     work: async (signal) => {
       const {reports: folder, smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal} = config;
-      const onMade = () => pulse.good();
+      const onDone = () => pulse.good();
       try {
         if (folder === null) return;
         const {writeDueReports} = await import('./ask.ts');
-        await writeDueReports(pool, {folder, accountIds: listServed(), log, onMade});
+        await writeDueReports({...{pool, log, signal, onDone}, folder, accountIds: listServed()});
       } finally {
         const {mailReports} = await import('../delivery/report-mails.ts');
         const means = {smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
-        await mailReports({pool, log, ...means, onDone: onMade});
+        await mailReports({pool, log, ...means, onDone});
       }
     },
     onFailure: (error) =>

@@ -1,8 +1,8 @@
-// The weekly report on its way to the addresses of its lists: rows of sync.report_mails. A report
-// is made once for a list, an account and a week, when its time has come, and is kept as it is
-// until each address has it; its figures are kept with it, so that the next report to that list
-// says what was restated since. It is sent at least once, and not twice unless a worker is lost
-// between the mail server's answer and its note.
+// Which weekly reports are due, for mails and for files; and the report on its way to the addresses
+// of its lists: rows of sync.report_mails. A report is made once for a list, an account and a week,
+// when its time has come, and is kept as it is until each address has it; its figures are kept with
+// it, so that the next report to that list says what was restated since. It is sent at least once,
+// and not twice unless a worker is lost between the mail server's answer and its note.
 
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
@@ -20,8 +20,9 @@ import {refreshStar} from '../star/refresh-star.ts';
 import {keepReported, readReport} from '../star/report.ts';
 import {drawReportMail} from '../star/report-mail.ts';
 
-/** A report that is due for a list. */
-interface DueReport {
+/** A weekly report that is due. */
+export interface DueReport {
+  /** The list of addresses that gets it; empty: it goes into a file. */
   readonly list: string;
   readonly accountId: string;
   readonly account: string;
@@ -29,7 +30,23 @@ interface DueReport {
   readonly week: string;
 }
 
-/** A list that got nothing for longer gets no earlier reports. */
+/** Reports of one kind, such as those by e-mail: when they are due, and which were made. */
+export interface ReportKind {
+  /** SQL of a relation with `name`, `account_id` (null: each account), `weekday` and `at`. */
+  readonly lists: string;
+  /** SQL of a relation with `list`, `account_id` and `week`. */
+  readonly made: string;
+  /** The accounts whose reports are made; null: all. */
+  readonly accountIds: readonly string[] | null;
+}
+
+const byMail: ReportKind = {
+  lists: 'sync.report_lists',
+  made: 'sync.report_mails',
+  accountIds: null,
+};
+
+/** Where nothing was made for longer, no earlier reports are. */
 const mostWeeks = 4;
 
 /**
@@ -37,25 +54,30 @@ const mostWeeks = 4;
  * complete within a day. Of each list that has had one, also those of weeks that nobody made, the
  * earliest first. None in a copy of the warehouse.
  */
-async function listDueReports(db: Queryable): Promise<DueReport[]> {
+async function listDueReports(
+  db: Queryable,
+  {lists, made, accountIds}: ReportKind,
+): Promise<DueReport[]> {
   const {rows} = await db.query<DueReport>(
     `SELECT list.name AS list, account.account_key::text AS "accountId", account.name AS account,
             told.week::date::text AS week
-       FROM sync.report_lists AS list
+       FROM ${lists} AS list
        JOIN (SELECT account.*, date_trunc('week', today)::date AS monday
                FROM mart.dim_account AS account) AS account
          ON coalesce(account.account_key = list.account_id, true)
        JOIN sync.accounts AS held ON held.account_id = account_key AND held.state = 'active'
-      CROSS JOIN LATERAL (SELECT max(made.week) AS week FROM sync.report_mails AS made
+      CROSS JOIN LATERAL (SELECT max(made.week) AS week FROM ${made} AS made
          WHERE made.list = list.name AND made.account_id = account_key) AS last
       CROSS JOIN LATERAL generate_series(
          CASE WHEN last.week IS NULL THEN monday - 7
               ELSE greatest(last.week + 7, monday - 7 * ${mostWeeks}) END,
          monday - 7, interval '7 days') AS told (week)
-      WHERE EXISTS (SELECT FROM sync.report_lists)
+      WHERE EXISTS (SELECT FROM ${lists} AS any_list)
+        AND coalesce(account_key = ANY ($1), true)
         AND jobs_fresh_as_of > now() - interval '1 day' AND NOT sync.is_copy()
         AND now() >= ((told.week::date + 6 + list.weekday) + list.at) AT TIME ZONE account.time_zone
       ORDER BY list.name, account.name, told.week`,
+    [accountIds],
   );
   return rows;
 }
@@ -166,17 +188,35 @@ const mostTries = 90;
  * @throws the error of the first report that could not be made, after all else was done
  */
 export async function mailReports(deps: ReportDeps): Promise<void> {
-  const errors = await makeDueReports(deps);
+  const errors = await makeDueReports(deps, byMail, async (report) => {
+    const {list, account, week} = report;
+    const mails = await makeReportMails(deps, report);
+    if (mails > 0)
+      deps.log.info(
+        {event: 'report.mails_made', list, account, week, mails},
+        'the mails of a weekly report are made',
+      );
+  });
   if (deps.smtpUrl !== null) await sendDueReports(deps, deps.smtpUrl);
   if (errors.length > 0) throw errors[0];
 }
 
-/** A report that cannot be made holds up those of later weeks, and no other one. */
-async function makeDueReports(deps: ReportDeps): Promise<unknown[]> {
-  const {pool, log, signal, onDone} = deps;
+export type MakingDeps = Pick<ReportDeps, 'pool' | 'log' | 'signal' | 'onDone'>;
+
+/**
+ * Makes the reports of a kind that are due. One that cannot be made holds up those of later weeks,
+ * and no other one.
+ * @param make - makes a report, unless another worker has made it
+ * @returns the errors of those that could not be made
+ */
+export async function makeDueReports(
+  {pool, log, signal, onDone}: MakingDeps,
+  kind: ReportKind,
+  make: (report: DueReport) => Promise<void>,
+): Promise<unknown[]> {
   const errors: unknown[] = [];
   const heldUp = new Set<string>();
-  const due = await listDueReports(pool);
+  const due = await listDueReports(pool, kind);
   if (due.length > 0) await refreshStar(pool);
   for (const report of due) {
     if (signal?.aborted === true) break;
@@ -184,21 +224,17 @@ async function makeDueReports(deps: ReportDeps): Promise<unknown[]> {
     const line = JSON.stringify([list, account]);
     if (heldUp.has(line)) continue;
     try {
-      const mails = await makeReportMails(deps, report);
-      if (mails > 0)
-        log.info(
-          {event: 'report.mails_made', list, account, week, mails},
-          'the mails of a weekly report are made',
-        );
+      await make(report);
+      onDone?.();
     } catch (error) {
       errors.push(error);
       heldUp.add(line);
+      const facts = {...(list === '' ? {} : {list}), account, week, reason: String(error)};
       log.error(
-        {event: 'report.failed', list, account, reason: String(error)},
+        {event: 'report.failed', ...facts},
         'the weekly report could not be made; it is tried again',
       );
     }
-    onDone?.();
   }
   return errors;
 }

@@ -68,5 +68,5 @@ async function changeBothSides({working, api}: Month, played: Played, day: numbe
 }
 
 async function report({accounts}: Month, {pool, log}: Played, folder: string): Promise<void> {
-  await writeDueReports(pool, {folder, accountIds: accounts.map(({accountId}) => accountId), log});
+  await writeDueReports({pool, folder, accountIds: accounts.map(({accountId}) => accountId), log});
 }
