@@ -5,7 +5,6 @@
 
 import {fork} from 'node:child_process';
 import {once} from 'node:events';
-import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {formatNumber} from '../src/core/format.ts';
@@ -14,6 +13,7 @@ import {inSweepTransaction, openPool} from '../src/postgres/database.ts';
 import {refreshStar} from '../src/star/refresh-star.ts';
 import {members, questions} from '../src/star/star.ts';
 import {nodeFlags, startProgram} from '../test/support/command.ts';
+import {clockOf} from '../test/support/cpu.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {measureStarCost, type Spread} from './load/star-cost.ts';
@@ -79,12 +79,16 @@ try {
       [head, 'CPU seconds'],
       rows.map(([name, seconds]) => [name, seconds.toFixed(3)]),
     );
-  const {written, bytes, peakMb, seconds} = await exportParquet();
+  const parquet = await exportParquet();
   const loaded = Math.max(fewestLoaded, Math.round(Number(values.jobs) * loadedShare));
   const {firstLoad, unchanged} = await measureStarCost(postgres, {
     jobs: loaded,
     turns: Number(values.turns),
   });
+  const {written, bytes, peakMb} = parquet;
+  const took =
+    `${parquet.seconds.toFixed(1)} s, with ${parquet.cpuSeconds.toFixed(1)} s of CPU here and ` +
+    `${parquet.postgresSeconds.toFixed(1)} s in Postgres`;
   const megabytes = `${formatNumber(bytes / 1e6)} MB, at a peak of ${peakMb} MB of memory`;
   const ofLoads = `a first load ${drawSpread(firstLoad)} of the time`;
   const lines = [
@@ -92,7 +96,7 @@ try {
     draw('refresh', refreshes),
     draw('answer', answers),
     draw('one fact and its dimensions, LIMIT 6', naive),
-    `${formatNumber(written)} rows of fct_job as Parquet: ${seconds.toFixed(1)} s, ${megabytes}`,
+    `${formatNumber(written)} rows of fct_job as Parquet: ${took}; ${megabytes}`,
     `${formatNumber(loaded)} jobs with the star, against without: ${ofLoads}, ` +
       `an unchanged sweep ${drawSpread(unchanged)}`,
   ];
@@ -138,12 +142,11 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
 /**
  * In a process of its own, with the flag of the program, whose memory is that of the export alone.
  */
-async function exportParquet(): Promise<{
-  written: number;
-  bytes: number;
-  peakMb: number;
-  seconds: number;
-}> {
+async function exportParquet(): Promise<
+  Readonly<
+    Record<'written' | 'bytes' | 'peakMb' | 'cpuSeconds' | 'postgresSeconds' | 'seconds', number>
+  >
+> {
   const startedAt = performance.now();
   const child = fork(
     join(import.meta.dirname, 'load', 'parquet-process.ts'),
@@ -163,13 +166,6 @@ async function changeJobs(): Promise<void> {
         WHERE row_id IN (SELECT row_id FROM warehouse.jobs ORDER BY md5(row_id::text) LIMIT 100)`,
     );
   });
-}
-
-/** Seconds on a CPU of a session of Postgres, where the system tells them; else those that pass. */
-function clockOf(pid: number): () => number {
-  const told = `/proc/${pid}/schedstat`;
-  if (!existsSync(told)) return () => performance.now() / 1000;
-  return () => Number(readFileSync(told, 'utf8').split(' ')[0]) / 1e9;
 }
 
 async function bestOf(measure: () => Promise<number>): Promise<number> {

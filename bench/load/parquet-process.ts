@@ -1,15 +1,19 @@
 // A process that writes so many rows of the star's widest fact as Parquet, and tells its peak
-// memory.
+// memory, and the seconds of CPU that it and its session of Postgres took.
 
 import {createWriteStream} from 'node:fs';
 import {openPool} from '../../src/postgres/database.ts';
 import {writeParquet} from '../../src/star/parquet.ts';
+import {clockOf} from '../../test/support/cpu.ts';
 
 const [databaseUrl = '', rows = ''] = process.argv.slice(2);
 const pool = openPool(databaseUrl, {max: 1, applicationName: 'bench', statementTimeoutMs: 0});
 const client = await pool.connect();
 const out = createWriteStream('/dev/null');
 let bytes = 0;
+const session = await client.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
+const clock = clockOf(session.rows[0]?.pid ?? 0);
+const startedAt = clock();
 await client.query('BEGIN READ ONLY');
 // The jobs again and again, until there are enough.
 const {rows: written} = await writeParquet(
@@ -21,8 +25,13 @@ const {rows: written} = await writeParquet(
     return new Promise((resolve) => out.write(part, () => resolve()));
   },
 );
+const postgresSeconds = clock() - startedAt;
 await client.query('ROLLBACK');
 client.release();
 await pool.end();
-process.send?.({written, bytes, peakMb: Math.round(process.resourceUsage().maxRSS / 1024)});
+const {maxRSS, userCPUTime, systemCPUTime} = process.resourceUsage();
+process.send?.({
+  ...{written, bytes, peakMb: Math.round(maxRSS / 1024)},
+  ...{cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, postgresSeconds},
+});
 process.disconnect();
