@@ -1,8 +1,9 @@
 // The address that makes changes: one, or several together, or many line by line. Of those that
 // come one a line and are answered one a line, each line is made or refused by itself. They are
 // made in batches, each in a transaction, and a line that is refused takes nothing else of its
-// batch with it. The whole request is read before its first line is made: one that was cut off on
-// its way does nothing, and a client that sends all before it reads is not kept waiting.
+// batch with it. New rows of a batch are one statement; if that is refused, each is made alone. The
+// whole request is read before its first line is made: one that was cut off on its way does
+// nothing, and a client that sends all before it reads is not kept waiting.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
@@ -30,7 +31,7 @@ import {
   maxLinesBytes,
   problemSchema,
 } from './problem.ts';
-import {readResults, writeAs, writeChange, writeChanges} from './write-changes.ts';
+import {createTogether, readResults, writeAs, writeChange, writeChanges} from './write-changes.ts';
 
 /** Lines of one request. */
 const mostLines = 10_000;
@@ -140,14 +141,71 @@ async function writeBatch(
     await client.query('SAVEPOINT line');
     const made: ApiResult[] = [];
     const refused = new Map<number, Written>();
-    for (const {line, request} of asked) {
-      const one = request instanceof HttpProblem ? request : await writeAlone(client, key, request);
-      if (one instanceof HttpProblem) refused.set(line, refuse(line, one));
-      else made.push(one);
+    for (const some of inRuns(asked)) {
+      const together = await writeTogether(client, key, some);
+      made.push(...(together ?? []));
+      for (const {line, request} of together === null ? some : []) {
+        const one =
+          request instanceof HttpProblem ? request : await writeAlone(client, key, request);
+        if (one instanceof HttpProblem) refused.set(line, refuse(line, one));
+        else made.push(one);
+      }
     }
     const results = (await readResults(client, key, made)).values();
     return lines.map(({line}) => refused.get(line) ?? tell(line, results.next().value));
   });
+}
+
+interface AskedLine {
+  readonly line: number;
+  readonly request: ChangeRequest | HttpProblem;
+}
+
+/** The lines in their order; upserts that may be one statement, if their rows are new, together. */
+function inRuns(asked: readonly AskedLine[]): AskedLine[][] {
+  const runs: {readonly shape: string | null; readonly keys: Set<string>; lines: AskedLine[]}[] =
+    [];
+  for (const one of asked) {
+    const shape = shapeOf(one);
+    const key = one.request instanceof HttpProblem ? '' : (one.request.external_key ?? '');
+    const last = runs.at(-1);
+    if (last !== undefined && shape !== null && last.shape === shape && !last.keys.has(key)) {
+      last.keys.add(key);
+      last.lines.push(one);
+    } else runs.push({shape, keys: new Set([key]), lines: [one]});
+  }
+  return runs.map(({lines}) => lines);
+}
+
+/** Table and fields of an upsert by its key that says nothing else; null for any other line. */
+function shapeOf({request}: AskedLine): string | null {
+  if (request instanceof HttpProblem || request.operation !== 'upsert') return null;
+  const {table, operation: _, external_key: key, fields = {}, ...others} = request;
+  const isPlain = Object.values(others).every((value) => value === undefined);
+  if (!isPlain || typeof key !== 'string' || Object.values(fields).some(Array.isArray)) return null;
+  return JSON.stringify([table, ...Object.keys(fields)]);
+}
+
+/**
+ * Makes the rows of some upserts behind the savepoint `line`.
+ * @returns null where nothing of them was done: each is to be made alone, and refused alone
+ */
+async function writeTogether(
+  client: pg.ClientBase,
+  key: AccountKey,
+  lines: readonly AskedLine[],
+): Promise<ApiResult[] | null> {
+  if (lines.length < 2) return null;
+  const requests = lines.flatMap(({request}) => (request instanceof HttpProblem ? [] : [request]));
+  try {
+    const results = await createTogether(client, requests, key);
+    if (results !== null) await client.query('RELEASE SAVEPOINT line; SAVEPOINT line');
+    return results;
+  } catch (error) {
+    if (!(error instanceof HttpProblem)) throw error;
+    await client.query('ROLLBACK TO SAVEPOINT line');
+    return null;
+  }
 }
 
 /**

@@ -84,6 +84,23 @@ export async function readLatestChange(
   return rows[0]?.change_id ?? null;
 }
 
+/** The creates of rows that are new in this transaction, in the order of the rows. */
+export async function readCreates(
+  client: pg.ClientBase,
+  table: string,
+  rowIds: readonly string[],
+): Promise<string[]> {
+  const {rows} = await client.query<{change_id: string}>(
+    `SELECT change_id FROM unnest($2::bigint[]) WITH ORDINALITY AS made (row_id, place)
+       JOIN sync.changes USING (row_id)
+      WHERE table_name = $1 AND operation = 'create' ORDER BY place`,
+    [table, rowIds],
+  );
+  if (rows.length !== rowIds.length)
+    throw new Error(`${table}: expected ${rowIds.length} creates, got ${rows.length}`);
+  return rows.map((row) => row.change_id);
+}
+
 /** `held` is the change. Of the system default it has the key that its row had then. */
 function changeColumnsFor(system: string): string {
   const {key} = keysOf(system, 'held.table_name');

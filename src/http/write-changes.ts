@@ -27,12 +27,13 @@ import {
 } from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {explainCursor, explainRefusal, HttpProblem} from './problem.ts';
-import {answerChanges, readLastChange, readLatestChange} from './read-change.ts';
+import {answerChanges, readCreates, readLastChange, readLatestChange} from './read-change.ts';
 import {
   assignEmployees,
   deleteRow,
   findRow,
-  insertRow,
+  insertRows,
+  isAnyKnown,
   type NamedRow,
   updateRow,
   type Values,
@@ -215,6 +216,43 @@ export async function writeChange(
   }
 }
 
+/**
+ * Creates the rows of some upserts in one statement, which costs half of what single ones do.
+ * @param requests - one or more, of one table, with the same fields, each with another key, and
+ *   nothing else
+ * @returns null where one of the rows is there already: then nothing is done
+ * @throws {HttpProblem} a row is refused, without its place: all of them are to be rolled back
+ */
+export async function createTogether(
+  client: pg.ClientBase,
+  requests: readonly ChangeRequest[],
+  key: AccountKey,
+): Promise<ApiResult[] | null> {
+  const [first] = requests;
+  if (first === undefined) return [];
+  const {table} = first;
+  const {accountId, system} = key;
+  const writes = findWrites(table);
+  const keys = requests.map((request) => request.external_key ?? '');
+  if (await isAnyKnown(client, writes, {key, keys})) return null;
+  const scope = {key, at: '', earlier: []};
+  await prepare(client, first, scope);
+  try {
+    const rows = requests.map((request) => ({
+      account_id: accountId,
+      ...(system === defaultSystem ? {external_key: request.external_key ?? null} : {}),
+      ...readWishes(request, scope).values,
+    }));
+    const rowIds = await insertRows(client, writes, rows);
+    if (system !== defaultSystem)
+      for (const [at, rowId] of rowIds.entries())
+        await setLink(client, {table, rowId, system}, keys[at] ?? null);
+    return (await readCreates(client, table, rowIds)).map((changeId) => ({change_id: changeId}));
+  } catch (error) {
+    throw explainRefusal(error, '');
+  }
+}
+
 /** `fieldmirror.mode` of a change: a request holds more than its key does, never less. */
 function modeOf(hold: boolean, {holdsDeletes}: AccountKey): string {
   if (hold) return 'hold';
@@ -278,7 +316,7 @@ async function create(
     ...(await findParent(client, writes, {request, scope})),
     ...values,
   };
-  const rowId = await insertRow(client, writes, row);
+  const [rowId = ''] = await insertRows(client, writes, [row]);
   if (key !== null && system !== defaultSystem) await setLink(client, {table, rowId, system}, key);
   const made = {rowId, number: null, externalKey: key, isDeleted: false};
   if (employeeIds !== null) await assignEmployees(client, made, {accountId, employeeIds});

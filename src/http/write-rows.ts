@@ -43,20 +43,44 @@ export async function findRow(
 
 export type Values = Readonly<Record<string, Exclude<Wanted, readonly string[]>>>;
 
-/** @returns row_id of the new row */
-export async function insertRow(
+/** Whether a system knows a row of the account, a deleted one too, by one of some keys. */
+export async function isAnyKnown(
   client: pg.ClientBase,
   {table}: Writes,
-  values: Values & {readonly account_id: string},
-): Promise<string> {
-  const names = Object.keys(values);
+  {key: {accountId, system}, keys}: {readonly key: AccountKey; readonly keys: readonly string[]},
+): Promise<boolean> {
+  const own = keysOf(system, pg.escapeLiteral(table.name));
+  const {rowCount} = await client.query(
+    `SELECT FROM unnest($2::text[]) AS wanted (key), ${nameOf(table.name)} AS held
+      WHERE held.account_id = $1 AND ${own.isKnownBy('$1', 'wanted.key')} LIMIT 1`,
+    [accountId, keys],
+  );
+  return rowCount !== 0;
+}
+
+/**
+ * Inserts rows in one statement.
+ * @param all - one or more, with the same columns
+ * @returns row_id of each, in their order
+ */
+export async function insertRows(
+  client: pg.ClientBase,
+  {table}: Writes,
+  all: readonly (Values & {readonly account_id: string})[],
+): Promise<string[]> {
+  const names = Object.keys(all[0] ?? {});
+  const tuples = all.map((_, row) => {
+    const places = names.map((_name, at) => `$${row * names.length + at + 1}`);
+    return `(${places.join(', ')})`;
+  });
   const {rows} = await client.query<{row_id: string}>(
     `INSERT INTO ${nameOf(table.name)} (${names.map(pg.escapeIdentifier).join(', ')})
-     VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
-    Object.values(values),
+     VALUES ${tuples.join(', ')} RETURNING row_id`,
+    all.flatMap((values) => names.map((name) => values[name])),
   );
-  if (rows[0] === undefined) throw new Error(`${table.name}: the insert gave no row`);
-  return rows[0].row_id;
+  if (rows.length !== all.length)
+    throw new Error(`${table.name}: expected ${all.length} new rows, got ${rows.length}`);
+  return rows.map((row) => row.row_id);
 }
 
 export async function updateRow(

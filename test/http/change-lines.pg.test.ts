@@ -115,10 +115,15 @@ describe('lines', () => {
       ...{name: 'tryton', accountId, role: 'operator', masks: false, system: 'tryton'},
     });
     const key = secret?.reveal() ?? '';
-    const first = await sendAll(place, [upsert(31, {external_key: 'P-1'})], {key});
-    const second = await sendAll(place, [upsert(31, {external_key: 'P-1'})], {key});
-    expect([first.lines[0].state, second.lines[0].state]).toEqual(['pending', 'unchanged']);
-    expect(second.lines[0].row_id).toBe(first.lines[0].row_id);
+    const asked = ['P-1', 'P-2'].map((name, at) => upsert(31 + at, {external_key: name}));
+    const first = await sendAll(place, asked, {key});
+    const second = await sendAll(place, asked, {key});
+    const read = ({lines}: typeof first, name: string) => lines.map((line) => line[name]);
+    expect([read(first, 'state'), read(second, 'state')]).toEqual([
+      ['pending', 'pending'],
+      ['unchanged', 'unchanged'],
+    ]);
+    expect(read(second, 'row_id')).toEqual(read(first, 'row_id'));
   });
 
   test('that together write too much of a table are held, and say so', async () => {

@@ -63,14 +63,13 @@ export async function count(place: Place, table: string, condition = 'true'): Pr
 
 /**
  * Breaks three of the lines: one that is no JSON, one that the schema refuses, and one that the
- * database refuses amid a batch. Expects that they alone are refused, each by its name.
+ * database refuses amid others that are new. Expects that they alone are refused, each by its name.
  */
 export async function expectThreeRefused(place: Place, lines: string[]): Promise<void> {
   const [one, two, three] = [99, lines.length / 2 - 1, lines.length - 1];
   lines[one] = '{"table": "customers", ';
   lines[two] = JSON.stringify(upsert(two, {fields: {nmae: 'x'}}));
-  const update = {table: 'customers', operation: 'update', number: 1};
-  lines[three] = JSON.stringify({...update, fields: {name: null}});
+  lines[three] = JSON.stringify(upsert(three, {fields: {name: ' ', phone_number: '1'}}));
   const {lines: answers, end} = await sendAll(place, lines.join('\n'));
   const changed = lines.length - 3;
   expect(end).toEqual({totals: {changed, unchanged: 0, refused: 3, left: 0}, problem: null});
