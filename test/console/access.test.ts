@@ -9,6 +9,8 @@ import {
   checkRole,
   checkTexts,
   makeViewer,
+  notThere,
+  readFormFields,
   type Viewer,
 } from '../../src/console/access.ts';
 import {Attempts} from '../../src/console/sign-in.ts';
@@ -146,5 +148,27 @@ describe('wrong keys', () => {
     attempts.noteFailure('first');
     attempts.noteFailure('one more');
     expect([attempts.mayTry('first'), attempts.mayTry('second')]).toEqual([false, true]);
+  });
+});
+
+test.each([
+  [
+    {a: 'x', b: ['y', 'z']},
+    {a: 'x', b: 'z'},
+  ],
+  [{a: '', b: ['x', ''], c: [], d: 5, e: [5], f: null}, {}],
+  [null, {}],
+  [undefined, {}],
+])('the fields of %j are %j', (given, fields) => {
+  expect(readFormFields(given)).toEqual(fields);
+});
+
+test('what is not there is said, and what may have been meant is linked', () => {
+  const ways = [{href: '/changes/7', label: 'change 7'}];
+  expect(notThere('change 8')).toMatchObject({
+    ...{status: 404, text: 'There is no change 8.', ways: []},
+  });
+  expect(notThere('change 8', ways)).toMatchObject({
+    ...{status: 404, text: 'There is no change 8. Nearest to it:', ways},
   });
 });
