@@ -30,7 +30,16 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     ['access', 'own-path', 'sign-in.pg'].map((test) => `test/console/${test}.test.ts`),
   ],
   ['src/sweeps/open-numbers.ts', ['test/sweeps/open-numbers.test.ts']],
-  ['src/http/keys.ts', ['test/console/access.test.ts', 'test/http/keys.pg.test.ts']],
+  [
+    'src/http/keys.ts',
+    [
+      'test/console/access.test.ts',
+      ...['http/keys', 'http/requests', 'feed/http', 'http/wait-change'].map(
+        (test) => `test/${test}.pg.test.ts`,
+      ),
+      ...['own-keys', 'load', 'streamed-changes'].map((test) => `test/http/${test}.pg.test.ts`),
+    ],
+  ],
   ['src/console/sign-in.ts', ['test/console/access.test.ts', 'test/console/sign-in.pg.test.ts']],
   [
     'src/sweeps/tombstones.ts',
