@@ -89,11 +89,15 @@ export async function runConvergence(world: {
   const log = createLogger({level: 'silent', secrets: []});
   const place = {databaseUrl, accountId, service: reach, timeZone, log};
   const worker = new LabWorker(place, random, {death: 0, stall: 0});
+  /** Streams whose last sweep waits to be continued. */
+  const unfinished = new Set<string>();
   const sweep = async (stream: string) => {
-    await sweepStream(
+    const isEnded = await sweepStream(
       {pool, databaseUrl, accountId, pageReader, service: reach},
       {stream, tries: 1},
     );
+    if (isEnded) unfinished.delete(stream);
+    else unfinished.add(stream);
   };
   const records = (['customers', 'jobs'] as const).flatMap((table) =>
     Array.from({length: Math.ceil(histories / 2)}, (_, at) => ({table, number: String(at + 1)})),
@@ -132,7 +136,8 @@ export async function runConvergence(world: {
         Math.max(1, seconds ?? 1),
       );
     }
-    for (const stream of ['customers', 'jobs', 'tasks']) await sweep(stream);
+    // What a sweep had read before it was left may be older than the last edits.
+    for (const stream of [...unfinished, 'customers', 'jobs', 'tasks']) await sweep(stream);
     return await conclude(lab, {seed, reach, requests: mischief.fates.pass});
   } finally {
     await worker.close();

@@ -140,6 +140,14 @@ export class Erp {
   findLost({effects, numberOf, conflictsOf}: Outcome): string[] {
     return this.#stale.flatMap(({intent, field, known}) => {
       const value = normal(intent.fields[field]);
+      const wishes = this.#intents.filter(
+        ({table, rowId, fields}) =>
+          table === intent.table && rowId === intent.rowId && field in fields,
+      );
+      const isOwn = ({author}: Intent) => author === this.#edited.name;
+      // Of two who want one value, nobody can tell whose it was at the service.
+      const isShared = wishes.some((wish) => !isOwn(wish) && normal(wish.fields[field]) === value);
+      const own = wishes.filter(isOwn).map(({fields}) => normal(fields[field]));
       const kept = conflictsOf(intent)
         .filter((each) => each.field === field)
         .flatMap(({serviceValue, warehouseValue}) => [serviceValue, warehouseValue].map(normal));
@@ -147,6 +155,7 @@ export class Erp {
         .filter(
           ({isOurs, table, number, fields}) =>
             isOurs &&
+            !isShared &&
             table === intent.table &&
             number === numberOf(intent) &&
             field in fields &&
@@ -154,7 +163,7 @@ export class Erp {
         )
         .map(({before}) => normal(before[field]));
       return [...replaced, ...this.#findJoined(intent, field)]
-        .filter((lost) => !known.has(`${field} ${lost}`) && !kept.includes(lost))
+        .filter((lost) => !known.has(`${field} ${lost}`) && ![...kept, ...own].includes(lost))
         .map(
           (lost) =>
             `change ${intent.changeId} of ${intent.table} row ${intent.rowId}: ${field} ` +

@@ -3,6 +3,7 @@
 import {
   type Effect,
   type FinalChange,
+  type FinalConflict,
   type History,
   type Intent,
   normal,
@@ -19,6 +20,7 @@ export class Facts {
   readonly #records: ReadonlyMap<string, History['records'][number]>;
   readonly #intentsOfChange: ReadonlyMap<string, Intent[]>;
   readonly #intentsOfRow: ReadonlyMap<string, Intent[]>;
+  readonly #conflictsOfRow: ReadonlyMap<string, FinalConflict[]>;
   readonly #rowOfNumber: ReadonlyMap<string, string>;
   readonly #openRows: ReadonlySet<string>;
   readonly #effects: ReadonlyMap<string, Effect[]>;
@@ -32,6 +34,10 @@ export class Facts {
     );
     this.#intentsOfChange = groupBy(history.intents, ({changeId}) => changeId);
     this.#intentsOfRow = groupBy(history.intents, ({table, rowId}) => `${table} ${rowId}`);
+    this.#conflictsOfRow = groupBy(history.conflicts, ({changeId}) => {
+      const change = this.change(changeId);
+      return `${change?.table} ${change?.rowId}`;
+    });
     const numbered = [...history.changes, ...history.rows].filter(({number}) => number !== null);
     this.#rowOfNumber = new Map(
       numbered.map(({table, number, rowId}) => [`${table} ${number}`, rowId]),
@@ -57,6 +63,11 @@ export class Facts {
     return this.#intentsOfRow.get(`${table} ${rowId}`) ?? [];
   }
 
+  /** The conflicts of every change of a row. */
+  conflictsOfRow({table, rowId}: Pick<Intent, 'table' | 'rowId'>): readonly FinalConflict[] {
+    return this.#conflictsOfRow.get(`${table} ${rowId}`) ?? [];
+  }
+
   intentsOfRecord({table, number}: Pick<Effect, 'table' | 'number'>): readonly Intent[] {
     const rowId = this.#rowOfNumber.get(`${table} ${number}`);
     return rowId === undefined ? [] : this.intentsOfRow({table, rowId});
@@ -75,7 +86,10 @@ export class Facts {
   }
 }
 
-/** Whether the author deleted the row, or wrote back the earlier value. */
+/**
+ * Whether the author deleted the row, or wrote back the earlier value: the one that it had seen, or
+ * the one of an earlier change that was not sent.
+ */
 export function isTakenBack(facts: Facts, change: FinalChange): boolean {
   const own = facts.intentsOf(change);
   if (facts.intentsOfRow(change).some(({operation}) => operation === 'delete')) return true;
@@ -87,9 +101,19 @@ export function isTakenBack(facts: Facts, change: FinalChange): boolean {
     effects.some(({fields, before}) =>
       [fields, before].some((values) => field in values && normal(values[field]) === normal(value)),
     );
+  const ofRow = facts.intentsOfRow(change);
+  const earlier = ofRow
+    .slice(
+      0,
+      ofRow.findIndex(({changeId}) => changeId === change.changeId),
+    )
+    .map(({fields}) => fields);
+  const isWanted = (field: string, value: Value) =>
+    normal(earlier.findLast((fields) => field in fields)?.[field]) === normal(value);
   return Object.entries(last).every(
     ([field, value]) =>
-      (own.length > 1 && normal(value) === normal(first[field])) || isHeld(field, value),
+      (own.length > 1 && (normal(value) === normal(first[field]) || isWanted(field, value))) ||
+      isHeld(field, value),
   );
 }
 

@@ -56,12 +56,16 @@ export function findLostValues(facts: Facts): string[] {
     const isForeign = facts
       .effectsOf(table, number)
       .some(({isOurs, fields}) => !isOurs && field in fields);
-    const hasGivenWay = facts.history.conflicts.some(
-      (conflict) =>
-        conflict.changeId === change.changeId &&
-        conflict.field === field &&
-        conflict.winner === 'service',
-    );
+    // To what the service held, or to another change, whose conflict keeps the value.
+    const hasGivenWay = facts
+      .conflictsOfRow(change)
+      .some(
+        ({changeId, winner, serviceValue, warehouseValue, ...conflict}) =>
+          conflict.field === field &&
+          (changeId === change.changeId
+            ? winner === 'service'
+            : [serviceValue, warehouseValue].map(normal).includes(normal(intent.fields[field]))),
+      );
     if (
       record === undefined ||
       isForeign ||
@@ -118,12 +122,13 @@ export function findSilentLosers(facts: Facts): string[] {
     return Object.entries(wanted).flatMap(([field, value]) => {
       const holds = (values: Intent['fields']) =>
         field in values && normal(values[field]) === normal(value);
-      const isKept = facts.history.conflicts.some(
-        (conflict) =>
-          conflict.changeId === change.changeId &&
-          conflict.field === field &&
-          normal(conflict.warehouseValue) === normal(value),
-      );
+      // Another change of the row may have wanted the same.
+      const isKept = facts
+        .conflictsOfRow(change)
+        .some(
+          (conflict) =>
+            conflict.field === field && normal(conflict.warehouseValue) === normal(value),
+        );
       // The service held the value already, or held it all along.
       const isThere =
         effects.some((effect) => holds(effect.fields) || holds(effect.before)) || saw.some(holds);
