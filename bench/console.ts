@@ -45,6 +45,18 @@ const pages: Readonly<Record<string, (at: number) => string>> = {
   'search by name': (at) => `/records?q=Wren+Marlow+${at}`,
   fields: (at) => `/fields?n=${at}`,
   accounts: (at) => `/accounts?n=${at}`,
+  business: (at) => `/business?n=${at}`,
+  'one customer': (at) =>
+    `/records/customers/${1 + ((at * 104_729) % Math.max(1, Math.floor(rowCount / 2)))}`,
+  'preview of a decision': (at) => `/changes/preview?choice=release&state=held&all=yes&n=${at}`,
+  'preview of an undo': (at) => `/changes/undo?c${1 + ((at * 7919) % changeCount)}=on`,
+  'forget a customer': (at) => `/records/customers/${1 + at}/forget`,
+  match: (at) => `/match?n=${at}`,
+  'settings, labels, capacity': (at) => `/settings?n=${at}`,
+  quarantine: (at) => `/quarantine?n=${at}`,
+  alerts: (at) => `/alerts?n=${at}`,
+  health: (at) => `/health?n=${at}`,
+  'search of documents': (at) => `/docs?q=key+${at}`,
 };
 
 let statements = 0;
@@ -90,12 +102,12 @@ try {
 }
 
 async function signIn(db: pg.Pool): Promise<string> {
-  await addApiKey(db, {name: 'bench', accountId: null, role: 'viewer', masks: false});
+  await addApiKey(db, {name: 'bench', accountId: null, role: 'admin', masks: false});
   const session = {
     wayIn: 'link',
     apiKeyId: null,
     name: 'bench',
-    role: 'viewer',
+    role: 'admin',
     accountId: null,
     masks: false,
   } as const;

@@ -24,7 +24,15 @@ import {UsageError} from '../core/errors.ts';
 import {checkShortName, defaultSystem, roles} from '../core/names.ts';
 import {findSeen} from './access.ts';
 import {defineAction, definePage, type Look, may, nameOfAccount} from './page.ts';
-import {drawForm, drawMark, drawSmall, drawState, drawTime, renderTable} from './render.ts';
+import {
+  drawForm,
+  drawMark,
+  drawProse,
+  drawSmall,
+  drawState,
+  drawTime,
+  renderTable,
+} from './render.ts';
 
 interface Story {
   readonly accounts: readonly Account[];
@@ -190,7 +198,7 @@ function drawAudit(audit: readonly AuditEntry[], look: Look): SafeHtml {
       drawTime(at, look),
       `${name}, ${role}`,
       action,
-      subject,
+      drawProse(subject, look),
       nameOfAccount(look, accountId),
       address,
     ]),

@@ -17,7 +17,7 @@ import {notThere} from './access.ts';
 import {drawCause} from './documents.ts';
 import {type AskedPage, defineAction, definePage, hidden, type Look, linkTo, may} from './page.ts';
 import {drawAddingRule, drawLetters, drawSubscribers} from './receivers.ts';
-import {drawForm, drawMark, drawSmall, drawTime, renderTable} from './render.ts';
+import {drawForm, drawMark, drawProse, drawSmall, drawTime, renderTable} from './render.ts';
 
 interface Story extends AlertOverview {
   /** The newest first. */
@@ -124,8 +124,8 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
       return [
         drawMark('bad', cause),
         ...(hasSeveral ? [account ?? ''] : []),
-        html`<span class="what">${stream === null ? '' : `${stream}: `}${text}${
-          link === null ? '' : html` <a href="${link}">Look</a>`
+        html`<span class="what">${drawProse(stream === null ? text : `${stream}: ${text}`, look)}${
+          link === null ? '' : html` <a class="whole" href="${link}">${nameWay(link)}</a>`
         }</span><small>${nextStep === null ? '' : `${nextStep}; `}${drawCause(cause)}</small>`,
         drawTime(since, look),
         drawTime(openedAt, look),
@@ -170,7 +170,7 @@ function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHt
         delivery.state === 'sent' ? null : delivery.lastError,
       )}`,
       delivery.rule,
-      html`<span class="what">${tellDelivery(delivery)}</span>`,
+      html`<span class="what">${drawProse(tellDelivery(delivery), look)}</span>`,
       delivery.attempts,
       drawTime(delivery.createdAt, look),
       drawTime(delivery.sentAt, look),
@@ -297,6 +297,11 @@ export function linkOfProblem(
     ...(['/sweeps', '/quarantine'].includes(path) ? {stream} : {}),
     account: of,
   });
+}
+
+/** `Open sweeps`, for the address of that list. */
+export function nameWay(address: string): string {
+  return `Open ${/^\/(\w+)/.exec(address)?.[1] ?? 'it'}`;
 }
 
 /** Sends a made-up alert, and tells the receiver's answer. */

@@ -17,12 +17,14 @@ import {
   sortQuestion,
   sqlOf,
   type Told,
-  tellScope,
+  tellDates,
   wordOf,
 } from '../star/answer.ts';
 import {type Board, boards, gridOf, pictureOf, subjects} from '../star/boards.ts';
+import type {Chart} from '../star/chart.ts';
 import {writeCsv} from '../star/draw-answer.ts';
 import type {Question} from '../star/member.ts';
+import {figureKinds, tellChange} from '../star/report-figures.ts';
 import {questions} from '../star/star.ts';
 import {AccessRefused, type FormFields, notThere} from './access.ts';
 import {definePage, type Look, linkTo} from './page.ts';
@@ -34,6 +36,7 @@ import {
   drawHidden,
   drawMark,
   drawTime,
+  drawUnbroken,
   renderTable,
   type TableHead,
 } from './render.ts';
@@ -54,11 +57,12 @@ export const businessPage = definePage({
   }),
   title: () => 'Business',
   draw: (story, look) => html`
-    ${drawHeadlines(story.weeks, look)}
     ${drawMoment(look)}
+    ${drawHeadlines(story.weeks, look)}
+    <h2>By role</h2>
     <div class="cards">${story.boards.map(
       ({name, title, sentence}) =>
-        html`<div class="card"><h2><a href="${linkToBoard(look, name)}">${title}</a></h2><p>${
+        html`<div class="card"><h3><a href="${linkToBoard(look, name)}">${title}</a></h3><p>${
           sentence
         }</p></div>`,
     )}</div>
@@ -83,6 +87,7 @@ interface Story {
 
 const boardRows = 10;
 const questionRows = 500;
+const pageRows = 100;
 
 /** The answers that somebody looks at together. */
 export const boardPage = definePage<Story>({
@@ -109,18 +114,19 @@ export const boardPage = definePage<Story>({
   title: ({board}) => board.title,
   draw: ({board, account, told}, look) => html`
     <p>${board.sentence}${look.seen.length > 1 ? ` Account ${account}.` : ''}</p>
-    ${drawMoment(look)}
     <nav class="boards" aria-label="Pages of the business">${boards.map(
       ({name, title}) =>
         html`<a href="${linkToBoard(look, name)}"${
           name === board.name ? html` aria-current="page"` : ''
         }>${title}</a>`,
     )}</nav>
+    ${drawMoment(look)}
+    ${told.some(lacksCurrency) ? drawWayToCurrency(look) : ''}
     <div class="answers">${told.map(
       (each) =>
-        html`<section><h2><a href="${linkToQuestion(look, each.question)}">${
+        html`<section><div class="heading"><h2><a href="${linkToQuestion(look, each.question)}">${
           each.question.question
-        }</a></h2>${drawTold(each, look, boardRows)}</section>`,
+        }</a></h2>${drawDownload(each, look)}</div>${drawTold(each, look, boardRows)}</section>`,
     )}</div>`,
   elsewhere: ({params}) => {
     const names = boards.find(({name}) => name === params.board)?.questions ?? [];
@@ -159,7 +165,8 @@ export const questionPage = definePage<{readonly account: string; readonly told:
   title: ({told}) => told.question.question,
   draw: ({told, account}, look) => html`
     ${look.seen.length > 1 ? html`<p>Account ${account}.</p>` : ''}
-    ${drawMoment(look, told.question)}
+    <div class="heading">${drawMoment(look, told.question)}${drawDownload(told, look)}</div>
+    ${lacksCurrency(told) ? drawWayToCurrency(look) : ''}
     ${drawTold(told, look)}`,
   elsewhere: ({query}, {told}) => {
     const options = asked.flatMap((name) =>
@@ -247,64 +254,134 @@ function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
   const chart = pictureOf(question, answered.answer);
   const grid = gridOf(question, answered.answer);
   const isDrawn = chart !== null || grid !== null;
-  const cells = isDrawn && shownRows !== undefined ? [] : drawn.cells.slice(0, shownRows);
+  const from = shownRows === undefined ? pageRows * (pageOf(look) - 1) : 0;
+  const isBare = isDrawn && shownRows !== undefined;
+  const cells = isBare ? [] : drawn.cells.slice(from, from + (shownRows ?? pageRows));
   const hasMore = json.isCutOff || cells.length < drawn.cells.length;
-  const csv = linkToQuestion(look, question, 'csv');
+  const rows = () =>
+    renderTable({
+      caption: question.question,
+      columns: drawn.head.map((head, at) =>
+        drawSortable(json.columns[at] ?? '', head, {
+          ...{question, look},
+          isNumber: drawn.numbers.includes(at),
+        }),
+      ),
+      rows: cells.length === 0 ? [] : [...linkRows(cells, answered, {look, from}), ...drawn.foot],
+      none: 'Nothing.',
+    });
+  const scope = [...tellDates(answered), ...tellCurrency(answered)].join('; ');
   return html`
-    <p class="small"><a href="${csv}" download>Download as CSV</a></p>
-    ${chart === null ? '' : drawFigure(chart)}
+    ${
+      chart === null
+        ? ''
+        : drawFigure(chart, cells.length === 0 ? linkNames(chart, answered, look) : null)
+    }
     ${grid === null ? '' : drawGrid(grid)}
     ${
       isDrawn && cells.length === 0
         ? ''
-        : renderTable({
-            caption: question.question,
-            columns: drawn.head.map((head, at) =>
-              drawSortable(json.columns[at] ?? '', head, {
-                ...{question, look},
-                isNumber: drawn.numbers.includes(at),
-              }),
-            ),
-            rows: cells.length === 0 ? [] : [...linkRows(cells, answered, look), ...drawn.foot],
-            none: 'Nothing.',
-          })
+        : grid === null
+          ? rows()
+          : html`<details><summary>As a list</summary>${rows()}</details>`
     }
-    ${tellScope(answered).map((line) => html`<p class="quiet">${line}</p>`)}
-    ${hasMore ? html`<p><a href="${linkToQuestion(look, question)}">All rows</a></p>` : ''}
-    <details><summary>What is counted</summary><p>${question.definition}</p><p class="quiet">${
-      question.caveats
+    ${shownRows === undefined ? drawPages(answered, look) : ''}
+    <p class="quiet small">${scope}${scope !== '' && hasMore ? '. ' : ''}${
+      !hasMore
+        ? ''
+        : shownRows !== undefined
+          ? html`<a href="${linkToQuestion(look, question)}">All rows</a>`
+          : json.isCutOff
+            ? 'The CSV has all rows.'
+            : ''
     }</p>
+    <details class="small"><summary>What is counted</summary>
+    <p>${question.definition}</p><p class="quiet">${question.caveats}</p>
     <p>${drawTrust(answered, look)}</p></details>`;
+}
+
+/** The page of the rows that an address asks for, from 1. */
+function pageOf({query: {page = ''}}: Look): number {
+  return /^[1-9]\d{0,3}$/.test(page) ? Number(page) : 1;
+}
+
+/** The ways to all rows that were read, a hundred at a time. */
+function drawPages({asked: {question}, answer: {drawn}}: Answered, look: Look): SafeHtml | string {
+  const count = Math.ceil(drawn.cells.length / pageRows);
+  if (count < 2) return '';
+  const to = (page: number) =>
+    linkTo(look, `/business/ask/${wordOf(question)}`, {...filtersOf(look), page: String(page)});
+  const pages = Array.from({length: count}, (_, at) => at + 1);
+  const nameOf = (page: number) =>
+    `${pageRows * (page - 1) + 1} to ${Math.min(drawn.cells.length, pageRows * page)}`;
+  return html`<nav class="boards" aria-label="Pages of the rows">${pages.map((page) => {
+    const current = page === pageOf(look) ? html` aria-current="page"` : '';
+    return html`<a href="${to(page)}"${current}>${nameOf(page)}</a>`;
+  })}</nav>`;
+}
+
+/** Whether amounts are shown, and nobody has said in which currency. */
+function lacksCurrency(told: Told): boolean {
+  return (
+    'answered' in told && told.question.money.length > 0 && told.answered.fresh.currency === null
+  );
+}
+
+function tellCurrency({asked: {question}, fresh: {currency}}: Answered): string[] {
+  return question.money.length === 0 || currency === null ? [] : [`amounts in ${currency}`];
+}
+
+function drawWayToCurrency(look: Look): SafeHtml {
+  return html`<p class="quiet small">Amounts are shown without a currency.
+    <a href="${linkTo(look, '/settings')}">Set the currency</a></p>`;
+}
+
+function drawDownload(told: Told, look: Look): SafeHtml | string {
+  if ('missing' in told) return '';
+  const csv = linkToQuestion(look, told.question, 'csv');
+  return html`<a class="small" href="${csv}" download>Download as CSV</a>`;
 }
 
 /** The records that the keys of an answer lead to, and the columns that name them. */
 const leads = [
   {key: 'job_key', stream: 'jobs', columns: ['job_number', 'job']},
   {key: 'customer_key', stream: 'customers', columns: ['customer', 'name']},
+  {key: 'group_key', stream: 'customers', columns: ['name']},
   {key: 'employee_key', stream: 'employees', columns: ['technician', 'name']},
 ] as const;
 
-/** A date, or a number of a telephone: it stays in one line. */
-const isUnbroken = /^[\d\s()+-]{9,20}$/;
-
-/** The cells of an answer: each that names a record leads to it. */
+/** The cells of an answer, from so many rows on: each that names a record leads to it. */
 function linkRows(
   rows: readonly (readonly string[])[],
   {answer: {json, keys}}: Answered,
-  look: Look,
+  {look, from}: {readonly look: Look; readonly from: number},
 ): Cell[][] {
   return rows.map((row, place) =>
     row.map((cell, at) => {
       const column = json.columns[at] ?? '';
+      const own = keys[from + place];
       const lead = leads.find(
-        ({key, columns}) => isRow(keys[place]?.[key]) && columns.some((name) => name === column),
+        ({key, columns}) => isRow(own?.[key]) && columns.some((name) => name === column),
       );
-      const rowId = lead === undefined ? undefined : keys[place]?.[lead.key];
-      if (lead === undefined || !isRow(rowId) || cell === '')
-        return isUnbroken.test(cell) ? html`<span class="whole">${cell}</span>` : cell;
-      return html`<a href="${linkTo(look, `/records/${lead.stream}/row-${rowId}`)}">${cell}</a>`;
+      const rowId = lead === undefined ? undefined : own?.[lead.key];
+      if (lead === undefined || !isRow(rowId) || cell === '') return drawUnbroken(cell);
+      const name = column.endsWith('number') ? '' : html` class="what"`;
+      return html`<a${name} href="${linkTo(
+        look,
+        `/records/${lead.stream}/row-${rowId}`,
+      )}">${cell}</a>`;
     }),
   );
+}
+
+/** The names of a chart, as links where each is a record's. */
+function linkNames({form, names}: Chart, answered: Answered, look: Look): readonly Cell[] {
+  const {json, drawn} = answered.answer;
+  const leading: readonly string[] = leads.flatMap(({columns}) => columns);
+  const at = json.columns.findIndex((column) => leading.includes(column));
+  if (form !== 'rows' || at === -1) return names;
+  const rows = linkRows(drawn.cells.slice(0, names.length), answered, {look, from: 0});
+  return names.map((name, place) => rows[place]?.[at] ?? name);
 }
 
 /** -1 stands for no customer, or no employee. */
@@ -327,14 +404,6 @@ async function readWeeks(
   return told !== undefined && 'answered' in told ? told.answered : null;
 }
 
-const headlines = [
-  {column: 'revenue', title: 'Earned last week', isMoney: true},
-  {column: 'booked', title: 'Booked last week', isMoney: true},
-  {column: 'completed', title: 'Jobs completed last week', isMoney: false},
-  {column: 'owed_over_60_days', title: 'Owed for over 60 days', isMoney: true},
-  {column: 'open_jobs', title: 'Open jobs', isMoney: false},
-] as const;
-
 /** The last week in five figures, each beside the week and the year before. */
 function drawHeadlines(weeks: Weeks, look: Look): SafeHtml | string {
   const rows = weeks?.answer.json.rows ?? [];
@@ -342,29 +411,29 @@ function drawHeadlines(weeks: Weeks, look: Look): SafeHtml | string {
   if (weeks === null || last === undefined) return '';
   const yearBefore = rows[52];
   const to = linkTo(look, '/business/ask/weeks', {'as-of': look.query['as-of']});
-  const unit = weeks.fresh.currency ?? '';
-  return html`<h2>The week of ${String(last.week)}</h2>
-  <div class="cards tiles">${headlines.map(({column, title, isMoney}) => {
-    const value = Number(last[column]);
-    return html`<section class="card"><h3><a href="${to}">${title}</a></h3>
-      <p class="figure">${formatNumber(Math.round(value))}${
-        isMoney && unit !== '' ? html` <small>${unit}</small>` : ''
+  const {currency} = weeks.fresh;
+  return html`<h2>Last week, from ${String(last.week)}</h2>
+  <div class="cards tiles">${figureKinds.map(({metric, label, unit}) => {
+    const [value, ...others] = [last, before, yearBefore].map((row) => textOf(row?.[metric]));
+    const [week = '', year = ''] = others.map((other) => tellChange(value ?? null, other));
+    return html`<section class="card"><h3><a href="${to}">${label}</a></h3>
+      <p class="figure">${formatNumber(Math.round(Number(value)))}${
+        unit === 'money' && currency !== null ? html` <small>${currency}</small>` : ''
       }</p>
-      <p class="small">${compare(value, before?.[column], 'the week before')}<br>${compare(
-        value,
-        yearBefore?.[column],
-        'a year before',
+      <p class="small">${tellCourse(week, 'week on week')}<br>${tellCourse(
+        year,
+        'year on year',
       )}</p></section>`;
   })}</div>`;
 }
 
-/** `▲ 12 % on the week before` */
-function compare(value: number, other: unknown, when: string): string {
-  const base = Number(other);
-  if (other === undefined || other === null || base === 0) return `no figure of ${when}`;
-  const percent = Math.round((100 * (value - base)) / Math.abs(base));
-  if (percent === 0) return `as ${when}`;
-  return `${percent > 0 ? '▲' : '▼'} ${formatNumber(Math.abs(percent))} % on ${when}`;
+function textOf(value: unknown): string | null {
+  return value === null || value === undefined ? null : String(value);
+}
+
+/** `▲ 12.5 % week on week` */
+function tellCourse(change: string, course: string): string {
+  return `${change === '' ? 'no figure' : change === '=' ? '± 0 %' : change} ${course}`;
 }
 
 function drawTrust({asked: {moment}, broken, fresh}: Answered, look: Look): SafeHtml {

@@ -30,6 +30,7 @@ import {
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {capitalise, isId} from '../core/text.ts';
+import {findStream} from '../streams/all.ts';
 import {notThere} from './access.ts';
 import {drawRequests} from './change-requests.ts';
 import {choices} from './changes-page.ts';
@@ -46,7 +47,15 @@ import {
   type Order,
   type Outcome,
 } from './page.ts';
-import {drawFacts, drawForm, drawMark, drawState, drawTime, renderTable} from './render.ts';
+import {
+  drawFacts,
+  drawForm,
+  drawMark,
+  drawProse,
+  drawState,
+  drawTime,
+  renderTable,
+} from './render.ts';
 
 /** A change, and the name of its record as it is here. */
 type NamedChange = ChangeInFull & {readonly name?: string | null};
@@ -58,7 +67,9 @@ export const oneChange = definePage<NamedChange>({
   read: readOne,
   title: ({change}) => `Change ${change.changeId}: ${nameChange(change)}`,
   draw: (story, look) => html`
-    <p class="lead">${drawRecordName(story)}${drawOutcome(story.change)}${tellEnd(story)}</p>
+    <p class="lead">${drawRecordName(story, look)}${drawOutcome(
+      story.change,
+    )}${drawProse(tellEnd(story), look)}</p>
     ${drawNext(story, look)}
     ${drawSides(story)}
     <h2>About it</h2>
@@ -91,10 +102,13 @@ async function readOne({db, seen, params: {changeId = ''}}: AskedPage): Promise<
   );
 }
 
-function drawRecordName({name = null, change}: NamedChange): SafeHtml | string {
+function drawRecordName({name = null, change, record}: NamedChange, look: Look): SafeHtml | string {
   if (name === null) return '';
   const fields = Object.keys(change.fields);
-  return html`<strong>${titleChange(name, {operation: change.operation, fields})}</strong> `;
+  const title = titleChange(name, {operation: change.operation, fields});
+  if (record === null) return html`<strong>${title}</strong> `;
+  const to = linkTo(look, `/records/${record.stream}/${record.number}`);
+  return html`<strong><a href="${to}">${title}</a></strong> `;
 }
 
 function drawOutcome(change: ChangeInFull['change']): SafeHtml {
@@ -122,7 +136,7 @@ function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
       record === null
         ? null
         : html`<a href="${linkTo(look, `/records/${record.stream}/${record.number}`)}">${
-            record.stream
+            findStream(record.stream).item
           } ${record.number}</a>`,
     ],
     ['row', `row ${rowId} of warehouse.${table}`],
@@ -139,9 +153,10 @@ function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
       'waits for',
       blocker === null
         ? null
-        : html`${drawLink(blocker.changeId, look)}: ${nameChange(blocker)}, ${nameState(
-            blocker.state,
-          )}`,
+        : html`${drawLink(blocker.changeId, look)}: ${drawProse(
+            nameChange(blocker),
+            look,
+          )}, ${nameState(blocker.state)}`,
     ],
     ['holds up', drawWaiting(story, look)],
     ['looked whether it arrived', change.looks === 0 ? null : change.looks],
@@ -193,7 +208,7 @@ function drawNext(story: ChangeInFull, look: Look): SafeHtml {
     ...(may(look, 'operator') && isUndoable(change) ? [drawUndo(change, look)] : []),
   ];
   return html`<h2>What happens next</h2>
-  <p>${next === null ? 'Nothing: it is over.' : toSentence(tellNextStep(next))}</p>
+  <p>${next === null ? 'Nothing: it is over.' : drawProse(toSentence(tellNextStep(next)), look)}</p>
   ${isFieldwise ? drawChoiceOfSides(story, look) : ''}
   ${
     moves.length === 0
@@ -258,7 +273,7 @@ function drawVerb(verb: PlainVerb, does: string, {story: {change}, look}: Drawn)
       ? {fields: html`<label>Reason <input name="reason" maxlength="500" size="30"></label>`}
       : {}),
   });
-  return html`${form} ${does}`;
+  return html`${form} <span class="quiet">${capitalise(does)}.</span>`;
 }
 
 function drawDecision(
@@ -271,7 +286,7 @@ function drawDecision(
     html`${drawForm(look, {
       ...{to, role: 'operator', label, fixed: {decision: name}, isPlain: true},
       ...(fields === undefined ? {} : {fields}),
-    })} ${does}`;
+    })} <span class="quiet">${capitalise(does)}.</span>`;
   switch (decision) {
     case 'take service':
       return draw('Take the service’s side', 'service');

@@ -42,6 +42,7 @@ import {
   drawChosenAccount,
   drawHidden,
   drawOption,
+  drawProse,
   drawState,
   drawTime,
   renderTable,
@@ -133,9 +134,9 @@ function drawLines(
     ],
     rows: changes.map((line) => [
       ...(isChoosing ? [drawBox(line)] : []),
-      html`<a href="${linkTo(look, `/changes/${line.changeId}`)}">${titleLine(line)}</a><small>${
-        line.changeId
-      }: ${nameChange(line)}</small>`,
+      html`<a class="what" href="${linkTo(look, `/changes/${line.changeId}`)}">${titleLine(
+        line,
+      )}</a><small>${line.changeId}: ${drawProse(nameChange(line), look)}</small>`,
       ...(isOfMany ? [nameOfAccount(look, line.accountId)] : []),
       ...drawLine(line, look),
     ]),
@@ -174,13 +175,13 @@ function drawLine(line: ChangeLine, look: Look): Cell[] {
   return [
     drawState(outcome.replace(' ', '_'), outcome),
     blocker === null
-      ? html`<span class="why">${tellReason(line)}</span>`
+      ? html`<span class="why">${drawProse(tellReason(line), look)}</span>`
       : html`waits for <a href="${linkTo(look, `/changes/${blocker}`)}">change ${blocker}</a>`,
     html`${requestedBy}${application === null ? '' : html` <small>${application}</small>`}${
       batch === null ? '' : html` <small>${batch}</small>`
     }`,
     drawTime(requestedAt, look),
-    html`<span class="why">${next === null ? '' : tellNextStep(next)}</span>`,
+    html`<span class="why">${next === null ? '' : drawProse(tellNextStep(next), look)}</span>`,
   ];
 }
 
@@ -340,9 +341,9 @@ function drawChangeFilters(look: Look): SafeHtml {
       ['', 'any'],
       ...tables.map((name) => [name, name] as const),
     ])}</label>
-    <label>By <input name="by" value="${by}" placeholder="user or application" size="18"></label>
+    <label>By <input name="by" value="${by}" placeholder="user or application" size="15"></label>
     <label>Batch <input name="batch" value="${batch}" placeholder="name of a transaction"
-      maxlength="200" size="18"></label>
+      maxlength="200" size="15"></label>
     <label>Requested ${drawSelect('age', age, [
       ['', 'at any time'],
       ...ageNames.map((name) => [name, ages[name].label] as const),

@@ -36,7 +36,7 @@ import {
 } from './changes-page.ts';
 import {hideChange, hideGroup, hideRequest} from './hide-change.ts';
 import {type AskedPage, defineAction, definePage, type Look, linkTo} from './page.ts';
-import {drawForm, renderTable} from './render.ts';
+import {drawForm, drawProse, renderTable} from './render.ts';
 
 interface ChosenPreview extends DecisionPreview {
   readonly choice: string;
@@ -54,7 +54,7 @@ export const changePreview = definePage<ChosenPreview>({
     const {name, deciding} = chooseFrom(asked.query);
     return {...previewDecision(await findDecidable(asked), deciding), choice: name};
   },
-  title: ({choice}) => `${labelOf(choice)}: what it would do`,
+  title: ({choice}) => `Preview: ${labelOf(choice)}`,
   draw: drawDecisionPreview,
   hide: (preview) => ({...preview, cannot: preview.cannot.map(hideGroup)}),
   elsewhere: (asked) => {
@@ -111,20 +111,20 @@ function drawDecisionPreview(preview: ChosenPreview, look: Look): SafeHtml {
     ${drawGroups(can, {
       look,
       head: 'kind',
-      caption: 'Changes that can be decided so',
+      caption: 'Changes that can be decided this way',
       none: 'Nothing: this is open to none of them.',
     })}
     <h2>What cannot be done, and why</h2>
     ${drawGroups(cannot, {
       look,
       head: 'why',
-      caption: 'Changes that cannot be decided so',
+      caption: 'Changes that cannot be decided this way',
       none: 'It is open to all of them.',
     })}`;
 }
 
 function tellDecidable(can: number, cannot: number): string {
-  const done = `${formatNumber(can)} ${can === 1 ? 'change' : 'changes'} can be decided so`;
+  const done = `${formatNumber(can)} ${can === 1 ? 'change' : 'changes'} can be decided this way`;
   return cannot === 0 ? `${done}.` : `${done}, ${formatNumber(cannot)} cannot.`;
 }
 
@@ -214,7 +214,7 @@ export const undoPreview = definePage<UndoStory>({
   role: 'operator',
   moving: [],
   read: readPreview,
-  title: () => 'Take back: what it would do',
+  title: () => 'Preview of the undo',
   draw: drawUndoPreview,
   hide: (preview) => ({
     ...preview,
@@ -322,13 +322,14 @@ function drawMade({made}: UndoStory, look: Look): SafeHtml {
     columns: ['takes back', 'record', 'fields', 'request'],
     rows: made.map(({change, request}) => [
       drawNumbers(change.undoes ?? [], look),
-      nameChange(change),
-      html`<ul class="list">${Object.keys(change.fields).map(
+      drawProse(nameChange(change), look),
+      html`<ul class="links">${Object.keys(change.fields).map(
         (field) => html`<li>${drawField(field, change)}</li>`,
       )}</ul>`,
       drawRequest(request),
     ]),
     none: 'Nothing: no change of its own is needed.',
+    isStacked: true,
   });
 }
 
@@ -409,7 +410,11 @@ function drawGroups(
   return renderTable({
     caption,
     columns: [head, {head: 'changes', kind: 'number'}, 'the first'],
-    rows: groups.map(({what, count, first}) => [what, count, drawNumbers(first, look)]),
+    rows: groups.map(({what, count, first}) => [
+      drawProse(what, look),
+      count,
+      drawNumbers(first, look),
+    ]),
     none,
   });
 }

@@ -3,8 +3,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../core/format.ts';
 import type {Tone} from '../core/tone.ts';
-import {definePage, hidden, type Page} from './page.ts';
-import {drawMark, renderTable} from './render.ts';
+import {definePage, hidden, type Look, type Page} from './page.ts';
+import {drawBanner, drawMark, drawProse, renderTable} from './render.ts';
 import type {RunCheck, SettingTold} from './services.ts';
 
 interface Story {
@@ -34,10 +34,10 @@ export const health: Page = definePage<Story>({
     settings: seesAll ? await doings.listSettings() : null,
   }),
   title: () => 'Health',
-  draw: ({checks, settings}) => html`
-    <p class="lead">${summarise(checks)}</p>
-    ${drawChecks(checks)}
-    <h2>Settings in force</h2>
+  draw: ({checks, settings}, look) => html`
+    ${drawBanner(isWell(checks), summarise(checks))}
+    ${drawChecks(checks, look)}
+    <h2>Active settings</h2>
     ${
       settings === null
         ? html`<p>Settings, and checks of the whole installation, are shown to those who see
@@ -61,23 +61,35 @@ function isMailbox({name}: SettingTold): boolean {
   return /^alerts \/ \S+ \/ to$/.test(name);
 }
 
+function isWell(checks: readonly RunCheck[]): boolean {
+  return checks.every(({state}) => state === 'good');
+}
+
 function summarise(checks: readonly RunCheck[]): string {
   const flawed = checks.filter(({state}) => state !== 'good').length;
   if (flawed === 0) return 'Everything answers as it should.';
-  return `${flawed} of ${checks.length} ${flawed === 1 ? 'needs' : 'need'} a look.`;
+  return `${flawed} of ${checks.length} checks found something.`;
 }
 
-function drawChecks(checks: readonly RunCheck[]): SafeHtml {
+/** What is not good comes first. */
+function drawChecks(checks: readonly RunCheck[], look: Look): SafeHtml {
   return renderTable({
     caption: 'Every dependency, checked just now',
-    columns: ['verdict', 'checked', 'found'],
-    rows: checks.map(({what, state, found}) => [drawMark(tones[state], state), what, found]),
+    columns: [
+      {head: 'verdict', isTitle: true},
+      {head: 'checked', isTitle: true},
+      {head: 'found', isTitle: true},
+    ],
+    isStacked: true,
+    rows: checks
+      .toSorted((one, other) => Number(one.state === 'good') - Number(other.state === 'good'))
+      .map(({what, state, found}) => [drawMark(tones[state], state), what, drawProse(found, look)]),
     none: 'Nothing was checked.',
   });
 }
 
-/** A page stays under 150 kB. */
-const mostRows = 300;
+/** A page stays under 60 kB; JSON has all. */
+const mostRows = 150;
 
 /** The settings that somebody has set, and those at their defaults folded away. */
 function drawSettings(settings: readonly SettingTold[]): SafeHtml {

@@ -11,7 +11,7 @@ import type {FastifyInstance} from 'fastify';
 import {chartStyle} from '../star/chart.ts';
 import type {Viewer} from './access.ts';
 import {type Elsewhere, type Look, linkTo} from './page.ts';
-import {drawChosenAccount, drawHidden, drawOption} from './render.ts';
+import {drawChosenAccount, drawHidden, drawOption, drawProse} from './render.ts';
 
 interface Framed {
   readonly title: string;
@@ -64,7 +64,7 @@ ${live === null ? '' : html`<div id="live" hidden hx-sse:connect="${live}"></div
         : html` hx-get="${look.path}" hx-trigger="moved from:#live"
             hx-select="#page" hx-swap="outerMorph"`
     }>
-  ${said === null ? '' : html`<p class="said" role="status">${said}</p>`}
+  ${said === null ? '' : html`<p class="said" role="status">${drawProse(said, look)}</p>`}
   <h1>${title}</h1>
   ${body}
   ${elsewhere === null ? '' : drawElsewhere(look, elsewhere)}

@@ -93,7 +93,7 @@ function drawComparing(look: Look): SafeHtml | string {
       <label>Country of telephone numbers <input name="country" size="4" maxlength="2"
         pattern="[A-Za-z]{2}" value="US"></label>
     </div>
-    <label>Its list, a file of CSV or NDJSON
+    <label class="wide">Its list, a file of CSV or NDJSON
       <input type="file" name="file" accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl"></label>
     <label class="wide">or its lines, with the columns ${partyColumns.join(', ')}
       <textarea name="lines" rows="4" placeholder="key,name,phone

@@ -8,7 +8,7 @@ import {findProblems, type HealthInput, readInstallation} from '../alerts/proble
 import {type ChangeCount, countChanges} from '../changes/change-health.ts';
 import {readChangeTitles} from '../changes/change-list.ts';
 import {formatDuration, formatNumber, type UnderWay} from '../core/format.ts';
-import {isId} from '../core/text.ts';
+import {capitalise, isId} from '../core/text.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
 import {type Hour, listHours, listNights, type Night} from '../health/figures.ts';
 import {readUnderWay} from '../health/under-way.ts';
@@ -16,7 +16,7 @@ import type {Chart} from '../star/chart.ts';
 import {allStreams} from '../streams/all.ts';
 import {closestPromise, tellPromise} from '../sweeps/freshness.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
-import {linkOfProblem} from './alerts-page.ts';
+import {linkOfProblem, nameWay} from './alerts-page.ts';
 import {drawCause} from './documents.ts';
 import {definePage, hidden, type Look, linkTo} from './page.ts';
 import {
@@ -25,6 +25,7 @@ import {
   drawFacts,
   drawFigure,
   drawMark,
+  drawProse,
   drawState,
   drawTime,
   renderTable,
@@ -40,7 +41,7 @@ export const overview = definePage({
   draw: (story, look) => html`
     ${drawBanner(isWell(story), story.sentence)}
     ${drawProblems(story, look)}
-    ${drawUnderWay(story)}
+    ${drawUnderWay(story, look)}
     <h2>Streams</h2>
     ${drawStreams(story.streams, look)}
     <h2>The last thirty nights</h2>
@@ -67,20 +68,62 @@ function isWell({streams, problems}: OverviewStory): boolean {
   return problems.length === 0 && streams.every(({isFresh}) => isFresh);
 }
 
-function drawProblems({problems, titles}: OverviewStory, look: Look): SafeHtml | string {
+/** Problems of one cause that are shown; the list behind the link has the others. */
+const mostOfCause = 5;
+
+function drawProblems(story: OverviewStory, look: Look): SafeHtml | string {
+  const {problems} = story;
   if (problems.length === 0) return '';
-  return html`<h2>Needs you</h2><ul class="list needs">${problems.map((problem) => {
-    const {kind, account, stream, text, next} = problem;
-    const place = [look.seen.length > 1 ? account : null, stream]
-      .filter((name) => name !== null)
-      .join(', ');
-    const title = titles[changeOf(problem)];
-    return html`<li>
-      <div><p>${drawMark('bad', title ?? (place === '' ? 'look' : place))}</p>
-        <p>${text}</p>
+  const all = problems.some((problem) => changeOf(problem) !== '')
+    ? html`<a href="${linkTo(look, '/changes', {state: 'needy'})}">All changes that need you</a>`
+    : '';
+  const byCause = [...Map.groupBy(problems, ({kind}) => kind).values()];
+  const shown = new Set(byCause.flatMap((alike) => alike.slice(0, mostOfCause)));
+  return html`<div class="heading"><h2>Needs you</h2>${all}</div>
+    <ul class="list needs">${problems
+      .filter((problem) => shown.has(problem))
+      .map((problem) => drawProblem(problem, story, look))}${byCause.map((alike) =>
+      drawRest(alike.slice(mostOfCause), look),
+    )}</ul>`;
+}
+
+function drawProblem(problem: Problem, {titles}: OverviewStory, look: Look): SafeHtml {
+  const {kind, account, stream, text, next} = problem;
+  const place = [look.seen.length > 1 ? account : null, stream]
+    .filter((name) => name !== null)
+    .join(', ');
+  const name = nameCause(kind);
+  const changeId = changeOf(problem);
+  const title = titles[changeId] ?? (place === '' ? name : `${name}: ${place}`);
+  return html`<li>
+      <div><p>${drawMark(
+        'bad',
+        changeId === '' ? title : drawLinkToChange(title, changeId, look),
+      )}</p>
+        <p>${drawProse(text, look)}</p>
         <small>${next === null ? '' : `${next}; `}${drawCause(kind)}</small></div>
       ${drawWays(problem, look)}</li>`;
-  })}</ul>`;
+}
+
+function drawLinkToChange(title: string, changeId: string, look: Look): SafeHtml {
+  return html`<a href="${linkTo(look, `/changes/${changeId}`)}">${title}</a>`;
+}
+
+/** How many more there are of one cause, with the way to all of them. */
+function drawRest([first, ...others]: readonly Problem[], look: Look): SafeHtml | string {
+  if (first === undefined) return '';
+  const list = linkOfProblem(first, look);
+  const way =
+    list === null ? '' : html`<div><a class="button" href="${list}">${nameWay(list)}</a></div>`;
+  return html`<li><p>${drawMark(
+    'bad',
+    `${formatNumber(others.length + 1)} more: ${nameCause(first.kind)}`,
+  )}</p>${way}</li>`;
+}
+
+/** `Change held`, of the cause `change-held`. */
+function nameCause(kind: string): string {
+  return capitalise(kind.replaceAll('-', ' '));
 }
 
 /** The number of the change that a problem is about; empty where it is about none, or many. */
@@ -91,16 +134,17 @@ function changeOf({kind, subject}: Problem): string {
 function drawWays(problem: Problem, look: Look): SafeHtml | string {
   const changeId = changeOf(problem);
   const list = linkOfProblem(problem, look);
-  if (changeId !== '')
-    return html`<div><a class="button" href="${linkTo(look, `/changes/${changeId}`)}">Decide</a>
-      ${list === null ? '' : html`<a href="${list}">All changes that need you</a>`}</div>`;
-  return list === null ? '' : html`<div><a class="button" href="${list}">Look</a></div>`;
+  const [to, label] =
+    changeId === ''
+      ? [list, nameWay(list ?? '')]
+      : [linkTo(look, `/changes/${changeId}`), 'Decide'];
+  return to === null ? '' : html`<div><a class="button" href="${to}">${label}</a></div>`;
 }
 
-function drawUnderWay({underWay}: OverviewStory): SafeHtml | string {
+function drawUnderWay({underWay}: OverviewStory, look: Look): SafeHtml | string {
   if (underWay.length === 0) return '';
   return html`<h2>Running now</h2><ul class="list">${underWay.map(
-    ({text}) => html`<li>${drawMark('busy', 'now')} ${text}</li>`,
+    ({text}) => html`<li>${drawMark('busy', 'now')} ${drawProse(text, look)}</li>`,
   )}</ul>`;
 }
 
@@ -123,14 +167,14 @@ function drawStreams(streams: readonly Freshness[], look: Look): SafeHtml {
       ${drawFacts([
         ['proven complete', drawAge(provenAt, look)],
         ['next full sweep', isUnderWay ? drawMark('busy', 'running') : drawAge(nextDueAt, look)],
-        ['may become', drawBound(each)],
+        ['allowed age', drawBound(each)],
       ])}</section>`;
   })}</div>`;
 }
 
 /** How old it may become at worst, and what is promised beside the full sweeps. */
 function drawBound({targetMs, promise}: Freshness): SafeHtml {
-  const bound = targetMs === null ? 'no schedule' : `${formatDuration(targetMs)} old`;
+  const bound = targetMs === null ? 'no schedule' : formatDuration(targetMs);
   return html`${bound}${promise === null ? '' : html`<small>${promise}</small>`}`;
 }
 
@@ -165,13 +209,6 @@ function drawNext({next}: OverviewStory, look: Look): SafeHtml {
 
 const shownDays = 30;
 const dayMs = 86_400_000;
-const nightSigns: Readonly<Record<string, string>> = {
-  certified: '',
-  uncertified: '!',
-  stopped: '✕',
-  failed: '✕',
-};
-
 /** Thirty squares for each stream: the verdict of the last full sweep that ended on each day. */
 function drawNights({nights, streams, now}: OverviewStory, look: Look): SafeHtml {
   const days = listDays(now, look.timeZone);
@@ -194,16 +231,13 @@ function drawUnseen(words: string): SafeHtml {
 
 function drawDay(day: string, nights: readonly Night[], look: Look): SafeHtml {
   const night = nights.find((each) => each.day === day);
-  if (night === undefined)
-    return html`<li><span class="night">${drawUnseen(`${day}: none`)}</span></li>`;
+  if (night === undefined) return html`<li class="night">${drawUnseen(`${day}: none`)}</li>`;
   const {sweepId, state} = night;
   const title = `${day}: ${state}`;
-  const sign = html`<span aria-hidden="true">${nightSigns[state]}</span>`;
-  const told = html`${drawUnseen(title)}${sign}`;
   if (sweepId === null)
-    return html`<li><span class="night ${state}" title="${title}">${told}</span></li>`;
+    return html`<li class="night ${state}" title="${title}">${drawUnseen(title)}</li>`;
   const to = linkTo(look, `/sweeps/${sweepId}`);
-  return html`<li><a class="night ${state}" href="${to}" title="${title}">${told}</a></li>`;
+  return html`<li><a class="night ${state}" href="${to}" title="${title}"></a></li>`;
 }
 
 /** The last thirty days by a clock, the oldest first. */
@@ -370,9 +404,10 @@ export function tellOverview(
   streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[],
   problems: readonly unknown[],
 ): string {
+  const isFresh = streams.every((stream) => stream.isFresh);
   const need =
     problems.length === 0
-      ? 'nothing needs you'
+      ? `nothing ${isFresh ? '' : 'else '}needs you`
       : problems.length === 1
         ? 'one thing needs you'
         : `${problems.length} things need you`;

@@ -18,6 +18,7 @@ import {
   drawFilters,
   drawForm,
   drawMark,
+  drawProse,
   drawTime,
   renderTable,
 } from './render.ts';
@@ -25,9 +26,11 @@ import {
 interface Story {
   readonly entries: readonly QuarantineEntry[];
   readonly hasMore: boolean;
+  /** Entries on the pages before. */
+  readonly skipped: number;
 }
 
-const shownEntries = 100;
+const perPage = 50;
 const streams = allStreams.map(({name}) => name);
 
 export const quarantineListPage = definePage<Story>({
@@ -35,19 +38,21 @@ export const quarantineListPage = definePage<Story>({
   section: '/sweeps',
   moving: ['sweeps'],
   read: async ({db, accounts, query}) => {
-    const entries = await listQuarantine(db, {
+    const skipped = perPage * (pageOf(query) - 1);
+    const read = await listQuarantine(db, {
       accountIds: accounts.map(({accountId}) => accountId),
       stream: streams.find((known) => known === query.stream) ?? null,
-      limit: shownEntries + 1,
+      limit: skipped + perPage + 1,
     });
-    return {entries: entries.slice(0, shownEntries), hasMore: entries.length > shownEntries};
+    const entries = read.slice(skipped, skipped + perPage);
+    return {entries, hasMore: read.length > skipped + perPage, skipped};
   },
   title: () => 'Records in quarantine',
   draw: (story, look) => html`
     <p class="lead">${summarise(story)}</p>
     ${drawFilters(look, [drawChoice('stream', 'Stream', streams, look.query.stream)])}
     ${drawEntries(story.entries, look)}
-    ${story.hasMore ? html`<p class="quiet">There are more: choose a stream.</p>` : ''}
+    ${drawPaging(story, look)}
     <p>The rows of these records stay as they were last read.
       A record leaves quarantine as soon as it is read well, or is gone at the service.
       <a href="${linkTo(look, '/sweeps')}">Sweeps</a></p>`,
@@ -64,24 +69,38 @@ export const quarantineListPage = definePage<Story>({
   }),
 });
 
-function summarise({entries, hasMore}: Story): string {
-  if (entries.length === 0) return 'Nothing is in quarantine: every record could be read.';
-  if (entries.length === 1) return 'One record could not be read.';
-  return `${hasMore ? 'More than ' : ''}${formatNumber(entries.length)} records could not be read.`;
+function pageOf({page = ''}: Look['query']): number {
+  return /^[1-9]\d{0,2}$/.test(page) ? Number(page) : 1;
+}
+
+function drawPaging({hasMore, skipped}: Story, look: Look): SafeHtml | string {
+  if (!hasMore && skipped === 0) return '';
+  const {stream} = look.query;
+  const next = linkTo(look, '/quarantine', {stream, page: String(pageOf(look.query) + 1)});
+  return html`<p class="actions">
+    ${skipped === 0 ? '' : html`<a href="${linkTo(look, '/quarantine', {stream})}">First page</a>`}
+    ${hasMore ? html`<a href="${next}" rel="next">Next page</a>` : ''}</p>`;
+}
+
+function summarise({entries, hasMore, skipped}: Story): string {
+  const count = skipped + entries.length;
+  if (count === 0) return 'Nothing is in quarantine: every record could be read.';
+  if (count === 1) return 'One record could not be read.';
+  return `${hasMore ? 'More than ' : ''}${formatNumber(count)} records could not be read.`;
 }
 
 function drawEntries(entries: readonly QuarantineEntry[], look: Look): SafeHtml | string {
   if (entries.length === 0) return '';
   const hasSeveral = look.seen.length > 1;
   return renderTable({
-    caption: 'Records in quarantine, the latest met first',
+    caption: 'Records in quarantine, the latest seen first',
     columns: [
       'entry',
       ...(hasSeveral ? ['account'] : []),
       'record',
       'what is wrong with it',
-      'first met',
-      'last met',
+      'first seen',
+      'last seen',
       'steps',
     ],
     rows: entries.map((entry) => [
@@ -90,16 +109,17 @@ function drawEntries(entries: readonly QuarantineEntry[], look: Look): SafeHtml 
       }</a>`,
       ...(hasSeveral ? [entry.account] : []),
       nameRecord(entry, look),
-      html`<span class="what">${entry.reason}</span>`,
+      html`<span class="what">${drawProse(entry.reason, look)}</span>`,
       drawTime(entry.firstSeenAt, look),
       drawTime(entry.lastSeenAt, look),
       drawRetry(entry, look),
     ]),
     none: '',
+    isStacked: true,
   });
 }
 
-/** A page stays under 150 kB; as JSON has it all. */
+/** A page stays under 60 kB; as JSON has it all. */
 const shownCharacters = 20_000;
 
 export const quarantinePage = definePage<Entry>({
@@ -113,14 +133,14 @@ export const quarantinePage = definePage<Entry>({
       entry.resolvedAt === null
         ? drawMark('bad', 'could not be read')
         : drawMark('good', 'has left quarantine')
-    } ${entry.reason}</p>
+    } ${drawProse(entry.reason, look)}</p>
     ${drawFacts([
       ['record', nameRecord(entry, look)],
       ['account', look.seen.length > 1 ? nameOfAccount(look, entry.accountId) : null],
-      ['first met', drawTime(entry.firstSeenAt, look)],
-      ['last met', drawTime(entry.lastSeenAt, look)],
+      ['first seen', drawTime(entry.firstSeenAt, look)],
+      ['last seen', drawTime(entry.lastSeenAt, look)],
       [
-        'last met by',
+        'last seen by',
         entry.sweepId === null
           ? null
           : html`<a href="${linkTo(look, `/sweeps/${entry.sweepId}`)}">sweep ${entry.sweepId}</a>`,

@@ -212,8 +212,7 @@ export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtm
     caption: 'Subscribers of the feed: where it is sent, and how far each is',
     columns: [
       'subscriber',
-      'at',
-      'of',
+      'sends',
       'state',
       'last taken',
       {head: 'behind', kind: 'number'},
@@ -221,8 +220,7 @@ export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtm
       ...(may(look, 'admin') ? ['steps'] : []),
     ],
     rows: hooks.map((hook) => [
-      hook.name,
-      hook.target,
+      html`${hook.name}<small>${hook.target}</small>`,
       html`<span class="what">${tellHookScope(hook)}</span>`,
       drawState(hook, look),
       hook.sentAt === null ? 'never' : drawTime(hook.sentAt, look),

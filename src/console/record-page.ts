@@ -18,6 +18,7 @@ import {
   type ToldVersion,
 } from '../explain/record-story.ts';
 import {describeLook} from '../explain/record-versions.ts';
+import {showMoney} from '../star/report-figures.ts';
 import {findStream} from '../streams/all.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {AccessRefused, findSeen} from './access.ts';
@@ -44,6 +45,7 @@ import {
   drawWriter,
   renderTable,
   showMinute,
+  type TableHead,
 } from './render.ts';
 
 interface Story {
@@ -110,7 +112,7 @@ ${drawFacts([
   ...headFields.flatMap((field) =>
     values
       .filter((told) => told.field === field)
-      .map((told) => [field.replaceAll('_', ' '), drawValue(told.value, look)] as const),
+      .map((told) => [field.replaceAll('_', ' '), drawAmount(told.value, look)] as const),
   ),
   ['number', number ?? 'none yet'],
   ['row', rowId],
@@ -200,12 +202,12 @@ function drawMoment(story: RecordStory, look: Look): SafeHtml {
     look.seen.length > 1 ? html`<input type="hidden" name="account" value="${story.account}">` : '';
   const zone = look.accounts.find(({name}) => name === story.account)?.timeZone ?? 'UTC';
   const at = story.at === null ? '' : showMinute(story.at, zone).replace(' ', 'T');
-  return html`<h2>At another moment</h2>
+  return html`<h2>At an earlier time</h2>
 ${drawSlider(story, look, {path, account})}
 <form class="filters" action="${path}">${account}
 <label>Day and time in ${zone}
 <input type="datetime-local" name="at" value="${at}" required></label>
-<button>Show that moment</button></form>`;
+<button class="plain">Show</button></form>`;
 }
 
 function drawSlider(
@@ -283,7 +285,7 @@ function drawTold(
   return renderTable({
     isStacked: true,
     caption,
-    columns: ['field', 'value', 'where it came from'],
+    columns: ['field', 'value', 'origin'],
     rows: values.map((told) => [
       html`<a href="${linkToRecord(look, story, {field: told.field})}">${told.field}</a>${
         told.promotedAs === null ? '' : html` <small>in mart: ${told.promotedAs}</small>`
@@ -305,7 +307,7 @@ function drawParts(story: RecordStory, look: Look): SafeHtml {
     (parts) => html`<h2>${titleOfParts(parts)}</h2>
 ${renderTable({
   caption: titleOfParts(parts),
-  columns: [...parts.columns, 'where it came from'],
+  columns: [...parts.columns.map((column) => headOf(parts, column)), 'origin'],
   rows: parts.rows.map((part) => [
     ...parts.columns.map((column, at) =>
       drawCell(parts, part, {story, look, column, isFirst: at === 0}),
@@ -328,7 +330,22 @@ interface CellPlace {
   readonly isFirst: boolean;
 }
 
-/** The first cell leads to the part's own page, where it has one. */
+/** A column of numbers with a fraction is set to the right. */
+function headOf({rows}: ToldParts, column: string): TableHead {
+  const isAmount = rows.some(({fields}) => isDecimal(fields[column]));
+  return {head: column.replaceAll('_', ' '), ...(isAmount ? {kind: 'number' as const} : {})};
+}
+
+function isDecimal(value: unknown): value is string {
+  return typeof value === 'string' && /^-?\d{1,15}\.\d{1,2}$/.test(value);
+}
+
+/** `1,646.29` of a decimal number; any other value as it is. */
+function drawAmount(value: unknown, look: Look): SafeHtml | string {
+  return isDecimal(value) ? showMoney(value) : drawValue(value, look);
+}
+
+/** The first cell and the name lead to the part's own page, where it has one. */
 function drawCell(
   {stream, key}: ToldParts,
   part: ToldPart,
@@ -336,12 +353,15 @@ function drawCell(
 ): Cell {
   const value = part.fields[column];
   const number = part.fields[key];
-  if (!isFirst || stream === null || (typeof number !== 'string' && number !== null))
-    return drawValue(value, look);
+  if (column === 'employee_number' && stream === null && typeof value === 'string')
+    return html`<a href="${linkTo(look, `/records/employees/${value}`)}">${value}</a>`;
+  const isNamed = isFirst || column === 'name';
+  if (!isNamed || stream === null || (typeof number !== 'string' && number !== null))
+    return drawAmount(value, look);
   const {account} = story;
   const to = linkToRecord(look, {stream, number, rowId: part.rowId, account});
   return html`<a href="${to}">${
-    number === null ? `row ${part.rowId}` : drawValue(value, look)
+    isFirst && number === null ? `row ${part.rowId}` : drawValue(value, look)
   }</a>`;
 }
 

@@ -15,7 +15,7 @@ import {
   type ToldRecord,
 } from '../explain/search-records.ts';
 import {readTime, timePattern} from '../http/change-request.ts';
-import {allStreams} from '../streams/all.ts';
+import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {AccessRefused, notThere, type WayIn} from './access.ts';
 import {
@@ -60,8 +60,8 @@ function drawSearch({sought, isByWords}: SearchStory): SafeHtml {
 
 function drawFound({sought, hits, hasMore, nearest, latest}: SearchStory, look: Look): SafeHtml {
   if (sought === null)
-    return html`<h2>Changed of late</h2>${drawRecords(
-      'Records that changed of late',
+    return html`<h2>Changed recently</h2>${drawRecords(
+      'Records that changed recently',
       latest,
       look,
     )}`;
@@ -78,28 +78,36 @@ function drawFound({sought, hits, hasMore, nearest, latest}: SearchStory, look: 
 
 function drawRecords(caption: string, records: readonly ToldRecord[], look: Look): SafeHtml {
   const hasAccounts = look.seen.length > 1;
+  const hasKeys = records.some(({externalKey}) => externalKey !== null);
+  const standings = records.map(drawStanding);
+  const haveStanding = standings.some((standing) => standing !== '');
   return renderTable({
     caption,
     columns: [
-      'record',
-      'name',
-      'key',
-      'how it stands',
+      {head: 'name', isTitle: true},
+      {head: 'record', isTitle: true},
+      ...(hasKeys ? ['key'] : []),
+      ...(haveStanding ? ['state'] : []),
       ...(hasAccounts ? ['account'] : []),
       'changed',
     ],
-    rows: records.map((record) => [
-      html`<a href="${linkToRecord(look, record)}">${record.stream} ${
-        record.number ?? `(row ${record.rowId})`
-      }</a>`,
-      record.name,
-      record.externalKey,
-      drawStanding(record),
+    rows: records.map((record, at) => [
+      ...[record.name ?? '', nameRecord(record)].map(
+        (words) => html`<a href="${linkToRecord(look, record)}">${words}</a>`,
+      ),
+      ...(hasKeys ? [record.externalKey] : []),
+      ...(haveStanding ? [standings[at] ?? ''] : []),
       ...(hasAccounts ? [record.account] : []),
       drawTime(record.changedAt, look),
     ]),
     none: 'No record is here yet: the first sweep brings them.',
+    isStacked: true,
   });
+}
+
+/** `customer 4`; by its row until it has a number. */
+function nameRecord({stream, number, rowId}: ToldRecord): string {
+  return `${findStream(stream).item} ${number ?? `(row ${rowId})`}`;
 }
 
 function drawStanding({isDeleted, isPending, number}: ToldRecord): SafeHtml | string {

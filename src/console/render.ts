@@ -2,13 +2,14 @@
 // filters and charts.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatAgo, formatAhead, formatNumber} from '../core/format.ts';
+import {formatNumber, formatRoughly} from '../core/format.ts';
 import type {Role} from '../core/names.ts';
 import {type Tone, toneOf} from '../core/tone.ts';
 import {describeWriter, type Writer} from '../explain/record-versions.ts';
 import type {Grid} from '../star/boards.ts';
 import {type Chart, drawChart} from '../star/chart.ts';
-import {type Look, may} from './page.ts';
+import {allStreams} from '../streams/all.ts';
+import {type Look, linkTo, may} from './page.ts';
 
 /** A cell: a number is set to the right, with its thousands. */
 export type Cell = SafeHtml | string | number | null;
@@ -81,6 +82,31 @@ export function drawFacts(facts: readonly (readonly [word: string, value: Cell])
   )}</dl>`;
 }
 
+const kinds = allStreams.map(({name, item}) => `${name}|${item}`).join('|');
+/** `change 12`, `sweep 3`, `customers 4`, `job 7`, and no count such as `changes 90 days`. */
+const mention = new RegExp(
+  `\\b(?:change|sweep|${kinds}) [1-9]\\d{0,17}(?![\\d,.]*\\d| (?:days|of|records)\\b)`,
+  'gi',
+);
+
+/** A sentence in which each change, sweep and record that is named by its number is a link. */
+export function drawProse(text: string, look: Pick<Look, 'query'>): SafeHtml {
+  const found = text.match(mention) ?? [];
+  const between = text.split(mention);
+  return html`${between.map((words, at) => {
+    const named = found[at];
+    return named === undefined
+      ? words
+      : html`${words}<a href="${linkTo(look, pathOfMention(named))}">${named}</a>`;
+  })}`;
+}
+
+function pathOfMention(named: string): string {
+  const [word = '', number = ''] = named.toLowerCase().split(' ');
+  const stream = allStreams.find(({name, item}) => name === word || item === word);
+  return stream === undefined ? `/${word}s/${number}` : `/records/${stream.name}/${number}`;
+}
+
 /** A remark under what a cell says; nothing where there is none. */
 export function drawSmall(text: string | null): SafeHtml | string {
   return text === null ? '' : html`<small>${text}</small>`;
@@ -95,7 +121,7 @@ const signs: Readonly<Record<Tone, string>> = {
 };
 
 /** A word with its sign: colour alone tells nothing. */
-export function drawMark(tone: Tone, word: string): SafeHtml {
+export function drawMark(tone: Tone, word: SafeHtml | string): SafeHtml {
   const sign = html`<span aria-hidden="true">${signs[tone]}</span>`;
   return html`<span class="mark ${tone}">${sign} ${word}</span>`;
 }
@@ -103,7 +129,7 @@ export function drawMark(tone: Tone, word: string): SafeHtml {
 /** The answer of a page, to be seen at once: all is well, or not. */
 export function drawBanner(isWell: boolean, sentence: string): SafeHtml {
   const tone = isWell ? 'good' : 'bad';
-  const mark = drawMark(tone, isWell ? 'All is well.' : 'Look:');
+  const mark = drawMark(tone, isWell ? 'All is well.' : 'Attention needed.');
   return html`<p class="banner ${tone} lead">${mark} ${sentence}</p>`;
 }
 
@@ -124,17 +150,21 @@ export function drawTime(
 ): SafeHtml | string {
   if (instant === null) return '';
   const shown = showMinute(instant, look.timeZone);
-  const distance =
-    instant <= look.now ? formatAgo(instant, look.now) : formatAhead(instant, look.now);
-  const words = html`${shown} <small>${distance}</small>`;
+  const words = html`${shown} <small>${tellDistance(instant, look.now)}</small>`;
   return html`<time datetime="${instant}" title="${instant}">${words}</time>`;
 }
 
 /** How long ago or ahead an instant is, with the instant itself on hover. */
 export function drawAge(instant: string | null, {now}: Pick<Look, 'now'>): SafeHtml | string {
   if (instant === null) return '';
-  const distance = instant <= now ? formatAgo(instant, now) : formatAhead(instant, now);
+  const distance = tellDistance(instant, now);
   return html`<time datetime="${instant}" title="${instant}">${distance}</time>`;
+}
+
+/** `3 h ago`, `in 20 min`: the instant beside it is exact. */
+function tellDistance(instant: string, now: string): string {
+  const ms = Date.parse(now) - Date.parse(instant);
+  return ms >= 0 ? `${formatRoughly(ms)} ago` : `in ${formatRoughly(-ms)}`;
 }
 
 /** `2026-11-24 07:04` in a zone. */
@@ -215,19 +245,26 @@ export function drawChoice(
 const drawn = new Map<string, string>();
 const mostDrawn = 300;
 
-/** A chart with its title, the sentence that says what it shows, and the table behind it. */
-export function drawFigure(chart: Chart): SafeHtml {
-  const {title, sentence, names, series} = chart;
+/**
+ * A chart with its title, the sentence that says what it shows, and the table behind it.
+ * @param names - those of its table; null where the page has the same rows beside it
+ */
+export function drawFigure(chart: Chart, names: readonly Cell[] | null = chart.names): SafeHtml {
+  const {title, sentence, series} = chart;
   const isBare = series.every(({values}) => values.every((value) => (value ?? 0) === 0));
   return html`<figure class="card"><strong>${title}</strong>
     ${isBare ? html`<p class="none">Every value is zero.</p>` : html.raw`${drawOnce(chart)}`}
     <figcaption>${sentence}</figcaption>
-    <details><summary>As a table</summary>${renderTable({
-      caption: `${title} As a table`,
-      columns: ['', ...series.map(({name}) => ({head: name, kind: 'number' as const}))],
-      rows: names.map((name, at) => [name, ...series.map(({values}) => values[at] ?? null)]),
-      none: 'There is nothing to show.',
-    })}</details></figure>`;
+    ${names === null ? '' : drawTableOf(chart, names)}</figure>`;
+}
+
+function drawTableOf({title, series}: Chart, names: readonly Cell[]): SafeHtml {
+  return html`<details><summary>As a table</summary>${renderTable({
+    caption: `${title} As a table`,
+    columns: ['', ...series.map(({name}) => ({head: name, kind: 'number' as const}))],
+    rows: names.map((name, at) => [name, ...series.map(({values}) => values[at] ?? null)]),
+    none: 'There is nothing to show.',
+  })}</details>`;
 }
 
 /** Steps of colour of a grid. */
@@ -276,9 +313,16 @@ export function drawValue(value: unknown, look: Pick<Look, 'timeZone'>): SafeHtm
     return html`<span class="quiet">empty</span>`;
   if (typeof value === 'string' && instant.test(value))
     return html`<time datetime="${value}">${showMinute(value, look.timeZone)}</time>`;
-  if (typeof value === 'string') return cut(value);
+  if (typeof value === 'string') return drawUnbroken(cut(value));
   if (typeof value === 'boolean') return value ? 'true' : 'false';
   return html`<code>${cut(JSON.stringify(value))}</code>`;
+}
+
+/** A date, or a number of a telephone: it stays in one line. */
+const isUnbroken = /^[\d\s()+-]{9,20}$/;
+
+export function drawUnbroken(text: string): SafeHtml | string {
+  return isUnbroken.test(text) ? html`<span class="whole">${text}</span>` : text;
 }
 
 /** The writer of a version, with the way to its own page. @param field - the field in question */
@@ -290,7 +334,8 @@ export function drawWriter(writer: Writer, field?: string): SafeHtml | string {
 }
 
 export function drawSince(since: string, writer: SafeHtml | string, look: Look): SafeHtml {
-  return html`since ${showMinute(since, look.timeZone)} <small>${writer}</small>`;
+  const words = `since ${showMinute(since, look.timeZone)}`;
+  return html`<span class="whole">${words}</span> <small>${writer}</small>`;
 }
 
 function cut(text: string): string {

@@ -25,8 +25,9 @@ import {
   writeLabel,
 } from '../accounts/settings.ts';
 import {UsageError} from '../core/errors.ts';
-import {nearest} from '../core/names.ts';
 import {isId} from '../core/text.ts';
+import {calendarDay, findUnknownEmployee, insight} from '../settings/account-sections.ts';
+import {hoursOfDay} from '../settings/section.ts';
 import {findSeen} from './access.ts';
 import {type AskedPage, defineAction, definePage, type Look, linkTo, may} from './page.ts';
 import {drawFacts, drawForm, drawMark, drawOption, renderTable} from './render.ts';
@@ -133,12 +134,12 @@ function drawSettingsForm(settings: AccountSettings, look: Look): SafeHtml | str
     role: 'admin',
     label: 'Save',
     fixed: {account},
-    fields: html`<label>Currency <input name="currency" value="${
-      currency ?? ''
-    }" size="5" maxlength="3" pattern="[A-Za-z]{3}" placeholder="USD"></label>
-      <fieldset><legend>Hours that one technician works</legend>${days.map(
-        (day, at) => html`<label>${day} ${number(`hours${at}`, workingHours?.[at], '8')}</label>`,
-      )}</fieldset>
+    fields: html`<fieldset class="hours"><legend>Hours that one technician works</legend>${days.map(
+      (day, at) => html`<label>${day} ${number(`hours${at}`, workingHours?.[at], '8')}</label>`,
+    )}</fieldset>
+      <label>Currency <input name="currency" value="${
+        currency ?? ''
+      }" size="5" maxlength="3" pattern="[A-Za-z]{3}" placeholder="USD"></label>
       <label>Repeat visit: within days ${number('repeat', repeatVisitDays, '30')}</label>
       <label>On time: within minutes ${number('grace', onTimeGraceMinutes, '15')}</label>`,
   })}</div>`;
@@ -221,9 +222,7 @@ function drawLabels({account, labels, unlabelled}: AccountSettings, look: Look):
   const all = [...labels, ...unlabelled.map((held) => ({...held, label: ''}))];
   return html`<h3>Names for numbers</h3>
     <p>The service sends some things as a number alone, such as the source of a customer. Reports
-      and answers show the name that you give it.${
-        isAdmin ? ' An empty name takes it away.' : ''
-      }</p>
+      and answers show the name that you give it.${isAdmin ? ' An empty name removes it.' : ''}</p>
     ${renderTable({
       isStacked: true,
       caption: 'Numbers of the service, and their names',
@@ -250,25 +249,34 @@ function nameKind(kind: string): string {
   return kind.replaceAll('_', ' ');
 }
 
-/** A number of a form; null where it is left empty. @throws {UsageError} */
-function readNumber(name: string, typed: string, [least, most]: readonly [number, number]) {
+/**
+ * A field of a form, by the rule of the file of settings; null where it is left empty.
+ * @throws {UsageError}
+ */
+function readField<T>(name: string, typed: string, rule: z.ZodType<T>): T | null {
   if (typed.trim() === '') return null;
-  const number = Number(typed.trim().replace(',', '.'));
-  if (number >= least && number <= most) return number;
-  const got = JSON.stringify(typed);
-  throw new UsageError(`${name}: expected a number from ${least} to ${most}, got ${got}`);
+  return checkField(name, {typed, value: Number(typed.trim().replace(',', '.')), rule});
 }
 
-function readWhole(name: string, typed: string, bounds: readonly [number, number]) {
-  const number = readNumber(name, typed, bounds);
-  if (number === null || Number.isInteger(number)) return number;
-  throw new UsageError(`${name}: expected a whole number, got ${JSON.stringify(typed)}`);
+interface Field<T> {
+  readonly typed: string;
+  readonly value: unknown;
+  readonly rule: z.ZodType<T>;
+}
+
+/** @throws {UsageError} */
+function checkField<T>(name: string, {typed, value, rule}: Field<T>): T {
+  const {data, error} = rule.safeParse(value);
+  if (error === undefined) return data;
+  const expected = error.issues[0]?.message ?? 'expected something else';
+  throw new UsageError(`${name}: ${expected}, got ${JSON.stringify(typed)}`);
 }
 
 /** Either all seven, or none. @throws {UsageError} */
-function readHours(typed: readonly string[]): number[] | null {
+function readHours(given: Readonly<Record<string, unknown>>): readonly number[] | null {
+  const typed = days.map((_, at) => String(given[`hours${at}`] ?? ''));
   if (typed.every((text) => text.trim() === '')) return null;
-  return typed.map((text, at) => readNumber(`hours on ${days[at]}`, text, [0, 24]) ?? 0);
+  return typed.map((text, at) => readField(`hours on ${days[at]}`, text, hoursOfDay) ?? 0);
 }
 
 const text = z.string().default('');
@@ -282,16 +290,17 @@ export const saveSettings = defineAction({
   form: z.looseObject({account: text, currency: text, repeat: text, grace: text}),
   act: async (db, {seen, given}) => {
     const {name: account, accountId} = findSeen(seen, given.account);
-    const currency = given.currency.trim().toUpperCase();
-    if (!/^([A-Z]{3})?$/.test(currency))
-      throw new UsageError(
-        `currency: expected three letters, such as EUR, got ${JSON.stringify(given.currency)}`,
-      );
+    const {currency, repeat, grace} = given;
+    const code = currency.trim().toUpperCase();
+    const rules = insight.shape;
     const after: InsightSettings = {
-      currency: currency === '' ? null : currency,
-      workingHours: readHours(days.map((_, at) => String(given[`hours${at}`] ?? ''))),
-      repeatVisitDays: readWhole('repeat visit', given.repeat, [1, 365]),
-      onTimeGraceMinutes: readWhole('on time', given.grace, [0, 1440]),
+      currency:
+        code === ''
+          ? null
+          : checkField('currency', {typed: currency, value: code, rule: rules.currency}),
+      workingHours: readHours(given),
+      repeatVisitDays: readField('repeat visit', repeat, rules.repeat_visit_days),
+      onTimeGraceMinutes: readField('on time', grace, rules.on_time_grace_minutes),
     };
     const before = (await listInsightSettings(db)).find((held) => held.account === account);
     await writeInsightSettings(db, account, after);
@@ -303,7 +312,7 @@ export const saveSettings = defineAction({
   },
 });
 
-const closedDay = z.object({account: text, date: z.iso.date('expected a day'), name: text});
+const closedDay = z.object({account: text, date: calendarDay, name: text});
 
 export const addClosedDay = defineAction({
   path: '/settings/closed-day',
@@ -348,23 +357,20 @@ export const saveCapacity = defineAction({
   act: async (db, {seen, given}) => {
     const {name: account, accountId} = findSeen(seen, given.account);
     const employeeNumber = given.employee.trim();
-    const numbers = (await listEmployeeNumbers(db)).get(account) ?? [];
-    if (!numbers.includes(employeeNumber))
-      throw new UsageError(
-        `technician: expected the number of an employee of ${account}, got ` +
-          `${JSON.stringify(given.employee)}${nearest(employeeNumber, numbers)}`,
-      );
-    const workingHours = readHours(days.map((_, at) => String(given[`hours${at}`] ?? '')));
+    const hours = readHours(given);
+    const asked = {path: [account, employeeNumber], before: null, after: hours ?? []};
+    const [problem] = findUnknownEmployee(asked, await listEmployeeNumbers(db));
+    if (problem !== undefined) throw new UsageError(`technician: ${problem.text}`);
     const held = {account, employeeNumber};
-    if (workingHours === null) await deleteCapacity(db, held);
-    else await writeCapacity(db, {...held, workingHours});
+    if (hours === null) await deleteCapacity(db, held);
+    else await writeCapacity(db, {...held, workingHours: hours});
     return {
       ...{subject: `hours of technician ${employeeNumber}`, accountId, dropsReadings: true},
-      after: {workingHours},
+      after: {workingHours: hours},
       said:
-        workingHours === null
+        hours === null
           ? `Technician ${employeeNumber} works the hours of ${account}.`
-          : `Technician ${employeeNumber} works ${workingHours.join(', ')} hours.`,
+          : `Technician ${employeeNumber} works ${hours.join(', ')} hours.`,
     };
   },
 });

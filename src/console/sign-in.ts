@@ -308,8 +308,8 @@ function drawSignIn(back: string): string {
     <input type="password" name="key" autocomplete="current-password" required autofocus></label>
   <button>Sign in</button>
 </form>
-<p>A key is made in a terminal: <code>fieldmirror keys add NAME --role viewer</code>.
-So is a link that signs in once: <code>fieldmirror open</code>.</p>`,
+<p>No key yet? In a terminal, <code>fieldmirror keys add NAME --role viewer</code> makes one, and
+<code>fieldmirror open</code> prints a link that signs in once.</p>`,
   );
 }
 

@@ -49,6 +49,7 @@ import {
   drawForm,
   drawMark,
   drawOption,
+  drawProse,
   drawState,
   drawTime,
   renderTable,
@@ -87,7 +88,7 @@ export const sweepList = definePage<ListStory>({
       stream: look.query.stream,
     })}">in quarantine</a>.</p>
     <h2>Sweep now</h2>
-    <p>A full sweep is due at once; while the same one is unfinished there is no second.</p>
+    <p>Requests a full sweep. While one of the same stream is unfinished, no second one begins.</p>
     <div class="actions">${look.accounts.flatMap(({name}) =>
       streams.map((stream) => drawSweepNow(look, {name, stream})),
     )}</div>`,
@@ -175,9 +176,9 @@ function drawRow(sweep: Sweep, look: Look, longest: number): Cell[] {
       ? ''
       : html`, <a href="${linkTo(look, `/records/${stream}/${recordNumber}`)}">record</a>`;
   return [
-    html`<a href="${link}">${describeTarget(sweep)}</a><small>${account}sweep ${sweepId}${
-      record
-    }</small>`,
+    html`<a href="${link}">${describeTarget(sweep)}</a><small>${account}<a href="${
+      link
+    }">sweep ${sweepId}</a>${record}</small>`,
     drawState(state),
     drawTime(startedAt, look),
     ms === null ? '' : drawLength(ms, longest),
@@ -192,10 +193,12 @@ function drawQuietRuns(runs: QuietRuns, look: Look, longest: number): Cell[] {
   const {accountId, targets, day, count, requests, ms, sweepId, lastEndedAt} = runs;
   const before = String(BigInt(sweepId) + 1n);
   const to = linkTo(look, '/sweeps', {...look.query, before, quiet: 'each'});
+  const name = `${formatNumber(count)} quiet ${count === 1 ? 'run' : 'runs'} of ${day}`;
   return [
-    html`<a href="${to}">${formatNumber(count)} quiet ${count === 1 ? 'run' : 'runs'} of ${
-      day
-    }</a><small>${nameIfSeveral(accountId, look)}${targets.join(', ')}</small>`,
+    html`<a class="whole" href="${to}">${name}</a><small>${nameIfSeveral(
+      accountId,
+      look,
+    )}${targets.join(', ')}</small>`,
     drawMark('quiet', 'quiet'),
     drawTime(lastEndedAt, look),
     drawLength(ms, longest, count === 1 ? '' : ' each'),
@@ -257,13 +260,13 @@ export const sweepPage = definePage({
   title: ({sweep}) => `Sweep ${sweep.sweepId} of ${describeTarget(sweep)}`,
   draw: (story, look) => html`
     <p class="lead">${drawState(story.sweep.state)}: ${sweepMeanings[story.sweep.state]}</p>
-    ${drawWhy(story.sweep)}
+    ${drawWhy(story.sweep, look)}
     ${drawApproval(story, look)}
     ${drawSweepFacts(story, look)}
     ${drawTimeline(story, look)}
-    <h2>What the verdict rests on</h2>
+    <h2>Evidence</h2>
     <ul>${[...tellEvidence(story.sweep), ...tellCounts(story.sweep)].map(
-      (line) => html`<li>${line}</li>`,
+      (line) => html`<li>${drawProse(line, look)}</li>`,
     )}</ul>
     ${drawTombstones(story, look)}`,
   elsewhere: ({params}) => ({
@@ -287,20 +290,22 @@ async function listNearest({db, seen}: AskedPage) {
   }));
 }
 
-function drawWhy({reasons, error}: Sweep): SafeHtml | string {
+function drawWhy({reasons, error}: Sweep, look: Look): SafeHtml | string {
   const lines = [...reasons, ...(error === null ? [] : [error])];
-  return lines.length === 0 ? '' : html`<ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+  return lines.length === 0
+    ? ''
+    : html`<ul>${lines.map((line) => html`<li>${drawProse(line, look)}</li>`)}</ul>`;
 }
 
 function drawApproval({sweep, tombstones}: SweepStory, look: Look): SafeHtml | string {
   if (sweep.state !== 'stopped') return '';
   const count = tombstones.filter(({writtenAt}) => writtenAt === null).length;
-  return html`<p>${formatNumber(count)} rows would be marked deleted; they are listed below.
-      Each is asked for once more before it goes.</p>
+  return html`<p>${formatNumber(count)} rows would be marked as deleted. They are listed below.
+      Each record is requested once more before its row is marked.</p>
     <div class="actions">${drawForm(look, {
       to: `/sweeps/${sweep.sweepId}/approve`,
       role: 'operator',
-      label: `Let ${formatNumber(count)} rows go`,
+      label: `Mark ${formatNumber(count)} ${count === 1 ? 'row' : 'rows'} as deleted`,
       isGrave: true,
     })}</div>`;
 }
@@ -315,7 +320,7 @@ function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
     ['account', nameOfAccount(look, sweep.accountId)],
     ['began', drawTime(sweep.startedAt, look)],
     ['ended', drawTime(sweep.endedAt, look)],
-    ['asked for by', sweep.requestedBy],
+    ['requested by', sweep.requestedBy],
     [
       'took',
       ms === null
@@ -335,7 +340,7 @@ function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
       html`${formatNumber(counts.requests)}${than(usual && formatNumber(usual.requests))}`,
     ],
     ['tries that failed', sweep.failures === 0 ? '' : sweep.failures],
-    ['let through', drawTime(sweep.approvedAt, look)],
+    ['approved', drawTime(sweep.approvedAt, look)],
     [
       'in quarantine',
       counts.quarantined === 0
@@ -371,15 +376,15 @@ function drawTombstones({sweep, tombstones}: SweepStory, look: Look): SafeHtml |
 function drawTimeline(story: SweepStory, look: Look): SafeHtml {
   const steps = listSteps(story);
   const scale = scaleOf(story, steps, look);
-  return html`<h2>As a timeline</h2>${renderTable({
+  return html`<h2>Timeline</h2>${renderTable({
     caption: 'The steps of the sweep, in the order in which they happened',
     columns: [
-      'step',
-      'drawn',
+      {head: 'step', isTitle: true},
+      {head: '', isTitle: true},
       {head: 'took', kind: 'number'},
       {head: 'usually', kind: 'number'},
       'began',
-      'in it',
+      'details',
     ],
     rows: steps.map((step) => {
       const ms = lengthOf(step, look.now);
@@ -389,13 +394,14 @@ function drawTimeline(story: SweepStory, look: Look): SafeHtml {
         ms === null ? '' : formatElapsed(ms),
         step.usualSeconds === null ? '' : formatElapsed(step.usualSeconds * 1_000),
         drawBeginning(step, story, look),
-        html`<span class="what">${step.text}</span>`,
+        html`<span class="what">${drawProse(step.text, look)}</span>`,
       ];
     }),
     none: 'It has not begun.',
+    isStacked: true,
   })}<p class="quiet">Upper bar: this sweep.
 Lower bar: the median of the last ten of the same stream and kind.
-Moments that no row keeps are left out; waiting is not drawn.</p>`;
+Times that are not kept are left out, and waiting is not drawn.</p>`;
 }
 
 /**

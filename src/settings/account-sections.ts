@@ -186,7 +186,8 @@ export const capacitySection: Section<Hours> = {
     deleteCapacity(db, {account, employeeNumber}),
 };
 
-function findUnknownEmployee(
+/** Working hours of an employee that is not mirrored; nothing where all are. */
+export function findUnknownEmployee(
   {path, after}: EntryChange<Hours>,
   employees: ReadonlyMap<string, readonly string[]>,
 ): SettingProblem[] {
@@ -202,7 +203,8 @@ function findUnknownEmployee(
 }
 
 const expectedDay = 'expected a day, such as 2026-12-25';
-const day = z
+/** A day of the calendar: `2026-12-25`. */
+export const calendarDay = z
   .string()
   .regex(/^\d{4}-\d\d-\d\d$/, expectedDay)
   .refine(isCalendarDay, expectedDay);
@@ -210,7 +212,7 @@ const day = z
 export const closedDaysSection: Section<string> = {
   name: 'closed_days',
   about: ['Days on which nobody of an account works, and why.'],
-  schema: z.record(day, removable(label)),
+  schema: z.record(calendarDay, removable(label)),
   depth: 2,
   isByAccount: true,
   read: async (db) =>
@@ -223,7 +225,8 @@ const currency = 'expected a currency of three capital letters, such as EUR';
 const days = 'expected whole days, 1 to 365';
 const minutes = 'expected whole minutes, 0 to 1440';
 
-const insight = z.strictObject({
+/** What a person may say of an account for its figures. */
+export const insight = z.strictObject({
   currency: z
     .string(currency)
     .regex(/^[A-Z]{3}$/, currency)

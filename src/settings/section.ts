@@ -195,8 +195,9 @@ export const label = z.string('expected a text').min(1, 'expected a text that is
 
 const hours = 'expected hours of a day, 0 to 24';
 const week = 'expected the hours of Monday to Sunday, such as [8, 8, 8, 8, 8, 0, 0]';
+export const hoursOfDay = z.number(hours).min(0, hours).max(24, hours);
 export const workingHours = z
-  .array(z.number(hours).min(0, hours).max(24, hours), week)
+  .array(hoursOfDay, week)
   .length(7, week)
   .readonly()
   .describe('Hours on Monday to Sunday.');

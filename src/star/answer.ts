@@ -295,12 +295,13 @@ export function tellAnswered({asked, answer, broken, fresh}: Answered, account: 
  * The days and the currency of an answer for a person, such as `2026-10-01 to 2026-10-31, before:
  * 2026-09-01 to 2026-09-30` and `amounts in USD`.
  */
-export function tellScope({asked: {question, period}, answer, fresh}: Answered): string[] {
-  const {before} = answer.json;
-  const instead = period?.isGiven === true ? ', in place of the usual dates' : '';
-  const compared = before === null ? '' : `; before: ${tellPeriod(before)}`;
+export function tellScope(answered: Answered): string[] {
+  const {
+    asked: {question},
+    fresh,
+  } = answered;
   return [
-    ...(period === null ? [] : [`${tellPeriod(period)}${instead}${compared}`]),
+    ...tellDates(answered),
     ...(question.money.length === 0
       ? []
       : [
@@ -309,6 +310,14 @@ export function tellScope({asked: {question, period}, answer, fresh}: Answered):
             : `amounts in ${fresh.currency}`,
         ]),
   ];
+}
+
+/** The days of an answer, and those that they are compared with; nothing where it has none. */
+export function tellDates({asked: {period}, answer}: Pick<Answered, 'asked' | 'answer'>): string[] {
+  const {before} = answer.json;
+  const instead = period?.isGiven === true ? ', in place of the usual dates' : '';
+  const compared = before === null ? '' : `; before: ${tellPeriod(before)}`;
+  return period === null ? [] : [`${tellPeriod(period)}${instead}${compared}`];
 }
 
 async function checkSettings(

@@ -240,7 +240,7 @@ export function gridOf(
   return {
     title: question,
     corner: `${down} / ${across}`.replaceAll('_', ' '),
-    names: places.map((place) => String(nameOf(place) ?? '')),
+    names: places.map((place) => String(nameOf(place) ?? '').replace(/(?<=^\w{3})\w*day$/, '')),
     rows: valuesOf(down).map((line) => ({
       name: String(line ?? ''),
       values: places.map((place) => toNumber(cells.get(JSON.stringify([line, place])))),

@@ -77,7 +77,7 @@ function drawAt(chart: Chart, size: Size): string {
       ...{animation: false, color: colors, textStyle: text},
       ...optionsOf(chart, size),
     });
-    return describe(withoutStyles(drawn.renderToSVGString()), chart, size);
+    return describe(lighten(withoutStyles(drawn.renderToSVGString())), chart, size);
   } finally {
     drawn.dispose();
   }
@@ -179,6 +179,43 @@ function withoutStyles(svg: string): string {
     });
 }
 
+const number = '-?[\\d.]+';
+/** A point between two others of the same height. */
+const between = new RegExp(
+  `(?<=[ML]${number} (${number}))L${number} \\1(?=L${number} \\1[LZ"])`,
+  'g',
+);
+const translated = new RegExp(
+  `(?: x="(${number})")?(?: y="(${number})")? transform="translate\\((${number}) (${number})\\)"`,
+  'g',
+);
+
+/**
+ * The same picture in fewer characters: what every text has alike is said once, by `describe`, and
+ * neighbours of one look are one path.
+ */
+function lighten(svg: string): string {
+  return svg
+    .replaceAll(/<rect [^>]*fill="none"\/>/g, '')
+    .replaceAll(/<text [^>]*>/g, (text) =>
+      text
+        .replaceAll(/ (?:dominant-baseline="central"|fill="currentColor")/g, '')
+        .replaceAll(translated, (_, x = 0, y = 0, right = 0, down = 0) => {
+          const sums = [Number(x) + Number(right), Number(y) + Number(down)] as const;
+          return ` x="${round(sums[0])}" y="${round(sums[1])}"`;
+        }),
+    )
+    .replaceAll(between, '')
+    .replaceAll(new RegExp(`l(${number}) 0(?=[lLZ])`, 'g'), 'h$1')
+    .replaceAll(new RegExp(`l0 (${number})(?=[hlLZ])`, 'g'), 'v$1')
+    .replaceAll(new RegExp(`(M${number} (${number}))L(${number}) \\2(?=")`, 'g'), '$1H$3')
+    .replaceAll(/<path d="([^"]*)"([^>]*)\/>(?:<path d="[^"]*"\2\/>)+/g, (paths, _, look) =>
+      paths.replaceAll(`"${look}/><path d="`, ''),
+    );
+}
+
+const round = (pixels: number) => Math.round(pixels * 10) / 10;
+
 /** `font-size:12px;` becomes ` font-size="12px"`: SVG has an attribute of the same name. */
 function toAttributes(declarations: string): string {
   return declarations
@@ -195,7 +232,8 @@ function describe(svg: string, {title, sentence}: Chart, size: Size): string {
   return svg.replace(
     /<svg([^>]*)>/,
     (_, rest: string) =>
-      `<svg${rest} class="${size}" role="img" font-size="12" font-family="sans-serif">` +
+      `<svg${rest} class="${size}" role="img" font-size="12" font-family="sans-serif" ` +
+      'fill="currentColor" dominant-baseline="central">' +
       `<title>${escapeXml(title)}</title><desc>${escapeXml(sentence)}</desc>`,
   );
 }

@@ -22,7 +22,8 @@ export interface WeekValue {
 
 export type ReportMetric = 'revenue' | 'completed' | 'booked' | 'owed_over_60_days' | 'open_jobs';
 
-const kinds: readonly Omit<Figure, 'weeks'>[] = [
+/** Every figure of a week, by its name and unit. */
+export const figureKinds: readonly Omit<Figure, 'weeks'>[] = [
   {metric: 'revenue', label: 'Revenue', unit: 'money'},
   {metric: 'completed', label: 'Jobs completed', unit: 'jobs'},
   {metric: 'booked', label: 'Booked', unit: 'money'},
@@ -35,7 +36,7 @@ export async function readFigures(
   client: pg.ClientBase,
   accountKey: string,
 ): Promise<readonly Figure[]> {
-  const columns = kinds
+  const columns = figureKinds
     .map(({metric}) => `trim_scale(${metric}::numeric)::text AS ${metric}`)
     .join(', ');
   const {rows} = await client.query<Readonly<Record<ReportMetric | 'week', string>>>(
@@ -43,7 +44,7 @@ export async function readFigures(
       ORDER BY weeks.week`,
     [accountKey],
   );
-  return kinds.map((kind) => ({
+  return figureKinds.map((kind) => ({
     ...kind,
     weeks: rows.map((row) => ({week: row.week, value: row[kind.metric]})),
   }));

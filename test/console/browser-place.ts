@@ -6,6 +6,31 @@ import {clearUp} from '../../src/cli/retention.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
 
+/** An address for every page of the console. */
+export const addresses: Readonly<Record<string, string>> = {
+  '/': '/',
+  '/business': '/business',
+  '/business/:board': '/business/owner',
+  '/business/ask/:question': '/business/ask/revenue-by-week',
+  '/sweeps': '/sweeps',
+  '/sweeps/:sweepId': '/sweeps/1',
+  '/quarantine': '/quarantine',
+  '/quarantine/:entry': '/quarantine/1',
+  '/changes': '/changes',
+  '/changes/preview': '/changes/preview?choice=hold&state=pending&all=yes',
+  '/changes/undo': '/changes/undo?all=yes',
+  '/changes/:changeId': '/changes/1',
+  '/records': '/records?q=Acme',
+  '/records/:stream/:number': '/records/jobs/11?account=acme',
+  '/records/customers/:number/forget': '/records/customers/1/forget?account=acme',
+  '/match': '/match',
+  '/fields': '/fields',
+  '/accounts': '/accounts',
+  '/alerts': '/alerts',
+  '/settings': '/settings',
+  '/health': '/health',
+};
+
 /** @param hostile - a text of the service that would be markup */
 export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
   const place: ChangesPlace = await openPlace({

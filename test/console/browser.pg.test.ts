@@ -9,37 +9,12 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {actions, pages} from '../../src/console/server.ts';
 import {boards} from '../../src/star/boards.ts';
 import {openBrowser} from '../support/browser.ts';
-import {openBrowserPlace} from './browser-place.ts';
+import {addresses, openBrowserPlace} from './browser-place.ts';
 import type {ChangesPlace} from './changes-place.ts';
 import {listDoings} from './doings.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const hostile = '<img src=x onerror="document.title=`taken`">';
-
-/** An address for every page of the console. */
-const addresses: Readonly<Record<string, string>> = {
-  '/': '/',
-  '/business': '/business',
-  '/business/:board': '/business/owner',
-  '/business/ask/:question': '/business/ask/revenue-by-week',
-  '/sweeps': '/sweeps',
-  '/sweeps/:sweepId': '/sweeps/1',
-  '/quarantine': '/quarantine',
-  '/quarantine/:entry': '/quarantine/1',
-  '/changes': '/changes',
-  '/changes/preview': '/changes/preview?choice=hold&state=pending&all=yes',
-  '/changes/undo': '/changes/undo?all=yes',
-  '/changes/:changeId': '/changes/1',
-  '/records': '/records?q=Acme',
-  '/records/:stream/:number': '/records/jobs/11?account=acme',
-  '/records/customers/:number/forget': '/records/customers/1/forget?account=acme',
-  '/match': '/match',
-  '/fields': '/fields',
-  '/accounts': '/accounts',
-  '/alerts': '/alerts',
-  '/settings': '/settings',
-  '/health': '/health',
-};
 
 /** Further shapes of these pages; documents, for the widest of what is in them; the way in. */
 const others = [
@@ -149,7 +124,7 @@ describe('in both themes, wide and narrow', () => {
       const page = await context.newPage();
       const answer = await page.goto(place.url + path);
       expect(answer?.status()).toBe(200);
-      expect((await answer?.body())?.length).toBeLessThan(150_000);
+      expect((await answer?.body())?.length).toBeLessThan(60_000);
       await page.evaluate(axe);
       await page.evaluate(openAll);
       for (const look of looks)

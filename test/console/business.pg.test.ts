@@ -97,17 +97,17 @@ test('who is named in an answer is a link to the record, also for those who see 
   const [{customer, job}] = rows;
   for (const person of [await place.person(), await place.person({masks: true})]) {
     const debtors = await person.get('/business/ask/debtors');
-    expect(debtors.text).toContain(`<a href="/records/customers/row-${customer}">`);
+    expect(debtors.text).toContain(`href="/records/customers/row-${customer}">`);
     const overdue = (await person.get('/business/ask/overdue')).text;
     expect(overdue).toContain(`<a href="/records/jobs/row-${job}">12</a>`);
-    expect(overdue).toContain(`<a href="/records/customers/row-${customer}">`);
+    expect(overdue).toContain(`href="/records/customers/row-${customer}">`);
   }
 });
 
 test('the first page shows the last week beside the week and the year before', async () => {
   const {text} = await (await place.person()).get('/business');
-  expect(text).toContain('Earned last week');
-  expect(text).toMatch(/of the week before|on the week before|as the week before/);
+  expect(text).toContain('>Revenue</a>');
+  expect(text).toMatch(/(no figure|± 0 %|[▲▼][^<]*) week on week<br>[^<]+ year on year/);
 });
 
 test('each question is in one group of the first page', () => {
@@ -121,7 +121,7 @@ test('a question is answered for other days and by something else', async () => 
   expect(status).toBe(200);
   expect(text).toContain('Which towns bring the money?');
   expect(text).toContain('in place of the usual dates');
-  expect(text).toContain('amounts ');
+  expect(text).toContain('Amounts are shown without a currency');
   expect(text).toMatch(/<option selected>town<\/option>/);
   expect(text).toContain('ask work-mix --from 2020-01-01 --by town');
   const link = /href="(\/business\/csv\/[^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');

@@ -80,7 +80,7 @@ describe.each([true, false])('letters of charts are readable, scripts: %s', (scr
   test.each(pages)('%s: at least 11 pixels high, and none is cut off', async (path) => {
     const page = await context.newPage();
     const answer = await page.goto(`${place.url}/business/${path}`);
-    expect((await answer?.body())?.length).toBeLessThan(80_000);
+    expect((await answer?.body())?.length).toBeLessThan(60_000);
     for (const width of [360, 390, 834, 1280]) {
       await page.setViewportSize({width, height: 900});
       const texts = (await page.evaluate(measure)) as Letters[];

@@ -2,6 +2,7 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
+import {withoutLinks} from './place.ts';
 
 let place: ChangesPlace;
 beforeEach(async () => {
@@ -17,7 +18,7 @@ describe('a decision about one change', () => {
     expect(held.status).toBe(303);
     expect(held.headers.get('location')).toBe(`/changes/${id}`);
     const {text} = await operator.get(`/changes/${id}`);
-    expect(text).toContain(`Change ${id} is held.`);
+    expect(withoutLinks(text)).toContain(`Change ${id} is held.`);
     expect(text).toContain('held by person-1');
     expect(await place.lastAudit()).toMatchObject({
       action: 'changes.hold',
@@ -190,7 +191,9 @@ describe('a decision about many changes', () => {
     const preview = await operator.get(
       `/changes/preview?choice=hold&c${one}=on&c${two}=on&c${done}=on`,
     );
-    expect(preview.text).toContain('2 changes can be decided so, 1 cannot. Nothing is done yet.');
+    expect(preview.text).toContain(
+      '2 changes can be decided this way, 1 cannot. Nothing is done yet.',
+    );
     expect(preview.text).toContain('update customers, pending');
     expect(preview.text).toContain('expected pending to hold it, got done');
     expect(await place.stateOf(one)).toBe('pending');
@@ -220,7 +223,7 @@ describe('a decision about many changes', () => {
     );
     const done = await operator.post('/changes/decide', form(preview.text));
     expect(done.headers.get('location')).toBe('/changes?state=pending&table=customers');
-    expect((await operator.get('/changes')).text).toContain(
+    expect(withoutLinks((await operator.get('/changes')).text)).toContain(
       '2 changes are held. 1 could not be decided so: ' +
         `expected pending to hold it, got cancelled (change ${two}).`,
     );

@@ -45,7 +45,7 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
         return rows[0].sweep_id;
       },
       path: '/sweeps/$',
-      button: 'Let 0 rows go',
+      button: 'Mark 0 rows as deleted',
     },
     {
       action: 'changes.hold',

@@ -57,7 +57,7 @@ test('what is promised of a stream by day stands beside it, and whether it is ke
       ['jobs', null],
     ]),
   );
-  expect((await person.get('/')).text).toContain(`2 days old<small>${told}</small>`);
+  expect((await person.get('/')).text).toContain(`2 days<small>${told}</small>`);
 });
 
 test('a stream that was proven too long ago is not fresh, and is named first', async () => {
@@ -138,6 +138,7 @@ test.each([
   [[], 0, 'Nothing is mirrored yet; nothing needs you.'],
   [[true], 0, 'The stream is fresh; nothing needs you.'],
   [[true, true, true, true], 1, 'All four streams are fresh; one thing needs you.'],
+  [[true, false], 0, 'Not fresh: jobs; nothing else needs you.'],
   [[true, false], 3, 'Not fresh: jobs; 3 things need you.'],
 ])('%j with %i problems: %s', (fresh, problems, sentence) => {
   const streams = fresh.map((isFresh) => ({isFresh, stream: 'jobs'}));

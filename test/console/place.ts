@@ -122,6 +122,11 @@ export async function openPlace(
   };
 }
 
+/** What a page says, with the words of its links and without the links. */
+export function withoutLinks(text: string): string {
+  return text.replaceAll(/<\/?a\b[^>]*>/g, '');
+}
+
 /** Somebody with a browser, who is not signed in. */
 export function makePerson(url: string): Person {
   const cookies = new Map<string, string>();

@@ -39,9 +39,13 @@ test('an admin sets currency and hours; answers come, and the audit has both', a
 });
 
 test.each([
-  ['currency', {currency: 'euro'}, 'expected three letters'],
-  ['hours', {hours2: '25'}, 'hours on Wednesday: expected a number from 0 to 24'],
-  ['days', {repeat: '1.5'}, 'expected a whole number'],
+  [
+    'currency',
+    {currency: 'euro'},
+    'currency: expected a currency of three capital letters, such as EUR',
+  ],
+  ['hours', {hours2: '25'}, 'hours on Wednesday: expected hours of a day, 0 to 24'],
+  ['days', {repeat: '1.5'}, 'repeat visit: expected whole days, 1 to 365'],
 ])('%s that cannot be are refused, and nothing is lost', async (_, fields, words) => {
   const admin = await place.person({role: 'admin'});
   const before = await readSettings();

@@ -117,7 +117,7 @@ test('one sweep tells its verdict, what it rests on, and what is usual', async (
   expect(text).toContain('2,100 of 3,000 rows would go');
   expect(text).toContain('usually 3,005');
   expect(text).toContain('400 Invalid &lt;i&gt;job&lt;/i&gt;.');
-  expect(text).toContain('Let 1 rows go');
+  expect(text).toContain('Mark 1 row as deleted');
   const {sweep} = await (await place.person()).json(`/sweeps/${stopped}`);
   expect(sweep).toMatchObject({state: 'stopped', stream: 'jobs'});
 });
