@@ -1,6 +1,6 @@
 // An untidy business, row by row: crews of up to three, visits of twenty minutes, prices with five
-// decimals, cancellations, towns with blanks, invoices with and without terms, customers and jobs
-// that were deleted. It is the same at each run, but for its dates, which end today.
+// decimals, cancellations, plans, towns with blanks, invoices with and without terms, customers and
+// jobs that were deleted. It is the same at each run, but for its dates, which end today.
 
 import type pg from 'pg';
 
@@ -115,6 +115,7 @@ function makeJob(number: number, dice: Dice): Row {
     customer_id: pick(500 + 1 + below(customers), 500 + 1 + below(customers), 9999),
     job_type_id: pick(1, 2, 3, null),
     created_by: pick(700 + 1 + below(employees), null),
+    recurring_job_id: number % 11 === 0 ? 77 : null,
     ...{subtotal, tax, total, balance_remaining: pick(total, 0, total === null ? null : total / 4)},
     ...{created_at: at(-ago), updated_at: at(-1), ...life},
     invoice_date: isInvoiced ? at(-ago + 2 + random() * 3) : null,

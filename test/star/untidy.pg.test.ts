@@ -1,8 +1,12 @@
 // Answers about two untidy businesses in two zones, each against SQL of its own over the mirrored
 // rows: no table and no view of the star is used to tell what is right.
 
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {
   answerQuestion,
   beginReading,
@@ -11,7 +15,10 @@ import {
   prepareQuestion,
   wordOf,
 } from '../../src/star/answer.ts';
-import {questions} from '../../src/star/star.ts';
+import {exportedTables, questions} from '../../src/star/star.ts';
+import {readTies} from '../../src/star/tie-outs.ts';
+import {queryDuck} from '../delivery/delivery-place.ts';
+import {runCommand} from '../support/command.ts';
 import {SetUp} from '../support/set-up.ts';
 import {openUntidyWarehouse, untidyAccounts} from './untidy-warehouse.ts';
 
@@ -19,11 +26,13 @@ type Values = Readonly<Record<string, unknown>>;
 
 const setUp = new SetUp();
 let pool: pg.Pool;
+let url: string;
 const accounts = untidyAccounts();
+const query = async (text: string, values: unknown[] = []) => (await pool.query(text, values)).rows;
 type Account = (typeof accounts)[number];
 
 beforeAll(async () => {
-  ({pool} = await openUntidyWarehouse(setUp, accounts));
+  ({pool, url} = await openUntidyWarehouse(setUp, accounts));
 });
 afterAll(() => setUp.end());
 
@@ -74,7 +83,8 @@ async function reckon(
               coalesce(status = 'complete', false) OR completed_on IS NOT NULL AS done,
               ${date('completed_on')} AS done_on, ${date('scheduled_on')} AS planned_on,
               ${date('invoice_date')} AS billed_on, ${date('estimate_sent_on')} AS sent_on,
-              ${date('created_at')} AS booked_on
+              ${date('created_at')} AS booked_on, ${date('won_date')} AS won_on,
+              ${date('started_on')} AS began_on, ${date('canceled_on')} AS dropped_on
          FROM warehouse.jobs AS sent WHERE account_id = ${accountId} AND _deleted_at IS NULL),
      stated AS (
        SELECT known.*, NOT cancelled AND NOT lost AND done AS completed,
@@ -83,7 +93,9 @@ async function reckon(
                 AND (coalesce(status = 'new', false)
                   OR estimate_sent_on IS NOT NULL AND scheduled_on IS NULL) AS estimate
          FROM known),
-     job AS (SELECT stated.*, NOT cancelled AND NOT lost AND NOT done AND NOT estimate AS open
+     job AS (SELECT stated.*, NOT cancelled AND NOT lost AND NOT done AND NOT estimate AS open,
+                    estimate OR num_nonnulls(estimate_type, estimate_sent_on, won_date,
+                      lost_date) > 0 AS was_estimate
                FROM stated),
      client AS (SELECT * FROM warehouse.customers WHERE account_id = ${accountId}),
      person AS (SELECT * FROM warehouse.employees WHERE account_id = ${accountId}),
@@ -253,6 +265,45 @@ const claims: readonly Claim[] = [
                          FROM job WHERE completed
                           AND (done_on + interval '1 year')::date BETWEEN {first} AND {last}
                         GROUP BY 1) AS old USING (month) ORDER BY 1 DESC`,
+  },
+  {
+    word: 'backlog',
+    days: [150, 5],
+    columns: ['date', 'open_jobs', 'open_amount', 'came', 'went'],
+    sql: `, span AS (
+            SELECT coalesce(subtotal, 0) AS amount, ended,
+                   least(CASE WHEN won_on IS NULL THEN booked_on
+                              ELSE greatest(booked_on, least(won_on, began_on)) END,
+                     ended) AS begun
+              FROM (SELECT job.*, CASE WHEN cancelled THEN dropped_on
+                                       WHEN completed THEN done_on END AS ended FROM job) AS job
+             WHERE open OR completed OR cancelled AND (NOT was_estimate OR won_on IS NOT NULL))
+          SELECT day::date::text AS date,
+                 count(amount) FILTER (WHERE ended IS NULL OR ended > day) AS open_jobs,
+                 coalesce(sum(amount) FILTER (WHERE ended IS NULL OR ended > day),
+                   0) AS open_amount,
+                 count(amount) FILTER (WHERE begun = day) AS came,
+                 count(amount) FILTER (WHERE ended = day) AS went
+            FROM generate_series({first}, {last}, interval '1 day') AS day
+            LEFT JOIN span ON begun <= day GROUP BY day`,
+  },
+  {
+    word: 'repeat-visits',
+    days: [450, 0],
+    columns: ['name', 'jobs', 'repeat_visits'],
+    sql: `SELECT coalesce(kind.name, 'No type') AS name, count(*) AS jobs,
+                 count(*) FILTER (WHERE EXISTS (
+                   SELECT FROM job AS next JOIN client ON client.id = next.customer_id
+                    WHERE next.customer_id = visit.customer_id
+                      AND next.job_type_id IS NOT DISTINCT FROM visit.job_type_id
+                      AND (next.open OR next.completed) AND NOT next.was_estimate
+                      AND next.recurring_job_id IS NULL AND next.created_at > visit.completed_on
+                      AND next.booked_on <= visit.done_on + 30)) AS repeat_visits
+            FROM job AS visit CROSS JOIN today
+            LEFT JOIN warehouse.job_types AS kind
+              ON kind.id = job_type_id AND kind.account_id = visit.account_id
+           WHERE completed AND recurring_job_id IS NULL AND done_on + 30 < today
+             AND done_on BETWEEN {first} AND {last} GROUP BY 1, job_type_id`,
   },
   {
     word: 'load-ahead',
@@ -434,6 +485,63 @@ describe('the days of an answer', () => {
 test('a grouping that there is not is refused, with those that there are', () => {
   expect(() => findQuestion('work-mix', 'colour')).toThrow('expected lead-source or town');
   expect(() => findQuestion('weeks', 'town')).toThrow('expected no --by');
+});
+
+test.each(everything.map(({label, question}) => [label, question] as const))(
+  '%s has its currency, its total, and the total of the days before',
+  async (_, question) => {
+    const {period, totals} = question;
+    const days = period === undefined ? {} : await daysAgo(here, 90, 30);
+    const {rows, total, before, currency} = await ask(here, question, days);
+    expect(currency).toBe('USD');
+    // One row is its own total.
+    expect(Object.keys(total ?? {})).toEqual(rows.length < 2 ? [] : totals);
+    const isCompared = period !== undefined && rows.length > 0;
+    expect(Object.keys(before?.total ?? {})).toEqual(isCompared ? totals : []);
+    if (before !== null) expect(before).toMatchObject(await daysAgo(here, 151, 91));
+  },
+);
+
+test('every tie-out holds, and the businesses have what the tie-outs are about', async () => {
+  const broken = (await inTransaction(pool, readTies)).filter((tie) => tie.broken > 0);
+  expect(broken).toEqual([]);
+  const [found] = await query(
+    `SELECT count(*) FILTER (WHERE technicians = 3) AS crews,
+            count(*) FILTER (WHERE job_state = 'cancelled') AS cancelled,
+            count(*) FILTER (WHERE is_repeated_by_schedule) AS planned,
+            count(*) FILTER (WHERE planned_minutes = 20) AS short,
+            count(*) FILTER (WHERE scale(trim_scale(subtotal)) > 4) AS fine
+       FROM mart.fct_job`,
+  );
+  for (const count of Object.values(found)) expect(Number(count)).toBeGreaterThan(2);
+});
+
+test.each(['parquet', 'csv'])('the export as %s has every row and every amount', async (format) => {
+  const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-untidy-'));
+  try {
+    expect(await runCommand(['export', format, folder], {DATABASE_URL: url})).toMatchObject({
+      code: 0,
+    });
+    for (const {name} of exportedTables) {
+      const file = join(folder, `${name}.${format}`);
+      const amounts = await query(
+        `SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0
+          AND atttypid = 'numeric'::regtype ORDER BY attnum`,
+        [`mart.${name}`],
+      );
+      const sums = amounts.map(
+        (column) =>
+          `CAST(sum(CAST(${column.name} AS decimal(38, 9))) AS double precision) AS ${column.name}`,
+      );
+      const select = ['CAST(count(*) AS integer) AS rows', ...sums].join(', ');
+      const read = format === 'csv' ? `read_csv('${file}', header = true)` : `'${file}'`;
+      const [held] = await query(`SELECT ${select} FROM mart.${name}`);
+      const [written] = await queryDuck(`SELECT ${select} FROM ${read}`);
+      expect(written, name).toEqual(held);
+    }
+  } finally {
+    await rm(folder, {recursive: true, force: true});
+  }
 });
 
 test('a total is of all rows, and amounts have their currency', async () => {
