@@ -1,11 +1,11 @@
 // The real dbt and MetricFlow read the package that `export dbt` writes, on Postgres and on DuckDB
-// over the files of a delivered snapshot: no warning, every test of the data passes, and the
-// metrics equal what `ask` answers. DBT_PYTHON names a folder with the
+// over the files of a delivered snapshot, in a folder or a bucket: no warning, every test of the
+// data passes, and the metrics equal what `ask` answers. DBT_PYTHON names a folder with the
 // packages of requirements.txt: python3 -m pip install --target FOLDER -r test/dbt/requirements.txt
 
 import {spawnSync} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
-import {mkdtemp, readFile, writeFile} from 'node:fs/promises';
+import {cp, mkdtemp, readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {stringify} from 'yaml';
@@ -21,6 +21,7 @@ import {
 } from '../star/metrics-place.ts';
 import {runCommand} from '../support/command.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
+import {bucket, openS3Server, type S3Server} from '../support/s3-server.ts';
 import {SetUp} from '../support/set-up.ts';
 import {temporaryFolder} from '../support/temporary-folder.ts';
 
@@ -30,6 +31,7 @@ const password = randomBytes(12).toString('hex');
 const setUp = new SetUp();
 let place: MetricsPlace;
 let folder: string;
+let storage: S3Server;
 
 /** A warehouse that dbt builds on: this one, or DuckDB over the files of a delivered snapshot. */
 type Engine = 'postgres' | 'duckdb';
@@ -117,9 +119,15 @@ describe.runIf(packages !== undefined)('dbt', () => {
     folder = await mkdtemp(join(temporaryFolder(), 'fieldmirror-dbt-'));
     const env = {DATABASE_URL: place.url};
     const settings = join(folder, 'settings.yaml');
-    await writeFile(settings, stringify({delivery: {lake: {to: lake()}}}));
+    storage = await setUp.step(
+      'starting a server of S3',
+      () => openS3Server(),
+      (opened) => opened.close(),
+    );
+    const inBucket = {to: `s3://${bucket}/star`, endpoint: storage.url};
+    await writeFile(settings, stringify({delivery: {lake: {to: lake()}, bucket: inBucket}}));
     for (const args of [['config', 'apply', settings], ['deliver']])
-      expect(await runCommand(args, env)).toMatchObject({code: 0});
+      expect(await runCommand(args, {...env, ...storage.keys})).toMatchObject({code: 0});
     const {hostname: host, port, pathname} = new URL(place.url);
     const dbname = pathname.slice(1);
     const outputs = {
@@ -214,26 +222,76 @@ describe.runIf(packages !== undefined)('dbt', () => {
     );
   });
 
+  /**
+   * Types in what the document shows, in an empty home.
+   * @param which - the first or the second of its blocks
+   * @param replaced - what stands for a place of the reader's own
+   * @returns the jobs and the revenue of what was built
+   */
+  async function typeIn(which: number, replaced: Readonly<Record<string, string>>) {
+    const home = await mkdtemp(join(temporaryFolder(), 'fieldmirror-dbt-typed-'));
+    const folderThere = join(home, '.fieldmirror', 'dbt');
+    expect(await runCommand(['export', 'dbt', folderThere], {})).toMatchObject({code: 0});
+    // What `INSTALL httpfs` would fetch.
+    const extensions = join(packages ?? '', 'duckdb_extension_httpfs', 'extensions');
+    for (const version of await readdir(extensions))
+      await cp(
+        join(extensions, version),
+        join(home, '.duckdb', 'extensions', version, 'linux_amd64'),
+        {recursive: true},
+      );
+    const document = await readFile(join(import.meta.dirname, '../../docs/bi-tools.md'), 'utf8');
+    const blocks = [...document.matchAll(/```dbt\n(.*?)```/gs)].map(([, block = '']) => block);
+    const typed = Object.entries(replaced).reduce(
+      (text, [from, to]) => text.replaceAll(from, to),
+      blocks[which] ?? '',
+    );
+    const lines = typed.split('\n').filter((line) => !line.startsWith('python3 -m pip install '));
+    const {status, stdout} = spawnSync(
+      'bash',
+      ['-ec', ['dbt() { python3 "$PROGRAM" "$@"; }', ...lines, show].join('\n')],
+      {
+        ...{cwd: home, encoding: 'utf8'},
+        env: {
+          ...{...process.env, ...storage.keys, HOME: home},
+          ...{PYTHONPATH: packages, PROGRAM: join(packages ?? '', 'bin', 'dbt')},
+        },
+      },
+    );
+    expect(status, stdout).toBe(0);
+    expect(stdout).toMatch(/PASS=\d{3} WARN=0 ERROR=0 SKIP=0/);
+    const [shown = ''] = /^\{\n[\s\S]*^\}/m.exec(stdout) ?? [];
+    return JSON.parse(shown).show[0];
+  }
+
+  const sums = 'count(*)::varchar AS jobs, sum(completed_amount)::varchar AS revenue';
+  const show = `dbt --quiet show --output json --inline \
+    "SELECT ${sums} FROM {{ source('fieldmirror', 'fct_job') }}"`;
+
+  async function expectWarehouse(built: {jobs: string; revenue: string}): Promise<void> {
+    const {rows} = await place.pool.query(
+      'SELECT count(*)::integer AS jobs, sum(completed_amount)::float AS revenue FROM mart.fct_job',
+    );
+    expect([{jobs: Number(built.jobs), revenue: Number(built.revenue)}]).toEqual(rows);
+  }
+
   test(
     'the document builds it on DuckDB as printed',
     async () => {
-      const home = await mkdtemp(join(temporaryFolder(), 'fieldmirror-dbt-typed-'));
-      const folderThere = join(home, '.fieldmirror', 'dbt');
-      expect(await runCommand(['export', 'dbt', folderThere], {})).toMatchObject({code: 0});
-      const document = await readFile(join(import.meta.dirname, '../../docs/bi-tools.md'), 'utf8');
-      const [, block = ''] = /```dbt\n(.*?)```/s.exec(document) ?? [];
-      const [install, ...lines] = block.replaceAll('/srv/lake', lake()).split('\n');
-      expect(install).toMatch(/^python3 -m pip install /);
-      const {status, stdout} = spawnSync(
-        'bash',
-        ['-ec', ['dbt() { python3 "$PROGRAM" "$@"; }', ...lines].join('\n')],
-        {
-          ...{cwd: home, encoding: 'utf8'},
-          env: {...process.env, PYTHONPATH: packages, PROGRAM: join(packages ?? '', 'bin', 'dbt')},
-        },
-      );
-      expect(status, stdout).toBe(0);
-      expect(stdout).toMatch(/PASS=\d{3} WARN=0 ERROR=0 SKIP=0/);
+      await expectWarehouse(await typeIn(0, {'/srv/lake': lake()}));
+    },
+    longest,
+  );
+
+  test(
+    'and from a bucket, whose rows are those of the warehouse',
+    async () => {
+      const {host} = new URL(storage.url);
+      const built = await typeIn(1, {
+        's3://my-bucket/star': `s3://${bucket}/star`,
+        'endpoint: storage.example.com': `endpoint: '${host}', use_ssl: false`,
+      });
+      await expectWarehouse(built);
     },
     longest,
   );
