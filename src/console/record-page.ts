@@ -2,9 +2,7 @@
 // came from.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {z} from 'zod';
 import {listReceipts, type Receipt} from '../accounts/forget-customer.ts';
-import {UsageError} from '../core/errors.ts';
 import {capitalise} from '../core/text.ts';
 import {type FieldStory, nameEvent, readFieldStory} from '../explain/explain-record.ts';
 import {
@@ -20,18 +18,10 @@ import {
 import {describeLook} from '../explain/record-versions.ts';
 import {showMoney} from '../star/report-figures.ts';
 import {findStream} from '../streams/all.ts';
-import {requestSweep} from '../sweeps/sweeps.ts';
-import {AccessRefused, findSeen} from './access.ts';
+import {AccessRefused} from './access.ts';
 import {drawReceipts} from './forget-customer-page.ts';
-import {type AskedPage, defineAction, definePage, hidden, type Look, linkTo, may} from './page.ts';
-import {
-  findAsked,
-  linkToRecord,
-  pathOfRecord,
-  readAddress,
-  readMoment,
-  sayElsewhere,
-} from './records-page.ts';
+import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {findAsked, linkToRecord, pathOfRecord, readMoment, sayElsewhere} from './records-page.ts';
 import {
   type Cell,
   drawFacts,
@@ -491,29 +481,3 @@ function drawNextLook({nextLooks: [next]}: FieldStory, look: Look): SafeHtml | s
   if (next === undefined) return 'none is planned';
   return html`${drawTime(next.nextDueAt, look)} ${describeLook(next)}`;
 }
-
-/** Asks for a sweep of one record, as `fieldmirror sync STREAM --record N` does. */
-export const fetchRecord = defineAction({
-  path: '/records/:stream/:number/fetch',
-  name: 'records.fetch',
-  role: 'operator',
-  form: z.object({account: z.string()}),
-  act: async (db, {seen, params, given}) => {
-    const {stream, ...place} = readAddress(params);
-    const {accountId, name, state} = findSeen(seen, given.account);
-    if (!('number' in place))
-      throw new UsageError(`row ${place.rowId} of ${stream.name} has no number yet to ask for`);
-    if (state !== 'active')
-      throw new UsageError(`account ${name} is ${state}, so nothing is asked for; resume it first`);
-    const {number: recordNumber} = place;
-    const sweep = await requestSweep(db, {
-      ...{accountId, stream: stream.name, mode: 'record', recordNumber, requestedBy: 'command'},
-    });
-    return {
-      subject: `${stream.name} ${recordNumber}`,
-      accountId,
-      after: {sweepId: sweep.sweepId},
-      said: `Sweep ${sweep.sweepId} fetches it as soon as a worker is free; this page follows.`,
-    };
-  },
-});

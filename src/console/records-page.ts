@@ -1,8 +1,9 @@
 // The search for records, and from the address of a record's page to the record and its moment. The
-// account need not be named where one alone has the record.
+// account need not be named where one alone has the record. Another look at a record.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {RecordError} from '../core/errors.ts';
+import {z} from 'zod';
+import {RecordError, UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
 import {type FoundRecord, findRecord, tellAbsence} from '../explain/explain-record.ts';
 import {momentOf} from '../explain/record-story.ts';
@@ -17,9 +18,11 @@ import {
 import {readTime, timePattern} from '../http/change-request.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
-import {AccessRefused, notThere, type WayIn} from './access.ts';
+import {requestSweep} from '../sweeps/sweeps.ts';
+import {AccessRefused, findSeen, notThere, type WayIn} from './access.ts';
 import {
   type AskedPage,
+  defineAction,
   definePage,
   type Elsewhere,
   hidden,
@@ -256,3 +259,29 @@ export function sayElsewhere({params, query, seen}: Omit<AskedPage, 'db' | 'doin
     sql: `${versions} WHERE ${stream.key} = ${place.number} ORDER BY valid_from;`,
   };
 }
+
+/** Asks for a sweep of one record, as `fieldmirror sync STREAM --record N` does. */
+export const fetchRecord = defineAction({
+  path: '/records/:stream/:number/fetch',
+  name: 'records.fetch',
+  role: 'operator',
+  form: z.object({account: z.string()}),
+  act: async (db, {seen, params, given}) => {
+    const {stream, ...place} = readAddress(params);
+    const {accountId, name, state} = findSeen(seen, given.account);
+    if (!('number' in place))
+      throw new UsageError(`row ${place.rowId} of ${stream.name} has no number yet to ask for`);
+    if (state !== 'active')
+      throw new UsageError(`account ${name} is ${state}, so nothing is asked for; resume it first`);
+    const {number: recordNumber} = place;
+    const sweep = await requestSweep(db, {
+      ...{accountId, stream: stream.name, mode: 'record', recordNumber, requestedBy: 'command'},
+    });
+    return {
+      subject: `${stream.name} ${recordNumber}`,
+      accountId,
+      after: {sweepId: sweep.sweepId},
+      said: `Sweep ${sweep.sweepId} fetches it as soon as a worker is free; this page follows.`,
+    };
+  },
+});

@@ -45,8 +45,8 @@ import {overview} from './overview-page.ts';
 import type {Action, Page} from './page.ts';
 import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
 import {addRule, dropLetter, passOver, sendAgain, sendLetter} from './receivers.ts';
-import {fetchRecord, recordPage} from './record-page.ts';
-import {searchPage} from './records-page.ts';
+import {recordPage} from './record-page.ts';
+import {fetchRecord, searchPage} from './records-page.ts';
 import {addAction, addClock, addPage} from './serve.ts';
 import type {ConsoleDeps, ConsoleOptions} from './services.ts';
 import {

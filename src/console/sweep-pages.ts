@@ -193,12 +193,10 @@ function drawQuietRuns(runs: QuietRuns, look: Look, longest: number): Cell[] {
   const {accountId, targets, day, count, requests, ms, sweepId, lastEndedAt} = runs;
   const before = String(BigInt(sweepId) + 1n);
   const to = linkTo(look, '/sweeps', {...look.query, before, quiet: 'each'});
+  const about = `${nameIfSeveral(accountId, look)}${targets.join(', ')}`;
   const name = `${formatNumber(count)} quiet ${count === 1 ? 'run' : 'runs'} of ${day}`;
   return [
-    html`<a class="whole" href="${to}">${name}</a><small>${nameIfSeveral(
-      accountId,
-      look,
-    )}${targets.join(', ')}</small>`,
+    html`<a class="whole" href="${to}">${name}</a><small>${about}</small>`,
     drawMark('quiet', 'quiet'),
     drawTime(lastEndedAt, look),
     drawLength(ms, longest, count === 1 ? '' : ' each'),
@@ -292,9 +290,8 @@ async function listNearest({db, seen}: AskedPage) {
 
 function drawWhy({reasons, error}: Sweep, look: Look): SafeHtml | string {
   const lines = [...reasons, ...(error === null ? [] : [error])];
-  return lines.length === 0
-    ? ''
-    : html`<ul>${lines.map((line) => html`<li>${drawProse(line, look)}</li>`)}</ul>`;
+  const told = lines.map((line) => html`<li>${drawProse(line, look)}</li>`);
+  return lines.length === 0 ? '' : html`<ul>${told}</ul>`;
 }
 
 function drawApproval({sweep, tombstones}: SweepStory, look: Look): SafeHtml | string {

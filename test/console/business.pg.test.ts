@@ -121,7 +121,7 @@ test('a question is answered for other days and by something else', async () => 
   expect(status).toBe(200);
   expect(text).toContain('Which towns bring the money?');
   expect(text).toContain('in place of the usual dates');
-  expect(text).toContain('Amounts are shown without a currency');
+  expect(text).toContain('amounts without a currency');
   expect(text).toMatch(/<option selected>town<\/option>/);
   expect(text).toContain('ask work-mix --from 2020-01-01 --by town');
   const link = /href="(\/business\/csv\/[^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');

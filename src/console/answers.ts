@@ -1,0 +1,264 @@
+// An answer on a page of the business: its chart, its rows with links to the records, what is
+// counted and how far it can be trusted, and the form that chooses its days.
+
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {isId} from '../core/text.ts';
+import {type Answered, type Told, tellDates, wordOf} from '../star/answer.ts';
+import {gridOf, pictureOf} from '../star/boards.ts';
+import type {Chart} from '../star/chart.ts';
+import type {Question} from '../star/member.ts';
+import type {FormFields} from './access.ts';
+import {type Look, linkTo} from './page.ts';
+import {
+  type Cell,
+  drawChosenAccount,
+  drawFigure,
+  drawGrid,
+  drawHidden,
+  drawMark,
+  drawTime,
+  drawUnbroken,
+  renderTable,
+  type TableHead,
+} from './render.ts';
+
+const pageRows = 100;
+
+/** What is asked of a question in an address, by the same words as on the command line. */
+export const askedWords = ['from', 'to', 'by', 'as-of'] as const;
+/** What is asked of a question on its page alone. */
+const kept = [...askedWords, 'sort'] as const;
+
+/** Where a question is answered in full, for the days and as of the moment of the page. */
+export function linkToQuestion(
+  look: Look,
+  question: Pick<Question, 'name'>,
+  as: 'ask' | 'csv' = 'ask',
+): string {
+  return linkTo(look, `/business/${as}/${wordOf(question)}`, filtersOf(look));
+}
+
+function filtersOf({query}: Look): FormFields {
+  return Object.fromEntries(kept.map((name) => [name, query[name]]));
+}
+
+/** The head of a column, with the link that sorts by it: numbers from the largest, else upwards. */
+function drawSortable(name: string, head: string, {question, isNumber, look}: Sorting): TableHead {
+  const {sort} = look.query;
+  const first = isNumber ? `-${name}` : name;
+  const other = isNumber ? name : `-${name}`;
+  const sorted = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined;
+  return {
+    head,
+    sorted,
+    to: linkTo(look, `/business/ask/${wordOf(question)}`, {
+      ...filtersOf(look),
+      sort: sort === first ? other : first,
+    }),
+    ...(isNumber ? {kind: 'number' as const} : {}),
+  };
+}
+
+interface Sorting {
+  readonly question: Question;
+  readonly isNumber: boolean;
+  readonly look: Look;
+}
+
+/**
+ * An answer: its chart where it has one, its rows, what is counted, and how far it can be trusted.
+ * @param shownRows - so many rows, and none beside a chart, which has them in its table; left out:
+ *   all, and the chart
+ */
+export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
+  const {question} = told;
+  if ('missing' in told)
+    return html`<p>${drawMark('warning', 'not set')} ${told.missing}.
+      <a href="${linkTo(look, '/settings')}">Set it on the page Settings</a></p>`;
+  const {answered} = told;
+  const {json, drawn} = answered.answer;
+  const chart = pictureOf(question, answered.answer);
+  const grid = gridOf(question, answered.answer);
+  const isDrawn = chart !== null || grid !== null;
+  const from = shownRows === undefined ? pageRows * (pageOf(look) - 1) : 0;
+  const isBare = isDrawn && shownRows !== undefined;
+  const cells = isBare ? [] : drawn.cells.slice(from, from + (shownRows ?? pageRows));
+  const hasMore = json.isCutOff || cells.length < drawn.cells.length;
+  const rows = () =>
+    renderTable({
+      caption: question.question,
+      columns: drawn.head.map((head, at) =>
+        drawSortable(json.columns[at] ?? '', head, {
+          ...{question, look},
+          isNumber: drawn.numbers.includes(at),
+        }),
+      ),
+      rows: cells.length === 0 ? [] : [...linkRows(cells, answered, {look, from}), ...drawn.foot],
+      none: 'Nothing.',
+    });
+  const scope = [...tellDates(answered), ...tellCurrency(answered)].join('; ');
+  return html`
+    ${
+      chart === null
+        ? ''
+        : drawFigure(chart, cells.length === 0 ? linkNames(chart, answered, look) : null)
+    }
+    ${grid === null ? '' : drawGrid(grid)}
+    ${
+      isDrawn && cells.length === 0
+        ? ''
+        : grid === null
+          ? rows()
+          : html`<details><summary>As a list</summary>${rows()}</details>`
+    }
+    ${shownRows === undefined ? drawPages(answered, look) : ''}
+    <p class="quiet small">${scope}${scope !== '' && hasMore ? '. ' : ''}${
+      !hasMore
+        ? ''
+        : shownRows !== undefined
+          ? html`<a href="${linkToQuestion(look, question)}">All rows</a>`
+          : json.isCutOff
+            ? 'The CSV has all rows.'
+            : ''
+    }</p>
+    <details class="small"><summary>What is counted</summary>
+    <p>${question.definition}</p><p class="quiet">${question.caveats}</p>
+    <p>${drawTrust(answered, look)}</p></details>`;
+}
+
+/** The page of the rows that an address asks for, from 1. */
+function pageOf({query: {page = ''}}: Look): number {
+  return /^[1-9]\d{0,3}$/.test(page) ? Number(page) : 1;
+}
+
+/** The ways to all rows that were read, a hundred at a time. */
+function drawPages({asked: {question}, answer: {drawn}}: Answered, look: Look): SafeHtml | string {
+  const count = Math.ceil(drawn.cells.length / pageRows);
+  if (count < 2) return '';
+  const to = (page: number) =>
+    linkTo(look, `/business/ask/${wordOf(question)}`, {...filtersOf(look), page: String(page)});
+  const pages = Array.from({length: count}, (_, at) => at + 1);
+  const nameOf = (page: number) =>
+    `${pageRows * (page - 1) + 1} to ${Math.min(drawn.cells.length, pageRows * page)}`;
+  return html`<nav class="boards" aria-label="Pages of the rows">${pages.map((page) => {
+    const current = page === pageOf(look) ? html` aria-current="page"` : '';
+    return html`<a href="${to(page)}"${current}>${nameOf(page)}</a>`;
+  })}</nav>`;
+}
+
+/** Whether amounts are shown, and nobody has said in which currency. */
+export function lacksCurrency(told: Told): boolean {
+  return (
+    'answered' in told && told.question.money.length > 0 && told.answered.fresh.currency === null
+  );
+}
+
+function tellCurrency({asked: {question}, fresh: {currency}}: Answered): string[] {
+  return question.money.length === 0 || currency === null ? [] : [`amounts in ${currency}`];
+}
+
+export function drawWayToCurrency(look: Look): SafeHtml {
+  return html`<p class="quiet small">These are amounts without a currency.
+    <a href="${linkTo(look, '/settings')}">Set the currency</a></p>`;
+}
+
+export function drawDownload(told: Told, look: Look): SafeHtml | string {
+  if ('missing' in told) return '';
+  const csv = linkToQuestion(look, told.question, 'csv');
+  return html`<a class="small" href="${csv}" download>Download as CSV</a>`;
+}
+
+/** The records that the keys of an answer lead to, and the columns that name them. */
+const leads = [
+  {key: 'job_key', stream: 'jobs', columns: ['job_number', 'job']},
+  {key: 'customer_key', stream: 'customers', columns: ['customer', 'name']},
+  {key: 'group_key', stream: 'customers', columns: ['name']},
+  {key: 'employee_key', stream: 'employees', columns: ['technician', 'name']},
+] as const;
+
+/** The cells of an answer, from so many rows on: each that names a record leads to it. */
+function linkRows(
+  rows: readonly (readonly string[])[],
+  {answer: {json, keys}}: Answered,
+  {look, from}: {readonly look: Look; readonly from: number},
+): Cell[][] {
+  return rows.map((row, place) =>
+    row.map((cell, at) => {
+      const column = json.columns[at] ?? '';
+      const own = keys[from + place];
+      const lead = leads.find(
+        ({key, columns}) => isRow(own?.[key]) && columns.some((name) => name === column),
+      );
+      const rowId = lead === undefined ? undefined : own?.[lead.key];
+      if (lead === undefined || !isRow(rowId) || cell === '') return drawUnbroken(cell);
+      const name = column.endsWith('number') ? '' : html` class="what"`;
+      return html`<a${name} href="${linkTo(
+        look,
+        `/records/${lead.stream}/row-${rowId}`,
+      )}">${cell}</a>`;
+    }),
+  );
+}
+
+/** The names of a chart, as links where each is a record's. */
+function linkNames({form, names}: Chart, answered: Answered, look: Look): readonly Cell[] {
+  const {json, drawn} = answered.answer;
+  const leading: readonly string[] = leads.flatMap(({columns}) => columns);
+  const at = json.columns.findIndex((column) => leading.includes(column));
+  if (form !== 'rows' || at === -1) return names;
+  const rows = linkRows(drawn.cells.slice(0, names.length), answered, {look, from: 0});
+  return names.map((name, place) => rows[place]?.[at] ?? name);
+}
+
+/** -1 stands for no customer, or no employee. */
+function isRow(key: string | null | undefined): key is string {
+  return key !== null && key !== undefined && isId(key);
+}
+
+function drawTrust({asked: {moment}, broken, fresh}: Answered, look: Look): SafeHtml {
+  const age =
+    moment !== null
+      ? html`As of ${drawTime(moment, look)}, by what was known then.`
+      : fresh.freshAsOf === null
+        ? html`The jobs were never proven complete.`
+        : html`Proven complete as of ${drawTime(fresh.freshAsOf, look)}.`;
+  const behind =
+    fresh.waitingSince === null
+      ? ''
+      : html` Without what changed since ${drawTime(fresh.waitingSince, look)}.`;
+  const verdict =
+    broken.length === 0 ? drawMark('good', 'ties out') : drawMark('bad', broken.join('; '));
+  return html`${age}${behind} ${verdict}`;
+}
+
+/** The days, the grouping and the moment of an answer, as far as they can be chosen. */
+export function drawAskedMoment(look: Look, question?: Question): SafeHtml {
+  const now = linkTo(look, look.path.split('?')[0] ?? '');
+  const isChosen = askedWords.some((name) => look.query[name] !== undefined);
+  return html`<form class="filters">
+    ${drawChosenAccount(look)}
+    ${look.query.sort === undefined ? '' : drawHidden('sort', look.query.sort)}
+    ${
+      question?.period === undefined
+        ? ''
+        : html`<label>From <input type="date" name="from" value="${dayOf(look.query.from)}"></label>
+          <label>To <input type="date" name="to" value="${dayOf(look.query.to)}"></label>`
+    }
+    ${drawGroupings(question)}
+    <label>As of the end of
+      <input type="date" name="as-of" value="${dayOf(look.query['as-of'])}"></label>
+    <button>Show</button>${isChosen ? html` <a href="${now}">Now</a>` : ''}</form>`;
+}
+
+/** What a field for a day takes: nothing else than a day. */
+function dayOf(typed = ''): string {
+  return /^\d{4}-\d{2}-\d{2}$/.test(typed) ? typed : '';
+}
+
+function drawGroupings(question: Question | undefined): SafeHtml | string {
+  const words = Object.keys(question?.by ?? {});
+  if (words.length === 0) return '';
+  return html`<label>By <select name="by"><option value="">as usual</option>${words.map(
+    (word) => html`<option${word === question?.grouped ? html` selected` : ''}>${word}</option>`,
+  )}</select></label>`;
+}
