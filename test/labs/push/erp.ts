@@ -145,8 +145,12 @@ export class Erp {
           table === intent.table && rowId === intent.rowId && field in fields,
       );
       const isOwn = ({author}: Intent) => author === this.#edited.name;
-      // Of two who want one value, nobody can tell whose it was at the service.
-      const isShared = wishes.some((wish) => !isOwn(wish) && normal(wish.fields[field]) === value);
+      // Of two wishes for one value, nobody can tell whose it was at the service: that of another
+      // author, or a later one of this ERP, which is judged itself.
+      const isShared = wishes.some(
+        (wish, at) =>
+          normal(wish.fields[field]) === value && (!isOwn(wish) || at > wishes.indexOf(intent)),
+      );
       const own = wishes.filter(isOwn).map(({fields}) => normal(fields[field]));
       const kept = conflictsOf(intent)
         .filter((each) => each.field === field)
