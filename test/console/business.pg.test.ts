@@ -1,8 +1,9 @@
 // The Business pages: answers for one account, now or as of a day, for those who may see names and
 // those who may not.
 
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
+import {wordOf} from '../../src/star/answer.ts';
 import {subjects} from '../../src/star/boards.ts';
 import {questions} from '../../src/star/star.ts';
 import {openPlace, type Place} from './place.ts';
@@ -180,4 +181,48 @@ test('who is not to see names gets no order by them', async () => {
 test('appointments by hour and weekday are a table of two directions', async () => {
   const {text} = await (await place.person()).get('/business/ask/rush-hours');
   expect(text).toMatch(/<table class="grid">[\s\S]*<td class="number shade-5">/);
+});
+
+describe('with a currency', () => {
+  beforeAll(async () => {
+    await place.pool.query(`INSERT INTO mart.settings (account_key, currency) VALUES ($1, 'CHF')`, [
+      place.account.accountId,
+    ]);
+  });
+
+  test.each(
+    questions
+      .filter(({needs, period}) => needs === undefined && period !== undefined)
+      .map((question) => [wordOf(question), question] as const),
+  )('the page of %s says its days, and the currency of its amounts', async (word, question) => {
+    const days = '?from=2026-10-01&to=2026-10-31';
+    const {status, text} = await (await place.person()).get(`/business/ask/${word}${days}`);
+    expect(status).toBe(200);
+    expect(text).toContain('2026-10-01 to 2026-10-31, in place of the usual dates');
+    expect(text.includes('amounts in CHF')).toBe(question.money.length > 0);
+  });
+
+  test('below an answer stand its total and that of the days before, in the currency', async () => {
+    const {accountId} = place.account;
+    await inSweepTransaction(place.pool, async (client) => {
+      await client.query(
+        `INSERT INTO warehouse.jobs (account_id, job_number, id, customer_id, status, created_at,
+         completed_on, subtotal)
+       SELECT $1, number, number, customer, 'complete', day, day, subtotal
+         FROM (VALUES (9001, 101, '2026-09-10 15:00Z'::timestamptz, 1234),
+                      (9002, 101, '2026-10-05 15:00Z', 2000),
+                      (9003, 103, '2026-10-20 15:00Z', 345)) AS done (number, customer, day,
+                subtotal)`,
+        [accountId],
+      );
+    });
+    await place.pool.query('SELECT sync.refresh_star()');
+    // Other days than above: an answer is held for a moment.
+    const path = '/business/ask/largest-customers?from=2026-10-02&to=2026-10-31';
+    const {text} = await (await place.person()).get(path);
+    const words = text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+    expect(words).toMatch(/ total .*2,345\.00 .* before .*1,234\.00 /);
+    expect(text).toContain('before: 2026-09-02 to 2026-10-01');
+    expect(text).toContain('amounts in CHF');
+  });
 });
