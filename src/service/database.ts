@@ -20,9 +20,15 @@ export type ServiceQueryable = Pick<pg.ClientBase, 'query'>;
  */
 const TURN = '"service"."turn"';
 /**
- * duplicate_schema, duplicate_table, unique_violation: another service made it in the same moment.
+ * duplicate_schema, duplicate_table, duplicate_object (the type of a table), unique_violation:
+ * another service made it in the same moment.
  */
-const madeMeanwhile: ReadonlySet<string | undefined> = new Set(['42P06', '42P07', '23505']);
+const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
+  '42P06',
+  '42P07',
+  '42710',
+  '23505',
+]);
 const attempts = 5;
 
 /**

@@ -87,7 +87,7 @@ test('what cannot be is refused in words', async () => {
   });
   expect(await hooks('add', 'erp', ...url, '--after', '000000000000-1')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('--after end'),
+    stderr: expect.stringContaining('the cursor "end" begins with what comes from now on'),
   });
   expect(await hooks('retry', 'nobody')).toMatchObject({
     code: 2,

@@ -162,7 +162,7 @@ const known = {
     'fieldmirror.seen': ['sync.seen_position', 'sync.undo_changes'],
     'fieldmirror.was': ['sync.seen_row', 'sync.seen_assigned'],
     'fieldmirror.batch': ['sync.batch', 'sync.undo_changes'],
-    'fieldmirror.undoes': ['sync.undoing'],
+    'fieldmirror.undoes': ['sync.record_change', 'sync.undoing'],
     'fieldmirror.last_change': ['sync.last_change'],
     // Spares a session that chose no zone a second look; it may choose any.
     'fieldmirror.zone_checked': ['sync.check_zone'],
