@@ -3,12 +3,12 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {isId} from '../core/text.ts';
-import {type Answered, type Told, tellDates, wordOf} from '../star/answer.ts';
+import {type Answered, type Told, tellDates, tellScope, wordOf} from '../star/answer.ts';
 import {gridOf, pictureOf} from '../star/boards.ts';
 import type {Chart} from '../star/chart.ts';
 import type {Question} from '../star/member.ts';
 import type {FormFields} from './access.ts';
-import {type Look, linkTo} from './page.ts';
+import {type Look, linkTo, pageOf} from './page.ts';
 import {
   type Cell,
   drawChosenAccount,
@@ -24,9 +24,9 @@ import {
 
 const pageRows = 100;
 
-/** What is asked of a question in an address, by the same words as on the command line. */
+/** The filters of a question in an address; the command line has options of the same names. */
 export const askedWords = ['from', 'to', 'by', 'as-of'] as const;
-/** What is asked of a question on its page alone. */
+/** The filters that the page of a question keeps in its links. */
 const kept = [...askedWords, 'sort'] as const;
 
 /** Where a question is answered in full, for the days and as of the moment of the page. */
@@ -80,7 +80,7 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
   const chart = pictureOf(question, answered.answer);
   const grid = gridOf(question, answered.answer);
   const isDrawn = chart !== null || grid !== null;
-  const from = shownRows === undefined ? pageRows * (pageOf(look) - 1) : 0;
+  const from = shownRows === undefined ? pageRows * (pageOf(look.query) - 1) : 0;
   const isBare = isDrawn && shownRows !== undefined;
   const cells = isBare ? [] : drawn.cells.slice(from, from + (shownRows ?? pageRows));
   const hasMore = json.isCutOff || cells.length < drawn.cells.length;
@@ -96,7 +96,8 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
       rows: cells.length === 0 ? [] : [...linkRows(cells, answered, {look, from}), ...drawn.foot],
       none: 'Nothing.',
     });
-  const scope = [...tellDates(answered), ...tellCurrency(answered)].join('; ');
+  // The page itself says where no currency is set.
+  const scope = (lacksCurrency(told) ? tellDates(answered) : tellScope(answered)).join('; ');
   return html`
     ${
       chart === null
@@ -126,11 +127,6 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
     <p>${drawTrust(answered, look)}</p></details>`;
 }
 
-/** The page of the rows that an address asks for, from 1. */
-function pageOf({query: {page = ''}}: Look): number {
-  return /^[1-9]\d{0,3}$/.test(page) ? Number(page) : 1;
-}
-
 /** The ways to all rows that were read, a hundred at a time. */
 function drawPages({asked: {question}, answer: {drawn}}: Answered, look: Look): SafeHtml | string {
   const count = Math.ceil(drawn.cells.length / pageRows);
@@ -141,7 +137,7 @@ function drawPages({asked: {question}, answer: {drawn}}: Answered, look: Look): 
   const nameOf = (page: number) =>
     `${pageRows * (page - 1) + 1} to ${Math.min(drawn.cells.length, pageRows * page)}`;
   return html`<nav class="boards" aria-label="Pages of the rows">${pages.map((page) => {
-    const current = page === pageOf(look) ? html` aria-current="page"` : '';
+    const current = page === pageOf(look.query) ? html` aria-current="page"` : '';
     return html`<a href="${to(page)}"${current}>${nameOf(page)}</a>`;
   })}</nav>`;
 }
@@ -151,10 +147,6 @@ export function lacksCurrency(told: Told): boolean {
   return (
     'answered' in told && told.question.money.length > 0 && told.answered.fresh.currency === null
   );
-}
-
-function tellCurrency({asked: {question}, fresh: {currency}}: Answered): string[] {
-  return question.money.length === 0 || currency === null ? [] : [`amounts in ${currency}`];
 }
 
 export function drawWayToCurrency(look: Look): SafeHtml {
@@ -250,7 +242,7 @@ export function drawAskedMoment(look: Look, question?: Question): SafeHtml {
     <button>Show</button>${isChosen ? html` <a href="${now}">Now</a>` : ''}</form>`;
 }
 
-/** What a field for a day takes: nothing else than a day. */
+/** The value for a field of a day; empty where it is no day. */
 function dayOf(typed = ''): string {
   return /^\d{4}-\d{2}-\d{2}$/.test(typed) ? typed : '';
 }

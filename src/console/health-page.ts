@@ -71,7 +71,7 @@ function summarise(checks: readonly RunCheck[]): string {
   return `${flawed} of ${checks.length} checks found something.`;
 }
 
-/** What is not good comes first. */
+/** Checks that found something come first. */
 function drawChecks(checks: readonly RunCheck[], look: Look): SafeHtml {
   return renderTable({
     caption: 'Every dependency, checked just now',

@@ -102,7 +102,7 @@ function drawProblem(problem: Problem, {titles}: OverviewStory, look: Look): Saf
       )}</p>
         <p>${drawProse(text, look)}</p>
         <small>${next === null ? '' : `${next}; `}${drawCause(kind)}</small></div>
-      ${drawWays(problem, look)}</li>`;
+      ${drawWay(problem, look)}</li>`;
 }
 
 function drawLinkToChange(title: string, changeId: string, look: Look): SafeHtml {
@@ -112,13 +112,10 @@ function drawLinkToChange(title: string, changeId: string, look: Look): SafeHtml
 /** How many more there are of one cause, with the way to all of them. */
 function drawRest([first, ...others]: readonly Problem[], look: Look): SafeHtml | string {
   if (first === undefined) return '';
-  const list = linkOfProblem(first, look);
-  const way =
-    list === null ? '' : html`<div><a class="button" href="${list}">${nameWay(list)}</a></div>`;
   return html`<li><p>${drawMark(
     'bad',
     `${formatNumber(others.length + 1)} more: ${nameCause(first.kind)}`,
-  )}</p>${way}</li>`;
+  )}</p>${drawWayToList(first, look)}</li>`;
 }
 
 /** `Change held`, of the cause `change-held`. */
@@ -131,14 +128,20 @@ function changeOf({kind, subject}: Problem): string {
   return kind.startsWith('change-') && isId(subject) ? subject : '';
 }
 
-function drawWays(problem: Problem, look: Look): SafeHtml | string {
+function drawWay(problem: Problem, look: Look): SafeHtml | string {
   const changeId = changeOf(problem);
+  return changeId === ''
+    ? drawWayToList(problem, look)
+    : drawButton(linkTo(look, `/changes/${changeId}`), 'Decide');
+}
+
+function drawWayToList(problem: Problem, look: Look): SafeHtml | string {
   const list = linkOfProblem(problem, look);
-  const [to, label] =
-    changeId === ''
-      ? [list, nameWay(list ?? '')]
-      : [linkTo(look, `/changes/${changeId}`), 'Decide'];
-  return to === null ? '' : html`<div><a class="button" href="${to}">${label}</a></div>`;
+  return list === null ? '' : drawButton(list, nameWay(list));
+}
+
+function drawButton(to: string, label: string): SafeHtml {
+  return html`<div><a class="button" href="${to}">${label}</a></div>`;
 }
 
 function drawUnderWay({underWay}: OverviewStory, look: Look): SafeHtml | string {

@@ -109,6 +109,11 @@ export function nameOfAccount({seen}: Pick<Look, 'seen'>, accountId: string | nu
   return seen.find((account) => account.accountId === accountId)?.name ?? '';
 }
 
+/** The page of a list that an address names, from 1. */
+export function pageOf({page = ''}: Look['query']): number {
+  return /^[1-9]\d{0,2}$/.test(page) ? Number(page) : 1;
+}
+
 /**
  * An address of the console with some filters; those that are empty are left out. The chosen
  * account stays chosen.

@@ -11,7 +11,15 @@ import {allStreams} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {notThere} from './access.ts';
-import {defineAction, definePage, hidden, type Look, linkTo, nameOfAccount} from './page.ts';
+import {
+  defineAction,
+  definePage,
+  hidden,
+  type Look,
+  linkTo,
+  nameOfAccount,
+  pageOf,
+} from './page.ts';
 import {
   drawChoice,
   drawFacts,
@@ -42,10 +50,10 @@ export const quarantineListPage = definePage<Story>({
     const read = await listQuarantine(db, {
       accountIds: accounts.map(({accountId}) => accountId),
       stream: streams.find((known) => known === query.stream) ?? null,
-      limit: skipped + perPage + 1,
+      skipped,
+      limit: perPage + 1,
     });
-    const entries = read.slice(skipped, skipped + perPage);
-    return {entries, hasMore: read.length > skipped + perPage, skipped};
+    return {entries: read.slice(0, perPage), hasMore: read.length > perPage, skipped};
   },
   title: () => 'Records in quarantine',
   draw: (story, look) => html`
@@ -68,10 +76,6 @@ export const quarantineListPage = definePage<Story>({
     ].join('\n'),
   }),
 });
-
-function pageOf({page = ''}: Look['query']): number {
-  return /^[1-9]\d{0,2}$/.test(page) ? Number(page) : 1;
-}
 
 function drawPaging({hasMore, skipped}: Story, look: Look): SafeHtml | string {
   if (!hasMore && skipped === 0) return '';

@@ -258,7 +258,7 @@ function drawState(
 }
 
 /**
- * What a person may do where a subscriber takes nothing, and the way to begin at another cursor.
+ * Buttons for a subscriber that has stopped or is failing, and the form to start at another cursor.
  */
 function drawSteps(
   {name, stoppedAt, failingSince, hasAddress}: FeedHook,
@@ -325,8 +325,8 @@ function drawLetterSteps(hook: string, letterId: string, look: Look): SafeHtml {
 const nothing = z.object({});
 
 /**
- * A worker sends the message that was not taken again at once; one that was stopped goes on. With a
- * cursor it forgets that message, and begins there.
+ * Makes a worker send the failed message again at once, also where the subscriber had stopped. With
+ * a cursor, that message is dropped, and sending starts there.
  */
 export const sendAgain = defineAction({
   path: '/alerts/hooks/:hook/retry',

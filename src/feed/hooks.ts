@@ -325,9 +325,9 @@ export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAd
 
 /**
  * Lets a subscriber be sent its batch again at once, stopped or not.
- * @param asked - begins at this cursor instead, or at `end`, the newest entry, and forgets the
- *   batch; null: goes on where it is
- * @returns the cursor that it begins at; null where there is none of that name
+ * @param asked - the cursor to start at instead, or `end` for the newest entry: the batch is
+ *   dropped; null to continue
+ * @returns the cursor that sending starts at; null where no subscriber has that name
  * @throws {UsageError} the cursor cannot be read from
  */
 export async function retryHook(
@@ -438,7 +438,7 @@ export async function deleteDeadLetter(db: Queryable, letterId: string): Promise
   return rowCount === 1;
 }
 
-/** Of what a subscriber is told: `acme: jobs: name, status`. */
+/** The account, tables and columns that are sent to a subscriber: `acme: jobs: name, status`. */
 export function tellHookScope({
   account,
   tables,

@@ -225,7 +225,7 @@ const currency = 'expected a currency of three capital letters, such as EUR';
 const days = 'expected whole days, 1 to 365';
 const minutes = 'expected whole minutes, 0 to 1440';
 
-/** What a person may say of an account for its figures. */
+/** The settings of an account that its figures depend on. */
 export const insight = z.strictObject({
   currency: z
     .string(currency)

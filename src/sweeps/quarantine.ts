@@ -180,20 +180,22 @@ export async function listUnmetNumbers(
 interface QuarantineFilter {
   readonly accountIds: readonly string[] | null;
   readonly stream: string | null;
+  /** So many of the latest are left out. */
+  readonly skipped?: number;
   readonly limit: number;
 }
 
 /** Open entries, the latest first. */
 export async function listQuarantine(
   db: Queryable,
-  {accountIds, stream, limit}: QuarantineFilter,
+  {accountIds, stream, skipped = 0, limit}: QuarantineFilter,
 ): Promise<QuarantineEntry[]> {
   const {rows} = await db.query<QuarantineEntry>(
     `SELECT ${entryColumns} FROM sync.quarantine JOIN sync.accounts USING (account_id)
       WHERE resolved_at IS NULL AND ($1::bigint[] IS NULL OR account_id = ANY ($1))
       AND ($2::text IS NULL OR stream = $2)
-      ORDER BY last_seen_at DESC, quarantine_id DESC LIMIT $3`,
-    [accountIds, stream, limit],
+      ORDER BY last_seen_at DESC, quarantine_id DESC LIMIT $3 OFFSET $4`,
+    [accountIds, stream, limit, skipped],
   );
   return rows;
 }

@@ -6,7 +6,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {boards} from '../../src/star/boards.ts';
 import {openBrowser} from '../support/browser.ts';
-import {openPlace, type Place} from './place.ts';
+import {openPlace, type Place, writeHours} from './place.ts';
 
 let place: Place;
 let browser: Browser;
@@ -34,13 +34,7 @@ beforeAll(async () => {
            AS days`,
       [accountId],
     );
-    await client.query(
-      `INSERT INTO warehouse.time_entries (account_id, id, job_number, job_id, employee_id,
-         started_on, number_of_hours, _sweep_id)
-       SELECT account_id, id, job_number, id, 501, completed_on, 1.25, 1 FROM warehouse.jobs
-        WHERE account_id = $1 AND completed_on IS NOT NULL`,
-      [accountId],
-    );
+    await writeHours(client, accountId);
   });
   await place.pool.query('SELECT sync.refresh_star()');
   await place.pool.query(

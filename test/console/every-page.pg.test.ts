@@ -9,7 +9,7 @@ import {boards} from '../../src/star/boards.ts';
 import {questions} from '../../src/star/star.ts';
 import {addresses, openBrowserPlace} from './browser-place.ts';
 import type {ChangesPlace} from './changes-place.ts';
-import type {Person} from './place.ts';
+import {type Person, writeHours} from './place.ts';
 
 const mostBytes = 60_000;
 
@@ -95,13 +95,7 @@ async function fillPlenty({pool, account: {accountId}}: ChangesPlace): Promise<v
                 CASE WHEN at <= 300 THEN 1001 ELSE 1001 + at % 600 END AS customer) AS made`,
       [accountId],
     );
-    await client.query(
-      `INSERT INTO warehouse.time_entries (account_id, id, job_number, job_id, employee_id,
-         started_on, number_of_hours, _sweep_id)
-       SELECT account_id, id, job_number, id, 501, completed_on, 1.25, 1 FROM warehouse.jobs
-        WHERE account_id = $1 AND completed_on IS NOT NULL`,
-      [accountId],
-    );
+    await writeHours(client, accountId);
   });
   await pool.query(
     `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, requested_by, state,

@@ -160,3 +160,14 @@ export function makePerson(url: string): Person {
     },
   };
 }
+
+/** A time entry of one employee for each completed job of an account. */
+export async function writeHours(client: pg.ClientBase, accountId: string): Promise<void> {
+  await client.query(
+    `INSERT INTO warehouse.time_entries (account_id, id, job_number, job_id, employee_id,
+       started_on, number_of_hours, _sweep_id)
+     SELECT account_id, id, job_number, id, 501, completed_on, 1.25, 1 FROM warehouse.jobs
+      WHERE account_id = $1 AND completed_on IS NOT NULL`,
+    [accountId],
+  );
+}
