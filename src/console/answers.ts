@@ -4,7 +4,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {isId} from '../core/text.ts';
 import {type Answered, type Told, tellDates, tellScope, wordOf} from '../star/answer.ts';
-import {gridOf, pictureOf} from '../star/boards.ts';
+import {type Grid, gridOf, pictureOf} from '../star/boards.ts';
 import type {Chart} from '../star/chart.ts';
 import type {Question} from '../star/member.ts';
 import type {FormFields} from './access.ts';
@@ -77,7 +77,8 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
       <a href="${linkTo(look, '/settings')}">Set it on the page Settings</a></p>`;
   const {answered} = told;
   const {json, drawn} = answered.answer;
-  const chart = pictureOf(question, answered.answer);
+  const picture = pictureOf(question, answered.answer);
+  const chart = picture === null ? null : linkBars(picture, answered, look);
   const grid = gridOf(question, answered.answer);
   const isDrawn = chart !== null || grid !== null;
   const from = shownRows === undefined ? pageRows * (pageOf(look.query) - 1) : 0;
@@ -99,12 +100,8 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
   // The page itself says where no currency is set.
   const scope = (lacksCurrency(told) ? tellDates(answered) : tellScope(answered)).join('; ');
   return html`
-    ${
-      chart === null
-        ? ''
-        : drawFigure(chart, cells.length === 0 ? linkNames(chart, answered, look) : null)
-    }
-    ${grid === null ? '' : drawGrid(grid)}
+    ${chart === null ? '' : drawFigure(chart, cells.length === 0 ? linkNames(chart) : null)}
+    ${grid === null ? '' : drawGrid(grid, linkGrid(grid, answered, look))}
     ${
       isDrawn && cells.length === 0
         ? ''
@@ -168,38 +165,69 @@ const leads = [
   {key: 'employee_key', stream: 'employees', columns: ['technician', 'name']},
 ] as const;
 
+/** Where a cell of an answer leads to; null where it names no record that is known. */
+function pathOfCell(
+  {answer: {json, keys}}: Answered,
+  {place, at}: {readonly place: number; readonly at: number},
+  look: Look,
+): string | null {
+  const own = keys[place];
+  const column = json.columns[at] ?? '';
+  const lead = leads.find(
+    ({key, columns}) => isRow(own?.[key]) && columns.some((name) => name === column),
+  );
+  return lead === undefined ? null : linkTo(look, `/records/${lead.stream}/row-${own?.[lead.key]}`);
+}
+
 /** The cells of an answer, from so many rows on: each that names a record leads to it. */
 function linkRows(
   rows: readonly (readonly string[])[],
-  {answer: {json, keys}}: Answered,
+  answered: Answered,
   {look, from}: {readonly look: Look; readonly from: number},
 ): Cell[][] {
   return rows.map((row, place) =>
     row.map((cell, at) => {
-      const column = json.columns[at] ?? '';
-      const own = keys[from + place];
-      const lead = leads.find(
-        ({key, columns}) => isRow(own?.[key]) && columns.some((name) => name === column),
-      );
-      const rowId = lead === undefined ? undefined : own?.[lead.key];
-      if (lead === undefined || !isRow(rowId) || cell === '') return drawUnbroken(cell);
-      const name = column.endsWith('number') ? '' : html` class="what"`;
-      return html`<a${name} href="${linkTo(
-        look,
-        `/records/${lead.stream}/row-${rowId}`,
-      )}">${cell}</a>`;
+      const to = cell === '' ? null : pathOfCell(answered, {place: from + place, at}, look);
+      if (to === null) return drawUnbroken(cell);
+      const isNumber = answered.answer.json.columns[at]?.endsWith('number') === true;
+      return html`<a${isNumber ? '' : html` class="what"`} href="${to}">${cell}</a>`;
     }),
   );
 }
 
-/** The names of a chart, as links where each is a record's. */
-function linkNames({form, names}: Chart, answered: Answered, look: Look): readonly Cell[] {
-  const {json, drawn} = answered.answer;
+/** A chart whose bars are records: their names lead to them. */
+function linkBars(chart: Chart, answered: Answered, look: Look): Chart {
+  const at = findNames(answered);
+  if (chart.form !== 'rows' || at === -1) return chart;
+  return {...chart, links: chart.names.map((_, place) => pathOfCell(answered, {place, at}, look))};
+}
+
+/** The place of the column that names records; -1 where there is none. */
+function findNames({answer: {json}}: Answered): number {
   const leading: readonly string[] = leads.flatMap(({columns}) => columns);
-  const at = json.columns.findIndex((column) => leading.includes(column));
-  if (form !== 'rows' || at === -1) return names;
-  const rows = linkRows(drawn.cells.slice(0, names.length), answered, {look, from: 0});
-  return names.map((name, place) => rows[place]?.[at] ?? name);
+  return json.columns.findIndex((column) => leading.includes(column));
+}
+
+/** The names of a chart, as links where each is a record's. */
+function linkNames({names, links}: Chart): readonly Cell[] {
+  return names.map((name, place) => drawName(name, links?.[place] ?? null));
+}
+
+/** The names of a grid, as links where each is a record's. */
+function linkGrid({rows}: Grid, answered: Answered, look: Look): readonly Cell[] {
+  const at = findNames(answered);
+  const {columns, rows: told} = answered.answer.json;
+  const places = told.map((row) => String(row[columns[at] ?? ''] ?? ''));
+  return rows.map(({name}) =>
+    drawName(
+      name,
+      at === -1 ? null : pathOfCell(answered, {place: places.indexOf(name), at}, look),
+    ),
+  );
+}
+
+function drawName(name: string, to: string | null): Cell {
+  return to === null || name === '' ? name : html`<a class="what" href="${to}">${name}</a>`;
 }
 
 /** -1 stands for no customer, or no employee. */

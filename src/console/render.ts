@@ -270,8 +270,11 @@ function drawTableOf({title, series}: Chart, names: readonly Cell[]): SafeHtml {
 /** Steps of colour of a grid. */
 const shades = 5;
 
-/** An answer as a table of two directions: the larger a value, the darker its cell. */
-export function drawGrid({title, corner, names, rows}: Grid): SafeHtml {
+/**
+ * An answer as a table of two directions: the larger a value, the darker its cell.
+ * @param heads - the names of its rows
+ */
+export function drawGrid({title, corner, names, rows}: Grid, heads: readonly Cell[]): SafeHtml {
   const most = Math.max(...rows.flatMap(({values}) => values.map((value) => value ?? 0)));
   const shadeOf = (value: number) => (most <= 0 ? 0 : Math.ceil((shades * value) / most));
   return html`<div class="scroll" role="region" aria-label="${title}" tabindex="0">
@@ -280,8 +283,8 @@ export function drawGrid({title, corner, names, rows}: Grid): SafeHtml {
     (name) => html`<th scope="col" class="number">${name}</th>`,
   )}</tr></thead>
 <tbody>${rows.map(
-    ({name, values}) =>
-      html`<tr><th scope="row">${name}</th>${values.map((value) =>
+    ({values}, at) =>
+      html`<tr><th scope="row">${heads[at] ?? ''}</th>${values.map((value) =>
         value === null
           ? html`<td></td>`
           : html`<td class="number shade-${String(shadeOf(value))}">${formatNumber(

@@ -34,6 +34,8 @@ export interface Chart {
   readonly sentence: string;
   readonly names: readonly string[];
   readonly series: readonly Series[];
+  /** Addresses that the names of `rows` lead to; null: none. */
+  readonly links?: readonly (string | null)[];
 }
 
 /**
@@ -77,7 +79,8 @@ function drawAt(chart: Chart, size: Size): string {
       ...{animation: false, color: colors, textStyle: text},
       ...optionsOf(chart, size),
     });
-    return describe(lighten(withoutStyles(drawn.renderToSVGString())), chart, size);
+    const svg = lighten(withoutStyles(drawn.renderToSVGString()));
+    return describe(linkNames(svg, chart), chart, size);
   } finally {
     drawn.dispose();
   }
@@ -93,7 +96,7 @@ function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
   const isUpright = form === 'columns';
   const places = {
     ...{type: 'category', data: names.map(shortOf(names)), inverse: !isUpright},
-    axisLabel: isUpright ? text : {...text, ...labelOf(size)},
+    axisLabel: isUpright ? text : {...text, ...labelOf(size), interval: 0},
   };
   // A bar that does not begin at zero lies.
   const values = {
@@ -227,12 +230,28 @@ function toAttributes(declarations: string): string {
     .join('');
 }
 
-/** Names the picture for whoever hears it. */
-function describe(svg: string, {title, sentence}: Chart, size: Size): string {
+/**
+ * The names beside the bars, as links; one that is cut off is whole in its title. An empty name has
+ * no text.
+ */
+function linkNames(svg: string, {form, names, links}: Chart): string {
+  if (form !== 'rows' || links === undefined) return svg;
+  const places = names.flatMap((name, at) => (name === '' ? [] : [{name, to: links[at]}]));
+  return svg.replaceAll(/<text text-anchor="end"[^>]*>([^<]*)<\/text>/g, (label, shown) => {
+    const {name = '', to} = places.shift() ?? {};
+    if (typeof to !== 'string') return label;
+    const title = shown === escapeXml(name) ? '' : `<title>${escapeXml(name)}</title>`;
+    return `<a href="${escapeXml(to)}">${title}${label}</a>`;
+  });
+}
+
+/** Names the picture for whoever hears it; links within a mere image would not be heard. */
+function describe(svg: string, {title, sentence, links}: Chart, size: Size): string {
   return svg.replace(
     /<svg([^>]*)>/,
     (_, rest: string) =>
-      `<svg${rest} class="${size}" role="img" font-size="12" font-family="sans-serif" ` +
+      `<svg${rest} class="${size}" role="${links === undefined ? 'img' : 'group'}" ` +
+      'font-size="12" font-family="sans-serif" ' +
       'fill="currentColor" dominant-baseline="central">' +
       `<title>${escapeXml(title)}</title><desc>${escapeXml(sentence)}</desc>`,
   );

@@ -86,6 +86,28 @@ describe.each([true, false])('letters of charts are readable, scripts: %s', (scr
   });
 });
 
+/** Rows of a board, each by its top, whose sections leave a part of the width empty. */
+const findGaps = `(() => {
+  const board = document.querySelector('.answers').getBoundingClientRect();
+  const sections = [...document.querySelectorAll('.answers > section')];
+  const boxes = sections.map((each) => each.getBoundingClientRect());
+  const rows = Map.groupBy(boxes, ({top}) => Math.round(top));
+  return [...rows]
+    .filter(([, held]) => board.right - Math.max(...held.map(({right}) => right)) > 2)
+    .map(([top]) => top);
+})()`;
+
+test.each(boards.map(({name}) => name))('%s: no half of a row is empty', async (name) => {
+  const context = await browser.newContext({viewport: {width: 1280, height: 900}});
+  const person = await place.person();
+  const [, value = ''] = /fieldmirror=([^;]+)/.exec(person.cookies()) ?? [];
+  await context.addCookies([{name: 'fieldmirror', value, url: place.url}]);
+  const page = await context.newPage();
+  await page.goto(`${place.url}/business/${name}`);
+  expect(await page.evaluate(findGaps)).toEqual([]);
+  await context.close();
+});
+
 interface Letters {
   readonly pixels: number;
   readonly isInside: boolean;

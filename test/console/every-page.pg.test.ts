@@ -45,13 +45,14 @@ test.each(all)('%s is light, and what it names is a link', async (path) => {
 
 /**
  * What stands on a page as mere text: names of customers and jobs, and numbers of records, changes
- * and sweeps. Left out: the title, what a form sends, commands, drawings, and what the page is of.
+ * and sweeps, in drawings, too. Left out: the title, what a form sends, commands, and what the page
+ * is of.
  */
 function findUnlinked(page: string, path: string): string[] {
   const [, kind = '', number = ''] = /^\/(?:records\/)?(\w+)s\/(\d+)/.exec(path) ?? [];
   const main = /<main[\s\S]*<\/main>/.exec(page)?.[0] ?? '';
   const text = main
-    .replaceAll(/<(a|h1|pre|code|svg|button|select|textarea|legend|caption)\b[\s\S]*?<\/\1>/g, ' ')
+    .replaceAll(/<(a|h1|pre|code|button|select|textarea|legend|caption)\b[\s\S]*?<\/\1>/g, ' ')
     .replaceAll(/<p class="said"[\s\S]*?<\/p>/g, ' ')
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ');
