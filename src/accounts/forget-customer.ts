@@ -77,15 +77,15 @@ export async function listNames(
   }
 }
 
-/** Counts what forgetting a customer would remove: it is done, and taken back. */
+/** Counts what forgetting a customer would remove, by reading alone: nobody waits for it. */
 export async function countForgotten(
   pool: pg.Pool,
   customer: CustomerKey,
 ): Promise<readonly ForgottenRows[]> {
   const client = await pool.connect();
   try {
-    await client.query('BEGIN');
-    return await run(client, customer);
+    await client.query('BEGIN READ ONLY');
+    return await run(client, customer, 'count_forgotten');
   } finally {
     await client.query('ROLLBACK');
     client.release();
@@ -102,7 +102,7 @@ export async function forgetCustomer(
   client: pg.ClientBase,
   customer: CustomerKey,
 ): Promise<Receipt> {
-  await run(client, customer);
+  await run(client, customer, 'forget_customer');
   const [receipt] = await listReceipts(client, customer);
   if (receipt === undefined) throw new TypeError('what was forgotten has a receipt');
   return receipt;
@@ -132,12 +132,13 @@ export async function listReceipts(
 async function run(
   client: pg.ClientBase,
   {accountId, number}: CustomerKey,
+  name: 'forget_customer' | 'count_forgotten',
 ): Promise<readonly ForgottenRows[]> {
   try {
     await client.query('SET LOCAL statement_timeout = 0');
     const {rows} = await client.query<ForgottenRows>(
       `SELECT key AS table, value::integer AS rows
-         FROM sync.forget_customer($1, $2) AS removed, jsonb_each_text(removed) ORDER BY key`,
+         FROM sync.${name}($1, $2) AS removed, jsonb_each_text(removed) ORDER BY key`,
       [accountId, number],
     );
     return rows;
@@ -204,8 +205,7 @@ export interface ForgettingStory extends Pick<HeldCustomer, 'name' | 'isLive'> {
 }
 
 /**
- * Reads what forgetting a customer would do. It is done and taken back, and holds up writers
- * meanwhile.
+ * Reads what forgetting a customer would do.
  * @returns null where nothing is here of such a customer
  */
 export async function readForgetting(

@@ -23,10 +23,7 @@ import {type AskedPage, defineAction, definePage, hidden, type Look} from './pag
 import {findAsked, linkToRecord} from './records-page.ts';
 import {drawForm, drawMark, drawTime, renderTable} from './render.ts';
 
-/**
- * The rows that would go, before an admin types the number back. Counting does it and takes it
- * back, so that none but admins may open it.
- */
+/** The rows that would go, before an admin types the number back. */
 export const forgetPage = definePage<ForgettingStory>({
   path: '/records/customers/:number/forget',
   section: '/records',

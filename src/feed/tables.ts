@@ -42,6 +42,10 @@ const feedEntries = syncSchema.table(
     ),
     index('feed_entries_row_id_idx').on(table.row_id, table.table_name),
     index('feed_entries_waiting_idx').on(table.entry_id).where(sql`position IS NULL`),
+    // Few entries were made by somebody with a name.
+    index('feed_entries_told_idx')
+      .on(table.entry_id)
+      .where(sql`application IS NOT NULL OR written_by IS NOT NULL`),
   ],
 );
 

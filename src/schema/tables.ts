@@ -71,7 +71,7 @@ import {bigNumber, bytea, type CommentedTable, commentTable, instant} from '../p
 import {pruningsTable, retentionTable, sweepDaysTable} from '../retention/tables.ts';
 import {searchedWords} from '../rows/find-rows.ts';
 import {fieldEventsTable, fieldsTable, staleJobsTable, weeklyReportsTable} from '../star/tables.ts';
-import type {Column, ColumnType, MirrorTable} from '../streams/table.ts';
+import type {Column, ColumnType, MirrorTable, WarehouseTable} from '../streams/table.ts';
 import {
   absentNumbersTable,
   quarantineTable,
@@ -120,7 +120,10 @@ const builders: Readonly<Record<ColumnType, () => PgColumnBuilderBase>> = {
  * The table with its keys and indexes. Nulls are distinct in its unique constraint: a row may have
  * no number yet.
  */
-export function toDrizzle({name, key, columns, indexes, searched}: MirrorTable): PgTable {
+export function toDrizzle(
+  mirrored: MirrorTable & Partial<Pick<WarehouseTable, 'capture'>>,
+): PgTable {
+  const {name, key, columns, indexes, searched, capture} = mirrored;
   return warehouse.table(name, buildColumns(columns), (table) => [
     unique(`${name}_key`).on(...pickColumns(table, ['account_id', ...key])),
     // Of every row: an upsert cannot name an index of some rows alone, without its condition.
@@ -128,6 +131,14 @@ export function toDrizzle({name, key, columns, indexes, searched}: MirrorTable):
     ...indexes.map((names) =>
       index(`${name}_${names.join('_')}_idx`).on(...pickColumns(table, ['account_id', ...names])),
     ),
+    // Only rows that an author made name their parent so.
+    ...(capture === undefined || capture.parent === null
+      ? []
+      : [
+          index(`${name}_parent_row_id_idx`)
+            .on(...pickColumns(table, ['parent_row_id']))
+            .where(sql.raw('parent_row_id IS NOT NULL')),
+        ]),
     ...(searched === null
       ? []
       : [index(`${name}_search_idx`).using('gin', sql.raw(`(${searchedWords(searched)})`))]),

@@ -5,6 +5,7 @@ import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {countForgotten} from '../../src/accounts/forget-customer.ts';
 import {inSweepTransaction, inTransaction} from '../../src/postgres/database.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import {main, startProgram} from '../support/command.ts';
@@ -302,6 +303,10 @@ test('a planted name is in no table, report or output afterwards, also after swe
     'SELECT job_number, total, completed_on FROM warehouse.jobs ORDER BY 1',
   );
 
+  const counted = await countForgotten(world.pool, {
+    accountId: world.account.accountId,
+    number: customer,
+  });
   const done = await forget(customer, name, '--json');
   expect(done, done.stderr).toMatchObject({code: 0});
   expect(done.stdout).not.toMatch(planted);
@@ -311,6 +316,7 @@ test('a planted name is in no table, report or output afterwards, also after swe
     isLive: true,
     reports: {removed: [join(folder, 'two.html')], unseen: []},
   });
+  expect(receipt.removed).toEqual(counted);
   expect(await findName()).toEqual([]);
   expect(await readdir(folder)).toEqual(['one.html']);
 

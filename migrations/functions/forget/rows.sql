@@ -14,7 +14,7 @@ DECLARE
   one record;
 BEGIN
   jobs := ARRAY(SELECT held.row_id FROM warehouse.jobs AS held WHERE account_id = of_account
-    AND (customer_number = of_customer OR parent_row_id = ANY (own))
+    AND (customer_number = of_customer OR parent_row_id IS NOT NULL AND parent_row_id = ANY (own))
                  UNION SELECT held.row_id FROM history.past_jobs AS held
                         WHERE account_id = of_account AND (customer_number = of_customer
                           OR parent_row_id = ANY (own))
@@ -31,8 +31,12 @@ BEGIN
              THEN 'customer_number = $2' END,
                              CASE WHEN sync.has_column(captured.table_name, 'job_number')
                                THEN 'job_number = ANY ($3)' END,
-                             CASE parent_table WHEN 'customers' THEN 'parent_row_id = ANY ($4)'
-                               WHEN 'jobs' THEN 'parent_row_id = ANY ($5)' END) AS theirs
+                             CASE parent_table
+                               WHEN 'customers'
+                                 THEN 'parent_row_id IS NOT NULL AND parent_row_id = ANY ($4)'
+                               WHEN 'jobs'
+                                 THEN 'parent_row_id IS NOT NULL AND parent_row_id = ANY ($5)' END)
+                               AS theirs
       FROM sync.captured_tables AS captured
       WHERE captured.table_name NOT IN ('customers', 'jobs', 'job_employees')
   LOOP

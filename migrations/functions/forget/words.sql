@@ -33,6 +33,46 @@ $$;
 COMMENT ON FUNCTION sync.spellings_of
   IS 'Texts as others may hold them: plain, escaped for XML and HTML, and for JSON.';
 
+-- The tables whose texts are looked through: how a row with one of the words is found and emptied.
+-- Their parameters are the forms, the account, and the forms as LIKE takes them.
+CREATE OR REPLACE FUNCTION sync.message_tables()
+  RETURNS TABLE (place text, emptied text, named text)
+  LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT class.oid::regclass::text,
+         string_agg(format('%1$I = sync.without_words(%1$I::text, $1)::%2$s', attname,
+           format_type(atttypid, atttypmod)), ', '),
+         format('%s AND (%s)',
+           CASE WHEN bool_or(EXISTS (SELECT FROM pg_attribute WHERE attrelid = class.oid
+             AND attname = 'account_id')) THEN '(account_id = $2 OR account_id IS NULL)'
+             ELSE '$2 > 0' END,
+           string_agg(format('%I::text LIKE ANY ($3)', attname), ' OR '))
+    FROM pg_class AS class JOIN pg_attribute ON attrelid = class.oid
+   WHERE (relnamespace = 'sync'::regnamespace OR class.oid = 'history.edits'::regclass)
+     AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+     AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
+     AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts',
+       'captured_tables', 'change_transitions', 'fields', 'forgotten', 'installation', 'links',
+       'migrations', 'report_lists', 'retention', 'schedules', 'sessions', 'sign_in_codes',
+       'source', 'workers', 'write_rules')
+     AND relname NOT IN ('alterations', 'attempts', 'conflicts')
+     AND (relname <> 'changes' OR attname = 'reason') AND attname <> 'table_name'
+     AND NOT EXISTS (SELECT FROM pg_constraint AS held
+       WHERE conrelid = class.oid AND attnum = ANY (conkey)
+         AND (contype IN ('p', 'f') OR contype = 'c' AND pg_get_constraintdef(held.oid) ~
+           format('\m%s (= ANY|<> ALL)', attname)))
+   GROUP BY class.oid
+$$;
+COMMENT ON FUNCTION sync.message_tables
+  IS 'The tables of messages, and how a row of each is found by a word and emptied of it.';
+
+-- Each form within any other text, as LIKE takes it.
+CREATE OR REPLACE FUNCTION sync.patterns_of(forms text[]) RETURNS text[]
+  LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT array_agg('%' || regexp_replace(form, '([\\%_])', '\\\1', 'g') || '%')
+    FROM unnest(forms) AS form
+$$;
+COMMENT ON FUNCTION sync.patterns_of IS 'Patterns that find texts within others.';
+
 -- Takes words out of the messages of an account. @returns how many rows of each table had one
 CREATE OR REPLACE FUNCTION sync.forget_words(of_account bigint, words text[]) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -45,34 +85,9 @@ BEGIN
   IF forms = '{}' THEN
     RETURN counts;
   END IF;
-  FOR one IN
-    SELECT class.oid::regclass::text AS place,
-      string_agg(format('%1$I = sync.without_words(%1$I::text, $1)::%2$s', attname,
-      format_type(atttypid, atttypmod)), ', ') AS emptied,
-           string_agg(format('%1$I::text <> sync.without_words(%1$I::text, $1)', attname), ' OR ')
-             AS named,
-           CASE WHEN bool_or(EXISTS (SELECT FROM pg_attribute WHERE attrelid = class.oid
-             AND attname = 'account_id')) THEN '(account_id = $2 OR account_id IS NULL)'
-             ELSE '$2 > 0' END AS own
-      FROM pg_class AS class JOIN pg_attribute ON attrelid = class.oid
-     WHERE (relnamespace = 'sync'::regnamespace OR class.oid = 'history.edits'::regclass)
-     AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
-       AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
-       AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts',
-         'captured_tables', 'change_transitions', 'fields', 'forgotten', 'installation',
-                           'links', 'migrations', 'report_lists', 'retention', 'schedules',
-                             'sessions', 'sign_in_codes', 'source', 'workers', 'write_rules')
-       AND relname NOT IN ('alterations', 'attempts', 'conflicts')
-       AND (relname <> 'changes' OR attname = 'reason')
-       AND NOT EXISTS (SELECT FROM pg_constraint AS held
-         WHERE conrelid = class.oid AND attnum = ANY (conkey)
-                          AND (contype IN ('p', 'f') OR contype = 'c'
-                            AND pg_get_constraintdef(held.oid) ~
-                            format('\m%s (= ANY|<> ALL)', attname)))
-     GROUP BY class.oid
-  LOOP
-    EXECUTE format('UPDATE %s SET %s WHERE %s AND (%s)', one.place, one.emptied, one.own, one.named)
-      USING forms, of_account;
+  FOR one IN SELECT * FROM sync.message_tables() LOOP
+    EXECUTE format('UPDATE %s SET %s WHERE %s', one.place, one.emptied, one.named)
+      USING forms, of_account, sync.patterns_of(forms);
     GET DIAGNOSTICS found = ROW_COUNT;
     counts := counts || jsonb_build_object(one.place, found);
   END LOOP;
@@ -81,3 +96,31 @@ END
 $$;
 COMMENT ON FUNCTION sync.forget_words
   IS 'Takes words out of the messages, the evidence and the audit of an account.';
+
+-- How many rows would have one. What goes or is emptied before is left out: the changes of the
+-- customer's rows, and its entries in quarantine.
+CREATE OR REPLACE FUNCTION sync.count_words(of_account bigint, words text[], of_customer bigint,
+  rows jsonb) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  forms text[] := sync.spellings_of(words);
+  one record;
+  found bigint;
+  counts jsonb := '{}';
+BEGIN
+  IF forms = '{}' THEN
+    RETURN counts;
+  END IF;
+  FOR one IN SELECT * FROM sync.message_tables() LOOP
+    EXECUTE format('SELECT count(*) FROM %s WHERE %s %s', one.place, one.named,
+      CASE one.place
+        WHEN 'sync.changes' THEN 'AND NOT coalesce($5->table_name @> to_jsonb(row_id), false)'
+        WHEN 'sync.quarantine'
+          THEN 'AND quarantine_id NOT IN (SELECT sync.quarantine_of($2, $4))' END)
+      INTO found USING forms, of_account, sync.patterns_of(forms), of_customer, rows;
+    counts := counts || jsonb_build_object(one.place, found);
+  END LOOP;
+  RETURN counts;
+END
+$$;
+COMMENT ON FUNCTION sync.count_words
+  IS 'Counts the messages, the evidence and the audit of an account that hold words.';
