@@ -63,5 +63,12 @@ export async function fillLarge(pool: pg.Pool, {accountId, rows, changes}: Size)
       [accountId, changes],
     );
   });
+  await pool.query(
+    `INSERT INTO sync.quarantine (account_id, stream, number, sweep_id, page, reason, xml, xml_hash)
+     SELECT $1, 'jobs', at, 1, 1, 'jobs ' || at || ': field subtotal: expected a number, got "ten"',
+            '<job><name>Boiler</name></job>', ''
+       FROM generate_series(1, 300) AS at`,
+    [accountId],
+  );
   await pool.query('ANALYZE');
 }

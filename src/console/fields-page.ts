@@ -58,7 +58,7 @@ function drawList(story: FieldsStory, look: Look): SafeHtml {
   return html`<p class="lead">${
     tables.length === 0
       ? 'No field was seen yet: the first sweep finds them.'
-      : `${told.length} fields of ${table}.`
+      : `${told.length} ${told.length === 1 ? 'field' : 'fields'} of ${table}.`
   }</p>
 <form class="filters"><label>Table <select name="table">${tables.map((one) =>
     drawOption(one.table, one.table === table, `${one.table} (${one.count})`),
@@ -68,8 +68,9 @@ ${drawEvents(story, look)}
 <h2>Fields of ${table}</h2>
 ${renderTable({
   caption: `Fields of ${table}`,
+  isStacked: true,
   columns: [
-    'field',
+    {head: 'field', isTitle: true},
     'types',
     'kept in',
     {head: 'filled', kind: 'number'},
@@ -145,6 +146,7 @@ function drawEvents({events, days}: FieldsStory, look: Look): SafeHtml {
   const hasAccounts = look.seen.length > 1;
   return renderTable({
     caption: `Changes in fields of the last ${days} days`,
+    isStacked: true,
     columns: ['when', 'field', 'what', 'detail', 'found by', ...(hasAccounts ? ['account'] : [])],
     rows: events.map(({at, tableName, field, kind, detail, sweepId, account}) => [
       drawTime(at, look),

@@ -68,7 +68,8 @@ function isWell(checks: readonly RunCheck[]): boolean {
 function summarise(checks: readonly RunCheck[]): string {
   const flawed = checks.filter(({state}) => state !== 'good').length;
   if (flawed === 0) return 'Everything answers as it should.';
-  return `${flawed} of ${checks.length} checks found something.`;
+  const noun = checks.length === 1 ? 'check' : 'checks';
+  return `${flawed} of ${checks.length} ${noun} found something.`;
 }
 
 /** Checks that found something come first. */
@@ -108,7 +109,8 @@ function drawRows(caption: string, settings: readonly SettingTold[], none: strin
   const left = settings.length - mostRows;
   return html`${renderTable({
     caption,
-    columns: ['setting', {head: 'value', kind: 'code'}, 'from'],
+    isStacked: true,
+    columns: [{head: 'setting', isTitle: true}, {head: 'value', kind: 'code'}, 'from'],
     rows: settings
       .slice(0, mostRows)
       .map(({name, value, source, file}) => [

@@ -210,8 +210,9 @@ export const addRule = defineAction({
 export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtml {
   return renderTable({
     caption: 'Subscribers of the feed: where it is sent, and how far each is',
+    isStacked: true,
     columns: [
-      'subscriber',
+      {head: 'subscriber', isTitle: true},
       'sends',
       'state',
       'last taken',
@@ -288,6 +289,7 @@ export function drawLetters(letters: readonly DeadLetter[], look: Look): SafeHtm
   if (letters.length === 0) return '';
   return html`<h3>Dead letters</h3>${renderTable({
     caption: 'Messages of the feed that were passed over, the oldest first',
+    isStacked: true,
     columns: [
       {head: 'letter', kind: 'number'},
       'subscriber',
