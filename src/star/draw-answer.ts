@@ -4,7 +4,7 @@ import {once} from 'node:events';
 import type {Writable} from 'node:stream';
 import {pipeline} from 'node:stream/promises';
 import pg from 'pg';
-import {to as copyTo} from 'pg-copy-streams';
+import {type CopyToStreamQuery, to as copyTo} from 'pg-copy-streams';
 import {showSecond} from '../core/format.ts';
 import {formulaStart} from '../core/text.ts';
 
@@ -105,6 +105,24 @@ export function drawRows(
   };
 }
 
+/** The longest time that a timer can count, in milliseconds. */
+const longestMs = 2 ** 31 - 1;
+
+/**
+ * Begins a `COPY … TO STDOUT`. The limit of the client on an answer does not count, for rows come
+ * as long as they are taken.
+ * @returns what it sends; it must be read to its end, or the session can do nothing else
+ */
+export function openCopy(client: pg.ClientBase, sql: string): CopyToStreamQuery {
+  const rows: CopyToStreamQuery & {callback?: () => void} = Object.assign(copyTo(sql), {
+    query_timeout: longestMs,
+  });
+  client.query(rows);
+  // The driver has put its timer behind this, and no stream calls it.
+  for (const event of ['end', 'error']) rows.once(event, () => rows.callback?.());
+  return rows;
+}
+
 /** Excel takes a file for UTF-8 where it begins with this. */
 const byteOrderMark = '\uFEFF';
 
@@ -121,7 +139,7 @@ export async function writeCsv(
 ): Promise<number> {
   if (isForSpreadsheet && !out.write(byteOrderMark)) await once(out, 'drain');
   const source = isForSpreadsheet ? await guard(client, sql) : sql;
-  const rows = client.query(copyTo(`COPY (${source}) TO STDOUT (FORMAT csv, HEADER)`));
+  const rows = openCopy(client, `COPY (${source}) TO STDOUT (FORMAT csv, HEADER)`);
   await pipeline(rows, out, {end: false});
   return rows.rowCount;
 }

@@ -1,10 +1,18 @@
 // Rows of a statement as a file of Parquet: row groups of bounded size, numbers exact, moments in
-// UTC.
+// UTC. Postgres sends the rows in binary, so that no value passes through a text.
 
 import type {SchemaElement} from 'hyparquet';
 import {ByteWriter, ParquetWriter} from 'hyparquet-writer';
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
+import {openCopy} from './draw-answer.ts';
+import {
+  ByteValues,
+  type ColumnValues,
+  NumberValues,
+  type ReadWords,
+  type Received,
+} from './parquet-columns.ts';
 
 /**
  * Takes bytes in their order, and is done with them when it has resolved: their memory is used
@@ -24,18 +32,17 @@ const least = {places: 4, digits: 18};
 const mostDigits = 38;
 const wideBytes = 16;
 /**
- * Values of a row group, whatever the width of a row. The writer keeps a kilobyte for each group
- * and column until the end.
+ * A row group ends at so many values, whatever the width of a row, at so many rows, or where its
+ * texts take so many bytes. The writer keeps a kilobyte for each group and column until the end.
  */
-const groupValues = 500_000;
-const fetchedRows = 500;
+const groupLimits = {values: 1_500_000, rows: 200_000, bytes: 8_000_000};
 
 interface Column {
   readonly name: string;
   readonly element: SchemaElement;
-  /** The column in SQL, in a form that `values` understand. */
+  /** The column in SQL, in a form whose bytes `values` understand. */
   readonly sql: string;
-  readonly values: HeldValues;
+  readonly values: ColumnValues;
 }
 
 /** What a file holds. */
@@ -64,37 +71,154 @@ export async function writeParquet(
 ): Promise<Written> {
   const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
   const measured = await measureNumbers(client, sql, fields);
-  const groupRows = Math.max(fetchedRows, Math.floor(groupValues / fields.length));
+  const groupRows = Math.min(groupLimits.rows, Math.ceil(groupLimits.values / fields.length));
   const columns = fields.map(({name, dataTypeID}) =>
     columnOf(name, dataTypeID, {rows: groupRows, decimal: measured.get(name)?.decimal ?? least}),
   );
-  const file = new ParquetWriter({
-    writer: new SinkWriter(sink),
-    schema: [{name: 'root', num_children: columns.length}, ...columns.map(({element}) => element)],
-    createdBy: 'fieldmirror',
-  });
   const list = columns.map((column) => column.sql).join(', ');
-  await client.query(
-    `DECLARE exported NO SCROLL CURSOR FOR SELECT ${list} FROM (${sql}) AS exported`,
+  const rows = openCopy(
+    client,
+    `COPY (SELECT ${list} FROM (${sql}) AS exported) TO STDOUT (FORMAT binary)`,
   );
-  let written = 0;
-  for (let count = groupRows; count === groupRows; written += count) {
-    count = await readGroup(client, columns, groupRows);
-    if (count > 0)
-      await file.write({
-        columnData: columns.map((column) => sourceOf(column, count)),
-        rowGroupSize: count,
-      });
+  const file = new GroupedFile(columns, sink);
+  const reader = new RowReader(columns.map(({values}) => values));
+  let failure: unknown = null;
+  for await (const chunk of rows) {
+    // The session can do nothing else before it has sent all rows.
+    if (failure !== null) continue;
+    try {
+      reader.take(chunk);
+      while (reader.read(groupRows)) await file.writeGroup(reader);
+    } catch (error) {
+      failure = error;
+    }
   }
-  await client.query('CLOSE exported');
-  await file.finish();
+  if (failure !== null) throw failure;
+  await file.writeGroup(reader);
   return {
-    rows: written,
+    rows: await file.finish(),
     columns: columns.map(({name, element}) => ({
       ...{name, type: spellType(element)},
       sum: measured.get(name)?.sum ?? null,
     })),
   };
+}
+
+/** A file that is written group by group. */
+class GroupedFile {
+  readonly #columns: readonly Column[];
+  readonly #writer: SinkWriter;
+  readonly #file: ParquetWriter;
+
+  constructor(columns: readonly Column[], sink: Sink) {
+    this.#columns = columns;
+    this.#writer = new SinkWriter(sink);
+    this.#file = new ParquetWriter({
+      writer: this.#writer,
+      schema: [
+        {name: 'root', num_children: columns.length},
+        ...columns.map(({element}) => element),
+      ],
+      createdBy: 'fieldmirror',
+    });
+  }
+
+  /** Writes the rows that the columns hold. */
+  async writeGroup(reader: RowReader): Promise<void> {
+    const rows = BigInt(reader.takeRows());
+    if (rows === 0n) return;
+    const start = this.#writer.offset;
+    const columns = this.#columns.map(({values, element}) => values.write(this.#writer, element));
+    this.#file.row_groups.push({
+      columns,
+      total_byte_size: columns.reduce(
+        (total, {meta_data: held}) => total + (held?.total_uncompressed_size ?? 0n),
+        0n,
+      ),
+      num_rows: rows,
+      total_compressed_size: BigInt(this.#writer.offset - start),
+    });
+    this.#file.num_rows += rows;
+    await this.#writer.flush();
+  }
+
+  /** @returns how many rows it has */
+  async finish(): Promise<number> {
+    await this.#file.finish();
+    return Number(this.#file.num_rows);
+  }
+}
+
+/** Before the first row: a mark of eleven bytes, flags, and the length of what follows them. */
+const copyHeadBytes = 19;
+
+/** Puts the rows of a COPY in binary into columns. */
+class RowReader {
+  readonly #columns: readonly ColumnValues[];
+  #bytes: Buffer = Buffer.alloc(0);
+  #at = 0;
+  #rows = 0;
+  #isBegun = false;
+
+  constructor(columns: readonly ColumnValues[]) {
+    this.#columns = columns;
+  }
+
+  /** Takes the next bytes, which may end inside a row. */
+  take(chunk: Buffer): void {
+    const left = this.#bytes.subarray(this.#at);
+    this.#bytes = left.length === 0 ? chunk : Buffer.concat([left, chunk]);
+    this.#at = 0;
+  }
+
+  /** @returns whether the columns hold a group; otherwise there is no further whole row yet */
+  read(groupRows: number): boolean {
+    const {buffer, byteOffset, length} = this.#bytes;
+    const view = new DataView(buffer, byteOffset, length);
+    const from = {bytes: this.#bytes, view};
+    if (!this.#isBegun && length >= copyHeadBytes) {
+      this.#at = copyHeadBytes;
+      this.#isBegun = true;
+    }
+    const columns = this.#columns;
+    while (this.#isBegun && this.#isWhole(view)) {
+      let at = this.#at + 2;
+      for (const column of columns) {
+        const size = view.getInt32(at);
+        at += 4;
+        column.add(from, at, size);
+        if (size > 0) at += size;
+      }
+      this.#at = at;
+      this.#rows++;
+      if (this.#rows === groupRows) return true;
+      if (this.#rows % 64 === 0 && this.#heldBytes() > groupLimits.bytes) return true;
+    }
+    return false;
+  }
+
+  /** Whether all of the next row is there; there is none after the last one. */
+  #isWhole(view: DataView): boolean {
+    const end = view.byteLength;
+    let at = this.#at + 2;
+    if (at > end || view.getInt16(this.#at) < 0) return false;
+    for (let left = this.#columns.length; left > 0; left--) {
+      if (at + 4 > end) return false;
+      at += 4 + Math.max(0, view.getInt32(at));
+    }
+    return at <= end;
+  }
+
+  #heldBytes(): number {
+    return this.#columns.reduce((total, {heldBytes}) => total + heldBytes, 0);
+  }
+
+  /** How many rows the columns hold, which are then taken out of them. */
+  takeRows(): number {
+    const rows = this.#rows;
+    this.#rows = 0;
+    return rows;
+  }
 }
 
 /** The type of a column as SQL calls it. */
@@ -104,40 +228,6 @@ function spellType({type, converted_type: converted, precision, scale}: SchemaEl
   if (converted === 'DATE') return 'DATE';
   if (converted === 'TIMESTAMP_MICROS') return 'TIMESTAMP';
   return plain[type as keyof typeof plain] ?? 'VARCHAR';
-}
-
-/** The writer reads one column after the other: there are never the values of two. */
-function sourceOf({name, values}: Column, count: number) {
-  return {
-    name,
-    offsetIndex: false,
-    get data() {
-      return values.take(count);
-    },
-  };
-}
-
-/** @returns how many rows were left, up to so many */
-async function readGroup(
-  client: pg.ClientBase,
-  columns: readonly Column[],
-  most: number,
-): Promise<number> {
-  let count = 0;
-  while (count < most) {
-    const wanted = Math.min(fetchedRows, most - count);
-    const {rows} = await client.query<(string | null)[]>({
-      text: `FETCH ${wanted} FROM exported`,
-      rowMode: 'array',
-      types: {getTypeParser: () => (value: string) => value},
-    } as pg.QueryArrayConfig);
-    for (const row of rows) {
-      for (const [at, {values}] of columns.entries()) values.set(count, row[at] ?? null);
-      count++;
-    }
-    if (rows.length < wanted) break;
-  }
-  return count;
 }
 
 /** How many decimals a column has, and how many digits in all. */
@@ -182,9 +272,8 @@ async function measureNumbers(
 
 /** The most decimals, the most digits before them, and the sum, as texts. */
 function measureOf(column: string): string {
-  const places = `max(scale(trim_scale(${column})))`;
-  const whole = `max(length(trunc(abs(${column}))::text))`;
-  return `ARRAY[${places}::text, ${whole}::text, trim_scale(sum(${column}))::text]`;
+  const whole = `length(trunc(greatest(max(${column}), -min(${column})))::text)`;
+  return `ARRAY[max(min_scale(${column}))::text, ${whole}::text, trim_scale(sum(${column}))::text]`;
 }
 
 function columnOf(
@@ -195,60 +284,160 @@ function columnOf(
   const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, DATE, TIMESTAMPTZ} = pg.types.builtins;
   const own = pg.escapeIdentifier(name);
   const optional = {name, repetition_type: 'OPTIONAL'} as const;
+  const numbers = (
+    type: 'BOOLEAN' | 'INT32' | 'INT64' | 'DOUBLE',
+    read: ReadWords,
+    told: Partial<SchemaElement> = {},
+  ): Column => ({
+    ...{name, sql: own, element: {...optional, type, ...told}},
+    values: new NumberValues(rows, type, read),
+  });
   switch (typeId) {
     case INT2:
+      return numbers('INT32', (words, to, view, at) => {
+        words[to] = view.getInt16(at);
+      });
     case INT4:
-      return {name, sql: own, element: {...optional, type: 'INT32'}, values: holdSmall(Number)};
+      return numbers('INT32', readWord);
     case INT8:
-      return {
-        name,
-        sql: own,
-        element: {...optional, type: 'INT64'},
-        values: holdWhole(rows, BigInt),
-      };
-    case NUMERIC: {
-      const read = (text: string) => readDecimal(text, name, decimal);
-      const {places: scale, digits: precision} = decimal;
-      const told = {...optional, converted_type: 'DECIMAL', scale, precision} as const;
-      if (precision > least.digits)
-        return {
-          ...{name, sql: own, values: holdTexts(read)},
-          element: {...told, type: 'FIXED_LEN_BYTE_ARRAY', type_length: wideBytes},
-        };
-      return {name, sql: own, values: holdWhole(rows, read), element: {...told, type: 'INT64'}};
-    }
+      return numbers('INT64', readWords);
     case FLOAT8:
-      return {name, sql: own, element: {...optional, type: 'DOUBLE'}, values: holdSmall(Number)};
+      return numbers('DOUBLE', readWords);
     case BOOL:
-      return {
-        name,
-        sql: own,
-        element: {...optional, type: 'BOOLEAN'},
-        values: holdSmall((text) => text === 't'),
-      };
+      return numbers('BOOLEAN', (words, to, view, at) => {
+        words[to] = view.getUint8(at);
+      });
     case DATE:
       return {
-        ...{name, sql: `${own} - DATE '1970-01-01' AS ${own}`, values: holdSmall(Number)},
-        element: {...optional, type: 'INT32', converted_type: 'DATE'},
+        ...numbers('INT32', readWord, {converted_type: 'DATE'}),
+        sql: `${own} - DATE '1970-01-01' AS ${own}`,
       };
     case TIMESTAMPTZ:
+      return numbers('INT64', readMoment(name), {
+        converted_type: 'TIMESTAMP_MICROS',
+        logical_type: {type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS'},
+      });
+    case NUMERIC: {
+      const {places: scale, digits: precision} = decimal;
+      const told = {converted_type: 'DECIMAL', scale, precision} as const;
+      if (precision <= least.digits) return numbers('INT64', readAmount(name, decimal), told);
       return {
-        ...{
-          name,
-          sql: `(extract(epoch FROM ${own}) * 1000000)::bigint AS ${own}`,
-          values: holdWhole(rows, BigInt),
-        },
-        element: {
-          ...{...optional, type: 'INT64', converted_type: 'TIMESTAMP_MICROS'},
-          logical_type: {type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS'},
-        },
+        ...{name, sql: own, values: new WideValues(rows, name, decimal)},
+        element: {...optional, ...told, type: 'FIXED_LEN_BYTE_ARRAY', type_length: wideBytes},
       };
+    }
     default:
       return {
-        ...{name, sql: `${own}::text AS ${own}`, values: holdTexts()},
+        ...{name, sql: `${own}::text AS ${own}`, values: new ByteValues(rows)},
         element: {...optional, type: 'BYTE_ARRAY', converted_type: 'UTF8'},
       };
   }
+}
+
+const readWord: ReadWords = (words, to, view, at) => {
+  words[to] = view.getInt32(at);
+};
+
+const readWords: ReadWords = (words, to, view, at) => {
+  words[to + 1] = view.getInt32(at);
+  words[to] = view.getInt32(at + 4);
+};
+
+function setWhole(words: Int32Array, to: number, value: bigint): void {
+  words[to] = Number(BigInt.asIntN(32, value));
+  words[to + 1] = Number(BigInt.asIntN(32, value >> 32n));
+}
+
+const wordValues = 2 ** 32;
+/** From the beginning of 1970, as Parquet counts, to that of 2000, as Postgres counts. */
+const epochMicroseconds = 946_684_800_000_000;
+const epochWords = {
+  low: epochMicroseconds % wordValues,
+  high: Math.floor(epochMicroseconds / wordValues),
+};
+
+/** Microseconds since 1970. */
+function readMoment(column: string): ReadWords {
+  return (words, to, view, at) => {
+    const high = view.getInt32(at);
+    if (high === 0x7fffffff || high === -0x80000000)
+      throw new UsageError(`${column}: expected a moment, got infinity; take it as CSV`);
+    const low = view.getUint32(at + 4) + epochWords.low;
+    words[to] = low;
+    words[to + 1] = high + epochWords.high + (low >= wordValues ? 1 : 0);
+  };
+}
+
+/** The largest power of ten that a number holds exactly, and those before it. */
+const powers = Array.from({length: 16}, (_, places) => 10 ** places);
+
+/** A decimal of up to 18 digits: by way of a BigInt only where a number is not exact. */
+function readAmount(column: string, decimal: Decimal): ReadWords {
+  const {places} = decimal;
+  return (words, to, view, at) => {
+    const digits = view.getInt16(at);
+    const sign = view.getUint16(at + 4);
+    let value = 0;
+    for (let group = 0; group < digits && group < 4; group++)
+      value = value * 10_000 + view.getInt16(at + 8 + 2 * group);
+    const shift = 4 * (view.getInt16(at + 2) - digits + 1) + places;
+    const power = powers[Math.abs(shift)] ?? Number.NaN;
+    const scaled = digits === 0 ? 0 : shift < 0 ? value / power : value * power;
+    // A quotient that is a whole number is exact where its dividend is.
+    const isExact = digits <= 3 || (digits === 4 && Number.isSafeInteger(value));
+    if (isExact && Number.isSafeInteger(scaled) && (sign === plus || sign === minus)) {
+      const signed = sign === minus ? -scaled : scaled;
+      const high = Math.floor(signed / wordValues);
+      words[to] = signed - high * wordValues;
+      words[to + 1] = high;
+    } else setWhole(words, to, readDecimal(spellNumber(view, at), column, decimal));
+  };
+}
+
+/** Decimals of more than 18 digits. */
+class WideValues extends ByteValues {
+  readonly #column: string;
+  readonly #decimal: Decimal;
+  readonly #view = new DataView(new ArrayBuffer(wideBytes));
+  readonly #made = {bytes: new Uint8Array(this.#view.buffer), view: this.#view};
+
+  constructor(rows: number, column: string, decimal: Decimal) {
+    super(rows, true);
+    this.#column = column;
+    this.#decimal = decimal;
+  }
+
+  protected override put({view}: Received, at: number): void {
+    const value = readDecimal(spellNumber(view, at), this.#column, this.#decimal);
+    this.#view.setBigInt64(0, value >> 64n);
+    this.#view.setBigUint64(8, BigInt.asUintN(64, value));
+    super.put(this.#made, 0, wideBytes);
+  }
+}
+
+const plus = 0x0000;
+const minus = 0x4000;
+
+/**
+ * The text of a number that Postgres sends in binary: how many groups of four digits, how many of
+ * them follow the first before the point, its sign, its places, and the groups.
+ */
+function spellNumber(view: DataView, at: number): string {
+  const sign = view.getUint16(at + 4);
+  if (sign !== plus && sign !== minus)
+    return sign === 0xc000 ? 'NaN' : sign === 0xd000 ? 'Infinity' : '-Infinity';
+  const weight = view.getInt16(at + 2);
+  const groups = Array.from({length: view.getInt16(at)}, (_, group) =>
+    String(view.getInt16(at + 8 + 2 * group)).padStart(4, '0'),
+  );
+  const before = Math.max(0, weight + 1);
+  const whole = groups
+    .slice(0, before)
+    .join('')
+    .padEnd(4 * before, '0');
+  const fraction = '0000'.repeat(Math.max(0, -weight - 1)) + groups.slice(before).join('');
+  const text = `${whole.replace(/^0+(?=.)/, '') || '0'}.${fraction.padEnd(1, '0')}`;
+  return (sign === minus ? '-' : '') + text.replace(/\.?0+$/, '');
 }
 
 /** The number in units of its last place, as the file holds it. */
@@ -279,57 +468,4 @@ class SinkWriter extends ByteWriter {
   override async finish(): Promise<void> {
     await this.flush();
   }
-}
-
-// The values of one row group and column, in little memory that is used again for the next group.
-// As values of their own they would be millions of objects that die together, and the memory of the
-// process would grow to several groups of them.
-
-/**
- * Takes the texts of Postgres row by row, and gives them as the values of the file, made when they
- * are asked for.
- */
-interface HeldValues {
-  set(row: number, text: string | null): void;
-  /** The first so many. */
-  take(count: number): unknown[];
-}
-
-/** Values that need no memory beside their place: small numbers and truths. */
-function holdSmall(read: (text: string) => unknown): HeldValues {
-  const held: unknown[] = [];
-  return {
-    set: (row, text) => {
-      held[row] = text === null ? null : read(text);
-    },
-    take: (count) => held.slice(0, count),
-  };
-}
-
-/** Whole numbers of 64 bits: eight bytes each, and four times as many as a value of its own. */
-function holdWhole(rows: number, read: (text: string) => bigint): HeldValues {
-  const held = new BigInt64Array(rows);
-  const isNull = new Uint8Array(rows);
-  return {
-    set: (row, text) => {
-      isNull[row] = text === null ? 1 : 0;
-      if (text !== null) held[row] = read(text);
-    },
-    take: (count) =>
-      Array.from({length: count}, (_, row) => (isNull[row] === 1 ? null : held[row])),
-  };
-}
-
-/** Texts: those that are equal are held once for each group. */
-function holdTexts(read: (text: string) => unknown = (text) => text): HeldValues {
-  const held: (string | null)[] = [];
-  const known = new Map<string, string>();
-  return {
-    set: (row, text) => {
-      if (row === 0) known.clear();
-      if (text !== null && !known.has(text)) known.set(text, text);
-      held[row] = text === null ? null : (known.get(text) ?? text);
-    },
-    take: (count) => held.slice(0, count).map((text) => (text === null ? null : read(text))),
-  };
 }
