@@ -1,7 +1,8 @@
 // The address that makes changes: one, or several together, or many line by line. Of those that
 // come one a line and are answered one a line, each line is made or refused by itself. They are
 // made in batches, each in a transaction, and a line that is refused takes nothing else of its
-// batch with it. New rows of a batch are one statement; if that is refused, each is made alone. The
+// batch with it. Lines of one kind that follow each other are made in few statements; if those are
+// refused, each half of them is tried, down to the line that is refused alone. The
 // whole request is read before its first line is made: one that was cut off on its way does
 // nothing, and a client that sends all before it reads is not kept waiting.
 
@@ -18,11 +19,12 @@ import {
   type ChangeRequest,
   changeRequestSchema,
   changesRequestSchema,
+  setsKey,
 } from './change-request.ts';
 import type {Ways} from './decide-changes.ts';
 import {cursorSchema} from './feed-routes.ts';
 import {type AccountKey, apiKeyOf, WaitingPlaces} from './keys.ts';
-import {type BatchDeps, inBatches, jsonOrLines, sendLines} from './lines.ts';
+import {type BatchDeps, inBatches, jsonOrLines, sendLines, writeTogether} from './lines.ts';
 import {
   checkWith,
   type Explain,
@@ -31,7 +33,7 @@ import {
   maxLinesBytes,
   problemSchema,
 } from './problem.ts';
-import {createTogether, readResults, writeAs, writeChange, writeChanges} from './write-changes.ts';
+import {readResults, writeAs, writeChange, writeChanges} from './write-changes.ts';
 
 /** Lines of one request. */
 const mostLines = 10_000;
@@ -142,13 +144,11 @@ async function writeBatch(
     const made: ApiResult[] = [];
     const refused = new Map<number, Written>();
     for (const some of inRuns(asked)) {
-      const together = await writeTogether(client, key, some);
-      made.push(...(together ?? []));
-      for (const {line, request} of together === null ? some : []) {
-        const one =
-          request instanceof HttpProblem ? request : await writeAlone(client, key, request);
+      const results = await writeRun(client, key, some);
+      for (const [at, {line}] of some.entries()) {
+        const one = results[at];
         if (one instanceof HttpProblem) refused.set(line, refuse(line, one));
-        else made.push(one);
+        else if (one !== undefined) made.push(one);
       }
     }
     const results = (await readResults(client, key, made)).values();
@@ -161,45 +161,64 @@ interface AskedLine {
   readonly request: ChangeRequest | HttpProblem;
 }
 
-/** The lines in their order; upserts that may be one statement, if their rows are new, together. */
-function inRuns(asked: readonly AskedLine[]): AskedLine[][] {
-  const runs: {readonly shape: string | null; readonly keys: Set<string>; lines: AskedLine[]}[] =
-    [];
+/** The lines in their order; those that may be made in few statements together. */
+function inRuns(asked: readonly AskedLine[]): (readonly AskedLine[])[] {
+  const runs: {readonly kind: string | null; readonly lines: AskedLine[]}[] = [];
   for (const one of asked) {
-    const shape = shapeOf(one);
-    const key = one.request instanceof HttpProblem ? '' : (one.request.external_key ?? '');
+    const kind = kindOf(one);
     const last = runs.at(-1);
-    if (last !== undefined && shape !== null && last.shape === shape && !last.keys.has(key)) {
-      last.keys.add(key);
-      last.lines.push(one);
-    } else runs.push({shape, keys: new Set([key]), lines: [one]});
+    if (last !== undefined && kind !== null && last.kind === kind) last.lines.push(one);
+    else runs.push({kind, lines: [one]});
   }
   return runs.map(({lines}) => lines);
 }
 
-/** Table and fields of an upsert by its key that says nothing else; null for any other line. */
-function shapeOf({request}: AskedLine): string | null {
-  if (request instanceof HttpProblem || request.operation !== 'upsert') return null;
-  const {table, operation: _, external_key: key, fields = {}, ...others} = request;
-  const isPlain = Object.values(others).every((value) => value === undefined);
-  if (!isPlain || typeof key !== 'string' || Object.values(fields).some(Array.isArray)) return null;
-  return JSON.stringify([table, ...Object.keys(fields)]);
+/** What all changes that are made together have alike; null for one that is made alone. */
+function kindOf({request}: AskedLine): string | null {
+  if (request instanceof HttpProblem || setsKey(request)) return null;
+  const {table, hold = false, seen = null, fields = {}, was} = request;
+  if (Object.values(fields).some(Array.isArray)) return null;
+  return JSON.stringify([table, hold, seen, was !== undefined]);
 }
 
 /**
- * Makes the rows of some upserts behind the savepoint `line`.
- * @returns null where nothing of them was done: each is to be made alone, and refused alone
+ * Makes some lines behind the savepoint `line`, in few statements, and alone what cannot be made
+ * so. If one is refused, each half is tried by itself: so few lines are made alone.
  */
-async function writeTogether(
+async function writeRun(
   client: pg.ClientBase,
   key: AccountKey,
   lines: readonly AskedLine[],
-): Promise<ApiResult[] | null> {
-  if (lines.length < 2) return null;
+): Promise<(ApiResult | HttpProblem)[]> {
   const requests = lines.flatMap(({request}) => (request instanceof HttpProblem ? [] : [request]));
+  const [{request = null} = {}] = lines;
+  if (lines.length < 2 || requests.length < lines.length)
+    return request === null
+      ? []
+      : [request instanceof HttpProblem ? request : await writeAlone(client, key, request)];
+  const results = await tryTogether(client, key, requests);
+  if (results === null) {
+    const middle = Math.ceil(lines.length / 2);
+    return [
+      ...(await writeRun(client, key, lines.slice(0, middle))),
+      ...(await writeRun(client, key, lines.slice(middle))),
+    ];
+  }
+  const all: (ApiResult | HttpProblem)[] = [];
+  for (const [at, one] of requests.slice(0, results.length).entries())
+    all.push(results[at] ?? (await writeAlone(client, key, one)));
+  return [...all, ...(await writeRun(client, key, lines.slice(results.length)))];
+}
+
+/** @returns null where one of them is refused: then nothing of them was done */
+async function tryTogether(
+  client: pg.ClientBase,
+  key: AccountKey,
+  requests: readonly ChangeRequest[],
+): Promise<(ApiResult | null)[] | null> {
   try {
-    const results = await createTogether(client, requests, key);
-    if (results !== null) await client.query('RELEASE SAVEPOINT line; SAVEPOINT line');
+    const results = await writeTogether(client, requests, key);
+    await client.query('RELEASE SAVEPOINT line; SAVEPOINT line');
     return results;
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;

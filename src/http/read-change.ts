@@ -70,18 +70,21 @@ export async function readLastChange(client: pg.ClientBase): Promise<string | nu
   return rows[0]?.id ?? null;
 }
 
-/** The latest change of a row. */
-export async function readLatestChange(
+/** The latest change of each of some rows, by row_id; none of a row that has none. */
+export async function readLatestChanges(
   client: pg.ClientBase,
   table: string,
-  rowId: string,
-): Promise<string | null> {
-  const {rows} = await client.query<{change_id: string}>(
-    `SELECT change_id FROM sync.changes WHERE table_name = $1 AND row_id = $2
-      ORDER BY change_id DESC LIMIT 1`,
-    [table, rowId],
+  rowIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (rowIds.length === 0) return new Map();
+  const {rows} = await client.query<{row_id: string; change_id: string}>(
+    `SELECT wanted.row_id, latest.change_id FROM unnest($2::bigint[]) AS wanted (row_id),
+       LATERAL (SELECT change_id FROM sync.changes AS held
+                 WHERE held.table_name = $1 AND held.row_id = wanted.row_id
+                 ORDER BY change_id DESC LIMIT 1) AS latest`,
+    [table, rowIds],
   );
-  return rows[0]?.change_id ?? null;
+  return new Map(rows.map((row) => [row.row_id, row.change_id]));
 }
 
 /** The creates of rows that are new in this transaction, in the order of the rows. */

@@ -10,7 +10,6 @@ import {
   claimApiRequest,
   keepApiResults,
 } from '../accounts/access.ts';
-import {RecordError} from '../core/errors.ts';
 import {defaultSystem} from '../core/names.ts';
 import {ackFeed} from '../feed/feed.ts';
 import {inTransaction} from '../postgres/database.ts';
@@ -18,23 +17,17 @@ import {setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
-import {
-  type ChangeRequest,
-  givesUpKey,
-  type Reference,
-  readTime,
-  setsKey,
-} from './change-request.ts';
+import {type ChangeRequest, givesUpKey, type Reference, setsKey} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {explainCursor, explainRefusal, HttpProblem} from './problem.ts';
-import {answerChanges, readCreates, readLastChange, readLatestChange} from './read-change.ts';
+import {answerChanges, readLastChange, readLatestChanges} from './read-change.ts';
 import {
   assignEmployees,
-  deleteRow,
+  deleteRows,
   findRow,
   insertRows,
-  isAnyKnown,
   type NamedRow,
+  readWishes,
   updateRow,
   type Values,
 } from './write-rows.ts';
@@ -169,17 +162,11 @@ interface Made {
   readonly result: ApiResult;
 }
 
-interface Scope {
+export interface Scope {
   readonly key: AccountKey;
   /** JSON pointer to the change in the body. */
   readonly at: string;
   readonly earlier: readonly Made[];
-}
-
-/** Wanted values, as they are written: those of the row, and the employees to assign. */
-interface Wishes {
-  readonly values: Values;
-  readonly employeeIds: readonly string[] | null;
 }
 
 /**
@@ -203,7 +190,9 @@ export async function writeChange(
       (await readLastChange(client)) ??
       // The row is deleted before it was sent: its create is cancelled, and nothing is left to
       // send.
-      (operation === 'delete' ? await readLatestChange(client, table, row.rowId) : null);
+      (operation === 'delete'
+        ? ((await readLatestChanges(client, table, [row.rowId])).get(row.rowId) ?? null)
+        : null);
     const {rowId: row_id, number, externalKey: external_key} = row;
     const unchanged = {state: 'unchanged', table, row_id, operation, number, external_key};
     return {
@@ -213,43 +202,6 @@ export async function writeChange(
     };
   } catch (error) {
     throw explainRefusal(error, scope.at);
-  }
-}
-
-/**
- * Creates the rows of some upserts in one statement, which costs half of what single ones do.
- * @param requests - one or more, of one table, with the same fields, each with another key, and
- *   nothing else
- * @returns null where one of the rows is there already: then nothing is done
- * @throws {HttpProblem} a row is refused, without its place: all of them are to be rolled back
- */
-export async function createTogether(
-  client: pg.ClientBase,
-  requests: readonly ChangeRequest[],
-  key: AccountKey,
-): Promise<ApiResult[] | null> {
-  const [first] = requests;
-  if (first === undefined) return [];
-  const {table} = first;
-  const {accountId, system} = key;
-  const writes = findWrites(table);
-  const keys = requests.map((request) => request.external_key ?? '');
-  if (await isAnyKnown(client, writes, {key, keys})) return null;
-  const scope = {key, at: '', earlier: []};
-  await prepare(client, first, scope);
-  try {
-    const rows = requests.map((request) => ({
-      account_id: accountId,
-      ...(system === defaultSystem ? {external_key: request.external_key ?? null} : {}),
-      ...readWishes(request, scope).values,
-    }));
-    const rowIds = await insertRows(client, writes, rows);
-    if (system !== defaultSystem)
-      for (const [at, rowId] of rowIds.entries())
-        await setLink(client, {table, rowId, system}, keys[at] ?? null);
-    return (await readCreates(client, table, rowIds)).map((changeId) => ({change_id: changeId}));
-  } catch (error) {
-    throw explainRefusal(error, '');
   }
 }
 
@@ -264,17 +216,24 @@ function modeOf(hold: boolean, {holdsDeletes}: AccountKey): string {
  * settings as of any author.
  * @throws {HttpProblem} `seen` is no cursor, or one that is no longer kept
  */
-async function prepare(
+async function prepare(client: pg.ClientBase, request: ChangeRequest, scope: Scope): Promise<void> {
+  const said = readSaid(request, scope);
+  await setUp(client, request, {scope, said: said === null ? '' : JSON.stringify(said)});
+}
+
+/** The values that the author says that it had read; null where it says nothing. */
+export function readSaid({table, was}: ChangeRequest, scope: Scope): object | null {
+  if (was === undefined) return null;
+  const {values, employeeIds} = readWishes({table, fields: was}, {...scope, member: 'was'});
+  return {...values, ...(employeeIds === null ? {} : {employee_ids: employeeIds})};
+}
+
+/** @param said - fieldmirror.was: JSON by field, or by row_id and field */
+export async function setUp(
   client: pg.ClientBase,
-  {table, hold = false, seen = '', was}: ChangeRequest,
-  scope: Scope,
+  {hold = false, seen = ''}: ChangeRequest,
+  {scope, said}: {readonly scope: Scope; readonly said: string},
 ): Promise<void> {
-  let said = '';
-  if (was !== undefined) {
-    const {values, employeeIds} = readWishes({table, fields: was}, {...scope, member: 'was'});
-    const assigned = employeeIds === null ? {} : {employee_ids: employeeIds};
-    said = JSON.stringify({...values, ...assigned});
-  }
   try {
     await client.query(
       `SELECT set_config('fieldmirror.last_change', '', true),
@@ -339,7 +298,7 @@ async function change(
     throw refuseUnknown({...request, ...reference}, scope, row);
   const {rowId} = row;
   if (request.operation === 'delete') {
-    await deleteRow(client, writes, rowId);
+    await deleteRows(client, writes, [rowId]);
     return row;
   }
   if (sets) await setLink(client, {table: request.table, rowId, system}, key);
@@ -349,53 +308,20 @@ async function change(
   return sets ? {...row, externalKey: key} : row;
 }
 
-/** @throws {HttpProblem} a local time that the account's clock skips */
-function readWishes(
-  {table, fields = {}}: Pick<ChangeRequest, 'table' | 'fields'>,
-  {key, at, member = 'fields'}: Pick<Scope, 'key' | 'at'> & {readonly member?: 'fields' | 'was'},
-): Wishes {
-  const instants = new Set(
-    findWrites(table)
-      .table.writable.filter(({kind}) => kind === 'instant')
-      .map(({name}) => name),
-  );
-  const values: Record<string, string | boolean | null> = {};
-  let employeeIds: readonly string[] | null = null;
-  for (const [name, wanted] of Object.entries(fields)) {
-    if (typeof wanted === 'object' && wanted !== null) employeeIds = wanted;
-    else if (typeof wanted === 'string' && instants.has(name))
-      values[name] = readLocalTime(wanted, {
-        timeZone: key.timeZone,
-        place: `${at}/${member}/${name}`,
-      });
-    else if (wanted !== undefined) values[name] = wanted;
-  }
-  return {values, employeeIds};
-}
-
-function readLocalTime(
-  text: string,
-  {timeZone, place}: {readonly timeZone: string; readonly place: string},
-): string {
-  try {
-    return readTime(text, timeZone);
-  } catch (error) {
-    if (!(error instanceof RecordError)) throw error;
-    const [, expected = error.message] = /expected (.*)/.exec(error.message) ?? [];
-    throw new HttpProblem(422, 'refused', {
-      detail: error.message,
-      hint: 'Give another time, or one with its offset.',
-      errors: [{in: 'body', at: place, expected, got: text}],
-    });
-  }
-}
-
 /** The column that names the parent: its number where it has one, else its row. */
+export function columnOfParent({parent}: Writes, found: NamedRow | null): Values {
+  if (parent === null || found === null) return {};
+  return found.number === null
+    ? {parent_row_id: found.rowId}
+    : {[parent.numberColumn]: found.number};
+}
+
 async function findParent(
   client: pg.ClientBase,
-  {parent}: Writes,
+  writes: Writes,
   {request, scope}: {readonly request: ChangeRequest; readonly scope: Scope},
 ): Promise<Values> {
+  const {parent} = writes;
   if (parent === null || request.parent === undefined) return {};
   const {index, ...named} = request.parent;
   const place = `${scope.at}/parent`;
@@ -408,11 +334,7 @@ async function findParent(
     reference,
     lock: 'SHARE',
   });
-  if (found !== null) {
-    return found.number === null
-      ? {parent_row_id: found.rowId}
-      : {[parent.numberColumn]: found.number};
-  }
+  if (found !== null) return columnOfParent(writes, found);
   throw new HttpProblem(422, 'refused', {
     detail: `parent: none of the ${parent.table} of this account is meant by it`,
     hint: `GET /v1/${parent.table} lists them.`,

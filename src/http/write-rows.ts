@@ -2,10 +2,13 @@
 // the triggers make the changes of it.
 
 import pg from 'pg';
+import {RecordError} from '../core/errors.ts';
 import {keysOf} from '../rows/links.ts';
+import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
-import type {Reference, Wanted} from './change-request.ts';
+import {type ChangeRequest, type Reference, readTime, type Wanted} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
+import {HttpProblem} from './problem.ts';
 
 /** A row of the key's account. */
 export interface NamedRow {
@@ -41,21 +44,60 @@ export async function findRow(
   return rows[0] ?? null;
 }
 
+/** Wanted values, as they are written: those of the row, and the employees to assign. */
+export interface Wishes {
+  readonly values: Values;
+  readonly employeeIds: readonly string[] | null;
+}
+
 export type Values = Readonly<Record<string, Exclude<Wanted, readonly string[]>>>;
 
-/** Whether a system knows a row of the account, a deleted one too, by one of some keys. */
-export async function isAnyKnown(
+/**
+ * The rows of an account that references name, in their order; null where there is none. They are
+ * found first and locked then, in order of row_id, until the commit.
+ */
+export async function findNamedRows(
   client: pg.ClientBase,
-  {table}: Writes,
-  {key: {accountId, system}, keys}: {readonly key: AccountKey; readonly keys: readonly string[]},
-): Promise<boolean> {
+  {table, key: numberColumn}: Pick<Writes, 'table' | 'key'>,
+  {
+    key: {accountId, system},
+    references,
+    lock,
+  }: {
+    readonly key: AccountKey;
+    readonly references: readonly Reference[];
+    readonly lock: 'UPDATE' | 'SHARE';
+  },
+): Promise<(NamedRow | null)[]> {
+  const place = nameOf(table.name);
+  const number = pg.escapeIdentifier(numberColumn);
   const own = keysOf(system, pg.escapeLiteral(table.name));
-  const {rowCount} = await client.query(
-    `SELECT FROM unnest($2::text[]) AS wanted (key), ${nameOf(table.name)} AS held
-      WHERE held.account_id = $1 AND ${own.isKnownBy('$1', 'wanted.key')} LIMIT 1`,
-    [accountId, keys],
+  const {rows} = await client.query<NamedRow & {place: string}>(
+    `WITH named AS MATERIALIZED (
+       SELECT place, coalesce(wanted.row_id,
+           (SELECT held.row_id FROM ${place} AS held
+             WHERE held.account_id = $1 AND held.${number} = wanted.number),
+           (SELECT held.row_id FROM ${place} AS held
+             WHERE held.account_id = $1 AND ${own.isKnownBy('$1', 'wanted.key')})) AS row_id
+         FROM unnest($2::bigint[], $3::bigint[], $4::text[])
+           WITH ORDINALITY AS wanted (row_id, number, key, place))
+     SELECT named.place, held.row_id AS "rowId", held.${number} AS number,
+       ${own.key} AS "externalKey", held._deleted_at IS NOT NULL AS "isDeleted"
+       FROM named JOIN ${place} AS held USING (row_id)
+      WHERE held.account_id = $1 ORDER BY held.row_id FOR ${lock} OF held`,
+    [
+      accountId,
+      references.map((reference) => reference.row_id ?? null),
+      references.map((reference) => reference.number ?? null),
+      references.map((reference) => reference.external_key ?? null),
+    ],
   );
-  return rowCount !== 0;
+  const found = new Map(rows.map(({place: at, ...row}) => [Number(at) - 1, row]));
+  return references.map(({external_key: key}, at) => {
+    const row = found.get(at) ?? null;
+    // The key may have gone to another row before this one was locked.
+    return key === undefined || row?.externalKey === key ? row : null;
+  });
 }
 
 /**
@@ -97,12 +139,94 @@ export async function updateRow(
   ]);
 }
 
-export async function deleteRow(
+/**
+ * Updates rows in one statement, each with its own values.
+ * @param all - each row once
+ * @returns the changes that were made, or joined, by row_id: none of a row that nothing changed
+ */
+export async function updateRows(
   client: pg.ClientBase,
   {table}: Writes,
-  rowId: string,
+  all: readonly {readonly rowId: string; readonly values: Values}[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = [...new Set(all.flatMap(({values}) => Object.keys(values)))];
+  if (names.length === 0) return new Map();
+  const columns = names.map(pg.escapeIdentifier);
+  const place = nameOf(table.name);
+  const {rows} = await client.query<{changeId: string | null}>(
+    `UPDATE ${place} AS held SET (${columns.join(', ')}) = (
+         SELECT ${columns.map((column) => `next.${column}`).join(', ')}
+           FROM jsonb_populate_record(held, given.cells::jsonb) AS next)
+       FROM unnest($1::bigint[], $2::text[]) AS given (row_id, cells)
+      WHERE held.row_id = given.row_id RETURNING sync.last_change() AS "changeId"`,
+    [all.map(({rowId}) => rowId), all.map(({values}) => JSON.stringify(values))],
+  );
+  // A row that nothing changed tells the change of a row before it.
+  const made = await client.query<{rowId: string; changeId: string}>(
+    `SELECT row_id AS "rowId", change_id AS "changeId" FROM sync.changes
+      WHERE change_id = ANY ($1::bigint[])`,
+    [rows.flatMap(({changeId}) => changeId ?? [])],
+  );
+  return new Map(made.rows.map(({rowId, changeId}) => [rowId, changeId]));
+}
+
+export async function deleteRows(
+  client: pg.ClientBase,
+  {table}: Writes,
+  rowIds: readonly string[],
 ): Promise<void> {
-  await client.query(`DELETE FROM ${nameOf(table.name)} WHERE row_id = $1`, [rowId]);
+  if (rowIds.length === 0) return;
+  await client.query(`DELETE FROM ${nameOf(table.name)} WHERE row_id = ANY ($1)`, [rowIds]);
+}
+
+/** @throws {HttpProblem} a local time that the account's clock skips */
+export function readWishes(
+  {table, fields = {}}: Pick<ChangeRequest, 'table' | 'fields'>,
+  {
+    key,
+    at,
+    member = 'fields',
+  }: {
+    readonly key: AccountKey;
+    /** JSON pointer to the change in the body. */
+    readonly at: string;
+    readonly member?: 'fields' | 'was';
+  },
+): Wishes {
+  const instants = new Set(
+    findWrites(table)
+      .table.writable.filter(({kind}) => kind === 'instant')
+      .map(({name}) => name),
+  );
+  const values: Record<string, string | boolean | null> = {};
+  let employeeIds: readonly string[] | null = null;
+  for (const [name, wanted] of Object.entries(fields)) {
+    if (typeof wanted === 'object' && wanted !== null) employeeIds = wanted;
+    else if (typeof wanted === 'string' && instants.has(name))
+      values[name] = readLocalTime(wanted, {
+        timeZone: key.timeZone,
+        place: `${at}/${member}/${name}`,
+      });
+    else if (wanted !== undefined) values[name] = wanted;
+  }
+  return {values, employeeIds};
+}
+
+function readLocalTime(
+  text: string,
+  {timeZone, place}: {readonly timeZone: string; readonly place: string},
+): string {
+  try {
+    return readTime(text, timeZone);
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    const [, expected = error.message] = /expected (.*)/.exec(error.message) ?? [];
+    throw new HttpProblem(422, 'refused', {
+      detail: error.message,
+      hint: 'Give another time, or one with its offset.',
+      errors: [{in: 'body', at: place, expected, got: text}],
+    });
+  }
 }
 
 /** Assigns these employees to a job, and no others. The caller holds the lock of the job. */

@@ -2,6 +2,7 @@
 
 import {readFile} from 'node:fs/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {count, expectThreeRefused, keyed, send, sendAll, upserts} from './change-lines.ts';
 import {readLines} from './lines-place.ts';
 import {openPlace, type Place} from './place.ts';
@@ -77,4 +78,40 @@ test('of a client that leaves amid ten thousand, sent again, nothing is made twi
   expect(await count(place, 'sync.changes')).toBe(
     10_000 + (await count(place, 'warehouse.customers', keyed)),
   );
+}, 900_000);
+
+/** Rows of the service that the system of the key knows. */
+async function load(prefix: string, {from, to}: {readonly from: number; readonly to: number}) {
+  await inSweepTransaction(place.pool, (client) =>
+    client.query(
+      `INSERT INTO warehouse.customers
+         (account_id, customer_number, id, name, external_key, _sweep_id)
+       SELECT $1, $2::bigint + at, $2::bigint + at, 'Customer', $3 || at, 1
+         FROM generate_series($4::int, $5::int) AS at`,
+      [place.account.accountId, from * 10, prefix, from, to].map(String),
+    ),
+  );
+}
+
+const expectAll = async (lines: readonly object[]) => {
+  const {end} = await sendAll(place, lines);
+  const changed = lines.length;
+  expect(end).toEqual({totals: {changed, unchanged: 0, refused: 0, left: 0}, problem: null});
+};
+
+test('ten thousand that update rows of the service are captured', async () => {
+  await load('EC-', {from: 1, to: 10_000});
+  const lines = upserts(10_000).map((one) => ({...one, external_key: `E${one.external_key}`}));
+  await measure('10,000 updates', () => expectAll(lines));
+  const again = lines.map((one) => ({...one, fields: {...one.fields, phone_number: '9'}}));
+  await measure('10,000 updates of what is not sent yet', () => expectAll(again));
+}, 900_000);
+
+test('ten thousand of which every second one is new are captured', async () => {
+  await load('FC-', {from: 20_001, to: 25_000});
+  const lines = upserts(10_000).map((one, at) => ({
+    ...one,
+    external_key: at % 2 === 0 ? `FC-${20_001 + at / 2}` : `GC-${at}`,
+  }));
+  await measure('5,000 creates and 5,000 updates', () => expectAll(lines));
 }, 900_000);

@@ -4,7 +4,18 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {addApiKey, revokeApiKey} from '../../src/accounts/access.ts';
 import {linesType} from '../../src/http/problem.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {count, expectThreeRefused, keyed, send, sendAll, upsert, upserts} from './change-lines.ts';
+import {Random} from '../../src/service/vocabulary.ts';
+import {
+  count,
+  expectThreeRefused,
+  keyed,
+  randomLines,
+  readOutcome,
+  send,
+  sendAll,
+  upsert,
+  upserts,
+} from './change-lines.ts';
 import {type Line, readLines, whileRowsHeld} from './lines-place.ts';
 import {openPlace, type Place} from './place.ts';
 
@@ -158,6 +169,45 @@ describe('four hundred lines', () => {
     const {end} = await sendAll(place, lines.join('\n'));
     expect(end.totals).toEqual({changed: 0, unchanged: 397, refused: 3, left: 0});
     expect(await count(place, 'sync.changes')).toBe(397);
+  });
+});
+
+describe('random lines', () => {
+  /** A warehouse where no batch is too large, with two parents to delete, and where the feed is. */
+  const open = async (system: string) => {
+    const opened = await openPlace();
+    const {accountId} = opened.account;
+    await opened.pool.query(
+      `INSERT INTO sync.edit_limits (account_id, table_name, most_rows)
+       SELECT $1, name, 1000 FROM unnest('{customers,jobs,tasks}'::text[]) AS name`,
+      [accountId],
+    );
+    const secret = await addApiKey(opened.pool, {
+      ...{name: 'other', accountId, role: 'operator', masks: false, system},
+    });
+    const {cursor} = (await opened.get('/v1/feed?after=end')).body;
+    return {opened, key: secret?.reveal() ?? '', cursor};
+  };
+
+  test.each([
+    ['default', 1],
+    ['default', 2],
+    ['tryton', 3],
+  ])('of the system %s come to the same together and one by one (%i)', async (system, seed) => {
+    const [together, alone] = [await open(system), await open(system)];
+    try {
+      const make = (cursor: string) => randomLines(new Random('lines', system, seed), cursor, 150);
+      const {lines} = await sendAll(together.opened, make(together.cursor), together);
+      const one: typeof lines = [];
+      for (const line of make(alone.cursor))
+        one.push(...(await sendAll(alone.opened, [line], alone)).lines);
+      const outcome = await readOutcome(together.opened, lines);
+      expect(outcome).toEqual(await readOutcome(alone.opened, one));
+      const states = new Set(outcome.answers.map((answer) => JSON.parse(answer).state));
+      expect(states).toEqual(new Set(['pending', 'held', 'unchanged', null]));
+    } finally {
+      await Promise.all([together.opened.close(), alone.opened.close()]);
+    }
   });
 });
 

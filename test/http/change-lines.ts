@@ -2,7 +2,8 @@
 
 import {expect} from 'vitest';
 import {linesType} from '../../src/http/problem.ts';
-import {parseLines} from './lines-place.ts';
+import type {Random} from '../../src/service/vocabulary.ts';
+import {type Line, parseLines} from './lines-place.ts';
 import type {Place} from './place.ts';
 
 interface Sending {
@@ -85,4 +86,114 @@ export async function expectThreeRefused(place: Place, lines: string[]): Promise
   });
   expect(await count(place, 'warehouse.customers', keyed)).toBe(changed);
   expect(await count(place, 'sync.changes')).toBe(changed);
+}
+
+/** Lines that may be good or bad, of few rows, so that many lines are of the same one. */
+export function randomLines(random: Random, cursor: string, many: number): object[] {
+  const lines: object[] = [];
+  while (lines.length < many) {
+    const table = random.pick(['customers', 'customers', 'jobs', 'tasks']);
+    const hasRead = random.isTrue(0.4);
+    for (let left = random.integer(1, 9); left > 0; left--)
+      lines.push(randomLine(random, cursor, {table, hasRead}));
+  }
+  return lines.slice(0, many);
+}
+
+interface Burst {
+  readonly table: string;
+  /** Whether each line says what its author had read of the row. */
+  readonly hasRead: boolean;
+}
+
+function randomLine(random: Random, cursor: string, {table, hasRead}: Burst): object {
+  const key = `K-${random.integer(1, 12)}`;
+  const number = {customers: 1, jobs: 11, tasks: 61}[table] ?? 0;
+  const named = random.pick<object>([
+    {external_key: key},
+    {external_key: key},
+    {number: number + random.integer(0, 4)},
+  ]);
+  const operation = hasRead
+    ? random.pick(['update', 'update', 'update', 'delete'])
+    : random.pick(['upsert', 'upsert', 'upsert', 'upsert', 'update', 'create', 'delete']);
+  const isKeyed = operation === 'upsert' || operation === 'create';
+  const more = {
+    ...(random.isTrue(0.05) ? {hold: true} : {}),
+    ...(!hasRead && random.isTrue(0.1) ? {seen: random.pick([cursor, cursor, 'x'])} : {}),
+    ...(hasRead ? {was: randomFields(random, table)} : {}),
+    ...(operation === 'delete' ? {} : {fields: randomFields(random, table)}),
+    ...(isKeyed && table === 'jobs'
+      ? {parent: random.pick<object>([{number: 1}, {external_key: key}, {number: 2}])}
+      : {}),
+    ...(operation === 'update' && random.isTrue(0.1)
+      ? {number: number + random.integer(0, 2), external_key: random.pick([key, null])}
+      : {}),
+  };
+  return {table, operation, ...(isKeyed ? {external_key: key} : named), ...more};
+}
+
+function randomFields(random: Random, table: string): object {
+  const text = random.pick(['a', 'b', 'c']);
+  const time = random.pick<string | null>(['2027-01-31 09:00', '2027-03-14 02:30', null]);
+  const own: Record<string, readonly [object, ...object[]]> = {
+    customers: [{phone_number: text}, {phone_number: null}, {fax: text, email_address: text}],
+    jobs: [{scheduled_on: time}, {employee_ids: random.pick([['501'], ['502', '501'], []])}],
+    tasks: [{scheduled_at: time}, {description: random.pick([text, null])}],
+  };
+  const name = {name: random.isTrue(0.05) ? ' ' : text};
+  return {
+    ...(random.isTrue(0.8) ? name : {}),
+    ...(random.isTrue(0.6) ? random.pick(own[table] ?? [{}]) : {}),
+    ...(random.isTrue(0.02) ? {nmae: 'x'} : {}),
+  };
+}
+
+/**
+ * What came of lines, whatever numbers rows and changes were given. A change that a later line of
+ * its transaction takes back is answered as cancelled.
+ */
+export async function readOutcome(place: Place, answers: readonly Line[]) {
+  const read = async (query: string) => {
+    const {rows} = await place.pool.query(query);
+    return rows.map((row) => JSON.stringify(row)).sort();
+  };
+  const keyOf = (table: string, row: string) =>
+    `(SELECT key FROM sync.links
+       WHERE table_name = ${table} AND row_id = ${row} AND until IS NULL)`;
+  const own = ['_deleted_at', '_first_seen_at', '_changed_at', 'row_id', 'parent_row_id']
+    .map((name) => ` - '${name}'`)
+    .join('');
+  const rows = ['customers', 'jobs', 'tasks', 'job_employees'].map(
+    (
+      table,
+    ) => `SELECT '${table}' AS name, to_jsonb(held) ${own} AS held, _deleted_at IS NULL AS lives,
+      ${keyOf(`'${table}'`, 'held.row_id')} AS link,
+      (SELECT coalesce(external_key, customer_number::text) FROM warehouse.customers AS parent
+        WHERE parent.row_id = held.parent_row_id AND '${table}' = 'jobs') AS parent
+       FROM warehouse.${table} AS held`,
+  );
+  const without = ({change_id: changeId, row_id: _row, line: _line, ...rest}: Line) => {
+    const text = JSON.stringify({...rest, isChanged: changeId !== null});
+    return text.replace(/\b(row|change) \d+/g, '$1 N').replace('"cancelled"', '"pending"');
+  };
+  return {
+    answers: answers.map(without),
+    rows: await read(rows.join(' UNION ALL ')),
+    changes: await read(
+      `SELECT table_name, operation, state, fields, base, seen, reason, number, external_key,
+              waits_for IS NOT NULL AS waits,
+              ${keyOf('changes.table_name', 'changes.row_id')} AS link,
+              row_number() OVER (PARTITION BY table_name, row_id ORDER BY change_id) AS nth
+         FROM sync.changes`,
+    ),
+    entries: await read(
+      'SELECT table_name, operation, count(*) FROM sync.feed_entries GROUP BY 1, 2',
+    ),
+    versions: await read(
+      `SELECT (SELECT count(*) FROM history.past_customers) AS customers,
+              (SELECT count(*) FROM history.past_jobs) AS jobs,
+              (SELECT count(*) FROM history.past_tasks) AS tasks`,
+    ),
+  };
 }

@@ -1,7 +1,7 @@
 -- What the author of a write had seen. `SET fieldmirror.seen = 'CURSOR'` says up to where the
 -- session has read the feed. The HTTP API may name values instead: it sets fieldmirror.was, JSON by
--- field. Any session may set both: they give no right, and a false claim can only turn the author's
--- own writes into conflicts, or leave them as they are without a claim.
+-- field, or by row_id and field. Any session may set both: they give no right, and a false claim
+-- can only turn the author's own writes into conflicts, or leave them as they are without a claim.
 
 -- The position up to which the session has read the feed; null where it does not say. Refuses what
 -- is no cursor, or one that is no longer kept.
@@ -63,6 +63,10 @@ BEGIN
           FROM jsonb_each(entry.tidied) WHERE value->>'sent' = seen->>key);
       END IF;
     END LOOP;
+  END IF;
+  -- Of several rows each has an object of its own, by its row_id.
+  IF jsonb_typeof(said->(held->>'row_id')) = 'object' THEN
+    said := said->(held->>'row_id');
   END IF;
   RETURN CASE WHEN said IS NULL THEN seen ELSE coalesce(seen, held) || said END;
 END
